@@ -1,0 +1,55 @@
+/* schedule - one pod against one snapshot: where it may go and what it would
+ * get there.  Pure: nothing is reserved, written or called. */
+#ifndef BIGA_EXTENDER_SCHEDULE_H
+#define BIGA_EXTENDER_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/allocation.h"
+#include "extender/snapshot.h"
+
+/* How a pod is judged: by itself, or behind a member of its pair that is
+ * already on a node. */
+struct schedule {
+    const struct snapshot *snapshot;
+    const struct demand *demand;
+    char pair_key[DEMAND_PAIR_KEY_MAX];
+    int32_t follows;     /* index of the node its pair is on; NODE_NONE: free;
+                          * NODE_GONE: the pair's node is not in the
+                          * snapshot */
+    struct costs *costs; /* of its class; NULL: compute each */
+};
+enum { NODE_GONE = -2 };
+
+void schedule_init(struct schedule *s, const struct snapshot *snapshot,
+                   const struct demand *demand);
+
+/* The cost of node `index` (NODE_NONE: an unknown name), COST_NO_FIT when
+ * it does not fit. */
+uint32_t schedule_cost(const struct schedule *s, int32_t index);
+
+/* The choice on one node, or the reason; for bind, why and simulate. */
+enum reason schedule_choose(const struct schedule *s, int32_t index,
+                            struct choice *ret_choice);
+/* The same as if `n` allocations of that node were gone (preemption). */
+enum reason schedule_choose_without(const struct schedule *s, int32_t index,
+                                    const struct allocation *const *gone,
+                                    size_t n, struct choice *ret_choice);
+/* The reason as a sentence with numbers. */
+void schedule_explain(const struct schedule *s, int32_t index,
+                      enum reason reason, struct str *out);
+
+/* The best `max` of n candidate indexes (NODE_NONE allowed: never chosen),
+ * best first, ties by node name: positions in `candidates` into `ret_best`.
+ * Returns how many fit within max; *ret_fitting: how many fit in all. */
+size_t schedule_best(const struct schedule *s, const int32_t *candidates,
+                     size_t n, size_t max, uint32_t *ret_best,
+                     size_t *ret_fitting);
+
+/* The allocation that binding to node `index` with `choice` makes; the
+ * caller owns it. */
+struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
+                                       const struct choice *choice);
+
+#endif

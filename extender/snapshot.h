@@ -1,0 +1,148 @@
+/* snapshot - an immutable, numbered view of all nodes and allocations.
+ *
+ * One writer derives the next snapshot from the current one through a draft
+ * and swaps it in; readers take a reference and see one consistent state for
+ * as long as they hold it.  Pages of nodes and buckets of allocations are
+ * shared between snapshots, so a change copies only what it touches.
+ *
+ * States of nodes are interned: nodes with equal hardware and equal use
+ * share a state id, and the cost of a demand on a state is remembered
+ * (costs.h), which makes the decision one look-up per node. */
+#ifndef BIGA_EXTENDER_SNAPSHOT_H
+#define BIGA_EXTENDER_SNAPSHOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/allocation.h"
+#include "extender/states.h"
+#include "model/decide.h"
+#include "model/slice.h"
+#include "model/topo.h"
+
+enum { SNAPSHOT_PAGE = 256, NODE_NONE = -1 };
+
+enum node_status {
+    NODE_READY,
+    NODE_STALE,      /* no heartbeat within the window */
+    NODE_INCOMPLETE, /* slices of the newest generation are missing */
+};
+const char *node_status_name(enum node_status status);
+
+/* Shared by all versions of a node; written by whoever hears from it. */
+struct liveness {
+    atomic_uint refs;
+    _Atomic int64_t heard_ms; /* monotonic clock of the last heartbeat */
+};
+
+/* One version of one node.  Immutable; ref-counted. */
+struct node {
+    atomic_uint refs;
+    char *name;
+    enum node_status status;
+    struct slice_epoch epoch;
+    char hash[17];
+    size_t n_slices;     /* present, of the newest generation */
+    size_t pool_count;   /* that the pool should have */
+    struct topo *topo;   /* NULL while no complete pool was ever seen */
+    const struct shape *shape; /* interned by states; NULL without topo */
+    struct node_state state;   /* what is left, all allocations taken off */
+    struct allocation **allocations; /* on this node, by pod key */
+    size_t n_allocations;
+    struct liveness *liveness;
+};
+
+struct node_page {
+    atomic_uint refs;
+    uint32_t state[SNAPSHOT_PAGE]; /* state ids; STATE_UNUSABLE when not
+                                    * ready */
+    struct node *nodes[SNAPSHOT_PAGE];
+};
+
+struct roster; /* the sorted names of all nodes and their hash index */
+
+struct snapshot {
+    atomic_uint refs;
+    uint64_t number; /* grows by one with each snapshot */
+    size_t n_nodes;
+    size_t n_pages;
+    struct node_page **pages;
+    struct roster *roster;
+    struct states *states;
+    struct alloc_index *allocations;
+};
+
+/* Node indexes are ranks in the byte order of names. */
+static inline const struct node *snapshot_node(const struct snapshot *s,
+                                               size_t index)
+{
+    return s->pages[index / SNAPSHOT_PAGE]->nodes[index % SNAPSHOT_PAGE];
+}
+static inline uint32_t snapshot_state(const struct snapshot *s, size_t index)
+{
+    return s->pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
+}
+
+/* The index of a name, or NODE_NONE. */
+int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size);
+/* The same for a batch of names, with the cache misses overlapped. */
+void snapshot_find_many(const struct snapshot *s, const struct jtext *names,
+                        size_t n, int32_t *ret_indexes);
+
+struct snapshot *snapshot_ref(struct snapshot *s);
+void snapshot_unref(struct snapshot *s); /* NULL allowed */
+DEFINE_CLEANUP(snapshot, struct snapshot *, snapshot_unref)
+
+struct snapshot *snapshot_create_empty(void);
+
+/* --- drafts: for the one writer (and for simulations) ------------------------
+ * A draft starts as its base; committing gives a new snapshot with the next
+ * number, destroying it leaves no trace. */
+struct draft;
+struct draft *draft_create(struct snapshot *base);
+void draft_destroy(struct draft *d); /* NULL allowed */
+DEFINE_CLEANUP(draft, struct draft *, draft_destroy)
+
+/* The node as the draft has it now, NULL when unknown; valid until the next
+ * change of that node. */
+const struct node *draft_node(const struct draft *d, const char *name);
+
+/* Set what is known of a node's hardware: a NULL topo keeps the last one
+ * (a node that went stale or incomplete).  Creates the node when new. */
+struct node_update {
+    const char *name;
+    enum node_status status;
+    struct slice_epoch epoch;
+    const char *hash;
+    size_t n_slices, pool_count;
+    struct topo *topo; /* a reference is taken */
+    int64_t heard_ms;
+};
+void draft_put_node(struct draft *d, const struct node_update *update);
+void draft_set_status(struct draft *d, const char *name,
+                      enum node_status status);
+/* Forget a node's hardware.  Its allocations are kept in the index and
+ * counted again should the node come back. */
+void draft_remove_node(struct draft *d, const char *name);
+
+/* Add (taking over the caller's reference) or remove an allocation; the
+ * node's state follows. */
+void draft_allocate(struct draft *d, struct allocation *allocation);
+bool draft_release(struct draft *d, const char *namespace, const char *name);
+const struct allocation *draft_find_allocation(const struct draft *d,
+                                               const char *namespace,
+                                               const char *name);
+/* A member of the pair that is already allocated, or NULL. */
+const struct allocation *draft_find_pair(const struct draft *d,
+                                         const char *pair_key);
+
+/* The snapshot that the draft became; the draft is destroyed.  The caller
+ * owns the reference. */
+struct snapshot *draft_commit(struct draft *d);
+/* A snapshot of the draft's present content, for reading; the draft goes
+ * on. */
+struct snapshot *draft_peek(struct draft *d);
+
+#endif

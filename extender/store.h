@@ -1,0 +1,68 @@
+/* store - what survives a restart: slices and allocations.
+ *
+ * The only file with SQL.  One connection, used by the writer thread alone:
+ * WAL, locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema
+ * OFF, cell_size_check ON, file mode 0600, quick_check at open.  A damaged
+ * database is moved aside (its new name is logged) and a new one begun: the
+ * advertisers fill it again. A database of a newer schema is refused. */
+#ifndef BIGA_EXTENDER_STORE_H
+#define BIGA_EXTENDER_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/allocation.h"
+#include "model/base/error.h"
+#include "model/base/str.h"
+
+struct store;
+
+/* `dir` is created (mode 0700) when missing; NULL: in memory only. A second
+ * process on the same directory is refused. */
+int store_open(const char *dir, struct store **ret_store, struct error *err);
+void store_close(struct store *s); /* NULL allowed */
+
+/* One transaction around a batch of changes.  Commit is durable when it
+ * returns 0.  A failed commit rolls back; -ENOSPC when the disk is full; an
+ * fsync error is fatal (the process ends: what is on disk is unknown). */
+int store_begin(struct store *s, struct error *err);
+int store_commit(struct store *s, struct error *err);
+void store_rollback(struct store *s);
+
+/* Slices: the JSON as it was sent, under its name, with a resource version
+ * that grows with every change. */
+int store_put_slice(struct store *s, const char *name, const char *node,
+                    const char *json, size_t size,
+                    uint64_t *ret_resource_version, struct error *err);
+int store_delete_slice(struct store *s, const char *name, struct error *err);
+/* Boot ids that a node has left behind, so that a replayed publish of an
+ * earlier boot is known for what it is; the newest 16 are kept. */
+int store_retire_boot(struct store *s, const char *node, const char *boot_id,
+                      struct error *err);
+
+int store_put_allocation(struct store *s, const struct allocation *a,
+                         struct error *err);
+int store_delete_allocation(struct store *s, const char *namespace,
+                            const char *name, struct error *err);
+
+/* Reading, all in the order of their keys; a callback that returns nonzero
+ * ends the walk.  Texts are borrowed for the call. */
+typedef int store_slice_f(void *ctx, const char *name, const char *json,
+                          size_t size, uint64_t resource_version);
+int store_each_slice(struct store *s, const char *after_name,
+                     store_slice_f *visit, void *ctx, struct error *err);
+/* 0 found and visited, -ENOENT not there. */
+int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
+                    void *ctx, struct error *err);
+typedef int store_boot_f(void *ctx, const char *node, const char *boot_id);
+int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
+                            struct error *err);
+typedef int store_allocation_f(void *ctx, struct allocation *a);
+int store_each_allocation(struct store *s, store_allocation_f *visit,
+                          void *ctx, struct error *err);
+
+/* The newest resource version given out. */
+uint64_t store_resource_version(const struct store *s);
+
+#endif

@@ -1,0 +1,92 @@
+/* writer - the one thread that changes anything.
+ *
+ * Other threads post operations; the writer takes all that are waiting,
+ * applies them to one draft in one transaction, commits once (so many binds
+ * share one fsync), swaps the snapshot, then tells each operation its
+ * outcome.  When the commit fails the draft is dropped: nothing happened. */
+#ifndef BIGA_EXTENDER_WRITER_H
+#define BIGA_EXTENDER_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/snapshot.h"
+#include "model/base/error.h"
+#include "model/base/str.h"
+
+struct writer;
+
+struct writer_config {
+    const char *state_dir; /* NULL: in memory */
+    int64_t fresh_ms;      /* a node unheard of for longer is stale: 15000 */
+    int64_t sweep_ms;      /* how often to look: 1000; 0: only
+                            * writer_sweep() (tests) */
+};
+
+/* Opens the store, rebuilds the first snapshot from it (nodes of stored
+ * slices count as heard from just now), starts the thread. */
+int writer_start(const struct writer_config *config,
+                 struct writer **ret_writer, struct error *err);
+/* Finishes what is queued, closes the store. NULL allowed. */
+void writer_stop(struct writer *w);
+
+/* The current snapshot; the caller owns the reference. Never blocks. */
+struct snapshot *writer_snapshot(struct writer *w);
+
+enum writer_kind {
+    WRITER_PUT_SLICE,      /* name, body */
+    WRITER_DELETE_SLICE,   /* name */
+    WRITER_GET_SLICE,      /* name; the JSON lands in `out` */
+    WRITER_LIST_SLICES,    /* after (or NULL), limit; node filter or NULL */
+    WRITER_BIND,           /* demand, node */
+    WRITER_RELEASE,        /* namespace, pod */
+    WRITER_CALL,           /* tests: call(ctx) between two batches */
+};
+
+/* One operation.  The poster owns it and everything it points to until
+ * `done` has been called (on the writer thread). */
+struct writer_op {
+    enum writer_kind kind;
+    const char *name;      /* slice name */
+    const char *body;      /* slice JSON */
+    size_t body_size;
+    const char *node;      /* bind: the target; list: a filter */
+    const char *after;
+    size_t limit;
+    const struct demand *demand; /* bind */
+    const char *namespace, *pod; /* release */
+    void (*call)(void *ctx);
+
+    /* the outcome */
+    int result;            /* 0 or -errno: -EINVAL bad input, -ESTALE an
+                            * older epoch, -ENOENT, -EBUSY no longer fits,
+                            * -EEXIST bound elsewhere, -ENOSPC, -EIO */
+    struct error error;
+    bool created;          /* put: did not exist before; bind: not a repeat */
+    uint64_t resource_version;
+    struct str out;        /* get, list: JSON; bind: the allocation's JSON.
+                            * Caps and frees are the poster's. */
+    size_t n_out;          /* list: how many */
+    bool more;             /* list: there is another page */
+    char last[SLICE_NAME_MAX + 1]; /* list: the last name given */
+
+    void (*done)(struct writer_op *op);
+    void *ctx;
+    struct writer_op *next; /* the writer's */
+};
+
+void writer_post(struct writer *w, struct writer_op *op);
+/* Post and wait: for tests and start-up, never on a listener's thread. */
+int writer_run(struct writer *w, struct writer_op *op);
+
+/* A publish that repeats, byte for byte, what is stored needs no writer:
+ * true when `body` is the present content of slice `name`; the node then
+ * counts as heard from, and `*ret_resource_version` is set.  Any thread. */
+bool writer_heartbeat(struct writer *w, const char *name, const char *body,
+                      size_t size, uint64_t *ret_resource_version);
+
+/* Look for nodes that went stale (or came back) now; waits until done. */
+void writer_sweep(struct writer *w);
+
+#endif

@@ -1,0 +1,568 @@
+#include "model/base/jscan.h"
+
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "model/base/utf8.h"
+
+void jscan_init(struct jscan *s, const char *data, size_t size)
+{
+    memset(s, 0, sizeof *s);
+    s->begin = s->p = data;
+    s->end = data + size;
+}
+
+size_t jscan_offset(const struct jscan *s)
+{
+    return (size_t)(s->p - s->begin);
+}
+
+void jscan_fail(struct jscan *s, const char *fault, size_t at)
+{
+    if (s->fault)
+        return;
+    s->fault = fault;
+    s->fault_at = at;
+}
+
+static bool fail_here(struct jscan *s, const char *fault)
+{
+    jscan_fail(s, fault, jscan_offset(s));
+    return false;
+}
+
+static void skip_space(struct jscan *s)
+{
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' ||
+                             *s->p == '\t'))
+        s->p++;
+}
+
+enum jkind jscan_peek(struct jscan *s)
+{
+    if (s->fault)
+        return JKIND_NONE;
+    skip_space(s);
+    if (s->p == s->end) {
+        fail_here(s, "unexpected end of text");
+        return JKIND_NONE;
+    }
+    switch (*s->p) {
+    case '{':
+        return JKIND_OBJECT;
+    case '[':
+        return JKIND_ARRAY;
+    case '"':
+        return JKIND_STRING;
+    case 't':
+        return JKIND_TRUE;
+    case 'f':
+        return JKIND_FALSE;
+    case 'n':
+        return JKIND_NULL;
+    case '-':
+    case '0' ... '9':
+        return JKIND_NUMBER;
+    default:
+        fail_here(s, "unexpected character");
+        return JKIND_NONE;
+    }
+}
+
+/* --- strings ----------------------------------------------------------- */
+
+/* The first byte in [p, end) that needs a look: quote, backslash, control
+ * character or the start of a multi-byte sequence. */
+static const char *plain_run(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i slash = _mm_set1_epi8('\\');
+    const __m128i space = _mm_set1_epi8(0x20);
+    while (end - p >= 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        /* signed compare: control characters and bytes >= 0x80 are < 0x20 */
+        __m128i odd = _mm_or_si128(
+            _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
+            _mm_cmplt_epi8(v, space));
+        int mask = _mm_movemask_epi8(odd);
+        if (mask)
+            return p + __builtin_ctz((unsigned)mask);
+        p += 16;
+    }
+#endif
+    while (p < end) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x80)
+            break;
+        p++;
+    }
+    return p;
+}
+
+static int hex4(const char *p, const char *end)
+{
+    int value = 0;
+    if (end - p < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = p[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+/* The cursor stands on a backslash. */
+static bool check_escape(struct jscan *s)
+{
+    const char *p = s->p + 1;
+    if (p == s->end)
+        return fail_here(s, "unterminated string");
+    if (*p != 'u') {
+        if (*p == '\0' || !strchr("\"\\/bfnrt", *p))
+            return fail_here(s, "invalid escape in string");
+        s->p = p + 1;
+        return true;
+    }
+    int unit = hex4(p + 1, s->end);
+    if (unit < 0)
+        return fail_here(s, "invalid \\u escape in string");
+    if (unit == 0)
+        return fail_here(s, "NUL in string");
+    p += 5;
+    if (unit >= 0xdc00 && unit <= 0xdfff)
+        return fail_here(s, "lone surrogate in string");
+    if (unit >= 0xd800 && unit <= 0xdbff) {
+        if (s->end - p < 6 || p[0] != '\\' || p[1] != 'u')
+            return fail_here(s, "lone surrogate in string");
+        int low = hex4(p + 2, s->end);
+        if (low < 0xdc00 || low > 0xdfff)
+            return fail_here(s, "lone surrogate in string");
+        p += 6;
+    }
+    s->p = p;
+    return true;
+}
+
+/* Past the opening quote: consume up to and including the closing one. */
+static bool scan_string(struct jscan *s, struct jtext *ret)
+{
+    ret->data = s->p;
+    ret->escaped = false;
+    for (;;) {
+        s->p = plain_run(s->p, s->end);
+        if (s->p == s->end)
+            return fail_here(s, "unterminated string");
+        unsigned char c = (unsigned char)*s->p;
+        if (c == '"') {
+            ret->size = (size_t)(s->p - ret->data);
+            s->p++;
+            return true;
+        }
+        if (c == '\\') {
+            ret->escaped = true;
+            if (!check_escape(s))
+                return false;
+        } else if (c < 0x20) {
+            return fail_here(s, "control character in string");
+        } else {
+            size_t n = utf8_sequence(s->p, (size_t)(s->end - s->p));
+            if (n == 0)
+                return fail_here(s, "invalid UTF-8 in string");
+            s->p += n;
+        }
+    }
+}
+
+bool jscan_string(struct jscan *s, struct jtext *ret_text)
+{
+    struct jtext text;
+    if (jscan_peek(s) != JKIND_STRING)
+        return fail_here(s, "expected a string");
+    s->p++;
+    if (!scan_string(s, &text))
+        return false;
+    *ret_text = text;
+    return true;
+}
+
+/* --- numbers and words -------------------------------------------------- */
+
+static size_t digits(struct jscan *s)
+{
+    const char *from = s->p;
+    while (s->p < s->end && *s->p >= '0' && *s->p <= '9')
+        s->p++;
+    return (size_t)(s->p - from);
+}
+
+static bool scan_exponent(struct jscan *s, int *ret_exponent)
+{
+    bool negative = false;
+    s->p++;
+    if (s->p < s->end && (*s->p == '+' || *s->p == '-'))
+        negative = *s->p++ == '-';
+    const char *from = s->p;
+    if (digits(s) == 0)
+        return fail_here(s, "digit expected in exponent");
+    int value = 0;
+    for (const char *q = from; q < s->p && value < 100000; q++)
+        value = value * 10 + (*q - '0');
+    *ret_exponent = negative ? -value : value;
+    return true;
+}
+
+/* Consume a number; `*ret_integer` tells whether it has neither fraction
+ * nor exponent. */
+static bool scan_number(struct jscan *s, bool *ret_integer)
+{
+    const char *from = s->p;
+    int exponent = 0;
+    if (*s->p == '-')
+        s->p++;
+    const char *whole = s->p;
+    size_t n_whole = digits(s);
+    if (n_whole == 0)
+        return fail_here(s, "digit expected in number");
+    if (n_whole > 1 && *whole == '0') {
+        s->p = whole;
+        return fail_here(s, "leading zero in number");
+    }
+    *ret_integer = true;
+    if (s->p < s->end && *s->p == '.') {
+        s->p++;
+        *ret_integer = false;
+        if (digits(s) == 0)
+            return fail_here(s, "digit expected after decimal point");
+    }
+    if (s->p < s->end && (*s->p == 'e' || *s->p == 'E')) {
+        *ret_integer = false;
+        if (!scan_exponent(s, &exponent))
+            return false;
+    }
+    if (s->p - from > JSCAN_NUMBER_MAX || exponent > 308 ||
+        exponent < -400 || (int)n_whole + exponent > 308) {
+        s->p = from;
+        return fail_here(s, "number out of range");
+    }
+    return true;
+}
+
+bool jscan_int64(struct jscan *s, int64_t *ret_value)
+{
+    if (jscan_peek(s) != JKIND_NUMBER)
+        return fail_here(s, "expected an integer");
+    const char *from = s->p;
+    bool integer;
+    if (!scan_number(s, &integer))
+        return false;
+    bool negative = *from == '-';
+    int64_t value = 0;
+    for (const char *q = from + negative; integer && q < s->p; q++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, *q - '0', &value))
+            integer = false;
+    if (!integer || (!negative && value == INT64_MIN)) {
+        jscan_fail(s, "expected a 64-bit integer",
+                   (size_t)(from - s->begin));
+        return false;
+    }
+    *ret_value = negative ? value : -value;
+    return true;
+}
+
+static bool word(struct jscan *s, const char *text)
+{
+    size_t len = strlen(text);
+    if ((size_t)(s->end - s->p) < len || memcmp(s->p, text, len) != 0)
+        return fail_here(s, "unexpected character");
+    s->p += len;
+    return true;
+}
+
+bool jscan_bool(struct jscan *s, bool *ret_value)
+{
+    enum jkind kind = jscan_peek(s);
+    if (kind != JKIND_TRUE && kind != JKIND_FALSE)
+        return fail_here(s, "expected true or false");
+    if (!word(s, kind == JKIND_TRUE ? "true" : "false"))
+        return false;
+    *ret_value = kind == JKIND_TRUE;
+    return true;
+}
+
+bool jscan_null(struct jscan *s)
+{
+    return jscan_peek(s) == JKIND_NULL && word(s, "null");
+}
+
+/* --- containers --------------------------------------------------------- */
+
+static bool enter(struct jscan *s, bool object)
+{
+    if (s->depth >= JSCAN_DEPTH_MAX)
+        return fail_here(s, "nested too deep");
+    uint64_t bit = UINT64_C(1) << s->depth;
+    s->started &= ~bit;
+    if (object)
+        s->in_object |= bit;
+    else
+        s->in_object &= ~bit;
+    s->depth++;
+    s->p++;
+    return true;
+}
+
+bool jscan_object(struct jscan *s)
+{
+    if (jscan_peek(s) != JKIND_OBJECT)
+        return fail_here(s, "expected an object");
+    return enter(s, true);
+}
+
+bool jscan_array(struct jscan *s)
+{
+    if (jscan_peek(s) != JKIND_ARRAY)
+        return fail_here(s, "expected an array");
+    return enter(s, false);
+}
+
+/* Move to the next member or element: false at `close` (consumed). */
+static bool advance(struct jscan *s, char close)
+{
+    if (s->fault)
+        return false;
+    skip_space(s);
+    if (s->p == s->end)
+        return fail_here(s, "unexpected end of text");
+    uint64_t bit = UINT64_C(1) << (s->depth - 1);
+    if (*s->p == close) {
+        s->p++;
+        s->depth--;
+        return false;
+    }
+    if (s->started & bit) {
+        if (*s->p != ',')
+            return fail_here(s, close == '}' ? "expected ',' or '}'"
+                                             : "expected ',' or ']'");
+        s->p++;
+        skip_space(s);
+    }
+    s->started |= bit;
+    return true;
+}
+
+bool jscan_member(struct jscan *s, struct jtext *ret_key)
+{
+    struct jtext key;
+    if (!advance(s, '}'))
+        return false;
+    if (s->p == s->end || *s->p != '"')
+        return fail_here(s, "expected a key");
+    s->p++;
+    if (!scan_string(s, &key))
+        return false;
+    skip_space(s);
+    if (s->p == s->end || *s->p != ':')
+        return fail_here(s, "expected ':'");
+    s->p++;
+    *ret_key = key;
+    return true;
+}
+
+bool jscan_element(struct jscan *s)
+{
+    return advance(s, ']') && jscan_peek(s) != JKIND_NONE;
+}
+
+static bool skip_scalar(struct jscan *s, enum jkind kind)
+{
+    struct jtext text;
+    bool ignored;
+    switch (kind) {
+    case JKIND_STRING:
+        s->p++;
+        return scan_string(s, &text);
+    case JKIND_NUMBER:
+        return scan_number(s, &ignored);
+    case JKIND_NULL:
+        return word(s, "null");
+    case JKIND_TRUE:
+    case JKIND_FALSE:
+        return jscan_bool(s, &ignored);
+    default:
+        return false;
+    }
+}
+
+bool jscan_skip(struct jscan *s)
+{
+    unsigned floor = s->depth;
+    struct jtext key;
+    do {
+        enum jkind kind = jscan_peek(s);
+        if (kind == JKIND_OBJECT || kind == JKIND_ARRAY) {
+            if (!enter(s, kind == JKIND_OBJECT))
+                return false;
+        } else if (!skip_scalar(s, kind)) {
+            return false;
+        }
+        /* to the next value of the innermost container still open */
+        while (s->depth > floor) {
+            bool object = s->in_object & UINT64_C(1) << (s->depth - 1);
+            if (object ? jscan_member(s, &key) : jscan_element(s))
+                break;
+            if (s->fault)
+                return false;
+        }
+    } while (s->depth > floor);
+    return true;
+}
+
+bool jscan_raw(struct jscan *s, struct jtext *ret_bytes)
+{
+    if (jscan_peek(s) == JKIND_NONE)
+        return false;
+    const char *from = s->p;
+    if (!jscan_skip(s))
+        return false;
+    *ret_bytes = (struct jtext){from, (size_t)(s->p - from), false};
+    return true;
+}
+
+bool jscan_end(struct jscan *s)
+{
+    if (s->fault)
+        return false;
+    skip_space(s);
+    return s->p == s->end || fail_here(s, "trailing garbage");
+}
+
+/* --- faults and texts ---------------------------------------------------- */
+
+int jscan_error(const struct jscan *s, struct error *err)
+{
+    size_t line = 1, column = 1;
+    for (size_t i = 0; i < s->fault_at && s->begin + i < s->end; i++) {
+        if (s->begin[i] == '\n') {
+            line++;
+            column = 1;
+        } else {
+            column++;
+        }
+    }
+    return error_set(err, EINVAL, "%s at line %zu column %zu (byte %zu)",
+                     s->fault ? s->fault : "malformed JSON", line, column,
+                     s->fault_at);
+}
+
+bool jtext_is(const struct jtext *t, const char *name)
+{
+    size_t len = strlen(name);
+    if (!t->escaped)
+        return t->size == len && memcmp(t->data, name, len) == 0;
+    char decoded[256];
+    return t->size < sizeof decoded && jtext_decode(t, decoded) == len &&
+           memcmp(decoded, name, len) == 0;
+}
+
+bool jtext_is_nocase(const struct jtext *t, const char *name)
+{
+    char decoded[256];
+    size_t len = strlen(name), size = t->size;
+    const char *data = t->data;
+    if (t->escaped) {
+        if (size >= sizeof decoded)
+            return false;
+        size = jtext_decode(t, decoded);
+        data = decoded;
+    }
+    if (size != len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char a = (unsigned char)data[i], b = (unsigned char)name[i];
+        if (a >= 'A' && a <= 'Z')
+            a = (unsigned char)(a + 32);
+        if (b >= 'A' && b <= 'Z')
+            b = (unsigned char)(b + 32);
+        if (a != b)
+            return false;
+    }
+    return true;
+}
+
+static size_t put_utf8(char *dst, unsigned cp)
+{
+    if (cp < 0x80) {
+        dst[0] = (char)cp;
+        return 1;
+    }
+    if (cp < 0x800) {
+        dst[0] = (char)(0xc0 | cp >> 6);
+        dst[1] = (char)(0x80 | (cp & 0x3f));
+        return 2;
+    }
+    if (cp < 0x10000) {
+        dst[0] = (char)(0xe0 | cp >> 12);
+        dst[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+        dst[2] = (char)(0x80 | (cp & 0x3f));
+        return 3;
+    }
+    dst[0] = (char)(0xf0 | cp >> 18);
+    dst[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+    dst[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+    dst[3] = (char)(0x80 | (cp & 0x3f));
+    return 4;
+}
+
+/* One escape, already checked, at `p` (on its backslash): writes what it
+ * stands for and returns how far to move on. */
+static size_t decode_escape(const char *p, const char *end, char *dst,
+                            size_t *ret_written)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (p[1] != 'u') {
+        const char *at = strchr(from, p[1]);
+        *dst = at ? to[at - from] : p[1];
+        *ret_written = 1;
+        return 2;
+    }
+    unsigned cp = (unsigned)hex4(p + 2, end);
+    size_t used = 6;
+    if (cp >= 0xd800 && cp <= 0xdbff) {
+        unsigned low = (unsigned)hex4(p + 8, end);
+        cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
+        used = 12;
+    }
+    *ret_written = put_utf8(dst, cp);
+    return used;
+}
+
+size_t jtext_decode(const struct jtext *t, char *dst)
+{
+    const char *p = t->data, *end = p + t->size;
+    char *out = dst;
+    while (p < end) {
+        const char *slash =
+            t->escaped ? memchr(p, '\\', (size_t)(end - p)) : NULL;
+        size_t run = (size_t)((slash ? slash : end) - p);
+        memcpy(out, p, run);
+        out += run;
+        p += run;
+        if (slash) {
+            size_t written;
+            p += decode_escape(p, end, out, &written);
+            out += written;
+        }
+    }
+    *out = '\0';
+    return (size_t)(out - dst);
+}

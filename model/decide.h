@@ -1,0 +1,109 @@
+/* decide - which cards (and GPUs, and NUMA node) of one node a demand gets,
+ * and how good that is.
+ *
+ * A pure function of (state of the node, demand).  The order of preference,
+ * each level only breaking ties of the one before (schema/decision.md):
+ *   1. the worst relation between the host pod's GPUs, or else its NUMA
+ *      node, and its cards,
+ *   2. the sum of the relations between its cards,
+ *   3. how many cards of whole free aligned groups are left useless
+ *      behind (groups that were wholly idle and no longer are),
+ *   4. how many idle cards the node has left: fewer is tighter,
+ *   5. how many cores are left free on the chosen cards: fewer is tighter,
+ *   6. the lowest card bits, then the lowest GPU bits. */
+#ifndef BIGA_MODEL_DECIDE_H
+#define BIGA_MODEL_DECIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/str.h"
+#include "model/demand.h"
+#include "model/shape.h"
+
+/* What a node has left.  Plain bytes: equal states compare equal with
+ * memcmp, so whoever makes one starts from zeroes. */
+struct node_state {
+    const struct shape *shape;
+    uint32_t free_cores[TOPO_CARDS_MAX];
+    uint32_t free_memory_mib[TOPO_CARDS_MAX];
+    uint16_t usable;   /* healthy and known to have cores and memory */
+    uint16_t closed;   /* held whole: exclusive, or promised to a pair whose
+                        * need is not yet known */
+    uint16_t occupied; /* some pair (not merely a service) is on it: not
+                        * idle */
+    uint16_t shared;   /* anyone at all is on it: no longer available to an
+                        * exclusive demand */
+    uint16_t gpus_used;
+};
+
+/* Why a demand does not fit a node. */
+enum reason {
+    REASON_NONE, /* it fits */
+    /* no preemption can help: */
+    REASON_UNKNOWN_NODE, /* nothing was ever published for it */
+    REASON_STALE,        /* its advertiser went silent */
+    REASON_INCOMPLETE,   /* its pool lacks slices */
+    REASON_NO_CARD,      /* it has no card at all */
+    REASON_TOO_FEW_CARDS, /* fewer cards than asked, even if all were free */
+    REASON_UNHEALTHY,     /* its cards are withdrawn */
+    REASON_ARCH,          /* no card of the architecture */
+    REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */
+    REASON_TOO_FEW_GPUS,
+    REASON_ALIGNMENT_NEVER, /* no set of cards is aligned as asked */
+    REASON_PAIR_ELSEWHERE,  /* its pair is already on another node */
+    REASON_PAIR_CARDS,      /* its pair's cards cannot take it */
+    /* preemption might: */
+    REASON_CARDS_BUSY,  /* cards are held or shared by others */
+    REASON_CARD_CORES,  /* too few free cores on the cards */
+    REASON_CARD_MEMORY,
+    REASON_GPUS_BUSY,
+    REASON_ALIGNMENT, /* the free cards are not aligned as asked */
+    REASON_COUNT
+};
+/* A stable word for metrics and JSON: "card-cores". */
+const char *reason_word(enum reason reason);
+/* False when no preemption can help (FailedAndUnresolvableNodes). */
+bool reason_resolvable(enum reason reason);
+
+struct choice {
+    uint32_t cost;   /* lower is better; comparable between nodes; see
+                      * cost_pack in decide.c.  Never 0 or UINT32_MAX */
+    uint16_t cards;  /* bits */
+    uint16_t gpus;   /* bits */
+    uint8_t relation; /* enum relation of level 1 */
+    int16_t numa;    /* os index for the host pod, -1 unknown */
+};
+
+#define COST_NO_FIT UINT32_MAX
+
+/* The best choice, or why there is none.  `*ret_choice` is written only for
+ * REASON_NONE.
+ * `must`: cards that have to be part of the choice (an earlier member of the
+ * pair has them), 0 for none.  `within`: cards the choice is limited to,
+ * UINT16_MAX for all.  The caller has already taken the pair's own holds
+ * off the state. */
+enum reason decide(const struct node_state *state, const struct demand *demand,
+                   uint16_t must, uint16_t within, struct choice *ret_choice);
+
+/* As decide() with must 0 and within UINT16_MAX, only the cost;
+ * COST_NO_FIT when none. */
+uint32_t decide_cost(const struct node_state *state,
+                     const struct demand *demand);
+
+/* The state of an idle node: capacities from the topology, nothing used.
+ * `shape` must outlive the state. */
+void node_state_init(struct node_state *state, const struct topo *topo,
+                     const struct shape *shape);
+
+/* A sentence for a person, with the numbers: "no 2 cards free with 4 cores
+ * each (2 cards have 3)". */
+void reason_explain(enum reason reason, const struct node_state *state,
+                    const struct demand *demand, struct str *out);
+
+/* Do two demands always get the same answer from the same state? (Only the
+ * deciding fields count.)  demand_class_hash is equal for such demands. */
+bool demand_same_class(const struct demand *a, const struct demand *b);
+uint64_t demand_class_hash(const struct demand *demand);
+
+#endif

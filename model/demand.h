@@ -1,0 +1,75 @@
+/* demand - what one pod asks, read from its labels, annotations and
+ * resources by the pod contract (schema/pod.md).
+ *
+ * Read in place from the pod's JSON, without a DOM.  Names live in the
+ * demand itself, so that it may be kept after the request.  Pure. */
+#ifndef BIGA_MODEL_DEMAND_H
+#define BIGA_MODEL_DEMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/jscan.h"
+#include "model/topo.h"
+
+enum {
+    DEMAND_NAME_MAX = 253,
+    DEMAND_NAMESPACE_MAX = 63,
+    DEMAND_UID_MAX = 63,
+    DEMAND_ARCH_MAX = 15,
+    DEMAND_GPU_RESOURCES_MAX = 8,
+    DEMAND_RESOURCE_NAME_MAX = 127,
+};
+
+enum pod_role { ROLE_NONE, ROLE_HOST, ROLE_XPU, ROLE_SERVICE };
+const char *pod_role_name(enum pod_role role); /* "host" …, "" for none */
+
+struct demand {
+    char name[DEMAND_NAME_MAX + 1];
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    char uid[DEMAND_UID_MAX + 1]; /* "" when the pod has none yet */
+    enum pod_role role;           /* ROLE_NONE: not ours; nothing below set */
+
+    char job[DEMAND_NAME_MAX + 1]; /* "" : the pod alone */
+    int32_t pair;                  /* index of the pair in its job */
+    int32_t size;                  /* pairs in the job, all or none */
+
+    /* the part a decision depends on (with role) */
+    uint8_t cards;       /* per pair, 1…TOPO_CARDS_MAX */
+    uint8_t gpus;        /* of the host pod */
+    uint8_t align;       /* enum relation: the worst acceptable */
+    bool exclusive;      /* its cards are not shared */
+    bool has_card_need;  /* card_cores or card_memory were stated */
+    uint32_t card_cores; /* of each card; 0 none stated */
+    uint32_t card_memory_mib;
+    char arch[DEMAND_ARCH_MAX + 1]; /* card architecture required by
+                                     * nodeSelector-like annotation, "" any */
+    int64_t priority;
+};
+
+/* What the reader needs to know beside the pod. */
+struct demand_config {
+    /* extended resources that stand for devices of kind gpu */
+    char gpu_resources[DEMAND_GPU_RESOURCES_MAX][DEMAND_RESOURCE_NAME_MAX + 1];
+    uint8_t n_gpu_resources;
+};
+void demand_config_default(struct demand_config *config);
+
+/* Read the pod that comes next under the cursor.
+ *
+ * Returns 0; -EINVAL with the path of a member of our contract that is
+ * wrong (`metadata.annotations["biga.dev/cards"]: is "x", must be …`), with
+ * the cursor anywhere; or -EBADMSG when the JSON itself is at fault (then
+ * s->fault is set: use jscan_error). A duplicate key among the members it
+ * reads is -EINVAL.  A pod without a role is no error. */
+int demand_read(struct jscan *s, const struct demand_config *config,
+                struct demand *ret_demand, struct error *err);
+
+/* The key of its pair, "NS/JOB/INDEX" (or "NS/NAME" of a pod alone), which a
+ * host pod and its xPU pods share. */
+enum { DEMAND_PAIR_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 16 };
+void demand_pair_key(const struct demand *demand,
+                     char ret_key[DEMAND_PAIR_KEY_MAX]);
+
+#endif

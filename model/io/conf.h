@@ -1,0 +1,65 @@
+/* conf - one table of settings per program.
+ *
+ * The table feeds the command line, --help, the configuration file, the
+ * environment and the documentation.  Precedence: command line, then
+ * environment, then file, then default. */
+#ifndef BIGA_IO_CONF_H
+#define BIGA_IO_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "model/base/error.h"
+
+enum conf_type {
+    CONF_TEXT,     /* const char * */
+    CONF_FLAG,     /* bool; on the command line --name or --name=false */
+    CONF_INT,      /* int64_t, min…max */
+    CONF_DURATION, /* int64_t milliseconds; "15s", "500ms", "2m"; min…max */
+    CONF_CHOICE,   /* const char *, one of `choices` ("a|b|c") */
+    CONF_LIST,     /* const char *, comma-separated; repeatable */
+};
+
+struct conf_setting {
+    const char *name;    /* "scheduler-listen": --scheduler-listen, the file's
+                          * key, and $BIGA_SCHEDULER_LISTEN */
+    char letter;         /* short option, 0 for none */
+    enum conf_type type;
+    size_t offset;       /* of the member in the program's struct */
+    const char *otherwise; /* default, as text; NULL: none */
+    int64_t min, max;
+    const char *choices;
+    const char *metavar; /* "ADDRESS:PORT" */
+    const char *help;    /* one sentence, or more; no line breaks */
+};
+
+struct conf_program {
+    const char *name;     /* "biga-extender" */
+    const char *summary;  /* one line */
+    const char *usage;    /* "[OPTION]…", or "COMMAND [ARG]…" */
+    const char *text;     /* paragraphs for the man page, "\n\n" between */
+    const struct conf_setting *settings;
+    size_t n_settings;
+    const char *const *extra; /* further man page sections: heading, text,
+                               * heading, text …, NULL; may be NULL */
+};
+
+/* Every program also understands --help, --version, --config FILE and
+ * --print-docs man|markdown (for the build).  Those are handled here: then 1
+ * is returned and the program exits 0. On success 0, `target` filled and
+ * `*ret_rest` the index of the first argument that is no option.  On a
+ * wrong setting -EINVAL: the error names where it came from
+ * ("--state", "$BIGA_STATE", "FILE:12: state"), the value, and what is
+ * allowed.  The file has lines "name = value", '#' comments; an unknown name
+ * is an error.  Texts live until conf_fini. */
+int conf_read(const struct conf_program *program, int argc, char **argv,
+              void *target, int *ret_rest, struct error *err);
+void conf_fini(const struct conf_program *program, void *target);
+
+void conf_print_help(const struct conf_program *program, FILE *out);
+void conf_print_man(const struct conf_program *program, FILE *out);
+void conf_print_markdown(const struct conf_program *program, FILE *out);
+
+#endif

@@ -1,0 +1,106 @@
+/* httpd - an HTTP/1.1 server on libmicrohttpd: one listener, one or more
+ * threads of its own, a table of routes.
+ *
+ * What it adds: a cap on every body, a total deadline on every request (a
+ * client that trickles is cut off, wherever it trickles), answers with
+ * Content-Length from a reused buffer, error bodies of one form, and
+ * requests that wait for another thread without holding this one. */
+#ifndef BIGA_IO_HTTPD_H
+#define BIGA_IO_HTTPD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/str.h"
+
+enum {
+    HTTPD_PATH_MAX = 2048,
+    HTTPD_ARGS_MAX = 4, /* variable parts of a path */
+};
+
+enum httpd_method {
+    HTTPD_GET = 1,
+    HTTPD_PUT = 2,
+    HTTPD_POST = 4,
+    HTTPD_DELETE = 8,
+    HTTPD_PATCH = 16,
+};
+
+struct httpd_request; /* lives until its reply has been sent */
+
+/* What a handler reads.  Texts are borrowed for the request's life. */
+enum httpd_method httpd_method(const struct httpd_request *rq);
+const char *httpd_path(const struct httpd_request *rq);
+/* The n-th variable part of the path, percent-decoded, never NULL. */
+const char *httpd_arg(const struct httpd_request *rq, size_t n);
+/* A query parameter, percent-decoded; NULL when absent. */
+const char *httpd_query(const struct httpd_request *rq, const char *name);
+/* A request header; NULL when absent. */
+const char *httpd_header(const struct httpd_request *rq, const char *name);
+/* The whole body, NUL-terminated (the NUL is not counted); writable, so
+ * that a scanner may decode in place. */
+char *httpd_body(struct httpd_request *rq, size_t *ret_size);
+/* Does the client ask for text/plain rather than JSON? */
+bool httpd_wants_text(const struct httpd_request *rq);
+
+/* What a handler writes: append to the body, then set the status (default
+ * 200) and, unless it is JSON, the content type (a constant text). */
+struct str *httpd_reply(struct httpd_request *rq);
+void httpd_status(struct httpd_request *rq, unsigned status);
+void httpd_content_type(struct httpd_request *rq, const char *type);
+/* A reply header; name is a constant, value is copied. */
+void httpd_set_header(struct httpd_request *rq, const char *name,
+                      const char *value);
+
+/* Replace the body by {"error":"…","status":N} (and set the status). */
+void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
+                ...) __attribute__((format(printf, 3, 4)));
+
+/* Handlers run on the listener's thread and must not block.  One that has to
+ * wait calls httpd_suspend(), hands the request to the other thread, and
+ * returns; the other thread fills in the reply and calls httpd_resume(),
+ * after which it must not touch the request. */
+void httpd_suspend(struct httpd_request *rq);
+void httpd_resume(struct httpd_request *rq);
+
+typedef void httpd_handler_f(struct httpd_request *rq, void *ctx);
+
+/* `path` is matched whole; a segment ":" matches any one segment and a last
+ * segment "::" any rest: "/v1/nodes/:", "/apis/::".  First match wins. */
+struct httpd_route {
+    unsigned methods; /* enum httpd_method, or'd */
+    const char *path;
+    httpd_handler_f *handle;
+    size_t body_max; /* bytes; 0: no body is accepted */
+    const char *name; /* for metrics: "filter" */
+};
+
+struct httpd_config {
+    const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free */
+    const struct httpd_route *routes; /* outlives the server */
+    size_t n_routes;
+    void *ctx;          /* given to every handler */
+    unsigned threads;   /* 1… */
+    unsigned connections_max; /* default 1024 */
+    unsigned request_ms; /* total time for a request to arrive whole, from
+                          * its first byte: default 10000 */
+    unsigned idle_ms;    /* keep-alive: default 300000 (Go closes at 90 s) */
+    /* called after each reply, any thread; may be NULL */
+    void (*observe)(void *ctx, const struct httpd_route *route,
+                    unsigned status, uint64_t nanoseconds, size_t body_size,
+                    size_t reply_size);
+};
+
+struct httpd;
+/* Starts listening.  On failure says which address and why. */
+int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
+                struct error *err);
+/* The port actually bound. */
+uint16_t httpd_port(const struct httpd *h);
+/* Stop accepting, wait for requests in flight (suspended ones must be
+ * resumed by their owner first), free. NULL allowed. */
+void httpd_stop(struct httpd *h);
+
+#endif
