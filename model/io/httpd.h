@@ -77,7 +77,17 @@ struct httpd_route {
     const char *name; /* for metrics: "filter" */
 };
 
+/* One finished request, for metrics. */
+struct httpd_observation {
+    const char *listener;            /* httpd_config.name */
+    const struct httpd_route *route; /* NULL: refused before a route */
+    unsigned status;
+    uint64_t nanoseconds; /* from whole request to whole reply ready */
+    size_t body_size, reply_size;
+};
+
 struct httpd_config {
+    const char *name;   /* for metrics: "scheduler" */
     const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free */
     const struct httpd_route *routes; /* outlives the server */
     size_t n_routes;
@@ -88,9 +98,7 @@ struct httpd_config {
                           * its first byte: default 10000 */
     unsigned idle_ms;    /* keep-alive: default 300000 (Go closes at 90 s) */
     /* called after each reply, any thread; may be NULL */
-    void (*observe)(void *ctx, const struct httpd_route *route,
-                    unsigned status, uint64_t nanoseconds, size_t body_size,
-                    size_t reply_size);
+    void (*observe)(void *ctx, const struct httpd_observation *o);
 };
 
 struct httpd;

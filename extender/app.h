@@ -1,0 +1,44 @@
+/* app - what every route handler is given: the parts of the running
+ * extender.  It is each listener's ctx. */
+#ifndef BIGA_EXTENDER_APP_H
+#define BIGA_EXTENDER_APP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "extender/writer.h"
+#include "model/demand.h"
+#include "model/io/httpd.h"
+#include "model/io/metrics.h"
+
+struct app {
+    struct writer *writer;
+    struct metrics *metrics; /* of app_metrics_create() */
+    struct demand_config demand;
+    int64_t max_candidates; /* nodes in a filter's answer; 0: all */
+    atomic_bool ready;      /* the first snapshot is up; /readyz */
+};
+
+/* The metrics of the extender, in the order of their table. */
+enum app_metric {
+    APP_HTTP_REQUESTS,    /* listener, route, code */
+    APP_HTTP_DURATION,    /* listener, route */
+    APP_FILTER_REFUSALS,  /* reason: reason_word() */
+    APP_PRIORITIZE_ERRORS,
+    APP_BINDS,            /* result: bound, repeated, refused, error */
+    APP_RELEASES,         /* result: released, unknown, error */
+    APP_SLICES_ACCEPTED,  /* kind: heartbeat, created, changed */
+    APP_SLICES_REJECTED,  /* reason: invalid, stale, foreign, error */
+    APP_NODES,            /* status: node_status_name() */
+    APP_CARDS,            /* state: idle, used, unhealthy, unavailable */
+    APP_ALLOCATIONS,
+    APP_SNAPSHOT,         /* its number */
+    APP_METRICS_COUNT
+};
+struct metrics *app_metrics_create(void);
+
+/* The observe hook of every listener; ctx is the struct app. */
+void app_observe(void *ctx, const struct httpd_observation *o);
+
+#endif
