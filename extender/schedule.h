@@ -10,7 +10,7 @@
 #include "extender/snapshot.h"
 
 /* How a pod is judged: by itself, or behind a member of its pair that is
- * already on a node. */
+ * already on a node.  Borrows the snapshot and the demand. */
 struct schedule {
     const struct snapshot *snapshot;
     const struct demand *demand;
@@ -18,6 +18,8 @@ struct schedule {
     int32_t follows;     /* index of the node its pair is on; NODE_NONE: free;
                           * NODE_GONE: the pair's node is not in the
                           * snapshot */
+    const char *follows_node; /* its name, borrowed from the snapshot; NULL
+                               * when free */
     struct costs *costs; /* of its class; NULL: compute each */
 };
 enum { NODE_GONE = -2 };

@@ -36,7 +36,9 @@ struct demand {
     int32_t size;                  /* pairs in the job, all or none */
 
     /* the part a decision depends on (with role) */
-    uint8_t cards;       /* per pair, 1…TOPO_CARDS_MAX */
+    uint8_t cards;       /* that this pod takes, 1…TOPO_CARDS_MAX */
+    uint8_t pair_cards;  /* that its pair has; equal to cards for a host pod
+                          * and for a service */
     uint8_t gpus;        /* of the host pod */
     uint8_t align;       /* enum relation: the worst acceptable */
     bool exclusive;      /* its cards are not shared */

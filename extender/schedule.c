@@ -1,0 +1,323 @@
+#include "extender/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/usage.h"
+#include "model/base/mem.h"
+
+enum {
+    PAIR_MEMBERS_MAX = 64, /* members of one pair that are looked at */
+    BEST_INSERT_MAX = 64,  /* up to here the best are kept by insertion */
+};
+
+/* --- whom it follows -------------------------------------------------------- */
+
+static size_t pair_members(const struct schedule *s,
+                           const struct allocation **members)
+{
+    if (s->demand->role == ROLE_SERVICE)
+        return 0;
+    size_t n = alloc_index_find_pair(s->snapshot->allocations, s->pair_key,
+                                     members, PAIR_MEMBERS_MAX);
+    return n < PAIR_MEMBERS_MAX ? n : PAIR_MEMBERS_MAX;
+}
+
+void schedule_init(struct schedule *s, const struct snapshot *snapshot,
+                   const struct demand *demand)
+{
+    const struct allocation *members[PAIR_MEMBERS_MAX];
+    memset(s, 0, sizeof *s);
+    s->snapshot = snapshot;
+    s->demand = demand;
+    s->follows = NODE_NONE;
+    demand_pair_key(demand, s->pair_key);
+
+    if (pair_members(s, members) > 0) {
+        const char *node = members[0]->node;
+        s->follows = snapshot_find(snapshot, node, strlen(node));
+        if (s->follows == NODE_NONE)
+            s->follows = NODE_GONE;
+        s->follows_node = node;
+        return;
+    }
+    if (demand->role != ROLE_NONE)
+        s->costs = states_costs(snapshot->states, demand);
+}
+
+/* The state of `node` as the demand's pair sees it, and which cards that
+ * leaves to choose from. */
+struct view {
+    struct node_state state;
+    uint16_t must, within;
+};
+
+static bool is_gone(const struct allocation *a,
+                    const struct allocation *const *gone, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (gone[i] == a)
+            return true;
+    return false;
+}
+
+static void view_cards(const struct schedule *s, const struct node *node,
+                       const struct allocation *const *list, size_t n,
+                       struct view *view)
+{
+    uint16_t host = 0, xpu = 0;
+    bool has_host = false;
+    for (size_t i = 0; i < n; i++) {
+        const struct allocation *a = list[i];
+        if (strcmp(a->pair_key, s->pair_key) != 0 ||
+            strcmp(a->demand.uid, s->demand->uid) == 0)
+            continue;
+        if (a->demand.role == ROLE_HOST) {
+            has_host = true;
+            host |= usage_cards(node->topo, a);
+        } else if (a->demand.role == ROLE_XPU) {
+            xpu |= usage_cards(node->topo, a);
+        }
+    }
+    if (s->demand->role == ROLE_HOST) {
+        view->must = xpu;
+        return;
+    }
+    /* an xPU pod takes a card of its pair that no sibling has, and shares
+     * one when there is none */
+    uint16_t pair = has_host ? host : xpu;
+    bool settled =
+        has_host || __builtin_popcount(xpu) >= s->demand->pair_cards;
+    uint16_t free_of_pair = pair & (uint16_t)~xpu;
+    if (!settled)
+        view->within = (uint16_t)~xpu;
+    else if (__builtin_popcount(free_of_pair) >= s->demand->cards)
+        view->within = free_of_pair;
+    else
+        view->within = pair;
+}
+
+static void view_make(const struct schedule *s, const struct node *node,
+                      const struct allocation *const *gone, size_t n_gone,
+                      struct view *ret_view)
+{
+    struct view view = {.must = 0, .within = UINT16_MAX};
+    const struct allocation *const *list =
+        (const struct allocation *const *)node->allocations;
+    size_t n = node->n_allocations;
+    cleanup_free const struct allocation **left = NULL;
+    if (n_gone > 0) {
+        left = xcalloc(n, sizeof *left);
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++)
+            if (!is_gone(list[i], gone, n_gone))
+                left[kept++] = list[i];
+        list = left;
+        n = kept;
+    }
+    const char *pair =
+        s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
+    usage_state(node->topo, node->shape, list, n, pair, &view.state);
+    if (s->follows >= 0)
+        view_cards(s, node, list, n, &view);
+    *ret_view = view;
+}
+
+/* --- one node ----------------------------------------------------------------- */
+
+static enum reason node_reason(const struct schedule *s, int32_t index)
+{
+    if (s->follows == NODE_GONE || (s->follows >= 0 && s->follows != index))
+        return REASON_PAIR_ELSEWHERE;
+    if (index < 0)
+        return REASON_UNKNOWN_NODE;
+    switch (snapshot_node(s->snapshot, (size_t)index)->status) {
+    case NODE_STALE:
+        return REASON_STALE;
+    case NODE_INCOMPLETE:
+        return REASON_INCOMPLETE;
+    case NODE_READY:
+        break;
+    }
+    return REASON_NONE;
+}
+
+enum reason schedule_choose_without(const struct schedule *s, int32_t index,
+                                    const struct allocation *const *gone,
+                                    size_t n, struct choice *ret_choice)
+{
+    enum reason reason = node_reason(s, index);
+    if (reason != REASON_NONE)
+        return reason;
+    const struct node *node = snapshot_node(s->snapshot, (size_t)index);
+    if (s->follows < 0 && n == 0)
+        return decide(&node->state, s->demand, 0, UINT16_MAX, ret_choice);
+
+    struct view view;
+    view_make(s, node, gone, n, &view);
+    reason = decide(&view.state, s->demand, view.must, view.within,
+                    ret_choice);
+    if (reason == REASON_NONE || s->follows < 0)
+        return reason;
+    return reason_resolvable(reason) ? reason : REASON_PAIR_CARDS;
+}
+
+enum reason schedule_choose(const struct schedule *s, int32_t index,
+                            struct choice *ret_choice)
+{
+    return schedule_choose_without(s, index, NULL, 0, ret_choice);
+}
+
+uint32_t schedule_cost(const struct schedule *s, int32_t index)
+{
+    struct choice choice;
+    if (index < 0)
+        return COST_NO_FIT;
+    if (s->costs)
+        return costs_get(s->costs, snapshot_state(s->snapshot, (size_t)index));
+    return schedule_choose(s, index, &choice) == REASON_NONE ? choice.cost
+                                                             : COST_NO_FIT;
+}
+
+/* --- the best of many ----------------------------------------------------------- */
+
+/* cost, then rank of the name: the order in which nodes are preferred */
+struct ranked {
+    uint64_t key;
+    uint32_t position;
+};
+
+static uint64_t rank_key(uint32_t cost, int32_t index)
+{
+    return (uint64_t)cost << 32 | (uint32_t)index;
+}
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static size_t best_by_sorting(const struct schedule *s,
+                              const int32_t *candidates, size_t n, size_t max,
+                              uint32_t *ret_best, size_t *ret_fitting)
+{
+    cleanup_free struct ranked *all = xcalloc(n, sizeof *all);
+    size_t fitting = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t cost = schedule_cost(s, candidates[i]);
+        if (cost != COST_NO_FIT)
+            all[fitting++] = (struct ranked){rank_key(cost, candidates[i]),
+                                             (uint32_t)i};
+    }
+    qsort(all, fitting, sizeof *all, compare_ranked);
+    size_t kept = max && fitting > max ? max : fitting;
+    for (size_t i = 0; i < kept; i++)
+        ret_best[i] = all[i].position;
+    *ret_fitting = fitting;
+    return kept;
+}
+
+static void insert_ranked(struct ranked *best, size_t n, size_t max,
+                          struct ranked item)
+{
+    size_t at = n < max ? n : max - 1;
+    while (at > 0 && best[at - 1].key > item.key) {
+        best[at] = best[at - 1];
+        at--;
+    }
+    best[at] = item;
+}
+
+size_t schedule_best(const struct schedule *s, const int32_t *candidates,
+                     size_t n, size_t max, uint32_t *ret_best,
+                     size_t *ret_fitting)
+{
+    if (max == 0 || max > BEST_INSERT_MAX)
+        return best_by_sorting(s, candidates, n, max, ret_best, ret_fitting);
+
+    struct ranked best[BEST_INSERT_MAX];
+    size_t kept = 0, fitting = 0;
+    uint64_t worst = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t cost = schedule_cost(s, candidates[i]);
+        if (cost == COST_NO_FIT)
+            continue;
+        fitting++;
+        uint64_t key = rank_key(cost, candidates[i]);
+        if (key >= worst)
+            continue;
+        insert_ranked(best, kept, max, (struct ranked){key, (uint32_t)i});
+        if (kept < max)
+            kept++;
+        if (kept == max)
+            worst = best[max - 1].key;
+    }
+    for (size_t i = 0; i < kept; i++)
+        ret_best[i] = best[i].position;
+    *ret_fitting = fitting;
+    return kept;
+}
+
+/* --- the outcome ------------------------------------------------------------------ */
+
+static uint8_t copy_ids(const struct topo *topo, enum device_kind kind,
+                        uint16_t bits, char (**ret_ids)[TOPO_ID_MAX + 1])
+{
+    size_t first;
+    size_t n = topo_count(topo, kind, &first);
+    uint8_t used = 0;
+    char(*ids)[TOPO_ID_MAX + 1] =
+        xcalloc((size_t)__builtin_popcount(bits), sizeof *ids);
+    for (size_t i = 0; i < n && i < 16; i++)
+        if (bits & 1u << i)
+            (void)snprintf(ids[used++], sizeof *ids, "%s",
+                           topo_device(topo, first + i)->id);
+    *ret_ids = ids;
+    return used;
+}
+
+struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
+                                       const struct choice *choice)
+{
+    const struct node *node = snapshot_node(s->snapshot, (size_t)index);
+    struct allocation *a = allocation_create(s->demand, node->name);
+    a->n_cards = copy_ids(node->topo, DEVICE_CARD, choice->cards, &a->cards);
+    a->n_gpus = copy_ids(node->topo, DEVICE_GPU, choice->gpus, &a->gpus);
+    a->relation = choice->relation;
+    a->numa = choice->numa;
+    a->epoch = node->epoch;
+    return a;
+}
+
+void schedule_explain(const struct schedule *s, int32_t index,
+                      enum reason reason, struct str *out)
+{
+    switch (reason) {
+    case REASON_UNKNOWN_NODE:
+        str_add(out, "no topology was published for this node: run "
+                     "biga-advertiser on it");
+        return;
+    case REASON_STALE:
+        str_add(out, "its advertiser is silent, so its topology may no longer "
+                     "be true: restart biga-advertiser there");
+        return;
+    case REASON_INCOMPLETE:
+        str_add(out, "its pool of slices is incomplete: see the log of its "
+                     "biga-advertiser");
+        return;
+    case REASON_PAIR_ELSEWHERE:
+        str_addf(out, "its pair is on node %s", s->follows_node);
+        return;
+    case REASON_PAIR_CARDS:
+        str_add(out, "the cards of its pair cannot take it");
+        return;
+    default:
+        break;
+    }
+    struct view view;
+    view_make(s, snapshot_node(s->snapshot, (size_t)index), NULL, 0, &view);
+    reason_explain(reason, &view.state, s->demand, out);
+}
