@@ -1,0 +1,3 @@
+module biga.dev/bench
+
+go 1.21
