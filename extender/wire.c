@@ -7,10 +7,9 @@
 
 /* --- reading --------------------------------------------------------------- */
 
-/* What went wrong, whether the JSON or its meaning. */
 static int wrong(const struct jscan *s, struct error *err)
 {
-    return s->fault ? jscan_error(s, err) : -EINVAL;
+    return jscan_error(s, err);
 }
 
 static int twice(const struct jscan *s, const char *key, struct error *err)
@@ -19,14 +18,22 @@ static int twice(const struct jscan *s, const char *key, struct error *err)
                      jscan_offset(s));
 }
 
+/* Reads the Pod's bytes first, so that the rest of the request is judged
+ * even when the pod breaks its contract (-EDOM). */
 static int read_pod(struct jscan *s, const struct demand_config *config,
                     struct demand *demand, bool *has_pod, struct error *err)
 {
     if (*has_pod)
         return twice(s, "Pod", err);
-    int r = demand_read(s, config, demand, err);
+    struct jscan pod = *s;
+    int r = demand_read(&pod, config, demand, err);
+    if (r == -EDOM) {
+        *has_pod = true;
+        return jscan_skip(s) ? -EDOM : wrong(s, err);
+    }
     if (r < 0)
-        return s->fault ? jscan_error(s, err) : error_wrap(err, "Pod");
+        return pod.fault ? r : error_wrap(err, "Pod");
+    *s = pod;
     *has_pod = true;
     return 0;
 }
@@ -149,6 +156,7 @@ int wire_read_args(const char *body, size_t size,
     struct jscan s;
     struct jtext key;
     bool has_nodes = false, has_names = false, has_list = false;
+    int contract = 0;
     a->has_pod = a->full_nodes = false;
     a->n = 0;
     jscan_init(&s, body, size);
@@ -183,14 +191,16 @@ int wire_read_args(const char *body, size_t size,
         } else if (!jscan_skip(&s)) {
             return wrong(&s, err);
         }
-        if (r < 0)
+        if (r == -EDOM)
+            contract = r;
+        else if (r < 0)
             return r;
     }
     if (!jscan_end(&s))
         return wrong(&s, err);
     if (!a->has_pod)
         return error_set(err, EINVAL, "Pod: required member missing");
-    return 0;
+    return contract;
 }
 
 void wire_args_fini(struct wire_args *a)

@@ -34,7 +34,9 @@ struct wire_args {
 };
 void wire_args_fini(struct wire_args *a);
 
-/* 0, or -EINVAL with the position or the path of what is wrong. */
+/* 0; -EINVAL with the position or the path of what is wrong in the request;
+ * -EDOM when the request is sound but its pod breaks the pod contract (then
+ * the lists are read, too). */
 int wire_read_args(const char *body, size_t size,
                    const struct demand_config *config,
                    struct wire_args *ret_args, struct error *err);

@@ -60,11 +60,12 @@ void demand_config_default(struct demand_config *config);
 
 /* Read the pod that comes next under the cursor.
  *
- * Returns 0; -EINVAL with the path of a member of our contract that is
- * wrong (`metadata.annotations["biga.dev/cards"]: is "x", must be …`), with
- * the cursor anywhere; or -EBADMSG when the JSON itself is at fault (then
- * s->fault is set: use jscan_error). A duplicate key among the members it
- * reads is -EINVAL.  A pod without a role is no error. */
+ * Returns 0; -EDOM when the pod breaks our contract, with the path and the
+ * value (`metadata.annotations["biga.dev/cards"]: is "x", must be …`); or
+ * -EINVAL when the request is at fault: malformed JSON (the error then has
+ * the position), a duplicate key among the members it reads, a member of the
+ * wrong JSON type.  `err` is always filled; the cursor may then be anywhere.
+ * A pod without a role is no error. */
 int demand_read(struct jscan *s, const struct demand_config *config,
                 struct demand *ret_demand, struct error *err);
 
