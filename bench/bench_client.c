@@ -1,0 +1,336 @@
+/* What bench/go/client does, for machines without Go: filter with all
+ * names, prioritize with the survivors, on one kept connection, targets in
+ * turn.  It composes and decodes faster than kube-scheduler's encoding/json
+ * does, so that its figures show more of the server and less of the client;
+ * the report says which client was used.
+ *
+ *   bench_client [-pod F] [-names F] [-n N] [-rounds N] [-batch N]
+ *                [-warmup N] NAME=URL…         (JSON on stdout) */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "model/base/jscan.h"
+#include "model/base/mem.h"
+#include "model/base/str.h"
+#include "model/io/clock.h"
+
+enum {
+    TARGETS_MAX = 8,
+    PATH_MAX_BYTES = 128,
+    ANSWER_MAX = 64 << 20,
+    REQUEST_MAX = 64 << 20,
+    NAMES_STEP = 997,
+};
+
+struct target {
+    const char *name;
+    int fd;
+    char path[PATH_MAX_BYTES];
+    double *filter, *prioritize, *sum; /* microseconds */
+    size_t n, n_left;
+    unsigned requests;
+    struct str answer;
+    char **left; /* borrowed: cut out of `answer` */
+    size_t left_cap;
+};
+
+struct options {
+    const char *pod_file, *names_file;
+    size_t n, rounds, batch, warmup;
+};
+
+static char *pod;
+static size_t pod_size;
+static char **names;
+static size_t n_names;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench_client: %s: %s\n", what,
+            errno ? strerror(errno) : "not understood");
+    exit(1);
+}
+
+static char *read_file(const char *path, size_t *ret_size)
+{
+    cleanup_file FILE *f = fopen(path, "re");
+    if (!f)
+        die(path);
+    struct str s = STR_INIT(ANSWER_MAX);
+    char block[4096];
+    size_t n;
+    while ((n = fread(block, 1, sizeof block, f)) > 0)
+        str_add_n(&s, block, n);
+    *ret_size = s.size;
+    return str_steal(&s);
+}
+
+/* json.Marshal writes no white space between tokens; so shall we. */
+static void squeeze(char *json, size_t *size)
+{
+    size_t to = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < *size; i++) {
+        char c = json[i];
+        if (quoted && c == '\\') {
+            json[to++] = c;
+            c = json[++i];
+        } else if (c == '"') {
+            quoted = !quoted;
+        } else if (!quoted && (c == ' ' || c == '\n')) {
+            continue;
+        }
+        json[to++] = c;
+    }
+    json[to] = '\0';
+    *size = to;
+}
+
+static void read_names(const struct options *o)
+{
+    size_t size, cap = 0;
+    if (!o->names_file) {
+        names = xcalloc(o->n, sizeof *names);
+        for (n_names = 0; n_names < o->n; n_names++)
+            names[n_names] = xasprintf("node-%05zu", n_names);
+        return;
+    }
+    char *save = NULL, *text = read_file(o->names_file, &size);
+    for (char *p = strtok_r(text, " \n", &save); p;
+         p = strtok_r(NULL, " \n", &save)) {
+        names = xgrow(names, n_names, &cap, sizeof *names);
+        names[n_names++] = p;
+    }
+    if (n_names < o->n)
+        die("too few names");
+}
+
+/* NAME=http://A.B.C.D:PORT/path */
+static void target_open(struct target *t, char *arg)
+{
+    char *url = strchr(arg, '='), *port, *path;
+    errno = 0;
+    if (!url || strncmp(url + 1, "http://", 7) != 0)
+        die(arg);
+    *url = '\0';
+    url += 8;
+    port = strchr(url, ':');
+    path = port ? strchr(port, '/') : NULL;
+    if (!path)
+        die(arg);
+    *port++ = '\0';
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    a.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
+    if (inet_pton(AF_INET, url, &a.sin_addr) != 1)
+        die(url);
+    t->name = arg;
+    snprintf(t->path, sizeof t->path, "%s", path);
+    str_init(&t->answer, ANSWER_MAX);
+    t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+    if (t->fd < 0 || connect(t->fd, (struct sockaddr *)&a, sizeof a))
+        die(arg);
+    setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static void send_all(const struct target *t, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t k = send(t->fd, p, n, MSG_NOSIGNAL);
+        if (k < 0)
+            die(t->name);
+        p += k;
+        n -= (size_t)k;
+    }
+}
+
+/* Read one answer; returns where its body starts in t->answer. */
+static size_t receive(struct target *t)
+{
+    size_t head = 0, need = SIZE_MAX;
+    str_reset(&t->answer);
+    while (t->answer.size < need) {
+        char block[65536];
+        ssize_t k = recv(t->fd, block, sizeof block, 0);
+        errno = k ? errno : ECONNRESET;
+        if (k <= 0)
+            die(t->name);
+        str_add_n(&t->answer, block, (size_t)k);
+        const char *end = head ? NULL : strstr(t->answer.data, "\r\n\r\n");
+        if (!end)
+            continue;
+        const char *length = strcasestr(t->answer.data, "content-length:");
+        head = (size_t)(end - t->answer.data) + 4;
+        errno = 0;
+        if (strncmp(t->answer.data, "HTTP/1.1 200", 12) != 0 || !length ||
+            length > end)
+            die(t->answer.data);
+        need = head + strtoul(length + 15, NULL, 10);
+    }
+    return head;
+}
+
+/* One verb with `n` names; returns microseconds, decoding included. */
+static double call(struct target *t, const char *verb, char *const *list,
+                   size_t n)
+{
+    static struct str body = STR_INIT(REQUEST_MAX);
+    int64_t start = clock_ns();
+    str_reset(&body);
+    str_add(&body, "{\"Pod\":");
+    str_add_n(&body, pod, pod_size);
+    str_add(&body, ",\"Nodes\":null,\"NodeNames\":[");
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            str_add_c(&body, ',');
+        str_add_json(&body, list[i]);
+    }
+    str_add(&body, "]}");
+    cleanup_str struct str head = STR_INIT(1024);
+    str_addf(&head,
+             "POST %s/%s HTTP/1.1\r\nHost: localhost\r\n"
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+             t->path, verb, body.size);
+    str_add_n(&head, "", 0);
+    send_all(t, head.data, head.size);
+    send_all(t, body.data, body.size);
+    size_t at = receive(t);
+    struct jscan s;
+    struct jtext key, name;
+    jscan_init(&s, t->answer.data + at, t->answer.size - at);
+    t->requests++;
+    bool filter = verb[0] == 'f';
+    if (filter) {
+        t->n_left = 0;
+        for (jscan_object(&s); jscan_member(&s, &key);) {
+            if (!jtext_is(&key, "NodeNames") || !jscan_array(&s)) {
+                jscan_skip(&s);
+                continue;
+            }
+            while (jscan_element(&s) && jscan_string(&s, &name)) {
+                t->left = xgrow(t->left, t->n_left, &t->left_cap,
+                                sizeof *t->left);
+                t->left[t->n_left++] = xstrndup(name.data, name.size);
+            }
+        }
+    } else {
+        jscan_skip(&s);
+    }
+    errno = 0;
+    if (!jscan_end(&s))
+        die(t->answer.data + at);
+    return (double)(clock_ns() - start) / 1e3;
+}
+
+static void once(struct target *t, const struct options *o, size_t turn,
+                 bool keep)
+{
+    char **list = xcalloc(o->n, sizeof *list);
+    for (size_t i = 0; i < o->n; i++)
+        list[i] = names[(turn * NAMES_STEP + i) % n_names];
+    double filter = call(t, "filter", list, o->n);
+    double prioritize =
+        t->n_left > 1 ? call(t, "prioritize", t->left, t->n_left) : 0;
+    for (size_t i = 0; i < t->n_left; i++)
+        free(t->left[i]);
+    free(list);
+    if (!keep)
+        return;
+    t->filter[t->n] = filter;
+    t->prioritize[t->n] = prioritize;
+    t->sum[t->n++] = filter + prioritize;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *v, size_t n, double q)
+{
+    if (!n)
+        return 0;
+    qsort(v, n, sizeof *v, compare);
+    return v[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+static void report(struct target *t, const struct options *o)
+{
+    printf("{\"target\":\"%s\",\"names\":%zu,\"iterations\":%zu,"
+           "\"survivors\":%zu,\"unknown_names\":0,\"connections\":1,"
+           "\"requests\":%u,"
+           "\"filter_p50_us\":%.3f,\"filter_p99_us\":%.3f,"
+           "\"prioritize_p50_us\":%.3f,\"prioritize_p99_us\":%.3f,"
+           "\"sum_p50_us\":%.3f,\"sum_p99_us\":%.3f}",
+           t->name, o->n, t->n, t->n_left, t->requests,
+           quantile(t->filter, t->n, .5), quantile(t->filter, t->n, .99),
+           quantile(t->prioritize, t->n, .5),
+           quantile(t->prioritize, t->n, .99), quantile(t->sum, t->n, .5),
+           quantile(t->sum, t->n, .99));
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+    int i = 1;
+    for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
+        const char *value = argv[i + 1];
+        size_t number = strtoul(value, NULL, 10);
+        if (strcmp(argv[i], "-pod") == 0)
+            o->pod_file = value;
+        else if (strcmp(argv[i], "-names") == 0)
+            o->names_file = value;
+        else if (strcmp(argv[i], "-n") == 0)
+            o->n = number;
+        else if (strcmp(argv[i], "-rounds") == 0)
+            o->rounds = number;
+        else if (strcmp(argv[i], "-batch") == 0)
+            o->batch = number;
+        else if (strcmp(argv[i], "-warmup") == 0)
+            o->warmup = number;
+        else
+            die(argv[i]);
+    }
+    return i;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {"bench/pod.json", NULL, 5000, 30, 10, 20};
+    struct target targets[TARGETS_MAX] = {0};
+    int first = parse(&o, argc, argv);
+    int n = argc - first;
+    errno = 0;
+    if (n < 1 || n > TARGETS_MAX || !o.n)
+        die("give one to eight NAME=URL");
+    pod = read_file(o.pod_file, &pod_size);
+    squeeze(pod, &pod_size);
+    read_names(&o);
+    for (int i = 0; i < n; i++) {
+        struct target *t = &targets[i];
+        target_open(t, argv[first + i]);
+        t->filter = xcalloc(o.rounds * o.batch, sizeof *t->filter);
+        t->prioritize = xcalloc(o.rounds * o.batch, sizeof *t->prioritize);
+        t->sum = xcalloc(o.rounds * o.batch, sizeof *t->sum);
+    }
+    size_t turn = 0;
+    for (; turn < o.warmup; turn++)
+        for (int i = 0; i < n; i++)
+            once(&targets[i], &o, turn, false);
+    for (size_t round = 0; round < o.rounds; round++, turn += o.batch)
+        for (int i = 0; i < n; i++)
+            for (size_t k = 0; k < o.batch; k++)
+                once(&targets[i], &o, turn + k, true);
+    printf("{\"client\":\"c\",\"pod_bytes\":%zu,\"results\":[", pod_size);
+    for (int i = 0; i < n; i++) {
+        if (i)
+            putchar(',');
+        report(&targets[i], &o);
+    }
+    puts("]}");
+    return 0;
+}
