@@ -26,6 +26,9 @@ enum {
     TOPO_ID_MAX = 63,        /* a DNS label */
 };
 
+/* The root_domain of a device whose host bridge is unknown. */
+#define TOPO_ROOT_NONE UINT32_MAX
+
 enum device_kind { DEVICE_CARD, DEVICE_GPU, DEVICE_NIC, DEVICE_NUMA };
 const char *device_kind_name(enum device_kind kind); /* "card" … */
 
@@ -72,7 +75,8 @@ struct device {
     bool has_pci;
     struct pci_addr pci;      /* a card's: its lowest function */
     uint32_t root_domain;     /* of the host bridge, with root_bus: */
-    uint8_t root_bus;         /* "pci0000:16" */
+    uint8_t root_bus;         /* "pci0000:16"; TOPO_ROOT_NONE and 0 when no
+                               * host bridge is known */
     uint8_t n_path;
     const struct pci_addr *path; /* bridges, host bridge's child first */
     uint16_t vendor_id, device_id;
