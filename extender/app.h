@@ -17,6 +17,8 @@ struct app {
     struct metrics *metrics; /* of app_metrics_create() */
     struct demand_config demand;
     int64_t max_candidates; /* nodes in a filter's answer; 0: all */
+    struct seen *seen;            /* pods that were asked about */
+    struct scratch_pool *scratch; /* working memory of scheduler requests */
     atomic_bool ready;      /* the first snapshot is up; /readyz */
 };
 

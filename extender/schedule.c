@@ -292,6 +292,77 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
     return a;
 }
 
+void schedule_brief(const struct schedule *s, enum reason reason,
+                    struct str *out)
+{
+    const struct demand *d = s->demand;
+    const char *cards = d->cards == 1 ? "card" : "cards";
+    switch (reason) {
+    case REASON_NONE:
+        str_add(out, "fits");
+        return;
+    case REASON_UNKNOWN_NODE:
+        str_add(out, "no topology published");
+        return;
+    case REASON_STALE:
+        str_add(out, "stale topology: advertiser silent");
+        return;
+    case REASON_INCOMPLETE:
+        str_add(out, "incomplete topology");
+        return;
+    case REASON_NO_CARD:
+        str_add(out, "no card");
+        return;
+    case REASON_TOO_FEW_CARDS:
+        str_addf(out, "fewer cards than the %u asked", d->cards);
+        return;
+    case REASON_UNHEALTHY:
+        str_add(out, "cards withdrawn as unhealthy");
+        return;
+    case REASON_ARCH:
+        str_addf(out, "no card of architecture %s", d->arch);
+        return;
+    case REASON_CARD_TOO_SMALL:
+        str_addf(out, "no card with %u cores and %u MiB, even idle",
+                 d->card_cores, d->card_memory_mib);
+        return;
+    case REASON_TOO_FEW_GPUS:
+        str_addf(out, "fewer GPUs than the %u asked", d->gpus);
+        return;
+    case REASON_ALIGNMENT_NEVER:
+        str_addf(out, "hardware cannot align %u %s within %s", d->cards, cards,
+                 relation_name(d->align));
+        return;
+    case REASON_PAIR_ELSEWHERE:
+        str_addf(out, "its pair is on node %s", s->follows_node);
+        return;
+    case REASON_PAIR_CARDS:
+        str_add(out, "the cards of its pair cannot take it");
+        return;
+    case REASON_CARDS_BUSY:
+        str_addf(out, "fewer than %u %s free", d->cards, cards);
+        return;
+    case REASON_CARD_CORES:
+        str_addf(out, "too few free cores on the cards (%u asked of each)",
+                 d->card_cores);
+        return;
+    case REASON_CARD_MEMORY:
+        str_addf(out, "too little free memory on the cards (%u MiB asked of "
+                      "each)",
+                 d->card_memory_mib);
+        return;
+    case REASON_GPUS_BUSY:
+        str_addf(out, "fewer than %u GPUs free", d->gpus);
+        return;
+    case REASON_ALIGNMENT:
+        str_addf(out, "free cards are not within %s", relation_name(d->align));
+        return;
+    case REASON_COUNT:
+        break;
+    }
+    str_add(out, reason_word(reason));
+}
+
 void schedule_explain(const struct schedule *s, int32_t index,
                       enum reason reason, struct str *out)
 {

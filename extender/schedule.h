@@ -38,7 +38,12 @@ enum reason schedule_choose(const struct schedule *s, int32_t index,
 enum reason schedule_choose_without(const struct schedule *s, int32_t index,
                                     const struct allocation *const *gone,
                                     size_t n, struct choice *ret_choice);
-/* The reason as a sentence with numbers. */
+/* The reason in a few words, the same for every node that has it, so that
+ * kube-scheduler can count them: "too few free cores on the cards (4 asked of
+ * each)". */
+void schedule_brief(const struct schedule *s, enum reason reason,
+                    struct str *out);
+/* The reason as a sentence with the node's own numbers. */
 void schedule_explain(const struct schedule *s, int32_t index,
                       enum reason reason, struct str *out);
 

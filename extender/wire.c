@@ -53,6 +53,7 @@ static int read_names(struct jscan *s, struct wire_args *a, struct error *err)
                 xgrow(a->names, n, &a->names_cap, sizeof *a->names);
         if (!jscan_string(s, &a->names[n]))
             return wrong(s, err);
+        a->escaped |= a->names[n].escaped;
         n++;
     }
     a->n = n;
@@ -119,6 +120,7 @@ static int read_items(struct jscan *s, struct wire_args *a, struct error *err)
         int r = node_name(&a->nodes[n], n, &a->names[n], err);
         if (r < 0)
             return r;
+        a->escaped |= a->names[n].escaped;
         n++;
     }
     a->n = n;
@@ -157,7 +159,7 @@ int wire_read_args(const char *body, size_t size,
     struct jtext key;
     bool has_nodes = false, has_names = false, has_list = false;
     int contract = 0;
-    a->has_pod = a->full_nodes = false;
+    a->has_pod = a->full_nodes = a->escaped = false;
     a->n = 0;
     jscan_init(&s, body, size);
     if (!jscan_object(&s))

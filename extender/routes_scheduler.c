@@ -1,0 +1,348 @@
+#include "extender/routes_scheduler.h"
+
+#include <string.h>
+
+#include "extender/schedule.h"
+#include "extender/score.h"
+#include "extender/scratch.h"
+#include "extender/seen.h"
+#include "extender/wire.h"
+#include "model/base/mem.h"
+#include "model/io/log.h"
+
+/* --- candidates ------------------------------------------------------------- */
+
+/* The node index of every candidate of the request. */
+static void find_candidates(struct scratch *m, const struct snapshot *snapshot)
+{
+    const struct wire_args *a = &m->args;
+    scratch_fit(m, a->n);
+    snapshot_find_many(snapshot, a->names, a->n, m->indexes);
+    if (!a->escaped)
+        return;
+    for (size_t i = 0; i < a->n; i++) {
+        char name[DEMAND_NAME_MAX * 6 + 1];
+        if (!a->names[i].escaped || a->names[i].size >= sizeof name)
+            continue;
+        size_t size = jtext_decode(&a->names[i], name);
+        m->indexes[i] = snapshot_find(snapshot, name, size);
+    }
+}
+
+/* --- filter ------------------------------------------------------------------- */
+
+/* Not ours: we have no opinion, so every node stays. */
+static void pass_all(struct scratch *m, struct str *out)
+{
+    scratch_fit(m, m->args.n);
+    for (size_t i = 0; i < m->args.n; i++)
+        m->best[i] = (uint32_t)i;
+    wire_write_fitting(&m->args, m->best, m->args.n, out);
+}
+
+/* Nothing fits: the reason of every node, those first that a preemption may
+ * help.  Reasons are worded once and shared. */
+static void refuse_all(struct app *app, struct scratch *m,
+                       const struct schedule *s, struct str *out)
+{
+    size_t from[REASON_COUNT], size[REASON_COUNT] = {0};
+    size_t count[REASON_COUNT] = {0};
+    struct wire_failures f;
+    struct choice ignored;
+    for (size_t i = 0; i < m->args.n; i++) {
+        enum reason r = schedule_choose(s, m->indexes[i], &ignored);
+        m->scores[i] = (uint8_t)r;
+        count[r]++;
+        if (size[r])
+            continue;
+        from[r] = m->text.size;
+        schedule_brief(s, r, &m->text);
+        size[r] = m->text.size - from[r];
+    }
+    for (unsigned r = 0; r < REASON_COUNT; r++) {
+        const char *word = reason_word(r);
+        if (count[r])
+            metrics_add(app->metrics, APP_FILTER_REFUSALS, &word, count[r]);
+    }
+    wire_failures_begin(&m->args, &f, out);
+    for (int resolvable = 1; resolvable >= 0; resolvable--) {
+        if (!resolvable)
+            wire_failures_unresolvable(&f);
+        for (size_t i = 0; i < m->args.n; i++) {
+            enum reason r = m->scores[i];
+            if (reason_resolvable(r) == (resolvable == 1))
+                wire_failures_add(&f, &m->args.names[i],
+                                  str_text(&m->text) + from[r], size[r]);
+        }
+    }
+    wire_failures_end(&f);
+}
+
+static int filter_with(struct app *app, struct scratch *m,
+                       const struct snapshot *snapshot, struct jtext body,
+                       struct str *out, struct error *err)
+{
+    struct schedule s;
+    size_t fitting;
+    int r = wire_read_args(body.data, body.size, &app->demand, &m->args, err);
+    if (r == -EDOM)
+        wire_write_filter_error(err->text, out);
+    if (r < 0)
+        return r == -EDOM ? 0 : r;
+    if (m->args.demand.role == ROLE_NONE) {
+        pass_all(m, out);
+        return 0;
+    }
+    find_candidates(m, snapshot);
+    schedule_init(&s, snapshot, &m->args.demand);
+    size_t n = schedule_best(&s, m->indexes, m->args.n,
+                             (size_t)app->max_candidates, m->best, &fitting);
+    if (fitting > 0)
+        wire_write_fitting(&m->args, m->best, n, out);
+    else
+        refuse_all(app, m, &s, out);
+    return 0;
+}
+
+int scheduler_filter(struct app *app, const struct snapshot *snapshot,
+                     const char *body, size_t size, struct str *out,
+                     struct error *err)
+{
+    struct scratch *m = scratch_take(app->scratch);
+    struct jtext text = {body, size, false};
+    int r = filter_with(app, m, snapshot, text, out, err);
+    scratch_give(app->scratch, m);
+    return r;
+}
+
+/* --- prioritize ------------------------------------------------------------------ */
+
+static int prioritize_with(struct app *app, struct scratch *m,
+                           const struct snapshot *snapshot, struct jtext body,
+                           struct str *out, struct error *err)
+{
+    struct schedule s;
+    int r = wire_read_args(body.data, body.size, &app->demand, &m->args, err);
+    if (r < 0)
+        return -EINVAL;
+    if (m->args.demand.role == ROLE_NONE) {
+        wire_write_priorities(NULL, NULL, 0, out);
+        return 0;
+    }
+    find_candidates(m, snapshot);
+    schedule_init(&s, snapshot, &m->args.demand);
+    for (size_t i = 0; i < m->args.n; i++)
+        m->costs[i] = schedule_cost(&s, m->indexes[i]);
+    score_ranks(m->costs, m->args.n, m->scores);
+    wire_write_priorities(m->args.names, m->scores, m->args.n, out);
+    return 0;
+}
+
+int scheduler_prioritize(struct app *app, const struct snapshot *snapshot,
+                         const char *body, size_t size, struct str *out,
+                         struct error *err)
+{
+    struct scratch *m = scratch_take(app->scratch);
+    struct jtext text = {body, size, false};
+    int r = prioritize_with(app, m, snapshot, text, out, err);
+    scratch_give(app->scratch, m);
+    return r;
+}
+
+/* --- the two verbs over HTTP -------------------------------------------------------- */
+
+typedef int verb_f(struct app *app, struct scratch *m,
+                   const struct snapshot *snapshot, struct jtext body,
+                   struct str *out, struct error *err);
+
+static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
+{
+    struct error err = {0};
+    struct jtext body = {0};
+    body.data = httpd_body(rq, &body.size);
+    struct snapshot *snapshot = writer_snapshot(app->writer);
+    struct scratch *m = scratch_take(app->scratch);
+    int r = verb(app, m, snapshot, body, httpd_reply(rq), &err);
+    if (r == 0)
+        seen_put(app->seen, &m->args.demand);
+    else
+        httpd_fail(rq, 400, "%s", err.text);
+    scratch_give(app->scratch, m);
+    snapshot_unref(snapshot);
+    return r;
+}
+
+static void handle_filter(struct httpd_request *rq, void *ctx)
+{
+    (void)answer(rq, ctx, filter_with); /* a failure is in the reply */
+}
+
+static void handle_prioritize(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (answer(rq, app, prioritize_with) < 0)
+        metrics_count(app->metrics, APP_PRIORITIZE_ERRORS, NULL);
+}
+
+/* --- bind ------------------------------------------------------------------------------ */
+
+/* One bind under way: lives until the writer has answered. */
+struct bind {
+    struct writer_op op;
+    struct wire_binding binding;
+    struct demand demand;
+    struct httpd_request *rq;
+    struct app *app;
+};
+
+static void bind_answer(struct app *app, struct httpd_request *rq,
+                        const char *result, const char *error)
+{
+    metrics_count(app->metrics, APP_BINDS, result);
+    wire_write_binding(error, httpd_reply(rq));
+}
+
+static void bind_done(struct writer_op *op)
+{
+    struct bind *b = op->ctx;
+    const char *result = op->result == 0 ? (op->created ? "bound" : "repeated")
+                         : op->result == -EBUSY || op->result == -EEXIST
+                             ? "refused"
+                             : "error";
+    log_event(op->result == 0 ? LOG_INFO : LOG_WARN, "bind", "namespace",
+              b->binding.namespace, "pod", b->binding.name, "node",
+              b->binding.node, "result", result, "error", op->error.text,
+              NULL);
+    bind_answer(b->app, b->rq, result, op->result ? op->error.text : "");
+    httpd_resume(b->rq);
+    str_fini(&op->out);
+    free(b);
+}
+
+/* A pod that no filter has shown us: known from an earlier bind, or not at
+ * all. */
+static void bind_unseen(struct httpd_request *rq, struct app *app,
+                        const struct wire_binding *b)
+{
+    struct snapshot *s = writer_snapshot(app->writer);
+    const struct allocation *a = alloc_index_find_uid(s->allocations, b->uid);
+    struct error err = {0};
+    if (a && strcmp(a->node, b->node) == 0) {
+        bind_answer(app, rq, "repeated", "");
+    } else {
+        if (a)
+            (void)error_set(&err, EEXIST, "pod %s/%s is bound to node %s",
+                            b->namespace, b->name, a->node);
+        else
+            (void)error_set(&err, ENOENT,
+                            "pod %s/%s (uid %s) was not filtered since this "
+                            "extender started: schedule it again",
+                            b->namespace, b->name, b->uid);
+        bind_answer(app, rq, "refused", err.text);
+    }
+    snapshot_unref(s);
+}
+
+static void handle_bind(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    struct error err = {0};
+    struct wire_binding binding;
+    struct demand demand;
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    if (wire_read_binding(body, size, &binding, &err) < 0) {
+        httpd_fail(rq, 400, "%s", err.text);
+        return;
+    }
+    if (!seen_find_uid(app->seen, binding.uid, &demand)) {
+        bind_unseen(rq, app, &binding);
+        return;
+    }
+    if (demand.role == ROLE_NONE) { /* it holds nothing of ours */
+        bind_answer(app, rq, "foreign", "");
+        return;
+    }
+    struct bind *b = xcalloc(1, sizeof *b);
+    b->binding = binding;
+    b->demand = demand;
+    b->rq = rq;
+    b->app = app;
+    b->op = (struct writer_op){.kind = WRITER_BIND,
+                               .node = b->binding.node,
+                               .demand = &b->demand,
+                               .done = bind_done,
+                               .ctx = b};
+    str_init(&b->op.out, WIRE_BIND_BODY_MAX);
+    httpd_suspend(rq);
+    writer_post(app->writer, &b->op);
+}
+
+/* --- preempt ---------------------------------------------------------------------------- */
+
+/* Would the pod fit node `v->node` once its victims are gone? */
+static bool victims_make_room(const struct schedule *s,
+                              const struct wire_preemption *p,
+                              const struct wire_victims *v)
+{
+    char uid[DEMAND_UID_MAX * 6 + 1], name[DEMAND_NAME_MAX * 6 + 1];
+    struct choice choice;
+    if (v->node.size >= sizeof name)
+        return false;
+    size_t size = jtext_decode(&v->node, name);
+    int32_t index = snapshot_find(s->snapshot, name, size);
+    cleanup_free const struct allocation **gone = xcalloc(v->n, sizeof *gone);
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct jtext *t = &p->uids[v->first + i];
+        if (t->size >= sizeof uid)
+            continue;
+        (void)jtext_decode(t, uid);
+        const struct allocation *a =
+            alloc_index_find_uid(s->snapshot->allocations, uid);
+        if (a)
+            gone[n++] = a;
+    }
+    return schedule_choose_without(s, index, gone, n, &choice) == REASON_NONE;
+}
+
+static void handle_preempt(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    struct error err = {0};
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    struct scratch *m = scratch_take(app->scratch);
+    struct wire_preemption *p = &m->preemption;
+    if (wire_read_preemption(body, size, &app->demand, p, &err) < 0) {
+        httpd_fail(rq, 400, "%s", err.text);
+    } else {
+        struct snapshot *snapshot = writer_snapshot(app->writer);
+        struct schedule s;
+        cleanup_free bool *keep = xcalloc(p->n_nodes, sizeof *keep);
+        schedule_init(&s, snapshot, &p->demand);
+        for (size_t i = 0; i < p->n_nodes; i++)
+            keep[i] = p->demand.role == ROLE_NONE ||
+                      victims_make_room(&s, p, &p->nodes[i]);
+        wire_write_preemption(p, keep, httpd_reply(rq));
+        snapshot_unref(snapshot);
+    }
+    scratch_give(app->scratch, m);
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+#define VERB(verb, max)                                          \
+    {HTTPD_POST, "/v1/scheduler/" #verb, handle_##verb, max, #verb}, \
+        {HTTPD_POST, "/" #verb, handle_##verb, max, #verb},      \
+        {HTTPD_POST, "/:/" #verb, handle_##verb, max, #verb},    \
+        {HTTPD_POST, "/:/:/" #verb, handle_##verb, max, #verb},  \
+        {HTTPD_POST, "/:/:/:/" #verb, handle_##verb, max, #verb}
+
+const struct httpd_route scheduler_routes[] = {
+    VERB(filter, WIRE_BODY_MAX),
+    VERB(prioritize, WIRE_BODY_MAX),
+    VERB(bind, WIRE_BIND_BODY_MAX),
+    VERB(preempt, WIRE_BODY_MAX),
+};
+const size_t n_scheduler_routes = ARRAY_LEN(scheduler_routes);

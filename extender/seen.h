@@ -1,0 +1,30 @@
+/* seen - the demands of pods that were asked about, so that bind (whose
+ * request has no pod, only its name) knows what was promised to whom, and so
+ * that people can ask why a pod is pending.
+ *
+ * No decision reads it: filter and prioritize only write it.  Bounded: the
+ * oldest entry makes room.  Any thread. */
+#ifndef BIGA_EXTENDER_SEEN_H
+#define BIGA_EXTENDER_SEEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/demand.h"
+
+enum { SEEN_MAX = 8192 };
+
+struct seen;
+struct seen *seen_create(void);
+void seen_destroy(struct seen *s); /* NULL allowed */
+
+/* Remember (or bring up to date) the demand of a pod with a UID. */
+void seen_put(struct seen *s, const struct demand *demand);
+bool seen_find_uid(struct seen *s, const char *uid,
+                   struct demand *ret_demand);
+/* The newest pod of that name. */
+bool seen_find_name(struct seen *s, const char *namespace, const char *name,
+                    struct demand *ret_demand);
+void seen_forget(struct seen *s, const char *namespace, const char *name);
+
+#endif
