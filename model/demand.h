@@ -20,6 +20,8 @@ enum {
     DEMAND_ARCH_MAX = 15,
     DEMAND_GPU_RESOURCES_MAX = 8,
     DEMAND_RESOURCE_NAME_MAX = 127,
+    DEMAND_PAIR_MAX = 999999, /* highest index of a pair */
+    DEMAND_SIZE_MAX = 1000000,
 };
 
 enum pod_role { ROLE_NONE, ROLE_HOST, ROLE_XPU, ROLE_SERVICE };
@@ -36,17 +38,19 @@ struct demand {
     int32_t size;                  /* pairs in the job, all or none */
 
     /* the part a decision depends on (with role) */
-    uint8_t cards;       /* that this pod takes, 1…TOPO_CARDS_MAX */
-    uint8_t pair_cards;  /* that its pair has; equal to cards for a host pod
-                          * and for a service */
-    uint8_t gpus;        /* of the host pod */
+    uint8_t cards;       /* this pod is decided on, 1…TOPO_CARDS_MAX: all of
+                          * its pair for a host pod, its own otherwise */
+    uint8_t pair_cards;  /* of the whole pair, >= cards; decides nothing by
+                          * itself. Equal to cards but for an xPU pod that
+                          * takes a part of its pair's cards */
+    uint8_t gpus;        /* of the host pod, else 0; UINT8_MAX: that or more */
     uint8_t align;       /* enum relation: the worst acceptable */
     bool exclusive;      /* its cards are not shared */
-    bool has_card_need;  /* card_cores or card_memory were stated */
-    uint32_t card_cores; /* of each card; 0 none stated */
+    bool has_card_need;  /* card_cores or card_memory_mib were stated */
+    uint32_t card_cores; /* of each card; 0 none stated. A host pod's are
+                          * what each card must hold for its xPU pods */
     uint32_t card_memory_mib;
-    char arch[DEMAND_ARCH_MAX + 1]; /* card architecture required by
-                                     * nodeSelector-like annotation, "" any */
+    char arch[DEMAND_ARCH_MAX + 1]; /* the cards' architecture, "" any */
     int64_t priority;
 };
 
@@ -56,7 +60,7 @@ struct demand_config {
     char gpu_resources[DEMAND_GPU_RESOURCES_MAX][DEMAND_RESOURCE_NAME_MAX + 1];
     uint8_t n_gpu_resources;
 };
-void demand_config_default(struct demand_config *config);
+void demand_config_default(struct demand_config *config); /* NVIDIA, AMD */
 
 /* Read the pod that comes next under the cursor.
  *
@@ -64,13 +68,17 @@ void demand_config_default(struct demand_config *config);
  * value (`metadata.annotations["biga.dev/cards"]: is "x", must be …`); or
  * -EINVAL when the request is at fault: malformed JSON (the error then has
  * the position), a duplicate key among the members it reads, a member of the
- * wrong JSON type.  `err` is always filled; the cursor may then be anywhere.
- * A pod without a role is no error. */
+ * wrong JSON type.  `err` is always filled; after -EINVAL the cursor may be
+ * anywhere.
+ * A pod without a role is no error, whatever else of the contract it
+ * carries; absent and null are the same.  After 0 and -EDOM the cursor is
+ * behind the pod. */
 int demand_read(struct jscan *s, const struct demand_config *config,
                 struct demand *ret_demand, struct error *err);
 
 /* The key of its pair, "NS/JOB/INDEX" (or "NS/NAME" of a pod alone), which a
- * host pod and its xPU pods share. */
+ * host pod and its xPU pods share.  Names hold no '/', so keys of different
+ * pairs differ. */
 enum { DEMAND_PAIR_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 16 };
 void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX]);

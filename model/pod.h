@@ -1,0 +1,59 @@
+/* pod - the texts and quantities of a pod that the pod contract names
+ * (schema/pod.md), found in the pod's JSON but not yet understood: what they
+ * mean, and whether a wrong one matters, depends on the role.
+ *
+ * For demand.c alone.  Pure; allocates nothing. */
+#ifndef BIGA_MODEL_POD_H
+#define BIGA_MODEL_POD_H
+
+#include "model/demand.h"
+
+enum pod_text {
+    /* metadata */
+    POD_NAME,
+    POD_NAMESPACE,
+    POD_UID,
+    /* labels */
+    POD_ROLE,
+    POD_JOB,
+    POD_PAIR,
+    POD_JOB_NAME,
+    POD_INDEX_LABEL,
+    /* annotations */
+    POD_SIZE,
+    POD_CARDS,
+    POD_ALIGN,
+    POD_EXCLUSIVE,
+    POD_ARCH,
+    POD_INDEX_ANNOTATION,
+    /* spec */
+    POD_GROUP,
+    POD_TEXT_COUNT
+};
+
+/* Resources: ours, then the GPUs of the config in its order. */
+enum pod_resource {
+    POD_CARD,
+    POD_CORES,
+    POD_MEMORY,
+    POD_GPUS,
+    POD_RESOURCE_COUNT = POD_GPUS + DEMAND_GPU_RESOURCES_MAX
+};
+
+struct pod {
+    struct jtext text[POD_TEXT_COUNT]; /* data NULL: absent; borrowed from
+                                        * the JSON */
+    int64_t priority;
+    int64_t take[POD_RESOURCE_COUNT]; /* effective requests; each quantity
+                                       * is at most UINT32_MAX */
+    struct error bad; /* of the first quantity that is none; code 0: none */
+};
+
+/* Read the pod under the cursor.  0, or -EINVAL as demand_read() has it. */
+int pod_read(struct jscan *s, const struct demand_config *config,
+             struct pod *ret_pod, struct error *err);
+
+/* What errors call a text: `metadata.labels["biga.dev/role"]`. */
+const char *pod_text_path(enum pod_text text);
+
+#endif
