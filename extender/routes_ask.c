@@ -1,0 +1,312 @@
+#include "extender/routes_ask.h"
+
+#include <string.h>
+
+#include "extender/app.h"
+#include "extender/routes_scheduler.h"
+#include "extender/seen.h"
+#include "extender/why.h"
+#include "model/base/jscan.h"
+#include "model/base/mem.h"
+
+/* --- why -------------------------------------------------------------------- */
+
+static void why_allocated(struct httpd_request *rq,
+                          const struct snapshot *snapshot,
+                          const struct allocation *a)
+{
+    struct str *out = httpd_reply(rq);
+    int32_t index = snapshot_find(snapshot, a->node, strlen(a->node));
+    cleanup_str struct str text = STR_INIT(1024);
+    str_addf(&text, "on node %s, card", a->node);
+    for (unsigned i = 0; i < a->n_cards; i++)
+        str_addf(&text, " %s", a->cards[i]);
+    str_addf(&text, ": %s", relation_name(a->relation));
+    if (a->n_gpus) {
+        str_add(&text, " to");
+        for (unsigned i = 0; i < a->n_gpus; i++)
+            str_addf(&text, " %s", a->gpus[i]);
+    } else if (a->numa >= 0) {
+        str_addf(&text, " to NUMA node %d", (int)a->numa);
+    }
+    if (index == NODE_NONE)
+        str_add(&text, "; the node's topology has been withdrawn since");
+    else if (snapshot_node(snapshot, (size_t)index)->status != NODE_READY)
+        str_addf(&text, "; the node is %s now",
+                 node_status_name(
+                     snapshot_node(snapshot, (size_t)index)->status));
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+        str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
+                 a->demand.name, str_text(&text));
+        return;
+    }
+    str_add(out, "{\"pod\":");
+    why_write_pod(&a->demand, out);
+    str_add(out, ",\"state\":\"allocated\",\"summary\":");
+    str_add_json(out, str_text(&text));
+    str_add(out, ",\"allocation\":");
+    allocation_encode(a, out);
+    str_add_c(out, '}');
+}
+
+static void why_text(const struct schedule *s, const struct why *why,
+                     struct str *out)
+{
+    str_addf(out, "pod %s/%s is pending: ", s->demand->namespace,
+             s->demand->name);
+    why_summary(s, why, out);
+    str_add(out, "\n\nNODES  REASON\n");
+    for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
+        if (!why->count[r])
+            continue;
+        str_addf(out, "%5zu  ", why->count[r]);
+        schedule_brief(s, r, out);
+        str_add(out, "\n       e.g. ");
+        str_add(out,
+                snapshot_node(s->snapshot, (size_t)why->example[r])->name);
+        str_add(out, ": ");
+        schedule_explain(s, why->example[r], r, out);
+        str_add_c(out, '\n');
+    }
+}
+
+static void why_pending(struct httpd_request *rq,
+                        const struct snapshot *snapshot,
+                        const struct demand *demand)
+{
+    struct str *out = httpd_reply(rq);
+    struct schedule s;
+    struct why why;
+    schedule_init(&s, snapshot, demand);
+    why_judge(&s, &why);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+        why_text(&s, &why, out);
+        return;
+    }
+    cleanup_str struct str text = STR_INIT(4096);
+    why_summary(&s, &why, &text);
+    str_add(out, "{\"pod\":");
+    why_write_pod(demand, out);
+    str_add(out, ",\"state\":\"pending\",\"summary\":");
+    str_add_json(out, str_text(&text));
+    str_add_c(out, ',');
+    why_write(&s, &why, out);
+    str_add_c(out, '}');
+}
+
+/* "NS/NAME", or "NAME" in the namespace "default". */
+static bool split_pod(const char *pod, char *namespace, size_t cap,
+                      const char **ret_name)
+{
+    const char *slash = strchr(pod, '/');
+    size_t len = slash ? (size_t)(slash - pod) : strlen("default");
+    if (len == 0 || len >= cap || strlen(pod) > DEMAND_NAME_MAX + cap)
+        return false;
+    memcpy(namespace, slash ? pod : "default", len);
+    namespace[len] = '\0';
+    *ret_name = slash ? slash + 1 : pod;
+    return **ret_name && !strchr(*ret_name, '/');
+}
+
+static void handle_why(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    const char *name;
+    struct demand demand;
+    const char *pod = httpd_query(rq, "pod");
+    if (!pod || !split_pod(pod, namespace, sizeof namespace, &name)) {
+        httpd_fail(rq, 400, "query parameter pod: is \"%.64s\", must be "
+                            "NAMESPACE/NAME",
+                   pod ? pod : "");
+        return;
+    }
+    struct snapshot *snapshot = writer_snapshot(app->writer);
+    const struct allocation *a =
+        alloc_index_find(snapshot->allocations, namespace, name);
+    if (a)
+        why_allocated(rq, snapshot, a);
+    else if (!seen_find_name(app->seen, namespace, name, &demand))
+        httpd_fail(rq, 404,
+                   "pod %s/%s is not known: no scheduler has asked about it "
+                   "since this extender started (is its container requesting "
+                   "a resource of managedResources?)",
+                   namespace, name);
+    else if (demand.role == ROLE_NONE)
+        httpd_fail(rq, 404,
+                   "pod %s/%s has no label biga.dev/role: it is not placed by "
+                   "Biga",
+                   namespace, name);
+    else
+        why_pending(rq, snapshot, &demand);
+    snapshot_unref(snapshot);
+}
+
+/* --- simulate ------------------------------------------------------------------ */
+
+struct simulation {
+    struct app *app;
+    struct draft *draft;
+    struct str *out;
+    size_t n_pods;
+};
+
+/* Place one pod on the draft and write what became of it. */
+static void simulate_demand(struct simulation *sim, struct demand *demand)
+{
+    struct str *out = sim->out;
+    struct schedule s;
+    struct why why;
+    if (sim->n_pods++)
+        str_add_c(out, ',');
+    if (!demand->uid[0])
+        (void)snprintf(demand->uid, sizeof demand->uid, "simulated-%zu",
+                       sim->n_pods);
+    str_add(out, "{\"pod\":");
+    why_write_pod(demand, out);
+    if (demand->role == ROLE_NONE) {
+        str_add(out, ",\"state\":\"foreign\",\"summary\":\"no label "
+                     "biga.dev/role: any node\"}");
+        return;
+    }
+    struct snapshot *now = draft_peek(sim->draft);
+    schedule_init(&s, now, demand);
+    why_judge(&s, &why);
+    cleanup_str struct str text = STR_INIT(4096);
+    why_summary(&s, &why, &text);
+    str_addf(out, ",\"state\":\"%s\",\"summary\":",
+             why.n_fitting ? "placed" : "refused");
+    str_add_json(out, str_text(&text));
+    str_add_c(out, ',');
+    why_write(&s, &why, out);
+    struct choice choice;
+    if (why.n_fitting &&
+        schedule_choose(&s, why.best[0], &choice) == REASON_NONE) {
+        struct allocation *a =
+            schedule_allocation(&s, why.best[0], &choice);
+        str_add(out, ",\"allocation\":");
+        allocation_encode(a, out);
+        draft_allocate(sim->draft, a);
+    }
+    str_add_c(out, '}');
+    snapshot_unref(now);
+}
+
+static int simulate_pod(struct simulation *sim, struct jscan *s,
+                        struct error *err)
+{
+    struct demand demand;
+    if (sim->n_pods == SIMULATE_PODS_MAX)
+        return error_set(err, EINVAL, "more than %d pods in one simulation",
+                         SIMULATE_PODS_MAX);
+    int r = demand_read(s, &sim->app->demand, &demand, err);
+    if (r == -EDOM)
+        return error_wrap(err, "pod %zu", sim->n_pods);
+    if (r == 0)
+        simulate_demand(sim, &demand);
+    return r;
+}
+
+static int simulate_list(struct simulation *sim, struct jscan *s,
+                         struct error *err)
+{
+    if (!jscan_array(s))
+        return jscan_error(s, err);
+    while (jscan_element(s)) {
+        int r = simulate_pod(sim, s, err);
+        if (r < 0)
+            return r;
+    }
+    return s->fault ? jscan_error(s, err) : 0;
+}
+
+enum shape_of_body { BODY_POD, BODY_ARGS, BODY_LIST, BODY_ARRAY, BODY_BAD };
+
+/* What a simulation is asked with: a Pod, a List of Pods, an array of Pods,
+ * or the scheduler's own ExtenderArgs. Leaves `at` on the array of a list. */
+static enum shape_of_body body_shape(const char *body, size_t size,
+                                     struct jscan *at, struct error *err)
+{
+    struct jscan s;
+    struct jtext key;
+    enum shape_of_body shape = BODY_POD;
+    jscan_init(&s, body, size);
+    if (jscan_peek(&s) == JKIND_ARRAY) {
+        *at = s;
+        shape = BODY_ARRAY;
+        (void)jscan_skip(&s);
+    } else if (jscan_object(&s)) {
+        while (jscan_member(&s, &key)) {
+            if (jtext_is_nocase(&key, "Pod")) {
+                shape = BODY_ARGS;
+            } else if (jtext_is(&key, "items")) {
+                *at = s;
+                shape = BODY_LIST;
+            }
+            (void)jscan_skip(&s);
+        }
+    }
+    if (jscan_end(&s))
+        return shape;
+    (void)jscan_error(&s, err);
+    return BODY_BAD;
+}
+
+/* The scheduler's verbs as they would be answered now. */
+static int simulate_verbs(struct simulation *sim,
+                          const struct snapshot *snapshot, const char *body,
+                          size_t size, struct error *err)
+{
+    str_add(sim->out, "{\"filter\":");
+    int r = scheduler_filter(sim->app, snapshot, body, size, sim->out, err);
+    if (r < 0)
+        return r;
+    str_add(sim->out, ",\"prioritize\":");
+    r = scheduler_prioritize(sim->app, snapshot, body, size, sim->out, err);
+    str_addf(sim->out, ",\"snapshot\":%llu}",
+             (unsigned long long)snapshot->number);
+    return r;
+}
+
+static int simulate(struct simulation *sim, const struct snapshot *snapshot,
+                    const char *body, size_t size, struct error *err)
+{
+    struct jscan s;
+    jscan_init(&s, body, size);
+    enum shape_of_body shape = body_shape(body, size, &s, err);
+    if (shape == BODY_BAD)
+        return -EINVAL;
+    if (shape == BODY_ARGS)
+        return simulate_verbs(sim, snapshot, body, size, err);
+    str_addf(sim->out, "{\"snapshot\":%llu,\"results\":[",
+             (unsigned long long)snapshot->number);
+    int r = shape == BODY_POD ? simulate_pod(sim, &s, err)
+                              : simulate_list(sim, &s, err);
+    str_add(sim->out, "]}");
+    return r;
+}
+
+static void handle_simulate(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    struct error err = {0};
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    struct snapshot *snapshot = writer_snapshot(app->writer);
+    struct simulation sim = {.app = app,
+                             .draft = draft_create(snapshot),
+                             .out = httpd_reply(rq)};
+    if (simulate(&sim, snapshot, body, size, &err) < 0)
+        httpd_fail(rq, 400, "%s", err.text);
+    draft_destroy(sim.draft);
+    snapshot_unref(snapshot);
+}
+
+const struct httpd_route ask_routes[] = {
+    {HTTPD_GET, "/v1/why", handle_why, 0, "why"},
+    {HTTPD_POST, "/v1/simulate", handle_simulate, SIMULATE_BODY_MAX,
+     "simulate"},
+};
+const size_t n_ask_routes = ARRAY_LEN(ask_routes);
