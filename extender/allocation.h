@@ -34,6 +34,10 @@ struct allocation *allocation_ref(struct allocation *a);
 void allocation_unref(struct allocation *a); /* NULL allowed */
 DEFINE_CLEANUP(allocation, struct allocation *, allocation_unref)
 
+/* The order of pod keys: by namespace, then name. */
+int allocation_compare_pod(const struct allocation *a,
+                           const struct allocation *b);
+
 /* As JSON (schema/allocation.schema.json), and back (strict). */
 void allocation_encode(const struct allocation *a, struct str *out);
 int allocation_decode(const char *json, size_t size,

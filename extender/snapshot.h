@@ -36,6 +36,8 @@ struct liveness {
     atomic_uint refs;
     _Atomic int64_t heard_ms; /* monotonic clock of the last heartbeat */
 };
+struct liveness *liveness_ref(struct liveness *l);
+void liveness_unref(struct liveness *l); /* NULL allowed */
 
 /* One version of one node.  Immutable; ref-counted. */
 struct node {

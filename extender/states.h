@@ -1,13 +1,15 @@
 /* states - interned shapes and node states, and the remembered cost of each
  * demand class on each state.
  *
- * Append-only while it lives: the writer interns, readers look up.  When it
- * has grown past its use the writer starts a fresh one and re-interns what
- * is alive; snapshots keep the one they were made with. */
+ * Append-only while it lives: drafts intern, readers look up, on any thread.
+ * When it has grown past its use the writer starts a fresh one and re-interns
+ * what is alive; snapshots keep the one they were made with. */
 #ifndef BIGA_EXTENDER_STATES_H
 #define BIGA_EXTENDER_STATES_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/base/mem.h"
@@ -20,16 +22,19 @@ struct states *states_create(void);
 struct states *states_ref(struct states *s);
 void states_unref(struct states *s); /* NULL allowed */
 
-/* Writer only.  The interned shape equal to topo's; lives as long as `s`. */
+/* The interned shape equal to topo's; lives as long as `s`. */
 const struct shape *states_shape(struct states *s, const struct topo *topo);
-/* Writer only.  The id of a state (whose shape is interned here), 1…. */
+/* The id of a state (whose shape is interned here), 1…; STATE_UNUSABLE when
+ * there is no room for another one. */
 uint32_t states_intern(struct states *s, const struct node_state *state);
 uint32_t states_count(const struct states *s);
 const struct node_state *states_get(const struct states *s, uint32_t id);
+/* Time for a fresh one, with `live` nodes: most states or shapes here are of
+ * the past, or there is no room for another demand class. */
+bool states_outgrown(const struct states *s, size_t live);
 
 /* The costs of one demand class over all states.  Any thread.  Owned by
- * `s`; NULL when `s` has no room for another class (then use
- * states_cost_slow). */
+ * `s`; NULL when `s` has no room for another class (then use decide_cost). */
 struct costs;
 struct costs *states_costs(struct states *s, const struct demand *demand);
 

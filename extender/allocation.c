@@ -1,0 +1,326 @@
+#include "extender/allocation.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/json.h"
+#include "model/base/mem.h"
+
+#define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */
+
+struct allocation *allocation_create(const struct demand *demand,
+                                     const char *node)
+{
+    struct allocation *a = xcalloc(1, sizeof *a);
+    atomic_init(&a->refs, 1);
+    a->demand = *demand;
+    demand_pair_key(demand, a->pair_key);
+    a->node = xstrdup(node);
+    a->relation = RELATION_SYS;
+    a->numa = -1;
+    return a;
+}
+
+struct allocation *allocation_ref(struct allocation *a)
+{
+    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+    return a;
+}
+
+void allocation_unref(struct allocation *a)
+{
+    if (!a ||
+        atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(a->node);
+    free(a->cards);
+    free(a->gpus);
+    free(a);
+}
+
+int allocation_compare_pod(const struct allocation *a,
+                           const struct allocation *b)
+{
+    int order = strcmp(a->demand.namespace, b->demand.namespace);
+    return order ? order : strcmp(a->demand.name, b->demand.name);
+}
+
+/* --- JSON ------------------------------------------------------------------ */
+
+/* The PCI address inside a device id that was made from one
+ * (device_id_format): "card-0000-17-00" is "0000:17:00".  False for any other
+ * id. */
+static bool id_pci(const char *id, char ret_pci[TOPO_ID_MAX + 1])
+{
+    const char *p = strchr(id, '-');
+    size_t n = 0, digits = 0, part = 0;
+    if (!p)
+        return false;
+    for (p++; *p; p++) {
+        if (*p == '-') {
+            bool whole = part == 0 ? digits >= 4 && digits <= 8 : digits == 2;
+            if (!whole || part == 3)
+                return false;
+            ret_pci[n++] = part == 2 ? '.' : ':';
+            digits = 0;
+            part++;
+        } else if (isdigit((unsigned char)*p) || (*p >= 'a' && *p <= 'f')) {
+            ret_pci[n++] = *p;
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    ret_pci[n] = '\0';
+    return (part == 2 && digits == 2) || (part == 3 && digits == 1);
+}
+
+static void encode_devices(struct str *out, const char *key,
+                           char (*ids)[TOPO_ID_MAX + 1], size_t n)
+{
+    str_addf(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        char pci[TOPO_ID_MAX + 1];
+        str_add(out, i ? ",{\"id\":" : "{\"id\":");
+        str_add_json(out, ids[i]);
+        if (id_pci(ids[i], pci)) {
+            str_add(out, ",\"pci\":");
+            str_add_json(out, pci);
+        }
+        str_add_c(out, '}');
+    }
+    str_add_c(out, ']');
+}
+
+static void encode_text(struct str *out, const char *key, const char *value)
+{
+    str_addf(out, "\"%s\":", key);
+    str_add_json(out, value);
+}
+
+static void encode_pod(const struct demand *d, struct str *out)
+{
+    str_add(out, "{\"pod\":{");
+    encode_text(out, "namespace", d->namespace);
+    str_add_c(out, ',');
+    encode_text(out, "name", d->name);
+    str_add_c(out, ',');
+    encode_text(out, "uid", d->uid);
+    str_add_c(out, ',');
+    encode_text(out, "role", pod_role_name(d->role));
+    str_add_c(out, ',');
+    encode_text(out, "job", d->job);
+    str_addf(out, ",\"pair\":%d,\"size\":%d,\"priority\":%lld}", d->pair,
+             d->size, (long long)d->priority);
+}
+
+static void encode_need(const struct demand *d, struct str *out)
+{
+    str_addf(out, ",\"need\":{\"cards\":%u,\"gpus\":%u,", d->cards, d->gpus);
+    encode_text(out, "align", relation_name((enum relation)d->align));
+    str_addf(out, ",\"exclusive\":%s", d->exclusive ? "true" : "false");
+    if (d->has_card_need)
+        str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", d->card_cores,
+                 d->card_memory_mib);
+    if (d->arch[0]) {
+        str_add_c(out, ',');
+        encode_text(out, "arch", d->arch);
+    }
+    str_add_c(out, '}');
+}
+
+void allocation_encode(const struct allocation *a, struct str *out)
+{
+    encode_pod(&a->demand, out);
+    str_add_c(out, ',');
+    encode_text(out, "node", a->node);
+    encode_devices(out, "cards", a->cards, a->n_cards);
+    encode_devices(out, "gpus", a->gpus, a->n_gpus);
+    str_addf(out, ",\"numa\":%d,", a->numa);
+    encode_text(out, "relation", relation_name(a->relation));
+    str_add(out, ",\"epoch\":{");
+    encode_text(out, "bootId", a->epoch.boot_id);
+    str_addf(out, ",\"generation\":%lld}", (long long)a->epoch.generation);
+    str_addf(out, ",\"number\":%llu", (unsigned long long)a->number);
+    encode_need(&a->demand, out);
+    str_add_c(out, '}');
+}
+
+/* Copies a text that the reader has already limited. */
+static void copy_text(char *to, size_t size, const char *text)
+{
+    (void)snprintf(to, size, "%s", text ? text : "");
+}
+
+static enum pod_role read_role(struct reader *r)
+{
+    const char *word = reader_string(r, "role", 15);
+    for (int role = ROLE_HOST; word && role <= ROLE_SERVICE; role++)
+        if (strcmp(word, pod_role_name((enum pod_role)role)) == 0)
+            return (enum pod_role)role;
+    if (word)
+        (void)reader_fail(r, "role",
+                          "is \"%s\", must be host, xpu or service", word);
+    return ROLE_NONE;
+}
+
+static enum relation read_relation(struct reader *r, const char *name)
+{
+    const char *word = reader_string(r, name, 15);
+    for (int i = 0; word && i < RELATION_COUNT; i++)
+        if (strcmp(word, relation_name((enum relation)i)) == 0)
+            return (enum relation)i;
+    if (word)
+        (void)reader_fail(r, name,
+                          "is \"%s\", must be PIX, PXB, PHB, NODE, SOCKET "
+                          "or SYS",
+                          word);
+    return RELATION_SYS;
+}
+
+static int decode_pod(const cJSON *json, struct demand *d, struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, "pod", err);
+    copy_text(d->namespace, sizeof d->namespace,
+              reader_string(&r, "namespace", DEMAND_NAMESPACE_MAX));
+    copy_text(d->name, sizeof d->name,
+              reader_string(&r, "name", DEMAND_NAME_MAX));
+    copy_text(d->uid, sizeof d->uid,
+              reader_opt_string(&r, "uid", DEMAND_UID_MAX));
+    d->role = read_role(&r);
+    copy_text(d->job, sizeof d->job,
+              reader_opt_string(&r, "job", DEMAND_NAME_MAX));
+    d->pair = (int32_t)reader_int(&r, "pair", 0, INT32_MAX);
+    d->size = (int32_t)reader_int(&r, "size", 1, INT32_MAX);
+    d->priority = reader_int(&r, "priority", -INT_MAX_EXACT, INT_MAX_EXACT);
+    return reader_finish_strict(&r);
+}
+
+static int decode_need(const cJSON *json, struct demand *d, struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, "need", err);
+    d->cards = (uint8_t)reader_int(&r, "cards", 0, TOPO_CARDS_MAX);
+    d->gpus = (uint8_t)reader_int(&r, "gpus", 0, UINT8_MAX);
+    d->align = (uint8_t)read_relation(&r, "align");
+    d->exclusive = reader_bool(&r, "exclusive");
+    int64_t cores = reader_opt_int(&r, "cores", 0, UINT32_MAX, -1);
+    int64_t memory = reader_opt_int(&r, "memoryMiB", 0, UINT32_MAX, -1);
+    if ((cores < 0) != (memory < 0))
+        (void)reader_fail(&r, cores < 0 ? "cores" : "memoryMiB",
+                          "cores and memoryMiB come together");
+    d->has_card_need = cores >= 0;
+    if (d->has_card_need) {
+        d->card_cores = (uint32_t)cores;
+        d->card_memory_mib = (uint32_t)memory;
+    }
+    copy_text(d->arch, sizeof d->arch,
+              reader_opt_string(&r, "arch", DEMAND_ARCH_MAX));
+    return reader_finish_strict(&r);
+}
+
+static int decode_epoch(const cJSON *json, struct slice_epoch *epoch,
+                        struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, "epoch", err);
+    copy_text(epoch->boot_id, sizeof epoch->boot_id,
+              reader_opt_string(&r, "bootId", SLICE_BOOT_ID_MAX));
+    epoch->generation = reader_int(&r, "generation", 0, INT_MAX_EXACT);
+    return reader_finish_strict(&r);
+}
+
+static int decode_device(const cJSON *json, const char *path,
+                         char ret_id[TOPO_ID_MAX + 1], struct error *err)
+{
+    struct reader r;
+    char pci[TOPO_ID_MAX + 1];
+    reader_init(&r, json, path, err);
+    const char *id = reader_string(&r, "id", TOPO_ID_MAX);
+    const char *said = reader_opt_string(&r, "pci", TOPO_ID_MAX);
+    if (id) {
+        bool has = id_pci(id, pci);
+        if (has && (!said || strcmp(said, pci) != 0))
+            (void)reader_fail(&r, "pci", "must be \"%s\", as the id says",
+                              pci);
+        else if (!has && said)
+            (void)reader_fail(&r, "pci", "must be absent: the id names none");
+    }
+    copy_text(ret_id, TOPO_ID_MAX + 1, id);
+    return reader_finish_strict(&r);
+}
+
+static int decode_devices(const cJSON *json, const char *key,
+                          char (**ret_ids)[TOPO_ID_MAX + 1], uint8_t *ret_n,
+                          struct error *err)
+{
+    int n = cJSON_GetArraySize(json), i = 0;
+    cleanup_free char (*ids)[TOPO_ID_MAX + 1] =
+        xcalloc((size_t)n + 1, sizeof *ids);
+    const cJSON *each;
+    cJSON_ArrayForEach(each, json)
+    {
+        char path[32];
+        (void)snprintf(path, sizeof path, "%s[%d]", key, i);
+        int r = decode_device(each, path, ids[i], err);
+        if (r < 0)
+            return r;
+        i++;
+    }
+    *ret_ids = steal(&ids);
+    *ret_n = (uint8_t)n;
+    return 0;
+}
+
+static int decode_parts(struct reader *r, struct allocation *a,
+                        struct error *err)
+{
+    const cJSON *cards = reader_array(r, "cards", TOPO_CARDS_MAX);
+    const cJSON *gpus = reader_array(r, "gpus", TOPO_GPUS_MAX);
+    const cJSON *epoch = reader_object(r, "epoch");
+    a->numa = (int32_t)reader_int(r, "numa", -1, INT32_MAX);
+    a->relation = read_relation(r, "relation");
+    a->number = (uint64_t)reader_int(r, "number", 0, INT_MAX_EXACT);
+    int e = reader_finish_strict(r);
+    if (e == 0)
+        e = decode_devices(cards, "cards", &a->cards, &a->n_cards, err);
+    if (e == 0)
+        e = decode_devices(gpus, "gpus", &a->gpus, &a->n_gpus, err);
+    if (e == 0)
+        e = decode_epoch(epoch, &a->epoch, err);
+    return e;
+}
+
+int allocation_decode(const char *json, size_t size,
+                      struct allocation **ret_allocation, struct error *err)
+{
+    cleanup_with(json) cJSON *tree = NULL;
+    int e = json_parse(json, size, &tree, err);
+    if (e < 0)
+        return e;
+
+    struct reader r;
+    struct demand demand = {0};
+    reader_init(&r, tree, "", err);
+    const cJSON *pod = reader_object(&r, "pod");
+    const cJSON *need = reader_object(&r, "need");
+    const char *node = reader_string(&r, "node", DEMAND_NAME_MAX);
+    e = reader_finish_lenient(&r);
+    if (e == 0)
+        e = decode_pod(pod, &demand, err);
+    if (e == 0)
+        e = decode_need(need, &demand, err);
+    if (e < 0)
+        return e;
+
+    cleanup_with(allocation) struct allocation *a =
+        allocation_create(&demand, node);
+    e = decode_parts(&r, a, err);
+    if (e < 0)
+        return e;
+    *ret_allocation = steal(&a);
+    return 0;
+}

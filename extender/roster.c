@@ -1,0 +1,133 @@
+/* The roster: names in byte order, found by hash.  A slot carries the whole
+ * hash, so that a name is compared once, when it is the one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/snapshot_private.h"
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+
+enum { NAME_MAX_BYTES = 253, BATCH = 32 };
+
+struct roster_slot {
+    uint64_t tag;    /* hash of the name; 0: free */
+    uint32_t offset; /* of its size byte in `text`; the name follows */
+    int32_t index;
+};
+
+struct roster {
+    atomic_uint refs;
+    size_t mask; /* slots - 1; at most half of them are in use */
+    struct roster_slot *slots;
+    char *text;
+};
+
+static uint64_t name_tag(const char *name, size_t size)
+{
+    uint64_t hash = hash_bytes(name, size);
+    return hash ? hash : 1;
+}
+
+struct roster *roster_create(const char *const *names, size_t n)
+{
+    struct roster *r = xcalloc(1, sizeof *r);
+    atomic_init(&r->refs, 1);
+    size_t slots = 16, bytes = 1;
+    while (slots < n * 2)
+        slots *= 2;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(names[i]) + 1;
+    r->mask = slots - 1;
+    r->slots = xcalloc(slots, sizeof *r->slots);
+    r->text = xmalloc(bytes);
+
+    uint32_t offset = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t size = strlen(names[i]);
+        uint64_t tag = name_tag(names[i], size);
+        size_t at = tag & r->mask;
+        while (r->slots[at].tag)
+            at = (at + 1) & r->mask;
+        r->slots[at] = (struct roster_slot){tag, offset, (int32_t)i};
+        r->text[offset] = (char)size;
+        memcpy(r->text + offset + 1, names[i], size);
+        offset += (uint32_t)size + 1;
+    }
+    return r;
+}
+
+struct roster *roster_ref(struct roster *r)
+{
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void roster_unref(struct roster *r)
+{
+    if (!r ||
+        atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(r->slots);
+    free(r->text);
+    free(r);
+}
+
+static int32_t roster_probe(const struct roster *r, uint64_t tag,
+                            const char *name, size_t size)
+{
+    for (size_t at = tag & r->mask; r->slots[at].tag;
+         at = (at + 1) & r->mask) {
+        const struct roster_slot *slot = &r->slots[at];
+        const char *text = r->text + slot->offset;
+        if (slot->tag == tag && (unsigned char)text[0] == size &&
+            memcmp(text + 1, name, size) == 0)
+            return slot->index;
+    }
+    return NODE_NONE;
+}
+
+int32_t roster_find(const struct roster *r, const char *name, size_t size)
+{
+    return roster_probe(r, name_tag(name, size), name, size);
+}
+
+/* A name that was sent with escapes: rare, so decoded first. */
+static int32_t roster_find_escaped(const struct roster *r,
+                                   const struct jtext *name)
+{
+    char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
+    if (name->size >= sizeof decoded)
+        return NODE_NONE;
+    size_t size = jtext_decode(name, decoded);
+    return roster_find(r, decoded, size);
+}
+
+/* In three passes, so that the misses of one name's slot and text overlap
+ * with those of the others. */
+static void roster_find_batch(const struct roster *r,
+                              const struct jtext *names, size_t n,
+                              int32_t *ret_indexes)
+{
+    uint64_t tags[BATCH];
+    for (size_t i = 0; i < n; i++) {
+        tags[i] = name_tag(names[i].data, names[i].size);
+        __builtin_prefetch(&r->slots[tags[i] & r->mask]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct roster_slot *slot = &r->slots[tags[i] & r->mask];
+        __builtin_prefetch(r->text + slot->offset);
+    }
+    for (size_t i = 0; i < n; i++)
+        ret_indexes[i] =
+            names[i].escaped
+                ? roster_find_escaped(r, &names[i])
+                : roster_probe(r, tags[i], names[i].data, names[i].size);
+}
+
+void roster_find_many(const struct roster *r, const struct jtext *names,
+                      size_t n, int32_t *ret_indexes)
+{
+    for (size_t i = 0; i < n; i += BATCH)
+        roster_find_batch(r, names + i, n - i < BATCH ? n - i : BATCH,
+                          ret_indexes + i);
+}

@@ -1,0 +1,39 @@
+/* What snapshot.c, roster.c and draft.c share; for them and their tests. */
+#ifndef BIGA_EXTENDER_SNAPSHOT_PRIVATE_H
+#define BIGA_EXTENDER_SNAPSHOT_PRIVATE_H
+
+#include "extender/snapshot.h"
+
+/* --- roster: the names of all nodes, sorted, and their hash index ----------- */
+
+/* `names` are in byte order, without repeats, each at most 253 bytes. */
+struct roster *roster_create(const char *const *names, size_t n);
+struct roster *roster_ref(struct roster *r);
+void roster_unref(struct roster *r); /* NULL allowed */
+int32_t roster_find(const struct roster *r, const char *name, size_t size);
+void roster_find_many(const struct roster *r, const struct jtext *names,
+                      size_t n, int32_t *ret_indexes);
+
+/* --- nodes and pages -------------------------------------------------------- */
+
+/* A new version: everything of `old` (a reference to each part), to be
+ * changed before anyone else sees it. */
+struct node *node_derive(const struct node *old);
+/* A node of this name about which nothing is known. */
+struct node *node_create(const char *name, int64_t heard_ms);
+struct node *node_ref(struct node *n);
+void node_unref(struct node *n); /* NULL allowed */
+/* Set the allocations: takes over the array, and references to its items. */
+void node_set_allocations(struct node *n, struct allocation **list,
+                          size_t n_list);
+/* Bring shape and state up to date with topology and allocations. */
+void node_refresh(struct node *n, struct states *states);
+/* The state id that a page shows for the node. */
+uint32_t node_state_id(const struct node *n, struct states *states);
+
+struct node_page *page_create(void);
+struct node_page *page_copy(const struct node_page *page);
+struct node_page *page_ref(struct node_page *page);
+void page_unref(struct node_page *page); /* NULL allowed */
+
+#endif
