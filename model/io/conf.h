@@ -39,7 +39,8 @@ struct conf_program {
     const char *name;     /* "biga-extender" */
     const char *summary;  /* one line */
     const char *usage;    /* "[OPTION]…", or "COMMAND [ARG]…" */
-    const char *text;     /* paragraphs for the man page, "\n\n" between */
+    const char *text;     /* paragraphs for the man page, "\n\n" between; one
+                           * that starts with a space is set as it stands */
     const struct conf_setting *settings;
     size_t n_settings;
     const char *const *extra; /* further man page sections: heading, text,
@@ -47,19 +48,33 @@ struct conf_program {
 };
 
 /* Every program also understands --help, --version, --config FILE and
- * --print-docs man|markdown (for the build).  Those are handled here: then 1
- * is returned and the program exits 0. On success 0, `target` filled and
- * `*ret_rest` the index of the first argument that is no option.  On a
- * wrong setting -EINVAL: the error names where it came from
+ * --print-docs man|markdown|completion (for the build).  Those are handled
+ * here: then 1 is returned and the program exits 0.  On success 0, `target`
+ * filled and `*ret_rest` the index of the first argument that is no option;
+ * options may follow such arguments (argv is reordered) up to a "--".
+ *
+ * On a wrong setting -EINVAL: the error names where it came from
  * ("--state", "$BIGA_STATE", "FILE:12: state"), the value, and what is
- * allowed.  The file has lines "name = value", '#' comments; an unknown name
- * is an error.  Texts live until conf_fini. */
+ * allowed.  A wrong value is an error even where another source overrides
+ * it; an empty environment variable counts as unset.  The file has lines
+ * "name = value" and lines that start with '#'; it is at most 64 KiB, and an
+ * unknown name or one that is set twice (but for lists) is an error.  Texts
+ * are copies that live until conf_fini. */
 int conf_read(const struct conf_program *program, int argc, char **argv,
               void *target, int *ret_rest, struct error *err);
+
+/* The same with nothing but a file's content and the defaults; `origin` is
+ * what error texts call it.  Returns 0 or -EINVAL. */
+int conf_read_text(const struct conf_program *program, const char *origin,
+                   const char *data, size_t size, void *target,
+                   struct error *err);
+
 void conf_fini(const struct conf_program *program, void *target);
 
 void conf_print_help(const struct conf_program *program, FILE *out);
 void conf_print_man(const struct conf_program *program, FILE *out);
 void conf_print_markdown(const struct conf_program *program, FILE *out);
+/* Words for bash's programmable completion. */
+void conf_print_completion(const struct conf_program *program, FILE *out);
 
 #endif
