@@ -27,6 +27,8 @@ struct node_state {
     const struct shape *shape;
     uint32_t free_cores[TOPO_CARDS_MAX];
     uint32_t free_memory_mib[TOPO_CARDS_MAX];
+    uint32_t cores[TOPO_CARDS_MAX];      /* of the idle cards: tells "busy" */
+    uint32_t memory_mib[TOPO_CARDS_MAX]; /* from "too small" */
     uint16_t usable;   /* healthy and known to have cores and memory */
     uint16_t closed;   /* held whole: exclusive, or promised to a pair whose
                         * need is not yet known */

@@ -21,9 +21,10 @@ struct shape_subset {
 
 struct shape {
     uint8_t n_cards, n_gpus, n_numas;
-    uint8_t card_card[TOPO_CARDS_MAX][TOPO_CARDS_MAX]; /* enum relation */
+    uint8_t card_card[TOPO_CARDS_MAX][TOPO_CARDS_MAX]; /* enum relation;
+                                                        * symmetric */
     uint8_t card_gpu[TOPO_CARDS_MAX][TOPO_GPUS_MAX];
-    uint8_t card_numa[TOPO_CARDS_MAX][TOPO_NUMAS_MAX];
+    uint8_t card_numa[TOPO_CARDS_MAX][TOPO_NUMAS_MAX]; /* NODE or worse */
     int16_t numa_id[TOPO_NUMAS_MAX]; /* os index of numa column i */
     char arch[TOPO_CARDS_MAX][SHAPE_ARCH_MAX];
 
@@ -41,6 +42,9 @@ struct shape {
 
 /* The shape of a topology; the caller destroys it. */
 struct shape *shape_create(const struct topo *topo);
+/* The same from content that was filled in by hand (`hash` and what is
+ * derived are ignored, everything unused must be zero). */
+struct shape *shape_create_from(const struct shape *content);
 void shape_destroy(struct shape *shape); /* NULL allowed */
 /* Same content (the hash alone is not enough). */
 bool shape_equal(const struct shape *a, const struct shape *b);

@@ -1,0 +1,40 @@
+/* decide_private - what decide.c and reason.c share. */
+#ifndef BIGA_MODEL_DECIDE_PRIVATE_H
+#define BIGA_MODEL_DECIDE_PRIVATE_H
+
+#include "model/decide.h"
+
+/* What each card must have free: what was stated, or one core and one MiB
+ * when nothing was. */
+struct card_need {
+    uint32_t cores, memory_mib;
+};
+struct card_need decide_need(const struct demand *demand);
+
+/* The worst relation that `demand` accepts: no NUMA node is closer than
+ * NODE, so without GPUs anything tighter asks for NODE. */
+enum relation decide_align(const struct demand *demand);
+
+/* Bits of the cards with the architecture asked, in whatever state. */
+uint16_t decide_cards_of_arch(const struct shape *shape,
+                              const struct demand *demand);
+/* Bits of the cards whose free_cores and free_memory_mib hold the need. */
+uint16_t decide_cards_with(const uint32_t cores[TOPO_CARDS_MAX],
+                           const uint32_t memory_mib[TOPO_CARDS_MAX],
+                           struct card_need need);
+/* Bits of the cards that are neither closed nor, to an exclusive demand,
+ * shared; whatever they have free. */
+uint16_t decide_cards_open(const struct node_state *state,
+                           const struct demand *demand);
+
+/* decide() without the reason. */
+bool decide_search(const struct node_state *state,
+                   const struct demand *demand, uint16_t must,
+                   uint16_t within, struct choice *ret_choice);
+
+/* Why decide_search() finds nothing. */
+enum reason decide_reason(const struct node_state *state,
+                          const struct demand *demand, uint16_t must,
+                          uint16_t within);
+
+#endif
