@@ -1,0 +1,64 @@
+#include "tests/lib/simhost.h"
+
+#include <stdio.h>
+
+static void add_numa(struct topo_builder *b, int index, uint32_t cpus)
+{
+    struct device d = {.kind = DEVICE_NUMA,
+                       .numa = index,
+                       .package = index,
+                       .cpus = cpus,
+                       .numa_memory_mib = 262144};
+    char id[TOPO_ID_MAX + 1];
+    (void)snprintf(id, sizeof id, "numa-%d", index);
+    d.id = id;
+    topo_builder_add(b, &d);
+}
+
+static void add_pci(struct topo_builder *b, enum device_kind kind,
+                    unsigned index, unsigned n_cards)
+{
+    unsigned sw = index / 2, half = index * 2 >= n_cards;
+    struct pci_addr path[2] = {
+        {.bus = (uint8_t)(0x10 + sw * 16), .device = 1},
+        {.bus = (uint8_t)(0x11 + sw * 16), .device = (uint8_t)(index % 2)}};
+    struct device d = {.kind = kind,
+                       .numa = (int)half,
+                       .package = (int)half,
+                       .has_pci = true,
+                       .root_bus = (uint8_t)(0x10 + sw * 16),
+                       .n_path = 2,
+                       .path = path};
+    char id[TOPO_ID_MAX + 1];
+    d.pci.bus = (uint8_t)(0x12 + sw * 16 + index % 2);
+    d.pci.device = kind == DEVICE_GPU ? 1 : 0;
+    device_id_format(kind, &d.pci, id);
+    d.id = id;
+    if (kind == DEVICE_CARD) {
+        d.arch = "arm64";
+        d.cores = 16;
+        d.memory_mib = 32768;
+        d.n_functions = 1;
+        d.functions = &d.pci;
+    }
+    topo_builder_add(b, &d);
+}
+
+struct topo *simhost_topo(const char *node, unsigned n_cards)
+{
+    struct topo_builder *b = topo_builder_create(node);
+    struct topo *topo = NULL;
+    struct error err = {0};
+    add_numa(b, 0, 32);
+    add_numa(b, 1, 32);
+    for (unsigned i = 0; i < n_cards; i++) {
+        add_pci(b, DEVICE_CARD, i, n_cards);
+        add_pci(b, DEVICE_GPU, i, n_cards);
+    }
+    if (topo_build(b, &topo, &err) < 0) {
+        (void)fprintf(stderr, "simhost: %s\n", err.text);
+        abort();
+    }
+    topo_builder_destroy(b);
+    return topo;
+}

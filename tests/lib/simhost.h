@@ -1,0 +1,12 @@
+/* simhost - a plain host with cards and GPUs, for tests. */
+#ifndef BIGA_TESTS_SIMHOST_H
+#define BIGA_TESTS_SIMHOST_H
+
+#include "model/topo.h"
+
+/* A host of two packages with a NUMA node each; card i is behind PCIe switch
+ * i / 2, with one GPU per card beside it on the same switch; the first half
+ * is on NUMA node 0. Cards have 16 cores and 32768 MiB. */
+struct topo *simhost_topo(const char *node, unsigned n_cards);
+
+#endif

@@ -1,0 +1,247 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "extender/schedule.h"
+#include "model/base/mem.h"
+#include "tests/lib/simhost.h"
+
+static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
+{
+    struct snapshot *empty = snapshot_create_empty();
+    struct draft *d = draft_create(empty);
+    for (unsigned i = 0; i < n_nodes; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "node%03u", i);
+        cleanup_with(topo) struct topo *topo = simhost_topo(name, n_cards);
+        struct node_update u = {.name = name,
+                                .status = NODE_READY,
+                                .epoch = {"boot-1", 1},
+                                .hash = "0123456789abcdef",
+                                .n_slices = 1,
+                                .pool_count = 1,
+                                .topo = topo};
+        draft_put_node(d, &u);
+    }
+    struct snapshot *s = draft_commit(d);
+    snapshot_unref(empty);
+    return s;
+}
+
+static struct demand pod(const char *name, enum pod_role role, const char *job,
+                         int pair)
+{
+    struct demand d = {.role = role,
+                       .pair = pair,
+                       .size = 1,
+                       .cards = 1,
+                       .pair_cards = 1,
+                       .align = RELATION_SYS};
+    (void)snprintf(d.name, sizeof d.name, "%s", name);
+    (void)snprintf(d.namespace, sizeof d.namespace, "default");
+    (void)snprintf(d.uid, sizeof d.uid, "uid-%s", name);
+    (void)snprintf(d.job, sizeof d.job, "%s", job);
+    return d;
+}
+
+static void need(struct demand *d, uint32_t cores, uint32_t mib)
+{
+    d->has_card_need = true;
+    d->card_cores = cores;
+    d->card_memory_mib = mib;
+}
+
+/* Bind to `index` and go on from there. */
+static void bind_to(struct snapshot **s, const struct demand *d, int32_t index,
+                    struct choice *ret_choice)
+{
+    struct schedule sc;
+    schedule_init(&sc, *s, d);
+    enum reason r = schedule_choose(&sc, index, ret_choice);
+    cr_assert_eq(r, REASON_NONE, "%s: %s", d->name, reason_word(r));
+    struct draft *draft = draft_create(*s);
+    draft_allocate(draft, schedule_allocation(&sc, index, ret_choice));
+    struct snapshot *next = draft_commit(draft);
+    snapshot_unref(*s);
+    *s = next;
+}
+
+static enum reason ask(struct snapshot *s, const struct demand *d,
+                       int32_t index, struct choice *ret_choice)
+{
+    struct schedule sc;
+    schedule_init(&sc, s, d);
+    return schedule_choose(&sc, index, ret_choice);
+}
+
+Test(schedule, xpu_pod_follows_its_host_pod_to_node_and_card)
+{
+    struct snapshot *s = fleet(4, 4);
+    struct choice host, xpu;
+    struct demand h = pod("h", ROLE_HOST, "job", 0);
+    struct demand x = pod("x", ROLE_XPU, "job", 0);
+    h.gpus = 1;
+    need(&x, 8, 1024);
+    bind_to(&s, &h, 2, &host);
+    for (int32_t i = 0; i < 4; i++)
+        cr_assert_eq(ask(s, &x, i, &xpu),
+                     i == 2 ? REASON_NONE : REASON_PAIR_ELSEWHERE);
+    cr_assert_eq(ask(s, &x, 2, &xpu), REASON_NONE);
+    cr_assert_eq(xpu.cards, host.cards);
+    snapshot_unref(s);
+}
+
+Test(schedule, host_pod_follows_its_xpu_pod)
+{
+    struct snapshot *s = fleet(4, 4);
+    struct choice host, xpu;
+    struct demand h = pod("h", ROLE_HOST, "job", 7);
+    struct demand x = pod("x", ROLE_XPU, "job", 7);
+    h.cards = h.pair_cards = 2;
+    x.pair_cards = 2;
+    need(&x, 8, 1024);
+    bind_to(&s, &x, 1, &xpu);
+    cr_assert_eq(ask(s, &h, 0, &host), REASON_PAIR_ELSEWHERE);
+    bind_to(&s, &h, 1, &host);
+    cr_assert_eq(host.cards & xpu.cards, xpu.cards);
+    cr_assert_eq(__builtin_popcount(host.cards), 2);
+
+    /* its sibling gets the pair's other card */
+    struct demand y = pod("y", ROLE_XPU, "job", 7);
+    struct choice other;
+    y.pair_cards = 2;
+    need(&y, 8, 1024);
+    bind_to(&s, &y, 1, &other);
+    cr_assert_eq(other.cards, host.cards & (uint16_t)~xpu.cards);
+    snapshot_unref(s);
+}
+
+Test(schedule, a_card_promised_to_a_pair_of_unknown_need_is_closed)
+{
+    struct snapshot *s = fleet(1, 2);
+    struct choice c;
+    struct demand h = pod("h", ROLE_HOST, "a", 0);
+    struct demand big = pod("b", ROLE_XPU, "b", 0);
+    need(&big, 1, 1);
+    big.cards = big.pair_cards = 2;
+    bind_to(&s, &h, 0, &c);
+    cr_assert_eq(ask(s, &big, 0, &c), REASON_CARDS_BUSY);
+
+    /* once the xPU pod has said what it takes, the rest is free */
+    struct demand x = pod("x", ROLE_XPU, "a", 0);
+    need(&x, 4, 1024);
+    bind_to(&s, &x, 0, &c);
+    cr_assert_eq(ask(s, &big, 0, &c), REASON_NONE);
+    snapshot_unref(s);
+}
+
+Test(schedule, a_stated_need_is_held_for_the_xpu_pod)
+{
+    struct snapshot *s = fleet(1, 1);
+    struct choice c;
+    struct demand h = pod("h", ROLE_HOST, "a", 0);
+    struct demand small = pod("s", ROLE_SERVICE, "", 0);
+    need(&h, 10, 1024);
+    need(&small, 6, 1024);
+    bind_to(&s, &h, 0, &c);
+    bind_to(&s, &small, 0, &c);
+    struct demand more = pod("m", ROLE_SERVICE, "", 0);
+    need(&more, 1, 1);
+    cr_assert_eq(ask(s, &more, 0, &c), REASON_CARD_CORES);
+    struct demand x = pod("x", ROLE_XPU, "a", 0);
+    need(&x, 10, 1024);
+    cr_assert_eq(ask(s, &x, 0, &c), REASON_NONE);
+    snapshot_unref(s);
+}
+
+Test(schedule, the_best_are_best_first_with_ties_by_name)
+{
+    struct snapshot *s = fleet(40, 4);
+    struct choice c;
+    struct schedule sc;
+    int32_t candidates[40];
+    uint32_t best[40];
+    size_t fitting;
+    struct demand filler = pod("f", ROLE_HOST, "f", 0);
+    filler.gpus = 1;
+    bind_to(&s, &filler, 30, &c);
+    for (int32_t i = 0; i < 40; i++)
+        candidates[i] = 39 - i; /* the scheduler's order is not ours */
+    struct demand h = pod("h", ROLE_HOST, "h", 0);
+    h.gpus = 1;
+    schedule_init(&sc, s, &h);
+    cr_assert_eq(schedule_best(&sc, candidates, 40, 5, best, &fitting), 5);
+    cr_assert_eq(fitting, 40);
+    /* node030 has a broken switch group already: taking its other half
+     * leaves every whole group whole */
+    const int32_t expected[] = {30, 0, 1, 2, 3};
+    for (size_t i = 0; i < 5; i++)
+        cr_assert_eq(candidates[best[i]], expected[i], "%zu: %d", i,
+                     candidates[best[i]]);
+
+    /* all of them, by the other way of sorting, agree */
+    uint32_t all[40];
+    cr_assert_eq(schedule_best(&sc, candidates, 40, 0, all, &fitting), 40);
+    cr_assert_arr_eq(all, best, 5 * sizeof *best);
+    snapshot_unref(s);
+}
+
+Test(schedule, unknown_stale_and_incomplete_nodes_never_fit)
+{
+    struct snapshot *s = fleet(3, 1);
+    struct choice c;
+    struct draft *d = draft_create(s);
+    draft_set_status(d, "node001", NODE_STALE);
+    draft_set_status(d, "node002", NODE_INCOMPLETE);
+    struct snapshot *next = draft_commit(d);
+    struct demand h = pod("h", ROLE_HOST, "h", 0);
+    cr_assert_eq(ask(next, &h, NODE_NONE, &c), REASON_UNKNOWN_NODE);
+    cr_assert_eq(ask(next, &h, 1, &c), REASON_STALE);
+    cr_assert_eq(ask(next, &h, 2, &c), REASON_INCOMPLETE);
+    struct schedule sc;
+    schedule_init(&sc, next, &h);
+    const int32_t candidates[] = {NODE_NONE, 2, 1, 0};
+    uint32_t best[4];
+    size_t fitting;
+    cr_assert_eq(schedule_best(&sc, candidates, 4, 16, best, &fitting), 1);
+    cr_assert_eq(best[0], 3);
+    snapshot_unref(next);
+    snapshot_unref(s);
+}
+
+Test(schedule, room_that_victims_would_make)
+{
+    struct snapshot *s = fleet(1, 1);
+    struct choice c;
+    struct demand victim = pod("v", ROLE_HOST, "v", 0);
+    struct demand h = pod("h", ROLE_HOST, "h", 0);
+    bind_to(&s, &victim, 0, &c);
+    struct schedule sc;
+    schedule_init(&sc, s, &h);
+    cr_assert_eq(schedule_choose(&sc, 0, &c), REASON_CARDS_BUSY);
+    const struct allocation *gone =
+        alloc_index_find(s->allocations, "default", "v");
+    cr_assert_not_null(gone);
+    cr_assert_eq(schedule_choose_without(&sc, 0, &gone, 1, &c), REASON_NONE);
+    snapshot_unref(s);
+}
+
+Test(schedule, a_pair_whose_node_is_gone_waits_for_it)
+{
+    struct snapshot *s = fleet(2, 1);
+    struct choice c;
+    struct demand h = pod("h", ROLE_HOST, "j", 0);
+    struct demand x = pod("x", ROLE_XPU, "j", 0);
+    bind_to(&s, &h, 1, &c);
+    struct draft *d = draft_create(s);
+    draft_remove_node(d, "node001");
+    struct snapshot *next = draft_commit(d);
+    cleanup_str struct str text = STR_INIT(1024);
+    struct schedule sc;
+    schedule_init(&sc, next, &x);
+    cr_assert_eq(schedule_choose(&sc, 0, &c), REASON_PAIR_ELSEWHERE);
+    schedule_explain(&sc, 0, REASON_PAIR_ELSEWHERE, &text);
+    cr_assert_str_eq(text.data, "its pair is on node node001");
+    snapshot_unref(next);
+    snapshot_unref(s);
+}
