@@ -1,26 +1,29 @@
-# One non-recursive Makefile; everything it makes lands under build/.
+# One non-recursive Makefile; everything it makes lands under build/ (the
+# sanitizers' builds under build-*/).
 #
 #   make demo          set up, build, show the main job, leave the server up
 #   make test          set up, build, run all tests that need no cluster
 #   make help          the other targets
 #
 # Sources are found by folder: a new model/x.c, extender/x.c, cli/x.c,
-# tests/unit/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c or
-# bench/bench_x.c needs no line here.
+# tests/unit/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
+# tests/e2e/x.sh or bench/bench_x.c needs no line here.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 VERSION := 0.1.0
 
+# --- how to compile -------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
             -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
-            -Wno-format-truncation
+            $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 OPT      ?= -O2 -g
 SAN      ?=
 PACKAGES := libmicrohttpd libcurl libcjson hwloc sqlite3
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lgnutls -lm -lpthread
+PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) \
+             -lgnutls -lm -lpthread
 
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DBIGA_VERSION='"$(VERSION)"'
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARNINGS) $(WERROR) $(SAN) -fno-common \
@@ -28,32 +31,47 @@ ALL_CFLAGS = -std=gnu11 $(OPT) $(WARNINGS) $(WERROR) $(SAN) -fno-common \
              $(PKG_CFLAGS) $(CFLAGS)
 LINK = $(CC) $(OPT) $(SAN) $(LDFLAGS)
 
+# make V=1 prints whole commands; without -j all processors are used
+Q   := $(if $(V),,@)
+say  = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+
 # --- what there is --------------------------------------------------------
 SRC_MODEL      := $(wildcard model/base/*.c model/*.c model/io/*.c)
 SRC_ADVERTISER := $(filter-out %/main.c,$(wildcard advertiser/*.c))
 SRC_EXTENDER   := $(filter-out %/main.c,$(wildcard extender/*.c))
 SRC_CLI        := $(filter-out %/main.c,$(wildcard cli/*.c))
 SRC_TESTLIB    := $(wildcard tests/lib/*.c)
+SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c \
+                    advertiser/*.c extender/*.c cli/*.c bench/*.c \
+                    tests/lib/*.c tests/unit/*.c tests/fuzz/*.c tests/race/*.c)
 UNIT  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-PROGRAMS := $(patsubst %,$(BUILD)/%,$(foreach p,advertiser:biga-advertiser \
-              extender:biga-extender cli:biga,$(if $(wildcard \
-              $(firstword $(subst :, ,$p))/main.c),$(lastword $(subst :, ,$p)))))
+E2E   := $(wildcard tests/e2e/*.sh)
+NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
+         $(if $(wildcard extender/main.c),biga-extender) \
+         $(if $(wildcard cli/main.c),biga)
+PROGRAMS := $(NAMES:%=$(BUILD)/%)
+MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBS := $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
         $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
 
 .DEFAULT_GOAL := all
-.PHONY: all programs help setup demo test test-unit test-e2e lint bench fuzz race \
-        asan ubsan install uninstall clean docs format
+.PHONY: all programs objects setup help demo test test-unit test-e2e lint \
+        bench fuzz race asan failpoints install uninstall docs man format \
+        format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 
 all: setup programs
 programs: $(PROGRAMS)
+objects: $(call obj,$(SRC_ALL))
 
 # setup is quick when nothing is missing; its stamp depends on the script
 setup: $(BUILD)/.setup
@@ -66,7 +84,8 @@ include $(wildcard scripts/*.mk)
 
 $(BUILD)/obj/%.o: %.c | $(BUILD)/.setup
 	@mkdir -p $(dir $@)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libbiga-model.a:      $(call obj,$(SRC_MODEL))
 $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
@@ -76,29 +95,152 @@ $(BUILD)/libbiga-tests.a:      $(call obj,$(SRC_TESTLIB))
 $(BUILD)/%.a:
 	@mkdir -p $(dir $@)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
+
+# link OBJECTS LIBRARIES: the libraries may need one another
+link = $(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
+       -Wl,--end-group $(PKG_LIBS)
 
 $(BUILD)/biga-advertiser: $(BUILD)/obj/advertiser/main.o \
     $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
-	$(LINK) -o $@ $^ $(PKG_LIBS)
 $(BUILD)/biga-extender: $(BUILD)/obj/extender/main.o \
     $(BUILD)/libbiga-extender.a $(BUILD)/libbiga-model.a
-	$(LINK) -o $@ $^ $(PKG_LIBS)
 $(BUILD)/biga: $(BUILD)/obj/cli/main.o $(BUILD)/libbiga-cli.a \
     $(BUILD)/libbiga-model.a
-	$(LINK) -o $@ $^ $(PKG_LIBS)
+$(PROGRAMS):
+	$(call say,LINK,$@)
+	$(Q)$(link)
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libbiga-tests.a $(LIBS)
+TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS)
+FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
-	$(LINK) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(PKG_LIBS) -lcriterion
-$(BUILD)/race/%: $(BUILD)/obj/tests/race/%.o $(BUILD)/libbiga-tests.a $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(link) -lcriterion
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_LIBS)
 	@mkdir -p $(dir $@)
-	$(LINK) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(PKG_LIBS)
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libbiga-tests.a $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(FUZZER)
+$(BUILD)/race/%: $(BUILD)/obj/tests/race/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
-	$(LINK) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(PKG_LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(link)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
+	@mkdir -p $(dir $@)
+	$(call say,LINK,$@)
+	$(Q)$(link)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+# --- show and test --------------------------------------------------------
+export BIGA_BUILD := $(BUILD)
+
+demo: setup programs
+	@$(BUILD)/biga demo $(DEMO_ARGS)
+
+test: programs $(UNIT) $(FUZZ) $(RACE)
+	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ) --race $(RACE) --e2e $(E2E)
+test-unit: $(UNIT) $(FUZZ)
+	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ)
+test-e2e: programs
+	@scripts/run-tests --e2e $(E2E)
+
+lint:
+	@scripts/lint
+
+bench: programs $(BENCH)
+	@if [ -x bench/run ]; then bench/run $(BENCH_ARGS); \
+	 else echo "bench: there is no bench/run"; fi
+
+# A sanitizer never goes on after a finding.  A leak must abort, because
+# Criterion only looks at how a test's process dies.
+asan: export ASAN_OPTIONS = abort_on_error=1:detect_leaks=1
+asan: export UBSAN_OPTIONS = print_stacktrace=1:abort_on_error=1
+asan:
+	@$(MAKE) --no-print-directory BUILD=build-asan OPT='-O1 -g' test-unit \
+	  SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+# Exit status 66 is a finding.  The runtime wants an unrandomized layout.
+race: export TSAN_OPTIONS = halt_on_error=1 second_deadlock_stack=1 \
+    suppressions=$(CURDIR)/tests/race/tsan.supp
+race:
+	@$(MAKE) --no-print-directory BUILD=build-tsan OPT='-O1 -g' \
+	  SAN=-fsanitize=thread race-run
+.PHONY: race-run
+race-run: $(RACE)
+	@$$(setarch -R true 2>/dev/null && echo setarch -R) \
+	  scripts/run-tests --race $(RACE)
+
+failpoints:
+	@$(MAKE) --no-print-directory BUILD=build-fp CFLAGS=-DFAILPOINTS failpoints-run
+.PHONY: failpoints-run
+failpoints-run: programs $(filter %/race_failpoints,$(RACE))
+	@scripts/run-tests --race $(filter %/race_failpoints,$(RACE))
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@$(MAKE) --no-print-directory BUILD=build-fuzz CC=clang OPT='-O1 -g' \
+	  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
+	  FUZZER=-fsanitize=fuzzer fuzz-run
+.PHONY: fuzz-run
+fuzz-run: $(FUZZ)
+	@scripts/run-fuzz $(FUZZ_SECONDS) $(FUZZ)
+
+# --- documents and installation --------------------------------------------
+$(BUILD)/man/%.1: $(BUILD)/%
+	@mkdir -p $(dir $@)
+	$(Q)$< --print-docs man >$@
+man: $(MAN)
+$(BUILD)/settings.md: $(PROGRAMS)
+	@printf '# Settings\n\nWritten by `make docs` from the tables that also feed\nthe command line, `--help` and the manual pages.\n' >$@
+	@for p in $(PROGRAMS); do echo && $$p --print-docs markdown; done >>$@
+docs: man $(BUILD)/settings.md
+	@cp $(BUILD)/settings.md docs/settings.md
+
+BIN  := $(DESTDIR)$(PREFIX)/bin
+MAN1 := $(DESTDIR)$(PREFIX)/share/man/man1
+DATA := $(DESTDIR)$(PREFIX)/share/biga
+COMP := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+install: programs man
+	install -d $(BIN) $(MAN1) $(COMP) $(DATA)/schema
+	install -m 755 $(PROGRAMS) $(BIN)
+	ln -sf biga $(BIN)/kubectl-biga
+	install -m 644 $(MAN) $(MAN1)
+	for p in $(NAMES); do \
+	    $(BUILD)/$$p --print-docs completion >$(COMP)/$$p || exit 1; done
+	$(if $(wildcard schema/*),install -m 644 $(wildcard schema/*.*) $(DATA)/schema)
+uninstall:
+	rm -f $(NAMES:%=$(BIN)/%) $(BIN)/kubectl-biga $(NAMES:%=$(MAN1)/%.1) \
+	    $(NAMES:%=$(COMP)/%)
+	rm -rf $(DATA)
+
+FORMATTED = $(wildcard model/*.[ch] model/*/*.[ch] advertiser/*.[ch] \
+    extender/*.[ch] cli/*.[ch] bench/*.[ch] tests/*/*.[ch])
+format:
+	clang-format -i $(FORMATTED)
+format-check:
+	clang-format --dry-run -Werror $(FORMATTED)
+
 clean:
-	rm -rf $(BUILD)
+	rm -rf build build-*
+
+define HELP
+  all           build the programs (the default)
+  demo          build and run the demo; DEMO_ARGS=--once ends by itself
+  test          all tests; test-unit, test-e2e: parts of them
+  lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
+  asan          unit tests and fuzz corpora with ASan and UBSan
+  race          the race programs with TSan
+  failpoints    die at every named point of the bind path
+  fuzz          fuzz each target for FUZZ_SECONDS (60) seconds
+  bench         measure; BENCH_ARGS go to bench/run
+  docs          docs/settings.md and manual pages from the settings
+  install       into PREFIX (/usr/local) below DESTDIR; uninstall
+  format        clang-format all sources; format-check only looks
+  clean         remove build/ and build-*/
+
+  V=1 prints commands, CC=clang, OPT=-O0, WERROR=-Werror choose how to build
+endef
+export HELP
+help:
+	@echo "$$HELP"
