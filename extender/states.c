@@ -116,6 +116,8 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     memcpy(to->free_cores, from->free_cores, sizeof to->free_cores);
     memcpy(to->free_memory_mib, from->free_memory_mib,
            sizeof to->free_memory_mib);
+    memcpy(to->cores, from->cores, sizeof to->cores);
+    memcpy(to->memory_mib, from->memory_mib, sizeof to->memory_mib);
     to->usable = from->usable;
     to->closed = from->closed;
     to->occupied = from->occupied;
