@@ -20,7 +20,11 @@ static size_t pair_members(const struct schedule *s,
         return 0;
     size_t n = alloc_index_find_pair(s->snapshot->allocations, s->pair_key,
                                      members, PAIR_MEMBERS_MAX);
-    return n < PAIR_MEMBERS_MAX ? n : PAIR_MEMBERS_MAX;
+    size_t kept = 0;
+    for (size_t i = 0; i < n && i < PAIR_MEMBERS_MAX; i++)
+        if (members[i]->demand.role != ROLE_SERVICE)
+            members[kept++] = members[i];
+    return kept;
 }
 
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,

@@ -11,7 +11,6 @@ struct pair_usage {
     uint64_t host_cores[TOPO_CARDS_MAX], host_memory[TOPO_CARDS_MAX];
     uint64_t xpu_cores[TOPO_CARDS_MAX], xpu_memory[TOPO_CARDS_MAX];
     uint64_t service_cores[TOPO_CARDS_MAX], service_memory[TOPO_CARDS_MAX];
-    uint16_t hosts;     /* cards that host pods have */
     uint16_t pods;      /* cards that host or xPU pods have */
     uint16_t all;       /* cards that anyone has */
     uint16_t stated;    /* cards for which a need was stated */
@@ -71,7 +70,6 @@ static void pair_add(struct pair_usage *u, const struct topo *topo,
     switch (need->role) {
     case ROLE_HOST:
         raise_need(u->host_cores, u->host_memory, cards, need);
-        u->hosts |= cards;
         break;
     case ROLE_XPU:
         add_need(u->xpu_cores, u->xpu_memory, cards, need);
@@ -80,11 +78,10 @@ static void pair_add(struct pair_usage *u, const struct topo *topo,
         add_need(u->service_cores, u->service_memory, cards, need);
         break;
     }
-    if (need->role == ROLE_HOST || need->role == ROLE_XPU) {
+    if (need->role == ROLE_HOST || need->role == ROLE_XPU)
         u->pods |= cards;
-        if (need->has_card_need)
-            u->stated |= cards;
-    }
+    if (need->has_card_need)
+        u->stated |= cards;
     u->all |= cards;
     if (need->exclusive)
         u->exclusive |= cards;
@@ -120,8 +117,7 @@ static void pair_charge(const struct pair_usage *u, bool own,
     state->gpus_used |= u->gpus;
     if (own)
         return;
-    state->closed |= u->exclusive;
-    state->closed |= (uint16_t)(u->hosts & ~u->stated);
+    state->closed |= (uint16_t)(u->exclusive | (u->all & ~u->stated));
     state->occupied |= u->pods;
     state->shared |= u->all;
 }

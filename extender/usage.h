@@ -2,9 +2,9 @@
  *
  * xPU pods and services are charged what they state on each of their cards.
  * A host pod holds, on each card of its pair, the larger of what it stated
- * and what its xPU pods take; when neither it nor an xPU pod of its pair has
- * stated a need yet, the card is closed to others: an unknown need is not a
- * small one.  An exclusive pod closes its cards.  Devices that are no longer
+ * and what its xPU pods take.  A card on which nobody of a pair (or no service)
+ * has stated a need yet is closed to others: an unknown need is not a small
+ * one.  An exclusive pod closes its cards.  Devices that are no longer
  * there are left out. */
 #ifndef BIGA_EXTENDER_USAGE_H
 #define BIGA_EXTENDER_USAGE_H
