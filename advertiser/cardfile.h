@@ -11,7 +11,8 @@
  *
  * An entry that matches a device which is no known card makes it one. When
  * several entries match, each member is taken from the most particular one
- * that has it: PCI address, then serial, then id; the later on a tie. */
+ * that has it: PCI address, then serial, then id; the later on a tie. The
+ * most particular one alone decides whether the card is excluded. */
 #ifndef BIGA_ADVERTISER_CARDFILE_H
 #define BIGA_ADVERTISER_CARDFILE_H
 
@@ -41,7 +42,7 @@ struct cardfile_key {
 struct cardfile_card {
     bool listed;  /* at least one entry matches */
     bool exclude; /* not a card */
-    const char *model, *serial, *arch, *fabric_port, *endpoint;
+    const char *model, *arch, *fabric_port, *endpoint;
     const char *tls_ca, *tls_cert, *tls_key;
     uint32_t cores;
     uint64_t memory_mib;

@@ -1,0 +1,324 @@
+/* probe_hwloc - from hwloc's tree of objects to the flat records of a scan. */
+#include "advertiser/scan.h"
+
+#include <hwloc.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(scan->text, sizeof(scan->text), fmt, args);
+    va_end(args);
+    scan->code = code ? code : EINVAL;
+}
+
+/* --- loading ----------------------------------------------------------------- */
+
+/* hwloc is steered by its environment: what the caller's says about the
+ * source is dropped, and complaints are kept for the error text. */
+static void environment_set(const struct scan_source *source)
+{
+    unsetenv("HWLOC_FSROOT");
+    unsetenv("HWLOC_XMLFILE");
+    unsetenv("HWLOC_SYNTHETIC");
+    unsetenv("HWLOC_CPUID_PATH");
+    unsetenv("HWLOC_THISSYSTEM");
+    unsetenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES");
+    setenv("HWLOC_HIDE_ERRORS", "2", 1);
+    if (source->fsroot) {
+        setenv("HWLOC_FSROOT", source->fsroot, 1);
+        setenv("HWLOC_COMPONENTS", "linux,stop", 1);
+    } else if (source->xml) {
+        setenv("HWLOC_XML_VERBOSE", "1", 1);
+        unsetenv("HWLOC_COMPONENTS");
+    }
+}
+
+static hwloc_topology_t topology_load(const struct scan_source *source,
+                                      struct scan *scan)
+{
+    environment_set(source);
+    hwloc_topology_t topology;
+    if (hwloc_topology_init(&topology) < 0) {
+        scan_fail(scan, errno, "hwloc cannot start");
+        return NULL;
+    }
+    int rc = 0;
+    if (source->xml)
+        rc = hwloc_topology_set_xmlbuffer(topology, source->xml,
+                                          (int)source->xml_size);
+    if (rc == 0)
+        rc = hwloc_topology_set_flags(
+            topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    if (rc == 0)
+        rc = hwloc_topology_set_io_types_filter(topology,
+                                                HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (rc == 0)
+        rc = hwloc_topology_load(topology);
+    if (rc < 0) {
+        scan_fail(scan, EINVAL, "hwloc cannot read it as a topology");
+        return NULL;
+    }
+    if ((source->xml || source->fsroot) &&
+        hwloc_topology_is_thissystem(topology)) {
+        scan_fail(scan, EINVAL, "hwloc fell back to this host");
+        return NULL;
+    }
+    return topology;
+}
+
+/* --- where things are -------------------------------------------------------- */
+
+static int32_t os_index_of(hwloc_obj_t obj)
+{
+    unsigned index = obj->os_index;
+    if (index == HWLOC_UNKNOWN_INDEX)
+        index = obj->logical_index;
+    return index > INT32_MAX ? -1 : (int32_t)index;
+}
+
+static bool numa_has_cpus(hwloc_obj_t numa)
+{
+    return numa->cpuset && !hwloc_bitmap_iszero(numa->cpuset);
+}
+
+/* The one NUMA node with CPUs near `obj`, or -1 when there are several or
+ * none. */
+static int32_t numa_of(hwloc_topology_t topology, hwloc_obj_t obj)
+{
+    int32_t found = -1;
+    hwloc_obj_t numa = NULL;
+    if (!obj->nodeset)
+        return -1;
+    while ((numa = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
+                                              numa))) {
+        if (!numa_has_cpus(numa) ||
+            !hwloc_bitmap_isset(obj->nodeset, numa->os_index))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = os_index_of(numa);
+    }
+    return found;
+}
+
+static int32_t package_of(hwloc_topology_t topology, hwloc_obj_t obj)
+{
+    if (!obj->cpuset || hwloc_bitmap_iszero(obj->cpuset))
+        return -1;
+    hwloc_obj_t package = NULL;
+    while ((package = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE,
+                                                 package)))
+        if (hwloc_bitmap_isincluded(obj->cpuset, package->cpuset))
+            return os_index_of(package);
+    return -1;
+}
+
+static struct pci_addr addr_of(const struct hwloc_pcidev_attr_s *pci)
+{
+    return (struct pci_addr){.domain = (uint32_t)pci->domain,
+                             .bus = pci->bus,
+                             .device = pci->dev,
+                             .function = pci->func};
+}
+
+/* Climb from a PCI function to the first object that is no I/O; the bridges
+ * passed on the way are its path, the topmost first. */
+static int place_set(hwloc_topology_t topology, hwloc_obj_t obj,
+                     struct scan_function *f, struct scan *scan)
+{
+    f->root_domain = TOPO_ROOT_NONE;
+    hwloc_obj_t up = obj->parent;
+    for (; up && hwloc_obj_type_is_io(up->type); up = up->parent) {
+        if (up->type != HWLOC_OBJ_BRIDGE)
+            continue;
+        const struct hwloc_bridge_attr_s *bridge = &up->attr->bridge;
+        if (bridge->upstream_type == HWLOC_OBJ_BRIDGE_HOST) {
+            f->root_domain = (uint32_t)bridge->downstream.pci.domain;
+            f->root_bus = bridge->downstream.pci.secondary_bus;
+            continue;
+        }
+        if (f->n_path == TOPO_PATH_MAX) {
+            char text[PCI_ADDR_TEXT_MAX];
+            pci_addr_format(&f->addr, text);
+            scan_fail(scan, E2BIG,
+                      "PCI function %s has more than %d bridges above it",
+                      text, TOPO_PATH_MAX);
+            return -1;
+        }
+        memmove(&f->path[1], &f->path[0], f->n_path * sizeof(f->path[0]));
+        f->path[0] = addr_of(&bridge->upstream.pci);
+        f->n_path++;
+    }
+    f->numa = up ? numa_of(topology, up) : -1;
+    f->package = up ? package_of(topology, up) : -1;
+    return 0;
+}
+
+/* --- what things are --------------------------------------------------------- */
+
+static bool name_ends(const char *name, const char *end)
+{
+    size_t size = strlen(name), end_size = strlen(end);
+    return size >= end_size && strcmp(name + size - end_size, end) == 0;
+}
+
+static uint64_t number_of(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    return errno || end == text ? 0 : value;
+}
+
+static void text_keep(char text[SCAN_TEXT_SIZE], const char *value)
+{
+    if (!text[0])
+        scan_text(text, value);
+}
+
+/* A co-processor tells its cores and memory (KiB) in its own words, such as
+ * VectorEngineCores and MICActiveCores. */
+static void coprocessor_info(const struct hwloc_info_s *info,
+                             struct scan_function *f)
+{
+    if (name_ends(info->name, "Cores")) {
+        uint64_t cores = number_of(info->value);
+        if (f->cores == 0 && cores <= UINT32_MAX)
+            f->cores = (uint32_t)cores;
+    } else if (name_ends(info->name, "MemorySize") && f->memory_mib == 0) {
+        f->memory_mib = number_of(info->value) / 1024;
+    }
+}
+
+static void osdev_set(hwloc_obj_t obj, struct scan_function *f)
+{
+    const hwloc_obj_osdev_type_t type = obj->attr->osdev.type;
+    if (type == HWLOC_OBJ_OSDEV_NETWORK)
+        text_keep(f->interface, obj->name);
+    if (type == HWLOC_OBJ_OSDEV_OPENFABRICS)
+        text_keep(f->rdma, obj->name);
+    if (type == HWLOC_OBJ_OSDEV_BLOCK)
+        return; /* its serial number is the disk's */
+    for (unsigned i = 0; i < obj->infos_count; i++) {
+        const struct hwloc_info_s *info = &obj->infos[i];
+        if (strcmp(info->name, "GPUModel") == 0)
+            scan_text(f->model, info->value);
+        else if (strcmp(info->name, "GPUVendor") == 0)
+            scan_text(f->vendor, info->value);
+        else if (name_ends(info->name, "SerialNumber") ||
+                 strcmp(info->name, "NVIDIASerial") == 0)
+            text_keep(f->serial, info->value);
+        else if (type == HWLOC_OBJ_OSDEV_COPROC)
+            coprocessor_info(info, f);
+    }
+}
+
+static void osdevs_set(hwloc_obj_t obj, struct scan_function *f)
+{
+    for (hwloc_obj_t child = obj->io_first_child; child;
+         child = child->next_sibling)
+        if (child->type == HWLOC_OBJ_OS_DEVICE) {
+            osdev_set(child, f);
+            osdevs_set(child, f);
+        }
+}
+
+static int function_add(hwloc_topology_t topology, hwloc_obj_t obj,
+                        struct scan *scan)
+{
+    if (scan->n_functions == SCAN_FUNCTIONS_MAX) {
+        scan->n_left_out++;
+        return 0;
+    }
+    const struct hwloc_pcidev_attr_s *pci = &obj->attr->pcidev;
+    struct scan_function *f = &scan->functions[scan->n_functions];
+    f->addr = addr_of(pci);
+    f->class_id = pci->class_id;
+    f->vendor_id = pci->vendor_id;
+    f->device_id = pci->device_id;
+    if (place_set(topology, obj, f, scan) < 0)
+        return -1;
+    scan_text(f->vendor, hwloc_obj_get_info_by_name(obj, "PCIVendor"));
+    scan_text(f->model, hwloc_obj_get_info_by_name(obj, "PCIDevice"));
+    osdevs_set(obj, f);
+    scan->n_functions++;
+    return 0;
+}
+
+/* --- NUMA nodes -------------------------------------------------------------- */
+
+static int numas_add(hwloc_topology_t topology, struct scan *scan)
+{
+    hwloc_obj_t obj = NULL;
+    while ((obj = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
+                                             obj))) {
+        if (!numa_has_cpus(obj))
+            continue;
+        if (scan->n_numas == TOPO_NUMAS_MAX) {
+            scan_fail(scan, E2BIG,
+                      "more than %d NUMA nodes with CPUs, which is the most "
+                      "that can be described",
+                      TOPO_NUMAS_MAX);
+            return -1;
+        }
+        int cpus = hwloc_bitmap_weight(obj->cpuset);
+        scan->numas[scan->n_numas++] = (struct scan_numa){
+            .os_index = os_index_of(obj),
+            .package = package_of(topology, obj),
+            .cpus = cpus > 0 ? (uint32_t)cpus : 0,
+            .memory_mib = obj->attr->numanode.local_memory >> 20,
+        };
+    }
+    return 0;
+}
+
+static int numa_column(const struct scan *scan, int32_t os_index)
+{
+    for (uint32_t i = 0; i < scan->n_numas; i++)
+        if (scan->numas[i].os_index == os_index)
+            return (int)i;
+    return -1;
+}
+
+static void distances_set(hwloc_topology_t topology, struct scan *scan)
+{
+    struct hwloc_distances_s *d = NULL;
+    unsigned n = 1;
+    if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &n, &d,
+                                    HWLOC_DISTANCES_KIND_MEANS_LATENCY,
+                                    0) < 0 ||
+        n == 0 || !d)
+        return;
+    for (unsigned i = 0; i < d->nbobjs; i++)
+        for (unsigned j = 0; j < d->nbobjs; j++) {
+            int a = numa_column(scan, os_index_of(d->objs[i]));
+            int b = numa_column(scan, os_index_of(d->objs[j]));
+            uint64_t value = d->values[i * d->nbobjs + j];
+            if (a >= 0 && b >= 0 && value <= UINT16_MAX)
+                scan->distance[a][b] = (uint16_t)value;
+        }
+    hwloc_distances_release(topology, d);
+}
+
+void scan_hwloc(const struct scan_source *source, struct scan *scan)
+{
+    hwloc_topology_t topology = topology_load(source, scan);
+    if (!topology)
+        return;
+    if (numas_add(topology, scan) < 0)
+        return;
+    distances_set(topology, scan);
+    hwloc_obj_t obj = NULL;
+    while ((obj = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PCI_DEVICE,
+                                             obj)))
+        if (function_add(topology, obj, scan) < 0)
+            return;
+    hwloc_topology_destroy(topology);
+}
