@@ -5,7 +5,11 @@
  * the report says which client was used.
  *
  *   bench_client [-pod F] [-names F] [-n N] [-rounds N] [-batch N]
- *                [-warmup N] NAME=URL…         (JSON on stdout) */
+ *                [-warmup N] [-form json|tsv] NAME=URL…
+ *
+ * As tsv a line per target: its name, names, iterations, survivors, unknown
+ * names, connections, requests, then p50 and p99 of filter, of prioritize and
+ * of both together, in microseconds. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -39,7 +43,7 @@ struct target {
 };
 
 struct options {
-    const char *pod_file, *names_file;
+    const char *pod_file, *names_file, *form;
     size_t n, rounds, batch, warmup;
 };
 
@@ -259,19 +263,33 @@ static double quantile(double *v, size_t n, double q)
     return v[(size_t)(q * (double)(n - 1) + 0.5)];
 }
 
+static bool is_tsv(const struct options *o)
+{
+    return strcmp(o->form, "tsv") == 0;
+}
+
 static void report(struct target *t, const struct options *o)
 {
-    printf("{\"target\":\"%s\",\"names\":%zu,\"iterations\":%zu,"
-           "\"survivors\":%zu,\"unknown_names\":0,\"connections\":1,"
-           "\"requests\":%u,"
-           "\"filter_p50_us\":%.3f,\"filter_p99_us\":%.3f,"
-           "\"prioritize_p50_us\":%.3f,\"prioritize_p99_us\":%.3f,"
-           "\"sum_p50_us\":%.3f,\"sum_p99_us\":%.3f}",
-           t->name, o->n, t->n, t->n_left, t->requests,
-           quantile(t->filter, t->n, .5), quantile(t->filter, t->n, .99),
-           quantile(t->prioritize, t->n, .5),
-           quantile(t->prioritize, t->n, .99), quantile(t->sum, t->n, .5),
-           quantile(t->sum, t->n, .99));
+    static const char json[] =
+        "{\"target\":\"%s\",\"names\":%zu,\"iterations\":%zu,"
+        "\"survivors\":%zu,\"unknown_names\":0,\"connections\":1,"
+        "\"requests\":%u,"
+        "\"filter_p50_us\":%.3f,\"filter_p99_us\":%.3f,"
+        "\"prioritize_p50_us\":%.3f,\"prioritize_p99_us\":%.3f,"
+        "\"sum_p50_us\":%.3f,\"sum_p99_us\":%.3f}";
+    static const char tsv[] = "%s\t%zu\t%zu\t%zu\t0\t1\t%u\t%.3f\t%.3f\t"
+                              "%.3f\t%.3f\t%.3f\t%.3f\n";
+    double f50 = quantile(t->filter, t->n, .5);
+    double f99 = quantile(t->filter, t->n, .99);
+    double p50 = quantile(t->prioritize, t->n, .5);
+    double p99 = quantile(t->prioritize, t->n, .99);
+    double s50 = quantile(t->sum, t->n, .5), s99 = quantile(t->sum, t->n, .99);
+    if (is_tsv(o))
+        printf(tsv, t->name, o->n, t->n, t->n_left, t->requests, f50, f99,
+               p50, p99, s50, s99);
+    else
+        printf(json, t->name, o->n, t->n, t->n_left, t->requests, f50, f99,
+               p50, p99, s50, s99);
 }
 
 static int parse(struct options *o, int argc, char **argv)
@@ -292,6 +310,8 @@ static int parse(struct options *o, int argc, char **argv)
             o->batch = number;
         else if (strcmp(argv[i], "-warmup") == 0)
             o->warmup = number;
+        else if (strcmp(argv[i], "-form") == 0)
+            o->form = value;
         else
             die(argv[i]);
     }
@@ -300,7 +320,7 @@ static int parse(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct options o = {"bench/pod.json", NULL, 5000, 30, 10, 20};
+    struct options o = {"bench/pod.json", NULL, "json", 5000, 30, 10, 20};
     struct target targets[TARGETS_MAX] = {0};
     int first = parse(&o, argc, argv);
     int n = argc - first;
@@ -325,12 +345,15 @@ int main(int argc, char **argv)
         for (int i = 0; i < n; i++)
             for (size_t k = 0; k < o.batch; k++)
                 once(&targets[i], &o, turn + k, true);
-    printf("{\"client\":\"c\",\"pod_bytes\":%zu,\"results\":[", pod_size);
+    bool tsv = is_tsv(&o);
+    if (!tsv)
+        printf("{\"client\":\"c\",\"pod_bytes\":%zu,\"results\":[", pod_size);
     for (int i = 0; i < n; i++) {
-        if (i)
+        if (i && !tsv)
             putchar(',');
         report(&targets[i], &o);
     }
-    puts("]}");
+    if (!tsv)
+        puts("]}");
     return 0;
 }

@@ -249,6 +249,7 @@ func run() error {
 	rounds := flag.Int("rounds", 30, "rounds over all targets")
 	batch := flag.Int("batch", 10, "iterations per target and round")
 	warmup := flag.Int("warmup", 20, "iterations before")
+	form := flag.String("form", "json", "`json|tsv` (its columns: bench/bench_client.c)")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: client [OPTION]… NAME=URL…\n"+
 			"URL is the urlPrefix, like http://127.0.0.1:8701/v1/scheduler")
@@ -282,6 +283,15 @@ func run() error {
 	report := Report{Client: "go", PodBytes: podBytes}
 	for _, t := range ts {
 		report.Results = append(report.Results, t.result(*n))
+	}
+	if *form == "tsv" {
+		for _, r := range report.Results {
+			fmt.Printf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n",
+				r.Target, r.Names, r.Iterations, r.Survivors, r.UnknownNames,
+				r.Connections, r.Requests, r.FilterP50, r.FilterP99,
+				r.PrioritizeP50, r.PrioritizeP99, r.SumP50, r.SumP99)
+		}
+		return nil
 	}
 	out, err := json.Marshal(report)
 	if err != nil {

@@ -1,0 +1,178 @@
+/* Publishes the topologies of N made-up hosts with 8 cards each to an
+ * extender, as their advertisers would, over several connections.
+ *
+ *   bench_publish URL N [CONNECTIONS]     URL of the publish listener
+ *
+ * Prints the hosts' names, "node-00000" …, one a line. */
+#include <pthread.h>
+
+#include "model/base/mem.h"
+#include "model/base/str.h"
+#include "model/io/http.h"
+#include "model/slice.h"
+#include "model/topo.h"
+
+enum {
+    CARDS = 8,
+    SHAPES = 4,
+    CONNECTIONS = 16,
+    CONNECTIONS_MAX = 64,
+    CALL_MS = 30000,
+    NODE_MAX = 32,
+};
+
+struct shared {
+    const char *url;
+    size_t n, n_workers;
+};
+
+struct worker {
+    const struct shared *shared;
+    size_t first;
+    pthread_t thread;
+};
+
+static void die(const struct error *err)
+{
+    fprintf(stderr, "bench_publish: %s\n", err->text);
+    exit(1);
+}
+
+/* Card or GPU `i` of a host: two packages, each with two switches, each of
+ * them with two cards and, depending on the shape, GPUs. */
+static void add_pci(struct topo_builder *b, enum device_kind kind, unsigned i,
+                    unsigned shape)
+{
+    unsigned per = kind == DEVICE_CARD ? CARDS : CARDS >> (shape & 1);
+    unsigned position = shape & 2 ? per - 1 - i : i;
+    unsigned group = position * 4 / per, numa = group / 2;
+    char id[TOPO_ID_MAX + 1];
+    struct pci_addr path[2] = {
+        {.bus = (uint8_t)(0x10 + 0x20 * group)},
+        {.bus = (uint8_t)(0x11 + 0x20 * group),
+         .device = (uint8_t)(position % 2 + (kind == DEVICE_CARD ? 0 : 4))},
+    };
+    struct device d = {
+        .kind = kind,
+        .numa = (int)numa,
+        .package = (int)numa,
+        .has_pci = true,
+        .pci = {.bus = (uint8_t)(0x14 + 0x20 * group +
+                                 (kind == DEVICE_CARD ? 0 : 8) +
+                                 position % (per / 4 ? per / 4 : 1))},
+        .root_bus = (uint8_t)(0x10 + 0x20 * group),
+        .n_path = 2,
+        .path = path,
+        .vendor_id = kind == DEVICE_CARD ? 0x15b3 : 0x10de,
+        .device_id = kind == DEVICE_CARD ? 0xa2dc : 0x2330,
+        .model = kind == DEVICE_CARD ? "BlueField-3" : "H100",
+        .id = id,
+    };
+    if (kind == DEVICE_CARD) {
+        d.n_functions = 1;
+        d.functions = &d.pci;
+        d.arch = "arm64";
+        d.cores = 16;
+        d.memory_mib = 32768;
+    }
+    device_id_format(kind, &d.pci, id);
+    topo_builder_add(b, &d);
+}
+
+static struct topo *make_host(const char *node, unsigned shape)
+{
+    struct topo_builder *b = topo_builder_create(node);
+    struct topo *topo = NULL;
+    struct error err = {0};
+    for (int numa = 0; numa < 2; numa++) {
+        char id[] = {'n', 'u', 'm', 'a', '-', (char)('0' + numa), '\0'};
+        struct device d = {
+            .kind = DEVICE_NUMA,
+            .id = id,
+            .numa = numa,
+            .package = numa,
+            .cpus = 112,
+            .numa_memory_mib = 1 << 20,
+        };
+        topo_builder_add(b, &d);
+        topo_builder_distance(b, numa, numa, 10);
+        topo_builder_distance(b, numa, 1 - numa, 21);
+    }
+    for (unsigned i = 0; i < CARDS; i++)
+        add_pci(b, DEVICE_CARD, i, shape);
+    for (unsigned i = 0; i < (unsigned)(CARDS >> (shape & 1)); i++)
+        add_pci(b, DEVICE_GPU, i, shape);
+    if (topo_build(b, &topo, &err))
+        die(&err);
+    topo_builder_destroy(b);
+    return topo;
+}
+
+static void publish(struct http_client *http, size_t i,
+                    struct http_answer *answer)
+{
+    struct slice_epoch epoch = {.boot_id = "bench", .generation = 1};
+    char node[NODE_MAX], name[SLICE_NAME_MAX + 1], path[SLICE_NAME_MAX + 64];
+    cleanup_str struct str body = STR_INIT(SLICE_BODY_MAX);
+    struct error err = {0};
+    (void)snprintf(node, sizeof node, "node-%05zu", i);
+    cleanup_with(topo) struct topo *topo =
+        make_host(node, (unsigned)(i % SHAPES));
+    slice_name(node, 0, name);
+    slice_encode(topo, &epoch, 0, &body);
+    (void)snprintf(path, sizeof path,
+                   "/apis/resource.k8s.io/v1/resourceslices/%s", name);
+    if (http_call(http, "PUT", path, body.data, body.size, NULL, answer,
+                  &err))
+        die(&err);
+    if (answer->status < 200 || answer->status > 299) {
+        fprintf(stderr, "bench_publish: %s: %ld: %s\n", name, answer->status,
+                str_text(&answer->body));
+        exit(1);
+    }
+}
+
+static void *work(void *ctx)
+{
+    const struct worker *w = ctx;
+    struct http_client *http = NULL;
+    struct http_answer answer = {.body = STR_INIT(SLICE_BODY_MAX)};
+    struct error err = {0};
+    if (http_client_create(w->shared->url, CALL_MS, &http, &err))
+        die(&err);
+    for (size_t i = w->first; i < w->shared->n; i += w->shared->n_workers) {
+        publish(http, i, &answer);
+        if (i % 1000 == 0)
+            fprintf(stderr, "\r  %zu of %zu hosts published", i,
+                    w->shared->n);
+    }
+    str_fini(&answer.body);
+    http_client_destroy(http);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct shared shared = {.n_workers = CONNECTIONS};
+    struct worker workers[CONNECTIONS_MAX];
+    if (argc > 3)
+        shared.n_workers = strtoul(argv[3], NULL, 10);
+    if (argc < 3 || !shared.n_workers ||
+        shared.n_workers > CONNECTIONS_MAX) {
+        fputs("usage: bench_publish URL N [CONNECTIONS]\n", stderr);
+        return 2;
+    }
+    shared.url = argv[1];
+    shared.n = strtoul(argv[2], NULL, 10);
+    for (size_t i = 0; i < shared.n_workers; i++) {
+        workers[i] = (struct worker){.shared = &shared, .first = i};
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            abort();
+    }
+    for (size_t i = 0; i < shared.n_workers; i++)
+        pthread_join(workers[i].thread, NULL);
+    fprintf(stderr, "\r  %zu of %zu hosts published\n", shared.n, shared.n);
+    for (size_t i = 0; i < shared.n; i++)
+        printf("node-%05zu\n", i);
+    return 0;
+}
