@@ -1,0 +1,57 @@
+/* cli - what every verb of `biga` is given, and how it asks the server. */
+#ifndef BIGA_CLI_CLI_H
+#define BIGA_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/table.h"
+#include "model/base/json.h"
+#include "model/base/str.h"
+#include "model/io/http.h"
+
+/* Exit codes; 0 is success. */
+enum { CLI_FAILED = 1, CLI_USAGE = 2 };
+
+/* The settings of the command line; see settings in main.c. */
+struct cli_settings {
+    const char *server;
+    bool json;
+    bool once;
+    int64_t hosts, pairs;
+    const char *scheduler_listen, *publish_listen, *read_listen;
+};
+
+struct cli {
+    struct cli_settings set;
+    bool colours;
+    struct str out; /* what goes to stdout when the verb is done */
+};
+
+/* Ask the server.  On success 0 and, when `ret_json` is not NULL, the answer
+ * (the caller's; cJSON_Delete).  With --json the answer's own bytes go to
+ * `c->out` and `*ret_json` stays NULL: the verb is then done.  Otherwise an
+ * exit code, after saying on stderr what is wrong and what to do. */
+int cli_get(struct cli *c, const char *path, cJSON **ret_json);
+int cli_post(struct cli *c, const char *path, const struct str *body,
+             cJSON **ret_json);
+
+/* Append `text` percent-encoded for use in a query or a path segment. */
+void cli_add_encoded(struct str *path, const char *text);
+
+/* Members of an answer; absent or of another type: "", -1, false, NULL. */
+const char *json_text(const cJSON *object, const char *name);
+double json_number(const cJSON *object, const char *name);
+bool json_true(const cJSON *object, const char *name);
+const cJSON *json_list(const cJSON *object, const char *name);
+/* A list of texts as one, with ", " between. */
+void json_join(const cJSON *list, struct str *out);
+
+/* "NS/NAME" of a pod that may be given without a namespace. */
+void cli_pod_key(const char *arg, struct str *ret_key);
+
+/* The style of a relation's name: green, yellow, red. */
+enum table_style relation_style(const char *relation);
+
+#endif

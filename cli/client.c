@@ -1,0 +1,147 @@
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "model/topo.h"
+
+enum { TIMEOUT_MS = 10000 };
+
+DEFINE_CLEANUP(http_client, struct http_client *, http_client_destroy)
+
+static int complain_unreachable(const struct cli *c, const struct error *err)
+{
+    fprintf(stderr,
+            "biga: no answer from %s: %s\n"
+            "Start a server with `biga-extender` (or `biga demo`), or name "
+            "another one\nwith --server URL or BIGA_SERVER.\n",
+            c->set.server, err->text);
+    return CLI_FAILED;
+}
+
+static int complain_status(const struct http_answer *a)
+{
+    cleanup_str struct str why = STR_INIT(4096), clean = STR_INIT(4096);
+    http_answer_error(a, &why);
+    text_clean(str_text(&why), &clean);
+    fprintf(stderr, "biga: the server answered %ld: %s\n", a->status,
+            str_text(&clean));
+    return CLI_FAILED;
+}
+
+static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
+{
+    struct error err = {0};
+    if (a->status < 200 || a->status > 299)
+        return complain_status(a);
+    if (c->set.json) {
+        str_add_n(&c->out, str_text(&a->body), a->body.size);
+        if (!a->body.size || a->body.data[a->body.size - 1] != '\n')
+            str_add_c(&c->out, '\n');
+        return 0;
+    }
+    if (ret_json &&
+        json_parse(str_text(&a->body), a->body.size, ret_json, &err)) {
+        fprintf(stderr, "biga: the server's answer is no JSON: %s\n",
+                err.text);
+        return CLI_FAILED;
+    }
+    return 0;
+}
+
+static int ask(struct cli *c, const char *method, const char *path,
+               const struct str *body, cJSON **ret_json)
+{
+    cleanup_with(http_client) struct http_client *http = NULL;
+    struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
+    struct error err = {0};
+    if (http_client_create(c->set.server, TIMEOUT_MS, &http, &err)) {
+        fprintf(stderr, "biga: --server: %s\n", err.text);
+        return CLI_USAGE;
+    }
+    int rc;
+    if (http_call(http, method, path, body ? str_text(body) : NULL,
+                  body ? body->size : 0, NULL, &answer, &err))
+        rc = complain_unreachable(c, &err);
+    else
+        rc = understand(c, &answer, ret_json);
+    str_fini(&answer.body);
+    return rc;
+}
+
+int cli_get(struct cli *c, const char *path, cJSON **ret_json)
+{
+    return ask(c, "GET", path, NULL, ret_json);
+}
+
+int cli_post(struct cli *c, const char *path, const struct str *body,
+             cJSON **ret_json)
+{
+    return ask(c, "POST", path, body, ret_json);
+}
+
+void cli_add_encoded(struct str *path, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char u = (unsigned char)*text;
+        if (isalnum(u) || strchr("-._~", u))
+            str_add_c(path, *text);
+        else
+            str_addf(path, "%%%02X", u);
+    }
+}
+
+const char *json_text(const cJSON *object, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(x) ? x->valuestring : "";
+}
+
+double json_number(const cJSON *object, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(x) ? x->valuedouble : -1;
+}
+
+bool json_true(const cJSON *object, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+const cJSON *json_list(const cJSON *object, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsArray(x) ? x : NULL;
+}
+
+void json_join(const cJSON *list, struct str *out)
+{
+    const cJSON *x;
+    const char *comma = "";
+    cJSON_ArrayForEach(x, list)
+    {
+        if (!cJSON_IsString(x))
+            continue;
+        str_addf(out, "%s%s", comma, x->valuestring);
+        comma = ", ";
+    }
+}
+
+void cli_pod_key(const char *arg, struct str *ret_key)
+{
+    if (!strchr(arg, '/'))
+        str_add(ret_key, "default/");
+    str_add(ret_key, arg);
+}
+
+enum table_style relation_style(const char *relation)
+{
+    struct error err = {0};
+    enum relation r;
+    if (relation_parse(relation, &r, &err))
+        return STYLE_PLAIN;
+    return r <= RELATION_PXB ? STYLE_GOOD
+           : r <= RELATION_NODE ? STYLE_FAIR
+                                : STYLE_BAD;
+}

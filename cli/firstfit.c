@@ -1,0 +1,80 @@
+#include "cli/firstfit.h"
+
+#include <string.h>
+
+#include "model/base/mem.h"
+
+/* The first device of a kind that is not taken; -1 when there is none. */
+static int first_free(const struct host *h, enum device_kind kind,
+                      const bool *taken)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->devices[i].kind == kind && !taken[i])
+            return (int)i;
+    return -1;
+}
+
+void firstfit(const struct host *hosts, size_t n_hosts, size_t n,
+              struct placement *ret_placements)
+{
+    size_t placed = 0;
+    for (size_t i = 0; i < n; i++)
+        ret_placements[i] = (struct placement){0};
+    for (size_t i = 0; i < n_hosts && placed < n; i++) {
+        const struct host *h = &hosts[i];
+        cleanup_free bool *taken = xcalloc(h->n + 1, sizeof *taken);
+        int card, gpu;
+        while (placed < n &&
+               (card = first_free(h, DEVICE_CARD, taken)) >= 0 &&
+               (gpu = first_free(h, DEVICE_GPU, taken)) >= 0) {
+            taken[card] = taken[gpu] = true;
+            ret_placements[placed++] = (struct placement){
+                .placed = true,
+                .host = i,
+                .card = (size_t)card,
+                .gpu = (size_t)gpu,
+                .relation = host_relation(h, (size_t)card, (size_t)gpu),
+            };
+        }
+    }
+}
+
+/* Take the closest free pair of `h`; false when there is none. */
+static bool take_closest(const struct host *h, bool *taken,
+                         enum relation *ret_relation)
+{
+    enum relation best = RELATION_COUNT;
+    size_t card = 0, gpu = 0;
+    for (size_t a = 0; a < h->n; a++) {
+        for (size_t b = 0; b < h->n; b++) {
+            if (taken[a] || taken[b] || h->devices[a].kind != DEVICE_CARD ||
+                h->devices[b].kind != DEVICE_GPU ||
+                host_relation(h, a, b) >= best)
+                continue;
+            best = host_relation(h, a, b);
+            card = a;
+            gpu = b;
+        }
+    }
+    if (best == RELATION_COUNT)
+        return false;
+    taken[card] = taken[gpu] = true;
+    *ret_relation = best;
+    return true;
+}
+
+size_t best_relations(const struct host *hosts, size_t n_hosts, size_t n,
+                      enum relation *ret_relations)
+{
+    size_t count[RELATION_COUNT] = {0}, total = 0;
+    for (size_t i = 0; i < n_hosts; i++) {
+        cleanup_free bool *taken = xcalloc(hosts[i].n + 1, sizeof *taken);
+        enum relation r;
+        while (take_closest(&hosts[i], taken, &r))
+            count[r]++;
+    }
+    for (int r = 0; r < RELATION_COUNT; r++)
+        for (; total < n && count[r] > 0; count[r]--)
+            ret_relations[total++] = (enum relation)r;
+    return total;
+}

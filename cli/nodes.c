@@ -1,0 +1,2 @@
+/* biga nodes, biga node */
+#include "cli/verbs.h"

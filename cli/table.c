@@ -1,0 +1,132 @@
+#include "cli/table.h"
+
+#include <stdarg.h>
+
+#include "model/base/mem.h"
+
+enum { GAP = 2 };
+
+void table_init(struct table *t, const struct table_column *columns,
+                size_t n_columns)
+{
+    *t = (struct table){
+        .columns = columns,
+        .n_columns = n_columns < TABLE_COLUMNS_MAX ? n_columns
+                                                   : TABLE_COLUMNS_MAX,
+    };
+}
+
+void table_fini(struct table *t)
+{
+    for (size_t i = 0; i < t->n_cells; i++)
+        free(t->cells[i].text);
+    free(t->cells);
+    t->cells = NULL;
+    t->n_cells = t->cells_cap = 0;
+}
+
+void text_clean(const char *text, struct str *out)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        str_add_c(out, c < 0x20 || c == 0x7f ? '?' : *text);
+    }
+}
+
+/* Every byte of UTF-8 that begins a character counts as one column. */
+size_t text_width(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void text_render(const char *text, enum table_style style, bool colours,
+                 struct str *out)
+{
+    static const char *const codes[] = {
+        [STYLE_PLAIN] = "",       [STYLE_GOOD] = "\033[32m",
+        [STYLE_FAIR] = "\033[33m", [STYLE_BAD] = "\033[31m",
+        [STYLE_DIM] = "\033[2m",
+    };
+    bool coloured = colours && style != STYLE_PLAIN;
+    if (coloured)
+        str_add(out, codes[style]);
+    str_add(out, text);
+    if (coloured)
+        str_add(out, "\033[0m");
+}
+
+void table_add_style(struct table *t, enum table_style style,
+                     const char *text)
+{
+    cleanup_str struct str clean = STR_INIT(TABLE_CELL_MAX);
+    text_clean(text && *text ? text : "-", &clean);
+    t->cells = xgrow(t->cells, t->n_cells, &t->cells_cap, sizeof *t->cells);
+    t->cells[t->n_cells++] = (struct table_cell){str_steal(&clean), style};
+}
+
+void table_add(struct table *t, const char *text)
+{
+    table_add_style(t, STYLE_PLAIN, text);
+}
+
+void table_addf(struct table *t, const char *fmt, ...)
+{
+    char text[TABLE_CELL_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    table_add(t, text);
+}
+
+static void pad(struct str *out, size_t n)
+{
+    while (n-- > 0)
+        str_add_c(out, ' ');
+}
+
+/* One line; `cells` beyond `n` are missing. */
+static void render_row(const struct table *t, const struct table_cell *cells,
+                       size_t n, const size_t *widths, struct str *out,
+                       bool colours)
+{
+    size_t owed = 0; /* spaces that only a further cell makes necessary */
+    for (size_t c = 0; c < t->n_columns; c++) {
+        struct table_cell cell = c < n ? cells[c]
+                                       : (struct table_cell){"-", 0};
+        size_t room = widths[c] - text_width(cell.text);
+        if (t->columns[c].right)
+            owed += room;
+        pad(out, owed);
+        text_render(cell.text, cell.style, colours, out);
+        owed = GAP + (t->columns[c].right ? 0 : room);
+    }
+    str_add_c(out, '\n');
+}
+
+void table_render(const struct table *t, bool colours, struct str *out)
+{
+    size_t widths[TABLE_COLUMNS_MAX] = {0};
+    struct table_cell head[TABLE_COLUMNS_MAX] = {0};
+    for (size_t c = 0; c < t->n_columns; c++) {
+        head[c].text = (char *)t->columns[c].title;
+        head[c].style = STYLE_DIM;
+        widths[c] = text_width(head[c].text);
+    }
+    for (size_t i = 0; i < t->n_cells; i++) {
+        size_t *w = &widths[i % t->n_columns];
+        size_t width = text_width(t->cells[i].text);
+        *w = width > *w ? width : *w;
+    }
+    for (size_t c = 0; c < t->n_columns; c++)
+        widths[c] = widths[c] ? widths[c] : 1;
+    render_row(t, head, t->n_columns, widths, out, colours);
+    for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
+        size_t left = t->n_cells - i;
+        render_row(t, t->cells + i, left < t->n_columns ? left : t->n_columns,
+                   widths, out, colours);
+    }
+}

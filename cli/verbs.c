@@ -1,0 +1,107 @@
+#include "cli/verbs.h"
+
+#include <string.h>
+
+#include "model/base/mem.h"
+
+enum { WORD_MAX = 32 };
+
+const struct verb verbs[] = {
+    {"nodes", "", "all nodes: how fresh, which cards, what is free", 0, 0,
+     verb_nodes},
+    {"node", "NODE", "one node: its state, its cards, who is on them", 1, 1,
+     verb_node},
+    {"cards", "[NODE]", "all cards, or those of one node", 0, 1, verb_cards},
+    {"topo", "NODE", "a node as a tree: NUMA nodes, switches, devices", 1, 1,
+     verb_topo},
+    {"matrix", "NODE", "how close its devices are, as `nvidia-smi topo -m`",
+     1, 1, verb_matrix},
+    {"allocations", "", "which pod has which card, and how well aligned", 0,
+     0, verb_allocations},
+    {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1,
+     1, verb_why},
+    {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go",
+     1, 1, verb_simulate},
+    {"demo", "", "start a server and a fleet, schedule a job, show it", 0, 0,
+     verb_demo},
+    {"version", "", "print the version", 0, 0, verb_version},
+    {"help", "[COMMAND]", "print this, or the help of one command", 0, 1,
+     verb_help},
+};
+const size_t n_verbs = ARRAY_LEN(verbs);
+
+const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < n_verbs; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static size_t min2(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t word_distance(const char *a, const char *b)
+{
+    size_t n = strnlen(a, WORD_MAX), m = strnlen(b, WORD_MAX);
+    size_t d[WORD_MAX + 1][WORD_MAX + 1];
+    for (size_t i = 0; i <= n; i++)
+        d[i][0] = i;
+    for (size_t j = 0; j <= m; j++)
+        d[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            size_t change = a[i - 1] != b[j - 1];
+            d[i][j] = min2(min2(d[i - 1][j], d[i][j - 1]) + 1,
+                           d[i - 1][j - 1] + change);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+                a[i - 2] == b[j - 1])
+                d[i][j] = min2(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    }
+    return d[n][m];
+}
+
+const struct verb *verb_suggest(const char *word)
+{
+    const struct verb *best = NULL;
+    size_t len = strnlen(word, WORD_MAX);
+    size_t limit = len < 3 ? 1 : 1 + len / 4, least = limit + 1;
+    for (size_t i = 0; i < n_verbs; i++) {
+        size_t d = word_distance(word, verbs[i].name);
+        if (len >= 2 && strncmp(word, verbs[i].name, len) == 0)
+            d = 0; /* the beginning of a verb */
+        if (d < least) {
+            least = d;
+            best = &verbs[i];
+        }
+    }
+    return best;
+}
+
+void verbs_describe(struct str *out)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < n_verbs; i++) {
+        size_t w = strlen(verbs[i].name) + 1 + strlen(verbs[i].args);
+        width = w > width ? w : width;
+    }
+    for (size_t i = 0; i < n_verbs; i++) {
+        const struct verb *v = &verbs[i];
+        int room = (int)(width - strlen(v->name));
+        str_addf(out, "  %s %-*s %s\n", v->name, room, v->args, v->help);
+    }
+}
+
+int verb_version(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    if (c->set.json)
+        str_add(&c->out, "{\"version\":\"" BIGA_VERSION "\"}\n");
+    else
+        str_add(&c->out, "biga " BIGA_VERSION "\n");
+    return 0;
+}

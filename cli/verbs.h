@@ -1,0 +1,41 @@
+/* verbs - the commands of `biga`: one table feeds the dispatch, the help and
+ * the man page. */
+#ifndef BIGA_CLI_VERBS_H
+#define BIGA_CLI_VERBS_H
+
+#include "cli/cli.h"
+
+/* Run with the arguments after the verb; returns the exit code. */
+typedef int verb_f(struct cli *c, int argc, char **argv);
+
+struct verb {
+    const char *name;
+    const char *args; /* "NODE", "" */
+    const char *help;
+    int args_min, args_max;
+    verb_f *run;
+};
+
+extern const struct verb verbs[];
+extern const size_t n_verbs;
+
+/* NULL when there is none. */
+const struct verb *verb_find(const char *name);
+/* The verb that was probably meant, or NULL. */
+const struct verb *verb_suggest(const char *word);
+/* All verbs with their arguments and help, one a line. */
+void verbs_describe(struct str *out);
+
+/* How many letters to add, drop, change or swap to make one of the other. */
+size_t word_distance(const char *a, const char *b);
+
+/* The functions of the table, by file. */
+verb_f verb_nodes, verb_node;               /* nodes.c */
+verb_f verb_cards;                          /* cards.c */
+verb_f verb_topo, verb_matrix;              /* topo.c */
+verb_f verb_allocations;                    /* allocations.c */
+verb_f verb_why, verb_simulate;             /* why.c */
+verb_f verb_demo;                           /* demo.c */
+verb_f verb_version, verb_help;             /* verbs.c */
+
+#endif
