@@ -118,7 +118,8 @@ static void encode_pod(const struct demand *d, struct str *out)
 
 static void encode_need(const struct demand *d, struct str *out)
 {
-    str_addf(out, ",\"need\":{\"cards\":%u,\"gpus\":%u,", d->cards, d->gpus);
+    str_addf(out, ",\"need\":{\"cards\":%u,\"pairCards\":%u,\"gpus\":%u,",
+             d->cards, d->pair_cards, d->gpus);
     encode_text(out, "align", relation_name((enum relation)d->align));
     str_addf(out, ",\"exclusive\":%s", d->exclusive ? "true" : "false");
     if (d->has_card_need)
@@ -193,8 +194,8 @@ static int decode_pod(const cJSON *json, struct demand *d, struct error *err)
     d->role = read_role(&r);
     copy_text(d->job, sizeof d->job,
               reader_opt_string(&r, "job", DEMAND_NAME_MAX));
-    d->pair = (int32_t)reader_int(&r, "pair", 0, INT32_MAX);
-    d->size = (int32_t)reader_int(&r, "size", 1, INT32_MAX);
+    d->pair = (int32_t)reader_int(&r, "pair", 0, DEMAND_PAIR_MAX);
+    d->size = (int32_t)reader_int(&r, "size", 1, DEMAND_SIZE_MAX);
     d->priority = reader_int(&r, "priority", -INT_MAX_EXACT, INT_MAX_EXACT);
     return reader_finish_strict(&r);
 }
@@ -204,6 +205,7 @@ static int decode_need(const cJSON *json, struct demand *d, struct error *err)
     struct reader r;
     reader_init(&r, json, "need", err);
     d->cards = (uint8_t)reader_int(&r, "cards", 0, TOPO_CARDS_MAX);
+    d->pair_cards = (uint8_t)reader_int(&r, "pairCards", 0, TOPO_CARDS_MAX);
     d->gpus = (uint8_t)reader_int(&r, "gpus", 0, UINT8_MAX);
     d->align = (uint8_t)read_relation(&r, "align");
     d->exclusive = reader_bool(&r, "exclusive");

@@ -37,6 +37,8 @@ int ingest_put(struct ingest *x, struct slice *slice, int64_t now_ms,
  * node with it. */
 int ingest_delete(struct ingest *x, const char *name, struct draft *draft,
                   struct error *err);
+/* The node that a stored slice belongs to, or NULL; borrowed. */
+const char *ingest_owner(const struct ingest *x, const char *name);
 /* While loading: a boot id that a node has left. */
 void ingest_retired(struct ingest *x, const char *node, const char *boot_id);
 /* Undo everything since the last ingest_mark(), as when a commit failed. */

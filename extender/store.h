@@ -64,5 +64,11 @@ int store_each_allocation(struct store *s, store_allocation_f *visit,
 
 /* The newest resource version given out. */
 uint64_t store_resource_version(const struct store *s);
+/* The next one, for something that this transaction writes. */
+uint64_t store_take_version(struct store *s);
+
+/* Housekeeping for when nobody waits: moves what was committed from the log
+ * into the database once there is enough of it. */
+void store_tidy(struct store *s);
 
 #endif

@@ -1,0 +1,68 @@
+#include "extender/store_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+
+int store_file_lock(const char *dir, int *ret_fd, struct error *err)
+{
+    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, errno, "state directory %s", dir);
+    cleanup_free char *path = xasprintf("%s/lock", dir);
+    cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                             0600);
+    if (fd < 0)
+        return error_errno(err, errno, "lock file %s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return error_errno(err, errno, "lock file %s", path);
+        return error_set(err, EBUSY,
+                         "state directory %s: another process uses it", dir);
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+static int sync_directory(const char *dir, struct error *err)
+{
+    cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        return error_errno(err, errno, "state directory %s", dir);
+    return 0;
+}
+
+int store_file_create(const char *dir, struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/" STORE_FILE_NAME, dir);
+    cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                             0600);
+    if (fd < 0 || fchmod(fd, 0600) < 0)
+        return error_errno(err, errno, "database %s", path);
+    return sync_directory(dir, err);
+}
+
+int store_file_set_aside(const char *dir, char **ret_name, struct error *err)
+{
+    cleanup_free char *from = xasprintf("%s/" STORE_FILE_NAME, dir);
+    cleanup_free char *from_log = xasprintf("%s-wal", from);
+    for (int i = 1; i <= STORE_DAMAGED_MAX; i++) {
+        cleanup_free char *to = xasprintf("%s.damaged-%d", from, i);
+        cleanup_free char *to_log = xasprintf("%s-wal", to);
+        if (access(to, F_OK) == 0 || access(to_log, F_OK) == 0)
+            continue;
+        /* the log first: it must never meet the next database */
+        if (rename(from_log, to_log) < 0 && errno != ENOENT)
+            return error_errno(err, errno, "moving %s aside", from_log);
+        if (rename(from, to) < 0)
+            return error_errno(err, errno, "moving %s aside", from);
+        *ret_name = steal(&to);
+        return sync_directory(dir, err);
+    }
+    return error_set(err, EEXIST,
+                     "%s is damaged, and %d earlier ones are still there",
+                     from, STORE_DAMAGED_MAX);
+}

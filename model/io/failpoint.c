@@ -1,0 +1,98 @@
+#include "model/io/failpoint.h"
+
+#ifdef FAILPOINTS
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+
+enum action { ACTION_NONE, ACTION_KILL, ACTION_HANG, ACTION_FAIL };
+
+static const char *const names[] = {
+    /* the way of a bind */
+    "bind-begin",
+    "bind-decided",
+    "bind-before-write",
+    "bind-after-write",
+    "bind-before-commit",
+    "bind-after-commit",
+    "bind-before-swap",
+    "bind-after-swap",
+    "bind-before-reply",
+    /* steps that can fail */
+    "commit",
+    "put-slice",
+    NULL,
+};
+
+struct point {
+    enum action action;
+    unsigned long at; /* the hit that counts, from 1; 0: every one */
+    atomic_ulong hits;
+};
+
+static struct point points[ARRAY_LEN(names) - 1];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+const char *const *failpoint_names(void)
+{
+    return names;
+}
+
+/* The index of the name of `size` bytes; an unknown one is a mistake. */
+static size_t point_index(const char *name, size_t size)
+{
+    for (size_t i = 0; names[i]; i++)
+        if (strlen(names[i]) == size && memcmp(names[i], name, size) == 0)
+            return i;
+    abort();
+}
+
+static enum action action_parse(const char *text)
+{
+    static const char *const words[] = {"", "kill", "hang", "fail"};
+    for (int i = ACTION_KILL; i <= ACTION_FAIL; i++)
+        if (strncmp(text, words[i], 4) == 0)
+            return (enum action)i;
+    abort();
+}
+
+/* $BIGA_FAILPOINTS: "name=action[:hit],…" */
+static void points_read(void)
+{
+    const char *p = getenv("BIGA_FAILPOINTS");
+    while (p && *p) {
+        const char *is = strchr(p, '=');
+        if (!is)
+            abort();
+        struct point *point = &points[point_index(p, (size_t)(is - p))];
+        point->action = action_parse(is + 1);
+        size_t size = strcspn(is, ",");
+        const char *colon = memchr(is, ':', size);
+        point->at = colon ? strtoul(colon + 1, NULL, 10) : 0;
+        p = is + size;
+        if (*p == ',')
+            p++;
+    }
+}
+
+bool failpoint(const char *name)
+{
+    (void)pthread_once(&once, points_read); /* cannot fail on Linux */
+    struct point *point = &points[point_index(name, strlen(name))];
+    unsigned long hit = atomic_fetch_add(&point->hits, 1) + 1;
+    if (point->action == ACTION_NONE || (point->at && point->at != hit))
+        return false;
+    if (point->action == ACTION_KILL)
+        (void)kill(getpid(), SIGKILL);
+    while (point->action == ACTION_HANG)
+        (void)pause(); /* until somebody kills us */
+    return point->action == ACTION_FAIL;
+}
+
+#endif
