@@ -265,6 +265,10 @@ static int device_check(const struct device *d, struct error *err)
     if (rc == 0 && d->n_functions > TOPO_FUNCTIONS_MAX)
         rc = error_set(err, EINVAL, "functions: has %d, at most %d allowed",
                        d->n_functions, TOPO_FUNCTIONS_MAX);
+    for (unsigned i = 0; rc == 0 && i < d->n_functions; i++)
+        if (d->functions[i].domain != d->pci.domain)
+            rc = error_set(err, EINVAL,
+                           "functions: must be in the device's PCI domain");
     int least = d->kind == DEVICE_NUMA ? 0 : -1;
     if (rc == 0 && (d->numa < least || d->numa > NUMA_INDEX_MAX))
         rc = error_set(err, EINVAL, "NUMA node: is %d, must be %d to %d",
