@@ -235,6 +235,63 @@ static void insert_ranked(struct ranked *best, size_t n, size_t max,
     best[at] = item;
 }
 
+/* The best so far, by insertion. */
+struct best {
+    struct ranked list[BEST_INSERT_MAX];
+    size_t n, max;
+    uint64_t worst; /* a key at or above it is of no interest */
+};
+
+static void best_offer(struct best *b, uint64_t key, size_t position)
+{
+    if (key >= b->worst)
+        return;
+    insert_ranked(b->list, b->n, b->max,
+                  (struct ranked){key, (uint32_t)position});
+    if (b->n < b->max)
+        b->n++;
+    if (b->n == b->max)
+        b->worst = b->list[b->max - 1].key;
+}
+
+/* The hot loop: a pod that follows nobody, its class remembered. */
+static size_t offer_by_costs(const struct schedule *s,
+                             const int32_t *candidates, size_t n,
+                             struct best *best)
+{
+    struct node_page *const *pages = s->snapshot->pages;
+    struct costs *costs = s->costs;
+    size_t fitting = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t index = (uint32_t)candidates[i];
+        if (candidates[i] < 0)
+            continue;
+        uint32_t id = pages[index / SNAPSHOT_PAGE]->state[index %
+                                                          SNAPSHOT_PAGE];
+        uint32_t cost = costs_get(costs, id);
+        fitting += cost != COST_NO_FIT;
+        uint64_t key = (uint64_t)cost << 32 | index;
+        if (__builtin_expect(key < best->worst, 0))
+            best_offer(best, key, i);
+    }
+    return fitting;
+}
+
+static size_t offer_by_choice(const struct schedule *s,
+                              const int32_t *candidates, size_t n,
+                              struct best *best)
+{
+    size_t fitting = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t cost = schedule_cost(s, candidates[i]);
+        if (cost == COST_NO_FIT)
+            continue;
+        fitting++;
+        best_offer(best, rank_key(cost, candidates[i]), i);
+    }
+    return fitting;
+}
+
 size_t schedule_best(const struct schedule *s, const int32_t *candidates,
                      size_t n, size_t max, uint32_t *ret_best,
                      size_t *ret_fitting)
@@ -242,27 +299,16 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
     if (max == 0 || max > BEST_INSERT_MAX)
         return best_by_sorting(s, candidates, n, max, ret_best, ret_fitting);
 
-    struct ranked best[BEST_INSERT_MAX];
-    size_t kept = 0, fitting = 0;
-    uint64_t worst = UINT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t cost = schedule_cost(s, candidates[i]);
-        if (cost == COST_NO_FIT)
-            continue;
-        fitting++;
-        uint64_t key = rank_key(cost, candidates[i]);
-        if (key >= worst)
-            continue;
-        insert_ranked(best, kept, max, (struct ranked){key, (uint32_t)i});
-        if (kept < max)
-            kept++;
-        if (kept == max)
-            worst = best[max - 1].key;
-    }
-    for (size_t i = 0; i < kept; i++)
-        ret_best[i] = best[i].position;
+    struct best best;
+    best.n = 0;
+    best.max = max;
+    best.worst = rank_key(COST_NO_FIT, 0);
+    size_t fitting = s->costs ? offer_by_costs(s, candidates, n, &best)
+                              : offer_by_choice(s, candidates, n, &best);
+    for (size_t i = 0; i < best.n; i++)
+        ret_best[i] = best.list[i].position;
     *ret_fitting = fitting;
-    return kept;
+    return best.n;
 }
 
 /* --- the outcome ------------------------------------------------------------------ */
