@@ -40,22 +40,21 @@ static int read_pod(struct jscan *s, const struct demand_config *config,
 
 static int read_names(struct jscan *s, struct wire_args *a, struct error *err)
 {
+    size_t n = 0, room, got;
     if (!jscan_array(s))
         return wrong(s, err);
-    size_t n = 0;
-    while (jscan_element(s)) {
-        if (n == WIRE_NODES_MAX)
+    do {
+        a->names = xgrow(a->names, n, &a->names_cap, sizeof *a->names);
+        room = a->names_cap - n;
+        got = jscan_strings(s, a->names + n, room);
+        n += got;
+        if (n > WIRE_NODES_MAX)
             return error_set(err, EINVAL,
                              "NodeNames: more than %d names in one request",
                              WIRE_NODES_MAX);
-        if (n == a->names_cap)
-            a->names =
-                xgrow(a->names, n, &a->names_cap, sizeof *a->names);
-        if (!jscan_string(s, &a->names[n]))
-            return wrong(s, err);
-        a->escaped |= a->names[n].escaped;
-        n++;
-    }
+    } while (got == room && !s->fault);
+    for (size_t i = 0; i < n; i++)
+        a->escaped |= a->names[i].escaped;
     a->n = n;
     return s->fault ? wrong(s, err) : 0;
 }

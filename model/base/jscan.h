@@ -64,6 +64,11 @@ bool jscan_array(struct jscan *s);
 /* True when another element follows, with the cursor before it. */
 bool jscan_element(struct jscan *s);
 
+/* Read the strings of the array just entered, at most `max`, into `ret`.
+ * Returns how many; with fewer than `max` the array has ended (its bracket is
+ * consumed) or there was a fault. */
+size_t jscan_strings(struct jscan *s, struct jtext *ret, size_t max);
+
 bool jscan_string(struct jscan *s, struct jtext *ret_text);
 bool jscan_int64(struct jscan *s, int64_t *ret_value); /* integers only */
 bool jscan_bool(struct jscan *s, bool *ret_value);
