@@ -9,7 +9,7 @@
 #   parameters    5        7
 #   columns      80      100
 function note(hard, line, text) {
-    printf "%s%s:%d: %s\n", hard ? "" : "  note: ", FILENAME, line, text
+    printf "%s%s:%d: %s\n", (hard ? "" : "  note: "), FILENAME, line, text
     if (hard)
         bad = 1
 }
@@ -20,7 +20,7 @@ function file_done() {
     top = name ~ /\.h$/ ? 300 : 800
     if (lines > limit) {
         printf "%s%s: has %d lines, the limit is %d\n",
-            lines > top ? "" : "  note: ", name, lines, limit
+            (lines > top ? "" : "  note: "), name, lines, limit
         if (lines > top)
             bad = 1
     }
@@ -28,7 +28,8 @@ function file_done() {
         printf "  note: %s: %d lines have more than 80 columns\n", name, wide
     wide = 0
 }
-# parameters of the head collected so far: commas outside inner parentheses
+# parameters of the head collected so far: commas outside inner parentheses;
+# the error that every fallible function takes last does not count
 function parameters(text,    i, c, depth, n) {
     i = index(text, "(")
     if (i == 0)
@@ -39,7 +40,7 @@ function parameters(text,    i, c, depth, n) {
         if (c == "(")
             depth++
         else if (c == ")" && --depth == 0)
-            return n
+            return n - (text ~ /struct error \*err\)$/)
         else if (c == "," && depth == 1)
             n++
     }
