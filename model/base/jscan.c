@@ -1,5 +1,7 @@
 #include "model/base/jscan.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -220,6 +222,15 @@ static bool scan_exponent(struct jscan *s, int *ret_exponent)
     return true;
 }
 
+/* Near the end of a double's range only its own arithmetic can tell. */
+static bool fits_double(const char *data, size_t size)
+{
+    char text[JSCAN_NUMBER_MAX + 1];
+    memcpy(text, data, size);
+    text[size] = '\0';
+    return isfinite(strtod(text, NULL));
+}
+
 /* Consume a number; `*ret_integer` tells whether it has neither fraction
  * nor exponent. */
 static bool scan_number(struct jscan *s, bool *ret_integer)
@@ -248,8 +259,9 @@ static bool scan_number(struct jscan *s, bool *ret_integer)
         if (!scan_exponent(s, &exponent))
             return false;
     }
-    if (s->p - from > JSCAN_NUMBER_MAX || exponent > 308 ||
-        exponent < -400 || (int)n_whole + exponent > 308) {
+    if (s->p - from > JSCAN_NUMBER_MAX ||
+        (n_whole + (size_t)(exponent > 0 ? exponent : 0) > 300 &&
+         !fits_double(from, (size_t)(s->p - from)))) {
         s->p = from;
         return fail_here(s, "number out of range");
     }

@@ -18,7 +18,7 @@
 #include "model/base/error.h"
 
 #define JSCAN_DEPTH_MAX 64
-#define JSCAN_NUMBER_MAX 64 /* bytes in one number */
+#define JSCAN_NUMBER_MAX 63 /* bytes in one number, cJSON's limit */
 
 /* A string as it stands between its quotes: not NUL-terminated, escapes
  * not yet decoded. */
