@@ -81,7 +81,8 @@ static bool check_object(struct jscan *s, struct keys *keys)
             return false;
     }
     const struct jtext *twice =
-        find_duplicate(keys->list + base, keys->n - base);
+        keys->n > base ? find_duplicate(keys->list + base, keys->n - base)
+                       : NULL;
     if (twice && !s->fault)
         jscan_fail(s, "duplicate key", (size_t)(twice->data - s->begin) - 1);
     keys->n = base;
