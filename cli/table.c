@@ -95,35 +95,40 @@ static void render_row(const struct table *t, const struct table_cell *cells,
 {
     size_t owed = 0; /* spaces that only a further cell makes necessary */
     for (size_t c = 0; c < t->n_columns; c++) {
-        struct table_cell cell = c < n ? cells[c]
-                                       : (struct table_cell){"-", 0};
-        size_t room = widths[c] - text_width(cell.text);
+        const char *text = c < n ? cells[c].text : "-";
+        size_t room = widths[c] - text_width(text);
         if (t->columns[c].right)
             owed += room;
         pad(out, owed);
-        text_render(cell.text, cell.style, colours, out);
+        text_render(text, c < n ? cells[c].style : STYLE_PLAIN, colours, out);
         owed = GAP + (t->columns[c].right ? 0 : room);
     }
     str_add_c(out, '\n');
 }
 
+static void render_head(const struct table *t, const size_t *widths,
+                        struct str *out, bool colours)
+{
+    struct table_cell head[TABLE_COLUMNS_MAX] = {0};
+    for (size_t c = 0; c < t->n_columns; c++)
+        head[c] = (struct table_cell){xstrdup(t->columns[c].title),
+                                      STYLE_DIM};
+    render_row(t, head, t->n_columns, widths, out, colours);
+    for (size_t c = 0; c < t->n_columns; c++)
+        free(head[c].text);
+}
+
 void table_render(const struct table *t, bool colours, struct str *out)
 {
-    size_t widths[TABLE_COLUMNS_MAX] = {0};
-    struct table_cell head[TABLE_COLUMNS_MAX] = {0};
-    for (size_t c = 0; c < t->n_columns; c++) {
-        head[c].text = (char *)t->columns[c].title;
-        head[c].style = STYLE_DIM;
-        widths[c] = text_width(head[c].text);
-    }
+    size_t widths[TABLE_COLUMNS_MAX];
+    for (size_t c = 0; c < TABLE_COLUMNS_MAX; c++)
+        widths[c] = c < t->n_columns ? text_width(t->columns[c].title) : 0;
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t *w = &widths[i % t->n_columns];
         size_t width = text_width(t->cells[i].text);
         *w = width > *w ? width : *w;
     }
-    for (size_t c = 0; c < t->n_columns; c++)
-        widths[c] = widths[c] ? widths[c] : 1;
-    render_row(t, head, t->n_columns, widths, out, colours);
+    render_head(t, widths, out, colours);
     for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
         size_t left = t->n_cells - i;
         render_row(t, t->cells + i, left < t->n_columns ? left : t->n_columns,
