@@ -15,11 +15,6 @@
 #include "model/base/error.h"
 #include "model/base/str.h"
 
-enum {
-    HTTPD_PATH_MAX = 2048,
-    HTTPD_ARGS_MAX = 4, /* variable parts of a path */
-};
-
 enum httpd_method {
     HTTPD_GET = 1,
     HTTPD_PUT = 2,
@@ -37,6 +32,9 @@ const char *httpd_path(const struct httpd_request *rq);
 const char *httpd_arg(const struct httpd_request *rq, size_t n);
 /* A query parameter, percent-decoded; NULL when absent. */
 const char *httpd_query(const struct httpd_request *rq, const char *name);
+/* True when no parameter but those in `names` (NULL-terminated) is there;
+ * otherwise the request has been failed with 400 naming the other one. */
+bool httpd_query_only(struct httpd_request *rq, const char *const *names);
 /* A request header; NULL when absent. */
 const char *httpd_header(const struct httpd_request *rq, const char *name);
 /* The whole body, NUL-terminated (the NUL is not counted); writable, so
@@ -54,7 +52,8 @@ void httpd_content_type(struct httpd_request *rq, const char *type);
 void httpd_set_header(struct httpd_request *rq, const char *name,
                       const char *value);
 
-/* Replace the body by {"error":"…","status":N} (and set the status). */
+/* Replace the body by {"error":"…","status":N}, or what the listener's
+ * write_error makes of it (and set the status). */
 void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
                 ...) __attribute__((format(printf, 3, 4)));
 
@@ -68,7 +67,8 @@ void httpd_resume(struct httpd_request *rq);
 typedef void httpd_handler_f(struct httpd_request *rq, void *ctx);
 
 /* `path` is matched whole; a segment ":" matches any one segment and a last
- * segment "::" any rest: "/v1/nodes/:", "/apis/::".  First match wins. */
+ * segment "::" any rest (as sent): "/v1/nodes/:", "/apis/::".  HEAD is
+ * served as GET.  First match wins. */
 struct httpd_route {
     unsigned methods; /* enum httpd_method, or'd */
     const char *path;
@@ -93,10 +93,16 @@ struct httpd_config {
     size_t n_routes;
     void *ctx;          /* given to every handler */
     unsigned threads;   /* 1… */
-    unsigned connections_max; /* default 1024 */
+    unsigned connections_max; /* default 1024; beyond, the longest idle
+                               * connection is closed for a new one */
     unsigned request_ms; /* total time for a request to arrive whole, from
                           * its first byte: default 10000 */
+    unsigned reply_ms;   /* total time for a reply to be taken: 30000 */
     unsigned idle_ms;    /* keep-alive: default 300000 (Go closes at 90 s) */
+    size_t memory_max;   /* bytes held by bodies that are arriving or being
+                          * worked on; beyond, 503: default 512 MiB */
+    /* how error bodies look (they are JSON); NULL: as httpd_fail() says */
+    void (*write_error)(struct str *out, unsigned status, const char *text);
     /* called after each reply, any thread; may be NULL */
     void (*observe)(void *ctx, const struct httpd_observation *o);
 };

@@ -1,0 +1,189 @@
+#include "model/io/httpd_private.h"
+
+#include <linux/tcp.h> /* tcpi_bytes_received; netinet/tcp.h lacks it */
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+
+enum {
+    REAPER_PERIOD_MS = 1000,
+    REAPER_PERIOD_MIN_MS = 20,
+    /* when connections run out, a request may be this slow */
+    SPARED_ARRIVING_MS = 1000,
+};
+
+static uint64_t bytes_received(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return 0;
+    return info.tcpi_bytes_received;
+}
+
+static void conn_cut_locked(struct conn *conn)
+{
+    conn->cut = true;
+    /* MHD sees the end of the stream and closes the descriptor itself */
+    (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+/* Has this connection taken longer than it may? */
+static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
+{
+    enum conn_state state = (enum conn_state)atomic_load(&conn->state);
+    int64_t since = atomic_load(&conn->since_ms);
+    unsigned finished = atomic_load(&conn->n_requests);
+    if (state == CONN_HANDLING)
+        return false;
+    if (state == CONN_REPLYING)
+        return now - since > (int64_t)c->reply_ms;
+    if (finished != conn->seen_requests) {
+        /* what came until now is taken as part of finished requests */
+        conn->seen_requests = finished;
+        conn->seen_bytes = bytes_received(conn->fd);
+        conn->arriving_ms = 0;
+    }
+    if (conn->arriving_ms == 0) {
+        if (state == CONN_ARRIVING)
+            conn->arriving_ms = since;
+        else if (bytes_received(conn->fd) > conn->seen_bytes)
+            conn->arriving_ms = now;
+    }
+    return conn->arriving_ms != 0 &&
+           now - conn->arriving_ms > (int64_t)c->request_ms;
+}
+
+static void *reaper_run(void *arg)
+{
+    struct conns *c = arg;
+    unsigned shortest =
+        c->request_ms < c->reply_ms ? c->request_ms : c->reply_ms;
+    unsigned period = shortest / 4;
+    if (period > REAPER_PERIOD_MS)
+        period = REAPER_PERIOD_MS;
+    if (period < REAPER_PERIOD_MIN_MS)
+        period = REAPER_PERIOD_MIN_MS;
+    pthread_mutex_lock(&c->lock);
+    while (!c->stopping) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += (long)(period % 1000) * 1000000;
+        until.tv_sec += (time_t)(period / 1000) + until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&c->wake, &c->lock, &until);
+        int64_t now = clock_ms();
+        for (struct conn *x = c->first; x && !c->stopping; x = x->next)
+            if (!x->cut && conn_late_locked(c, x, now))
+                conn_cut_locked(x);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+int conns_start(struct conns *c, const struct httpd_config *config,
+                struct error *err)
+{
+    pthread_condattr_t attr;
+    c->max = config->connections_max;
+    c->request_ms = config->request_ms;
+    c->reply_ms = config->reply_ms;
+    (void)pthread_mutex_init(&c->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&c->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    int r = pthread_create(&c->reaper, NULL, reaper_run, c);
+    if (r == 0)
+        return 0;
+    (void)pthread_cond_destroy(&c->wake);
+    (void)pthread_mutex_destroy(&c->lock);
+    return error_errno(err, r, "cannot start a thread");
+}
+
+void conns_stop(struct conns *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stopping = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    (void)pthread_join(c->reaper, NULL);
+    (void)pthread_cond_destroy(&c->wake);
+    (void)pthread_mutex_destroy(&c->lock);
+}
+
+/* The longest idle connection, or else the longest arriving request that had
+ * its chance; NULL when all are at work. */
+static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
+{
+    struct conn *idle = NULL, *slow = NULL;
+    for (struct conn *x = c->first; x; x = x->next) {
+        int state = atomic_load(&x->state);
+        int64_t since = atomic_load(&x->since_ms);
+        if (x->cut)
+            continue;
+        if (state == CONN_IDLE &&
+            (!idle || since < atomic_load(&idle->since_ms)))
+            idle = x;
+        if (state == CONN_ARRIVING && now - since > SPARED_ARRIVING_MS &&
+            (!slow || since < atomic_load(&slow->since_ms)))
+            slow = x;
+    }
+    return idle ? idle : slow;
+}
+
+struct conn *conns_add(struct conns *c, int fd)
+{
+    struct conn *conn = xcalloc(1, sizeof *conn);
+    int64_t now = clock_ms();
+    conn->fd = fd;
+    atomic_store(&conn->since_ms, now);
+    pthread_mutex_lock(&c->lock);
+    if (c->n >= c->max) {
+        struct conn *spare = conn_to_spare_locked(c, now);
+        if (spare)
+            conn_cut_locked(spare);
+    }
+    conn->next = c->first;
+    if (c->first)
+        c->first->prev = conn;
+    c->first = conn;
+    c->n++;
+    pthread_mutex_unlock(&c->lock);
+    return conn;
+}
+
+void conns_remove(struct conns *c, struct conn *conn)
+{
+    pthread_mutex_lock(&c->lock);
+    if (conn->prev)
+        conn->prev->next = conn->next;
+    else
+        c->first = conn->next;
+    if (conn->next)
+        conn->next->prev = conn->prev;
+    c->n--;
+    pthread_mutex_unlock(&c->lock);
+    free(conn);
+}
+
+void conn_enter(struct conn *conn, enum conn_state state)
+{
+    atomic_store(&conn->since_ms, clock_ms());
+    if (state == CONN_IDLE)
+        atomic_fetch_add(&conn->n_requests, 1);
+    atomic_store(&conn->state, (int)state);
+}
+
+size_t conns_busy(struct conns *c)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&c->lock);
+    for (struct conn *x = c->first; x; x = x->next)
+        if (atomic_load(&x->state) >= CONN_HANDLING)
+            n++;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}

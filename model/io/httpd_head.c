@@ -1,0 +1,148 @@
+#include <strings.h>
+
+#include "model/base/mem.h"
+#include "model/io/httpd_private.h"
+
+enum {
+    /* A refused body of up to this much is read and dropped, so that the
+     * connection lives on; a longer one is answered at once and cut. */
+    DROP_MAX = 1 << 20,
+    BODY_FIRST = 256 << 10, /* reserved at once on a Content-Length's word */
+};
+
+/* --- a request's head ----------------------------------------------------- */
+
+/* Framing and origin, gathered in one pass over the headers. */
+struct head {
+    unsigned n_lengths, n_encodings;
+    const char *length, *encoding, *origin, *host;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind,
+                                 const char *key, const char *value)
+{
+    struct head *head = cls;
+    (void)kind;
+    if (!value)
+        return MHD_YES;
+    if (strcasecmp(key, "Content-Length") == 0) {
+        head->n_lengths++;
+        head->length = value;
+    } else if (strcasecmp(key, "Transfer-Encoding") == 0) {
+        head->n_encodings++;
+        head->encoding = value;
+    } else if (strcasecmp(key, "Origin") == 0) {
+        head->origin = value;
+    } else if (strcasecmp(key, "Host") == 0) {
+        head->host = value;
+    }
+    return MHD_YES;
+}
+
+static unsigned method_parse(const char *method, enum httpd_method *ret)
+{
+    static const struct {
+        const char *name;
+        enum httpd_method method;
+    } methods[] = {
+        {"GET", HTTPD_GET},       {"HEAD", HTTPD_GET},
+        {"POST", HTTPD_POST},     {"PUT", HTTPD_PUT},
+        {"DELETE", HTTPD_DELETE}, {"PATCH", HTTPD_PATCH},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (strcmp(methods[i].name, method) == 0)
+            return *ret = methods[i].method;
+    return 0;
+}
+
+static void allow_format(unsigned methods, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s%s%s%s%s",
+                   methods & HTTPD_GET ? "GET, HEAD, " : "",
+                   methods & HTTPD_PUT ? "PUT, " : "",
+                   methods & HTTPD_POST ? "POST, " : "",
+                   methods & HTTPD_DELETE ? "DELETE, " : "",
+                   methods & HTTPD_PATCH ? "PATCH, " : "");
+    size_t len = strlen(text);
+    if (len >= 2)
+        text[len - 2] = '\0';
+}
+
+static void route_find(struct httpd_request *rq, const char *method)
+{
+    const struct httpd_config *config = &rq->h->config;
+    unsigned wanted = method_parse(method, &rq->method), allowed = 0;
+    for (size_t i = 0; i < config->n_routes; i++) {
+        const struct httpd_route *route = &config->routes[i];
+        if ((route->methods & wanted) == 0 &&
+            (route->methods & ~allowed) == 0)
+            continue;
+        if (!uri_match(&rq->uri, route->path, rq->args))
+            continue;
+        if (route->methods & wanted) {
+            rq->route = route;
+            return;
+        }
+        allowed |= route->methods;
+    }
+    if (!allowed) {
+        request_refuse(rq, 404, "there is nothing at \"%.256s\"", rq->uri.path);
+        return;
+    }
+    char allow[64];
+    allow_format(allowed, allow, sizeof allow);
+    request_refuse(rq, 405, "method %.16s is not allowed here, only %s", method,
+               allow);
+    httpd_set_header(rq, "Allow", allow);
+}
+
+/* Browsers say where a page came from: pages of others may not change
+ * anything here. */
+static bool origin_foreign(const struct head *head)
+{
+    const char *at = head->origin ? strstr(head->origin, "://") : NULL;
+    if (!head->origin)
+        return false;
+    return !at || !head->host || strcasecmp(at + 3, head->host) != 0;
+}
+
+/* A length that cannot be told for sure could be told otherwise by a proxy
+ * in front of us; MHD has seen to it that a single length is a number. */
+static bool framing_bad(const struct head *head)
+{
+    return head->n_lengths > 1 || head->n_encodings > 1 ||
+           (head->n_lengths && head->n_encodings) ||
+           (head->encoding && strcasecmp(head->encoding, "chunked") != 0);
+}
+
+void request_judge(struct httpd_request *rq, const char *method)
+{
+    struct head head = {0};
+    (void)MHD_get_connection_values(rq->connection, MHD_HEADER_KIND, on_header,
+                                    &head);
+    size_t length = head.length ? strtoull(head.length, NULL, 10) : 0;
+    if (framing_bad(&head)) {
+        rq->close = true;
+        request_refuse(rq, 400, "the length of the body is not stated in one "
+                       "way: one Content-Length, or chunked");
+        return;
+    }
+    if (rq->uri_fault)
+        request_refuse(rq, rq->uri_fault == -ENAMETOOLONG ? 414 : 400, "%s",
+                       rq->err.text);
+    else
+        route_find(rq, method);
+    size_t max = rq->route ? rq->route->body_max : 0;
+    if (!rq->refused && rq->method != HTTPD_GET && origin_foreign(&head))
+        request_refuse(rq, 403, "requests from pages of %.128s are not allowed",
+                       head.origin);
+    if (!rq->refused && length > max)
+        request_refuse(rq, 413, "body of %zu bytes; at most %zu are accepted",
+                       length, max);
+    if (rq->refused && length > max && length - max > DROP_MAX)
+        rq->close = true;
+    rq->body.max = max;
+    if (!rq->refused && length)
+        (void)str_reserve(&rq->body,
+                          length < BODY_FIRST ? length : BODY_FIRST);
+}

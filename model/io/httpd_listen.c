@@ -1,0 +1,80 @@
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "model/base/mem.h"
+#include "model/io/httpd_private.h"
+
+enum { BACKLOG = 1024 };
+
+static int listen_on(const struct addrinfo *ai, int *ret_fd)
+{
+    const int on = 1;
+    int fd = socket(ai->ai_family,
+                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    /* accepted connections inherit it */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 ||
+        listen(fd, BACKLOG) < 0) {
+        int r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Split "HOST:PORT" or "[V6]:PORT". */
+static int address_split(const char *text, char host[256], const char **port,
+                         struct error *err)
+{
+    const char *colon = strrchr(text, ':');
+    size_t size = colon ? (size_t)(colon - text) : 0;
+    bool bracketed = size >= 2 && text[0] == '[' && text[size - 1] == ']';
+    if (bracketed) {
+        text++;
+        size -= 2;
+    }
+    if (!colon || !colon[1] || size > 255 ||
+        (!bracketed && memchr(text, ':', size)))
+        return error_set(err, EINVAL, "cannot listen on \"%.256s\": must be "
+                         "ADDRESS:PORT or [ADDRESS]:PORT", text);
+    memcpy(host, text, size);
+    host[size] = '\0';
+    *port = colon + 1;
+    return 0;
+}
+
+int address_listen(const char *text, int *ret_fd, struct error *err)
+{
+    char host[256];
+    const char *port = NULL;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+                    *found = NULL;
+    if (address_split(text, host, &port, err))
+        return -EINVAL;
+    int r = getaddrinfo(*host ? host : NULL, port, &hints, &found);
+    if (r)
+        return error_set(err, EINVAL, "cannot listen on \"%s\": %s", text,
+                         gai_strerror(r));
+    r = -EADDRNOTAVAIL;
+    for (const struct addrinfo *ai = found; ai && r; ai = ai->ai_next)
+        r = listen_on(ai, ret_fd);
+    freeaddrinfo(found);
+    return r ? error_errno(err, -r, "cannot listen on \"%s\"", text) : 0;
+}
+
+uint16_t address_port(int fd)
+{
+    struct sockaddr_storage addr = {0};
+    socklen_t size = sizeof addr;
+    (void)getsockname(fd, (struct sockaddr *)&addr, &size);
+    return ntohs(addr.ss_family == AF_INET6
+                     ? ((struct sockaddr_in6 *)&addr)->sin6_port
+                     : ((struct sockaddr_in *)&addr)->sin_port);
+}

@@ -1,0 +1,129 @@
+/* httpd_private - what the files of httpd share.
+ *
+ * httpd.c turns MHD's callbacks into calls of handlers, httpd_request.c is
+ * what handlers use, httpd_head.c judges a request by its head,
+ * httpd_conn.c knows the connections and closes those that take too long,
+ * httpd_listen.c opens the socket. */
+#ifndef BIGA_IO_HTTPD_PRIVATE_H
+#define BIGA_IO_HTTPD_PRIVATE_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "model/io/httpd.h"
+#include "model/io/uri.h"
+
+/* What a connection is waiting for; only the first two can be cut for being
+ * slow to send, only the last for being slow to read. */
+enum conn_state {
+    CONN_IDLE,      /* the first byte of a request, or its request line */
+    CONN_ARRIVING,  /* the rest of a request */
+    CONN_HANDLING,  /* us */
+    CONN_REPLYING,  /* the client to take the reply */
+};
+
+struct conn {
+    struct conn *prev, *next; /* under conns.lock */
+    int fd;
+    atomic_int state;
+    _Atomic int64_t since_ms; /* when it entered the state */
+    atomic_uint n_requests;   /* that were finished */
+    bool cut;                 /* under conns.lock */
+
+    /* the reaper's memory of it, under conns.lock */
+    unsigned seen_requests;
+    uint64_t seen_bytes;
+    int64_t arriving_ms; /* when the present request was first seen; 0 */
+};
+
+struct conns {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct conn *first;
+    size_t n, max;
+    unsigned request_ms, reply_ms;
+    bool stopping;
+    pthread_t reaper;
+};
+
+int conns_start(struct conns *c, const struct httpd_config *config,
+                struct error *err);
+/* All connections must be gone. */
+void conns_stop(struct conns *c);
+
+/* A connection came (on any thread); when there are too many the one that
+ * can best be spared is shut down. */
+struct conn *conns_add(struct conns *c, int fd);
+/* It is about to be closed. */
+void conns_remove(struct conns *c, struct conn *conn);
+void conn_enter(struct conn *conn, enum conn_state state);
+/* How many are in a state from CONN_HANDLING on. */
+size_t conns_busy(struct conns *c);
+
+enum {
+    HEADERS_MAX = 4,
+    HEADER_VALUE_MAX = 255,
+};
+
+enum phase { PHASE_NEW, PHASE_BODY, PHASE_HANDLING, PHASE_REPLIED };
+
+struct httpd_request {
+    struct httpd_request *next; /* in the pool */
+    struct httpd *h;
+    struct MHD_Connection *connection;
+    struct conn *conn;
+    const struct httpd_route *route;
+    enum httpd_method method;
+    enum phase phase;
+    bool refused;   /* answered without its handler */
+    bool suspended;
+    bool close;     /* the connection ends with the reply */
+    unsigned status;
+    const char *type;
+    const char *args[URI_ARGS_MAX];
+    struct str body, reply;
+    size_t charged; /* of h->memory_used */
+    uint64_t started_ns, took_ns;
+    unsigned n_headers;
+    struct {
+        const char *name;
+        char value[HEADER_VALUE_MAX + 1];
+    } headers[HEADERS_MAX];
+    int uri_fault; /* 0 or -errno of uri_parse */
+    struct error err;
+    struct uri uri;
+};
+
+struct httpd {
+    struct httpd_config config;
+    struct MHD_Daemon *daemon;
+    struct conns conns;
+    uint16_t port;
+    int fd; /* MHD's while it runs */
+    atomic_bool stopping;
+    atomic_size_t memory_used; /* by the bodies of requests at work */
+
+    pthread_mutex_t pool_lock;
+    struct httpd_request *pool;
+    size_t pool_bytes;
+};
+
+/* A request object from the pool, with nothing known of it but the server. */
+struct httpd_request *request_take(struct httpd *h);
+/* Back to the pool, buffers and all unless they have grown large. */
+void request_give(struct httpd_request *rq);
+void request_destroy(struct httpd_request *rq);
+
+/* Find the route, or refuse the request: from then on its body is dropped
+ * and its reply is written. */
+void request_judge(struct httpd_request *rq, const char *method);
+void request_refuse(struct httpd_request *rq, unsigned status,
+                    const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Open "HOST:PORT" or "[V6]:PORT" for listening. */
+int address_listen(const char *text, int *ret_fd, struct error *err);
+uint16_t address_port(int fd);
+
+#endif

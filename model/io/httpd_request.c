@@ -1,0 +1,220 @@
+#include <stdarg.h>
+#include <strings.h>
+
+#include "model/base/mem.h"
+#include "model/io/httpd_private.h"
+
+enum {
+    KEEP_BUFFER = 1 << 20, /* larger buffers do not go back to the pool */
+    KEEP_BYTES = 8 << 20,  /* in the pool of one server */
+};
+
+/* --- the pool of requests ------------------------------------------------- */
+
+struct httpd_request *request_take(struct httpd *h)
+{
+    pthread_mutex_lock(&h->pool_lock);
+    struct httpd_request *rq = h->pool;
+    if (rq) {
+        h->pool = rq->next;
+        h->pool_bytes -= rq->body.cap + rq->reply.cap + sizeof *rq;
+    }
+    pthread_mutex_unlock(&h->pool_lock);
+    if (!rq) {
+        rq = xcalloc(1, sizeof *rq);
+        rq->h = h;
+        str_init(&rq->reply, STR_MAX_DEFAULT);
+    }
+    rq->phase = PHASE_NEW;
+    rq->route = NULL;
+    rq->refused = rq->suspended = rq->close = false;
+    rq->status = 200;
+    rq->type = "application/json";
+    rq->n_headers = 0;
+    rq->started_ns = rq->took_ns = 0;
+    str_reset(&rq->body);
+    str_reset(&rq->reply);
+    for (size_t i = 0; i < URI_ARGS_MAX; i++)
+        rq->args[i] = "";
+    return rq;
+}
+
+void request_destroy(struct httpd_request *rq)
+{
+    str_fini(&rq->body);
+    str_fini(&rq->reply);
+    free(rq);
+}
+
+void request_give(struct httpd_request *rq)
+{
+    struct httpd *h = rq->h;
+    atomic_fetch_sub(&h->memory_used, rq->charged);
+    rq->charged = 0;
+    if (rq->body.cap > KEEP_BUFFER)
+        str_fini(&rq->body);
+    if (rq->reply.cap > KEEP_BUFFER)
+        str_fini(&rq->reply);
+    size_t size = rq->body.cap + rq->reply.cap + sizeof *rq;
+    pthread_mutex_lock(&h->pool_lock);
+    bool keep = h->pool_bytes + size <= KEEP_BYTES;
+    if (keep) {
+        rq->next = h->pool;
+        h->pool = rq;
+        h->pool_bytes += size;
+    }
+    pthread_mutex_unlock(&h->pool_lock);
+    if (!keep)
+        request_destroy(rq);
+}
+
+/* --- what handlers use ---------------------------------------------------- */
+
+enum httpd_method httpd_method(const struct httpd_request *rq)
+{
+    return rq->method;
+}
+
+const char *httpd_path(const struct httpd_request *rq)
+{
+    return rq->uri.path;
+}
+
+const char *httpd_arg(const struct httpd_request *rq, size_t n)
+{
+    return n < URI_ARGS_MAX ? rq->args[n] : "";
+}
+
+const char *httpd_query(const struct httpd_request *rq, const char *name)
+{
+    return uri_param(&rq->uri, name);
+}
+
+bool httpd_query_only(struct httpd_request *rq, const char *const *names)
+{
+    for (unsigned i = 0; i < rq->uri.n_params; i++) {
+        size_t n = 0;
+        while (names[n] && strcmp(names[n], rq->uri.params[i].name) != 0)
+            n++;
+        if (!names[n]) {
+            httpd_fail(rq, 400, "unknown query parameter \"%.64s\"",
+                       rq->uri.params[i].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *httpd_header(const struct httpd_request *rq, const char *name)
+{
+    return MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, name);
+}
+
+char *httpd_body(struct httpd_request *rq, size_t *ret_size)
+{
+    if (!rq->body.data)
+        str_add_n(&rq->body, "", 0);
+    *ret_size = rq->body.size;
+    return rq->body.data;
+}
+
+/* The weight that an Accept header gives to `type`, in thousandths, and
+ * where it stands; -1 when it is not named. */
+static int accept_weight(const char *accept, const char *type, size_t *ret_at)
+{
+    size_t size = strlen(type), at = 0;
+    for (const char *p = accept; *p; at++) {
+        p += strspn(p, " \t,");
+        size_t item = strcspn(p, ",");
+        if (strncasecmp(p, type, size) == 0 && strchr(" \t,;", p[size])) {
+            const char *q = memmem(p, item, "q=", 2);
+            *ret_at = at;
+            return q ? (int)(strtod(q + 2, NULL) * 1000) : 1000;
+        }
+        p += item;
+    }
+    return -1;
+}
+
+bool httpd_wants_text(const struct httpd_request *rq)
+{
+    const char *accept = httpd_header(rq, "Accept");
+    size_t text_at = 0, json_at = 0;
+    if (!accept)
+        return false;
+    int text = accept_weight(accept, "text/plain", &text_at);
+    int json = accept_weight(accept, "application/json", &json_at);
+    return text > 0 && (text > json || (text == json && text_at < json_at));
+}
+
+struct str *httpd_reply(struct httpd_request *rq)
+{
+    return &rq->reply;
+}
+
+void httpd_status(struct httpd_request *rq, unsigned status)
+{
+    rq->status = status;
+}
+
+void httpd_content_type(struct httpd_request *rq, const char *type)
+{
+    rq->type = type;
+}
+
+void httpd_set_header(struct httpd_request *rq, const char *name,
+                      const char *value)
+{
+    if (rq->n_headers == HEADERS_MAX)
+        return;
+    rq->headers[rq->n_headers].name = name;
+    (void)snprintf(rq->headers[rq->n_headers++].value, HEADER_VALUE_MAX + 1,
+                   "%s", value);
+}
+
+static void fail(struct httpd_request *rq, unsigned status, const char *fmt,
+                 va_list ap)
+{
+    char text[ERROR_TEXT_MAX];
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    rq->status = status;
+    rq->type = "application/json";
+    str_reset(&rq->reply);
+    if (rq->h->config.write_error) {
+        rq->h->config.write_error(&rq->reply, status, text);
+        return;
+    }
+    str_add(&rq->reply, "{\"error\":");
+    str_add_json(&rq->reply, text);
+    str_addf(&rq->reply, ",\"status\":%u}\n", status);
+}
+
+void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
+                ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fail(rq, status, fmt, ap);
+    va_end(ap);
+}
+
+void request_refuse(struct httpd_request *rq, unsigned status,
+                    const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fail(rq, status, fmt, ap);
+    va_end(ap);
+    rq->refused = true;
+}
+
+void httpd_suspend(struct httpd_request *rq)
+{
+    rq->suspended = true;
+    MHD_suspend_connection(rq->connection);
+}
+
+void httpd_resume(struct httpd_request *rq)
+{
+    MHD_resume_connection(rq->connection);
+}
