@@ -1,8 +1,8 @@
-/* rawhttp - a client that can misbehave: it sends what it is told, byte by
+/* rawclient - a client that can misbehave: it sends what it is told, byte by
  * byte if need be, and reads replies one at a time.  Every read gives up
  * after RAW_PATIENCE_MS. */
-#ifndef BIGA_TESTS_RAWHTTP_H
-#define BIGA_TESTS_RAWHTTP_H
+#ifndef BIGA_TESTS_RAWCLIENT_H
+#define BIGA_TESTS_RAWCLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

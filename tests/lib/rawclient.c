@@ -1,4 +1,4 @@
-#include "tests/lib/rawhttp.h"
+#include "tests/lib/rawclient.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
