@@ -65,8 +65,9 @@ struct writer_op {
     struct error error;
     bool created;          /* put: did not exist before; bind: not a repeat */
     uint64_t resource_version;
-    struct str out;        /* get, list: JSON; bind: the allocation's JSON.
-                            * Caps and frees are the poster's. */
+    struct str out;        /* get: the object's JSON; list: an array of
+                            * them; bind: the allocation's JSON. Caps
+                            * and frees are the poster's. */
     size_t n_out;          /* list: how many */
     bool more;             /* list: there is another page */
     char last[SLICE_NAME_MAX + 1]; /* list: the last name given */
@@ -74,6 +75,7 @@ struct writer_op {
     void (*done)(struct writer_op *op);
     void *ctx;
     struct writer_op *next; /* the writer's */
+    bool finished;          /* the writer's */
 };
 
 void writer_post(struct writer *w, struct writer_op *op);

@@ -1,0 +1,433 @@
+#include "extender/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/writer_private.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/failpoint.h"
+#include "model/io/log.h"
+
+/* --- the current snapshot -------------------------------------------------- */
+
+struct snapshot *writer_snapshot(struct writer *w)
+{
+    pthread_mutex_lock(&w->current_lock);
+    struct snapshot *s = snapshot_ref(w->current);
+    pthread_mutex_unlock(&w->current_lock);
+    return s;
+}
+
+static void swap_snapshot(struct writer *w, struct snapshot *next)
+{
+    pthread_mutex_lock(&w->current_lock);
+    struct snapshot *old = w->current;
+    w->current = next;
+    pthread_mutex_unlock(&w->current_lock);
+    snapshot_unref(old);
+}
+
+/* --- one batch ------------------------------------------------------------- */
+
+struct draft *batch_draft(struct batch *b)
+{
+    snapshot_unref(b->peek);
+    b->peek = NULL;
+    if (!b->draft)
+        b->draft = draft_create(b->w->current);
+    return b->draft;
+}
+
+const struct snapshot *batch_peek(struct batch *b)
+{
+    if (!b->peek)
+        b->peek = draft_peek(batch_draft(b));
+    return b->peek;
+}
+
+int batch_begin(struct batch *b)
+{
+    if (b->in_transaction)
+        return 0;
+    int e = store_begin(b->w->store, &b->error);
+    b->in_transaction = e == 0;
+    return e;
+}
+
+static bool is_write(const struct writer_op *op)
+{
+    return op->kind == WRITER_PUT_SLICE || op->kind == WRITER_DELETE_SLICE ||
+           op->kind == WRITER_BIND || op->kind == WRITER_RELEASE;
+}
+
+static void apply(struct batch *b, struct writer_op *op)
+{
+    switch (op->kind) {
+    case WRITER_PUT_SLICE:
+        apply_put_slice(b, op);
+        break;
+    case WRITER_DELETE_SLICE:
+        apply_delete_slice(b, op);
+        break;
+    case WRITER_BIND:
+        apply_bind(b, op);
+        break;
+    case WRITER_RELEASE:
+        apply_release(b, op);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Make the transaction durable, then visible. */
+static void batch_commit(struct batch *b)
+{
+    struct writer *w = b->w;
+    if (b->has_bind)
+        (void)failpoint("bind-before-commit");
+    if (store_commit(w->store, &b->error) < 0)
+        return;
+    b->in_transaction = false;
+    if (b->has_bind) {
+        (void)failpoint("bind-after-commit");
+        (void)failpoint("bind-before-swap");
+    }
+    (void)batch_draft(b); /* lets go of the peek */
+    swap_snapshot(w, draft_commit(steal(&b->draft)));
+    ingest_mark(w->ingest);
+    if (b->has_bind)
+        (void)failpoint("bind-after-swap");
+}
+
+/* Nothing of it happened: every operation that thought it had succeeded
+ * learns why not. */
+static void batch_fail(struct batch *b, struct writer_op *ops)
+{
+    struct writer *w = b->w;
+    if (b->in_transaction)
+        store_rollback(w->store);
+    ingest_undo(w->ingest);
+    log_event(LOG_ERROR, "commit-failed", "error", b->error.text, NULL);
+    for (struct writer_op *op = ops; op; op = op->next) {
+        if (!is_write(op) || (op->result < 0 && op->error.code))
+            continue;
+        op->error = b->error;
+        op->result = -b->error.code;
+        op->created = false;
+        str_reset(&op->out);
+    }
+}
+
+/* Remember the bodies that are stored now, to know them again. */
+static void batch_remember(struct batch *b, const struct writer_op *ops)
+{
+    struct writer *w = b->w;
+    for (size_t i = 0; i < b->n_gone; i++)
+        if (!ingest_owner(w->ingest, b->gone[i]))
+            heard_remove(w->heard, b->gone[i]);
+    for (const struct writer_op *op = ops; op; op = op->next) {
+        if (op->result < 0 || (op->kind != WRITER_PUT_SLICE &&
+                               op->kind != WRITER_DELETE_SLICE))
+            continue;
+        const char *owner = ingest_owner(w->ingest, op->name);
+        int32_t index =
+            owner ? snapshot_find(w->current, owner, strlen(owner))
+                  : NODE_NONE;
+        if (index == NODE_NONE)
+            heard_remove(w->heard, op->name);
+        else if (op->kind == WRITER_PUT_SLICE)
+            heard_put(w->heard, op->name, op->body, op->body_size,
+                      op->resource_version,
+                      snapshot_node(w->current, (size_t)index));
+    }
+}
+
+static void batch_fini(struct batch *b)
+{
+    snapshot_unref(b->peek);
+    draft_destroy(b->draft);
+    for (size_t i = 0; i < b->n_gone; i++)
+        free(b->gone[i]);
+    free(b->gone);
+}
+
+static void write_ops(struct writer *w, struct writer_op *ops)
+{
+    struct batch b = {.w = w};
+    for (struct writer_op *op = ops; op && !b.error.code; op = op->next)
+        if (is_write(op))
+            apply(&b, op);
+    if (!b.error.code && b.in_transaction)
+        batch_commit(&b);
+    if (b.error.code)
+        batch_fail(&b, ops);
+    else
+        batch_remember(&b, ops);
+    batch_fini(&b);
+}
+
+static void read_op(struct writer *w, struct writer_op *op)
+{
+    if (op->kind == WRITER_GET_SLICE)
+        read_slice(w, op);
+    else if (op->kind == WRITER_LIST_SLICES)
+        read_slices(w, op);
+    else if (op->kind == WRITER_CALL)
+        op->call(op->ctx);
+}
+
+/* Tell the poster, after which the op may be gone. */
+static void finish_op(struct writer *w, struct writer_op *op)
+{
+    if (op->kind == WRITER_BIND)
+        (void)failpoint("bind-before-reply");
+    if (op->done) {
+        op->done(op);
+        return;
+    }
+    pthread_mutex_lock(&w->lock);
+    op->finished = true;
+    pthread_cond_broadcast(&w->done);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Writes first, in one transaction; then reads, which see them. */
+static void process(struct writer *w, struct writer_op *ops)
+{
+    write_ops(w, ops);
+    for (struct writer_op *op = ops; op; op = op->next)
+        read_op(w, op);
+    while (ops) {
+        struct writer_op *next = ops->next;
+        finish_op(w, ops);
+        ops = next;
+    }
+}
+
+/* --- staleness ------------------------------------------------------------- */
+
+static enum node_status status_now(const struct node *n, int64_t oldest_ms)
+{
+    bool heard = atomic_load_explicit(&n->liveness->heard_ms,
+                                      memory_order_relaxed) >= oldest_ms;
+    if (n->status == NODE_INCOMPLETE)
+        return NODE_INCOMPLETE;
+    if (!heard)
+        return NODE_STALE;
+    return n->topo && n->n_slices == n->pool_count ? NODE_READY
+                                                   : NODE_INCOMPLETE;
+}
+
+static void sweep(struct writer *w)
+{
+    const struct snapshot *s = w->current;
+    cleanup_with(draft) struct draft *draft = NULL;
+    int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *n = snapshot_node(s, i);
+        enum node_status status = status_now(n, oldest_ms);
+        if (status == n->status)
+            continue;
+        if (!draft)
+            draft = draft_create(w->current);
+        draft_set_status(draft, n->name, status);
+        log_event(LOG_INFO, "node-status", "node", n->name, "status",
+                  node_status_name(status), NULL);
+    }
+    if (!draft && states_outgrown(s->states, s->n_nodes))
+        draft = draft_create(w->current);
+    if (draft)
+        swap_snapshot(w, draft_commit(steal(&draft)));
+}
+
+static void call_sweep(void *ctx)
+{
+    sweep(ctx);
+}
+
+void writer_sweep(struct writer *w)
+{
+    struct writer_op op = {.kind = WRITER_CALL, .call = call_sweep, .ctx = w};
+    (void)writer_run(w, &op); /* a call has no result */
+}
+
+static bool is_stale(struct writer *w, const char *slice_name)
+{
+    char owner[DEMAND_NAME_MAX + 1];
+    if (!heard_node(w->heard, slice_name, owner))
+        return false;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    int32_t index = snapshot_find(s, owner, strlen(owner));
+    return index != NODE_NONE &&
+           snapshot_node(s, (size_t)index)->status == NODE_STALE;
+}
+
+bool writer_heartbeat(struct writer *w, const char *name, const char *body,
+                      size_t size, uint64_t *ret_resource_version)
+{
+    if (!heard_repeat(w->heard, name, body, size, clock_ms(),
+                      ret_resource_version))
+        return false;
+    if (is_stale(w, name)) {
+        pthread_mutex_lock(&w->lock);
+        w->sweep_wanted = true;
+        pthread_cond_signal(&w->wake);
+        pthread_mutex_unlock(&w->lock);
+    }
+    return true;
+}
+
+/* --- the thread ------------------------------------------------------------ */
+
+static struct timespec time_after(int64_t ms)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
+    t.tv_sec += (time_t)(ms / 1000);
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+/* Wait for something to do: operations into `*ret_ops`, or a sweep that is
+ * due.  False when there is nothing more to come. */
+static bool wait_for_work(struct writer *w, struct timespec *due,
+                          struct writer_op **ret_ops, bool *ret_sweep)
+{
+    int rc = 0;
+    pthread_mutex_lock(&w->lock);
+    while (!w->first && !w->sweep_wanted && !w->stopping && rc == 0) {
+        if (w->config.sweep_ms > 0)
+            rc = pthread_cond_timedwait(&w->wake, &w->lock, due);
+        else
+            (void)pthread_cond_wait(&w->wake, &w->lock); /* never fails */
+    }
+    *ret_ops = w->first;
+    *ret_sweep = w->sweep_wanted || rc != 0;
+    bool more = *ret_ops || !w->stopping;
+    w->first = NULL;
+    w->last = &w->first;
+    w->sweep_wanted = false;
+    pthread_mutex_unlock(&w->lock);
+    return more;
+}
+
+static bool is_past(const struct timespec *t)
+{
+    struct timespec now = time_after(0);
+    return now.tv_sec > t->tv_sec ||
+           (now.tv_sec == t->tv_sec && now.tv_nsec >= t->tv_nsec);
+}
+
+static void *writer_thread(void *ctx)
+{
+    struct writer *w = ctx;
+    struct timespec due = time_after(w->config.sweep_ms);
+    struct writer_op *ops;
+    bool wanted;
+    while (wait_for_work(w, &due, &ops, &wanted)) {
+        if (ops)
+            process(w, ops);
+        bool timed = w->config.sweep_ms > 0 && is_past(&due);
+        if (timed)
+            due = time_after(w->config.sweep_ms);
+        if (wanted || timed)
+            sweep(w);
+        store_tidy(w->store);
+    }
+    return NULL;
+}
+
+void writer_post(struct writer *w, struct writer_op *op)
+{
+    op->next = NULL;
+    op->result = 0;
+    op->error = (struct error){0};
+    op->created = false;
+    op->finished = false;
+    pthread_mutex_lock(&w->lock);
+    *w->last = op;
+    w->last = &op->next;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+int writer_run(struct writer *w, struct writer_op *op)
+{
+    op->done = NULL;
+    writer_post(w, op);
+    pthread_mutex_lock(&w->lock);
+    while (!op->finished)
+        (void)pthread_cond_wait(&w->done, &w->lock); /* never fails */
+    pthread_mutex_unlock(&w->lock);
+    return op->result;
+}
+
+/* --- start and stop -------------------------------------------------------- */
+
+static struct writer *writer_create(const struct writer_config *config)
+{
+    struct writer *w = xcalloc(1, sizeof *w);
+    pthread_condattr_t attr;
+    w->config = *config;
+    w->last = &w->first;
+    w->ingest = ingest_create();
+    w->heard = heard_create();
+    /* none of these can fail on Linux */
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_mutex_init(&w->current_lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&w->wake, &attr);
+    (void)pthread_cond_init(&w->done, NULL);
+    (void)pthread_condattr_destroy(&attr);
+    return w;
+}
+
+int writer_start(const struct writer_config *config,
+                 struct writer **ret_writer, struct error *err)
+{
+    struct writer *w = writer_create(config);
+    int e = store_open(config->state_dir, &w->store, err);
+    if (e == 0)
+        e = writer_load(w, err);
+    if (e == 0) {
+        int rc = pthread_create(&w->thread, NULL, writer_thread, w);
+        w->started = rc == 0;
+        e = rc ? error_errno(err, rc, "starting the writer's thread") : 0;
+    }
+    if (e < 0) {
+        writer_stop(w);
+        return e;
+    }
+    *ret_writer = w;
+    return 0;
+}
+
+void writer_stop(struct writer *w)
+{
+    if (!w)
+        return;
+    if (w->started) {
+        pthread_mutex_lock(&w->lock);
+        w->stopping = true;
+        pthread_cond_signal(&w->wake);
+        pthread_mutex_unlock(&w->lock);
+        (void)pthread_join(w->thread, NULL); /* it was started, once */
+    }
+    snapshot_unref(w->current);
+    heard_destroy(w->heard);
+    ingest_destroy(w->ingest);
+    store_close(w->store);
+    (void)pthread_cond_destroy(&w->done);
+    (void)pthread_cond_destroy(&w->wake);
+    (void)pthread_mutex_destroy(&w->current_lock);
+    (void)pthread_mutex_destroy(&w->lock);
+    free(w);
+}

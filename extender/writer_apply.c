@@ -1,0 +1,200 @@
+/* What each operation changes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/schedule.h"
+#include "extender/writer_private.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/failpoint.h"
+
+enum { EXPLAIN_MAX = ERROR_TEXT_MAX - 128 };
+
+/* --- slices ---------------------------------------------------------------- */
+
+static int check_name(const struct writer_op *op, const struct slice *slice,
+                      struct error *err)
+{
+    if (strcmp(op->name, slice_get_name(slice)) == 0)
+        return 0;
+    return error_set(err, EINVAL,
+                     "metadata.name: is \"%s\", must be \"%s\" as in the path",
+                     slice_get_name(slice), op->name);
+}
+
+/* Store what ingest has accepted. */
+static int store_accepted(struct batch *b, struct writer_op *op,
+                          const char *node, const struct ingest_result *r)
+{
+    struct store *store = b->w->store;
+    struct error *err = &b->error;
+    int e = batch_begin(b);
+    for (size_t i = 0; i < r->n_dropped && e == 0; i++)
+        e = store_delete_slice(store, r->dropped[i], err);
+    if (e == 0 && r->retired_boot)
+        e = store_retire_boot(store, node, r->retired_boot, err);
+    if (e == 0)
+        e = store_put_slice(store, op->name, node, op->body, op->body_size,
+                            &op->resource_version, err);
+    return e;
+}
+
+/* The batch has to forget these slices once it is committed. */
+static void take_dropped(struct batch *b, struct ingest_result *r)
+{
+    for (size_t i = 0; i < r->n_dropped; i++) {
+        b->gone = xgrow(b->gone, b->n_gone, &b->gone_cap, sizeof(*b->gone));
+        b->gone[b->n_gone++] = steal(&r->dropped[i]);
+    }
+}
+
+void apply_put_slice(struct batch *b, struct writer_op *op)
+{
+    cleanup_with(slice) struct slice *slice = NULL;
+    struct ingest_result result = {0};
+    struct ingest *ingest = b->w->ingest;
+    if (!b->in_transaction &&
+        writer_heartbeat(b->w, op->name, op->body, op->body_size,
+                         &op->resource_version))
+        return; /* it was stored while this one waited */
+
+    op->result = slice_decode(op->body, op->body_size, &slice, &op->error);
+    if (op->result == 0)
+        op->result = check_name(op, slice, &op->error);
+    if (op->result < 0)
+        return;
+    op->created = ingest_owner(ingest, op->name) == NULL;
+    op->result = ingest_put(ingest, slice, clock_ms(), batch_draft(b),
+                            &result, &op->error);
+    if (op->result < 0)
+        return;
+    op->result = store_accepted(b, op, slice_get_node(slice), &result);
+    take_dropped(b, &result);
+    ingest_result_fini(&result);
+}
+
+void apply_delete_slice(struct batch *b, struct writer_op *op)
+{
+    op->result =
+        ingest_delete(b->w->ingest, op->name, batch_draft(b), &op->error);
+    if (op->result < 0)
+        return;
+    op->result = batch_begin(b);
+    if (op->result == 0)
+        op->result = store_delete_slice(b->w->store, op->name, &b->error);
+    op->resource_version = store_resource_version(b->w->store);
+}
+
+/* --- bind ------------------------------------------------------------------ */
+
+/* Decide on the draft: the allocation, or why not. */
+static int bind_decide(struct batch *b, struct writer_op *op,
+                       struct allocation **ret_allocation)
+{
+    struct schedule schedule;
+    struct choice choice;
+    const struct snapshot *snapshot = batch_peek(b);
+    int32_t index = snapshot_find(snapshot, op->node, strlen(op->node));
+    schedule_init(&schedule, snapshot, op->demand);
+    enum reason reason = schedule_choose(&schedule, index, &choice);
+    if (reason != REASON_NONE) {
+        cleanup_str struct str why = STR_INIT(EXPLAIN_MAX);
+        schedule_explain(&schedule, index, reason, &why);
+        return error_set(&op->error, EBUSY, "pod %s/%s does not fit node %s: %s",
+                         op->demand->namespace, op->demand->name, op->node,
+                         str_text(&why));
+    }
+    *ret_allocation = schedule_allocation(&schedule, index, &choice);
+    return 0;
+}
+
+static void bind_answer(struct writer_op *op, const struct allocation *a)
+{
+    op->resource_version = a->number;
+    allocation_encode(a, &op->out);
+}
+
+/* The pod is bound already: to this node that is a success, however often it
+ * is asked. */
+static void bind_repeat(struct writer_op *op, const struct allocation *old)
+{
+    if (strcmp(old->node, op->node) == 0) {
+        bind_answer(op, old);
+        return;
+    }
+    op->result = error_set(&op->error, EEXIST,
+                           "pod %s/%s is bound to node %s already",
+                           op->demand->namespace, op->demand->name, old->node);
+}
+
+static void bind_store(struct batch *b, struct writer_op *op,
+                       struct allocation *a)
+{
+    op->result = batch_begin(b);
+    if (op->result < 0)
+        return;
+    a->number = store_take_version(b->w->store);
+    (void)failpoint("bind-before-write");
+    op->result = store_put_allocation(b->w->store, a, &b->error);
+    (void)failpoint("bind-after-write");
+    if (op->result < 0)
+        return;
+    draft_allocate(batch_draft(b), allocation_ref(a));
+    op->created = true;
+    b->has_bind = true;
+    bind_answer(op, a);
+}
+
+void apply_bind(struct batch *b, struct writer_op *op)
+{
+    const struct demand *pod = op->demand;
+    cleanup_with(allocation) struct allocation *fresh = NULL;
+    cleanup_with(allocation) struct allocation *gone = NULL;
+    (void)failpoint("bind-begin");
+    if (pod->role == ROLE_NONE) {
+        op->result = error_set(&op->error, EINVAL,
+                               "pod %s/%s: has no role, so nothing is bound",
+                               pod->namespace, pod->name);
+        return;
+    }
+    const struct allocation *old = draft_find_allocation(
+        batch_draft(b), pod->namespace, pod->name);
+    if (old && strcmp(old->demand.uid, pod->uid) == 0) {
+        bind_repeat(op, old);
+        return;
+    }
+    /* another pod of that name: the old one has ended, or there could be no
+     * new one; its room counts as free */
+    if (old) {
+        gone = allocation_ref((struct allocation *)old);
+        (void)draft_release(batch_draft(b), pod->namespace, pod->name);
+    }
+    op->result = bind_decide(b, op, &fresh);
+    if (op->result < 0) {
+        if (gone)
+            draft_allocate(batch_draft(b), steal(&gone));
+        return;
+    }
+    (void)failpoint("bind-decided");
+    bind_store(b, op, fresh);
+}
+
+void apply_release(struct batch *b, struct writer_op *op)
+{
+    const struct allocation *old = draft_find_allocation(
+        batch_draft(b), op->namespace, op->pod);
+    if (!old) {
+        op->result = error_set(&op->error, ENOENT,
+                               "pod %s/%s: has no allocation", op->namespace,
+                               op->pod);
+        return;
+    }
+    op->result = batch_begin(b);
+    if (op->result == 0)
+        op->result = store_delete_allocation(b->w->store, op->namespace,
+                                             op->pod, &b->error);
+    if (op->result < 0)
+        return;
+    op->resource_version = store_take_version(b->w->store);
+    (void)draft_release(batch_draft(b), op->namespace, op->pod);
+}

@@ -1,0 +1,76 @@
+/* From the store to the first snapshot. */
+#include "extender/writer_private.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+struct load {
+    struct writer *w;
+    struct draft *draft;
+    int64_t now_ms;
+};
+
+static int load_boot(void *ctx, const char *node, const char *boot_id)
+{
+    struct load *load = ctx;
+    ingest_retired(load->w->ingest, node, boot_id);
+    return 0;
+}
+
+static int load_allocation(void *ctx, struct allocation *a)
+{
+    struct load *load = ctx;
+    draft_allocate(load->draft, allocation_ref(a));
+    return 0;
+}
+
+/* A slice that is no longer accepted, as after a change of the rules, is
+ * left out: its advertiser will say it again, or something better. */
+static int load_slice(void *ctx, const char *name, const char *json,
+                      size_t size, uint64_t resource_version)
+{
+    struct load *load = ctx;
+    struct error err = {0};
+    cleanup_with(slice) struct slice *slice = NULL;
+    struct ingest_result result = {0};
+    (void)resource_version;
+    int e = slice_decode(json, size, &slice, &err);
+    if (e == 0)
+        e = ingest_put(load->w->ingest, slice, load->now_ms, load->draft,
+                       &result, &err);
+    if (e < 0)
+        log_event(LOG_WARN, "slice-not-loaded", "slice", name, "error",
+                  err.text, NULL);
+    ingest_result_fini(&result);
+    return 0;
+}
+
+static int load_heard(void *ctx, const char *name, const char *json,
+                      size_t size, uint64_t resource_version)
+{
+    struct load *load = ctx;
+    const char *owner = ingest_owner(load->w->ingest, name);
+    const struct node *node = owner ? draft_node(load->draft, owner) : NULL;
+    if (node)
+        heard_put(load->w->heard, name, json, size, resource_version, node);
+    return 0;
+}
+
+int writer_load(struct writer *w, struct error *err)
+{
+    cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
+    cleanup_with(draft) struct draft *draft = draft_create(empty);
+    struct load load = {.w = w, .draft = draft, .now_ms = clock_ms()};
+    int e = store_each_retired_boot(w->store, load_boot, &load, err);
+    /* allocations first: then a node's are counted once, when it comes */
+    if (e == 0)
+        e = store_each_allocation(w->store, load_allocation, &load, err);
+    if (e == 0)
+        e = store_each_slice(w->store, NULL, load_slice, &load, err);
+    if (e == 0)
+        e = store_each_slice(w->store, NULL, load_heard, &load, err);
+    if (e < 0)
+        return e;
+    ingest_mark(w->ingest);
+    w->current = draft_commit(steal(&draft));
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* What writer.c, writer_load.c, writer_apply.c and writer_read.c share. */
+#ifndef BIGA_EXTENDER_WRITER_PRIVATE_H
+#define BIGA_EXTENDER_WRITER_PRIVATE_H
+
+#include <pthread.h>
+
+#include "extender/heard.h"
+#include "extender/ingest.h"
+#include "extender/store.h"
+#include "extender/writer.h"
+
+struct writer {
+    struct writer_config config;
+    pthread_t thread;
+    bool started;
+
+    /* the writer thread's alone */
+    struct store *store;
+    struct ingest *ingest;
+
+    struct heard *heard;
+
+    pthread_mutex_t current_lock; /* held for as long as a reference takes */
+    struct snapshot *current;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;  /* something to do */
+    pthread_cond_t done;  /* an op of writer_run() is finished */
+    struct writer_op *first, **last;
+    bool sweep_wanted, stopping;
+};
+
+/* One batch: its draft and its transaction are begun when first needed. */
+struct batch {
+    struct writer *w;
+    struct draft *draft;
+    struct snapshot *peek; /* of the draft as it is now, or NULL */
+    bool in_transaction;
+    bool has_bind;
+    struct error error;    /* of the transaction; code 0: none yet */
+    char **gone;           /* slices that newer ones replaced */
+    size_t n_gone, gone_cap;
+};
+
+/* The draft, for a change: what was peeked at is let go. */
+struct draft *batch_draft(struct batch *b);
+const struct snapshot *batch_peek(struct batch *b);
+/* Called before anything is stored; 0 or -errno in b->error. */
+int batch_begin(struct batch *b);
+
+/* Change draft, ingest and store as one operation asks; the outcome goes into
+ * the op, an error of the store itself into the batch. */
+void apply_put_slice(struct batch *b, struct writer_op *op);
+void apply_delete_slice(struct batch *b, struct writer_op *op);
+void apply_bind(struct batch *b, struct writer_op *op);
+void apply_release(struct batch *b, struct writer_op *op);
+
+void read_slice(struct writer *w, struct writer_op *op);
+void read_slices(struct writer *w, struct writer_op *op);
+
+/* The first snapshot, from what is stored. */
+int writer_load(struct writer *w, struct error *err);
+
+#endif
