@@ -1,2 +1,88 @@
 /* biga nodes, biga node */
+#include <string.h>
+
 #include "cli/verbs.h"
+#include "model/base/mem.h"
+
+static enum table_style status_style(const char *status)
+{
+    return strcmp(status, "ready") == 0 ? STYLE_GOOD : STYLE_BAD;
+}
+
+static void add_number(struct table *t, double number)
+{
+    if (number >= 0)
+        table_addf(t, "%.0f", number);
+    else
+        table_add(t, "");
+}
+
+static void add_node(struct table *t, const cJSON *node)
+{
+    const cJSON *cards = cJSON_GetObjectItemCaseSensitive(node, "cards");
+    const cJSON *gpus = cJSON_GetObjectItemCaseSensitive(node, "gpus");
+    const char *status = json_text(node, "status");
+    table_add(t, json_text(node, "name"));
+    table_add_style(t, status_style(status), status);
+    add_number(t, json_number(cards, "total"));
+    add_number(t, json_number(cards, "idle"));
+    add_number(t, json_number(gpus, "total"));
+    add_number(t, json_number(gpus, "free"));
+    add_number(t, json_number(node, "allocations"));
+    add_number(t, json_number(node, "generation"));
+}
+
+int verb_nodes(struct cli *c, int argc, char **argv)
+{
+    static const struct table_column columns[] = {
+        {"NODE", false}, {"STATUS", false}, {"CARDS", true}, {"IDLE", true},
+        {"GPUS", true},  {"FREE", true},    {"PODS", true},
+        {"GENERATION", true},
+    };
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_table struct table t;
+    const cJSON *node;
+    (void)argc;
+    (void)argv;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    int rc = cli_get(c, "/v1/nodes", &json);
+    if (rc || !json)
+        return rc;
+    cJSON_ArrayForEach(node, json_list(json, "items")) add_node(&t, node);
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "No node has published its topology: start "
+                         "biga-advertiser on the nodes.\n");
+    return 0;
+}
+
+/* "name  value" lines of the members that are texts or numbers. */
+static void say_members(struct cli *c, const cJSON *object)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, object)
+    {
+        if (cJSON_IsString(x)) {
+            str_addf(&c->out, "%-16s ", x->string);
+            text_clean(x->valuestring, &c->out);
+            str_add_c(&c->out, '\n');
+        } else if (cJSON_IsNumber(x)) {
+            str_addf(&c->out, "%-16s %.0f\n", x->string, x->valuedouble);
+        }
+    }
+}
+
+int verb_node(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    str_add(&path, "/v1/nodes/");
+    cli_add_encoded(&path, argv[0]);
+    int rc = cli_get(c, str_text(&path), &json);
+    if (rc || !json)
+        return rc;
+    say_members(c, json);
+    return 0;
+}

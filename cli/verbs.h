@@ -4,6 +4,7 @@
 #define BIGA_CLI_VERBS_H
 
 #include "cli/cli.h"
+#include "model/io/conf.h"
 
 /* Run with the arguments after the verb; returns the exit code. */
 typedef int verb_f(struct cli *c, int argc, char **argv);
@@ -26,6 +27,12 @@ const struct verb *verb_suggest(const char *word);
 /* All verbs with their arguments and help, one a line. */
 void verbs_describe(struct str *out);
 
+/* The table of settings and the manual, with all verbs; `commands` and
+ * `extra` hold its texts. */
+enum { CLI_EXTRA = 3 };
+void cli_program(struct conf_program *ret_program, struct str *commands,
+                 const char *extra[CLI_EXTRA]);
+
 /* How many letters to add, drop, change or swap to make one of the other. */
 size_t word_distance(const char *a, const char *b);
 
@@ -36,6 +43,7 @@ verb_f verb_topo, verb_matrix;              /* topo.c */
 verb_f verb_allocations;                    /* allocations.c */
 verb_f verb_why, verb_simulate;             /* why.c */
 verb_f verb_demo;                           /* demo.c */
-verb_f verb_version, verb_help;             /* verbs.c */
+verb_f verb_version;                        /* verbs.c */
+verb_f verb_help;                           /* help.c */
 
 #endif

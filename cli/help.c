@@ -1,0 +1,93 @@
+/* help - the settings of `biga` and what it says about itself. */
+#include "cli/verbs.h"
+#include "model/base/mem.h"
+
+#define SETTING(field) offsetof(struct cli_settings, field)
+
+static const struct conf_setting settings[] = {
+    {.name = "server", .letter = 's', .type = CONF_TEXT,
+     .offset = SETTING(server), .otherwise = "http://127.0.0.1:8700",
+     .metavar = "URL", .help = "The read listener of the extender to ask."},
+    {.name = "json", .letter = 'j', .type = CONF_FLAG,
+     .offset = SETTING(json), .otherwise = "false",
+     .help = "Print the server's JSON instead of a table."},
+    {.name = "once", .type = CONF_FLAG, .offset = SETTING(once),
+     .otherwise = "false",
+     .help = "demo: end when the result is shown; exit 0 when every pod was "
+             "placed as well as it can be."},
+    {.name = "hosts", .type = CONF_INT, .offset = SETTING(hosts),
+     .otherwise = "64", .min = 1, .max = 10000, .metavar = "N",
+     .help = "demo: how many hosts the fleet has."},
+    {.name = "pairs", .type = CONF_INT, .offset = SETTING(pairs),
+     .otherwise = "16", .min = 1, .max = 4096, .metavar = "N",
+     .help = "demo: how many pairs of a host pod and an xPU pod the job has."},
+    {.name = "scheduler-listen", .type = CONF_TEXT,
+     .offset = SETTING(scheduler_listen), .metavar = "ADDRESS:PORT",
+     .help = "demo: where the extender answers kube-scheduler; "
+             "127.0.0.1:8701, or a free port when that is taken."},
+    {.name = "publish-listen", .type = CONF_TEXT,
+     .offset = SETTING(publish_listen), .metavar = "ADDRESS:PORT",
+     .help = "demo: where advertisers publish; 127.0.0.1:8702, or a free "
+             "port."},
+    {.name = "read-listen", .type = CONF_TEXT,
+     .offset = SETTING(read_listen), .metavar = "ADDRESS:PORT",
+     .help = "demo: where people ask; 127.0.0.1:8700, or a free port."},
+};
+
+static const char about[] =
+    "Asks a Biga extender what it knows: nodes, their cards and how close "
+    "everything in them is, which pod was given what, and why.\n\n"
+    "A pod name without a namespace is looked for in \"default\". Colours are "
+    "used on a terminal only, and not when NO_COLOR is set. The exit code is 1 "
+    "when the server says no or cannot be reached, 2 for a wrong command "
+    "line.";
+
+void cli_program(struct conf_program *ret_program, struct str *commands,
+                 const char *extra[CLI_EXTRA])
+{
+    for (size_t i = 0; i < n_verbs; i++) /* a paragraph each */
+        str_addf(commands, "%s%s%s%s: %s.", i ? "\n\n" : "", verbs[i].name,
+                 *verbs[i].args ? " " : "", verbs[i].args, verbs[i].help);
+    extra[0] = "Commands";
+    extra[1] = str_text(commands);
+    extra[2] = NULL;
+    *ret_program = (struct conf_program){
+        .name = "biga",
+        .summary = "look into a Biga extender",
+        .usage = "COMMAND [ARGUMENT]… [OPTION]…",
+        .text = about,
+        .settings = settings,
+        .n_settings = ARRAY_LEN(settings),
+        .extra = extra,
+    };
+}
+
+static int help_verb(struct cli *c, const char *name)
+{
+    const struct verb *v = verb_find(name);
+    if (!v) {
+        fprintf(stderr, "biga: %s: no such command; see biga help\n", name);
+        return CLI_USAGE;
+    }
+    str_addf(&c->out, "Usage: biga %s%s%s\n%s\n", v->name,
+             *v->args ? " " : "", v->args, v->help);
+    return 0;
+}
+
+int verb_help(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str commands = STR_INIT(8192);
+    cleanup_str struct str summary = STR_INIT(16384);
+    cleanup_str struct str list = STR_INIT(8192);
+    const char *extra[CLI_EXTRA];
+    struct conf_program program;
+    if (argc == 1)
+        return help_verb(c, argv[0]);
+    cli_program(&program, &commands, extra);
+    verbs_describe(&list);
+    str_addf(&summary, "%s\n\nCommands:\n%.*s", program.summary,
+             (int)list.size - 1, str_text(&list));
+    program.summary = str_text(&summary);
+    conf_print_help(&program, stdout);
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* biga - the command line. */
+#include <string.h>
+
+#include "cli/verbs.h"
+#include "model/base/mem.h"
+
+static int complain_verb(const char *word)
+{
+    const struct verb *v = verb_suggest(word);
+    fprintf(stderr, "biga: %s: no such command", word);
+    if (v)
+        fprintf(stderr, "; did you mean `biga %s`?\n", v->name);
+    else
+        fputs("; see biga help\n", stderr);
+    return CLI_USAGE;
+}
+
+static int dispatch(struct cli *c, int argc, char **argv)
+{
+    if (argc == 0) {
+        (void)verb_help(c, 0, NULL);
+        return CLI_USAGE;
+    }
+    const struct verb *v = verb_find(argv[0]);
+    if (!v)
+        return complain_verb(argv[0]);
+    argc--;
+    argv++;
+    if (argc < v->args_min || argc > v->args_max) {
+        fprintf(stderr, "biga: usage: biga %s %s\n", v->name, v->args);
+        return CLI_USAGE;
+    }
+    return v->run(c, argc, argv);
+}
+
+/* Ours lists the commands, which conf does not know. */
+static bool asks_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    cleanup_str struct str commands = STR_INIT(8192);
+    const char *extra[CLI_EXTRA];
+    struct conf_program program;
+    struct cli c = {.out = STR_INIT(STR_MAX_DEFAULT)};
+    struct error err = {0};
+    int first = 1;
+    cli_program(&program, &commands, extra);
+    if (asks_help(argc, argv))
+        return verb_help(&c, 0, NULL);
+    int rc = conf_read(&program, argc, argv, &c.set, &first, &err);
+    if (rc < 0) {
+        fprintf(stderr, "biga: %s\n", err.text);
+        return CLI_USAGE;
+    }
+    if (rc > 0)
+        return 0;
+    const char *no_color = getenv("NO_COLOR");
+    c.colours = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    rc = dispatch(&c, argc - first, argv + first);
+    bool written = fwrite(str_text(&c.out), 1, c.out.size, stdout) ==
+                       c.out.size &&
+                   fflush(stdout) == 0;
+    if (!written)
+        perror("biga: standard output");
+    str_fini(&c.out);
+    conf_fini(&program, &c.set);
+    return written ? rc : CLI_FAILED;
+}

@@ -1,0 +1,446 @@
+/* The command line: tables, suggestions, pictures of hosts, first fit, the
+ * demo's pods and its verdict. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/firstfit.h"
+#include "cli/host.h"
+#include "cli/pods.h"
+#include "cli/report.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+#include "model/demand.h"
+
+static cJSON *parse(const char *text)
+{
+    cJSON *json = NULL;
+    struct error err = {0};
+    cr_assert_eq(json_parse(text, strlen(text), &json, &err), 0, "%s",
+                 err.text);
+    return json;
+}
+
+static void assert_text(const struct str *got, const char *want)
+{
+    cr_assert_str_eq(str_text(got), want, "got:\n%s\nwant:\n%s",
+                     str_text(got), want);
+}
+
+/* --- tables ------------------------------------------------------------------- */
+
+static const struct table_column two[] = {{"NAME", false}, {"N", true}};
+
+Test(table, widths_come_from_the_content)
+{
+    cleanup_table struct table t;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init(&t, two, 2);
+    table_add(&t, "a-long-name");
+    table_addf(&t, "%d", 5);
+    table_add(&t, "b");
+    table_add(&t, "12345");
+    table_render(&t, false, &out);
+    assert_text(&out, "NAME             N\n"
+                      "a-long-name      5\n"
+                      "b            12345\n");
+}
+
+Test(table, lines_end_without_spaces_and_rows_are_filled_up)
+{
+    static const struct table_column left[] = {{"A", false}, {"B", false}};
+    cleanup_table struct table t;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init(&t, left, 2);
+    table_add(&t, "x");
+    table_add(&t, "a longer one");
+    table_add(&t, "y");
+    table_render(&t, false, &out);
+    assert_text(&out, "A  B\nx  a longer one\ny  -\n");
+    cr_assert_null(strstr(str_text(&out), " \n"));
+}
+
+Test(table, what_is_unknown_is_a_dash)
+{
+    cleanup_table struct table t;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init(&t, two, 2);
+    table_add(&t, "");
+    table_add(&t, NULL);
+    table_render(&t, false, &out);
+    assert_text(&out, "NAME  N\n-     -\n");
+}
+
+Test(table, a_server_cannot_steer_the_terminal)
+{
+    cleanup_table struct table t;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init(&t, two, 2);
+    table_add(&t, "\033[31mred\a\n");
+    table_add(&t, "1");
+    table_render(&t, false, &out);
+    assert_text(&out, "NAME        N\n?[31mred??  1\n");
+}
+
+Test(table, colours_do_not_count_as_width)
+{
+    cleanup_table struct table t;
+    cleanup_str struct str plain = STR_INIT(4096), out = STR_INIT(4096);
+    table_init(&t, two, 2);
+    table_add_style(&t, STYLE_GOOD, "ab");
+    table_add(&t, "1");
+    table_render(&t, true, &out);
+    cr_assert_not_null(strstr(str_text(&out), "\033[32mab\033[0m    1\n"));
+    table_render(&t, false, &plain);
+    cr_assert_null(strchr(str_text(&plain), '\033'));
+}
+
+Test(table, utf8_counts_characters)
+{
+    cr_assert_eq(text_width("◀ pair"), 6);
+    cr_assert_eq(text_width(""), 0);
+}
+
+/* --- verbs -------------------------------------------------------------------- */
+
+Test(verbs, every_verb_is_found_and_described)
+{
+    cleanup_str struct str out = STR_INIT(8192);
+    verbs_describe(&out);
+    for (size_t i = 0; i < n_verbs; i++) {
+        cr_assert_eq(verb_find(verbs[i].name), &verbs[i]);
+        cr_assert_not_null(strstr(str_text(&out), verbs[i].help));
+        cr_assert_not_null(verbs[i].run);
+        cr_assert_leq(verbs[i].args_min, verbs[i].args_max);
+    }
+    cr_assert_null(verb_find("node "));
+    cr_assert_null(verb_find(""));
+}
+
+Test(verbs, a_slip_is_understood)
+{
+    static const char *const cases[][2] = {
+        {"ndoes", "nodes"},       {"node s", "nodes"},  {"crads", "cards"},
+        {"alloc", "allocations"}, {"sim", "simulate"},  {"matirx", "matrix"},
+        {"hlep", "help"},         {"wyh", "why"},       {"dmeo", "demo"},
+        {"verison", "version"},   {"topoo", "topo"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct verb *v = verb_suggest(cases[i][0]);
+        cr_assert_not_null(v, "%s", cases[i][0]);
+        cr_assert_str_eq(v->name, cases[i][1], "%s", cases[i][0]);
+    }
+}
+
+Test(verbs, what_is_far_off_is_not_guessed)
+{
+    cr_assert_null(verb_suggest("frobnicate"));
+    cr_assert_null(verb_suggest("xyzzy"));
+    cr_assert_null(verb_suggest(""));
+}
+
+Test(verbs, distance)
+{
+    cr_assert_eq(word_distance("", ""), 0);
+    cr_assert_eq(word_distance("abc", ""), 3);
+    cr_assert_eq(word_distance("abc", "acb"), 1);
+    cr_assert_eq(word_distance("abc", "abd"), 1);
+    cr_assert_eq(word_distance("kitten", "sitting"), 3);
+}
+
+/* --- small things --------------------------------------------------------------- */
+
+Test(cli, a_pod_without_namespace_is_in_default)
+{
+    cleanup_str struct str a = STR_INIT(64), b = STR_INIT(64);
+    cli_pod_key("web", &a);
+    cli_pod_key("prod/web", &b);
+    assert_text(&a, "default/web");
+    assert_text(&b, "prod/web");
+}
+
+Test(cli, queries_are_encoded)
+{
+    cleanup_str struct str out = STR_INIT(64);
+    cli_add_encoded(&out, "a/b c&d=\xc3\xa9-._~");
+    assert_text(&out, "a%2Fb%20c%26d%3D%C3%A9-._~");
+}
+
+Test(cli, absent_members_have_defaults)
+{
+    cJSON *json = parse("{\"a\":1,\"b\":\"x\",\"c\":[],\"d\":true}");
+    cr_assert_str_eq(json_text(json, "a"), "");
+    cr_assert_str_eq(json_text(json, "b"), "x");
+    cr_assert_str_eq(json_text(NULL, "b"), "");
+    cr_assert_eq((int)json_number(json, "a"), 1);
+    cr_assert_eq((int)json_number(json, "b"), -1);
+    cr_assert_not_null(json_list(json, "c"));
+    cr_assert_null(json_list(json, "a"));
+    cr_assert(json_true(json, "d"));
+    cr_assert_not(json_true(json, "a"));
+    cJSON_Delete(json);
+}
+
+/* --- hosts ---------------------------------------------------------------------- */
+
+/* Two NUMA nodes, two cards and two GPUs; the order of the GPUs is against
+ * that of the cards: card 0 is beside GPU 1. */
+#define HOST(name)                                                            \
+    "{\"node\":\"" name "\",\"devices\":["                                    \
+    "{\"id\":\"card-0\",\"kind\":\"card\",\"pci\":\"0000:10:00.0\","          \
+    "\"numa\":0,\"model\":\"BlueField-3\",\"cores\":16,"                      \
+    "\"memoryMiB\":32768},"                                                   \
+    "{\"id\":\"card-1\",\"kind\":\"card\",\"pci\":\"0000:90:00.0\","          \
+    "\"numa\":1},"                                                            \
+    "{\"id\":\"gpu-0\",\"kind\":\"gpu\",\"pci\":\"0000:91:00.0\",\"numa\":1},"\
+    "{\"id\":\"gpu-1\",\"kind\":\"gpu\",\"pci\":\"0000:11:00.0\",\"numa\":0},"\
+    "{\"id\":\"numa-0\",\"kind\":\"numa\",\"pci\":null,\"numa\":0,"           \
+    "\"cpus\":56},"                                                           \
+    "{\"id\":\"numa-1\",\"kind\":\"numa\",\"pci\":null,\"numa\":1}],"         \
+    "\"relations\":{"                                                         \
+    "\"card-0\":{\"card-1\":\"SYS\",\"gpu-0\":\"SYS\",\"gpu-1\":\"PIX\","     \
+    "\"numa-0\":\"NODE\",\"numa-1\":\"SYS\"},"                                \
+    "\"card-1\":{\"card-0\":\"SYS\",\"gpu-0\":\"PXB\",\"gpu-1\":\"SYS\"},"    \
+    "\"gpu-0\":{\"card-0\":\"SYS\",\"card-1\":\"PXB\",\"gpu-1\":\"SYS\"},"    \
+    "\"gpu-1\":{\"card-0\":\"PIX\",\"card-1\":\"SYS\",\"gpu-0\":\"SYS\"},"    \
+    "\"numa-0\":{\"card-0\":\"NODE\"},\"numa-1\":{}}}"
+
+static void make_host(const char *text, struct host *ret_host)
+{
+    struct error err = {0};
+    cJSON *json = parse(text);
+    cr_assert_eq(host_read(json, ret_host, &err), 0, "%s", err.text);
+    cJSON_Delete(json);
+}
+
+Test(host, relations_are_read)
+{
+    cleanup_host struct host h = {0};
+    make_host(HOST("n1"), &h);
+    cr_assert_eq(h.n, 6);
+    cr_assert_eq(host_find(&h, "gpu-1"), 3);
+    cr_assert_eq(host_find(&h, "gpu-9"), -1);
+    cr_assert_eq(host_relation(&h, 0, 3), RELATION_PIX);
+    cr_assert_eq(host_relation(&h, 1, 2), RELATION_PXB);
+    cr_assert_eq(host_relation(&h, 0, 2), RELATION_SYS);
+}
+
+Test(host, a_wrong_topology_is_refused_with_the_reason)
+{
+    static const char *const wrong[][2] = {
+        {"{}", "devices"},
+        {"{\"devices\":[]}", "relations"},
+        {"{\"devices\":[{\"id\":\"a\",\"kind\":\"gpux\"}],"
+         "\"relations\":{}}", "gpux"},
+        {"{\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\"},"
+         "{\"id\":\"b\",\"kind\":\"gpu\"}],"
+         "\"relations\":{\"a\":{\"b\":\"NEAR\"}}}", "relations.a.b"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct host h;
+        struct error err = {0};
+        cJSON *json = parse(wrong[i][0]);
+        cr_assert_lt(host_read(json, &h, &err), 0);
+        cr_assert_not_null(strstr(err.text, wrong[i][1]), "%s", err.text);
+        cJSON_Delete(json);
+    }
+}
+
+Test(host, tree)
+{
+    cleanup_host struct host h = {0};
+    cleanup_str struct str out = STR_INIT(4096);
+    const char *notes[6] = {[3] = "◀ here"};
+    make_host(HOST("n1"), &h);
+    host_tree(&h, notes, false, &out);
+    assert_text(&out,
+                "n1\n"
+                "├─ NUMA node 0, 56 CPUs\n"
+                "│  └─ PCIe switch\n"
+                "│     ├─ card 0000:10:00.0  BlueField-3, 16 cores, 32 GiB\n"
+                "│     └─ gpu  0000:11:00.0  ◀ here\n"
+                "└─ NUMA node 1\n"
+                "   └─ PCIe switch\n"
+                "      ├─ card 0000:90:00.0\n"
+                "      └─ gpu  0000:91:00.0\n");
+}
+
+Test(host, tree_of_devices_without_a_numa_node)
+{
+    cleanup_host struct host h = {0};
+    cleanup_str struct str out = STR_INIT(4096);
+    make_host("{\"node\":\"n\",\"devices\":[{\"id\":\"nic-0\",\"kind\":"
+              "\"nic\",\"pci\":\"0000:01:00.0\",\"numa\":null},{\"id\":"
+              "\"numa-0\",\"kind\":\"numa\",\"numa\":0}],\"relations\":{}}",
+              &h);
+    host_tree(&h, NULL, false, &out);
+    assert_text(&out, "n\n├─ NUMA node 0\n└─ NUMA node unknown\n"
+                      "   └─ nic  0000:01:00.0\n");
+}
+
+Test(host, matrix)
+{
+    cleanup_host struct host h = {0};
+    cleanup_str struct str out = STR_INIT(8192);
+    make_host(HOST("n1"), &h);
+    host_matrix(&h, false, &out);
+    const char *want =
+        "        CARD0   CARD1   GPU0    GPU1    NUMA  PCI\n"
+        "CARD0   X       SYS     SYS     PIX     0     0000:10:00.0\n"
+        "CARD1   SYS     X       PXB     SYS     1     0000:90:00.0\n"
+        "GPU0    SYS     PXB     X       SYS     1     0000:91:00.0\n"
+        "GPU1    PIX     SYS     SYS     X       0     0000:11:00.0\n";
+    cr_assert_eq(strncmp(str_text(&out), want, strlen(want)), 0, "%s",
+                 str_text(&out));
+}
+
+/* --- first fit and the verdict ----------------------------------------------------- */
+
+Test(firstfit, takes_what_comes_first)
+{
+    struct host h[2] = {0};
+    struct placement at[5];
+    make_host(HOST("n1"), &h[0]);
+    make_host(HOST("n2"), &h[1]);
+    firstfit(h, 2, 5, at);
+    for (size_t i = 0; i < 4; i++) {
+        cr_assert(at[i].placed);
+        cr_assert_eq(at[i].host, i / 2);
+        cr_assert_eq(at[i].card, i % 2);
+        cr_assert_eq(at[i].gpu, 2 + i % 2);
+        cr_assert_eq(at[i].relation, RELATION_SYS);
+    }
+    cr_assert_not(at[4].placed);
+    host_fini(&h[0]);
+    host_fini(&h[1]);
+}
+
+Test(firstfit, the_best_there_is)
+{
+    struct host h[2] = {0};
+    enum relation best[5];
+    make_host(HOST("n1"), &h[0]);
+    make_host(HOST("n2"), &h[1]);
+    cr_assert_eq(best_relations(h, 2, 5, best), 4);
+    cr_assert_eq(best[0], RELATION_PIX);
+    cr_assert_eq(best[1], RELATION_PIX);
+    cr_assert_eq(best[2], RELATION_PXB);
+    cr_assert_eq(best[3], RELATION_PXB);
+    cr_assert_eq(best_relations(h, 2, 1, best), 1);
+    host_fini(&h[0]);
+    host_fini(&h[1]);
+}
+
+#define MEMBER(role, pair, card, gpus)                                       \
+    "{\"pod\":{\"namespace\":\"demo\",\"name\":\"p\",\"role\":\"" role       \
+    "\",\"job\":\"allreduce\",\"pair\":" pair "},\"node\":\"n1\",\"cards\":[" \
+    "{\"id\":\"" card "\"}],\"gpus\":[" gpus "],\"numa\":0}"
+
+static bool verdict(const char *allocations, struct str *text)
+{
+    cleanup_host struct host h = {0};
+    struct report r;
+    cJSON *json = parse(allocations);
+    make_host(HOST("n1"), &h);
+    report_init(&r, &h, 1, 2, json);
+    report_table(&r, false, text);
+    report_summary(&r, text);
+    report_picture(&r, false, text);
+    bool good = report_check(&r, text);
+    report_fini(&r);
+    cJSON_Delete(json);
+    return good;
+}
+
+Test(report, a_job_that_got_the_best)
+{
+    cleanup_str struct str text = STR_INIT(16384);
+    cr_assert(verdict(
+        "{\"items\":[" MEMBER("xpu", "0", "card-0", "") ","
+        MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") ","
+        MEMBER("host", "1", "card-1", "{\"id\":\"gpu-0\"}") ","
+        MEMBER("xpu", "1", "card-1", "") ","
+        MEMBER("service", "0", "card-1", "") "]}",
+        &text), "%s", str_text(&text));
+    static const char *const parts[] = {
+        "   0  n1    0000:10:00.0  0000:11:00.0  PIX          0  same card",
+        "| n1         0000:10:00.0  0000:91:00.0  SYS",
+        "Biga:       2 of 2 pairs aligned",
+        "First fit:  0 of 2 pairs aligned",
+        "2 across NUMA nodes",
+        "service runs on 1 cards",
+        "◀ pair 0: xPU pod runs here",
+        "◀ pair 1: host pod, PXB",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        cr_assert_not_null(strstr(str_text(&text), parts[i]), "%s\nin\n%s",
+                           parts[i], str_text(&text));
+}
+
+Test(report, each_shortcoming_is_told)
+{
+    static const char *const cases[][2] = {
+        /* no GPU beside the card */
+        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-0\"}")
+         "," MEMBER("xpu", "0", "card-0", "") ","
+         MEMBER("host", "1", "card-1", "{\"id\":\"gpu-1\"}") ","
+         MEMBER("xpu", "1", "card-1", "") "]}", "could be"},
+        /* the xPU pod elsewhere */
+        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}")
+         "," MEMBER("xpu", "0", "card-1", "") ","
+         MEMBER("host", "1", "card-1", "{\"id\":\"gpu-0\"}") ","
+         MEMBER("xpu", "1", "card-1", "") "]}",
+         "Pair 0: its xPU pod is not on its card"},
+        /* a pair is missing */
+        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}")
+         "," MEMBER("xpu", "0", "card-0", "") "]}", "Pair 1: its host pod"},
+        {"{}", "Pair 0: its host pod"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_str struct str text = STR_INIT(16384);
+        cr_assert_not(verdict(cases[i][0], &text), "case %zu", i);
+        cr_assert_not_null(strstr(str_text(&text), cases[i][1]),
+                           "case %zu:\n%s", i, str_text(&text));
+    }
+}
+
+/* --- the demo's pods ------------------------------------------------------------------ */
+
+static void read_pod(const struct pod_spec *pod, struct demand *ret_demand)
+{
+    cleanup_str struct str text = STR_INIT(65536);
+    struct demand_config config;
+    struct error err = {0};
+    struct jscan s;
+    pod_encode(pod, &text);
+    cr_assert_eq(json_check(text.data, text.size, &err), 0, "%s", err.text);
+    demand_config_default(&config);
+    jscan_init(&s, text.data, text.size);
+    cr_assert_eq(demand_read(&s, &config, ret_demand, &err), 0, "%s",
+                 err.text);
+    cr_assert(jscan_end(&s));
+}
+
+Test(pods, follow_the_pod_contract)
+{
+    struct demand host, xpu, service;
+    char host_key[DEMAND_PAIR_KEY_MAX], xpu_key[DEMAND_PAIR_KEY_MAX];
+    read_pod(&(struct pod_spec){POD_HOST, 3, 16}, &host);
+    read_pod(&(struct pod_spec){POD_XPU, 3, 16}, &xpu);
+    read_pod(&(struct pod_spec){POD_SERVICE, 3, 0}, &service);
+    cr_assert_eq(host.role, ROLE_HOST);
+    cr_assert_eq(xpu.role, ROLE_XPU);
+    cr_assert_eq(service.role, ROLE_SERVICE);
+    cr_assert_str_eq(host.name, "allreduce-host-3");
+    cr_assert_str_eq(service.name, "hbn-3");
+    cr_assert_eq(host.gpus, 1);
+    cr_assert_eq(xpu.gpus, 0);
+    cr_assert_eq(host.size, 16);
+    cr_assert_eq(xpu.card_cores, 4);
+    cr_assert_eq(service.card_cores, 2);
+    demand_pair_key(&host, host_key);
+    demand_pair_key(&xpu, xpu_key);
+    cr_assert_str_eq(host_key, xpu_key);
+    cr_assert_str_neq(host.uid, xpu.uid);
+    cr_assert_str_neq(service.uid, xpu.uid);
+}
