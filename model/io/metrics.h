@@ -18,7 +18,6 @@ enum {
     METRICS_LABELS_MAX = 3,
     METRICS_VALUE_MAX = 63, /* bytes of one label value; longer is cut */
     METRICS_SERIES_MAX = 1024,
-    METRICS_BUCKETS_MAX = 16,
 };
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_DURATION };
