@@ -33,7 +33,8 @@ LINK = $(CC) $(OPT) $(SAN) $(LDFLAGS)
 
 # make V=1 prints whole commands; without -j all processors are used
 Q   := $(if $(V),,@)
-say  = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+say  = $(if $(V)$(QUIET),,@printf '  %-5s %s\n' $(1) $(2))
+QUIET := $(findstring s,$(firstword -$(MAKEFLAGS)))
 ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
