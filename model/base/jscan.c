@@ -29,17 +29,21 @@ void jscan_fail(struct jscan *s, const char *fault, size_t at)
     s->fault_at = at;
 }
 
-static bool fail_here(struct jscan *s, const char *fault)
+__attribute__((cold, noinline)) static bool fail_here(struct jscan *s,
+                                                      const char *fault)
 {
     jscan_fail(s, fault, jscan_offset(s));
     return false;
 }
 
-static void skip_space(struct jscan *s)
+static inline void skip_space(struct jscan *s)
 {
-    while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' ||
-                             *s->p == '\t'))
-        s->p++;
+    const char *p = s->p, *end = s->end;
+    if (p < end && *p > ' ')
+        return; /* as kube-scheduler writes it */
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    s->p = p;
 }
 
 enum jkind jscan_peek(struct jscan *s)
@@ -77,7 +81,7 @@ enum jkind jscan_peek(struct jscan *s)
 
 /* The first byte in [p, end) that needs a look: quote, backslash, control
  * character or the start of a multi-byte sequence. */
-static const char *plain_run(const char *p, const char *end)
+static inline const char *plain_run(const char *p, const char *end)
 {
 #ifdef __SSE2__
     const __m128i quote = _mm_set1_epi8('"');
@@ -154,11 +158,9 @@ static bool check_escape(struct jscan *s)
     return true;
 }
 
-/* Past the opening quote: consume up to and including the closing one. */
-static bool scan_string(struct jscan *s, struct jtext *ret)
+/* As scan_string, from where its fast path stopped, at s->p. */
+static bool scan_odd_string(struct jscan *s, struct jtext *ret)
 {
-    ret->data = s->p;
-    ret->escaped = false;
     for (;;) {
         s->p = plain_run(s->p, s->end);
         if (s->p == s->end)
@@ -184,10 +186,28 @@ static bool scan_string(struct jscan *s, struct jtext *ret)
     }
 }
 
+/* Past the opening quote: consume up to and including the closing one.
+ * Most strings are plain, so those take the straight way. */
+static inline bool scan_string(struct jscan *s, struct jtext *ret)
+{
+    const char *from = s->p, *p = plain_run(from, s->end);
+    ret->data = from;
+    ret->escaped = false;
+    if (p < s->end && *p == '"') {
+        ret->size = (size_t)(p - from);
+        s->p = p + 1;
+        return true;
+    }
+    s->p = p;
+    return scan_odd_string(s, ret);
+}
+
 bool jscan_string(struct jscan *s, struct jtext *ret_text)
 {
     struct jtext text;
-    if (jscan_peek(s) != JKIND_STRING)
+    /* usually the cursor stands on the quote already, after a peek */
+    bool here = !s->fault && s->p < s->end && *s->p == '"';
+    if (!here && jscan_peek(s) != JKIND_STRING)
         return fail_here(s, "expected a string");
     s->p++;
     if (!scan_string(s, &text))
@@ -348,7 +368,7 @@ bool jscan_array(struct jscan *s)
 }
 
 /* Move to the next member or element: false at `close` (consumed). */
-static bool advance(struct jscan *s, char close)
+static inline bool advance(struct jscan *s, char close)
 {
     if (s->fault)
         return false;
@@ -392,26 +412,14 @@ bool jscan_member(struct jscan *s, struct jtext *ret_key)
 
 bool jscan_element(struct jscan *s)
 {
-    return advance(s, ']') && jscan_peek(s) != JKIND_NONE;
-}
-
-/* The common case, `"plain",` with nothing between, stays in this loop. */
-size_t jscan_strings(struct jscan *s, struct jtext *ret, size_t max)
-{
-    size_t n = 0;
-    while (n < max && jscan_element(s)) {
-        if (!jscan_string(s, &ret[n]))
-            break;
-        n++;
-        while (n < max && s->end - s->p > 2 && s->p[0] == ',' &&
-               s->p[1] == '"') {
-            s->p += 2;
-            if (!scan_string(s, &ret[n]))
-                return n;
-            n++;
-        }
+    /* the next of many strings, written without white space */
+    const char *p = s->p;
+    if (!s->fault && s->end - p > 2 && p[0] == ',' && p[1] == '"' &&
+        s->started >> (s->depth - 1) & 1) {
+        s->p = p + 1;
+        return true;
     }
-    return n;
+    return advance(s, ']') && jscan_peek(s) != JKIND_NONE;
 }
 
 static bool skip_scalar(struct jscan *s, enum jkind kind)

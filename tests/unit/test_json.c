@@ -195,11 +195,11 @@ Test(reader, reads_members_of_every_type)
     cr_expect_eq(reader_finish_strict(&r), 0, "%s", err.text);
 }
 
-#define EXPECT_FAULT(text, call, expected)                 \
+#define EXPECT_FAULT(document, call, expected)             \
     do {                                                   \
         struct error err = {0};                            \
         struct reader r;                                   \
-        cleanup_with(json) cJSON *json = parse(text);      \
+        cleanup_with(json) cJSON *json = parse(document);  \
         reader_init(&r, json, "spec", &err);               \
         (void)call;                                        \
         cr_expect_eq(reader_finish_strict(&r), -EINVAL);   \
