@@ -1,0 +1,60 @@
+/* Any bytes as a pod: no crash; a refusal says why and leaves the demand
+ * alone, an answer keeps to the contract's limits. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/decide.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int truth)
+{
+    if (!truth)
+        abort();
+}
+
+static void check_answer(const struct demand *d)
+{
+    char key[DEMAND_PAIR_KEY_MAX];
+    require(strnlen(d->name, sizeof d->name) < sizeof d->name);
+    require(strnlen(d->namespace, sizeof d->namespace) < sizeof d->namespace);
+    require(strnlen(d->uid, sizeof d->uid) < sizeof d->uid);
+    require(strnlen(d->job, sizeof d->job) < sizeof d->job);
+    require(strnlen(d->arch, sizeof d->arch) < sizeof d->arch);
+    if (d->role == ROLE_NONE)
+        return;
+    require(d->name[0] && d->namespace[0]);
+    require(d->cards >= 1 && d->cards <= TOPO_CARDS_MAX);
+    require(d->pair_cards >= d->cards && d->pair_cards <= TOPO_CARDS_MAX);
+    require(d->role == ROLE_XPU || d->pair_cards == d->cards);
+    require(d->role == ROLE_HOST || d->gpus == 0);
+    require(d->align < RELATION_COUNT);
+    require(d->pair >= 0 && d->pair <= DEMAND_PAIR_MAX);
+    require(d->size >= 1 && d->size <= DEMAND_SIZE_MAX);
+    require(d->has_card_need == (d->card_cores || d->card_memory_mib));
+    demand_pair_key(d, key);
+    require(strlen(key) < sizeof key);
+    require(demand_same_class(d, d));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct demand_config config;
+    struct demand d, untouched;
+    struct error err = {0};
+    struct jscan s;
+    demand_config_default(&config);
+    memset(&d, 0x5a, sizeof d);
+    untouched = d;
+    jscan_init(&s, (const char *)data, size);
+    int rc = demand_read(&s, &config, &d, &err);
+    if (rc == 0) {
+        check_answer(&d);
+    } else {
+        require(rc == -EINVAL || rc == -EDOM);
+        require(err.code == -rc && err.text[0]);
+        require(memcmp(&d, &untouched, sizeof d) == 0);
+    }
+    return 0;
+}
