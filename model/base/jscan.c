@@ -422,6 +422,25 @@ bool jscan_element(struct jscan *s)
     return advance(s, ']') && jscan_peek(s) != JKIND_NONE;
 }
 
+/* The common case, `"plain",` with nothing between, stays in this loop. */
+size_t jscan_strings(struct jscan *s, struct jtext *ret, size_t max)
+{
+    size_t n = 0;
+    while (n < max && jscan_element(s)) {
+        if (!jscan_string(s, &ret[n]))
+            break;
+        n++;
+        while (n < max && s->end - s->p > 2 && s->p[0] == ',' &&
+               s->p[1] == '"') {
+            s->p += 2;
+            if (!scan_string(s, &ret[n]))
+                return n;
+            n++;
+        }
+    }
+    return n;
+}
+
 static bool skip_scalar(struct jscan *s, enum jkind kind)
 {
     struct jtext text;

@@ -221,3 +221,33 @@ Test(jscan, an_odd_byte_is_found_at_every_offset)
         }
     }
 }
+
+/* Reading strings in bulk is reading them one by one, whatever the room. */
+Test(jscan, strings_in_bulk)
+{
+    static const char *const texts[] = {
+        "[]", "[\"a\"]", "[\"a\",\"b\" , \"c\\n\",\"\",\"e\"]",
+        "[\"a\",\"b\",]", "[\"a\",,\"b\"]", "[\"a\",\"b\",3]",
+        "[\"a\",\"b", "[\"a\",\"b\"", "[\"a\",\"\x80\"]", "[,\"a\"]",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        for (size_t room = 1; room < 7; room++) {
+            struct jscan one, bulk;
+            struct jtext text, list[8] = {{0}};
+            size_t n_one = 0, n_bulk = 0, got;
+            jscan_init(&one, texts[i], strlen(texts[i]));
+            jscan_init(&bulk, texts[i], strlen(texts[i]));
+            cr_assert(jscan_array(&one) && jscan_array(&bulk));
+            while (jscan_element(&one) && jscan_string(&one, &text))
+                n_one++;
+            do {
+                got = jscan_strings(&bulk, list, room);
+                cr_assert_leq(got, room);
+                n_bulk += got;
+            } while (got == room && !bulk.fault);
+            cr_expect_eq(n_one, n_bulk, "%s", texts[i]);
+            cr_expect_eq(one.fault_at, bulk.fault_at, "%s", texts[i]);
+            cr_expect_eq(jscan_end(&one), jscan_end(&bulk), "%s", texts[i]);
+        }
+    }
+}
