@@ -187,6 +187,18 @@ static void package_print(struct tree *t, int package)
     place_print(t, package, -1, level + 1);
 }
 
+/* The least package that is greater, or -1. */
+static int package_next(const struct topo *topo, int package)
+{
+    int next = -1;
+    for (size_t i = 0; i < topo_n_devices(topo); i++) {
+        int p = topo_device(topo, i)->package;
+        if (p > package && (next < 0 || p < next))
+            next = p;
+    }
+    return next;
+}
+
 static void summary_add(const struct topo *topo, struct str *out)
 {
     static const char *const plurals[] = {"cards", "GPUs", "NICs",
@@ -211,26 +223,16 @@ void print_tree(const struct topo *topo, struct str *out)
     topo_count(topo, DEVICE_NUMA, &n_pci);
     cleanup_free size_t *order = xcalloc(n_pci + 1, sizeof(*order));
     struct tree t = {.topo = topo, .out = out, .order = order};
-    int last = -1;
     for (size_t i = 0; i < topo_n_devices(topo); i++) {
         const struct device *d = topo_device(topo, i);
         if (d->has_pci && d->kind != DEVICE_NUMA)
             order[t.n++] = i;
-        if (d->package > last)
-            last = d->package;
     }
     qsort_r(order, t.n, sizeof(*order), index_order, (void *)topo);
     summary_add(topo, out);
-    for (int package = 0; package <= last;) {
+    for (int package = package_next(topo, -1); package >= 0;
+         package = package_next(topo, package))
         package_print(&t, package);
-        int next = last + 1; /* the next one that occurs */
-        for (size_t i = 0; i < topo_n_devices(topo); i++) {
-            int p = topo_device(topo, i)->package;
-            if (p > package && p < next)
-                next = p;
-        }
-        package = next;
-    }
     package_print(&t, -1);
     if (topo_count(topo, DEVICE_CARD, NULL) == 0)
         str_add(out,

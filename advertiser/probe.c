@@ -20,12 +20,16 @@ struct build {
     struct topo_builder *builder;
     size_t n_cards, n_gpus, n_devices;
     size_t n_left_out;
+    char last_id[TOPO_ID_MAX + 1];
 };
 
 static int function_order(const void *a, const void *b)
 {
     const struct scan_function *fa = a, *fb = b;
-    return pci_addr_compare(&fa->addr, &fb->addr);
+    int order = pci_addr_compare(&fa->addr, &fb->addr);
+    if (order == 0) /* impossible, but files have it: order these, too */
+        order = (fa->class_id > fb->class_id) - (fa->class_id < fb->class_id);
+    return order;
 }
 
 static bool same_pci_device(const struct scan_function *a,
@@ -127,14 +131,16 @@ static void function_add(struct build *b, const struct scan_function *f)
     enum pci_role role = pci_role(f->class_id, f->vendor_id, f->device_id);
     if (role == PCI_ROLE_OTHER)
         return;
-    if ((role == PCI_ROLE_GPU && b->n_gpus == TOPO_GPUS_MAX) ||
-        b->n_devices == TOPO_DEVICES_MAX) {
-        b->n_left_out++;
-        return;
-    }
     char id[TOPO_ID_MAX + 1];
     struct device d;
     device_init(&d, role == PCI_ROLE_GPU ? DEVICE_GPU : DEVICE_NIC, f, id);
+    const bool again = strcmp(id, b->last_id) == 0; /* the same address */
+    if ((role == PCI_ROLE_GPU && b->n_gpus == TOPO_GPUS_MAX) ||
+        b->n_devices == TOPO_DEVICES_MAX || again) {
+        b->n_left_out++;
+        return;
+    }
+    memcpy(b->last_id, id, sizeof(id));
     b->n_gpus += role == PCI_ROLE_GPU;
     b->n_devices++;
     topo_builder_add(b->builder, &d);

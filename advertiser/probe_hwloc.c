@@ -2,7 +2,9 @@
 #include "advertiser/scan.h"
 
 #include <hwloc.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,6 +19,13 @@ static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
     va_end(args);
     scan->code = code ? code : EINVAL;
 }
+
+/* One look at one topology. */
+struct look {
+    hwloc_topology_t topology;
+    struct scan *scan;
+    const char *sysroot; /* of the /sys behind it, "" for /; or NULL */
+};
 
 /* --- loading ----------------------------------------------------------------- */
 
@@ -83,23 +92,37 @@ static int32_t os_index_of(hwloc_obj_t obj)
     return index > INT32_MAX ? -1 : (int32_t)index;
 }
 
-static bool numa_has_cpus(hwloc_obj_t numa)
+/* False when the kernel says that the node has no CPUs.  hwloc gives a node
+ * without CPUs (HBM, a GPU's or a CXL memory) those of the nearest one. */
+static bool kernel_gives_cpus(const char *sysroot, unsigned os_index)
 {
-    return numa->cpuset && !hwloc_bitmap_iszero(numa->cpuset);
+    char path[PATH_MAX], first = '\0';
+    snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/cpulist",
+             sysroot, os_index);
+    cleanup_file FILE *f = fopen(path, "re");
+    return !f || (fread(&first, 1, 1, f) == 1 && first != '\n');
+}
+
+static bool numa_has_cpus(const struct look *look, hwloc_obj_t numa)
+{
+    if (!numa->cpuset || hwloc_bitmap_iszero(numa->cpuset) ||
+        (numa->subtype && strcmp(numa->subtype, "GPUMemory") == 0))
+        return false;
+    return !look->sysroot || kernel_gives_cpus(look->sysroot, numa->os_index);
 }
 
 /* The one NUMA node with CPUs near `obj`, or -1 when there are several or
  * none. */
-static int32_t numa_of(hwloc_topology_t topology, hwloc_obj_t obj)
+static int32_t numa_of(const struct look *look, hwloc_obj_t obj)
 {
     int32_t found = -1;
     hwloc_obj_t numa = NULL;
-    if (!obj->nodeset)
-        return -1;
-    while ((numa = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
-                                              numa))) {
-        if (!numa_has_cpus(numa) ||
-            !hwloc_bitmap_isset(obj->nodeset, numa->os_index))
+    while ((numa = hwloc_get_next_obj_by_type(look->topology,
+                                              HWLOC_OBJ_NUMANODE, numa))) {
+        /* by the node's own set: in files that other tools wrote, its bit
+         * need not be its os index */
+        if (!numa_has_cpus(look, numa) || !obj->nodeset || !numa->nodeset ||
+            !hwloc_bitmap_intersects(obj->nodeset, numa->nodeset))
             continue;
         if (found >= 0)
             return -1;
@@ -108,13 +131,13 @@ static int32_t numa_of(hwloc_topology_t topology, hwloc_obj_t obj)
     return found;
 }
 
-static int32_t package_of(hwloc_topology_t topology, hwloc_obj_t obj)
+static int32_t package_of(const struct look *look, hwloc_obj_t obj)
 {
     if (!obj->cpuset || hwloc_bitmap_iszero(obj->cpuset))
         return -1;
     hwloc_obj_t package = NULL;
-    while ((package = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE,
-                                                 package)))
+    while ((package = hwloc_get_next_obj_by_type(
+                look->topology, HWLOC_OBJ_PACKAGE, package)))
         if (hwloc_bitmap_isincluded(obj->cpuset, package->cpuset))
             return os_index_of(package);
     return -1;
@@ -128,10 +151,40 @@ static struct pci_addr addr_of(const struct hwloc_pcidev_attr_s *pci)
                              .function = pci->func};
 }
 
+static bool same_bus(hwloc_obj_t a, hwloc_obj_t b)
+{
+    const struct hwloc_bridge_attr_s *pa = &a->attr->bridge;
+    const struct hwloc_bridge_attr_s *pb = &b->attr->bridge;
+    return pa->upstream_type == pb->upstream_type &&
+           pa->downstream.pci.domain == pb->downstream.pci.domain &&
+           pa->downstream.pci.secondary_bus == pb->downstream.pci.secondary_bus;
+}
+
+/* A host bridge is known by its bus.  Files that other tools wrote may give
+ * all of them one placeholder; then each is known by the bus of the first
+ * PCI function below it. */
+static void root_set(const struct look *look, hwloc_obj_t root,
+                     struct scan_function *f)
+{
+    f->root_domain = (uint32_t)root->attr->bridge.downstream.pci.domain;
+    f->root_bus = root->attr->bridge.downstream.pci.secondary_bus;
+    hwloc_obj_t other = NULL;
+    while ((other = hwloc_get_next_bridge(look->topology, other)))
+        if (other != root && same_bus(other, root))
+            break;
+    hwloc_obj_t child = root;
+    while (other && child && child->type == HWLOC_OBJ_BRIDGE)
+        child = child->io_first_child;
+    if (!other || !child || child->type != HWLOC_OBJ_PCI_DEVICE)
+        return;
+    f->root_domain = (uint32_t)child->attr->pcidev.domain;
+    f->root_bus = child->attr->pcidev.bus;
+}
+
 /* Climb from a PCI function to the first object that is no I/O; the bridges
  * passed on the way are its path, the topmost first. */
-static int place_set(hwloc_topology_t topology, hwloc_obj_t obj,
-                     struct scan_function *f, struct scan *scan)
+static int place_set(const struct look *look, hwloc_obj_t obj,
+                     struct scan_function *f)
 {
     f->root_domain = TOPO_ROOT_NONE;
     hwloc_obj_t up = obj->parent;
@@ -140,14 +193,13 @@ static int place_set(hwloc_topology_t topology, hwloc_obj_t obj,
             continue;
         const struct hwloc_bridge_attr_s *bridge = &up->attr->bridge;
         if (bridge->upstream_type == HWLOC_OBJ_BRIDGE_HOST) {
-            f->root_domain = (uint32_t)bridge->downstream.pci.domain;
-            f->root_bus = bridge->downstream.pci.secondary_bus;
+            root_set(look, up, f);
             continue;
         }
         if (f->n_path == TOPO_PATH_MAX) {
             char text[PCI_ADDR_TEXT_MAX];
             pci_addr_format(&f->addr, text);
-            scan_fail(scan, E2BIG,
+            scan_fail(look->scan, E2BIG,
                       "PCI function %s has more than %d bridges above it",
                       text, TOPO_PATH_MAX);
             return -1;
@@ -156,8 +208,8 @@ static int place_set(hwloc_topology_t topology, hwloc_obj_t obj,
         f->path[0] = addr_of(&bridge->upstream.pci);
         f->n_path++;
     }
-    f->numa = up ? numa_of(topology, up) : -1;
-    f->package = up ? package_of(topology, up) : -1;
+    f->numa = up ? numa_of(look, up) : -1;
+    f->package = up ? package_of(look, up) : -1;
     return 0;
 }
 
@@ -230,9 +282,9 @@ static void osdevs_set(hwloc_obj_t obj, struct scan_function *f)
         }
 }
 
-static int function_add(hwloc_topology_t topology, hwloc_obj_t obj,
-                        struct scan *scan)
+static int function_add(const struct look *look, hwloc_obj_t obj)
 {
+    struct scan *scan = look->scan;
     if (scan->n_functions == SCAN_FUNCTIONS_MAX) {
         scan->n_left_out++;
         return 0;
@@ -243,7 +295,7 @@ static int function_add(hwloc_topology_t topology, hwloc_obj_t obj,
     f->class_id = pci->class_id;
     f->vendor_id = pci->vendor_id;
     f->device_id = pci->device_id;
-    if (place_set(topology, obj, f, scan) < 0)
+    if (place_set(look, obj, f) < 0)
         return -1;
     scan_text(f->vendor, hwloc_obj_get_info_by_name(obj, "PCIVendor"));
     scan_text(f->model, hwloc_obj_get_info_by_name(obj, "PCIDevice"));
@@ -254,12 +306,13 @@ static int function_add(hwloc_topology_t topology, hwloc_obj_t obj,
 
 /* --- NUMA nodes -------------------------------------------------------------- */
 
-static int numas_add(hwloc_topology_t topology, struct scan *scan)
+static int numas_add(const struct look *look)
 {
+    struct scan *scan = look->scan;
     hwloc_obj_t obj = NULL;
-    while ((obj = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
-                                             obj))) {
-        if (!numa_has_cpus(obj))
+    while ((obj = hwloc_get_next_obj_by_type(look->topology,
+                                             HWLOC_OBJ_NUMANODE, obj))) {
+        if (!numa_has_cpus(look, obj))
             continue;
         if (scan->n_numas == TOPO_NUMAS_MAX) {
             scan_fail(scan, E2BIG,
@@ -271,7 +324,7 @@ static int numas_add(hwloc_topology_t topology, struct scan *scan)
         int cpus = hwloc_bitmap_weight(obj->cpuset);
         scan->numas[scan->n_numas++] = (struct scan_numa){
             .os_index = os_index_of(obj),
-            .package = package_of(topology, obj),
+            .package = package_of(look, obj),
             .cpus = cpus > 0 ? (uint32_t)cpus : 0,
             .memory_mib = obj->attr->numanode.local_memory >> 20,
         };
@@ -287,11 +340,12 @@ static int numa_column(const struct scan *scan, int32_t os_index)
     return -1;
 }
 
-static void distances_set(hwloc_topology_t topology, struct scan *scan)
+static void distances_set(const struct look *look)
 {
+    struct scan *scan = look->scan;
     struct hwloc_distances_s *d = NULL;
     unsigned n = 1;
-    if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &n, &d,
+    if (hwloc_distances_get_by_type(look->topology, HWLOC_OBJ_NUMANODE, &n, &d,
                                     HWLOC_DISTANCES_KIND_MEANS_LATENCY,
                                     0) < 0 ||
         n == 0 || !d)
@@ -304,21 +358,23 @@ static void distances_set(hwloc_topology_t topology, struct scan *scan)
             if (a >= 0 && b >= 0 && value <= UINT16_MAX)
                 scan->distance[a][b] = (uint16_t)value;
         }
-    hwloc_distances_release(topology, d);
+    hwloc_distances_release(look->topology, d);
 }
 
 void scan_hwloc(const struct scan_source *source, struct scan *scan)
 {
-    hwloc_topology_t topology = topology_load(source, scan);
-    if (!topology)
+    const struct look look = {
+        .topology = topology_load(source, scan),
+        .scan = scan,
+        .sysroot = source->xml ? NULL : source->fsroot ? source->fsroot : "",
+    };
+    if (!look.topology || numas_add(&look) < 0)
         return;
-    if (numas_add(topology, scan) < 0)
-        return;
-    distances_set(topology, scan);
+    distances_set(&look);
     hwloc_obj_t obj = NULL;
-    while ((obj = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PCI_DEVICE,
-                                             obj)))
-        if (function_add(topology, obj, scan) < 0)
+    while ((obj = hwloc_get_next_obj_by_type(look.topology,
+                                             HWLOC_OBJ_PCI_DEVICE, obj)))
+        if (function_add(&look, obj) < 0)
             return;
-    hwloc_topology_destroy(topology);
+    hwloc_topology_destroy(look.topology);
 }

@@ -133,16 +133,32 @@ static bool child_wait(int fd, int deadline_ms, char said[SAID_MAX])
     return ended;
 }
 
-/* What the child said, as one line that fits an error. */
+/* The first line that the child said which says something, cut to fit into
+ * an error.  hwloc opens and closes with advice about its own parser. */
 static void said_fold(char said[SAID_MAX])
 {
+    static const char *const advice[] = {"Failed to parse XML input",
+                                         "xmlbuffer: XML component"};
+    char *line = said;
+    for (char *next = said; next;) {
+        line = next;
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        bool useful = *line != '\0';
+        for (size_t i = 0; i < ARRAY_LEN(advice); i++)
+            if (strncmp(line, advice[i], strlen(advice[i])) == 0)
+                useful = false;
+        if (useful)
+            break;
+        line += strlen(line);
+    }
+    size_t size = strlen(line) < 160 ? strlen(line) : 160;
+    memmove(said, line, size);
+    said[size] = '\0';
     for (char *p = said; *p; p++)
         if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
             *p = ' ';
-    size_t size = strlen(said);
-    while (size > 0 && said[size - 1] == ' ')
-        size--;
-    said[size < 160 ? size : 160] = '\0';
 }
 
 static int status_read(int status, const struct scan *scan, char *said,
