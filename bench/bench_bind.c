@@ -74,19 +74,20 @@ static void call(struct worker *w, const char *path, const struct str *body)
         die(str_text(&w->answer.body));
 }
 
-static void add_pod(struct str *out, size_t i, uint64_t *random)
+static void add_pod(struct str *out, size_t seed, size_t i,
+                    uint64_t *random)
 {
     static const char *const roles[] = {"service", "host"};
     uint64_t r = random_next(random);
     bool host = r % 3 != 0;
     unsigned cards = (r >> 8) % 4 == 0 ? 2 : 1;
     str_addf(out,
-             "{\"Pod\":{\"metadata\":{\"name\":\"load-%zu\",\"namespace\":"
-             "\"bench\",\"uid\":\"uid-%zu\",\"labels\":{\"biga.dev/role\":"
+             "{\"Pod\":{\"metadata\":{\"name\":\"load-%zu-%zu\",\"namespace\":"
+             "\"bench\",\"uid\":\"uid-%zu-%zu\",\"labels\":{\"biga.dev/role\":"
              "\"%s\"},\"annotations\":{\"biga.dev/cards\":\"%u\"}},\"spec\":{"
              "\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{"
              "\"biga.dev/card\":\"%u\"",
-             i, i, roles[host], cards, cards);
+             seed, i, seed, i, roles[host], cards, cards);
     if (host)
         str_addf(out, ",\"nvidia.com/gpu\":\"%u\"", cards);
     else
@@ -105,7 +106,7 @@ static void filter(struct worker *w, size_t i)
     uint64_t random = s->seed * 1000003 + i;
     struct jscan scan;
     struct jtext key, name;
-    add_pod(&body, i, &random);
+    add_pod(&body, s->seed, i, &random);
     for (int k = 0; k < OFFERED; k++) {
         /* fewer and fewer of the later nodes, so that the load is uneven */
         size_t at = random_next(&random) % s->n_names;
@@ -135,9 +136,9 @@ static void bind_pod(struct worker *w, size_t i)
     if (!pod->node[0])
         return;
     str_addf(&body,
-             "{\"PodName\":\"load-%zu\",\"PodNamespace\":\"bench\","
-             "\"PodUID\":\"uid-%zu\",\"Node\":\"%s\"}",
-             i, i, pod->node);
+             "{\"PodName\":\"load-%zu-%zu\",\"PodNamespace\":\"bench\","
+             "\"PodUID\":\"uid-%zu-%zu\",\"Node\":\"%s\"}",
+             w->shared->seed, i, w->shared->seed, i, pod->node);
     int64_t start = clock_ns();
     call(w, "/v1/scheduler/bind", &body);
     pod->microseconds = (double)(clock_ns() - start) / 1e3;

@@ -1,0 +1,215 @@
+/* The decision without a server: on snapshots of N nodes with 8 cards each,
+ * loaded with seeded pods, how long it takes to find the best 16 nodes for a
+ * pod when its class is known (each look at all nodes), the first time for a
+ * new class, and to find a node by its name.
+ *
+ *   bench_decide
+ *
+ * Prints lines: what, N, nanoseconds per node. */
+#include <stdbool.h>
+
+#include "extender/schedule.h"
+#include "extender/snapshot.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "tests/lib/benchhost.h"
+
+enum {
+    BEST = 16,
+    LOAD_ROUNDS = 3,
+    NAME_SIZE = 16,
+    MEASURE_NS = 300000000, /* at least this long for each figure */
+    REPEATS_MIN = 5,
+};
+
+static uint64_t random_state = 1;
+
+static uint64_t random_next(void)
+{
+    uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static struct demand host_demand(uint8_t cards)
+{
+    struct demand d = {
+        .role = ROLE_HOST,
+        .size = 1,
+        .cards = cards,
+        .gpus = cards,
+        .align = RELATION_SYS,
+    };
+    (void)snprintf(d.name, sizeof d.name, "asking");
+    (void)snprintf(d.namespace, sizeof d.namespace, "bench");
+    (void)snprintf(d.uid, sizeof d.uid, "uid-asking");
+    return d;
+}
+
+/* A pod of the load: a host pod with its cards, or a service. */
+static struct demand load_demand(size_t number)
+{
+    uint64_t r = random_next();
+    struct demand d = host_demand((uint8_t)(r % 2 + 1));
+    if (r >> 8 & 1) {
+        d.role = ROLE_SERVICE;
+        d.gpus = 0;
+        d.has_card_need = true;
+        d.card_cores = (uint32_t)(r >> 16) % 6 + 1;
+        d.card_memory_mib = 1024;
+    }
+    (void)snprintf(d.name, sizeof d.name, "load-%zu", number);
+    (void)snprintf(d.uid, sizeof d.uid, "uid-%zu", number);
+    return d;
+}
+
+static struct snapshot *publish(size_t n)
+{
+    struct snapshot *empty = snapshot_create_empty();
+    struct draft *draft = draft_create(empty);
+    for (size_t i = 0; i < n; i++) {
+        char name[NAME_SIZE];
+        (void)snprintf(name, sizeof name, "node-%06zu", i);
+        cleanup_with(topo) struct topo *topo = benchhost_create(name, i);
+        struct node_update update = {
+            .name = name,
+            .status = NODE_READY,
+            .epoch = {.boot_id = "bench", .generation = 1},
+            .hash = "0",
+            .n_slices = 1,
+            .pool_count = 1,
+            .topo = topo,
+        };
+        draft_put_node(draft, &update);
+    }
+    struct snapshot *s = draft_commit(draft);
+    snapshot_unref(empty);
+    return s;
+}
+
+/* One more pod on about half of the nodes. */
+static struct snapshot *load(struct snapshot *s, size_t *number)
+{
+    struct draft *draft = draft_create(s);
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        struct schedule schedule;
+        struct choice choice;
+        if (random_next() % 2)
+            continue;
+        struct demand d = load_demand((*number)++);
+        schedule_init(&schedule, s, &d);
+        if (schedule_choose(&schedule, (int32_t)i, &choice) == REASON_NONE)
+            draft_allocate(draft, schedule_allocation(&schedule, (int32_t)i,
+                                                      &choice));
+    }
+    struct snapshot *next = draft_commit(draft);
+    snapshot_unref(s);
+    return next;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct asking {
+    struct snapshot *snapshot;
+    size_t n;
+    int32_t *candidates;
+    struct jtext *names;
+    int32_t *found;
+    uint8_t cards;
+};
+
+static void ask_best(struct asking *a)
+{
+    uint32_t best[BEST];
+    size_t fitting;
+    struct demand d = host_demand(a->cards);
+    struct schedule s;
+    schedule_init(&s, a->snapshot, &d);
+    if (!schedule_best(&s, a->candidates, a->n, BEST, best, &fitting))
+        abort(); /* a fleet without room measures nothing */
+}
+
+static void ask_names(struct asking *a)
+{
+    snapshot_find_many(a->snapshot, a->names, a->n, a->found);
+    if (a->found[a->n / 2] == NODE_NONE)
+        abort();
+}
+
+/* The median of many goes, per node. */
+static void measure(const char *what, struct asking *a,
+                    void (*ask)(struct asking *))
+{
+    enum { REPEATS_MAX = 20000 };
+    int64_t *times = xcalloc(REPEATS_MAX, sizeof *times);
+    int64_t begin = clock_ns(), now = begin;
+    size_t n = 0;
+    while (n < REPEATS_MAX && (n < REPEATS_MIN || now - begin < MEASURE_NS)) {
+        int64_t start = now;
+        ask(a);
+        now = clock_ns();
+        times[n++] = now - start;
+    }
+    qsort(times, n, sizeof *times, compare);
+    printf("%s\t%zu\t%.3f\n", what, a->n,
+           (double)times[n / 2] / (double)a->n);
+    fflush(stdout);
+    free(times);
+}
+
+static void shuffle(struct asking *a)
+{
+    for (size_t i = a->n - 1; i > 0; i--) {
+        size_t k = random_next() % (i + 1);
+        struct jtext held = a->names[i];
+        a->names[i] = a->names[k];
+        a->names[k] = held;
+    }
+}
+
+static void bench(size_t n)
+{
+    size_t number = 0;
+    struct asking a = {.n = n, .cards = 1, .snapshot = publish(n)};
+    for (int i = 0; i < LOAD_ROUNDS; i++)
+        a.snapshot = load(a.snapshot, &number);
+    a.candidates = xcalloc(n, sizeof *a.candidates);
+    a.found = xcalloc(n, sizeof *a.found);
+    a.names = xcalloc(n, sizeof *a.names);
+    char *texts = xcalloc(n, NAME_SIZE);
+    for (size_t i = 0; i < n; i++) {
+        char *text = texts + i * NAME_SIZE;
+        int size = snprintf(text, NAME_SIZE, "node-%06zu", i);
+        a.candidates[i] = (int32_t)i;
+        a.names[i] = (struct jtext){text, (size_t)size, false};
+    }
+    fprintf(stderr, "  %zu nodes: %zu pods, %u states\n", n,
+            alloc_index_size(a.snapshot->allocations),
+            states_count(a.snapshot->states));
+    int64_t start = clock_ns();
+    ask_best(&a);
+    printf("decide-first\t%zu\t%.3f\n", n,
+           (double)(clock_ns() - start) / (double)n);
+    measure("decide", &a, ask_best);
+    measure("find", &a, ask_names);
+    shuffle(&a);
+    measure("find-shuffled", &a, ask_names);
+    free(texts);
+    free(a.names);
+    free(a.found);
+    free(a.candidates);
+    snapshot_unref(a.snapshot);
+}
+
+int main(void)
+{
+    bench(1000);
+    bench(10000);
+    bench(100000);
+    return 0;
+}
