@@ -1,19 +1,21 @@
 #include "model/pod.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "model/base/mem.h"
 
 static const struct contract {
-    const char *key;
+    struct jtext key;
     const char *path; /* what errors call it */
 } contract[POD_TEXT_COUNT] = {
-    [POD_NAME] = {"name", "metadata.name"},
-    [POD_NAMESPACE] = {"namespace", "metadata.namespace"},
-    [POD_UID] = {"uid", "metadata.uid"},
-#define LABEL(key) {key, "metadata.labels[\"" key "\"]"}
-#define ANNOTATION(key) {key, "metadata.annotations[\"" key "\"]"}
+#define KEY(text) {text, sizeof text - 1, false}
+#define LABEL(key) {KEY(key), "metadata.labels[\"" key "\"]"}
+#define ANNOTATION(key) {KEY(key), "metadata.annotations[\"" key "\"]"}
+    [POD_NAME] = {KEY("name"), "metadata.name"},
+    [POD_NAMESPACE] = {KEY("namespace"), "metadata.namespace"},
+    [POD_UID] = {KEY("uid"), "metadata.uid"},
     [POD_ROLE] = LABEL("biga.dev/role"),
     [POD_JOB] = LABEL("biga.dev/job"),
     [POD_PAIR] = LABEL("biga.dev/pair"),
@@ -26,14 +28,16 @@ static const struct contract {
     [POD_ARCH] = ANNOTATION("biga.dev/arch"),
     [POD_INDEX_ANNOTATION] =
         ANNOTATION("batch.kubernetes.io/job-completion-index"),
-    [POD_GROUP] = {"podGroupName", "spec.schedulingGroup.podGroupName"},
+    [POD_GROUP] = {KEY("podGroupName"), "spec.schedulingGroup.podGroupName"},
 };
 
-static const char *const resource_names[POD_GPUS] = {
-    "biga.dev/card", "biga.dev/card-cores", "biga.dev/card-memory-mib"};
+static const struct jtext resource_names[POD_GPUS] = {
+    KEY("biga.dev/card"), KEY("biga.dev/card-cores"),
+    KEY("biga.dev/card-memory-mib")};
 
 enum {
     SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
+    PATH_TEXT_MAX = 256,
     CONTAINERS_MAX = 4096,
 };
 
@@ -43,9 +47,10 @@ struct amounts {
 
 struct reading {
     struct jscan *s;
-    const struct demand_config *config;
     struct error *err;
     struct pod *pod;
+    struct jtext resources[POD_RESOURCE_COUNT]; /* their names */
+    unsigned n_resources;
     uint32_t seen;             /* bits of texts */
     struct amounts containers; /* sum */
     struct amounts sidecars;   /* sum of restartable init containers */
@@ -59,15 +64,27 @@ const char *pod_text_path(enum pod_text text)
 
 /* --- reading ------------------------------------------------------------- */
 
+/* jtext_is() for a name of known size: most keys differ in it. */
+static inline bool is_key(const struct jtext *key, const struct jtext *name)
+{
+    if (__builtin_expect(key->escaped, false))
+        return jtext_is(key, name->data);
+    return key->size == name->size &&
+           memcmp(key->data, name->data, name->size) == 0;
+}
+#define IS_KEY(key, text) is_key(key, &(const struct jtext)KEY(text))
+
 /* The JSON itself is wrong. */
 static int fail_json(struct reading *r)
 {
     return jscan_error(r->s, r->err);
 }
 
-/* What comes next: 1 the wanted kind, 0 nothing (a null, consumed), or
- * an error naming `path`. */
-static int expect(struct reading *r, enum jkind wanted, const char *path)
+/* What comes next: 1 the wanted kind, 0 nothing (a null, consumed), or an
+ * error that names the path, which is only then put together. */
+static int expect(struct reading *r, enum jkind wanted, const char *path, ...)
+    __attribute__((format(printf, 3, 4)));
+static int expect(struct reading *r, enum jkind wanted, const char *path, ...)
 {
     static const char *const words[] = {
         [JKIND_OBJECT] = "an object",
@@ -82,25 +99,39 @@ static int expect(struct reading *r, enum jkind wanted, const char *path)
         return 0;
     if (r->s->fault)
         return fail_json(r);
-    return error_set(r->err, EINVAL, "%s: must be %s", path, words[wanted]);
+    char text[PATH_TEXT_MAX];
+    va_list args;
+    va_start(args, path);
+    (void)vsnprintf(text, sizeof text, path, args);
+    va_end(args);
+    return error_set(r->err, EINVAL, "%s: must be %s", text, words[wanted]);
 }
 
 static int note_once(struct reading *r, uint32_t *seen, unsigned bit,
-                     const char *path)
+                     const char *path, ...)
+    __attribute__((format(printf, 4, 5)));
+static int note_once(struct reading *r, uint32_t *seen, unsigned bit,
+                     const char *path, ...)
 {
-    if (*seen & UINT32_C(1) << bit)
-        return error_set(r->err, EINVAL, "%s: given twice", path);
-    *seen |= UINT32_C(1) << bit;
-    return 0;
+    if (!(*seen & UINT32_C(1) << bit)) {
+        *seen |= UINT32_C(1) << bit;
+        return 0;
+    }
+    char text[PATH_TEXT_MAX];
+    va_list args;
+    va_start(args, path);
+    (void)vsnprintf(text, sizeof text, path, args);
+    va_end(args);
+    return error_set(r->err, EINVAL, "%s: given twice", text);
 }
 
 /* Read the text of `field` that comes next. */
 static int read_text(struct reading *r, enum pod_text field)
 {
     const char *path = contract[field].path;
-    int rc = note_once(r, &r->seen, field, path);
+    int rc = note_once(r, &r->seen, field, "%s", path);
     if (rc == 0)
-        rc = expect(r, JKIND_STRING, path);
+        rc = expect(r, JKIND_STRING, "%s", path);
     if (rc <= 0)
         return rc;
     return jscan_string(r->s, &r->pod->text[field]) ? 0 : fail_json(r);
@@ -111,7 +142,7 @@ static enum pod_text find_field(const struct jtext *key, enum pod_text first,
                              enum pod_text last)
 {
     for (enum pod_text f = first; f <= last; f++)
-        if (jtext_is(key, contract[f].key))
+        if (is_key(key, &contract[f].key))
             return f;
     return POD_TEXT_COUNT;
 }
@@ -120,7 +151,7 @@ static enum pod_text find_field(const struct jtext *key, enum pod_text first,
 static int read_map(struct reading *r, const char *path, enum pod_text first,
                     enum pod_text last)
 {
-    int rc = expect(r, JKIND_OBJECT, path);
+    int rc = expect(r, JKIND_OBJECT, "%s", path);
     if (rc <= 0)
         return rc;
     struct jtext key;
@@ -147,12 +178,12 @@ static int read_metadata(struct reading *r)
     while (jscan_member(r->s, &key)) {
         enum pod_text f;
         rc = 0;
-        if (jtext_is(&key, "labels")) {
+        if (IS_KEY(&key, "labels")) {
             rc = note_once(r, &seen, LABELS, "metadata.labels");
             if (rc == 0)
                 rc = read_map(r, "metadata.labels", POD_ROLE,
                               POD_INDEX_LABEL);
-        } else if (jtext_is(&key, "annotations")) {
+        } else if (IS_KEY(&key, "annotations")) {
             rc = note_once(r, &seen, ANNOTATIONS, "metadata.annotations");
             if (rc == 0)
                 rc = read_map(r, "metadata.annotations", POD_SIZE,
@@ -223,12 +254,9 @@ static void note_bad_quantity(struct reading *r, const struct place *place,
 
 static unsigned find_resource(const struct reading *r, const struct jtext *key)
 {
-    for (unsigned i = 0; i < POD_GPUS; i++)
-        if (jtext_is(key, resource_names[i]))
+    for (unsigned i = 0; i < r->n_resources; i++)
+        if (is_key(key, &r->resources[i]))
             return i;
-    for (unsigned i = 0; i < r->config->n_gpu_resources; i++)
-        if (jtext_is(key, r->config->gpu_resources[i]))
-            return POD_GPUS + i;
     return POD_RESOURCE_COUNT;
 }
 
@@ -259,10 +287,8 @@ static int read_quantity(struct reading *r, const struct place *place,
 static int read_quantities(struct reading *r, const struct place *place,
                            struct amounts *amounts, uint32_t *seen)
 {
-    char path[96];
-    (void)snprintf(path, sizeof path, "spec.%s[%u].resources.%s",
-                   place->list, place->index, place->map);
-    int rc = expect(r, JKIND_OBJECT, path);
+    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u].resources.%s", place->list,
+                    place->index, place->map);
     if (rc <= 0)
         return rc;
     struct jtext key;
@@ -273,13 +299,11 @@ static int read_quantities(struct reading *r, const struct place *place,
             (void)jscan_skip(r->s); /* a fault ends the loop */
             continue;
         }
-        const char *name = i < POD_GPUS
-                               ? resource_names[i]
-                               : r->config->gpu_resources[i - POD_GPUS];
-        if (*seen & UINT32_C(1) << i)
-            return error_set(r->err, EINVAL, "%s[\"%s\"]: given twice", path,
-                             name);
-        *seen |= UINT32_C(1) << i;
+        const char *name = r->resources[i].data;
+        rc = note_once(r, seen, i, "spec.%s[%u].resources.%s[\"%s\"]",
+                       place->list, place->index, place->map, name);
+        if (rc < 0)
+            return rc;
         if (jscan_null(r->s))
             continue;
         rc = read_quantity(r, place, name, &amounts->of[i]);
@@ -298,28 +322,25 @@ static int read_resources(struct reading *r, struct place *place,
     static const char *const names[MAPS] = {"requests", "limits"};
     struct amounts amounts[MAPS] = {0};
     uint32_t found[MAPS] = {0}, seen = 0;
-    char path[96];
-    (void)snprintf(path, sizeof path, "spec.%s[%u].resources", place->list,
-                   place->index);
-    int rc = expect(r, JKIND_OBJECT, path);
+    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u].resources", place->list,
+                    place->index);
     if (rc <= 0)
         return rc;
     struct jtext key;
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
-        unsigned m = jtext_is(&key, "requests") ? REQUESTS
-                     : jtext_is(&key, "limits") ? LIMITS
+        unsigned m = IS_KEY(&key, "requests") ? REQUESTS
+                     : IS_KEY(&key, "limits") ? LIMITS
                                                 : MAPS;
         if (m == MAPS) {
             (void)jscan_skip(r->s); /* a fault ends the loop */
             continue;
         }
         place->map = names[m];
-        if (seen & UINT32_C(1) << m)
-            return error_set(r->err, EINVAL, "%s.%s: given twice", path,
-                             names[m]);
-        seen |= UINT32_C(1) << m;
-        rc = read_quantities(r, place, &amounts[m], &found[m]);
+        rc = note_once(r, &seen, m, "spec.%s[%u].resources.%s", place->list,
+                       place->index, names[m]);
+        if (rc == 0)
+            rc = read_quantities(r, place, &amounts[m], &found[m]);
         if (rc < 0)
             return rc;
     }
@@ -334,10 +355,8 @@ static int read_container(struct reading *r, struct place *place,
                           struct amounts *ret_take, bool *ret_sidecar)
 {
     enum { RESOURCES, RESTART_POLICY };
-    char path[64];
-    (void)snprintf(path, sizeof path, "spec.%s[%u]", place->list,
-                   place->index);
-    int rc = expect(r, JKIND_OBJECT, path);
+    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u]", place->list,
+                    place->index);
     if (rc <= 0)
         return rc;
     struct jtext key, policy = {0};
@@ -345,13 +364,12 @@ static int read_container(struct reading *r, struct place *place,
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
         rc = 0;
-        if (jtext_is(&key, "resources")) {
-            rc = note_once(r, &seen, RESOURCES, "resources");
+        if (IS_KEY(&key, "resources")) {
+            rc = note_once(r, &seen, RESOURCES, "spec.%s[%u].resources",
+                           place->list, place->index);
             if (rc == 0)
                 rc = read_resources(r, place, ret_take);
-            else
-                (void)error_wrap(r->err, "%s", path);
-        } else if (jtext_is(&key, "restartPolicy") &&
+        } else if (IS_KEY(&key, "restartPolicy") &&
                    jscan_peek(r->s) == JKIND_STRING) {
             (void)jscan_string(r->s, &policy); /* a fault ends the loop */
         } else {
@@ -360,7 +378,7 @@ static int read_container(struct reading *r, struct place *place,
         if (rc < 0)
             return rc;
     }
-    *ret_sidecar = policy.data && jtext_is(&policy, "Always");
+    *ret_sidecar = policy.data && IS_KEY(&policy, "Always");
     return r->s->fault ? fail_json(r) : 0;
 }
 
@@ -392,9 +410,7 @@ static int64_t effective(const struct reading *r, unsigned resource)
 static int read_containers(struct reading *r, bool init)
 {
     struct place place = {.list = init ? "initContainers" : "containers"};
-    char path[32];
-    (void)snprintf(path, sizeof path, "spec.%s", place.list);
-    int rc = expect(r, JKIND_ARRAY, path);
+    int rc = expect(r, JKIND_ARRAY, "spec.%s", place.list);
     if (rc <= 0)
         return rc;
     (void)jscan_array(r->s); /* it is one */
@@ -402,8 +418,8 @@ static int read_containers(struct reading *r, bool init)
         struct amounts take = {0};
         bool sidecar = false;
         if (place.index == CONTAINERS_MAX)
-            return error_set(r->err, EINVAL, "%s: more than %d", path,
-                             CONTAINERS_MAX);
+            return error_set(r->err, EINVAL, "spec.%s: more than %d",
+                             place.list, CONTAINERS_MAX);
         rc = read_container(r, &place, &take, &sidecar);
         if (rc < 0)
             return rc;
@@ -432,13 +448,11 @@ static int read_priority(struct reading *r)
 static int read_spec(struct reading *r)
 {
     enum { GROUP, PRIORITY, CONTAINERS, INIT_CONTAINERS, MEMBERS };
-    static const struct {
-        const char *key, *path;
-    } members[MEMBERS] = {
-        {"schedulingGroup", "spec.schedulingGroup"},
-        {"priority", "spec.priority"},
-        {"containers", "spec.containers"},
-        {"initContainers", "spec.initContainers"},
+    static const struct contract members[MEMBERS] = {
+        {KEY("schedulingGroup"), "spec.schedulingGroup"},
+        {KEY("priority"), "spec.priority"},
+        {KEY("containers"), "spec.containers"},
+        {KEY("initContainers"), "spec.initContainers"},
     };
     int rc = expect(r, JKIND_OBJECT, "spec");
     if (rc <= 0)
@@ -448,13 +462,13 @@ static int read_spec(struct reading *r)
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
         unsigned m = 0;
-        while (m < MEMBERS && !jtext_is(&key, members[m].key))
+        while (m < MEMBERS && !is_key(&key, &members[m].key))
             m++;
         if (m == MEMBERS) {
             (void)jscan_skip(r->s); /* a fault ends the loop */
             continue;
         }
-        rc = note_once(r, &seen, m, members[m].path);
+        rc = note_once(r, &seen, m, "%s", members[m].path);
         if (rc == 0)
             rc = m == GROUP      ? read_map(r, members[m].path,
                                             POD_GROUP, POD_GROUP)
@@ -478,11 +492,11 @@ static int read_pod(struct reading *r)
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
         rc = 0;
-        if (jtext_is(&key, "metadata")) {
+        if (IS_KEY(&key, "metadata")) {
             rc = note_once(r, &seen, METADATA, "metadata");
             if (rc == 0)
                 rc = read_metadata(r);
-        } else if (jtext_is(&key, "spec")) {
+        } else if (IS_KEY(&key, "spec")) {
             rc = note_once(r, &seen, SPEC, "spec");
             if (rc == 0)
                 rc = read_spec(r);
@@ -500,7 +514,13 @@ int pod_read(struct jscan *s, const struct demand_config *config,
 {
     struct pod pod;
     memset(&pod, 0, offsetof(struct pod, bad) + sizeof pod.bad.code);
-    struct reading r = {.s = s, .config = config, .err = err, .pod = &pod};
+    struct reading r = {.s = s, .err = err, .pod = &pod};
+    memcpy(r.resources, resource_names, sizeof resource_names);
+    r.n_resources = POD_GPUS + config->n_gpu_resources;
+    for (unsigned i = POD_GPUS; i < r.n_resources; i++) {
+        const char *name = config->gpu_resources[i - POD_GPUS];
+        r.resources[i] = (struct jtext){name, strlen(name), false};
+    }
     int rc = read_pod(&r);
     if (rc < 0)
         return rc;

@@ -407,7 +407,7 @@ Test(demand, wrong_types_and_duplicates)
         {"{'spec':{'containers':[],'containers':[]}}",
          "spec.containers: given twice"},
         {"{'spec':{'containers':[{'resources':{},'resources':{}}]}}",
-         "spec.containers[0]: resources: given twice"},
+         "spec.containers[0].resources: given twice"},
         {"{'spec':{'containers':[{'resources':{'limits':{},'limits':{}}}]}}",
          "spec.containers[0].resources.limits: given twice"},
         {"{'spec':{'containers':[{'resources':{'limits':{"
