@@ -1,83 +1,20 @@
-/* Reading slices back, as the objects of an API server: with a resource
- * version and a uid, whatever the publisher wrote there. */
+/* Reading slices back, as the objects of an API server. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/kube.h"
 #include "extender/writer_private.h"
-#include "model/base/hash.h"
-#include "model/base/jscan.h"
 #include "model/base/mem.h"
 
 enum { LIST_DEFAULT = 500 };
-
-/* A uid that is the same as long as the name is: RFC 9562, version 8. */
-static void add_uid(struct str *out, const char *name)
-{
-    uint64_t a = hash_bytes(name, strlen(name));
-    uint64_t b = hash_mix(a ^ UINT64_C(0x6a09e667f3bcc909),
-                          UINT64_C(0xbb67ae8584caa73b));
-    str_addf(out, "\"%08x-%04x-8%03x-%04x-%012llx\"", (unsigned)(a >> 32),
-             (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
-             (unsigned)(b >> 48 & 0x3fff) | 0x8000U,
-             (unsigned long long)(b & UINT64_C(0xffffffffffff)));
-}
-
-static bool is_server_set(const struct jtext *key)
-{
-    return jtext_is(key, "resourceVersion") || jtext_is(key, "uid") ||
-           jtext_is(key, "creationTimestamp") ||
-           jtext_is(key, "managedFields");
-}
-
-static void add_metadata(struct jscan *s, const char *name, uint64_t version,
-                         struct str *out)
-{
-    struct jtext key, value;
-    str_addf(out, "{\"resourceVersion\":\"%llu\",\"uid\":",
-             (unsigned long long)version);
-    add_uid(out, name);
-    (void)jscan_object(s);
-    while (jscan_member(s, &key)) {
-        if (!jscan_raw(s, &value) || is_server_set(&key))
-            continue;
-        str_add(out, ",\"");
-        str_add_n(out, key.data, key.size);
-        str_add(out, "\":");
-        str_add_n(out, value.data, value.size);
-    }
-    str_add_c(out, '}');
-}
-
-/* Append the stored object.  It was accepted once, so it can be read. */
-static void add_object(const char *name, const char *json, size_t size,
-                       uint64_t version, struct str *out)
-{
-    struct jscan s;
-    struct jtext key, value;
-    const char *comma = "";
-    jscan_init(&s, json, size);
-    str_add_c(out, '{');
-    (void)jscan_object(&s);
-    while (jscan_member(&s, &key)) {
-        str_add(out, comma);
-        str_add_c(out, '"');
-        str_add_n(out, key.data, key.size);
-        str_add(out, "\":");
-        comma = ",";
-        if (jtext_is(&key, "metadata"))
-            add_metadata(&s, name, version, out);
-        else if (jscan_raw(&s, &value))
-            str_add_n(out, value.data, value.size);
-    }
-    str_add_c(out, '}');
-}
 
 static int visit_one(void *ctx, const char *name, const char *json,
                      size_t size, uint64_t version)
 {
     struct writer_op *op = ctx;
     op->resource_version = version;
-    add_object(name, json, size, version, &op->out);
+    kube_write_object(&op->out, &(struct kube_object){name, json, size,
+                                                      version});
     return 0;
 }
 
@@ -107,7 +44,8 @@ static int visit_listed(void *ctx, const char *name, const char *json,
     }
     if (op->n_out++)
         str_add_c(&op->out, ',');
-    add_object(name, json, size, version, &op->out);
+    kube_write_object(&op->out, &(struct kube_object){name, json, size,
+                                                      version});
     size_t n = strnlen(name, sizeof op->last - 1);
     memcpy(op->last, name, n);
     op->last[n] = '\0';

@@ -104,10 +104,16 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
         conn_enter(rq->conn, CONN_HANDLING);
         if (!rq->refused)
             rq->route->handle(rq, rq->h->config.ctx);
-        if (rq->suspended)
-            return MHD_YES; /* called again when it is resumed */
+    } else if (rq->then) {
+        void (*then)(struct httpd_request *rq, void *arg) = rq->then;
+        rq->then = NULL;
+        rq->suspended = false;
+        then(rq, rq->then_arg);
+    } else {
+        rq->suspended = false;
     }
-    return reply_queue(rq);
+    /* a suspended request comes back here when it is resumed */
+    return rq->suspended ? MHD_YES : reply_queue(rq);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *connection,

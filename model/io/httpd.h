@@ -63,6 +63,11 @@ void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
  * after which it must not touch the request. */
 void httpd_suspend(struct httpd_request *rq);
 void httpd_resume(struct httpd_request *rq);
+/* Before suspending: have `then` called with `arg` on the listener's thread
+ * once the request is resumed, to write the reply there (or to suspend
+ * again). */
+void httpd_then(struct httpd_request *rq,
+                void (*then)(struct httpd_request *rq, void *arg), void *arg);
 
 typedef void httpd_handler_f(struct httpd_request *rq, void *ctx);
 

@@ -78,6 +78,8 @@ struct httpd_request {
     enum phase phase;
     bool refused;   /* answered without its handler */
     bool suspended;
+    void (*then)(struct httpd_request *rq, void *arg);
+    void *then_arg;
     bool close;     /* the connection ends with the reply */
     unsigned status;
     const char *type;

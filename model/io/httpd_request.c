@@ -27,6 +27,7 @@ struct httpd_request *request_take(struct httpd *h)
     }
     rq->phase = PHASE_NEW;
     rq->route = NULL;
+    rq->then = NULL;
     rq->refused = rq->suspended = rq->close = false;
     rq->status = 200;
     rq->type = "application/json";
@@ -212,6 +213,13 @@ void httpd_suspend(struct httpd_request *rq)
 {
     rq->suspended = true;
     MHD_suspend_connection(rq->connection);
+}
+
+void httpd_then(struct httpd_request *rq,
+                void (*then)(struct httpd_request *rq, void *arg), void *arg)
+{
+    rq->then = then;
+    rq->then_arg = arg;
 }
 
 void httpd_resume(struct httpd_request *rq)

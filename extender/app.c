@@ -1,0 +1,56 @@
+#include "extender/app.h"
+
+#include "model/base/mem.h"
+
+static const struct metric_family families[APP_METRICS_COUNT] = {
+    [APP_HTTP_REQUESTS] = {"biga_http_requests_total",
+                           "Requests answered, by listener, route and status.",
+                           METRIC_COUNTER, {"listener", "route", "code"}},
+    [APP_HTTP_DURATION] = {"biga_http_request_duration_seconds",
+                           "Time from a request being here whole to its reply "
+                           "being ready.",
+                           METRIC_DURATION, {"listener", "route"}},
+    [APP_FILTER_REFUSALS] = {"biga_filter_refusals_total",
+                             "Nodes refused by filter when none fitted, by "
+                             "reason.",
+                             METRIC_COUNTER, {"reason"}},
+    [APP_PRIORITIZE_ERRORS] = {"biga_prioritize_errors_total",
+                               "Prioritize requests that could not be "
+                               "answered; kube-scheduler ignores these.",
+                               METRIC_COUNTER, {NULL}},
+    [APP_BINDS] = {"biga_binds_total", "Bind requests by result.",
+                   METRIC_COUNTER, {"result"}},
+    [APP_RELEASES] = {"biga_releases_total",
+                      "Requests to end an allocation by result.",
+                      METRIC_COUNTER, {"result"}},
+    [APP_SLICES_ACCEPTED] = {"biga_slices_accepted_total",
+                             "Published slices that were accepted, by kind.",
+                             METRIC_COUNTER, {"kind"}},
+    [APP_SLICES_REJECTED] = {"biga_slices_rejected_total",
+                             "Published slices that were refused, by reason.",
+                             METRIC_COUNTER, {"reason"}},
+    [APP_NODES] = {"biga_nodes", "Nodes by status.", METRIC_GAUGE,
+                   {"status"}},
+    [APP_CARDS] = {"biga_cards", "Cards by state.", METRIC_GAUGE, {"state"}},
+    [APP_ALLOCATIONS] = {"biga_allocations", "Pods with an allocation.",
+                         METRIC_GAUGE, {NULL}},
+    [APP_SNAPSHOT] = {"biga_snapshot",
+                      "Number of the current snapshot since the start.",
+                      METRIC_GAUGE, {NULL}},
+};
+
+struct metrics *app_metrics_create(void)
+{
+    return metrics_create(families, APP_METRICS_COUNT);
+}
+
+void app_observe(void *ctx, const struct httpd_observation *o)
+{
+    struct app *app = ctx;
+    char code[8];
+    const char *labels[METRICS_LABELS_MAX] = {
+        o->listener, o->route ? o->route->name : "none", code};
+    (void)snprintf(code, sizeof code, "%u", o->status);
+    metrics_add(app->metrics, APP_HTTP_REQUESTS, labels, 1);
+    metrics_observe(app->metrics, APP_HTTP_DURATION, labels, o->nanoseconds);
+}
