@@ -238,7 +238,7 @@ void print_tree(const struct topo *topo, struct str *out)
         str_add(out,
                 "\nNo card: no PCI function of this host is known to be a "
                 "DPU, IPU or SmartNIC.\nIf one is, name it in the card file "
-                "(--cards FILE):\n"
+                "(--card-file FILE):\n"
                 "  {\"cards\": [{\"match\": {\"pci\": \"0000:17:00.0\"}, "
                 "\"arch\": \"arm64\"}]}\n");
 }

@@ -1,0 +1,348 @@
+/* biga-advertiser - what is inside a host, printed or published. */
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "advertiser/fleet.h"
+#include "advertiser/print.h"
+#include "advertiser/reprobe.h"
+#include "advertiser/settings.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/http.h"
+#include "model/io/log.h"
+
+enum {
+    BACKOFF_MIN_MS = 500,
+    BACKOFF_MAX_MS = 30000,
+    PROGRESS_MS = 2000,  /* a wait that is longer gets a line */
+    WITHDRAW_MS = 10000, /* for all nodes together */
+    OUTPUT_MAX = 64 << 20,
+};
+
+struct program {
+    struct settings set;
+    char node[SLICE_NAME_MAX + 1];
+    char boot_id[SLICE_BOOT_ID_MAX + 1];
+    struct reprobe_config look;
+    struct http_client *client;
+    struct fleet *fleet;
+    struct reprobe *reprobe; /* NULL in fleet mode */
+    int signals;             /* a signalfd */
+    int64_t next_look;       /* PUBLISH_NEVER: on SIGHUP alone */
+    int64_t started, next_progress;
+    bool announced; /* all nodes are published, and that was said */
+    bool stopping;
+    int64_t stop_deadline;
+    struct error last; /* of a look, so that it is logged once */
+};
+
+static int complain(const struct error *err, int code)
+{
+    fprintf(stderr, "%s: %s\n", advertiser_program.name, err->text);
+    return code;
+}
+
+/* --- printing ---------------------------------------------------------------- */
+
+static void print_slices(const struct topo *topo, const char *boot_id,
+                         struct str *out)
+{
+    struct slice_epoch epoch = {.generation = 1};
+    (void)snprintf(epoch.boot_id, sizeof epoch.boot_id, "%s", boot_id);
+    str_add(out, "{\"apiVersion\":\"" SLICE_API_VERSION
+                 "\",\"kind\":\"ResourceSliceList\",\"metadata\":{},"
+                 "\"items\":[");
+    for (size_t i = 0; i < slice_count(topo); i++) {
+        if (i > 0)
+            str_add_c(out, ',');
+        slice_encode(topo, &epoch, i, out);
+    }
+    str_add(out, "]}\n");
+}
+
+static int print_topo(const struct program *p, const struct topo *topo)
+{
+    cleanup_str struct str out = STR_INIT(OUTPUT_MAX);
+    const char *what = p->set.print;
+    if (strcmp(what, "tree") == 0)
+        print_tree(topo, &out);
+    else if (strcmp(what, "matrix") == 0)
+        print_matrix(topo, &out);
+    else if (strcmp(what, "relations") == 0)
+        print_relations(topo, &out);
+    else
+        print_slices(topo, p->boot_id, &out);
+    if (fwrite(str_text(&out), 1, out.size, stdout) == out.size &&
+        fflush(stdout) == 0)
+        return ADVERTISER_OK;
+    perror("biga-advertiser: standard output");
+    return ADVERTISER_FAILED;
+}
+
+/* --- the nodes that are published ------------------------------------------------ */
+
+static int send_request(void *ctx, const struct publish_request *request,
+                        struct http_answer *ret_answer, struct error *err)
+{
+    const struct str *body = &request->body;
+    return http_call(ctx, request->method, request->path,
+                     body->size ? body->data : NULL, body->size, NULL,
+                     ret_answer, err);
+}
+
+/* One line every two seconds, for whoever waits. */
+static void show_progress(struct program *p, const char *what, size_t n)
+{
+    int64_t now = clock_ms();
+    if (now < p->next_progress)
+        return;
+    p->next_progress = now + PROGRESS_MS;
+    fprintf(stderr, "%s %zu of %" PRId64 " hosts\n", what, n, p->set.fleet);
+}
+
+static int add_fleet(struct program *p, struct error *err)
+{
+    size_t n = (size_t)p->set.fleet;
+    for (size_t i = 0; i < n; i++) {
+        cleanup_with(topo) struct topo *topo = NULL;
+        int r = fleet_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i,
+                                n, &topo, err);
+        if (r < 0)
+            return r;
+        (void)fleet_add(p->fleet, topo, clock_ms());
+        show_progress(p, "described", i + 1);
+    }
+    return 0;
+}
+
+static int add_this_host(struct program *p, struct error *err)
+{
+    cleanup_with(topo) struct topo *topo = NULL;
+    int r = reprobe_run(&p->look, &topo, err);
+    if (r == 0)
+        r = reprobe_create(&p->look, &p->reprobe, err);
+    if (r < 0)
+        return r;
+    (void)fleet_add(p->fleet, topo, clock_ms());
+    bool live = !p->look.source.xml && !p->look.source.fsroot &&
+                !p->look.source.hostfile;
+    p->next_look = live && p->set.interval_ms > 0
+                       ? clock_ms() + p->set.interval_ms
+                       : PUBLISH_NEVER;
+    return 0;
+}
+
+/* --- events -------------------------------------------------------------------------- */
+
+static void start_look(struct program *p)
+{
+    struct error err;
+    if (!p->reprobe)
+        return;
+    if (p->next_look != PUBLISH_NEVER)
+        p->next_look = clock_ms() + p->set.interval_ms;
+    if (reprobe_start(p->reprobe, &err) < 0)
+        log_event(LOG_WARN, "look-failed", "node", p->node, "error", err.text,
+                  NULL);
+}
+
+/* What was seen last stays published while a look fails. */
+static void take_look(struct program *p)
+{
+    cleanup_with(topo) struct topo *topo = NULL;
+    struct error err = {0};
+    if (reprobe_finish(p->reprobe, &topo, &err) == 0) {
+        p->last.text[0] = '\0';
+        fleet_update(p->fleet, 0, topo, clock_ms());
+    } else if (strcmp(err.text, p->last.text) != 0) {
+        p->last = err;
+        log_event(LOG_WARN, "look-failed", "node", p->node, "error", err.text,
+                  NULL);
+    }
+}
+
+static void stop(struct program *p, const char *signal_name)
+{
+    int64_t now = clock_ms();
+    log_event(LOG_INFO, "stopping", "signal", signal_name, NULL);
+    p->stop_deadline = p->stopping ? now : now + WITHDRAW_MS;
+    p->stopping = true;
+    fleet_stop(p->fleet, p->set.withdraw, now);
+}
+
+static void take_signals(struct program *p)
+{
+    struct signalfd_siginfo info;
+    while (read(p->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP)
+            start_look(p);
+        else
+            stop(p, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+    }
+}
+
+static int wait_ms(const struct program *p)
+{
+    int64_t until = fleet_due(p->fleet), now = clock_ms();
+    if (p->next_look < until && !p->stopping)
+        until = p->next_look;
+    if (p->stopping && p->stop_deadline < until)
+        until = p->stop_deadline;
+    int64_t ms = until - now;
+    return ms < 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
+}
+
+static void announce(struct program *p)
+{
+    size_t n = fleet_n_nodes(p->fleet), done = fleet_n_published(p->fleet);
+    if (p->announced || p->set.fleet == 0)
+        return;
+    if (done < n) {
+        show_progress(p, "published", done);
+        return;
+    }
+    p->announced = true;
+    printf("fleet ready %zu\n", n);
+    (void)fflush(stdout); /* nobody may be reading it */
+}
+
+static void run(struct program *p)
+{
+    struct pollfd fds[2] = {
+        {.fd = p->signals, .events = POLLIN},
+        {.fd = p->reprobe ? reprobe_fd(p->reprobe) : -1, .events = POLLIN}};
+    while (fleet_due(p->fleet) != PUBLISH_NEVER) {
+        if (p->stopping && clock_ms() >= p->stop_deadline)
+            return;
+        (void)poll(fds, 2, wait_ms(p)); /* a failed wait is a short one */
+        take_signals(p);
+        if (fds[1].revents)
+            take_look(p);
+        if (clock_ms() >= p->next_look && !p->stopping)
+            start_look(p);
+        (void)fleet_step(p->fleet, clock_ms()); /* nothing due is fine */
+        announce(p);
+    }
+}
+
+/* --- from start to end ------------------------------------------------------------------ */
+
+/* Before any thread is started, so that none takes them. */
+static int open_signals(struct program *p, struct error *err)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return error_errno(err, errno, "signals");
+    p->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return p->signals < 0 ? error_errno(err, errno, "signals") : 0;
+}
+
+static int prepare(struct program *p, struct error *err)
+{
+    const struct settings *s = &p->set;
+    if (!!s->topology + !!s->fsroot + !!s->hostfile > 1)
+        return error_set(err, EINVAL,
+                         "--topology, --fsroot, --hostfile: only one of them "
+                         "may be given");
+    if (s->fleet > 0 && (s->topology || s->fsroot || s->hostfile || s->print))
+        return error_set(err, EINVAL,
+                         "--fleet: cannot be combined with --topology, "
+                         "--fsroot, --hostfile or --print");
+    int r = settings_node(s, p->node, err);
+    if (r == 0)
+        r = settings_boot_id(s, p->boot_id, err);
+    if (r == 0 && !s->print)
+        r = http_client_create(s->server, (unsigned)s->timeout_ms, &p->client,
+                               err);
+    if (r < 0)
+        return r;
+    const char *level = s->log_level ? s->log_level
+                        : s->fleet   ? "warn"
+                                     : "info";
+    log_set_level((enum log_level)log_level_parse(level));
+    p->look = (struct reprobe_config){
+        .source = {.xml = s->topology,
+                   .fsroot = s->fsroot,
+                   .hostfile = s->hostfile},
+        .node = p->node,
+        .card_file = s->card_file,
+    };
+    return 0;
+}
+
+static int publish(struct program *p)
+{
+    struct error err = {0};
+    const struct publish_config config = {
+        .boot_id = p->boot_id,
+        .heartbeat_ms = p->set.heartbeat_ms,
+        .backoff_min_ms = BACKOFF_MIN_MS,
+        .backoff_max_ms = BACKOFF_MAX_MS,
+    };
+    int r = open_signals(p, &err);
+    if (r < 0)
+        return complain(&err, ADVERTISER_FAILED);
+    p->started = clock_ms();
+    p->next_progress = p->started + PROGRESS_MS;
+    p->next_look = PUBLISH_NEVER;
+    p->fleet = fleet_create(&config, send_request, p->client);
+    r = p->set.fleet > 0 ? add_fleet(p, &err) : add_this_host(p, &err);
+    int code = ADVERTISER_OK;
+    if (r < 0) {
+        code = complain(&err, ADVERTISER_FAILED);
+    } else {
+        log_event(LOG_INFO, "started", "node", p->node, "server",
+                  p->set.server, "version", BIGA_VERSION, NULL);
+        run(p);
+        bool cut = fleet_due(p->fleet) != PUBLISH_NEVER;
+        if (cut || fleet_left_slices(p->fleet))
+            code = ADVERTISER_LEFT;
+    }
+    fleet_destroy(p->fleet);
+    reprobe_destroy(p->reprobe);
+    return code;
+}
+
+static int print(struct program *p)
+{
+    cleanup_with(topo) struct topo *topo = NULL;
+    struct error err = {0};
+    if (reprobe_run(&p->look, &topo, &err) < 0)
+        return complain(&err, ADVERTISER_FAILED);
+    return print_topo(p, topo);
+}
+
+int main(int argc, char **argv)
+{
+    struct program p = {.signals = -1};
+    struct error err = {0};
+    int first = 1;
+    int r = conf_read(&advertiser_program, argc, argv, &p.set, &first, &err);
+    if (r < 0)
+        return complain(&err, ADVERTISER_USAGE);
+    if (r > 0)
+        return ADVERTISER_OK;
+    if (first < argc)
+        r = error_set(&err, EINVAL, "%.200s: no such argument; see --help",
+                      argv[first]);
+    else
+        r = prepare(&p, &err);
+    int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
+               : p.set.print ? print(&p)
+                             : publish(&p);
+    http_client_destroy(p.client);
+    if (p.signals >= 0)
+        (void)close(p.signals); /* nothing is kept in it */
+    conf_fini(&advertiser_program, &p.set);
+    return code;
+}

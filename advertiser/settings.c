@@ -1,0 +1,217 @@
+#include "advertiser/settings.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "advertiser/fleet.h"
+#include "model/base/mem.h"
+
+#define AT(member) offsetof(struct settings, member)
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+
+static const struct conf_setting settings[] = {
+    {.name = "topology",
+     .letter = 't',
+     .offset = AT(topology),
+     .metavar = "FILE",
+     .help = "Read the topology from an hwloc XML (version 1 or 2) instead of "
+             "this host."},
+    {.name = "fsroot",
+     .offset = AT(fsroot),
+     .metavar = "DIR",
+     .help = "Read the topology from the /sys tree below DIR instead of this "
+             "host's."},
+    {.name = "hostfile",
+     .offset = AT(hostfile),
+     .metavar = "FILE",
+     .help = "Read the topology from a host description, a file or the name "
+             "of one that is compiled in (schema/hostfile.md)."},
+    {.name = "node",
+     .letter = 'n',
+     .offset = AT(node),
+     .metavar = "NAME",
+     .help = "The Kubernetes node that this host is. Default: the host name "
+             "in lower case."},
+    {.name = "card-file",
+     .offset = AT(card_file),
+     .metavar = "FILE",
+     .help = "The operator's file of cards: adds, excludes and describes them "
+             "(schema/cards.md)."},
+    {.name = "print",
+     .letter = 'p',
+     .type = CONF_CHOICE,
+     .offset = AT(print),
+     .choices = "tree|matrix|relations|slices",
+     .metavar = "WHAT",
+     .help = "Print the topology and exit, instead of publishing it: as a "
+             "tree, as the matrix of nvidia-smi topo -m, its relations as "
+             "JSON, or its ResourceSlices as a JSON list."},
+    {.name = "server",
+     .letter = 's',
+     .offset = AT(server),
+     .otherwise = "http://127.0.0.1:8702",
+     .metavar = "URL",
+     .help = "Where to publish: the extender's publish listener."},
+    {.name = "heartbeat",
+     .type = CONF_DURATION,
+     .offset = AT(heartbeat_ms),
+     .otherwise = "5s",
+     .min = 100,
+     .max = 3600000,
+     .metavar = "TIME",
+     .help = "How often to publish again what has not changed. The extender "
+             "stops using a node after 15 s of silence."},
+    {.name = "interval",
+     .type = CONF_DURATION,
+     .offset = AT(interval_ms),
+     .otherwise = "30s",
+     .min = 0,
+     .max = 86400000,
+     .metavar = "TIME",
+     .help = "How often to look at this host again; 0s: only on SIGHUP. Files "
+             "are read again on SIGHUP alone."},
+    {.name = "timeout",
+     .type = CONF_DURATION,
+     .offset = AT(timeout_ms),
+     .otherwise = "3s",
+     .min = 10,
+     .max = 60000,
+     .metavar = "TIME",
+     .help = "How long one request may take."},
+    {.name = "withdraw",
+     .type = CONF_FLAG,
+     .offset = AT(withdraw),
+     .otherwise = "true",
+     .help = "Delete the slices at a clean stop. With --withdraw=false they "
+             "are left to expire, as for a short restart."},
+    {.name = "boot-id",
+     .offset = AT(boot_id),
+     .metavar = "ID",
+     .help = "What tells this boot of the host from others. Default: "
+             "the content of " BOOT_ID_FILE "."},
+    {.name = "fleet",
+     .type = CONF_INT,
+     .offset = AT(fleet),
+     .otherwise = "0",
+     .min = 0,
+     .max = FLEET_MAX,
+     .metavar = "N",
+     .help = "Publish N simulated hosts instead of this one, for labs and "
+             "demonstrations."},
+    {.name = "fleet-shapes",
+     .type = CONF_LIST,
+     .offset = AT(fleet_shapes),
+     .metavar = "SHAPE,...",
+     .help = "What the simulated hosts look like, in turn: names of "
+             "compiled-in host descriptions. Default: all of them."},
+    {.name = "fleet-prefix",
+     .offset = AT(fleet_prefix),
+     .otherwise = "host",
+     .metavar = "TEXT",
+     .help = "What the names of the simulated hosts start with, before their "
+             "number."},
+    {.name = "log-level",
+     .type = CONF_CHOICE,
+     .offset = AT(log_level),
+     .choices = "debug|info|warn|error",
+     .metavar = "LEVEL",
+     .help = "The least that is logged. Default: info, with --fleet warn."},
+};
+
+static const char *const extra[] = {
+    "SIGNALS",
+    "SIGTERM and SIGINT withdraw the slices and end the program; a second one "
+    "ends it at once. SIGHUP looks at the host, or reads the files, again.",
+    "EXIT STATUS",
+    "0: printed, or stopped and withdrawn. 1: the topology could not be read. "
+    "2: a setting is wrong. 3: stopped, but slices may be left on the server; "
+    "they expire there.",
+    NULL,
+};
+
+const struct conf_program advertiser_program = {
+    .name = "biga-advertiser",
+    .summary = "publish what is inside a host, and how close it is",
+    .usage = "[OPTION]...",
+    .text =
+        "Finds the NUMA nodes, cards, GPUs and NICs of a host and the PCI "
+        "tree between them, and publishes them as ResourceSlices of the "
+        "driver " SLICE_DRIVER ": at the start, whenever something changes, "
+        "and as a heartbeat. What the server has lost is there again after "
+        "the next heartbeat; while it cannot be reached the advertiser goes "
+        "on trying, with a growing pause of up to 30 s.\n\n"
+        "With --print it shows what it found and exits.",
+    .settings = settings,
+    .n_settings = ARRAY_LEN(settings),
+    .extra = extra,
+};
+
+/* topo_build knows what a node may be called. */
+static int check_node(const char *node, struct error *err)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create(node);
+    cleanup_with(topo) struct topo *topo = NULL;
+    return topo_build(b, &topo, err);
+}
+
+int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],
+                  struct error *err)
+{
+    char name[SLICE_NAME_MAX + 1] = "";
+    const char *node = s->node;
+    int r;
+    if (!node || !*node) {
+        if (gethostname(name, sizeof name - 1) < 0)
+            return error_errno(err, errno, "host name (or set --node)");
+        for (char *p = name; *p; p++)
+            *p = (char)tolower((unsigned char)*p);
+        node = name;
+        r = check_node(node, err);
+        if (r < 0)
+            return error_wrap(err, "host name (or set --node)");
+    } else {
+        r = check_node(node, err);
+        if (r < 0)
+            return error_wrap(err, "--node");
+    }
+    memmove(ret_node, node, strlen(node) + 1);
+    return 0;
+}
+
+static int read_boot_id(char ret_text[SLICE_BOOT_ID_MAX + 1],
+                        struct error *err)
+{
+    cleanup_file FILE *f = fopen(BOOT_ID_FILE, "re");
+    if (!f || !fgets(ret_text, SLICE_BOOT_ID_MAX + 1, f))
+        return error_errno(err, errno ? errno : EIO,
+                           BOOT_ID_FILE " (or set --boot-id)");
+    ret_text[strcspn(ret_text, "\n")] = '\0';
+    return 0;
+}
+
+int settings_boot_id(const struct settings *s,
+                     char ret_boot_id[SLICE_BOOT_ID_MAX + 1],
+                     struct error *err)
+{
+    char text[SLICE_BOOT_ID_MAX + 1];
+    const char *id = s->boot_id;
+    if (!id || !*id) {
+        int r = read_boot_id(text, err);
+        if (r < 0)
+            return r;
+        id = text;
+    }
+    size_t size = strlen(id);
+    bool plain = size > 0 && size <= SLICE_BOOT_ID_MAX;
+    for (size_t i = 0; i < size && plain; i++)
+        plain = isalnum((unsigned char)id[i]) || strchr("-._", id[i]);
+    if (!plain)
+        return error_set(err, EINVAL,
+                         "--boot-id: is \"%.80s\", must be 1 to %d letters, "
+                         "digits, '-', '.' and '_'",
+                         id, SLICE_BOOT_ID_MAX);
+    memmove(ret_boot_id, id, size + 1);
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* settings - what biga-advertiser can be told, in one table. */
+#ifndef BIGA_ADVERTISER_SETTINGS_H
+#define BIGA_ADVERTISER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/io/conf.h"
+#include "model/slice.h"
+
+struct settings {
+    const char *topology, *fsroot, *hostfile; /* at most one is set */
+    const char *node;
+    const char *card_file;
+    const char *print; /* NULL: publish */
+    const char *server;
+    const char *boot_id;
+    const char *log_level;
+    int64_t heartbeat_ms, interval_ms, timeout_ms;
+    bool withdraw;
+    int64_t fleet; /* 0: this host alone */
+    const char *fleet_shapes, *fleet_prefix;
+};
+
+extern const struct conf_program advertiser_program;
+
+/* As the kernel names this host, in lower case. */
+int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],
+                  struct error *err);
+/* The setting, or what the kernel drew at this boot; checked. */
+int settings_boot_id(const struct settings *s,
+                     char ret_boot_id[SLICE_BOOT_ID_MAX + 1],
+                     struct error *err);
+
+/* Exit codes of the program. */
+enum {
+    ADVERTISER_OK = 0,
+    ADVERTISER_FAILED = 1,
+    ADVERTISER_USAGE = 2,
+    ADVERTISER_LEFT = 3, /* stopped, but slices may be left */
+};
+
+#endif
