@@ -51,7 +51,10 @@ int verb_allocations(struct cli *c, int argc, char **argv)
     int rc = cli_get(c, "/v1/allocations", &json);
     if (rc || !json)
         return rc;
-    cJSON_ArrayForEach(a, json_list(json, "items")) add_allocation(&t, a);
+    cJSON_ArrayForEach(a, json_list(json, "items"))
+    {
+        add_allocation(&t, a);
+    }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

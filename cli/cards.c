@@ -51,7 +51,10 @@ int verb_cards(struct cli *c, int argc, char **argv)
     int rc = cli_get(c, str_text(&path), &json);
     if (rc || !json)
         return rc;
-    cJSON_ArrayForEach(card, json_list(json, "items")) add_card(&t, card);
+    cJSON_ArrayForEach(card, json_list(json, "items"))
+    {
+        add_card(&t, card);
+    }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

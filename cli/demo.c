@@ -64,7 +64,7 @@ static int wait_step(struct demo *d, int ms, struct error *err)
     return 0;
 }
 
-/* --- addresses ------------------------------------------------------------------ */
+/* --- addresses ------------------------------------------------------------ */
 
 /* Binds 127.0.0.1:port and lets go of it; the port, or 0 when it is taken.
  * Port 0 gives any free one. */
@@ -106,7 +106,7 @@ static int choose_addresses(struct demo *d, struct error *err)
     return 0;
 }
 
-/* --- the server and the fleet ----------------------------------------------------- */
+/* --- the server and the fleet --------------------------------------------- */
 
 static int make_directory(struct demo *d, struct error *err)
 {
@@ -217,7 +217,7 @@ static int start_fleet(struct demo *d, struct error *err)
     char *argv[] = {path, (char *)"--fleet", count, (char *)"--server",
                     server, NULL};
     int64_t limit = clock_ms() + FLEET_MS;
-    say("Starting a fleet of %zu hosts that advertise their topology …", want);
+    say("Starting a fleet of %zu hosts that advertise themselves …", want);
     if ((rc = process_start(&d->advertiser, argv, log, err)) < 0)
         return rc;
     for (;;) {
@@ -258,7 +258,7 @@ static int read_topologies(struct demo *d, struct error *err)
     return 0;
 }
 
-/* --- scheduling ---------------------------------------------------------------------- */
+/* --- scheduling ----------------------------------------------------------- */
 
 static size_t count_kind(const struct host *h, enum device_kind kind)
 {
@@ -318,7 +318,7 @@ static int schedule_job(struct demo *d, struct error *err)
     return 0;
 }
 
-/* --- the whole ------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------ */
 
 static int show(struct demo *d, struct error *err)
 {

@@ -28,13 +28,12 @@ void firstfit(const struct host *hosts, size_t n_hosts, size_t n,
                (card = first_free(h, DEVICE_CARD, taken)) >= 0 &&
                (gpu = first_free(h, DEVICE_GPU, taken)) >= 0) {
             taken[card] = taken[gpu] = true;
-            ret_placements[placed++] = (struct placement){
-                .placed = true,
-                .host = i,
-                .card = (size_t)card,
-                .gpu = (size_t)gpu,
-                .relation = host_relation(h, (size_t)card, (size_t)gpu),
-            };
+            struct placement *at = &ret_placements[placed++];
+            at->placed = true;
+            at->host = i;
+            at->card = (size_t)card;
+            at->gpu = (size_t)gpu;
+            at->relation = host_relation(h, at->card, at->gpu);
         }
     }
 }

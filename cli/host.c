@@ -8,7 +8,7 @@
 
 enum { ID_TEXT_MAX = 253, LABEL_MAX = 64, GROUP_MAX = TOPO_DEVICES_MAX };
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 static int read_kind(const char *word, enum device_kind *ret_kind)
 {
@@ -114,7 +114,7 @@ int host_find(const struct host *h, const char *id)
     return -1;
 }
 
-/* --- the tree ---------------------------------------------------------------- */
+/* --- the tree ------------------------------------------------------------- */
 
 struct drawing {
     const struct host *host;
@@ -237,7 +237,7 @@ void host_tree(const struct host *h, const char *const *notes, bool colours,
     }
 }
 
-/* --- the matrix --------------------------------------------------------------- */
+/* --- the matrix ----------------------------------------------------------- */
 
 static void label(const struct host *h, size_t i, char ret_label[LABEL_MAX])
 {
@@ -249,17 +249,24 @@ static void label(const struct host *h, size_t i, char ret_label[LABEL_MAX])
                    words[h->devices[i].kind], number);
 }
 
-static void matrix_row(const struct host *h, const size_t *shown, size_t n,
-                       size_t row, bool colours, struct str *out)
+/* The devices that a matrix shows: all but NUMA nodes. */
+struct shown {
+    const struct host *host;
+    size_t *devices;
+    size_t n;
+};
+
+static void matrix_row(const struct shown *s, size_t row, bool colours,
+                       struct str *out)
 {
-    const struct host_device *x = &h->devices[shown[row]];
+    size_t self = s->devices[row];
+    const struct host_device *x = &s->host->devices[self];
     char name[LABEL_MAX];
-    label(h, shown[row], name);
+    label(s->host, self, name);
     str_addf(out, "%-8s", name);
-    for (size_t c = 0; c < n; c++) {
-        const char *word =
-            c == row ? "X"
-                     : relation_name(host_relation(h, shown[row], shown[c]));
+    for (size_t c = 0; c < s->n; c++) {
+        enum relation r = host_relation(s->host, self, s->devices[c]);
+        const char *word = c == row ? "X" : relation_name(r);
         text_render(word, relation_style(word), colours, out);
         str_addf(out, "%*s", (int)(8 - strlen(word)), "");
     }
@@ -272,20 +279,20 @@ static void matrix_row(const struct host *h, const size_t *shown, size_t n,
 
 void host_matrix(const struct host *h, bool colours, struct str *out)
 {
-    cleanup_free size_t *shown = xcalloc(h->n + 1, sizeof *shown);
-    size_t n = 0;
+    cleanup_free size_t *devices = xcalloc(h->n + 1, sizeof *devices);
+    struct shown s = {.host = h, .devices = devices};
     for (size_t i = 0; i < h->n; i++)
         if (h->devices[i].kind != DEVICE_NUMA)
-            shown[n++] = i;
+            s.devices[s.n++] = i;
     str_add(out, "        ");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < s.n; i++) {
         char name[LABEL_MAX];
-        label(h, shown[i], name);
+        label(h, s.devices[i], name);
         str_addf(out, "%-8s", name);
     }
     str_add(out, "NUMA  PCI\n");
-    for (size_t i = 0; i < n; i++)
-        matrix_row(h, shown, n, i, colours, out);
+    for (size_t i = 0; i < s.n; i++)
+        matrix_row(&s, i, colours, out);
     str_add(out,
             "\nLegend:\n"
             "  X       self\n"

@@ -48,7 +48,10 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     int rc = cli_get(c, "/v1/nodes", &json);
     if (rc || !json)
         return rc;
-    cJSON_ArrayForEach(node, json_list(json, "items")) add_node(&t, node);
+    cJSON_ArrayForEach(node, json_list(json, "items"))
+    {
+        add_node(&t, node);
+    }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

@@ -78,7 +78,7 @@ void pod_encode(const struct pod_spec *pod, struct str *out)
     str_add(out, ",\"status\":{\"phase\":\"Pending\"}}");
 }
 
-/* --- kube-scheduler's part --------------------------------------------------- */
+/* --- kube-scheduler's part ------------------------------------------------ */
 
 static int post(struct http_client *scheduler, const char *verb,
                 const struct str *body, cJSON **ret_json, struct error *err)

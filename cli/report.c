@@ -8,7 +8,7 @@
 
 enum { NOTE_MAX = 512 };
 
-/* --- reading ----------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 static int find_host(const struct report *r, const char *name)
 {
@@ -99,7 +99,7 @@ void report_fini(struct report *r)
     *r = (struct report){0};
 }
 
-/* --- showing ------------------------------------------------------------------ */
+/* --- showing -------------------------------------------------------------- */
 
 static const char *device_text(const struct report *r,
                                const struct placement *at, size_t device)

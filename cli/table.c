@@ -88,50 +88,58 @@ static void pad(struct str *out, size_t n)
         str_add_c(out, ' ');
 }
 
+struct rendering {
+    const struct table *table;
+    size_t widths[TABLE_COLUMNS_MAX];
+    bool colours;
+    struct str *out;
+};
+
 /* One line; `cells` beyond `n` are missing. */
-static void render_row(const struct table *t, const struct table_cell *cells,
-                       size_t n, const size_t *widths, struct str *out,
-                       bool colours)
+static void render_row(const struct rendering *r,
+                       const struct table_cell *cells, size_t n)
 {
+    const struct table *t = r->table;
     size_t owed = 0; /* spaces that only a further cell makes necessary */
     for (size_t c = 0; c < t->n_columns; c++) {
         const char *text = c < n ? cells[c].text : "-";
-        size_t room = widths[c] - text_width(text);
+        size_t room = r->widths[c] - text_width(text);
         if (t->columns[c].right)
             owed += room;
-        pad(out, owed);
-        text_render(text, c < n ? cells[c].style : STYLE_PLAIN, colours, out);
+        pad(r->out, owed);
+        text_render(text, c < n ? cells[c].style : STYLE_PLAIN, r->colours,
+                    r->out);
         owed = GAP + (t->columns[c].right ? 0 : room);
     }
-    str_add_c(out, '\n');
+    str_add_c(r->out, '\n');
 }
 
-static void render_head(const struct table *t, const size_t *widths,
-                        struct str *out, bool colours)
+static void render_head(const struct rendering *r)
 {
+    const struct table *t = r->table;
     struct table_cell head[TABLE_COLUMNS_MAX] = {0};
     for (size_t c = 0; c < t->n_columns; c++)
         head[c] = (struct table_cell){xstrdup(t->columns[c].title),
                                       STYLE_DIM};
-    render_row(t, head, t->n_columns, widths, out, colours);
+    render_row(r, head, t->n_columns);
     for (size_t c = 0; c < t->n_columns; c++)
         free(head[c].text);
 }
 
 void table_render(const struct table *t, bool colours, struct str *out)
 {
-    size_t widths[TABLE_COLUMNS_MAX];
-    for (size_t c = 0; c < TABLE_COLUMNS_MAX; c++)
-        widths[c] = c < t->n_columns ? text_width(t->columns[c].title) : 0;
+    struct rendering r = {.table = t, .colours = colours, .out = out};
+    for (size_t c = 0; c < t->n_columns; c++)
+        r.widths[c] = text_width(t->columns[c].title);
     for (size_t i = 0; i < t->n_cells; i++) {
-        size_t *w = &widths[i % t->n_columns];
+        size_t *w = &r.widths[i % t->n_columns];
         size_t width = text_width(t->cells[i].text);
         *w = width > *w ? width : *w;
     }
-    render_head(t, widths, out, colours);
+    render_head(&r);
     for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
         size_t left = t->n_cells - i;
-        render_row(t, t->cells + i, left < t->n_columns ? left : t->n_columns,
-                   widths, out, colours);
+        render_row(&r, t->cells + i,
+                   left < t->n_columns ? left : t->n_columns);
     }
 }

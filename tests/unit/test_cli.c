@@ -27,7 +27,7 @@ static void assert_text(const struct str *got, const char *want)
                      str_text(got), want);
 }
 
-/* --- tables ------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 static const struct table_column two[] = {{"NAME", false}, {"N", true}};
 
@@ -101,7 +101,7 @@ Test(table, utf8_counts_characters)
     cr_assert_eq(text_width(""), 0);
 }
 
-/* --- verbs -------------------------------------------------------------------- */
+/* --- verbs ---------------------------------------------------------------- */
 
 Test(verbs, every_verb_is_found_and_described)
 {
@@ -148,7 +148,7 @@ Test(verbs, distance)
     cr_assert_eq(word_distance("kitten", "sitting"), 3);
 }
 
-/* --- small things --------------------------------------------------------------- */
+/* --- small things --------------------------------------------------------- */
 
 Test(cli, a_pod_without_namespace_is_in_default)
 {
@@ -181,7 +181,7 @@ Test(cli, absent_members_have_defaults)
     cJSON_Delete(json);
 }
 
-/* --- hosts ---------------------------------------------------------------------- */
+/* --- hosts ---------------------------------------------------------------- */
 
 /* Two NUMA nodes, two cards and two GPUs; the order of the GPUs is against
  * that of the cards: card 0 is beside GPU 1. */
@@ -294,7 +294,7 @@ Test(host, matrix)
                  str_text(&out));
 }
 
-/* --- first fit and the verdict ----------------------------------------------------- */
+/* --- first fit and the verdict -------------------------------------------- */
 
 Test(firstfit, takes_what_comes_first)
 {
@@ -404,7 +404,7 @@ Test(report, each_shortcoming_is_told)
     }
 }
 
-/* --- the demo's pods ------------------------------------------------------------------ */
+/* --- the demo's pods ------------------------------------------------------ */
 
 static void read_pod(const struct pod_spec *pod, struct demand *ret_demand)
 {
