@@ -249,7 +249,7 @@ void alloc_index_unref(struct alloc_index *x)
     if (!x ||
         atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1)
         return;
-    for (int key = 0; key < KEY_COUNT; key++)
+    for (enum key key = 0; key < KEY_COUNT; key++)
         trie_unref(x->roots[key]);
     free(x);
 }
@@ -275,7 +275,7 @@ struct alloc_index *alloc_index_with(const struct alloc_index *x,
 
     struct alloc_index *with = alloc_index_create();
     with->n = from->n + 1;
-    for (int key = 0; key < KEY_COUNT; key++) {
+    for (enum key key = 0; key < KEY_COUNT; key++) {
         struct trie *root = from->roots[key];
         if (!has_key(key, a)) {
             with->roots[key] = root ? trie_ref(root) : NULL;
@@ -297,7 +297,7 @@ struct alloc_index *alloc_index_without(const struct alloc_index *x,
         alloc_index_find(x, a->demand.namespace, a->demand.name);
     struct alloc_index *without = alloc_index_create();
     without->n = x->n - (found != NULL);
-    for (int key = 0; key < KEY_COUNT; key++) {
+    for (enum key key = 0; key < KEY_COUNT; key++) {
         struct trie *root = x->roots[key];
         if (root && found && has_key(key, found))
             without->roots[key] =

@@ -216,7 +216,7 @@ int slice_join(struct slice *const *slices, size_t n, struct topo **ret_topo,
 
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(slices[0]->node);
-    int numas[TOPO_NUMAS_MAX];
+    int numas[TOPO_NUMAS_MAX] = {0};
     size_t n_numas = collect_numas(slices, n, numas);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++) {

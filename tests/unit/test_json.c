@@ -98,8 +98,7 @@ static uint64_t random_next(uint64_t *state)
 
 static const char *const seeds[] = {
     "{\"a\":[1,-2.5e3,\"x\\u20ac\\n\"],\"b\":{\"c\":true,\"d\":[null,{}]}}",
-    "{\"Pod\":{\"metadata\":{\"name\":\"p\\\"0\",\"labels\":{\"k\":\"v\"}}},"
-    "\"NodeNames\":[\"n1\",\"n2\",\"\\ud83d\\udc0e\"],\"Nodes\":null}",
+    "{\"Pod\":{\"name\":\"p\\\"0\",\"l\":[\"n1\",\"\\ud83d\\udc0e\"]},\"Nodes\":null}",
     "[0.1,1e308,-0,123456789012345678901234567890,[[[[\"\"]]]],\"\xc3\xa9\"]",
 };
 
