@@ -39,7 +39,8 @@ struct search {
     unsigned n_groups;
 
     enum relation relation;
-    uint16_t near[TOPO_CARDS_MAX];   /* free GPUs within the relation */
+    uint16_t near[TOPO_CARDS_MAX];   /* free GPUs within the relation, and */
+    uint16_t served[TOPO_GPUS_MAX];  /* the other way: cards of each GPU */
     uint16_t around[TOPO_NUMAS_MAX]; /* cards that share a NUMA node within
                                       * the relation; no set within another */
     unsigned n_around;
@@ -144,10 +145,7 @@ static unsigned cover_size(struct search *s, unsigned cards)
         return *known == COVER_NONE ? COVER_NONE : *known - 1u;
     unsigned best = COVER_NONE;
     for (unsigned g = s->near[__builtin_ctz(cards)]; g; g &= g - 1) {
-        unsigned gpu = g & -g, rest = 0;
-        for (unsigned c = cards; c; c &= c - 1)
-            if (!(s->near[__builtin_ctz(c)] & gpu))
-                rest |= c & -c;
+        unsigned rest = cards & ~(unsigned)s->served[__builtin_ctz(g)];
         unsigned size = cover_size(s, rest);
         if (size != COVER_NONE && size + 1 < best)
             best = size + 1;
@@ -227,8 +225,15 @@ static void try_gpus(struct search *s)
         if (s->near[c] && s->available & 1u << c)
             s->reach |= (uint16_t)(1u << c);
     }
-    if (s->demand->gpus < s->demand->cards)
-        memset(s->covers, 0, (size_t)1 << shape->n_cards);
+    if (s->demand->gpus >= s->demand->cards)
+        return; /* one for each card: no cover is asked for */
+    memset(s->covers, 0, (size_t)1 << shape->n_cards);
+    for (unsigned g = 0; g < shape->n_gpus; g++) {
+        unsigned cards = 0;
+        for (unsigned c = 0; c < shape->n_cards; c++)
+            cards |= (s->near[c] >> g & 1u) << c;
+        s->served[g] = (uint16_t)cards;
+    }
 }
 
 /* Make ready for `relation`; false when it is out of reach at a glance. */

@@ -250,21 +250,21 @@ static void explain_alignment(bool never, const struct node_state *state,
     bool found;
     any.align = RELATION_SYS;
     found = decide_search(never ? &idle : state, &any, 0, UINT16_MAX, &choice);
-    str_add(out, never ? "even idle, no " : "no free ");
+    str_addf(out, "biga.dev/align asks for %s",
+             relation_name(decide_align(demand)));
+    if (!found)
+        return;
+    const char *closest = relation_name((enum relation)choice.relation);
+    str_add(out, never ? ", but even idle the closest "
+                       : ", but the closest free ");
     add_count(out, demand->cards, "card");
-    if (demand->gpus) {
-        str_add(out, " and ");
+    str_add(out, " and ");
+    if (demand->gpus)
         add_count(out, demand->gpus, "GPU");
-    } else {
-        str_add(out, " and NUMA node");
-    }
-    str_addf(out, " are as close as %s", relation_name(decide_align(demand)));
-    if (found)
-        str_addf(out,
-                 "; the closest are %s, so it would fit with biga.dev/align "
-                 "%s",
-                 relation_name((enum relation)choice.relation),
-                 relation_name((enum relation)choice.relation));
+    else
+        str_add(out, "NUMA node");
+    str_addf(out, " are %s; it would fit with biga.dev/align %s", closest,
+             closest);
 }
 
 static void explain_busy(enum reason reason, const struct node_state *state,
@@ -276,8 +276,8 @@ static void explain_busy(enum reason reason, const struct node_state *state,
     char what[64];
     if (reason == REASON_CARDS_BUSY) {
         add_shortage(out, count_bits(open), count_bits(all),
-                     demand->exclusive ? "are unshared"
-                                       : "are not held by others",
+                     demand->exclusive ? "unshared"
+                                       : "not held by others",
                      demand->cards);
         if (count_bits(open) < demand->cards) {
             str_add(out, "; it would fit with ");
