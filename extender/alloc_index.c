@@ -229,7 +229,7 @@ static size_t trie_collect(const struct trie *t, const struct allocation **ret,
     return n;
 }
 
-/* --- the index ------------------------------------------------------------- */
+/* --- the index --------------------------------------------------------- */
 
 struct alloc_index *alloc_index_create(void)
 {

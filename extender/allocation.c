@@ -47,7 +47,7 @@ int allocation_compare_pod(const struct allocation *a,
     return order ? order : strcmp(a->demand.name, b->demand.name);
 }
 
-/* --- JSON ------------------------------------------------------------------ */
+/* --- JSON -------------------------------------------------------------- */
 
 /* The PCI address inside a device id that was made from one
  * (device_id_format): "card-0000-17-00" is "0000:17:00".  False for any other

@@ -43,7 +43,7 @@ void allocation_encode(const struct allocation *a, struct str *out);
 int allocation_decode(const char *json, size_t size,
                       struct allocation **ret_allocation, struct error *err);
 
-/* --- the index: persistent (a change copies one bucket), ref-counted -------- */
+/* --- the index: persistent (a change copies one bucket), ref-counted ---- */
 struct alloc_index;
 struct alloc_index *alloc_index_create(void);
 struct alloc_index *alloc_index_ref(struct alloc_index *x);

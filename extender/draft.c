@@ -66,7 +66,7 @@ void draft_destroy(struct draft *d)
     free(d);
 }
 
-/* --- nodes ----------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------- */
 
 /* The slot of a name in the pages, with its node or a hole; or NODE_NONE. */
 static int32_t draft_slot(const struct draft *d, const char *name)
@@ -179,7 +179,7 @@ void draft_remove_node(struct draft *d, const char *name)
     node_unref(strmap_remove(&d->added, name));
 }
 
-/* --- allocations ----------------------------------------------------------- */
+/* --- allocations ------------------------------------------------------- */
 
 static void draft_swap_index(struct draft *d, struct alloc_index *next)
 {
@@ -235,7 +235,7 @@ const struct allocation *draft_find_pair(const struct draft *d,
                                                                      : NULL;
 }
 
-/* --- becoming a snapshot --------------------------------------------------- */
+/* --- becoming a snapshot ----------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {

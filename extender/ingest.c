@@ -86,7 +86,7 @@ void ingest_result_fini(struct ingest_result *r)
     *r = (struct ingest_result){0};
 }
 
-/* --- mark and undo --------------------------------------------------------- */
+/* --- mark and undo ----------------------------------------------------- */
 
 static struct pool *pool_get(struct ingest *x, const char *node)
 {
@@ -162,7 +162,7 @@ void ingest_undo(struct ingest *x)
     forget_empty(x);
 }
 
-/* --- the rules ------------------------------------------------------------- */
+/* --- the rules --------------------------------------------------------- */
 
 static bool was_left(const struct content *c, const char *boot_id)
 {

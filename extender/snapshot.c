@@ -20,7 +20,7 @@ const char *node_status_name(enum node_status status)
     return "unknown";
 }
 
-/* --- liveness -------------------------------------------------------------- */
+/* --- liveness ---------------------------------------------------------- */
 
 struct liveness *liveness_ref(struct liveness *l)
 {
@@ -42,7 +42,7 @@ static struct liveness *liveness_create(int64_t heard_ms)
     return l;
 }
 
-/* --- nodes ----------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------- */
 
 struct node *node_create(const char *name, int64_t heard_ms)
 {
@@ -129,7 +129,7 @@ uint32_t node_state_id(const struct node *n, struct states *states)
     return states_intern(states, &n->state);
 }
 
-/* --- pages ----------------------------------------------------------------- */
+/* --- pages ------------------------------------------------------------- */
 
 struct node_page *page_create(void)
 {
@@ -165,7 +165,7 @@ void page_unref(struct node_page *page)
     free(page);
 }
 
-/* --- snapshots ------------------------------------------------------------- */
+/* --- snapshots --------------------------------------------------------- */
 
 struct snapshot *snapshot_create_empty(void)
 {

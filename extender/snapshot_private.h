@@ -4,7 +4,7 @@
 
 #include "extender/snapshot.h"
 
-/* --- roster: the names of all nodes, sorted, and their hash index ----------- */
+/* --- roster: the names of all nodes, sorted, and their hash index ------- */
 
 /* `names` are in byte order, without repeats, each at most 253 bytes. */
 struct roster *roster_create(const char *const *names, size_t n);
@@ -14,7 +14,7 @@ int32_t roster_find(const struct roster *r, const char *name, size_t size);
 void roster_find_many(const struct roster *r, const struct jtext *names,
                       size_t n, int32_t *ret_indexes);
 
-/* --- nodes and pages -------------------------------------------------------- */
+/* --- nodes and pages ---------------------------------------------------- */
 
 /* A new version: everything of `old` (a reference to each part), to be
  * changed before anyone else sees it. */

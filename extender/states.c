@@ -78,7 +78,7 @@ void states_unref(struct states *s)
     free(s);
 }
 
-/* --- shapes and states ----------------------------------------------------- */
+/* --- shapes and states ------------------------------------------------- */
 
 static const struct shape *shape_find_locked(const struct states *s,
                                              const struct shape *shape)
@@ -189,7 +189,7 @@ bool states_outgrown(const struct states *s, size_t live)
            atomic_load(&s->n_classes) >= CLASSES_MAX;
 }
 
-/* --- costs ----------------------------------------------------------------- */
+/* --- costs ------------------------------------------------------------- */
 
 /* The class, or NULL with `*ret_slot` the free slot where it would go; that
  * is CLASSES_SLOTS never, as the table is at most half full. */

@@ -83,7 +83,7 @@ static const char *const sql_texts[SQL_COUNT] = {
                             "FROM allocations ORDER BY namespace, name",
 };
 
-/* --- errors and statements -------------------------------------------------- */
+/* --- errors and statements ---------------------------------------------- */
 
 /* What is on disk after a failed fsync is unknown, and a second one may
  * claim success although pages were lost: only a restart finds out. */
@@ -143,7 +143,7 @@ int store_run(struct store *s, enum sql which, const char *what,
     return e;
 }
 
-/* --- sums ------------------------------------------------------------------ */
+/* --- sums -------------------------------------------------------------- */
 
 /* Is the last column the sum of the others? */
 static bool row_is_whole(sqlite3_stmt *q)
@@ -178,7 +178,7 @@ int store_each_row(struct store *s, enum sql which, store_row_f *visit, void *ct
     return e < 0 ? e : 0;
 }
 
-/* --- opening --------------------------------------------------------------- */
+/* --- opening ----------------------------------------------------------- */
 
 static int execute(struct store *s, const char *sql, const char *what,
                    struct error *err)
@@ -371,7 +371,7 @@ void store_close(struct store *s)
     free(s);
 }
 
-/* --- transactions ---------------------------------------------------------- */
+/* --- transactions ------------------------------------------------------ */
 
 int store_begin(struct store *s, struct error *err)
 {

@@ -5,7 +5,7 @@
 
 enum { RETIRED_BOOTS_MAX = 16 };
 
-/* --- slices ---------------------------------------------------------------- */
+/* --- slices ------------------------------------------------------------ */
 
 int store_put_slice(struct store *s, const char *name, const char *node,
                     const char *json, size_t size,
@@ -71,7 +71,7 @@ int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
     return e;
 }
 
-/* --- boots ----------------------------------------------------------------- */
+/* --- boots ------------------------------------------------------------- */
 
 int store_retire_boot(struct store *s, const char *node, const char *boot_id,
                       struct error *err)
@@ -107,7 +107,7 @@ int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
     return store_each_row(s, SQL_EACH_BOOT, visit_boot, &walk, err);
 }
 
-/* --- allocations ----------------------------------------------------------- */
+/* --- allocations ------------------------------------------------------- */
 
 int store_put_allocation(struct store *s, const struct allocation *a,
                          struct error *err)

@@ -10,7 +10,7 @@
 #include "model/io/failpoint.h"
 #include "model/io/log.h"
 
-/* --- the current snapshot -------------------------------------------------- */
+/* --- the current snapshot ---------------------------------------------- */
 
 struct snapshot *writer_snapshot(struct writer *w)
 {
@@ -29,7 +29,7 @@ static void swap_snapshot(struct writer *w, struct snapshot *next)
     snapshot_unref(old);
 }
 
-/* --- one batch ------------------------------------------------------------- */
+/* --- one batch --------------------------------------------------------- */
 
 struct draft *batch_draft(struct batch *b)
 {
@@ -207,7 +207,7 @@ static void process(struct writer *w, struct writer_op *ops)
     }
 }
 
-/* --- staleness ------------------------------------------------------------- */
+/* --- staleness --------------------------------------------------------- */
 
 static enum node_status status_now(const struct node *n, int64_t oldest_ms)
 {
@@ -280,7 +280,7 @@ bool writer_heartbeat(struct writer *w, const char *name, const char *body,
     return true;
 }
 
-/* --- the thread ------------------------------------------------------------ */
+/* --- the thread -------------------------------------------------------- */
 
 static struct timespec time_after(int64_t ms)
 {
@@ -369,7 +369,7 @@ int writer_run(struct writer *w, struct writer_op *op)
     return op->result;
 }
 
-/* --- start and stop -------------------------------------------------------- */
+/* --- start and stop ---------------------------------------------------- */
 
 static struct writer *writer_create(const struct writer_config *config)
 {

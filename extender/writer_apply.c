@@ -10,7 +10,7 @@
 
 enum { EXPLAIN_MAX = ERROR_TEXT_MAX - 128 };
 
-/* --- slices ---------------------------------------------------------------- */
+/* --- slices ------------------------------------------------------------ */
 
 static int check_name(const struct writer_op *op, const struct slice *slice,
                       struct error *err)
@@ -85,7 +85,7 @@ void apply_delete_slice(struct batch *b, struct writer_op *op)
     op->resource_version = store_resource_version(b->w->store);
 }
 
-/* --- bind ------------------------------------------------------------------ */
+/* --- bind -------------------------------------------------------------- */
 
 /* Decide on the draft: the allocation, or why not. */
 static int bind_decide(struct batch *b, struct writer_op *op,

@@ -11,7 +11,7 @@
 #include "model/slice.h"
 #include "tests/lib/simhost.h"
 
-/* --- directories ----------------------------------------------------------- */
+/* --- directories ------------------------------------------------------- */
 
 char *sim_dir_create(void)
 {
@@ -37,7 +37,7 @@ void sim_dir_remove(char *dir)
     free(dir);
 }
 
-/* --- what a writer is given ------------------------------------------------ */
+/* --- what a writer is given -------------------------------------------- */
 
 struct writer *sim_writer(const char *dir)
 {
@@ -128,7 +128,7 @@ int sim_release(struct writer *w, const char *pod)
     return writer_run(w, &op);
 }
 
-/* --- the check ------------------------------------------------------------- */
+/* --- the check --------------------------------------------------------- */
 
 static bool has_device(char (*ids)[TOPO_ID_MAX + 1], size_t n, const char *id)
 {

@@ -165,7 +165,7 @@ Test(writer, knows_a_repeat_after_a_restart)
     sim_dir_remove(dir);
 }
 
-/* --- slices as objects ----------------------------------------------------- */
+/* --- slices as objects ------------------------------------------------- */
 
 static void expect_json(const struct str *text)
 {
@@ -268,7 +268,7 @@ Test(writer, removes_a_node_with_its_last_slice)
     writer_stop(w);
 }
 
-/* --- many at once ---------------------------------------------------------- */
+/* --- many at once ------------------------------------------------------ */
 
 enum { MANY = 64 };
 static _Atomic int n_done;

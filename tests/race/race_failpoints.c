@@ -1,0 +1,343 @@
+/* kill -9 at every named point of the bind path, at its first, second, …
+ * hit: after the restart every acknowledged bind and release is there, an
+ * unacknowledged one is there whole or not at all, nothing is promised twice,
+ * and a repeated bind gets the answer it got before.
+ *
+ *   race_failpoints [FIRST_SEED]
+ *
+ * The program runs itself as the one that dies ("--child DIR SEED"), which
+ * reports on stdout, a pipe, what it asks and what it was answered.  Exits
+ * with 77 when it was built without -DFAILPOINTS. */
+#include <stdio.h>
+
+#include "model/io/failpoint.h"
+
+#ifndef FAILPOINTS
+
+int main(void)
+{
+    (void)printf("race_failpoints: skipped, built without -DFAILPOINTS\n");
+    return 77;
+}
+
+#else
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "extender/writer.h"
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+#include "model/io/log.h"
+#include "tests/lib/simstate.h"
+
+enum {
+    N_NODES = 3,
+    N_CARDS = 4,
+    N_PODS = 16,
+    N_UIDS = 3,    /* lives of one pod name */
+    N_GROUPS = 60, /* of operations that a child posts */
+    GROUP_MAX = 4, /* operations posted together */
+};
+
+static const char *const nodes[N_NODES] = {"n0", "n1", "n2"};
+static const unsigned hits[] = {1, 2, 3, 5, 8, 13};
+
+/* One operation as parent and child both see it.  Records on the pipe are
+ * these, whole: far below PIPE_BUF. */
+struct record {
+    char kind;   /* 'b' bind asked, 'B' acknowledged, 'r', 'R', 'E' refused */
+    int pod, uid, node;
+    uint64_t answer; /* hash of the answer to a bind */
+};
+
+static void die(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "race_failpoints: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void pod_name(int pod, char name[16])
+{
+    (void)snprintf(name, 16, "p%d", pod);
+}
+
+/* The same pod always asks the same. */
+static struct demand pod_demand(int pod, int uid)
+{
+    char name[16];
+    uint64_t r = (uint64_t)(pod * N_UIDS + uid);
+    pod_name(pod, name);
+    enum pod_role role = pod % 4 == 3 ? ROLE_SERVICE : ROLE_HOST;
+    struct demand d = sim_pod(name, role, "", 0);
+    (void)snprintf(d.uid, sizeof d.uid, "%s-%d", name, uid);
+    if (pod % 2)
+        d = sim_need(d, 1 + sim_random(&r) % 10, 1024);
+    d.exclusive = sim_random(&r) % 3 == 0;
+    return d;
+}
+
+/* --- the child --------------------------------------------------------- */
+
+struct child_op {
+    struct writer_op op;
+    struct demand demand;
+    struct record record;
+};
+
+static void say(struct record r, char kind)
+{
+    r.kind = kind;
+    if (write(STDOUT_FILENO, &r, sizeof r) != (ssize_t)sizeof r)
+        die("pipe", strerror(errno));
+}
+
+static void child_done(struct writer_op *op)
+{
+    struct child_op *c = op->ctx;
+    if (op->result != 0) {
+        say(c->record, 'E');
+    } else if (op->kind == WRITER_BIND) {
+        c->record.answer = hash_bytes(op->out.data, op->out.size);
+        say(c->record, 'B');
+    } else {
+        say(c->record, 'R');
+    }
+    str_fini(&op->out);
+}
+
+static void child_post(struct writer *w, struct child_op *c, uint64_t *random)
+{
+    memset(c, 0, sizeof *c);
+    c->record.pod = (int)(sim_random(random) % N_PODS);
+    c->record.uid = (int)(sim_random(random) % N_UIDS);
+    c->record.node = (int)(sim_random(random) % N_NODES);
+    c->demand = pod_demand(c->record.pod, c->record.uid);
+    bool bind = sim_random(random) % 5 < 3;
+    c->op = (struct writer_op){.kind = bind ? WRITER_BIND : WRITER_RELEASE,
+                               .node = nodes[c->record.node],
+                               .demand = &c->demand,
+                               .namespace = c->demand.namespace,
+                               .pod = c->demand.name,
+                               .out = STR_INIT(1 << 20),
+                               .done = child_done,
+                               .ctx = c};
+    say(c->record, bind ? 'b' : 'r');
+    writer_post(w, &c->op);
+}
+
+static int child(const char *dir, const char *seed)
+{
+    struct child_op ops[GROUP_MAX];
+    uint64_t random = strtoull(seed, NULL, 10);
+    log_set_level(LOG_ERROR + 1);
+    struct writer *w = sim_writer(dir);
+    for (int i = 0; i < N_NODES; i++)
+        if (sim_publish(w, nodes[i], N_CARDS, "boot", 1) != 0 &&
+            sim_publish(w, nodes[i], N_CARDS, "boot", 1) != 0)
+            die(nodes[i], "cannot be published, not even the second time");
+    for (int i = 0; i < N_GROUPS; i++) {
+        unsigned n = 1 + sim_random(&random) % GROUP_MAX;
+        for (unsigned k = 0; k < n; k++)
+            child_post(w, &ops[k], &random);
+        writer_sweep(w); /* comes after them all */
+    }
+    writer_stop(w);
+    return 0;
+}
+
+/* --- the parent: what must be ------------------------------------------ */
+
+/* One life of a pod name, or none. */
+struct state {
+    bool bound;
+    int uid, node;
+    uint64_t answer; /* 0: was never answered */
+};
+
+/* Acknowledged, and what may have happened besides: operations of one name
+ * are answered in their order, so those that are open come after. */
+struct pod {
+    struct state known;
+    struct record open[N_GROUPS * GROUP_MAX];
+    size_t n_open;
+};
+
+static void learn(struct pod *pods, const struct record *r)
+{
+    struct pod *p = &pods[r->pod];
+    if (r->kind == 'b' || r->kind == 'r') {
+        p->open[p->n_open++] = *r;
+        return;
+    }
+    memmove(p->open, p->open + 1, --p->n_open * sizeof *p->open);
+    if (r->kind == 'B')
+        p->known = (struct state){true, r->uid, r->node, r->answer};
+    else if (r->kind == 'R')
+        p->known.bound = false;
+}
+
+static bool is_state(const struct state *s, const struct allocation *a)
+{
+    char uid[32];
+    if (!s->bound || !a)
+        return !s->bound && !a;
+    (void)snprintf(uid, sizeof uid, "%s-%d", a->demand.name, s->uid);
+    return strcmp(a->demand.uid, uid) == 0 &&
+           strcmp(a->node, nodes[s->node]) == 0;
+}
+
+/* Is what is there what was acknowledged, or what one of the open operations
+ * would have made of it?  The pod's state becomes what is there. */
+static bool explain(struct pod *p, const struct allocation *a)
+{
+    size_t i = 0;
+    while (!is_state(&p->known, a)) {
+        if (i == p->n_open)
+            return false;
+        const struct record *r = &p->open[i++];
+        p->known = (struct state){r->kind == 'b', r->uid, r->node, 0};
+    }
+    p->n_open = 0;
+    return true;
+}
+
+static void check_repeat(struct writer *w, struct pod *p, int number)
+{
+    struct demand d = pod_demand(number, p->known.uid);
+    struct writer_op op = {.kind = WRITER_BIND,
+                           .node = nodes[p->known.node],
+                           .demand = &d,
+                           .out = STR_INIT(1 << 20)};
+    if (writer_run(w, &op) != 0 || op.created)
+        die("a repeated bind", op.error.text);
+    uint64_t answer = hash_bytes(op.out.data, op.out.size);
+    if (p->known.answer && p->known.answer != answer)
+        die("a repeated bind", "has another answer");
+    p->known.answer = answer;
+    str_fini(&op.out);
+}
+
+static void check_restart(const char *dir, struct pod *pods, const char *where)
+{
+    cleanup_str struct str why = STR_INIT(4096);
+    struct writer *w = sim_writer(dir);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    size_t n = 0;
+    if (!sim_check(s, &why))
+        die(where, str_text(&why));
+    for (int i = 0; i < N_PODS; i++) {
+        char name[16];
+        pod_name(i, name);
+        const struct allocation *a =
+            alloc_index_find(s->allocations, "ns", name);
+        if (!explain(&pods[i], a))
+            die(where, a ? "a pod is where it was not bound"
+                         : "an acknowledged bind is lost");
+        n += a != NULL;
+        if (a)
+            check_repeat(w, &pods[i], i);
+    }
+    if (alloc_index_size(s->allocations) != n)
+        die(where, "there are allocations that nobody asked for");
+    writer_stop(w);
+}
+
+/* --- the parent: one run ----------------------------------------------- */
+
+static pid_t start_child(const char *dir, unsigned seed, const char *points,
+                         int *ret_fd)
+{
+    char number[16];
+    int fds[2];
+    (void)snprintf(number, sizeof number, "%u", seed);
+    if (pipe(fds) < 0)
+        die("pipe", strerror(errno));
+    pid_t pid = fork();
+    if (pid < 0)
+        die("fork", strerror(errno));
+    if (pid == 0) {
+        (void)setenv("BIGA_FAILPOINTS", points, 1);
+        (void)dup2(fds[1], STDOUT_FILENO);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        (void)execl("/proc/self/exe", "race_failpoints", "--child", dir,
+                    number, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(fds[1]); /* the child's */
+    *ret_fd = fds[0];
+    return pid;
+}
+
+/* Returns true when the child was killed, false when it ended by itself. */
+static bool run_child(const char *dir, unsigned seed, const char *points,
+                      struct pod *pods)
+{
+    struct record r;
+    int status, fd;
+    pid_t pid = start_child(dir, seed, points, &fd);
+    while (read(fd, &r, sizeof r) == (ssize_t)sizeof r)
+        learn(pods, &r);
+    (void)close(fd);
+    if (waitpid(pid, &status, 0) != pid)
+        die("waitpid", strerror(errno));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return false;
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+        die(points, "the child ended in another way");
+    return true;
+}
+
+static void forget(struct pod *pods)
+{
+    memset(pods, 0, N_PODS * sizeof *pods);
+}
+
+/* One name, all hits, on one directory that carries on. */
+static unsigned try_name(const char *name, const char *action,
+                         struct pod *pods, unsigned *seed)
+{
+    char *dir = sim_dir_create();
+    unsigned n = 0;
+    forget(pods);
+    for (size_t i = 0; i < ARRAY_LEN(hits); i++) {
+        char points[64];
+        (void)snprintf(points, sizeof points, "%s=%s:%u", name, action,
+                       hits[i]);
+        bool killed = run_child(dir, ++*seed, points, pods);
+        if (!killed && strcmp(action, "kill") == 0)
+            die(points, "was never hit");
+        check_restart(dir, pods, points);
+        n++;
+    }
+    sim_dir_remove(dir);
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--child") == 0)
+        return child(argv[2], argv[3]);
+    struct pod *pods = xcalloc(N_PODS, sizeof *pods);
+    unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    unsigned kills = 0, failures = 0;
+    (void)unsetenv("BIGA_FAILPOINTS");
+    log_set_level(LOG_ERROR);
+    for (const char *const *name = failpoint_names(); *name; name++)
+        if (strncmp(*name, "bind-", 5) == 0)
+            kills += try_name(*name, "kill", pods, &seed);
+        else if (strcmp(*name, "commit") == 0)
+            failures += try_name(*name, "fail", pods, &seed);
+    (void)printf("race_failpoints: %u kills, %u failed commits, nothing lost "
+                 "and nothing promised twice\n",
+                 kills, failures);
+    free(pods);
+    return 0;
+}
+
+#endif
