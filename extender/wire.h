@@ -20,7 +20,7 @@ enum {
     WIRE_NODES_MAX = 200000,     /* names or nodes in one request */
     WIRE_VICTIMS_MAX = 100000,   /* victims in one preempt request */
     WIRE_BODY_MAX = 512 << 20,   /* full Node objects are big */
-    WIRE_BIND_BODY_MAX = 64 << 10,
+    WIRE_BIND_BODY_MAX = 1 << 20,
 };
 
 /* ExtenderArgs.  Reused between requests: the lists keep their room. */

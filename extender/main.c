@@ -1,0 +1,168 @@
+/* biga-extender: settings, the server, and a signal that ends it. */
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "extender/server.h"
+#include "model/base/mem.h"
+#include "model/io/conf.h"
+#include "model/io/log.h"
+
+struct settings {
+    const char *scheduler_listen;
+    const char *publish_listen;
+    const char *read_listen;
+    const char *state;
+    int64_t max_candidates;
+    int64_t fresh_ms;
+    const char *gpu_resources;
+    int64_t connections;
+    int64_t request_ms;
+    const char *log_level;
+};
+
+#define AT(member) offsetof(struct settings, member)
+static const struct conf_setting settings_table[] = {
+    {.name = "scheduler-listen", .type = CONF_TEXT,
+     .offset = AT(scheduler_listen), .otherwise = "127.0.0.1:8701",
+     .metavar = "ADDRESS:PORT",
+     .help = "Where kube-scheduler asks: the urlPrefix of its extender "
+             "configuration is http://ADDRESS:PORT/v1/scheduler."},
+    {.name = "publish-listen", .type = CONF_TEXT,
+     .offset = AT(publish_listen), .otherwise = "127.0.0.1:8702",
+     .metavar = "ADDRESS:PORT",
+     .help = "Where advertisers publish their ResourceSlices; kubectl can "
+             "read them there."},
+    {.name = "read-listen", .type = CONF_TEXT, .offset = AT(read_listen),
+     .otherwise = "127.0.0.1:8700", .metavar = "ADDRESS:PORT",
+     .help = "Where people and tools read: topology, allocations, why, "
+             "metrics."},
+    {.name = "state", .type = CONF_TEXT, .offset = AT(state),
+     .metavar = "DIR",
+     .help = "Directory of the database, created when missing; without it "
+             "everything is kept in memory and lost at the end."},
+    {.name = "max-candidates", .type = CONF_INT,
+     .offset = AT(max_candidates), .otherwise = "16", .min = 0,
+     .max = 100000, .metavar = "N",
+     .help = "At most this many nodes, the best, in the answer to filter; 0 "
+             "for all that fit. Few are faster: kube-scheduler decodes and "
+             "scores only these."},
+    {.name = "fresh", .type = CONF_DURATION, .offset = AT(fresh_ms),
+     .otherwise = "15s", .min = 1000, .max = 3600000, .metavar = "TIME",
+     .help = "A node whose advertiser was not heard of for longer is stale "
+             "and not chosen."},
+    {.name = "gpu-resources", .type = CONF_LIST,
+     .offset = AT(gpu_resources),
+     .otherwise = "nvidia.com/gpu,amd.com/gpu", .metavar = "NAME,…",
+     .help = "Extended resources of pods that stand for devices of kind "
+             "gpu."},
+    {.name = "connections", .type = CONF_INT, .offset = AT(connections),
+     .otherwise = "1024", .min = 8, .max = 60000, .metavar = "N",
+     .help = "Connections that each listener accepts at once."},
+    {.name = "request-timeout", .type = CONF_DURATION,
+     .offset = AT(request_ms), .otherwise = "10s", .min = 100,
+     .max = 600000, .metavar = "TIME",
+     .help = "A request that has not arrived whole after this long is cut "
+             "off."},
+    {.name = "log-level", .type = CONF_CHOICE, .offset = AT(log_level),
+     .otherwise = "info", .choices = "debug|info|warn|error",
+     .metavar = "LEVEL", .help = "The least important events to log."},
+};
+
+static const struct conf_program program = {
+    .name = "biga-extender",
+    .summary = "scheduler extender that places pods of hosts and of their "
+               "xPU cards together",
+    .usage = "[OPTION]…",
+    .text =
+        "Takes in the topology of nodes as ResourceSlices from "
+        "biga-advertiser, answers kube-scheduler's extender calls (filter, "
+        "prioritize, bind, preempt) so that a host pod and its xPU pods land "
+        "on one node, on cards, GPUs and NUMA nodes that belong together, and "
+        "shows people what it decided and why.\n\n"
+        "Each crowd has its own listener, so that one cannot starve another. "
+        "This version speaks plain HTTP: bind the listeners to loopback or to "
+        "a trusted network.\n\n"
+        "A bind is on disk before it is answered. SIGTERM and SIGINT end the "
+        "program cleanly; after a crash it starts with what it had "
+        "acknowledged.",
+    .settings = settings_table,
+    .n_settings = ARRAY_LEN(settings_table),
+};
+
+/* --- set-up ------------------------------------------------------------------ */
+
+static int read_gpu_resources(const char *list, struct demand_config *config,
+                              struct error *err)
+{
+    memset(config, 0, sizeof *config);
+    for (const char *p = list; *p;) {
+        size_t len = strcspn(p, ",");
+        if (config->n_gpu_resources == DEMAND_GPU_RESOURCES_MAX)
+            return error_set(err, EINVAL,
+                             "gpu-resources: more than %d names",
+                             DEMAND_GPU_RESOURCES_MAX);
+        if (len == 0 || len > DEMAND_RESOURCE_NAME_MAX)
+            return error_set(err, EINVAL,
+                             "gpu-resources: \"%.*s\": a name must have 1 to "
+                             "%d characters",
+                             (int)len, p, DEMAND_RESOURCE_NAME_MAX);
+        memcpy(config->gpu_resources[config->n_gpu_resources++], p, len);
+        p += len;
+        p += *p == ',';
+    }
+    return 0;
+}
+
+static int run(const struct settings *s, struct error *err)
+{
+    cleanup_with(server) struct server *server = NULL;
+    struct server_config config = {
+        .listen = {s->scheduler_listen, s->publish_listen, s->read_listen},
+        .state_dir = s->state,
+        .max_candidates = s->max_candidates,
+        .fresh_ms = s->fresh_ms,
+        .sweep_ms = 1000,
+        .connections = s->connections,
+        .request_ms = s->request_ms,
+    };
+    sigset_t ends;
+    int signal_number;
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGTERM);
+    /* before any thread starts, so that all of them leave it to sigwait */
+    (void)sigprocmask(SIG_BLOCK, &ends, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+
+    int r = read_gpu_resources(s->gpu_resources, &config.demand, err);
+    if (r == 0)
+        r = server_start(&config, &server, err);
+    if (r < 0)
+        return r;
+    log_event(LOG_INFO, "ready", NULL);
+    (void)sigwait(&ends, &signal_number);
+    log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = {0};
+    struct error err = {0};
+    int rest;
+    int r = conf_read(&program, argc, argv, &settings, &rest, &err);
+    if (r > 0)
+        return 0;
+    if (r == 0 && rest < argc)
+        r = error_set(&err, EINVAL, "unexpected argument \"%s\"", argv[rest]);
+    if (r == 0) {
+        log_set_level((enum log_level)log_level_parse(settings.log_level));
+        r = run(&settings, &err);
+    }
+    if (r < 0)
+        (void)fprintf(stderr, "biga-extender: %s\n", err.text);
+    conf_fini(&program, &settings);
+    return r < 0 ? (r == -EINVAL ? 2 : 1) : 0;
+}

@@ -1,0 +1,119 @@
+#include "extender/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "extender/app.h"
+#include "extender/kube.h"
+#include "extender/routes_ask.h"
+#include "extender/routes_publish.h"
+#include "extender/routes_read.h"
+#include "extender/routes_scheduler.h"
+#include "extender/scratch.h"
+#include "extender/seen.h"
+#include "model/base/mem.h"
+#include "model/io/httpd.h"
+#include "model/io/log.h"
+
+struct server {
+    struct app app;
+    struct httpd_route *read_table; /* what the read listener answers */
+    struct httpd *listeners[SERVER_LISTENERS];
+};
+
+static struct httpd_route *join_routes(const struct httpd_route *a, size_t n_a,
+                                       const struct httpd_route *b, size_t n_b)
+{
+    struct httpd_route *all = xcalloc(n_a + n_b, sizeof *all);
+    memcpy(all, a, n_a * sizeof *all);
+    memcpy(all + n_a, b, n_b * sizeof *all);
+    return all;
+}
+
+static int start_listeners(struct server *s,
+                           const struct server_config *config,
+                           struct error *err)
+{
+    const struct {
+        const char *name;
+        const struct httpd_route *routes;
+        size_t n_routes;
+        void (*write_error)(struct str *out, unsigned status,
+                            const char *text);
+    } kinds[SERVER_LISTENERS] = {
+        {"scheduler", scheduler_routes, n_scheduler_routes, NULL},
+        {"publish", publish_routes, n_publish_routes, kube_write_error},
+        {"read", s->read_table, n_ask_routes + n_read_routes, NULL},
+    };
+    for (size_t i = 0; i < SERVER_LISTENERS; i++) {
+        struct httpd_config c = {
+            .name = kinds[i].name,
+            .listen = config->listen[i],
+            .routes = kinds[i].routes,
+            .n_routes = kinds[i].n_routes,
+            .ctx = &s->app,
+            .threads = 1,
+            .connections_max = (unsigned)config->connections,
+            .request_ms = (unsigned)config->request_ms,
+            .observe = app_observe,
+            .write_error = kinds[i].write_error,
+        };
+        if (httpd_start(&c, &s->listeners[i], err) < 0)
+            return error_wrap(err, "%s-listen", kinds[i].name);
+        char port[16];
+        (void)snprintf(port, sizeof port, "%u", httpd_port(s->listeners[i]));
+        log_event(LOG_INFO, "listening", "listener", kinds[i].name, "address",
+                  config->listen[i], "port", port, NULL);
+    }
+    return 0;
+}
+
+int server_start(const struct server_config *config, struct server **ret,
+                 struct error *err)
+{
+    cleanup_with(server) struct server *s = xcalloc(1, sizeof *s);
+    struct writer_config w = {.state_dir = config->state_dir,
+                              .fresh_ms = config->fresh_ms,
+                              .sweep_ms = config->sweep_ms};
+    s->app.max_candidates = config->max_candidates;
+    s->app.demand = config->demand;
+    s->app.metrics = app_metrics_create();
+    s->app.seen = seen_create();
+    s->app.scratch = scratch_pool_create();
+    s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
+                                n_read_routes);
+    int r = writer_start(&w, &s->app.writer, err);
+    if (r == 0)
+        r = start_listeners(s, config, err);
+    if (r < 0)
+        return r;
+    atomic_store(&s->app.ready, true);
+    *ret = steal(&s);
+    return 0;
+}
+
+void server_stop(struct server *s)
+{
+    if (!s)
+        return;
+    atomic_store(&s->app.ready, false);
+    /* the writer outlives the listeners: it answers what waits for it */
+    for (size_t i = SERVER_LISTENERS; i-- > 0;)
+        httpd_stop(s->listeners[i]);
+    writer_stop(s->app.writer);
+    scratch_pool_destroy(s->app.scratch);
+    seen_destroy(s->app.seen);
+    metrics_destroy(s->app.metrics);
+    free(s->read_table);
+    free(s);
+}
+
+uint16_t server_port(const struct server *s, enum server_listener which)
+{
+    return httpd_port(s->listeners[which]);
+}
+
+struct app *server_app(struct server *s)
+{
+    return &s->app;
+}

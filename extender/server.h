@@ -1,0 +1,39 @@
+/* server - the whole extender in one piece: writer, memory, metrics and the
+ * three listeners, started in order and stopped in reverse. */
+#ifndef BIGA_EXTENDER_SERVER_H
+#define BIGA_EXTENDER_SERVER_H
+
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/mem.h"
+#include "model/demand.h"
+
+enum server_listener {
+    SERVER_SCHEDULER,
+    SERVER_PUBLISH,
+    SERVER_READ,
+    SERVER_LISTENERS
+};
+
+struct server_config {
+    const char *listen[SERVER_LISTENERS]; /* "127.0.0.1:0" */
+    const char *state_dir;                /* NULL: in memory */
+    int64_t max_candidates;
+    int64_t fresh_ms, sweep_ms;
+    int64_t connections, request_ms;
+    struct demand_config demand;
+};
+
+struct server;
+/* Listening when it returns 0. */
+int server_start(const struct server_config *config, struct server **ret,
+                 struct error *err);
+void server_stop(struct server *s); /* NULL allowed */
+DEFINE_CLEANUP(server, struct server *, server_stop)
+
+uint16_t server_port(const struct server *s, enum server_listener which);
+/* For tests and simulations: the parts inside. */
+struct app *server_app(struct server *s);
+
+#endif
