@@ -7,7 +7,7 @@
 #include "model/base/str.h"
 
 enum {
-    LEVELS_MAX = TOPO_PATH_MAX + 4, /* package, numa, root, bridges, device */
+    LEVELS_MAX = TOPO_PATH_MAX + 5, /* host, package, numa, root, device */
     WORDS_MAX = 24,
     INDENT = 2,
 };
@@ -317,7 +317,7 @@ static int root_read(struct parser *p, struct frame *frame)
     struct pci_addr pci;
     const char *bus = p->n_words == 2 ? p->words[1] : "";
     snprintf(text, sizeof(text), "%.17s:00.0", bus);
-    if (pci_addr_parse(text, &pci, NULL) < 0 ||
+    if (!strchr(bus, ':') || pci_addr_parse(text, &pci, NULL) < 0 ||
         pci.domain == TOPO_ROOT_NONE)
         return error_set(p->err, EINVAL,
                          "root is \"%.40s\", must be domain and bus like "

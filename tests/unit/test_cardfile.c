@@ -1,0 +1,164 @@
+#include "advertiser/cardfile.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct cardfile *parsed(const char *json)
+{
+    struct cardfile *file = NULL;
+    struct error err = {0};
+    cr_assert_eq(cardfile_parse(json, strlen(json), &file, &err), 0, "%s",
+                 err.text);
+    return file;
+}
+
+static struct cardfile_card found(const struct cardfile *file,
+                                  const char *pci, uint16_t device_id,
+                                  const char *serial)
+{
+    struct cardfile_key key = {
+        .vendor_id = 0x15b3, .device_id = device_id, .serial = serial};
+    cr_assert_eq(pci_addr_parse(pci, &key.pci, NULL), 0);
+    struct cardfile_card card;
+    cardfile_find(file, &key, &card);
+    return card;
+}
+
+Test(cardfile, describes_by_address_id_and_serial)
+{
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":["
+        "{\"match\":{\"id\":\"15B3:A2DC\"},\"arch\":\"arm64\",\"cores\":16,"
+        "\"memory-mib\":32768,\"model\":\"BF3\"},"
+        "{\"match\":{\"serial\":\"MT01\"},\"cores\":12,"
+        "\"fabric-port\":\"leaf1/1\"},"
+        "{\"match\":{\"pci\":\"0000:17:00.0\"},\"cores\":8,"
+        "\"endpoint\":\"tcp://192.168.100.2:7443\",\"tls\":{"
+        "\"ca\":\"/c/ca.pem\",\"cert\":\"/c/c.pem\",\"key\":\"/c/k.pem\"}},"
+        "{\"match\":{\"pci\":\"5e:00\"},\"exclude\":true}]}");
+
+    struct cardfile_card c = found(file, "0000:17:00.1", 0xa2dc, "MT01");
+    cr_expect(c.listed && !c.exclude);
+    cr_expect_eq(c.cores, 8, "the address is the most particular");
+    cr_expect_eq(c.memory_mib, 32768, "from the id");
+    cr_expect_str_eq(c.fabric_port, "leaf1/1", "from the serial");
+    cr_expect_str_eq(c.arch, "arm64");
+    cr_expect_str_eq(c.model, "BF3");
+    cr_expect_str_eq(c.endpoint, "tcp://192.168.100.2:7443");
+    cr_expect_str_eq(c.tls_ca, "/c/ca.pem");
+    cr_expect_str_eq(c.tls_cert, "/c/c.pem");
+    cr_expect_str_eq(c.tls_key, "/c/k.pem");
+
+    c = found(file, "0000:18:00.0", 0xa2dc, "MT01");
+    cr_expect_eq(c.cores, 12);
+    c = found(file, "0000:18:00.0", 0xa2dc, NULL);
+    cr_expect_eq(c.cores, 16);
+    c = found(file, "0000:18:00.0", 0xa2d6, "");
+    cr_expect(!c.listed);
+    cr_expect_str_eq(c.arch, "");
+    c = found(file, "0000:5e:00.0", 0xa2dc, "");
+    cr_expect(c.listed && c.exclude, "the address decides");
+}
+
+Test(cardfile, a_particular_entry_takes_back_an_exclusion)
+{
+    cleanup_with(cardfile) struct cardfile *file =
+        parsed("{\"cards\":["
+               "{\"match\":{\"pci\":\"0000:17:00.0\"},\"cores\":8},"
+               "{\"match\":{\"id\":\"15b3:a2dc\"},\"exclude\":true}]}");
+    cr_expect(!found(file, "0000:17:00.0", 0xa2dc, "").exclude);
+    cr_expect(found(file, "0000:18:00.0", 0xa2dc, "").exclude);
+}
+
+Test(cardfile, no_file_lists_nothing)
+{
+    cr_expect(!found(NULL, "0000:17:00.0", 0xa2dc, "").listed);
+    cleanup_with(cardfile) struct cardfile *file = parsed("{\"cards\":[]}");
+    cr_expect(!found(file, "0000:17:00.0", 0xa2dc, "").listed);
+}
+
+#define ONE(members) "{\"cards\":[{\"match\":{\"pci\":\"17:00.0\"}," members "}]}"
+#define MATCH(members) "{\"cards\":[{\"match\":{" members "}}]}"
+
+Test(cardfile, every_error_names_the_path)
+{
+    static const struct {
+        const char *json, *text;
+    } cases[] = {
+        {"", "line 1"},
+        {"[]", "must be an object"},
+        {"{}", "cards: required member missing"},
+        {"{\"cards\":{}}", "cards: must be an array"},
+        {"{\"cards\":[],\"card\":[]}", "card"},
+        {"{\"cards\":[1]}", "cards[0]: must be an object"},
+        {"{\"cards\":[{}]}", "cards[0].match: required member missing"},
+        {MATCH(""), "cards[0].match: must have exactly one"},
+        {MATCH("\"pci\":\"17:00.0\",\"serial\":\"a\""), "exactly one"},
+        {MATCH("\"pci\":\"17\""), "cards[0].match.pci: is \"17\""},
+        {MATCH("\"pci\":\"0000:17:00.0.0\""), "cards[0].match.pci"},
+        {MATCH("\"id\":\"15b3\""), "cards[0].match.id: is \"15b3\""},
+        {MATCH("\"id\":\"15b3:a2dcc\""), "cards[0].match.id"},
+        {MATCH("\"id\":\"15b3:a2g0\""), "cards[0].match.id"},
+        {MATCH("\"serial\":\"\""), "cards[0].match.serial"},
+        {MATCH("\"pci\":1"), "cards[0].match.pci: must be a string"},
+        {MATCH("\"mac\":\"a\""), "cards[0].match"},
+        {ONE("\"cores\":0"), "cards[0].cores: is 0, must be 1 to 65535"},
+        {ONE("\"cores\":1.5"), "cards[0].cores: must be an integer"},
+        {ONE("\"memory-mib\":-1"), "cards[0].memory-mib"},
+        {ONE("\"exclude\":1"), "cards[0].exclude: must be true or false"},
+        {ONE("\"exclude\":true,\"cores\":1"), "excludes a card and describes"},
+        {ONE("\"arch\":\"ARM\""), "cards[0].arch: is \"ARM\""},
+        {ONE("\"arch\":\"\""), "cards[0].arch"},
+        {ONE("\"arch\":\"a234567890123456\""), "cards[0].arch"},
+        {ONE("\"endpoint\":\"192.168.1.1:7\""), "cards[0].endpoint: is"},
+        {ONE("\"endpoint\":\"tcp://:7\""), "cards[0].endpoint"},
+        {ONE("\"endpoint\":\"tcp://h:0\""), "cards[0].endpoint"},
+        {ONE("\"endpoint\":\"tcp://h:65536\""), "cards[0].endpoint"},
+        {ONE("\"endpoint\":\"tcp://h:7/x\""), "cards[0].endpoint"},
+        {ONE("\"tls\":{}"), "cards[0].tls.ca: required member missing"},
+        {ONE("\"tls\":{\"ca\":\"ca\",\"cert\":\"/c\",\"key\":\"/k\"}"),
+         "cards[0].tls.ca: is \"ca\", must be an absolute path"},
+        {ONE("\"core\":1"), "core"},
+        {ONE("\"cores\":1,\"cores\":2"), "duplicate key"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct cardfile *file = NULL;
+        struct error err = {0};
+        int rc = cardfile_parse(cases[i].json, strlen(cases[i].json), &file,
+                                &err);
+        cr_expect_lt(rc, 0, "accepted: %s", cases[i].json);
+        cr_expect_null(file);
+        cr_expect(strstr(err.text, cases[i].text), "%s: %s", cases[i].json,
+                  err.text);
+    }
+}
+
+Test(cardfile, limits)
+{
+    cleanup_free char *big = xcalloc(1, CARDFILE_SIZE_MAX + 2);
+    memset(big, ' ', CARDFILE_SIZE_MAX + 1);
+    struct cardfile *file = NULL;
+    struct error err = {0};
+    cr_expect_eq(cardfile_parse(big, CARDFILE_SIZE_MAX + 1, &file, &err),
+                 -EFBIG);
+    cr_expect_eq(cardfile_parse(big, 10, &file, &err), -EINVAL);
+}
+
+Test(cardfile, files_are_named_in_errors)
+{
+    struct cardfile *file = NULL;
+    struct error err = {0};
+    cr_expect_lt(cardfile_load("/nonexistent.json", &file, &err), 0);
+    cr_expect(strstr(err.text, "/nonexistent.json"), "%s", err.text);
+
+    char path[] = "/tmp/biga-test-cardfile-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, "{\"cards\":[{}]}", 14), 14);
+    close(fd);
+    cr_expect_lt(cardfile_load(path, &file, &err), 0);
+    cr_expect(strstr(err.text, path) && strstr(err.text, "cards[0].match"),
+              "%s", err.text);
+    unlink(path);
+}
