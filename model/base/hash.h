@@ -36,7 +36,10 @@ static inline uint64_t hash_bytes(const void *data, size_t size)
         left -= 16;
     }
     uint64_t a = 0, b = 0;
-    if (left >= 8) {
+    if (size >= 16) { /* no branch on the rest: it overlaps what was read */
+        a = hash_load(p + left - 16, 8);
+        b = hash_load(p + left - 8, 8);
+    } else if (left >= 8) {
         a = hash_load(p, 8);
         b = hash_load(p + left - 8, 8);
     } else if (left >= 4) {
