@@ -19,6 +19,7 @@ struct app {
     int64_t max_candidates; /* nodes in a filter's answer; 0: all */
     struct seen *seen;            /* pods that were asked about */
     struct scratch_pool *scratch; /* working memory of scheduler requests */
+    uint64_t instance;      /* another one after each start; in ETags */
     atomic_bool ready;      /* the first snapshot is up; /readyz */
 };
 
@@ -33,7 +34,7 @@ enum app_metric {
     APP_SLICES_ACCEPTED,  /* kind: heartbeat, created, changed */
     APP_SLICES_REJECTED,  /* reason: invalid, stale, foreign, error */
     APP_NODES,            /* status: node_status_name() */
-    APP_CARDS,            /* state: idle, used, unhealthy, unavailable */
+    APP_CARDS,            /* state: card_state_name() */
     APP_ALLOCATIONS,
     APP_SNAPSHOT,         /* its number */
     APP_METRICS_COUNT

@@ -1,0 +1,7 @@
+/* openapi - schema/openapi.yaml, as it was when the program was built. */
+#ifndef BIGA_EXTENDER_OPENAPI_H
+#define BIGA_EXTENDER_OPENAPI_H
+
+extern const char openapi_yaml[], openapi_yaml_end[];
+
+#endif

@@ -1,0 +1,582 @@
+#include "extender/routes_read.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "extender/app.h"
+#include "extender/openapi.h"
+#include "extender/page.h"
+#include "extender/seen.h"
+#include "extender/views.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+
+enum {
+    LIMIT_DEFAULT = 1000,
+    LIMIT_MAX = 100000,
+    TOPOLOGY_DEFAULT = 100,
+    TOPOLOGY_MAX = 1000,
+    KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2,
+};
+
+/* --- pages of lists --------------------------------------------------------- */
+
+/* One list being written: some items, as JSON or as a table. */
+struct list {
+    struct httpd_request *rq;
+    struct snapshot *snapshot;
+    struct str *out;
+    size_t limit, n;
+    const char *after;  /* the key to begin behind, or NULL */
+    char last[KEY_MAX]; /* the key of the newest item */
+    bool text, more;
+    struct table table;
+};
+
+static bool limit_read(struct httpd_request *rq, size_t max,
+                       size_t *ret_limit)
+{
+    const char *text = httpd_query(rq, "limit");
+    char *end = NULL;
+    if (!text)
+        return true;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > max) {
+        httpd_fail(rq, 400, "limit: is \"%.32s\", must be a number from 1 to "
+                   "%zu", text, max);
+        return false;
+    }
+    *ret_limit = (size_t)n;
+    return true;
+}
+
+/* Everything that a snapshot shows may be kept by the client until the next
+ * snapshot.  True when it has it already (the reply is set). */
+static bool is_current(struct httpd_request *rq, const struct app *app,
+                       const struct snapshot *snapshot)
+{
+    char etag[64];
+    const char *have = httpd_header(rq, "If-None-Match");
+    (void)snprintf(etag, sizeof etag, "W/\"%" PRIx64 ".%" PRIu64 "%s\"",
+                   app->instance, snapshot->number,
+                   httpd_wants_text(rq) ? "t" : "");
+    httpd_set_header(rq, "ETag", etag);
+    httpd_set_header(rq, "Vary", "Accept");
+    if (!have || !strstr(have, etag))
+        return false;
+    httpd_status(rq, 304);
+    return true;
+}
+
+/* False when the reply is set already; else list_end() has to follow. */
+static bool list_begin(struct list *list, struct httpd_request *rq,
+                       struct app *app, const char *const *heads)
+{
+    size_t limit = heads ? LIMIT_DEFAULT : TOPOLOGY_DEFAULT;
+    if (!limit_read(rq, heads ? LIMIT_MAX : TOPOLOGY_MAX, &limit))
+        return false;
+    struct snapshot *snapshot = writer_snapshot(app->writer);
+    if (is_current(rq, app, snapshot)) {
+        snapshot_unref(snapshot);
+        return false;
+    }
+    *list = (struct list){
+        .rq = rq,
+        .snapshot = snapshot,
+        .out = httpd_reply(rq),
+        .limit = limit,
+        .after = httpd_query(rq, "continue"),
+        .text = heads && httpd_wants_text(rq),
+    };
+    if (list->text)
+        table_init(&list->table, heads);
+    else
+        str_addf(list->out, "{\"snapshot\":%" PRIu64 ",\"items\":[",
+                 snapshot->number);
+    return true;
+}
+
+/* Is there room for another item?  Its key is the two parts with a slash
+ * between, or only the first. */
+static bool list_next(struct list *list, const char *a, const char *b)
+{
+    if (list->n == list->limit || list->out->overflow) {
+        list->more = true;
+        return false;
+    }
+    if (list->n++ && !list->text)
+        str_add(list->out, ",\n");
+    (void)snprintf(list->last, sizeof list->last, b ? "%s/%s" : "%s%s", a,
+                   b ? b : "");
+    return true;
+}
+
+static void list_end(struct list *list)
+{
+    if (list->text) {
+        httpd_content_type(list->rq, "text/plain; charset=utf-8");
+        table_write_text(&list->table, list->out);
+        table_fini(&list->table);
+        if (list->more)
+            str_addf(list->out, "and more: continue=%s\n", list->last);
+    } else {
+        str_add_c(list->out, ']');
+        if (list->more) {
+            str_add(list->out, ",\"continue\":");
+            str_add_json(list->out, list->last);
+        }
+        str_add(list->out, "}\n");
+    }
+    snapshot_unref(list->snapshot);
+}
+
+/* The index of the first node whose name is not below `name`. */
+static size_t node_from(const struct snapshot *s, const char *name)
+{
+    size_t low = 0, high = s->n_nodes;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(snapshot_node(s, middle)->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The node of a name; NULL, with the request failed, when it is not known. */
+static const struct node *node_find(struct httpd_request *rq,
+                                    const struct snapshot *s,
+                                    const char *name)
+{
+    int32_t i = snapshot_find(s, name, strlen(name));
+    if (i != NODE_NONE)
+        return snapshot_node(s, (size_t)i);
+    httpd_fail(rq, 404, "node \"%.253s\" has not published a slice", name);
+    return NULL;
+}
+
+/* --- nodes ------------------------------------------------------------------ */
+
+static void on_nodes(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "status", NULL};
+    const char *status = httpd_query(rq, "status");
+    struct list list;
+    if (!httpd_query_only(rq, params) ||
+        !list_begin(&list, rq, ctx, view_node_heads))
+        return;
+    const struct snapshot *s = list.snapshot;
+    for (size_t i = list.after ? node_from(s, list.after) : 0;
+         i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        if (list.after && strcmp(node->name, list.after) == 0)
+            continue;
+        if (status && strcmp(node_status_name(node->status), status) != 0)
+            continue;
+        if (!list_next(&list, node->name, NULL))
+            break;
+        if (list.text)
+            view_node_row(node, &list.table);
+        else
+            view_node(node, list.out);
+    }
+    list_end(&list);
+}
+
+static void node_text(const struct node *node, struct str *out)
+{
+    struct table t;
+    size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
+    table_init(&t, view_node_heads);
+    view_node_row(node, &t);
+    table_write_text(&t, out);
+    table_fini(&t);
+    if (n_cards) {
+        table_init(&t, view_card_heads);
+        for (size_t i = 0; i < n_cards; i++)
+            view_card_row(node, i, &t);
+        str_add_c(out, '\n');
+        table_write_text(&t, out);
+        table_fini(&t);
+    }
+    if (node->n_allocations) {
+        table_init(&t, view_allocation_heads);
+        for (size_t i = 0; i < node->n_allocations; i++)
+            view_allocation_row(node->allocations[i], &t);
+        str_add_c(out, '\n');
+        table_write_text(&t, out);
+        table_fini(&t);
+    }
+}
+
+static const char *const no_params[] = {NULL};
+
+static void on_node(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
+    if (!node)
+        return;
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+        node_text(node, httpd_reply(rq));
+    } else {
+        view_node_whole(node, clock_ms(), httpd_reply(rq));
+        str_add_c(httpd_reply(rq), '\n');
+    }
+}
+
+/* --- cards ------------------------------------------------------------------ */
+
+static const char *card_id(const struct node *node, size_t card)
+{
+    size_t first;
+    (void)view_count(node, DEVICE_CARD, &first);
+    return topo_device(node->topo, first + card)->id;
+}
+
+/* The cards of one node; `after` (or NULL) names the last one that was given
+ * already.  False when the list is full. */
+static bool list_cards(struct list *list, const struct node *node,
+                       const char *after, const char *state)
+{
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    for (size_t i = 0; i < n; i++) {
+        const char *id = card_id(node, i);
+        if (after) {
+            /* cards stand in the order of their addresses, not ids */
+            if (strcmp(id, after) == 0)
+                after = NULL;
+            continue;
+        }
+        if (state && strcmp(card_state_name(card_state(node, i)), state) != 0)
+            continue;
+        if (!list_next(list, node->name, id))
+            return false;
+        if (list->text)
+            view_card_row(node, i, &list->table);
+        else
+            view_card(node, i, list->out);
+    }
+    return true;
+}
+
+/* Where a continue token "NODE/CARD" leaves off.  A card that has gone since
+ * is taken as the node's last. */
+static size_t cards_from(const struct list *list, char node[KEY_MAX],
+                         const char **ret_card)
+{
+    const char *slash = list->after ? strchr(list->after, '/') : NULL;
+    *ret_card = NULL;
+    if (!list->after)
+        return 0;
+    size_t size = slash ? (size_t)(slash - list->after) : strlen(list->after);
+    if (size >= KEY_MAX)
+        size = KEY_MAX - 1;
+    memcpy(node, list->after, size);
+    node[size] = '\0';
+    *ret_card = slash ? slash + 1 : "";
+    return node_from(list->snapshot, node);
+}
+
+static void on_cards(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "node", "state",
+                                         NULL};
+    const char *only = httpd_query(rq, "node");
+    const char *state = httpd_query(rq, "state"), *card;
+    char from[KEY_MAX] = "";
+    struct list list;
+    if (!httpd_query_only(rq, params) ||
+        !list_begin(&list, rq, ctx, view_card_heads))
+        return;
+    const struct snapshot *s = list.snapshot;
+    for (size_t i = cards_from(&list, from, &card); i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        bool resumed = card && strcmp(node->name, from) == 0;
+        if (only && strcmp(node->name, only) != 0)
+            continue;
+        if (!list_cards(&list, node, resumed ? card : NULL, state))
+            break;
+    }
+    list_end(&list);
+}
+
+static void on_card(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
+    size_t first, n = node ? view_count(node, DEVICE_CARD, &first) : 0, i = 0;
+    if (!node)
+        return;
+    while (i < n && strcmp(card_id(node, i), httpd_arg(rq, 1)) != 0)
+        i++;
+    if (i == n) {
+        httpd_fail(rq, 404, "node \"%.253s\" has no card \"%.63s\"",
+                   node->name, httpd_arg(rq, 1));
+        return;
+    }
+    view_card(node, i, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+/* --- topology --------------------------------------------------------------- */
+
+static void topology_of(struct httpd_request *rq, struct app *app,
+                        const char *name)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, name);
+    if (!node || is_current(rq, app, s))
+        return;
+    view_topology(node, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+static void on_topology(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "node", NULL};
+    const char *only = httpd_query(rq, "node");
+    struct list list;
+    if (!httpd_query_only(rq, params))
+        return;
+    if (only) {
+        topology_of(rq, ctx, only);
+        return;
+    }
+    if (!list_begin(&list, rq, ctx, NULL))
+        return;
+    const struct snapshot *s = list.snapshot;
+    for (size_t i = list.after ? node_from(s, list.after) : 0;
+         i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        if (list.after && strcmp(node->name, list.after) == 0)
+            continue;
+        if (!list_next(&list, node->name, NULL))
+            break;
+        view_topology(node, list.out);
+    }
+    list_end(&list);
+}
+
+/* --- allocations ------------------------------------------------------------ */
+
+static bool is_after(const struct allocation *a, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    size_t size = slash ? (size_t)(slash - key) : strlen(key);
+    int order = strncmp(a->demand.namespace, key, size);
+    if (order == 0)
+        order = a->demand.namespace[size] != '\0';
+    if (order == 0)
+        order = strcmp(a->demand.name, slash ? slash + 1 : "");
+    return order > 0;
+}
+
+static void on_allocations(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "namespace",
+                                         "node", NULL};
+    const char *node = httpd_query(rq, "node");
+    const char *namespace = httpd_query(rq, "namespace");
+    struct list list;
+    size_t n;
+    if (!httpd_query_only(rq, params) ||
+        !list_begin(&list, rq, ctx, view_allocation_heads))
+        return;
+    cleanup_free const struct allocation **all =
+        alloc_index_list(list.snapshot->allocations, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *d = &all[i]->demand;
+        if ((list.after && !is_after(all[i], list.after)) ||
+            (node && strcmp(all[i]->node, node) != 0) ||
+            (namespace && strcmp(d->namespace, namespace) != 0))
+            continue;
+        if (!list_next(&list, d->namespace, d->name))
+            break;
+        if (list.text)
+            view_allocation_row(all[i], &list.table);
+        else
+            allocation_encode(all[i], list.out);
+    }
+    list_end(&list);
+}
+
+static void on_allocation(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct allocation *a = alloc_index_find(
+        s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
+    if (!a) {
+        httpd_fail(rq, 404, "pod %.63s/%.253s has no allocation",
+                   httpd_arg(rq, 0), httpd_arg(rq, 1));
+        return;
+    }
+    allocation_encode(a, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+/* A release that waits for the writer. */
+struct release {
+    struct writer_op op;
+    struct app *app;
+    struct httpd_request *rq;
+};
+
+/* On the writer's thread. */
+static void release_done(struct writer_op *op)
+{
+    struct release *release = op->ctx;
+    httpd_resume(release->rq);
+}
+
+static void release_finish(struct httpd_request *rq, void *arg)
+{
+    struct release *release = arg;
+    struct app *app = release->app;
+    int r = release->op.result;
+    metrics_count(app->metrics, APP_RELEASES,
+                  r == 0         ? "released"
+                  : r == -ENOENT ? "unknown"
+                                 : "error");
+    if (r < 0) {
+        httpd_fail(rq, r == -ENOENT ? 404 : r == -ENOSPC ? 507 : 500, "%s",
+                   release->op.error.text);
+    } else {
+        if (app->seen)
+            seen_forget(app->seen, httpd_arg(rq, 0), httpd_arg(rq, 1));
+        str_add(httpd_reply(rq), "{\"released\":{\"namespace\":");
+        str_add_json(httpd_reply(rq), httpd_arg(rq, 0));
+        str_add(httpd_reply(rq), ",\"name\":");
+        str_add_json(httpd_reply(rq), httpd_arg(rq, 1));
+        str_add(httpd_reply(rq), "}}\n");
+    }
+    str_fini(&release->op.out);
+    free(release);
+}
+
+static void on_release(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    struct release *release = xcalloc(1, sizeof *release);
+    release->app = app;
+    release->rq = rq;
+    release->op = (struct writer_op){
+        .kind = WRITER_RELEASE,
+        .namespace = httpd_arg(rq, 0),
+        .pod = httpd_arg(rq, 1),
+        .out = STR_INIT(STR_MAX_DEFAULT),
+        .done = release_done,
+        .ctx = release,
+    };
+    httpd_then(rq, release_finish, release);
+    httpd_suspend(rq);
+    writer_post(app->writer, &release->op);
+}
+
+/* --- metrics, health, documents --------------------------------------------- */
+
+static void gauge_snapshot(struct app *app, const struct snapshot *s)
+{
+    size_t nodes[NODE_INCOMPLETE + 1] = {0}, cards[CARD_STATES] = {0}, first;
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        size_t n = view_count(node, DEVICE_CARD, &first);
+        nodes[node->status]++;
+        for (size_t k = 0; k < n; k++)
+            cards[card_state(node, k)]++;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        const char *status = node_status_name((enum node_status)i);
+        metrics_set(app->metrics, APP_NODES, &status, (int64_t)nodes[i]);
+    }
+    for (size_t i = 0; i < CARD_STATES; i++) {
+        const char *state = card_state_name((enum card_state)i);
+        metrics_set(app->metrics, APP_CARDS, &state, (int64_t)cards[i]);
+    }
+    metrics_set(app->metrics, APP_ALLOCATIONS, NULL,
+                (int64_t)alloc_index_size(s->allocations));
+    metrics_set(app->metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
+}
+
+static void on_metrics(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    gauge_snapshot(app, s);
+    metrics_write(app->metrics, httpd_reply(rq));
+    httpd_content_type(rq, METRICS_CONTENT_TYPE);
+}
+
+static void reply_health(struct httpd_request *rq, const char *word)
+{
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+        str_addf(httpd_reply(rq), "%s\n", word);
+    } else {
+        str_addf(httpd_reply(rq), "{\"status\":\"%s\"}\n", word);
+    }
+}
+
+static void on_healthz(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    reply_health(rq, "ok");
+}
+
+static void on_readyz(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    bool ready = atomic_load(&app->ready);
+    if (!ready)
+        httpd_status(rq, 503);
+    reply_health(rq, ready ? "ready" : "starting");
+}
+
+static void on_openapi(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    str_add_n(httpd_reply(rq), openapi_yaml,
+              (size_t)(openapi_yaml_end - openapi_yaml));
+    httpd_content_type(rq, "application/yaml");
+}
+
+static void on_page(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    page_write(s, httpd_reply(rq));
+    httpd_content_type(rq, "text/html; charset=utf-8");
+    httpd_set_header(rq, "Content-Security-Policy", PAGE_POLICY);
+    httpd_set_header(rq, "X-Content-Type-Options", "nosniff");
+}
+
+const struct httpd_route read_routes[] = {
+    {HTTPD_GET, "/", on_page, 0, "page"},
+    {HTTPD_GET, "/v1/nodes", on_nodes, 0, "nodes"},
+    {HTTPD_GET, "/v1/nodes/:", on_node, 0, "node"},
+    {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
+    {HTTPD_GET, "/v1/cards/:/:", on_card, 0, "card"},
+    {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
+    {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
+    {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
+    {HTTPD_DELETE, "/v1/allocations/:/:", on_release, 0, "release"},
+    {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"},
+    {HTTPD_GET, "/healthz", on_healthz, 0, "healthz"},
+    {HTTPD_GET, "/readyz", on_readyz, 0, "readyz"},
+    {HTTPD_GET, "/openapi.yaml", on_openapi, 0, "openapi"},
+};
+const size_t n_read_routes = ARRAY_LEN(read_routes);

@@ -1,0 +1,135 @@
+#include "extender/table.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL_MAX = 512 };
+
+void table_init(struct table *t, const char *const *heads)
+{
+    *t = (struct table){.cells = STR_INIT(STR_MAX_DEFAULT)};
+    for (; heads[t->n_columns]; t->n_columns++) {
+        assert(t->n_columns < TABLE_COLUMNS_MAX);
+        t->heads[t->n_columns] = heads[t->n_columns];
+        t->widths[t->n_columns] = strlen(heads[t->n_columns]);
+    }
+}
+
+void table_fini(struct table *t)
+{
+    str_fini(&t->cells);
+}
+
+static size_t width_of(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void table_add(struct table *t, const char *text)
+{
+    size_t column = t->n_cells++ % t->n_columns, width = width_of(text);
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        /* C0, DEL, and C1 as it is written in UTF-8 */
+        bool control = c < 0x20 || c == 0x7f ||
+                       (c == 0xc2 && (unsigned char)p[1] < 0xa0);
+        str_add_c(&t->cells, control ? '?' : *p);
+        if (control && c == 0xc2)
+            p++;
+    }
+    str_add_n(&t->cells, "", 1);
+    if (width > t->widths[column])
+        t->widths[column] = width;
+}
+
+void table_addf(struct table *t, const char *fmt, ...)
+{
+    char text[CELL_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    table_add(t, text);
+}
+
+void table_add_known(struct table *t, long long number)
+{
+    if (number < 0)
+        table_add(t, "-");
+    else
+        table_addf(t, "%lld", number);
+}
+
+static void write_padded(struct str *out, const char *text, size_t width,
+                         bool last)
+{
+    size_t have = width_of(text);
+    str_add(out, text);
+    for (; !last && have < width + 2; have++)
+        str_add_c(out, ' ');
+    if (last)
+        str_add_c(out, '\n');
+}
+
+void table_write_text(const struct table *t, struct str *out)
+{
+    const char *cell = str_text(&t->cells);
+    for (size_t i = 0; i < t->n_columns; i++)
+        write_padded(out, t->heads[i], t->widths[i], i + 1 == t->n_columns);
+    for (size_t i = 0; i < t->n_cells && !t->cells.overflow; i++) {
+        size_t column = i % t->n_columns;
+        write_padded(out, cell, t->widths[column],
+                     column + 1 == t->n_columns);
+        cell += strlen(cell) + 1;
+    }
+}
+
+void html_escape(struct str *out, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            str_add(out, "&amp;");
+            break;
+        case '<':
+            str_add(out, "&lt;");
+            break;
+        case '>':
+            str_add(out, "&gt;");
+            break;
+        case '"':
+            str_add(out, "&quot;");
+            break;
+        case '\'':
+            str_add(out, "&#39;");
+            break;
+        default:
+            str_add_c(out, *text);
+        }
+    }
+}
+
+void table_write_html(const struct table *t, struct str *out)
+{
+    const char *cell = str_text(&t->cells);
+    str_add(out, "<table><thead><tr>");
+    for (size_t i = 0; i < t->n_columns; i++) {
+        str_add(out, "<th>");
+        html_escape(out, t->heads[i]);
+        str_add(out, "</th>");
+    }
+    str_add(out, "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < t->n_cells && !t->cells.overflow; i++) {
+        size_t column = i % t->n_columns;
+        str_add(out, column == 0 ? "<tr><td>" : "<td>");
+        html_escape(out, cell);
+        str_add(out, column + 1 == t->n_columns ? "</td></tr>\n" : "</td>");
+        cell += strlen(cell) + 1;
+    }
+    str_add(out, "</tbody></table>\n");
+}

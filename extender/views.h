@@ -1,0 +1,49 @@
+/* views - what a snapshot shows of nodes, cards, topology and allocations,
+ * as JSON and as tables.  Pure: equal snapshots give equal bytes. */
+#ifndef BIGA_EXTENDER_VIEWS_H
+#define BIGA_EXTENDER_VIEWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/snapshot.h"
+#include "extender/table.h"
+#include "model/base/str.h"
+
+/* What can be said of a card in one word. */
+enum card_state {
+    CARD_IDLE,        /* no pair is on it */
+    CARD_USED,        /* some pair is on it, others may join */
+    CARD_HELD,        /* held whole: exclusive, or its need is not known */
+    CARD_UNHEALTHY,   /* withdrawn by its node */
+    CARD_UNAVAILABLE, /* its node is not ready, or its size is not known */
+    CARD_STATES
+};
+const char *card_state_name(enum card_state state); /* "idle" … */
+/* `card` counts the cards of the node, in the order of its topology. */
+enum card_state card_state(const struct node *node, size_t card);
+
+/* {"name","status","cards":{"total","idle","used","held","unhealthy",
+ * "unavailable"},"gpus":{"total","free"},"nics","numas","allocations",
+ * "generation","bootId","contentHash","slices":{"present","expected"}} */
+void view_node(const struct node *node, struct str *out);
+/* The same and "heardMs" (ago), "cardList", "allocationList". */
+void view_node_whole(const struct node *node, int64_t now_ms,
+                     struct str *out);
+void view_card(const struct node *node, size_t card, struct str *out);
+/* {"node","devices","relations":{"A":{"B":"PIX"}}} */
+void view_topology(const struct node *node, struct str *out);
+
+/* Tables: NULL-terminated heads, and a row each. */
+extern const char *const view_node_heads[];
+extern const char *const view_card_heads[];
+extern const char *const view_allocation_heads[];
+void view_node_row(const struct node *node, struct table *t);
+void view_card_row(const struct node *node, size_t card, struct table *t);
+void view_allocation_row(const struct allocation *a, struct table *t);
+
+/* How many devices of a kind a node is known to have. */
+size_t view_count(const struct node *node, enum device_kind kind,
+                  size_t *ret_first);
+
+#endif
