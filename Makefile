@@ -35,7 +35,7 @@ LINK = $(CC) $(OPT) $(SAN) $(LDFLAGS)
 Q   := $(if $(V),,@)
 say  = $(if $(V)$(QUIET),,@printf '  %-5s %s\n' $(1) $(2))
 QUIET := $(findstring s,$(firstword -$(MAKEFLAGS)))
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 
@@ -155,7 +155,7 @@ bench: programs $(BENCH)
 
 # A sanitizer never goes on after a finding.  A leak must abort, because
 # Criterion only looks at how a test's process dies.
-asan: export ASAN_OPTIONS = abort_on_error=1:detect_leaks=1
+asan: export ASAN_OPTIONS = abort_on_error=1:detect_leaks=1:quarantine_size_mb=4
 asan: export UBSAN_OPTIONS = print_stacktrace=1:abort_on_error=1
 asan:
 	@$(MAKE) --no-print-directory BUILD=build-asan OPT='-O1 -g' test-unit \

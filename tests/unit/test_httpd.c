@@ -292,7 +292,11 @@ Test(httpd, takes_large_bodies_in_bounded_memory)
         cr_assert_str_eq(reply.body.data, "67108864 67108864 0");
         close(fd);
     }
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
     cr_assert_lt(rss_kib() - before, (BODY_MAX >> 10) * 5 / 4);
+#else
+    (void)before;
+#endif
     httpd_stop(h);
 }
 
