@@ -101,6 +101,23 @@ static void view_cards(const struct schedule *s, const struct node *node,
         view->within = pair;
 }
 
+/* A pair has a card of unknown size whole, so what it asks of it is between
+ * it and the card. */
+static void view_open_unsized(const struct schedule *s,
+                              const struct node *node, struct view *view)
+{
+    uint16_t own = 0;
+    for (size_t i = 0; i < node->n_allocations; i++)
+        if (strcmp(node->allocations[i]->pair_key, s->pair_key) == 0)
+            own |= usage_cards(node->topo, node->allocations[i]);
+    unsigned open =
+        own & usage_unsized(node->topo) & ~(unsigned)view->state.closed;
+    for (; open; open &= open - 1) {
+        view->state.free_cores[__builtin_ctz(open)] = UINT32_MAX;
+        view->state.free_memory_mib[__builtin_ctz(open)] = UINT32_MAX;
+    }
+}
+
 static void view_make(const struct schedule *s, const struct node *node,
                       const struct allocation *const *gone, size_t n_gone,
                       struct view *ret_view)
@@ -122,8 +139,10 @@ static void view_make(const struct schedule *s, const struct node *node,
     const char *pair =
         s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
     usage_state(node->topo, node->shape, list, n, pair, &view.state);
-    if (s->follows >= 0)
+    if (s->follows >= 0) {
         view_cards(s, node, list, n, &view);
+        view_open_unsized(s, node, &view);
+    }
     *ret_view = view;
 }
 
@@ -441,4 +460,11 @@ void schedule_explain(const struct schedule *s, int32_t index,
     struct view view;
     view_make(s, snapshot_node(s->snapshot, (size_t)index), NULL, 0, &view);
     reason_explain(reason, &view.state, s->demand, out);
+    const struct topo *topo =
+        snapshot_node(s->snapshot, (size_t)index)->topo;
+    unsigned unsized = (unsigned)__builtin_popcount(usage_unsized(topo));
+    if (reason == REASON_CARD_TOO_SMALL && unsized)
+        str_addf(out, "; the size of %u %s is not known: say it in the card "
+                      "file of its biga-advertiser",
+                 unsized, unsized == 1 ? "card" : "cards");
 }

@@ -122,6 +122,19 @@ static void pair_charge(const struct pair_usage *u, bool own,
     state->shared |= u->all;
 }
 
+uint16_t usage_unsized(const struct topo *topo)
+{
+    size_t first = 0;
+    size_t n = topo_count(topo, DEVICE_CARD, &first);
+    uint16_t unsized = 0;
+    for (size_t i = 0; i < n && i < TOPO_CARDS_MAX; i++) {
+        const struct device *card = topo_device(topo, first + i);
+        if (card->cores == 0 || card->memory_mib == 0)
+            unsized |= (uint16_t)(1u << i);
+    }
+    return unsized;
+}
+
 static int compare_pair(const void *a, const void *b)
 {
     const struct allocation *x = *(const struct allocation *const *)a;
@@ -149,4 +162,6 @@ void usage_state(const struct topo *topo, const struct shape *shape,
         pair_charge(&u, except_pair && strcmp(pair, except_pair) == 0,
                     ret_state);
     }
+    /* nobody can tell what is left of a card of unknown size */
+    ret_state->closed |= ret_state->shared & usage_unsized(topo);
 }

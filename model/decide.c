@@ -513,11 +513,11 @@ void node_state_init(struct node_state *state, const struct topo *topo,
     (void)topo_count(topo, DEVICE_CARD, &first);
     for (unsigned c = 0; c < shape->n_cards; c++) {
         const struct device *card = topo_device(topo, first + c);
-        uint64_t memory = card->memory_mib;
-        if (card->unhealthy || card->cores == 0 || memory == 0)
+        uint64_t memory = card->memory_mib ? card->memory_mib : 1;
+        if (card->unhealthy)
             continue; /* nothing of it can be had */
         state->usable |= (uint16_t)(1u << c);
-        state->cores[c] = card->cores;
+        state->cores[c] = card->cores ? card->cores : 1;
         state->memory_mib[c] =
             (uint32_t)(memory < UINT32_MAX ? memory : UINT32_MAX);
     }

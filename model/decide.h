@@ -29,7 +29,7 @@ struct node_state {
     uint32_t free_memory_mib[TOPO_CARDS_MAX];
     uint32_t cores[TOPO_CARDS_MAX];      /* of the idle cards: tells "busy" */
     uint32_t memory_mib[TOPO_CARDS_MAX]; /* from "too small" */
-    uint16_t usable;   /* healthy and known to have cores and memory */
+    uint16_t usable;   /* healthy */
     uint16_t closed;   /* held whole: exclusive, or promised to a pair whose
                         * need is not yet known */
     uint16_t occupied; /* some pair (not merely a service) is on it: not
@@ -93,8 +93,10 @@ enum reason decide(const struct node_state *state, const struct demand *demand,
 uint32_t decide_cost(const struct node_state *state,
                      const struct demand *demand);
 
-/* The state of an idle node: capacities from the topology, nothing used.
- * `shape` must outlive the state. */
+/* The state of an idle node: capacities from the topology, nothing used.  A
+ * card of unknown size has what every card has: one core and one MiB, so it
+ * can be had by those who state no need, and then whole.  `shape` must
+ * outlive the state. */
 void node_state_init(struct node_state *state, const struct topo *topo,
                      const struct shape *shape);
 

@@ -200,8 +200,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
     case REASON_UNHEALTHY:
         add_shortage(out, count_bits(of_arch & state->usable),
                      count_bits(of_arch),
-                     "can be used, the others are withdrawn or of unknown "
-                     "size",
+                     "can be used, the others are withdrawn",
                      demand->cards);
         break;
     case REASON_TOO_FEW_GPUS:

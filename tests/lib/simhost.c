@@ -16,7 +16,7 @@ static void add_numa(struct topo_builder *b, int index, uint32_t cpus)
 }
 
 static void add_pci(struct topo_builder *b, enum device_kind kind,
-                    unsigned index, unsigned n_cards)
+                    unsigned index, unsigned n_cards, bool sized)
 {
     unsigned sw = index / 2, half = index * 2 >= n_cards;
     struct pci_addr path[2] = {
@@ -36,15 +36,15 @@ static void add_pci(struct topo_builder *b, enum device_kind kind,
     d.id = id;
     if (kind == DEVICE_CARD) {
         d.arch = "arm64";
-        d.cores = 16;
-        d.memory_mib = 32768;
+        d.cores = sized ? 16 : 0;
+        d.memory_mib = sized ? 32768 : 0;
         d.n_functions = 1;
         d.functions = &d.pci;
     }
     topo_builder_add(b, &d);
 }
 
-struct topo *simhost_topo(const char *node, unsigned n_cards)
+static struct topo *simhost(const char *node, unsigned n_cards, bool sized)
 {
     struct topo_builder *b = topo_builder_create(node);
     struct topo *topo = NULL;
@@ -52,8 +52,8 @@ struct topo *simhost_topo(const char *node, unsigned n_cards)
     add_numa(b, 0, 32);
     add_numa(b, 1, 32);
     for (unsigned i = 0; i < n_cards; i++) {
-        add_pci(b, DEVICE_CARD, i, n_cards);
-        add_pci(b, DEVICE_GPU, i, n_cards);
+        add_pci(b, DEVICE_CARD, i, n_cards, sized);
+        add_pci(b, DEVICE_GPU, i, n_cards, sized);
     }
     if (topo_build(b, &topo, &err) < 0) {
         (void)fprintf(stderr, "simhost: %s\n", err.text);
@@ -61,4 +61,14 @@ struct topo *simhost_topo(const char *node, unsigned n_cards)
     }
     topo_builder_destroy(b);
     return topo;
+}
+
+struct topo *simhost_topo(const char *node, unsigned n_cards)
+{
+    return simhost(node, n_cards, true);
+}
+
+struct topo *simhost_unsized(const char *node, unsigned n_cards)
+{
+    return simhost(node, n_cards, false);
 }

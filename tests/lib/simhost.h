@@ -8,5 +8,7 @@
  * i / 2, with one GPU per card beside it on the same switch; the first half
  * is on NUMA node 0. Cards have 16 cores and 32768 MiB. */
 struct topo *simhost_topo(const char *node, unsigned n_cards);
+/* The same with cards of unknown size. */
+struct topo *simhost_unsized(const char *node, unsigned n_cards);
 
 #endif

@@ -6,14 +6,15 @@
 #include "model/base/mem.h"
 #include "tests/lib/simhost.h"
 
-static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
+static struct snapshot *fleet_of(struct topo *(*make)(const char *, unsigned),
+                                 unsigned n_nodes, unsigned n_cards)
 {
     struct snapshot *empty = snapshot_create_empty();
     struct draft *d = draft_create(empty);
     for (unsigned i = 0; i < n_nodes; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "node%03u", i);
-        cleanup_with(topo) struct topo *topo = simhost_topo(name, n_cards);
+        cleanup_with(topo) struct topo *topo = make(name, n_cards);
         struct node_update u = {.name = name,
                                 .status = NODE_READY,
                                 .epoch = {"boot-1", 1},
@@ -26,6 +27,11 @@ static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
     struct snapshot *s = draft_commit(d);
     snapshot_unref(empty);
     return s;
+}
+
+static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
+{
+    return fleet_of(simhost_topo, n_nodes, n_cards);
 }
 
 static struct demand pod(const char *name, enum pod_role role, const char *job,
@@ -243,5 +249,31 @@ Test(schedule, a_pair_whose_node_is_gone_waits_for_it)
     schedule_explain(&sc, 0, REASON_PAIR_ELSEWHERE, &text);
     cr_assert_str_eq(text.data, "its pair is on node node001");
     snapshot_unref(next);
+    snapshot_unref(s);
+}
+
+Test(schedule, a_card_of_unknown_size_is_had_whole_or_not_at_all)
+{
+    struct snapshot *s = fleet_of(simhost_unsized, 1, 1);
+    struct choice c;
+    struct demand service = pod("s", ROLE_SERVICE, "", 0);
+    need(&service, 8, 1024);
+    cr_assert_eq(ask(s, &service, 0, &c), REASON_CARD_TOO_SMALL);
+    struct schedule sc;
+    cleanup_str struct str text = STR_INIT(1024);
+    schedule_init(&sc, s, &service);
+    schedule_explain(&sc, 0, REASON_CARD_TOO_SMALL, &text);
+    cr_assert_not_null(strstr(text.data, "the size of 1 card is not known"),
+                       "%s", text.data);
+
+    struct demand h = pod("h", ROLE_HOST, "j", 0);
+    struct demand x = pod("x", ROLE_XPU, "j", 0);
+    need(&x, 8, 1024);
+    bind_to(&s, &h, 0, &c);
+    bind_to(&s, &x, 0, &c);
+    struct demand other = pod("o", ROLE_HOST, "o", 0);
+    cr_assert_eq(ask(s, &other, 0, &c), REASON_CARDS_BUSY);
+    need(&service, 1, 1);
+    cr_assert_eq(ask(s, &service, 0, &c), REASON_CARDS_BUSY);
     snapshot_unref(s);
 }
