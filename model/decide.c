@@ -41,6 +41,7 @@ struct search {
     enum relation relation;
     uint16_t near[TOPO_CARDS_MAX];   /* free GPUs within the relation, and */
     uint16_t served[TOPO_GPUS_MAX];  /* the other way: cards of each GPU */
+    uint16_t useful; /* GPUs whose cards are not all another one's too */
     uint16_t around[TOPO_NUMAS_MAX]; /* cards that share a NUMA node within
                                       * the relation; no set within another */
     unsigned n_around;
@@ -144,7 +145,8 @@ static unsigned cover_size(struct search *s, unsigned cards)
     if (*known)
         return *known == COVER_NONE ? COVER_NONE : *known - 1u;
     unsigned best = COVER_NONE;
-    for (unsigned g = s->near[__builtin_ctz(cards)]; g; g &= g - 1) {
+    unsigned gpus = s->near[__builtin_ctz(cards)] & s->useful;
+    for (unsigned g = gpus; g; g &= g - 1) {
         unsigned rest = cards & ~(unsigned)s->served[__builtin_ctz(g)];
         unsigned size = cover_size(s, rest);
         if (size != COVER_NONE && size + 1 < best)
@@ -212,42 +214,70 @@ static void try_numas(struct search *s)
     }
 }
 
-static void try_gpus(struct search *s)
+/* For covers: which cards each GPU serves, and which GPUs need no look since
+ * another serves all of their cards.  False when not even the GPUs that serve
+ * most could serve as many cards as asked. */
+static bool prepare_covers(struct search *s)
+{
+    unsigned n_gpus = s->shape->n_gpus, most = 0;
+    s->useful = 0;
+    for (unsigned g = 0; g < n_gpus; g++) {
+        unsigned cards = 0;
+        for (unsigned c = s->reach; c; c &= c - 1) {
+            unsigned card = (unsigned)__builtin_ctz(c);
+            cards |= (s->near[card] >> g & 1u) << card;
+        }
+        s->served[g] = (uint16_t)cards;
+        most = count_bits(cards) > most ? count_bits(cards) : most;
+    }
+    if (most * s->demand->gpus < s->demand->cards)
+        return false;
+    for (unsigned g = 0; g < n_gpus; g++) {
+        bool dominated = s->served[g] == 0;
+        for (unsigned h = 0; h < n_gpus && !dominated; h++)
+            dominated = h != g && (s->served[g] & ~s->served[h]) == 0 &&
+                        (s->served[g] != s->served[h] || h < g);
+        if (!dominated)
+            s->useful |= (uint16_t)(1u << g);
+    }
+    memset(s->covers, 0, (size_t)1 << s->shape->n_cards);
+    return true;
+}
+
+/* False when no GPU is nearer than in the relation before, which failed. */
+static bool try_gpus(struct search *s)
 {
     const struct shape *shape = s->shape;
+    bool changed = false;
     s->reach = 0;
     for (unsigned c = 0; c < shape->n_cards; c++) {
         unsigned gpus = 0;
         for (unsigned g = 0; g < shape->n_gpus; g++)
             if (shape->card_gpu[c][g] <= s->relation)
                 gpus |= 1u << g;
-        s->near[c] = (uint16_t)(gpus & s->gpus_free);
-        if (s->near[c] && s->available & 1u << c)
+        gpus &= s->gpus_free;
+        changed |= s->near[c] != gpus;
+        s->near[c] = (uint16_t)gpus;
+        if (gpus && s->available & 1u << c)
             s->reach |= (uint16_t)(1u << c);
     }
-    if (s->demand->gpus >= s->demand->cards)
-        return; /* one for each card: no cover is asked for */
-    memset(s->covers, 0, (size_t)1 << shape->n_cards);
-    for (unsigned g = 0; g < shape->n_gpus; g++) {
-        unsigned cards = 0;
-        for (unsigned c = 0; c < shape->n_cards; c++)
-            cards |= (s->near[c] >> g & 1u) << c;
-        s->served[g] = (uint16_t)cards;
-    }
+    return changed;
 }
 
 /* Make ready for `relation`; false when it is out of reach at a glance. */
 static bool try_relation(struct search *s, enum relation relation)
 {
     s->relation = relation;
-    if (s->demand->gpus)
-        try_gpus(s);
-    else
+    if (!s->demand->gpus)
         try_numas(s);
-    return count_bits(s->reach) >= s->demand->cards &&
-           (s->must & ~s->reach) == 0 &&
-           (!s->demand->gpus ||
-            count_bits(gpus_near(s, s->reach)) >= s->demand->gpus);
+    else if (!try_gpus(s))
+        return false;
+    if (count_bits(s->reach) < s->demand->cards || (s->must & ~s->reach) != 0)
+        return false;
+    if (!s->demand->gpus)
+        return true;
+    return count_bits(gpus_near(s, s->reach)) >= s->demand->gpus &&
+           (s->demand->gpus >= s->demand->cards || prepare_covers(s));
 }
 
 /* --- levels 2 to 6: which set of cards ------------------------------------------ */
@@ -282,8 +312,7 @@ static bool rank_is_better(const struct rank *a, const struct rank *b)
 }
 
 /* The best set of cards that reaches the relation.  Sets come tightest
- * first, so the first that does bounds the spread; the dear test is made
- * only for sets that would win. */
+ * first, so the first that does bounds the spread. */
 static bool find_cards(struct search *s, struct rank *ret_rank)
 {
     const struct shape *shape = s->shape;
@@ -296,10 +325,11 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
     for (; at < end && (!found || at->spread == best.spread); at++) {
         if ((at->cards & ~s->reach) || (s->must & ~at->cards))
             continue;
-        rank_cards(s, at, &rank);
-        if (found && !rank_is_better(&rank, &best))
+        if (!found && !reaches(s, at->cards))
             continue;
-        if (!reaches(s, at->cards))
+        rank_cards(s, at, &rank);
+        if (found &&
+            (!rank_is_better(&rank, &best) || !reaches(s, at->cards)))
             continue;
         best = rank;
         found = true;
@@ -451,6 +481,7 @@ static bool search_init(struct search *s, const struct node_state *state,
         count_bits(s->gpus_free) < demand->gpus)
         return false;
     s->idle = (uint16_t)(state->usable & ~state->occupied);
+    memset(s->near, 0, sizeof s->near);
     s->n_groups = 0;
     for (unsigned i = 0; i < shape->n_groups; i++)
         if ((shape->groups[i] & ~s->idle) == 0)

@@ -343,3 +343,23 @@ Test(decide, bounded_work)
     /* well below the 2 ms that it has, on a slow or instrumented build too */
     cr_assert_lt(worst, 200);
 }
+
+/* Every size of demand on a real kind of tree, whole and in parts. */
+Test(decide, bounded_work_on_a_tree)
+{
+    static const uint16_t busy[] = {0, 0x9552, 0x0001, 0x1111};
+    struct host h;
+    double worst = 0;
+    host_init(&h, 16);
+    for (unsigned i = 0; i < ARRAY_LEN(busy) * 16 * 17; i++) {
+        h.state.closed = h.state.occupied = busy[i % ARRAY_LEN(busy)];
+        h.state.gpus_used = (uint16_t)(busy[i % ARRAY_LEN(busy)] << i % 3);
+        double before = now_ms();
+        (void)ask(&h, 1 + i / 4 % 16, i / 64);
+        double took = now_ms() - before;
+        worst = took > worst ? took : worst;
+    }
+    cr_log_info("16 x 16 tree, slowest: %.3f ms", worst);
+    cr_assert_lt(worst, 200);
+    host_fini(&h);
+}
