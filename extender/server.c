@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "extender/app.h"
 #include "extender/kube.h"
@@ -80,6 +81,7 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.metrics = app_metrics_create();
     s->app.seen = seen_create();
     s->app.scratch = scratch_pool_create();
+    (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
                                 n_read_routes);
     int r = writer_start(&w, &s->app.writer, err);
