@@ -1,0 +1,161 @@
+#!/bin/bash
+# The advertiser against a real extender: publishing, heartbeats, outages,
+# restarts and take-overs.  Needs curl.  TAP lines.
+set -u
+
+BUILD=${BUILD:-build}
+command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+
+dir=$(mktemp -d)
+pids=()
+cleanup() {
+    for pid in "${pids[@]}"; do
+        kill -9 "$pid" 2>/dev/null
+    done
+    wait 2>/dev/null
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+
+n=0
+ok() { # status name
+    n=$((n + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $n - $2"
+    else
+        echo "not ok $n - $2"
+        tail -n 5 "$dir"/*.log
+    fi
+}
+
+# until CONDITION…: true when it holds within 10 s
+until_true() {
+    local i
+    for i in $(seq 200); do
+        "$@" && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# start_server [PORT]: sets $server and $port
+start_server() {
+    "$BUILD/biga-extender" --scheduler-listen 127.0.0.1:0 \
+        --read-listen 127.0.0.1:0 --publish-listen "127.0.0.1:${1:-0}" \
+        --state "$dir/state" 2>"$dir/server.log" &
+    server=$!
+    pids+=("$server")
+    until_true grep -q event=ready "$dir/server.log" || return 1
+    port=$(sed -n 's/.*listener=publish .*port=//p' "$dir/server.log")
+}
+
+slices=/apis/resource.k8s.io/v1/resourceslices
+get() { curl -s -m 5 "http://127.0.0.1:$port$slices/$1"; }
+there() { get "$1" | grep -q '"driver"'; }
+gone() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' \
+    "http://127.0.0.1:$port$slices/$1")" = 404 ]; }
+generation_is() { get "$1" | grep -q "\"generation\":$2,"; }
+logged() { grep -q "event=$2" "$dir/$1.log"; }
+
+# advertise LOG OPTION…: sets $pid
+advertise() {
+    local log=$1
+    shift
+    "$BUILD/biga-advertiser" --server "http://127.0.0.1:$port" \
+        --heartbeat 200ms "$@" 2>"$dir/$log.log" >"$dir/$log.out" &
+    pid=$!
+    pids+=("$pid")
+}
+
+# stop PID: its exit status
+stop() {
+    kill -TERM "$1"
+    wait "$1"
+}
+
+host() { # a host description of so many cards
+    echo "package 0"
+    echo "  numa 0 cpus=8 memory=16GiB"
+    echo "    root 0000:00"
+    local i
+    for i in $(seq "$1"); do
+        echo "      bridge 0000:00:0$i.0"
+        echo "        card 0000:0$i:00.0 id=15b3:a2d6 cores=8 memory=16GiB"
+    done
+}
+
+start_server
+ok $? "the server starts"
+
+host 1 >"$dir/h.host"
+advertise a --hostfile "$dir/h.host" --node h --boot-id b1
+a=$pid
+until_true there h-xpu.biga.dev-0
+ok $? "a host is published"
+
+host 2 >"$dir/h.host"
+kill -HUP "$a"
+until_true generation_is h-xpu.biga.dev-0 2
+ok $? "SIGHUP reads the files again: a change raises the generation"
+
+kill -9 "$a"
+advertise a --hostfile "$dir/h.host" --node h --boot-id b1
+a=$pid
+until_true logged a published && generation_is h-xpu.biga.dev-0 2
+ok $? "a restart without a change keeps it"
+
+kill -9 "$server"
+wait "$server" 2>/dev/null
+until_true logged a publish-failed
+ok $? "an outage is noticed"
+rm -rf "$dir/state"
+start_server "$port"
+until_true there h-xpu.biga.dev-0
+ok $? "what the server lost is there again"
+generation_is h-xpu.biga.dev-0 2
+ok $? "under the same generation"
+
+advertise b --hostfile "$dir/h.host" --node h --boot-id b2
+b=$pid
+until_true logged a superseded
+ok $? "the advertiser of a later boot takes over"
+sleep 1
+get h-xpu.biga.dev-0 | grep -q '"biga.dev/boot-id":"b2"'
+ok $? "and is not fought"
+stop "$a"
+ok $? "who was superseded stops cleanly"
+there h-xpu.biga.dev-0
+ok $? "and withdraws nothing"
+
+stop "$b"
+ok $? "a clean stop succeeds"
+gone h-xpu.biga.dev-0
+ok $? "and withdraws"
+
+advertise f --fleet 40 --fleet-prefix lab
+f=$pid
+until_true grep -qx "fleet ready 40" "$dir/f.out"
+ok $? "a fleet says when it is ready"
+[ "$(curl -s "http://127.0.0.1:$port$slices" | grep -o '"name":"lab[0-9]*-' |
+    sort -u | wc -l)" = 40 ]
+ok $? "and all its hosts are there"
+kill -9 "$server"
+wait "$server" 2>/dev/null
+stop "$f"
+[ $? = 3 ]
+ok $? "stopping while the server is away: exit status 3"
+
+"$BUILD/biga-advertiser" --node A_b --print tree 2>"$dir/x.log"
+[ $? = 2 ]
+ok $? "a wrong setting: exit status 2"
+"$BUILD/biga-advertiser" --node h --topology "$dir/none" --print tree \
+    2>"$dir/x.log"
+[ $? = 1 ]
+ok $? "an unreadable topology: exit status 1"
+one=$("$BUILD/biga-advertiser" --hostfile "$dir/h.host" --node h \
+    --boot-id b --print slices | cksum)
+two=$("$BUILD/biga-advertiser" --hostfile "$dir/h.host" --node h \
+    --boot-id b --print slices | cksum)
+[ "$one" = "$two" ]
+ok $? "equal input gives equal bytes"
+echo "1..$n"
