@@ -153,8 +153,8 @@ void conf_print_help(const struct conf_program *program, FILE *out)
         char name[CONF_NAME_MAX + 8];
         conf_env_name(&program->settings[0], name);
         fprintf(out,
-                "\nAn option may also be set in the environment (--%s as "
-                "%s)\nor in the file given with --config.\n",
+                "\nAn option may also be set in the file given with --config, "
+                "or in the\nenvironment: --%s as %s.\n",
                 program->settings[0].name, name + 1);
     }
 }
