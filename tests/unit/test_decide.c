@@ -200,8 +200,8 @@ Test(decide, reasons_that_no_preemption_helps)
     h.demand.has_card_need = false;
     h.state.usable = 0x01;
     expect_reason(&h, ask(&h, 2, 0), REASON_UNHEALTHY,
-                  "1 of 8 cards can be used, the others are withdrawn or of "
-                  "unknown size; 2 are needed");
+                  "1 of 8 cards can be used, the others are withdrawn; 2 "
+                  "are needed");
     memcpy(h.demand.arch, "mips64", 7);
     expect_reason(&h, ask(&h, 2, 0), REASON_ARCH,
                   "0 of 8 cards are of architecture mips64; 2 are needed");
