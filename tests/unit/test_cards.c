@@ -1,8 +1,10 @@
 #include "advertiser/cards.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "model/base/mem.h"
+#include "tests/lib/testdata.h"
 
 Test(cards, known_cards_are_found)
 {
@@ -92,4 +94,18 @@ Test(cards, vendors_have_names)
 {
     cr_expect_str_eq(pci_vendor_name(0x10de), "NVIDIA");
     cr_expect_str_eq(pci_vendor_name(0x1234), "");
+}
+
+/* The table in the documentation is this one. */
+Test(cards, each_is_documented)
+{
+    size_t size;
+    cleanup_free char *text = testdata_read("schema/cards.md", &size);
+    for (size_t i = 0; i < n_card_models; i++) {
+        const struct card_model *m = &card_models[i];
+        cleanup_free char *row =
+            xasprintf("| `%04x:%04x` | %s %s | `%s` |\n", m->vendor_id,
+                      m->device_id, m->vendor, m->model, m->arch);
+        cr_expect(strstr(text, row), "schema/cards.md lacks %s", row);
+    }
 }
