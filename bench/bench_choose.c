@@ -90,22 +90,40 @@ static void report(struct task *t, struct str *json)
              json->size > 1 ? "," : "", t->name, run, floor);
 }
 
-/* Choosing `cards` and `gpus` on a node of which `busy` cards are taken. */
-static void report_choice(const char *name, struct topo *topo, unsigned cards,
-                          unsigned gpus, unsigned busy, struct str *json)
+struct case_choice {
+    const char *name;
+    unsigned cards, gpus;
+    uint16_t busy; /* cards and GPUs that are taken */
+};
+
+static void report_choice(const struct case_choice *ask, struct topo *topo,
+                          struct str *json)
 {
-    struct task t = {.name = name, .run = choose, .floor = add_state};
+    struct task t = {.name = ask->name, .run = choose, .floor = add_state};
     struct shape *shape = shape_create(topo);
     node_state_init(&t.state, topo, shape);
     t.demand.role = ROLE_HOST;
-    t.demand.cards = t.demand.pair_cards = (uint8_t)cards;
-    t.demand.gpus = (uint8_t)gpus;
+    t.demand.cards = t.demand.pair_cards = (uint8_t)ask->cards;
+    t.demand.gpus = (uint8_t)ask->gpus;
     t.demand.align = RELATION_SYS;
-    t.state.closed = t.state.occupied = t.state.shared = (uint16_t)busy;
-    t.state.gpus_used = (uint16_t)busy;
+    t.state.closed = t.state.occupied = t.state.shared = ask->busy;
+    t.state.gpus_used = ask->busy;
     report(&t, json);
     shape_destroy(shape);
 }
+
+static const struct case_choice on_eight[] = {
+    {"1 of 8 cards", 1, 0, 0},
+    {"1 of 8 cards, 1 GPU", 1, 1, 0},
+    {"2 of 5 free cards, 2 GPUs", 2, 2, 0x25},
+    {"4 of 8 cards, 2 GPUs", 4, 2, 0},
+};
+static const struct case_choice on_sixteen[] = {
+    {"8 of 16 cards", 8, 0, 0},
+    {"8 of 16 cards, 8 GPUs", 8, 8, 0},
+    {"8 of 16 cards, 3 GPUs", 8, 3, 0},
+    {"8 of 9 free cards, 3 GPUs", 8, 3, 0x9552},
+};
 
 int main(int argc, char **argv)
 {
@@ -121,14 +139,10 @@ int main(int argc, char **argv)
     printf("%-40s %10s %10s %9s\n", "what", "ns", "floor", "ratio");
     str_add_c(&json, '[');
     report(&t, &json);
-    report_choice("1 of 8 cards", eight, 1, 0, 0, &json);
-    report_choice("1 of 8 cards, 1 GPU", eight, 1, 1, 0, &json);
-    report_choice("2 of 5 free cards, 2 GPUs", eight, 2, 2, 0x25, &json);
-    report_choice("4 of 8 cards, 2 GPUs", eight, 4, 2, 0, &json);
-    report_choice("8 of 16 cards", sixteen, 8, 0, 0, &json);
-    report_choice("8 of 16 cards, 8 GPUs", sixteen, 8, 8, 0, &json);
-    report_choice("8 of 16 cards, 3 GPUs", sixteen, 8, 3, 0, &json);
-    report_choice("8 of 9 free cards, 3 GPUs", sixteen, 8, 3, 0x9552, &json);
+    for (size_t i = 0; i < ARRAY_LEN(on_eight); i++)
+        report_choice(&on_eight[i], eight, &json);
+    for (size_t i = 0; i < ARRAY_LEN(on_sixteen); i++)
+        report_choice(&on_sixteen[i], sixteen, &json);
     str_add_c(&json, ']');
     printf("%s\n", str_text(&json));
     return 0;
