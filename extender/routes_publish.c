@@ -84,6 +84,12 @@ static unsigned status_of(int result)
 
 static void job_fail(struct job *job)
 {
+    if (job->op.result == -ENOENT) {
+        httpd_fail(job->rq, 404,
+                   "resourceslices.resource.k8s.io \"%s\" not found",
+                   job->name);
+        return;
+    }
     httpd_fail(job->rq, status_of(job->op.result), "%s",
                job->op.error.text[0] ? job->op.error.text
                                      : strerror(-job->op.result));

@@ -32,22 +32,11 @@ static void *on_target(void *cls, const char *target,
 
 static void body_take(struct httpd_request *rq, const char *data, size_t size)
 {
-    struct httpd *h = rq->h;
     if (rq->refused)
         return;
-    str_add_n(&rq->body, data, size);
-    if (rq->body.overflow) {
-        request_refuse(rq, 413, "body is larger than the %zu bytes accepted",
-                       rq->body.max);
-    } else if (rq->body.cap > rq->charged) {
-        size_t more = rq->body.cap - rq->charged;
-        rq->charged += more;
-        if (atomic_fetch_add(&h->memory_used, more) + more >
-            h->config.memory_max) {
-            request_refuse(rq, 503, "too many large requests at once");
-        }
-    }
-    if (rq->refused)
+    if (request_reserve(rq, size))
+        str_add_n(&rq->body, data, size);
+    else
         str_fini(&rq->body); /* the rest is dropped as it comes */
 }
 

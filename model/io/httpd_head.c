@@ -142,7 +142,7 @@ void request_judge(struct httpd_request *rq, const char *method)
     if (rq->refused && length > max && length - max > DROP_MAX)
         rq->close = true;
     rq->body.max = max;
+    rq->length = length;
     if (!rq->refused && length)
-        (void)str_reserve(&rq->body,
-                          length < BODY_FIRST ? length : BODY_FIRST);
+        (void)request_reserve(rq, length < BODY_FIRST ? length : BODY_FIRST);
 }

@@ -85,6 +85,7 @@ struct httpd_request {
     const char *type;
     const char *args[URI_ARGS_MAX];
     struct str body, reply;
+    size_t length;  /* of the body as announced, 0: not known */
     size_t charged; /* of h->memory_used */
     uint64_t started_ns, took_ns;
     unsigned n_headers;
@@ -123,6 +124,10 @@ void request_judge(struct httpd_request *rq, const char *method);
 void request_refuse(struct httpd_request *rq, unsigned status,
                     const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Make room for `size` more bytes of the body; false when it would be too
+ * large, or all bodies together would be: then the request is refused. */
+bool request_reserve(struct httpd_request *rq, size_t size);
 
 /* Open "HOST:PORT" or "[V6]:PORT" for listening. */
 int address_listen(const char *text, int *ret_fd, struct error *err);

@@ -69,6 +69,34 @@ void request_give(struct httpd_request *rq)
         request_destroy(rq);
 }
 
+bool request_reserve(struct httpd_request *rq, size_t size)
+{
+    struct str *body = &rq->body;
+    atomic_size_t *used = &rq->h->memory_used;
+    if (size > body->max || body->size > body->max - size) {
+        request_refuse(rq, 413, "body is larger than the %zu bytes accepted",
+                       body->max);
+        return false;
+    }
+    size_t need = body->size + size + 1, room = body->cap * 2;
+    if (need <= body->cap)
+        return true;
+    if (rq->length && room > rq->length + 1)
+        room = rq->length + 1;
+    if (room < need)
+        room = need;
+    size_t more = room - body->cap;
+    if (atomic_fetch_add(used, more) + more > rq->h->config.memory_max) {
+        atomic_fetch_sub(used, more);
+        request_refuse(rq, 503, "too many large requests at once");
+        return false;
+    }
+    rq->charged += more;
+    body->data = xrealloc(body->data, room, 1);
+    body->cap = room;
+    return true;
+}
+
 /* --- what handlers use ---------------------------------------------------- */
 
 enum httpd_method httpd_method(const struct httpd_request *rq)
