@@ -53,7 +53,6 @@ bool fleet_left_slices(const struct fleet *f);
  * or NULL: all of them).  Fails when a shape or the resulting name is not
  * known or allowed. */
 int fleet_host_topo(const char *prefix, const char *shapes, size_t n,
-                    size_t n_nodes, struct topo **ret_topo,
-                    struct error *err);
+                    size_t n_nodes, struct topo **ret_topo, struct error *err);
 
 #endif

@@ -110,8 +110,8 @@ static int add_fleet(struct program *p, struct error *err)
     size_t n = (size_t)p->set.fleet;
     for (size_t i = 0; i < n; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
-        int r = fleet_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i,
-                                n, &topo, err);
+        int r = fleet_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i, n,
+                                &topo, err);
         if (r < 0)
             return r;
         (void)fleet_add(p->fleet, topo, clock_ms());
@@ -301,8 +301,8 @@ static int publish(struct program *p)
     if (r < 0) {
         code = complain(&err, ADVERTISER_FAILED);
     } else {
-        log_event(LOG_INFO, "started", "node", p->node, "server",
-                  p->set.server, "version", BIGA_VERSION, NULL);
+        log_event(LOG_INFO, "started", "node", p->node, "server", p->set.server,
+                  "version", BIGA_VERSION, NULL);
         run(p);
         bool cut = fleet_due(p->fleet) != PUBLISH_NEVER;
         if (cut || fleet_left_slices(p->fleet))

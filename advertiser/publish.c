@@ -19,17 +19,17 @@ struct publisher {
     uint64_t random;
 
     enum publish_state state;
-    size_t index;      /* of the slice that PUT, PRUNE or WITHDRAW is at */
-    size_t n_known;    /* slices that the server may have of this node */
+    size_t index;   /* of the slice that PUT, PRUNE or WITHDRAW is at */
+    size_t n_known; /* slices that the server may have of this node */
     int64_t due;
-    unsigned failures; /* in a row */
+    unsigned failures;   /* in a row */
     uint64_t last_error; /* hash of the text last logged */
-    bool sent;         /* a request waits for its answer */
-    bool accepted;     /* a slice of ours may be on the server */
-    bool published;    /* all slices were accepted at least once */
-    bool contested;    /* a 409 at the start was gone above */
+    bool sent;           /* a request waits for its answer */
+    bool accepted;       /* a slice of ours may be on the server */
+    bool published;      /* all slices were accepted at least once */
+    bool contested;      /* a 409 at the start was gone above */
     bool superseded;
-    bool recreated;    /* this round, the server had lost a slice */
+    bool recreated; /* this round, the server had lost a slice */
     bool left_slices;
 };
 
@@ -55,8 +55,7 @@ static const unsigned moves[PUBLISH_STATES] = {
     [PUBLISH_DONE] = 0,
 };
 
-static void move_to(struct publisher *p, enum publish_state state,
-                    int64_t due)
+static void move_to(struct publisher *p, enum publish_state state, int64_t due)
 {
     assert(moves[p->state] & 1u << state);
     p->state = state;
@@ -134,8 +133,8 @@ void publisher_update(struct publisher *p, struct topo *topo, int64_t now_ms)
         p->epoch.generation++;
     int64_t due = p->superseded || p->failures > 0 ? p->due : now_ms;
     start_round(p, due);
-    log_event(LOG_INFO, "topology-changed", "node", topo_node(topo),
-              "content", p->hash, NULL);
+    log_event(LOG_INFO, "topology-changed", "node", topo_node(topo), "content",
+              p->hash, NULL);
 }
 
 void publisher_stop(struct publisher *p, bool withdraw, int64_t now_ms)
@@ -195,8 +194,7 @@ static void retry(struct publisher *p, int64_t now_ms,
                   const struct publish_answer *a)
 {
     int64_t ms = p->config->backoff_min_ms;
-    for (unsigned i = 0; i < p->failures && ms < p->config->backoff_max_ms;
-         i++)
+    for (unsigned i = 0; i < p->failures && ms < p->config->backoff_max_ms; i++)
         ms *= 2;
     if (ms > p->config->backoff_max_ms)
         ms = p->config->backoff_max_ms;
@@ -282,17 +280,17 @@ static void answer_conflict(struct publisher *p, int64_t now_ms,
 
 static void finish_round(struct publisher *p, int64_t now_ms)
 {
-    const char *event = p->superseded               ? "reinstated"
-                        : !p->published             ? "published"
-                        : p->recreated              ? "reasserted"
-                                                    : NULL;
+    const char *event = p->superseded   ? "reinstated"
+                        : !p->published ? "published"
+                        : p->recreated  ? "reasserted"
+                                        : NULL;
     char generation[24], devices[24];
     (void)snprintf(generation, sizeof generation, "%" PRId64,
                    p->epoch.generation);
     (void)snprintf(devices, sizeof devices, "%zu", topo_n_devices(p->topo));
-    log_event(event ? LOG_INFO : LOG_DEBUG, event ? event : "heartbeat",
-              "node", topo_node(p->topo), "generation", generation, "content",
-              p->hash, "devices", devices, NULL);
+    log_event(event ? LOG_INFO : LOG_DEBUG, event ? event : "heartbeat", "node",
+              topo_node(p->topo), "generation", generation, "content", p->hash,
+              "devices", devices, NULL);
     p->published = true;
     p->superseded = false;
     p->n_known = slice_count(p->topo);

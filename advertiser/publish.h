@@ -42,10 +42,10 @@ enum publish_state {
 const char *publish_state_name(enum publish_state state); /* "look" … */
 
 struct publish_config {
-    const char *boot_id;     /* borrowed; as slice_decode allows it */
-    int64_t heartbeat_ms;    /* from the end of one round to the next */
-    int64_t backoff_min_ms;  /* after the first failure; then doubled */
-    int64_t backoff_max_ms;  /* also between tries while superseded */
+    const char *boot_id;    /* borrowed; as slice_decode allows it */
+    int64_t heartbeat_ms;   /* from the end of one round to the next */
+    int64_t backoff_min_ms; /* after the first failure; then doubled */
+    int64_t backoff_max_ms; /* also between tries while superseded */
 };
 
 struct publish_request {

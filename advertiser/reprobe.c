@@ -90,13 +90,12 @@ int reprobe_fd(const struct reprobe *r)
     return r->fd;
 }
 
-int reprobe_finish(struct reprobe *r, struct topo **ret_topo,
-                   struct error *err)
+int reprobe_finish(struct reprobe *r, struct topo **ret_topo, struct error *err)
 {
     uint64_t count;
     if (!r->running)
         return error_set(err, EAGAIN, "no look is under way");
-    (void)pthread_join(r->thread, NULL); /* a thread of ours: joinable */
+    (void)pthread_join(r->thread, NULL);      /* a thread of ours: joinable */
     (void)!read(r->fd, &count, sizeof count); /* clears it */
     r->running = false;
     int result = r->result;

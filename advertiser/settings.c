@@ -180,8 +180,7 @@ int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],
     return 0;
 }
 
-static int read_boot_id(char ret_text[SLICE_BOOT_ID_MAX + 1],
-                        struct error *err)
+static int read_boot_id(char ret_text[SLICE_BOOT_ID_MAX + 1], struct error *err)
 {
     cleanup_file FILE *f = fopen(BOOT_ID_FILE, "re");
     if (!f || !fgets(ret_text, SLICE_BOOT_ID_MAX + 1, f))
@@ -192,8 +191,7 @@ static int read_boot_id(char ret_text[SLICE_BOOT_ID_MAX + 1],
 }
 
 int settings_boot_id(const struct settings *s,
-                     char ret_boot_id[SLICE_BOOT_ID_MAX + 1],
-                     struct error *err)
+                     char ret_boot_id[SLICE_BOOT_ID_MAX + 1], struct error *err)
 {
     char text[SLICE_BOOT_ID_MAX + 1];
     const char *id = s->boot_id;

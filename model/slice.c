@@ -12,21 +12,20 @@
 
 const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_KIND] = {"biga.dev/kind", VALUE_TEXT, ON_ALL, 1, 0},
-    [ATTRIBUTE_NUMA] = {"resource.kubernetes.io/numaNode", VALUE_INT, ON_ALL,
-                        1, 0},
+    [ATTRIBUTE_NUMA] = {"resource.kubernetes.io/numaNode", VALUE_INT, ON_ALL, 1,
+                        0},
     [ATTRIBUTE_PACKAGE] = {"biga.dev/package", VALUE_INT, ON_ALL, 1, 0},
     [ATTRIBUTE_ROOT] = {"resource.kubernetes.io/pcieRoot", VALUE_TEXT, ON_PCI,
                         1, 0},
-    [ATTRIBUTE_BUS_ID] = {"resource.kubernetes.io/pciBusID", VALUE_TEXT,
-                          ON_PCI, 1, 0},
+    [ATTRIBUTE_BUS_ID] = {"resource.kubernetes.io/pciBusID", VALUE_TEXT, ON_PCI,
+                          1, 0},
     [ATTRIBUTE_ADDRESS] = {"biga.dev/pciAddress", VALUE_TEXT, ON_PCI, 1, 0},
     [ATTRIBUTE_PCI_ID] = {"biga.dev/pciID", VALUE_TEXT, ON_PCI, 1, 0},
     [ATTRIBUTE_SWITCH] = {"biga.dev/switch", VALUE_TEXT, ON_PCI, 1, 0},
     [ATTRIBUTE_PATH] = {"biga.dev/pciePath", VALUE_TEXT, ON_PCI, 6, 0},
     [ATTRIBUTE_VENDOR] = {"biga.dev/vendor", VALUE_TEXT, ON_PCI, 1,
                           TEXT(vendor)},
-    [ATTRIBUTE_MODEL] = {"biga.dev/model", VALUE_TEXT, ON_PCI, 1,
-                         TEXT(model)},
+    [ATTRIBUTE_MODEL] = {"biga.dev/model", VALUE_TEXT, ON_PCI, 1, TEXT(model)},
     [ATTRIBUTE_SERIAL] = {"biga.dev/serial", VALUE_TEXT, ON_PCI, 1,
                           TEXT(serial)},
     [ATTRIBUTE_INTERFACE] = {"biga.dev/interface", VALUE_TEXT, ON_PCI, 1,
@@ -66,8 +65,7 @@ void slice_name(const char *node, size_t index,
                 char ret_name[SLICE_NAME_MAX + 1])
 {
     char tail[48];
-    int tail_size =
-        snprintf(tail, sizeof tail, "-" SLICE_DRIVER "-%zu", index);
+    int tail_size = snprintf(tail, sizeof tail, "-" SLICE_DRIVER "-%zu", index);
     size_t size = strlen(node);
     if (size + (size_t)tail_size <= SLICE_NAME_MAX) {
         (void)snprintf(ret_name, SLICE_NAME_MAX + 1, "%s%s", node, tail);

@@ -37,8 +37,7 @@ static void read_fixed(struct reader *r, const char *name, const char *only)
 {
     const char *text = reader_string(r, name, SLICE_BODY_MAX);
     if (text && strcmp(text, only) != 0)
-        (void)reader_fail(r, name, "is \"%.80s\", must be \"%s\"", text,
-                          only);
+        (void)reader_fail(r, name, "is \"%.80s\", must be \"%s\"", text, only);
 }
 
 static const char *read_subdomain(struct reader *r, const char *name,
@@ -88,19 +87,17 @@ static int read_annotation(const cJSON *annotations, const char *key,
         return 0;
     if (!cJSON_IsString(m))
         return error_set(err, EINVAL,
-                         "metadata.annotations[\"%s\"]: must be a string",
-                         key);
+                         "metadata.annotations[\"%s\"]: must be a string", key);
     const char *why = check(m->valuestring);
     if (why)
         return error_set(err, EINVAL,
-                         "metadata.annotations[\"%s\"]: is \"%.80s\", %s",
-                         key, m->valuestring, why);
+                         "metadata.annotations[\"%s\"]: is \"%.80s\", %s", key,
+                         m->valuestring, why);
     *ret_text = m->valuestring;
     return 0;
 }
 
-static int read_metadata(const cJSON *json, struct slice *s,
-                         struct error *err)
+static int read_metadata(const cJSON *json, struct slice *s, struct error *err)
 {
     struct reader r;
     reader_init(&r, json, "metadata", err);
@@ -136,8 +133,7 @@ static int read_pool(const cJSON *json, struct slice *s, struct error *err)
     struct reader r;
     reader_init(&r, json, "spec.pool", err);
     s->pool = read_subdomain(&r, "name", &s->arena);
-    s->epoch.generation =
-        reader_int(&r, "generation", 1, INT64_C(1) << 53);
+    s->epoch.generation = reader_int(&r, "generation", 1, INT64_C(1) << 53);
     s->pool_count = (size_t)reader_int(&r, "resourceSliceCount", 1,
                                        SLICE_POOL_SLICES_MAX);
     if (s->pool && strcmp(s->pool, s->node) != 0)
@@ -150,9 +146,8 @@ static int read_pool(const cJSON *json, struct slice *s, struct error *err)
 /* The other ways to say where devices are; a slice of ours is one node's. */
 static void refuse_elsewhere(struct reader *r, const cJSON *spec)
 {
-    static const char *const others[] = {"nodeSelector", "allNodes",
-                                         "perDeviceNodeSelection",
-                                         "sharedCounters"};
+    static const char *const others[] = {
+        "nodeSelector", "allNodes", "perDeviceNodeSelection", "sharedCounters"};
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         const cJSON *m = cJSON_GetObjectItemCaseSensitive(spec, others[i]);
         if (m && !cJSON_IsNull(m) && !cJSON_IsFalse(m))
@@ -192,8 +187,7 @@ static int read_spec(const cJSON *json, struct slice *s, struct error *err)
     s->node = read_subdomain(&r, "nodeName", &s->arena);
     refuse_elsewhere(&r, json);
     const cJSON *pool = reader_object(&r, "pool");
-    const cJSON *devices =
-        reader_opt_array(&r, "devices", SLICE_DEVICES_MAX);
+    const cJSON *devices = reader_opt_array(&r, "devices", SLICE_DEVICES_MAX);
     int status = reader_finish_lenient(&r);
     if (status < 0)
         return status;

@@ -20,8 +20,8 @@ static void member_begin(struct writer *w, const char *name, unsigned part)
     str_add(w->out, "\":{");
 }
 
-static void add_text_part(struct writer *w, enum attribute_id id,
-                          unsigned part, const char *text)
+static void add_text_part(struct writer *w, enum attribute_id id, unsigned part,
+                          const char *text)
 {
     if (!*text)
         return;
@@ -108,8 +108,7 @@ static void add_pci(struct writer *w, const struct device *d)
         add_text(w, ATTRIBUTE_ROOT, text);
     }
     pci_addr_format(&d->pci, text);
-    add_text(w,
-             d->pci.domain <= 0xffff ? ATTRIBUTE_BUS_ID : ATTRIBUTE_ADDRESS,
+    add_text(w, d->pci.domain <= 0xffff ? ATTRIBUTE_BUS_ID : ATTRIBUTE_ADDRESS,
              text);
     const struct pci_addr *top = slice_switch(d);
     if (!top)
@@ -144,9 +143,9 @@ static void add_distances(struct writer *w, const struct topo *topo,
     struct list list = {.w = w, .id = ATTRIBUTE_DISTANCES};
     for (size_t i = 0; known && i < n; i++) {
         char text[16];
-        (void)snprintf(text, sizeof text, "%u",
-                       topo_distance(topo, d->numa,
-                                     topo_device(topo, first + i)->numa));
+        (void)snprintf(
+            text, sizeof text, "%u",
+            topo_distance(topo, d->numa, topo_device(topo, first + i)->numa));
         list_add(&list, text);
     }
     list_flush(&list);
@@ -182,8 +181,8 @@ static void add_attributes(struct str *out, const struct topo *topo,
         add_card(&w, d);
 }
 
-static void add_quantity(struct writer *w, enum capacity_id id,
-                         uint64_t value, const char *unit)
+static void add_quantity(struct writer *w, enum capacity_id id, uint64_t value,
+                         const char *unit)
 {
     member_begin(w, slice_capacities[id].name, 1);
     str_add(w->out, "\"value\":\"");
@@ -226,8 +225,7 @@ static bool has_capacity(const struct device *d)
            (d->kind == DEVICE_CARD && (d->cores != 0 || d->memory_mib != 0));
 }
 
-static void add_devices(struct str *out, const struct topo *topo,
-                        size_t index)
+static void add_devices(struct str *out, const struct topo *topo, size_t index)
 {
     size_t first = index * SLICE_DEVICES_MAX;
     size_t end = topo_n_devices(topo);
@@ -274,8 +272,7 @@ void slice_encode(const struct topo *topo, const struct slice_epoch *epoch,
     str_add_json(out, epoch->boot_id);
     str_add(out, ",\"" SLICE_ANNOTATION_HASH "\":");
     str_add_json(out, hash);
-    str_add(out, "}},\"spec\":{\"driver\":\"" SLICE_DRIVER
-                 "\",\"nodeName\":");
+    str_add(out, "}},\"spec\":{\"driver\":\"" SLICE_DRIVER "\",\"nodeName\":");
     str_add_json(out, topo_node(topo));
     str_add(out, ",\"pool\":{\"name\":");
     str_add_json(out, topo_node(topo));

@@ -95,7 +95,7 @@ struct slice {
  * bridges. */
 const struct pci_addr *slice_switch(const struct device *device);
 
-bool slice_is_label(const char *text, size_t size); /* DNS, at most 63 */
+bool slice_is_label(const char *text, size_t size);     /* DNS, at most 63 */
 bool slice_is_subdomain(const char *text, size_t size); /* DNS, any length */
 
 /* Everything of ours that a device has, by name. */
@@ -112,9 +112,8 @@ struct slice_values {
 
 /* -EINVAL with the path of an attribute or a capacity (`map` says which):
  * `spec.devices[3].attributes["biga.dev/kind"]`, then the text. */
-int slice_fail(const struct slice_values *v, const char *map,
-               const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+int slice_fail(const struct slice_values *v, const char *map, const char *name,
+               const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Check both maps (capacity may be NULL) as DRA does, and keep what is ours,
  * checked for its type.  Texts are borrowed from the JSON. */

@@ -152,7 +152,8 @@ static int keep_value(struct slice_values *v, const char *name,
 static int collect_attributes(struct slice_values *v, const cJSON *attributes)
 {
     const cJSON *json;
-    cJSON_ArrayForEach (json, attributes) {
+    cJSON_ArrayForEach(json, attributes)
+    {
         if (!is_qualified_name(json->string))
             return slice_fail(
                 v, "attributes", json->string,
@@ -186,7 +187,8 @@ static int keep_capacity(struct slice_values *v, const char *name,
 static int collect_capacity(struct slice_values *v, const cJSON *capacity)
 {
     const cJSON *json;
-    cJSON_ArrayForEach (json, capacity) {
+    cJSON_ArrayForEach(json, capacity)
+    {
         if (!is_qualified_name(json->string))
             return slice_fail(
                 v, "capacity", json->string,

@@ -150,8 +150,8 @@ static int errno_of(CURLcode code)
 
 static struct curl_slist *make_headers(const char *accept, bool has_body)
 {
-    cleanup_free char *line =
-        xasprintf("Accept: %s", accept ? accept : "application/json");
+    cleanup_free char *line = xasprintf("Accept: %s",
+                                        accept ? accept : "application/json");
     struct curl_slist *list = curl_slist_append(NULL, line), *more;
     /* no round trip for "100 Continue" before the body */
     const char *const others[] = {"Expect:", "Content-Type: application/json"};
@@ -225,9 +225,8 @@ int http_call(struct http_client *c, const char *method, const char *path,
     (void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE,
                             &ret_answer->status);
     if (ret_answer->body.overflow)
-        return error_set(err, EMSGSIZE,
-                         "%s %s: the answer is over %zu bytes", method,
-                         url.data, ret_answer->body.max);
+        return error_set(err, EMSGSIZE, "%s %s: the answer is over %zu bytes",
+                         method, url.data, ret_answer->body.max);
     if (code != CURLE_OK)
         return error_set(err, errno_of(code), "%s %s: %s%s", method, url.data,
                          c->reason[0] ? c->reason : curl_easy_strerror(code),
@@ -253,8 +252,8 @@ void http_answer_error(const struct http_answer *a, struct str *out)
         return;
     }
     size_t size = a->body.size < SHOWN_MAX ? a->body.size : SHOWN_MAX;
-    while (size > 0 && (a->body.data[size - 1] == '\n' ||
-                        a->body.data[size - 1] == '\r'))
+    while (size > 0 &&
+           (a->body.data[size - 1] == '\n' || a->body.data[size - 1] == '\r'))
         size--;
     if (size > 0)
         str_add_n(out, a->body.data, size);
