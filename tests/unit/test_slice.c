@@ -6,7 +6,9 @@
 
 #include "model/base/json.h"
 #include "model/base/mem.h"
+#include "model/slice_private.h"
 #include "tests/lib/roundtrip.h"
+#include "tests/lib/testdata.h"
 
 /* --- random topologies --------------------------------------------------- */
 
@@ -292,4 +294,17 @@ Test(slice, names)
     node[252] = 'b';
     slice_name(node, 0, other);
     cr_assert_str_neq(name, other);
+}
+
+/* The page that is the home of the names has them all. */
+Test(slice, every_name_is_in_the_schema)
+{
+    cleanup_free char *page = testdata_read("schema/slice.md", NULL);
+    for (unsigned i = 0; i < ATTRIBUTE_COUNT + CAPACITY_COUNT; i++) {
+        const char *name = i < ATTRIBUTE_COUNT
+                               ? slice_attributes[i].name
+                               : slice_capacities[i - ATTRIBUTE_COUNT].name;
+        cleanup_free char *quoted = xasprintf("`%s`", name);
+        cr_expect_not_null(strstr(page, quoted), "%s", name);
+    }
 }
