@@ -18,7 +18,7 @@ struct content {
     size_t count;             /* of slices that the pool should have */
     struct slice *slices[SLICE_POOL_SLICES_MAX];
     size_t n_slices;
-    char hash[17]; /* of the whole epoch, once it was complete; or "" */
+    char hash[17]; /* of the whole epoch, once that was asked; or "" */
     char boots[BOOTS_MAX][SLICE_BOOT_ID_MAX + 1]; /* oldest first */
     size_t n_boots;
 };
@@ -248,27 +248,45 @@ static int list_slices(const struct content *c, struct slice *slice,
     return 0;
 }
 
+static int hash_slices(struct slice *const *list, size_t n,
+                       char ret_hash[17], struct error *err)
+{
+    cleanup_with(topo) struct topo *topo = NULL;
+    int e = slice_join(list, n, &topo, err);
+    if (e == 0)
+        slice_content_hash(topo, ret_hash);
+    return e;
+}
+
+/* The hash of what the pool says in this epoch, while all of it is there. */
+static void remember_hash(struct content *c)
+{
+    if (c->n_slices == 0 || c->n_slices != c->count || c->hash[0])
+        return;
+    /* it was joined before, so it can be joined */
+    (void)hash_slices(c->slices, c->n_slices, c->hash, NULL);
+}
+
 /* Join a complete pool; its content must be what it was under the same
  * epoch. */
 static int join_slices(const struct content *c, struct slice *const *list,
-                       size_t n, struct topo **ret_topo, char ret_hash[17],
-                       struct error *err)
+                       size_t n, struct topo **ret_topo, struct error *err)
 {
     cleanup_with(topo) struct topo *topo = NULL;
-    char hash[17];
+    const struct slice_epoch *epoch = slice_get_epoch(list[0]);
     int e = slice_join(list, n, &topo, err);
     if (e < 0)
         return e;
-    slice_content_hash(topo, hash);
-    const struct slice_epoch *epoch = slice_get_epoch(list[0]);
-    if (c->hash[0] && same_epoch(&c->epoch, epoch) &&
-        strcmp(c->hash, hash) != 0)
-        return error_set(err, ESTALE,
-                         "slice %s: generation %lld had other content: a "
-                         "change needs a higher generation",
-                         slice_get_name(list[0]),
-                         (long long)epoch->generation);
-    memcpy(ret_hash, hash, sizeof hash);
+    if (c->hash[0] && same_epoch(&c->epoch, epoch)) {
+        char hash[17];
+        slice_content_hash(topo, hash);
+        if (strcmp(c->hash, hash) != 0)
+            return error_set(err, ESTALE,
+                             "slice %s: generation %lld had other content: a "
+                             "change needs a higher generation",
+                             slice_get_name(list[0]),
+                             (long long)epoch->generation);
+    }
     *ret_topo = steal(&topo);
     return 0;
 }
@@ -307,11 +325,13 @@ static void pool_set(struct pool *p, struct slice *const *list, size_t n,
     c->n_slices = n;
 }
 
-static void update_node(const struct pool *p, struct topo *topo,
+static void update_node(struct pool *p, struct topo *topo,
                         int64_t now_ms, struct draft *draft)
 {
-    const struct content *c = &p->now;
+    struct content *c = &p->now;
     const char *said = slice_get_hash(c->slices[0]);
+    if (!said[0])
+        remember_hash(c);
     draft_put_node(draft, &(struct node_update){
                               .name = p->node,
                               .status = topo ? NODE_READY : NODE_INCOMPLETE,
@@ -332,11 +352,12 @@ int ingest_put(struct ingest *x, struct slice *slice, int64_t now_ms,
     const char *name = slice_get_name(slice), *node = slice_get_node(slice);
     struct slice *list[SLICE_POOL_SLICES_MAX];
     size_t n = 0;
-    char hash[17] = "";
     cleanup_with(topo) struct topo *topo = NULL;
     struct pool *p = strmap_get(&x->pools, node);
     const struct pool *owner = strmap_get(&x->owners, name);
     const struct content *now = p ? &p->now : &nothing;
+    if (p && same_epoch(&now->epoch, slice_get_epoch(slice)))
+        remember_hash(&p->now);
     if (owner && owner != p)
         return error_set(err, EEXIST, "slice %s: belongs to node %s", name,
                          owner->node);
@@ -347,7 +368,7 @@ int ingest_put(struct ingest *x, struct slice *slice, int64_t now_ms,
     if (e == 0)
         e = list_slices(now, slice, list, &n, err);
     if (e == 0 && n == slice_get_pool_count(slice))
-        e = join_slices(now, list, n, &topo, hash, err);
+        e = join_slices(now, list, n, &topo, err);
     if (e < 0)
         return e;
 
@@ -357,8 +378,6 @@ int ingest_put(struct ingest *x, struct slice *slice, int64_t now_ms,
     pool_disown(x, p);
     pool_set(p, list, n, &result);
     pool_own(x, p);
-    if (topo)
-        memcpy(p->now.hash, hash, sizeof hash);
     update_node(p, topo, now_ms, draft);
     *ret_result = result;
     return 0;
@@ -372,6 +391,7 @@ int ingest_delete(struct ingest *x, const char *name, struct draft *draft,
         return error_set(err, ENOENT, "slice %s: not there", name);
     pool_touch(x, p);
     struct content *c = &p->now;
+    remember_hash(c);
     size_t at = 0;
     while (strcmp(slice_get_name(c->slices[at]), name) != 0)
         at++;

@@ -32,26 +32,17 @@ static int load_slice(void *ctx, const char *name, const char *json,
     struct error err = {0};
     cleanup_with(slice) struct slice *slice = NULL;
     struct ingest_result result = {0};
-    (void)resource_version;
     int e = slice_decode(json, size, &slice, &err);
     if (e == 0)
         e = ingest_put(load->w->ingest, slice, load->now_ms, load->draft,
                        &result, &err);
-    if (e < 0)
+    if (e == 0)
+        heard_put(load->w->heard, name, json, size, resource_version,
+                  draft_node(load->draft, slice_get_node(slice)));
+    else
         log_event(LOG_WARN, "slice-not-loaded", "slice", name, "error",
                   err.text, NULL);
     ingest_result_fini(&result);
-    return 0;
-}
-
-static int load_heard(void *ctx, const char *name, const char *json,
-                      size_t size, uint64_t resource_version)
-{
-    struct load *load = ctx;
-    const char *owner = ingest_owner(load->w->ingest, name);
-    const struct node *node = owner ? draft_node(load->draft, owner) : NULL;
-    if (node)
-        heard_put(load->w->heard, name, json, size, resource_version, node);
     return 0;
 }
 
@@ -66,8 +57,6 @@ int writer_load(struct writer *w, struct error *err)
         e = store_each_allocation(w->store, load_allocation, &load, err);
     if (e == 0)
         e = store_each_slice(w->store, NULL, load_slice, &load, err);
-    if (e == 0)
-        e = store_each_slice(w->store, NULL, load_heard, &load, err);
     if (e < 0)
         return e;
     ingest_mark(w->ingest);
