@@ -1,0 +1,42 @@
+#include "tests/lib/extender.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "extender/seen.h"
+#include "tests/lib/simstate.h"
+
+void test_extender_start(struct test_extender *x,
+                         const struct httpd_route *routes, size_t n_routes,
+                         void (*write_error)(struct str *out, unsigned status,
+                                             const char *text))
+{
+    struct error err;
+    *x = (struct test_extender){0};
+    x->app.writer = sim_writer(NULL);
+    x->app.metrics = app_metrics_create();
+    x->app.seen = seen_create();
+    x->app.instance = 1;
+    struct httpd_config config = {
+        .name = "test",
+        .listen = "127.0.0.1:0",
+        .routes = routes,
+        .n_routes = n_routes,
+        .ctx = &x->app,
+        .observe = app_observe,
+        .write_error = write_error,
+    };
+    if (httpd_start(&config, &x->httpd, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        abort();
+    }
+    x->port = httpd_port(x->httpd);
+}
+
+void test_extender_stop(struct test_extender *x)
+{
+    httpd_stop(x->httpd);
+    writer_stop(x->app.writer);
+    seen_destroy(x->app.seen);
+    metrics_destroy(x->app.metrics);
+}
