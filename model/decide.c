@@ -506,13 +506,12 @@ bool decide_search(const struct node_state *state,
             break;
     if (r > align)
         return false;
-    *ret_choice = (struct choice){
-        .cost = cost_pack(r, &rank),
-        .cards = rank.cards,
-        .gpus = pick_gpus(&s, rank.cards),
-        .relation = (uint8_t)r,
-        .numa = pick_numa(s.shape, rank.cards),
-    };
+    memset(ret_choice, 0, sizeof *ret_choice); /* choices compare as bytes */
+    ret_choice->cost = cost_pack(r, &rank);
+    ret_choice->cards = rank.cards;
+    ret_choice->gpus = pick_gpus(&s, rank.cards);
+    ret_choice->relation = (uint8_t)r;
+    ret_choice->numa = pick_numa(s.shape, rank.cards);
     return true;
 }
 

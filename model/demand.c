@@ -79,16 +79,16 @@ static bool is_name(const char *text)
 static int take_name(const struct pod *pod, enum pod_text which, char *dst,
                      size_t dst_size, struct error *err)
 {
-    char name[DEMAND_NAME_MAX + 1];
-    char allowed[96];
+    char name[DEMAND_NAME_MAX + 1], allowed[96];
+    if (copy_text(&pod->text[which], name, dst_size) && is_name(name)) {
+        memcpy(dst, name, strlen(name) + 1);
+        return 0;
+    }
     (void)snprintf(allowed, sizeof allowed,
                    "1 to %zu letters, digits, '-', '_' or '.', the first and "
                    "last a letter or digit",
                    dst_size - 1);
-    if (!copy_text(&pod->text[which], name, dst_size) || !is_name(name))
-        return fail_text(pod, which, allowed, err);
-    memcpy(dst, name, strlen(name) + 1);
-    return 0;
+    return fail_text(pod, which, allowed, err);
 }
 
 /* A whole number min … max, without sign or leading zeros. */
@@ -104,12 +104,13 @@ static int take_number(const struct pod *pod, enum pod_text which,
         ok = *p >= '0' && *p <= '9';
         parsed = parsed * 10 + (*p - '0');
     }
+    if (ok && parsed >= min && parsed <= max) {
+        *value = (int32_t)parsed;
+        return 0;
+    }
     (void)snprintf(allowed, sizeof allowed, "a whole number from %d to %d",
                    (int)min, (int)max);
-    if (!ok || parsed < min || parsed > max)
-        return fail_text(pod, which, allowed, err);
-    *value = (int32_t)parsed;
-    return 0;
+    return fail_text(pod, which, allowed, err);
 }
 
 /* --- the parts of a demand ------------------------------------------------ */

@@ -157,10 +157,11 @@ static bool key_is_less(const uint64_t a[8], const uint64_t b[8])
     return false;
 }
 
+/* `now` has cards, GPUs and levels 2 to 5. */
 static void consider(const struct shape *s, const struct demand *d,
-                     unsigned cards, unsigned gpus, struct answer *now,
-                     struct answer *best)
+                     struct answer *now, struct answer *best)
 {
+    unsigned cards = now->cards, gpus = now->gpus;
     unsigned near = numa_relation(s, cards, &now->numa);
     unsigned align = d->align;
     if (d->gpus)
@@ -170,8 +171,6 @@ static void consider(const struct shape *s, const struct demand *d,
     if (near > align)
         return;
     now->fits = true;
-    now->cards = cards;
-    now->gpus = gpus;
     now->relation = near;
     now->key[0] = near;
     now->key[5] = cards;
@@ -192,10 +191,11 @@ static struct answer brute_force(const struct node_state *st,
         if (!cards_are_allowed(st, d, cards, must, within))
             continue;
         card_levels(st, d, cards, now.key);
-        for (unsigned gpus = 0; gpus < 1u << s->n_gpus; gpus++)
-            if ((unsigned)__builtin_popcount(gpus) == d->gpus &&
-                (gpus & st->gpus_used) == 0)
-                consider(s, d, cards, gpus, &now, &best);
+        now.cards = cards;
+        for (now.gpus = 0; now.gpus < 1u << s->n_gpus; now.gpus++)
+            if ((unsigned)__builtin_popcount(now.gpus) == d->gpus &&
+                (now.gpus & st->gpus_used) == 0)
+                consider(s, d, &now, &best);
     }
     return best;
 }
