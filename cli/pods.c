@@ -70,10 +70,11 @@ void pod_encode(const struct pod_spec *pod, struct str *out)
     if (pod->kind != POD_SERVICE)
         str_addf(out,
                  ",\"biga.dev/job\":\"%s\",\"biga.dev/pair\":\"%zu\"},"
-                 "\"annotations\":{\"biga.dev/size\":\"%zu\"}},",
+                 "\"annotations\":{\"biga.dev/size\":\"%zu\",",
                  DEMO_JOB, pod->index, pod->size);
     else
-        str_add(out, "}},");
+        str_add(out, "},\"annotations\":{");
+    str_add(out, "\"biga.dev/arch\":\"arm64\"}},"); /* of the images */
     add_spec(pod, out);
     str_add(out, ",\"status\":{\"phase\":\"Pending\"}}");
 }

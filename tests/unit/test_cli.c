@@ -438,6 +438,8 @@ Test(pods, follow_the_pod_contract)
     cr_assert_eq(host.size, 16);
     cr_assert_eq(xpu.card_cores, 4);
     cr_assert_eq(service.card_cores, 2);
+    cr_assert_str_eq(service.arch, "arm64");
+    cr_assert_str_eq(host.arch, "arm64");
     demand_pair_key(&host, host_key);
     demand_pair_key(&xpu, xpu_key);
     cr_assert_str_eq(host_key, xpu_key);

@@ -1,0 +1,113 @@
+#!/bin/bash
+# The command line: what it says without a server, and with one.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+biga=$build/biga
+work=$(mktemp -d)
+pids=()
+finish() {
+    for p in "${pids[@]}"; do kill "$p" 2>/dev/null; done
+    for p in "${pids[@]}"; do wait "$p" 2>/dev/null; done
+    rm -rf "$work"
+}
+trap finish EXIT
+unset BIGA_SERVER BIGA_JSON
+
+bad=0
+check() { # what, exit status wanted, pattern in the output, command…
+    local what=$1 want=$2 pattern=$3 status
+    shift 3
+    "$@" >"$work/out" 2>&1
+    status=$?
+    if [ "$status" = "$want" ] && grep -Eq -- "$pattern" "$work/out"; then
+        echo "ok - $what"
+    else
+        echo "not ok - $what: exit $status (want $want), wanted /$pattern/ in:"
+        sed 's/^/# /' "$work/out" | head -20
+        bad=1
+    fi
+}
+
+free_port() {
+    local p
+    while :; do
+        p=$((20000 + RANDOM % 12000))
+        { : ; } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$p" || { echo "$p"; return; }
+    done
+}
+
+# --- without a server ---------------------------------------------------------
+
+nobody=http://127.0.0.1:$(free_port)
+check "help lists the commands" 0 "^  why .*POD" "$biga" help
+check "--help is the same" 0 "^  matrix NODE" "$biga" --help
+check "help of one command" 0 "^Usage: biga topo NODE" "$biga" help topo
+check "no command shows the help" 2 "^Commands:" "$biga"
+check "version" 0 "^biga [0-9]+\.[0-9]+\.[0-9]+$" "$biga" version
+check "version as JSON" 0 '^\{"version":"[0-9.]+"\}$' "$biga" --json version
+check "a slip is understood" 2 'did you mean `biga nodes`' "$biga" ndoes
+check "nonsense is not guessed" 2 "see biga help" "$biga" frobnicate
+check "a missing argument" 2 "usage: biga topo NODE" "$biga" topo
+check "too many arguments" 2 "usage: biga nodes" "$biga" nodes x
+check "an unknown option" 2 "no such option" "$biga" --frob nodes
+check "an unreachable server" 1 "no answer from $nobody" \
+    "$biga" --server "$nobody" nodes
+check "… says what to start" 1 "biga-extender" "$biga" --server "$nobody" nodes
+BIGA_SERVER=$nobody check "the environment names the server" 1 "$nobody" "$biga" nodes
+check "a wrong URL" 2 "server" "$biga" --server ftp://x nodes
+check "simulate without the file" 1 "No such file" \
+    "$biga" simulate "$work/none.json"
+
+# --- with one --------------------------------------------------------------------
+
+read=$(free_port) sched=$(free_port) publish=$(free_port)
+"$build/biga-extender" --scheduler-listen "127.0.0.1:$sched" \
+    --publish-listen "127.0.0.1:$publish" --read-listen "127.0.0.1:$read" \
+    >"$work/extender.log" 2>&1 &
+pids+=($!)
+export BIGA_SERVER=http://127.0.0.1:$read
+for _ in $(seq 200); do
+    "$biga" nodes >/dev/null 2>&1 && break
+    sleep 0.05
+done
+check "an empty server says what to start" 0 "biga-advertiser" "$biga" nodes
+check "no allocation yet" 0 "nothing was bound" "$biga" allocations
+check "an unknown node" 1 "answered 404" "$biga" topo nowhere
+
+"$build/biga-advertiser" --fleet 8 --server "http://127.0.0.1:$publish" \
+    >"$work/advertiser.log" 2>&1 &
+pids+=($!)
+for _ in $(seq 200); do
+    [ "$("$biga" nodes 2>/dev/null | grep -c ready)" = 8 ] && break
+    sleep 0.05
+done
+check "nodes" 0 "^NODE +STATUS" "$biga" nodes
+node=$("$biga" nodes | awk '$3 == 9 { print $1; exit }')
+check "the host with 9 cards is there" 0 "^$node +ready +9" "$biga" nodes
+check "node" 0 "^status +ready" "$biga" node "$node"
+check "cards of one node" 0 "BlueField-3" "$biga" cards "$node"
+check "all cards" 0 "^NODE +CARD +PCI" "$biga" cards
+check "topo draws switches" 0 "PCIe switch" "$biga" topo "$node"
+check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
+check "--json passes the server's JSON on" 0 '"relations":' \
+    "$biga" --json topo "$node"
+check "an option may stand behind the command" 0 '^\{' "$biga" nodes --json
+check "an unknown pod" 1 "default/nopod" "$biga" why nopod
+
+cat >"$work/pod.json" <<'EOF'
+{"metadata": {"name": "web", "labels": {"biga.dev/role": "service"}},
+ "spec": {"containers": [{"name": "c", "resources": {"requests":
+  {"biga.dev/card": "1", "biga.dev/card-cores": "4"}}}]}}
+EOF
+check "simulate" 0 "web is placed" "$biga" simulate "$work/pod.json"
+check "simulate from standard input" 0 "web is placed" \
+    "$biga" simulate - <"$work/pod.json"
+sed 's/"4"/"4000"/' "$work/pod.json" >"$work/big.json"
+check "simulate says why not" 0 "web is refused" "$biga" simulate "$work/big.json"
+echo '{"metadata": {' >"$work/broken.json"
+check "a broken file is refused with the position" 1 "line 2" \
+    "$biga" simulate "$work/broken.json"
+check "no colours into a pipe" 0 "^NODE" "$biga" nodes
+! grep -q "$(printf '\033')" "$work/out" || { echo "not ok - escapes"; bad=1; }
+exit "$bad"

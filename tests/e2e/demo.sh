@@ -1,0 +1,105 @@
+#!/bin/bash
+# biga demo: the whole of it, twice, also while the usual ports are taken.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+work=$(mktemp -d)
+export TMPDIR=$work
+pids=()
+finish() {
+    for p in "${pids[@]}"; do kill "$p" 2>/dev/null; done
+    for p in "${pids[@]}"; do wait "$p" 2>/dev/null; done
+    rm -rf "$work"
+}
+trap finish EXIT
+unset BIGA_SERVER BIGA_JSON
+
+bad=0
+ok() { echo "ok - $1"; }
+not_ok() { # what, file
+    echo "not ok - $1"
+    tail -40 "$2" | sed 's/^/# /'
+    bad=1
+}
+has() { # file, pattern, what
+    if grep -Eq -- "$2" "$1"; then ok "$3"; else not_ok "$3: /$2/" "$1"; fi
+}
+
+free_port() {
+    local p
+    while :; do
+        p=$((20000 + RANDOM % 12000))
+        { : ; } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$p" || { echo "$p"; return; }
+    done
+}
+children() { # how many programs of ours still run with our TMPDIR
+    local d n=0
+    for d in /proc/[0-9]*; do
+        [[ $(cat "$d/comm" 2>/dev/null) == biga* ]] || continue
+        tr '\0' '\n' <"$d/environ" 2>/dev/null | grep -qx "TMPDIR=$work" &&
+            n=$((n + 1))
+    done
+    echo "$n"
+}
+
+if "$build/biga" demo --once >"$work/1" 2>&1; then
+    ok "demo --once"
+else
+    not_ok "demo --once ends with $?" "$work/1"
+fi
+has "$work/1" "fleet of 64 hosts .* all ready" "a fleet of 64 hosts"
+has "$work/1" "HBN-like service: on a card of [1-9]" "the service runs"
+has "$work/1" "16 host pods and 16 xPU pods bound" "the job is bound"
+has "$work/1" "Biga: +16 of 16 pairs aligned" "every pair is aligned"
+has "$work/1" "First fit: +[0-9]+ of 16" "first fit is shown beside it"
+has "$work/1" "◀ pair [0-9]+: host pod, P" "a picture with the pairs"
+[ "$(grep -c "same card" "$work/1")" = 16 ] && ok "xPU pods are on their cards" ||
+    not_ok "xPU pods are on their cards" "$work/1"
+[ "$(children)" = 0 ] && ok "nothing runs on" || not_ok "nothing runs on" "$work/1"
+[ -z "$(find "$work" -name 'biga-demo-*')" ] && ok "nothing is left behind" ||
+    not_ok "nothing is left behind" "$work/1"
+
+# the second stays up; the third finds the ports taken
+"$build/biga" demo --hosts 8 --pairs 4 >"$work/2" 2>&1 &
+demo=$!
+pids+=("$demo")
+for _ in $(seq 400); do
+    grep -q "until Ctrl-C" "$work/2" && break
+    kill -0 "$demo" 2>/dev/null || break
+    sleep 0.05
+done
+has "$work/2" "until Ctrl-C" "without --once it stays up"
+read=$(sed -n 's,.*browser *http://\([0-9.:]*\)/.*,\1,p' "$work/2")
+if "$build/biga" --server "http://$read" allocations >"$work/out" 2>&1; then
+    has "$work/out" "demo/allreduce-host-0" "the address it prints answers"
+else
+    not_ok "the address it prints answers" "$work/out"
+fi
+if "$build/biga" demo --once --hosts 8 --pairs 4 >"$work/3" 2>&1; then
+    ok "a second demo beside it"
+else
+    not_ok "a second demo beside it" "$work/3"
+fi
+has "$work/3" "Port [0-9]+ is taken: using [0-9]+" "it says which ports are taken"
+kill -INT "$demo"
+wait "$demo"
+status=$?
+[ "$status" = 0 ] && ok "Ctrl-C ends it" || not_ok "Ctrl-C ends it: $status" "$work/2"
+[ "$(children)" = 0 ] && ok "… and its children" || not_ok "… and its children" "$work/2"
+
+# ports that were asked for
+read=$(free_port) sched=$(free_port) publish=$(free_port)
+"$build/biga" demo --once --hosts 8 --pairs 4 \
+    --read-listen "127.0.0.1:$read" --scheduler-listen "127.0.0.1:$sched" \
+    --publish-listen "127.0.0.1:$publish" >"$work/4" 2>&1
+has "$work/4" "127.0.0.1:$read \(read\)" "listeners may be chosen"
+
+# what cannot be placed is told, and is a failure
+if "$build/biga" demo --once --hosts 2 --pairs 64 >"$work/5" 2>&1; then
+    not_ok "a job that is too large fails" "$work/5"
+else
+    ok "a job that is too large fails"
+fi
+has "$work/5" "no node fits" "… and says why"
+[ "$(children)" = 0 ] && ok "… and leaves nothing" || not_ok "… and leaves nothing" "$work/5"
+exit "$bad"
