@@ -35,29 +35,32 @@ static void add_allocation(struct table *t, const cJSON *a)
     table_add_style(t, relation_style(relation), relation);
 }
 
-int verb_allocations(struct cli *c, int argc, char **argv)
+bool allocations_render(struct cli *c, const cJSON *list)
 {
     static const struct table_column columns[] = {
         {"POD", false}, {"ROLE", false}, {"NODE", false},
         {"CARD", false}, {"GPU", false}, {"NUMA", true},
         {"RELATION", false},
     };
-    cleanup_with(json) cJSON *json = NULL;
     cleanup_table struct table t;
     const cJSON *a;
-    (void)argc;
-    (void)argv;
     table_init(&t, columns, ARRAY_LEN(columns));
-    int rc = cli_get(c, "/v1/allocations", &json);
-    if (rc || !json)
-        return rc;
-    cJSON_ArrayForEach(a, json_list(json, "items"))
+    cJSON_ArrayForEach(a, list)
     {
         add_allocation(&t, a);
     }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
-    else
+    return t.n_cells > 0;
+}
+
+int verb_allocations(struct cli *c, int argc, char **argv)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    (void)argv;
+    int rc = cli_get(c, "/v1/allocations?limit=100000", &json);
+    if (!rc && json && !allocations_render(c, json_list(json, "items")))
         str_add(&c->out, "No pod has a card: nothing was bound yet.\n");
-    return 0;
+    return rc;
 }

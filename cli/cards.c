@@ -1,4 +1,6 @@
 /* biga cards */
+#include <string.h>
+
 #include "cli/verbs.h"
 #include "model/base/mem.h"
 
@@ -12,6 +14,26 @@ static void add_of(struct table *t, const cJSON *card, const char *have,
         table_addf(t, "%.0f", y);
     else
         table_add(t, "");
+}
+
+static enum table_style state_style(const char *state)
+{
+    return strcmp(state, "idle") == 0   ? STYLE_GOOD
+           : strcmp(state, "used") == 0 ? STYLE_PLAIN
+           : strcmp(state, "held") == 0 ? STYLE_FAIR
+                                        : STYLE_BAD;
+}
+
+static void add_pods(struct table *t, const cJSON *list)
+{
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_addf(&text, "%s%s/%s", text.size ? ", " : "",
+                 json_text(x, "namespace"), json_text(x, "name"));
+    }
+    table_add(t, str_text(&text));
 }
 
 static void add_card(struct table *t, const cJSON *card)
@@ -28,30 +50,23 @@ static void add_card(struct table *t, const cJSON *card)
     table_add(t, json_text(card, "arch"));
     add_of(t, card, "freeCores", "cores");
     add_of(t, card, "freeMemoryMiB", "memoryMiB");
-    table_add(t, json_text(card, "state"));
+    table_add_style(t, state_style(json_text(card, "state")),
+                    json_text(card, "state"));
+    add_pods(t, json_list(card, "pods"));
 }
 
-int verb_cards(struct cli *c, int argc, char **argv)
+void cards_render(struct cli *c, const cJSON *list)
 {
     static const struct table_column columns[] = {
-        {"NODE", false},  {"CARD", false}, {"PCI", false},
-        {"NUMA", true},   {"MODEL", false}, {"ARCH", false},
-        {"CORES", true},  {"MEMORY MiB", true}, {"STATE", false},
+        {"NODE", false}, {"CARD", false},      {"PCI", false},
+        {"NUMA", true},  {"MODEL", false},     {"ARCH", false},
+        {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
+        {"PODS", false},
     };
-    cleanup_str struct str path = STR_INIT(4096);
-    cleanup_with(json) cJSON *json = NULL;
     cleanup_table struct table t;
     const cJSON *card;
     table_init(&t, columns, ARRAY_LEN(columns));
-    str_add(&path, "/v1/cards");
-    if (argc) {
-        str_add(&path, "?node=");
-        cli_add_encoded(&path, argv[0]);
-    }
-    int rc = cli_get(c, str_text(&path), &json);
-    if (rc || !json)
-        return rc;
-    cJSON_ArrayForEach(card, json_list(json, "items"))
+    cJSON_ArrayForEach(card, list)
     {
         add_card(&t, card);
     }
@@ -59,5 +74,19 @@ int verb_cards(struct cli *c, int argc, char **argv)
         table_render(&t, c->colours, &c->out);
     else
         str_add(&c->out, "There is no card.\n");
-    return 0;
+}
+
+int verb_cards(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    str_add(&path, "/v1/cards?limit=100000");
+    if (argc) {
+        str_add(&path, "&node=");
+        cli_add_encoded(&path, argv[0]);
+    }
+    int rc = cli_get(c, str_text(&path), &json);
+    if (!rc && json)
+        cards_render(c, json_list(json, "items"));
+    return rc;
 }

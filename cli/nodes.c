@@ -45,7 +45,7 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     (void)argc;
     (void)argv;
     table_init(&t, columns, ARRAY_LEN(columns));
-    int rc = cli_get(c, "/v1/nodes", &json);
+    int rc = cli_get(c, "/v1/nodes?limit=100000", &json);
     if (rc || !json)
         return rc;
     cJSON_ArrayForEach(node, json_list(json, "items"))
@@ -60,20 +60,24 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     return 0;
 }
 
-/* "name  value" lines of the members that are texts or numbers. */
-static void say_members(struct cli *c, const cJSON *object)
+static void say_node(struct cli *c, const cJSON *node)
 {
-    const cJSON *x;
-    cJSON_ArrayForEach(x, object)
-    {
-        if (cJSON_IsString(x)) {
-            str_addf(&c->out, "%-16s ", x->string);
-            text_clean(x->valuestring, &c->out);
-            str_add_c(&c->out, '\n');
-        } else if (cJSON_IsNumber(x)) {
-            str_addf(&c->out, "%-16s %.0f\n", x->string, x->valuedouble);
-        }
-    }
+    const cJSON *slices = cJSON_GetObjectItemCaseSensitive(node, "slices");
+    const char *status = json_text(node, "status");
+    str_add(&c->out, "node        ");
+    text_clean(json_text(node, "name"), &c->out);
+    str_add(&c->out, "\nstatus      ");
+    text_render(status, status_style(status), c->colours, &c->out);
+    str_addf(&c->out,
+             ", heard of %.1f s ago\ngeneration  %.0f of boot ",
+             json_number(node, "heardMs") / 1000,
+             json_number(node, "generation"));
+    text_clean(json_text(node, "bootId"), &c->out);
+    str_addf(&c->out, "\nslices      %.0f of %.0f, content ",
+             json_number(slices, "present"),
+             json_number(slices, "expected"));
+    text_clean(json_text(node, "contentHash"), &c->out);
+    str_add(&c->out, "\n\n");
 }
 
 int verb_node(struct cli *c, int argc, char **argv)
@@ -86,6 +90,10 @@ int verb_node(struct cli *c, int argc, char **argv)
     int rc = cli_get(c, str_text(&path), &json);
     if (rc || !json)
         return rc;
-    say_members(c, json);
+    say_node(c, json);
+    cards_render(c, json_list(json, "cardList"));
+    str_add_c(&c->out, '\n');
+    if (!allocations_render(c, json_list(json, "allocationList")))
+        str_add(&c->out, "No pod is on its cards.\n");
     return 0;
 }

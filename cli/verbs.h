@@ -33,6 +33,11 @@ enum { CLI_EXTRA = 3 };
 void cli_program(struct conf_program *ret_program, struct str *commands,
                  const char *extra[CLI_EXTRA]);
 
+/* Tables that several verbs show: a "no card" line, or false, when there is
+ * nothing to show. */
+void cards_render(struct cli *c, const cJSON *list);
+bool allocations_render(struct cli *c, const cJSON *list);
+
 /* How many letters to add, drop, change or swap to make one of the other. */
 size_t word_distance(const char *a, const char *b);
 
