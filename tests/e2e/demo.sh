@@ -36,8 +36,7 @@ children() { # how many programs of ours still run with our TMPDIR
     local d n=0
     for d in /proc/[0-9]*; do
         [[ $(cat "$d/comm" 2>/dev/null) == biga* ]] || continue
-        tr '\0' '\n' <"$d/environ" 2>/dev/null | grep -qx "TMPDIR=$work" &&
-            n=$((n + 1))
+        grep -zqx "TMPDIR=$work" "$d/environ" 2>/dev/null && n=$((n + 1))
     done
     echo "$n"
 }
