@@ -3,9 +3,8 @@
 /* The assembler finds the file from the root of the repository, where make
  * runs. */
 __asm__(".pushsection .rodata\n"
-        ".global openapi_yaml, openapi_yaml_end\n"
+        ".global openapi_yaml\n"
         "openapi_yaml:\n"
         ".incbin \"schema/openapi.yaml\"\n"
-        "openapi_yaml_end:\n"
         ".byte 0\n"
         ".popsection\n");

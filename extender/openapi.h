@@ -2,6 +2,6 @@
 #ifndef BIGA_EXTENDER_OPENAPI_H
 #define BIGA_EXTENDER_OPENAPI_H
 
-extern const char openapi_yaml[], openapi_yaml_end[];
+extern const char openapi_yaml[]; /* NUL-terminated */
 
 #endif

@@ -549,8 +549,7 @@ static void on_readyz(struct httpd_request *rq, void *ctx)
 static void on_openapi(struct httpd_request *rq, void *ctx)
 {
     (void)ctx;
-    str_add_n(httpd_reply(rq), openapi_yaml,
-              (size_t)(openapi_yaml_end - openapi_yaml));
+    str_add(httpd_reply(rq), openapi_yaml);
     httpd_content_type(rq, "application/yaml");
 }
 

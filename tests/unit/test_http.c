@@ -169,6 +169,7 @@ Test(http, deadline_holds_against_a_server_that_is_silent)
     unsigned port;
     struct error err;
     cleanup_fd int fd = deaf_socket(&port);
+    cr_assert_geq(fd, 0);
     int64_t begin = clock_ms();
     cr_assert_eq(call_port(port, 200, &err), -ETIMEDOUT);
     int64_t took = clock_ms() - begin;
