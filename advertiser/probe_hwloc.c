@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "advertiser/cards.h"
+#include "advertiser/vpd.h"
 
 static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -111,6 +113,14 @@ static bool numa_has_cpus(const struct look *look, hwloc_obj_t numa)
     return !look->sysroot || kernel_gives_cpus(look->sysroot, numa->os_index);
 }
 
+static int numa_column(const struct scan *scan, int32_t os_index)
+{
+    for (uint32_t i = 0; i < scan->n_numas; i++)
+        if (scan->numas[i].os_index == os_index)
+            return (int)i;
+    return -1;
+}
+
 /* The one NUMA node with CPUs near `obj`, or -1 when there are several or
  * none. */
 static int32_t numa_of(const struct look *look, hwloc_obj_t obj)
@@ -121,7 +131,8 @@ static int32_t numa_of(const struct look *look, hwloc_obj_t obj)
                                               HWLOC_OBJ_NUMANODE, numa))) {
         /* by the node's own set: in files that other tools wrote, its bit
          * need not be its os index */
-        if (!numa_has_cpus(look, numa) || !obj->nodeset || !numa->nodeset ||
+        if (numa_column(look->scan, os_index_of(numa)) < 0 ||
+            !obj->nodeset || !numa->nodeset ||
             !hwloc_bitmap_intersects(obj->nodeset, numa->nodeset))
             continue;
         if (found >= 0)
@@ -282,6 +293,23 @@ static void osdevs_set(hwloc_obj_t obj, struct scan_function *f)
         }
 }
 
+/* A card tells its serial number in its Vital Product Data, to root. */
+static void vpd_read(const struct look *look, struct scan_function *f)
+{
+    char path[PATH_MAX], pci[PCI_ADDR_TEXT_MAX], serial[VPD_VALUE_MAX + 1];
+    if (!look->sysroot || f->serial[0] ||
+        !card_model_find(f->vendor_id, f->device_id))
+        return;
+    pci_addr_format(&f->addr, pci);
+    snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/vpd",
+             look->sysroot, pci);
+    cleanup_file FILE *file = fopen(path, "re");
+    cleanup_free unsigned char *data = file ? xmalloc(VPD_SIZE_MAX) : NULL;
+    size_t size = file ? fread(data, 1, VPD_SIZE_MAX, file) : 0;
+    if (size > 0 && vpd_find(data, size, "SN", serial) == 0)
+        scan_text(f->serial, serial);
+}
+
 static int function_add(const struct look *look, hwloc_obj_t obj)
 {
     struct scan *scan = look->scan;
@@ -300,6 +328,7 @@ static int function_add(const struct look *look, hwloc_obj_t obj)
     scan_text(f->vendor, hwloc_obj_get_info_by_name(obj, "PCIVendor"));
     scan_text(f->model, hwloc_obj_get_info_by_name(obj, "PCIDevice"));
     osdevs_set(obj, f);
+    vpd_read(look, f);
     scan->n_functions++;
     return 0;
 }
@@ -330,14 +359,6 @@ static int numas_add(const struct look *look)
         };
     }
     return 0;
-}
-
-static int numa_column(const struct scan *scan, int32_t os_index)
-{
-    for (uint32_t i = 0; i < scan->n_numas; i++)
-        if (scan->numas[i].os_index == os_index)
-            return (int)i;
-    return -1;
 }
 
 static void distances_set(const struct look *look)

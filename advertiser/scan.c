@@ -14,6 +14,14 @@
 
 #include "model/base/utf8.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
 enum {
     SAID_MAX = 512, /* bytes kept of what the child writes to stderr */
     EXIT_SCANNED = 0,
@@ -62,8 +70,7 @@ static void child_limit(int deadline_ms)
     const rlim_t seconds = (rlim_t)(deadline_ms / 1000 + 1);
     const struct rlimit cpu = {seconds, seconds};
     (void)setrlimit(RLIMIT_CPU, &cpu); /* the parent's deadline is behind it */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(__clang__)
+#ifndef SANITIZED /* a sanitizer's shadow is larger than any limit */
     const struct rlimit memory = {(rlim_t)4 << 30, (rlim_t)4 << 30};
     (void)setrlimit(RLIMIT_AS, &memory);
 #endif

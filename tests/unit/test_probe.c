@@ -202,6 +202,51 @@ static int is_archive(const struct dirent *entry)
     return strstr(entry->d_name, ".tar.bz2") != NULL;
 }
 
+/* Unpack a /sys tree below `root`; the caller frees its path. */
+static char *sysfs_unpack(const char *name, const char *root)
+{
+    cleanup_free char *archive = xasprintf("%s/sysfs/%s", machine_dir(), name);
+    const char *const untar[] = {"tar", "xjf", archive, "-C", root, NULL};
+    fprintf(stderr, "# unpacking %s\n", name);
+    cr_assert_eq(run(untar), 0, "tar cannot unpack %s", archive);
+    return xasprintf("%s/%.*s", root, (int)(strstr(name, ".tar.bz2") - name),
+                     name);
+}
+
+static void folder_remove(const char *path)
+{
+    const char *const clean[] = {"rm", "-rf", path, NULL};
+    cr_expect_eq(run(clean), 0);
+}
+
+/* HBM, CXL and a GPU's memory are NUMA nodes without CPUs; hwloc lends them
+ * those of the node that the kernel names as their initiator. Here node 1
+ * loses its own to node 0. */
+Test(probe, the_kernel_says_which_nodes_have_cpus, .timeout = 60)
+{
+    static const char edit[] =
+        "cd \"$1\"/sys/devices/system/node && "
+        "chmod u+w node?/cpulist node?/cpumap && "
+        "echo 0-31 >node0/cpulist && echo ffffffff >node0/cpumap && "
+        "echo >node1/cpulist && echo 00000000 >node1/cpumap && "
+        "mkdir -p node1/access0/initiators/node0";
+    char root[] = "/tmp/biga-test-probe-XXXXXX";
+    cr_assert(mkdtemp(root));
+    cleanup_free char *tree =
+        sysfs_unpack("32intel64-2p8co2t+8ve.tar.bz2", root);
+    const char *const sh[] = {"sh", "-c", edit, "sh", tree, NULL};
+    cr_assert_eq(run(sh), 0);
+    const struct probe_source source = {.fsroot = tree};
+    struct error err = {0};
+    cleanup_with(topo) struct topo *topo = NULL;
+    cr_assert_eq(probe_run(&source, "h1", NULL, &topo, &err), 0, "%s",
+                 err.text);
+    cr_expect_eq(topo_count(topo, DEVICE_NUMA, NULL), 1);
+    cr_expect_null(topo_find(topo, "numa-1"));
+    cr_expect_eq(topo_find(topo, "card-0000-1b-00")->numa, 0);
+    folder_remove(root);
+}
+
 Test(probe, sysfs_equals_the_walker, .timeout = 300)
 {
     cleanup_free char *dir = xasprintf("%s/sysfs", machine_dir());
@@ -212,22 +257,52 @@ Test(probe, sysfs_equals_the_walker, .timeout = 300)
     size_t pairs = 0;
     cr_assert_geq(n, 7);
     for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name;
-        cleanup_free char *archive = xasprintf("%s/%s", dir, name);
-        const char *const untar[] = {"tar", "xjf", archive, "-C", root, NULL};
-        fprintf(stderr, "# unpacking %s\n", name);
-        cr_assert_eq(run(untar), 0, "tar cannot unpack %s", archive);
-        cleanup_free char *tree =
-            xasprintf("%s/%.*s", root,
-                      (int)(strstr(name, ".tar.bz2") - name), name);
+        cleanup_free char *tree = sysfs_unpack(entries[i]->d_name, root);
         pairs += host_compare(NULL, tree);
         free(entries[i]);
     }
     free(entries);
-    const char *const clean[] = {"rm", "-rf", root, NULL};
-    cr_expect_eq(run(clean), 0);
+    folder_remove(root);
     fprintf(stderr, "# sysfs: %d machines, %zu pairs equal the walker's\n", n,
             pairs);
+}
+
+/* The kernel says -1 or, on some hosts, 2147483647 when the firmware does
+ * not tell a bus's NUMA node; all CPUs are then local. And a card tells its
+ * serial number in its VPD. */
+Test(probe, a_bus_without_a_numa_node, .timeout = 60)
+{
+    static const char edit[] =
+        "cd \"$1\"/sys/devices/pci0000:80 && for d in . $(find . -name "
+        "'0000:*' -type d); do [ -e $d/class ] || continue; chmod u+w $d/numa_node $d/local_cpus; "
+        "echo $2 >$d/numa_node; echo ffff >$d/local_cpus; done; "
+        "printf '\\220\\006\\000SN\\003PH1' >"
+        "\"$1\"/sys/bus/pci/devices/0000:83:00.0/vpd";
+    static const char *const values[] = {"-1", "2147483647"};
+    char root[] = "/tmp/biga-test-probe-XXXXXX";
+    cr_assert(mkdtemp(root));
+    cleanup_free char *tree = sysfs_unpack("32em64t-2n8c+1mic.tar.bz2", root);
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        const char *const sh[] = {"sh", "-c", edit, "sh", tree, values[i],
+                                  NULL};
+        cr_assert_eq(run(sh), 0);
+        host_compare(NULL, tree);
+        const struct probe_source source = {.fsroot = tree};
+        struct error err = {0};
+        cleanup_with(topo) struct topo *topo = NULL;
+        cr_assert_eq(probe_run(&source, "h1", NULL, &topo, &err), 0, "%s",
+                     err.text);
+        const struct device *card = topo_find(topo, "card-0000-83-00");
+        cr_assert(card);
+        cr_expect_eq(card->numa, -1);
+        cr_expect_eq(card->package, -1);
+        cr_expect_str_eq(card->serial, "PH1");
+        cr_expect_eq(machine_relation(topo, card->id, "numa-1"),
+                     RELATION_SYS);
+        cr_expect_eq(machine_relation(topo, card->id, "nic-0000-82-00-0"),
+                     RELATION_PHB);
+    }
+    folder_remove(root);
 }
 
 /* --- what is no topology ----------------------------------------------------------- */
