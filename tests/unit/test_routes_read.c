@@ -287,7 +287,7 @@ static bool is_described(const char *path)
 {
     cleanup_str struct str line = STR_INIT(4096);
     const char *p = openapi_yaml;
-    while (p < openapi_yaml_end) {
+    while (*p) {
         size_t size = strcspn(p, "\n");
         str_reset(&line);
         for (size_t i = 2; size > 3 && strncmp(p, "  /", 3) == 0 &&
@@ -301,7 +301,7 @@ static bool is_described(const char *path)
         }
         if (strcmp(str_text(&line), path) == 0)
             return true;
-        p += size + 1;
+        p += size + (p[size] == '\n');
     }
     return false;
 }
@@ -318,7 +318,7 @@ static void expect_described(const struct httpd_route *routes, size_t n,
 Test(read, describes_every_route)
 {
     cr_assert_eq(get("/openapi.yaml"), 200);
-    cr_expect_eq(reply.body.size, (size_t)(openapi_yaml_end - openapi_yaml));
+    cr_expect_eq(reply.body.size, strlen(openapi_yaml));
     cr_expect_not(is_described("/v1/nothing"));
     expect_described(read_routes, n_read_routes, "/");
     expect_described(ask_routes, n_ask_routes, "/");
