@@ -121,6 +121,8 @@ static int take_identity(const struct pod *pod, struct demand *d,
     int rc = 0;
     if (is_given(pod, POD_NAME))
         rc = take_name(pod, POD_NAME, d->name, sizeof d->name, err);
+    else if (d->role != ROLE_NONE)
+        rc = error_set(err, EDOM, "%s: missing", pod_text_path(POD_NAME));
     if (rc == 0 && is_given(pod, POD_NAMESPACE) &&
         pod->text[POD_NAMESPACE].size > 0)
         rc = take_name(pod, POD_NAMESPACE, d->namespace, sizeof d->namespace,
@@ -145,8 +147,6 @@ static int take_role(const struct pod *pod, struct demand *d,
     if (d->role == ROLE_NONE)
         return fail_text(pod, POD_ROLE, "\"host\", \"xpu\" or \"service\"",
                          err);
-    if (d->name[0] == '\0')
-        return error_set(err, EDOM, "%s: missing", pod_text_path(POD_NAME));
     return 0;
 }
 
@@ -270,12 +270,15 @@ int demand_read(struct jscan *s, const struct demand_config *config,
     if (rc < 0)
         return rc;
     memset(&d, 0, sizeof d); /* demands compare and store as bytes */
-    rc = take_identity(&pod, &d, err);
-    if (rc == 0)
-        rc = take_role(&pod, &d, err);
+    rc = take_role(&pod, &d, err);
     if (rc < 0)
         return rc;
-    if (d.role != ROLE_NONE) {
+    if (d.role == ROLE_NONE) {
+        (void)take_identity(&pod, &d, NULL); /* for logs, if it is sound */
+    } else {
+        rc = take_identity(&pod, &d, err);
+        if (rc < 0)
+            return rc;
         d.priority = pod.priority;
         if (pod.bad.code)
             return error_set(err, EDOM, "%s", pod.bad.text);

@@ -99,6 +99,9 @@ Test(demand, no_role_is_not_ours)
     cr_assert_eq(d.role, ROLE_NONE);
     cr_assert_eq(d.cards, 0);
     cr_assert_str_eq(d.namespace, "default");
+    d = read_ok("{'metadata':{'name':'a b','namespace':'n'}}");
+    cr_assert_eq(d.role, ROLE_NONE);
+    cr_assert_str_eq(d.name, "");
 }
 
 Test(demand, everything_stated)
@@ -341,6 +344,8 @@ Test(demand, wrong_values_name_path_value_and_what_is_allowed)
             "metadata.annotations['biga.dev/arch']");
     refused(EDOM, "{'metadata':{'labels':{'biga.dev/role':'host'}}}",
             "metadata.name: missing");
+    refused(EDOM, "{'metadata':{'name':'','labels':{'biga.dev/role':'host'}}}",
+            "metadata.name: is ''");
     refused(EDOM, "{'metadata':{'name':'a b','labels':{'biga.dev/role':"
             "'host'}}}", "metadata.name: is 'a b'");
 }
