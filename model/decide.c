@@ -298,10 +298,9 @@ static void rank_cards(const struct search *s,
             s->state->free_cores[__builtin_ctz(c)] - s->need.cores;
 }
 
+/* Of two with the same spread. */
 static bool rank_is_better(const struct rank *a, const struct rank *b)
 {
-    if (a->spread != b->spread)
-        return a->spread < b->spread;
     if (a->damage != b->damage)
         return a->damage < b->damage;
     if (a->idle != b->idle)

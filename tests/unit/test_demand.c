@@ -350,6 +350,43 @@ Test(demand, wrong_values_name_path_value_and_what_is_allowed)
             "'host'}}}", "metadata.name: is 'a b'");
 }
 
+Test(demand, edges_of_values)
+{
+    cr_assert(!read_ok(POD("host", "", "'biga.dev/exclusive':'false'", ""))
+                   .exclusive);
+    cr_assert_eq(read_ok(POD("host", "", "'biga.dev/align':'Socket'", ""))
+                     .align, RELATION_SOCKET);
+    cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'0'", "", "")).pair, 0);
+    cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'999999'",
+                             "'biga.dev/size':'1000000'", "")).size,
+                 DEMAND_SIZE_MAX);
+    refused(EDOM, POD("host", ",'biga.dev/pair':'00'", "", ""), "is '00'");
+    refused(EDOM, POD("host", ",'biga.dev/pair':'1:'", "", ""), "is '1:'");
+    refused(EDOM, POD("host", ",'biga.dev/pair':''", "", ""), "is ''");
+    refused(EDOM, POD("host", ",'biga.dev/pair':'1000000'", "", ""), "999999");
+    refused(EDOM, POD("host", "", "'biga.dev/exclusive':'TRUE'", ""), "TRUE");
+    refused(EDOM, POD("host", "", "'biga.dev/exclusive':'true, or false'", ""),
+            "is 'true, or false'");
+    refused(EDOM, POD("host", "", "'biga.dev/align':'closer than pix'", ""),
+            "is 'closer than pix'");
+    refused(EDOM, POD("host", "", "'biga.dev/arch':'a{b'", ""), "is 'a{b'");
+    refused(EDOM, POD("host", ",'biga.dev/job':'a-'", "", ""), "is 'a-'");
+    refused(EDOM, POD("host", ",'biga.dev/job':'-a'", "", ""), "is '-a'");
+    refused(EDOM, POD("host", ",'biga.dev/job':'a@b'", "", ""), "is 'a@b'");
+    refused(EDOM, "{'metadata':{'name':'p','namespace':'a b','labels':{"
+            "'biga.dev/role':'host'}}}", "metadata.namespace: is 'a b'");
+    refused(EDOM, "{'metadata':{'name':'p','uid':'a b','labels':{"
+            "'biga.dev/role':'host'}}}", "metadata.uid: is 'a b'");
+    struct demand d = read_ok("{'metadata':{'name':'p','namespace':'','uid':"
+                              "'','labels':{'biga.dev/role':'host'}}}");
+    cr_assert_str_eq(d.namespace, "default");
+    cr_assert_str_eq(d.uid, "");
+    /* the first of two wrong quantities is told; others are not looked at */
+    refused(EDOM, POD("xpu", "", "", "'containers':[{'resources':{'claims':[],"
+                      "'limits':{'biga.dev/card':'x','biga.dev/card-cores':"
+                      "'y'}}}]"), "limits['biga.dev/card']: is 'x'");
+}
+
 Test(demand, texts_are_capped)
 {
     char name[400], text[900];
@@ -370,6 +407,13 @@ Test(demand, texts_are_capped)
         str_add(&s, "\\u00e9");
     str_add(&s, "','labels':{'biga.dev/role':'host'}}}");
     refused(EDOM, str_text(&s), "metadata.name");
+    /* a long value is not cut within a character */
+    str_reset(&s);
+    str_add(&s, "{'metadata':{'name':'a");
+    for (int i = 0; i < 40; i++)
+        str_add(&s, "é");
+    str_add(&s, "','labels':{'biga.dev/role':'host'}}}");
+    refused(EDOM, str_text(&s), "éé…', must be");
     str_fini(&s);
 }
 
