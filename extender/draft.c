@@ -155,7 +155,8 @@ void draft_put_node(struct draft *d, const struct node_update *update)
     if (update->topo) {
         topo_unref(n->topo);
         n->topo = topo_ref(update->topo);
-        node_refresh(n, d->states);
+        node_set_shape(n, states_shape(d->states, n->topo));
+        node_recount(n);
     }
     draft_set_node(d, n);
 }
@@ -195,7 +196,7 @@ static void draft_recount(struct draft *d, const char *name)
         return;
     struct node *n = node_derive(old);
     node_find_allocations(n, d->allocations);
-    node_refresh(n, d->states);
+    node_recount(n);
     draft_set_node(d, n);
 }
 
@@ -301,14 +302,35 @@ static void draft_settle(struct draft *d)
     draft_rebuild(d, list, n);
 }
 
-/* Leave states of the past behind: every node is interned afresh. */
-static void draft_renew_states(struct draft *d)
+/* Which shape of the new states an old one became. */
+struct renewed {
+    const struct shape *from, *to;
+};
+enum { RENEWED_MAX = 64 }; /* shapes that are remembered */
+
+static const struct shape *renew_shape(struct states *states,
+                                       const struct node *n,
+                                       struct renewed known[RENEWED_MAX])
 {
+    for (size_t i = 0; i < RENEWED_MAX && n->shape; i++) {
+        if (!known[i].from)
+            known[i] = (struct renewed){n->shape,
+                                        states_shape(states, n->topo)};
+        if (known[i].from == n->shape)
+            return known[i].to;
+    }
+    return n->shape ? states_shape(states, n->topo) : NULL;
+}
+
+void draft_renew(struct draft *d)
+{
+    struct renewed known[RENEWED_MAX] = {0};
+    draft_settle(d);
     states_unref(d->states);
     d->states = states_create();
     for (size_t i = 0; i < d->n_slots; i++) {
         struct node *n = node_derive(slot_node(d, (int32_t)i));
-        node_refresh(n, d->states);
+        node_set_shape(n, renew_shape(d->states, n, known));
         draft_set_slot(d, (int32_t)i, n);
     }
 }
@@ -334,7 +356,7 @@ struct snapshot *draft_commit(struct draft *d)
 {
     draft_settle(d);
     if (states_outgrown(d->states, d->n_slots))
-        draft_renew_states(d);
+        draft_renew(d);
     struct snapshot *s = draft_peek(d);
     draft_destroy(d);
     return s;

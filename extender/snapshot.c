@@ -110,16 +110,18 @@ void node_set_allocations(struct node *n, struct allocation **list,
     n->n_allocations = n_list;
 }
 
-void node_refresh(struct node *n, struct states *states)
+void node_set_shape(struct node *n, const struct shape *shape)
 {
-    memset(&n->state, 0, sizeof n->state);
-    n->shape = NULL;
-    if (!n->topo)
-        return;
-    n->shape = states_shape(states, n->topo);
-    usage_state(n->topo, n->shape,
-                (const struct allocation *const *)n->allocations,
-                n->n_allocations, NULL, &n->state);
+    n->shape = shape;
+    n->state.shape = shape;
+}
+
+void node_recount(struct node *n)
+{
+    if (n->topo)
+        usage_state(n->topo, n->shape,
+                    (const struct allocation *const *)n->allocations,
+                    n->n_allocations, NULL, &n->state);
 }
 
 uint32_t node_state_id(const struct node *n, struct states *states)

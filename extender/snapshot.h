@@ -140,8 +140,12 @@ const struct allocation *draft_find_allocation(const struct draft *d,
 const struct allocation *draft_find_pair(const struct draft *d,
                                          const char *pair_key);
 
+/* Leave the states of the past behind: start with fresh ones, which hold what
+ * is alive and have room for demand classes.  Touches every node. */
+void draft_renew(struct draft *d);
+
 /* The snapshot that the draft became; the draft is destroyed.  The caller
- * owns the reference. */
+ * owns the reference.  States that are outgrown are renewed. */
 struct snapshot *draft_commit(struct draft *d);
 /* A snapshot of the draft's present content, for reading; the draft goes
  * on. */

@@ -26,8 +26,10 @@ void node_unref(struct node *n); /* NULL allowed */
 /* Set the allocations: takes over the array, and references to its items. */
 void node_set_allocations(struct node *n, struct allocation **list,
                           size_t n_list);
-/* Bring shape and state up to date with topology and allocations. */
-void node_refresh(struct node *n, struct states *states);
+/* The same shape, as interned elsewhere. */
+void node_set_shape(struct node *n, const struct shape *shape);
+/* Bring the state up to date with topology, shape and allocations. */
+void node_recount(struct node *n);
 /* The state id that a page shows for the node. */
 uint32_t node_state_id(const struct node *n, struct states *states);
 

@@ -185,8 +185,12 @@ const struct node_state *states_get(const struct states *s, uint32_t id)
 bool states_outgrown(const struct states *s, size_t live)
 {
     return states_count(s) > 4 * live + STATES_SPARE ||
-           atomic_load(&s->n_shapes_seen) > 2 * live + SHAPES_SPARE ||
-           atomic_load(&s->n_classes) >= CLASSES_MAX;
+           atomic_load(&s->n_shapes_seen) > 2 * live + SHAPES_SPARE;
+}
+
+bool states_full(const struct states *s)
+{
+    return atomic_load(&s->n_classes) >= CLASSES_MAX;
 }
 
 /* --- costs ------------------------------------------------------------- */

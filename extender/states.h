@@ -30,8 +30,10 @@ uint32_t states_intern(struct states *s, const struct node_state *state);
 uint32_t states_count(const struct states *s);
 const struct node_state *states_get(const struct states *s, uint32_t id);
 /* Time for a fresh one, with `live` nodes: most states or shapes here are of
- * the past, or there is no room for another demand class. */
+ * the past. */
 bool states_outgrown(const struct states *s, size_t live);
+/* There is no room for another demand class. */
+bool states_full(const struct states *s);
 
 /* The costs of one demand class over all states.  Any thread.  Owned by
  * `s`; NULL when `s` has no room for another class (then use decide_cost). */

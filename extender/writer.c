@@ -237,8 +237,11 @@ static void sweep(struct writer *w)
         log_event(LOG_INFO, "node-status", "node", n->name, "status",
                   node_status_name(status), NULL);
     }
-    if (!draft && states_outgrown(s->states, s->n_nodes))
-        draft = draft_create(w->current);
+    if (states_full(s->states)) {
+        if (!draft)
+            draft = draft_create(w->current);
+        draft_renew(draft);
+    }
     if (draft)
         swap_snapshot(w, draft_commit(steal(&draft)));
 }

@@ -277,9 +277,16 @@ Test(states, have_room_for_so_many_classes_and_no_more)
         n += states_costs(s->states, &d) != NULL;
     }
     cr_expect_eq(n, 256);
-    cr_expect(states_outgrown(s->states, 1));
+    cr_expect(states_full(s->states));
     d = sim_need(d, 1, 1);
     cr_expect(states_costs(s->states, &d), "what is there stays");
+
+    struct draft *draft = draft_of(s);
+    draft_renew(draft);
+    s = draft_commit(draft);
+    cr_expect_not(states_full(s->states));
+    d = sim_need(d, 1000, 1);
+    cr_expect(states_costs(s->states, &d));
     snapshot_unref(s);
 }
 
