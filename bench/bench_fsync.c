@@ -1,17 +1,42 @@
-/* How often per second this disk makes a small write durable: 4 KiB appended
- * and fdatasync()ed, by one thread, for about SECONDS.  The yardstick for
- * durable binds.
+/* How often per second this disk makes a small write durable, by one thread:
+ * 4 KiB written and fdatasync()ed, for about SECONDS each, appended to a file
+ * (its size changes, too) and written over what is there (as a write-ahead
+ * log that was reset is).  The yardsticks for durable binds.
  *
- *   bench_fsync DIR [SECONDS]      prints the rate */
+ *   bench_fsync DIR [SECONDS]      prints both rates */
 #include <fcntl.h>
 
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 
-int main(int argc, char **argv)
+enum { OVERWRITE_PAGES = 1024 };
+
+static void write_page(int fd, off_t at)
 {
     static char page[4096];
-    int64_t seconds = argc > 2 ? strtol(argv[2], NULL, 10) : 2, n = 0;
+    if (pwrite(fd, page, sizeof page, at) != (ssize_t)sizeof page ||
+        fdatasync(fd)) {
+        perror("bench_fsync");
+        exit(1);
+    }
+}
+
+/* `pages` is how many are written before the first comes again; 0: never. */
+static double rate(int fd, int64_t seconds, off_t pages)
+{
+    off_t n = 0;
+    int64_t start = clock_ns(), now = start;
+    while (now - start < seconds * 1000000000) {
+        write_page(fd, (pages ? n % pages : n) * 4096);
+        n++;
+        now = clock_ns();
+    }
+    return (double)n * 1e9 / (double)(now - start);
+}
+
+int main(int argc, char **argv)
+{
+    int64_t seconds = argc > 2 ? strtol(argv[2], NULL, 10) : 2;
     if (argc < 2) {
         fputs("usage: bench_fsync DIR [SECONDS]\n", stderr);
         return 2;
@@ -23,16 +48,11 @@ int main(int argc, char **argv)
         return 1;
     }
     (void)unlink(path);
-    int64_t start = clock_ns(), now = start;
-    while (now - start < seconds * 1000000000) {
-        if (write(fd, page, sizeof page) != (ssize_t)sizeof page ||
-            fdatasync(fd)) {
-            perror(path);
+    double append = rate(fd, seconds, 0);
+    for (off_t i = 0; i < OVERWRITE_PAGES; i++)
+        if (pwrite(fd, "", 1, i * 4096 + 4095) != 1)
             return 1;
-        }
-        n++;
-        now = clock_ns();
-    }
-    printf("%.1f\n", (double)n * 1e9 / (double)(now - start));
+    (void)fsync(fd);
+    printf("%.1f\t%.1f\n", append, rate(fd, seconds, OVERWRITE_PAGES));
     return 0;
 }
