@@ -1,7 +1,5 @@
 #include "advertiser/cards.h"
 
-#include <stdbool.h>
-
 #include "model/base/mem.h"
 
 /* The ids that the host sees, physical functions only: a virtual function
@@ -60,6 +58,12 @@ const struct card_model *card_model_find(uint16_t vendor_id,
             card_models[i].device_id == device_id)
             return &card_models[i];
     return NULL;
+}
+
+/* [ids] "DSC Capri Upstream Port", "DSC Virtual Downstream Port" */
+bool cards_have_switch(uint16_t vendor_id)
+{
+    return vendor_id == 0x1dd8;
 }
 
 /* Display controllers that only serve a console.  All names from the PCI ID

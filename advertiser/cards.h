@@ -2,6 +2,7 @@
 #ifndef BIGA_ADVERTISER_CARDS_H
 #define BIGA_ADVERTISER_CARDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,10 @@ extern const size_t n_card_models;
 /* NULL when these ids are no known card. */
 const struct card_model *card_model_find(uint16_t vendor_id,
                                          uint16_t device_id);
+
+/* True when cards of this vendor have a PCIe switch of their own, with each of
+ * their functions as a PCI device behind it. */
+bool cards_have_switch(uint16_t vendor_id);
 
 enum pci_role { PCI_ROLE_OTHER, PCI_ROLE_GPU, PCI_ROLE_NIC };
 

@@ -39,6 +39,19 @@ static bool same_pci_device(const struct scan_function *a,
            a->addr.device == b->addr.device;
 }
 
+/* Functions of one PCI device, or behind one switch that is a card's own. */
+static bool same_card(const struct scan_function *a,
+                      const struct scan_function *b)
+{
+    if (same_pci_device(a, b))
+        return true;
+    return a->vendor_id == b->vendor_id && cards_have_switch(a->vendor_id) &&
+           a->n_foreign < a->n_path && a->n_foreign == b->n_foreign &&
+           b->n_foreign < b->n_path &&
+           pci_addr_compare(&a->path[a->n_foreign],
+                            &b->path[b->n_foreign]) == 0;
+}
+
 static void device_init(struct device *d, enum device_kind kind,
                         const struct scan_function *f,
                         char id[TOPO_ID_MAX + 1])
@@ -65,7 +78,7 @@ static void device_init(struct device *d, enum device_kind kind,
     };
 }
 
-/* The function of a PCI device by which it is a card, or NULL. */
+/* The one of n functions by which they are a card, or NULL. */
 static const struct scan_function *
 card_function(const struct build *b, const struct scan_function *f, size_t n,
               struct cardfile_card *ret_card)
@@ -151,7 +164,7 @@ static void functions_add(struct build *b, struct scan *scan, bool cards)
     const struct scan_function *f = scan->functions;
     for (size_t i = 0, n; i < scan->n_functions; i += n) {
         for (n = 1; i + n < scan->n_functions; n++)
-            if (!same_pci_device(&f[i], &f[i + n]))
+            if (!same_card(&f[i], &f[i + n]))
                 break;
         struct cardfile_card card;
         const struct scan_function *by = card_function(b, &f[i], n, &card);

@@ -218,6 +218,9 @@ static int place_set(const struct look *look, hwloc_obj_t obj,
         memmove(&f->path[1], &f->path[0], f->n_path * sizeof(f->path[0]));
         f->path[0] = addr_of(&bridge->upstream.pci);
         f->n_path++;
+        f->n_foreign++;
+        if (bridge->upstream.pci.vendor_id == f->vendor_id)
+            f->n_foreign = 0;
     }
     f->numa = up ? numa_of(look, up) : -1;
     f->package = up ? package_of(look, up) : -1;

@@ -193,7 +193,7 @@ static int scan_check(struct scan *scan, struct error *err)
         return error_set(err, EINVAL, "hwloc left a damaged result");
     for (uint32_t i = 0; i < scan->n_functions; i++) {
         struct scan_function *f = &scan->functions[i];
-        if (f->n_path > TOPO_PATH_MAX)
+        if (f->n_path > TOPO_PATH_MAX || f->n_foreign > f->n_path)
             return error_set(err, EINVAL, "hwloc left a damaged result");
         f->vendor[SCAN_TEXT_SIZE - 1] = f->model[SCAN_TEXT_SIZE - 1] = '\0';
         f->serial[SCAN_TEXT_SIZE - 1] = f->rdma[SCAN_TEXT_SIZE - 1] = '\0';

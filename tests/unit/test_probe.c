@@ -435,3 +435,83 @@ Test(probe, the_card_file_adds_excludes_and_describes)
     cr_expect_str_eq(added->arch, "gpu");
     cr_expect_null(topo_find(topo, "gpu-0000-1a-1f-0"));
 }
+
+/* --- machines that are made up ----------------------------------------------------- */
+
+#define SETS "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" " \
+             "complete_nodeset=\"0x1\""
+#define MACHINE(io)                                                         \
+    "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n"                 \
+    "<object type=\"Machine\" os_index=\"0\" gp_index=\"1\" "               \
+    "allowed_cpuset=\"0x1\" allowed_nodeset=\"0x1\" " SETS ">\n"             \
+    "<object type=\"NUMANode\" os_index=\"0\" gp_index=\"2\" "              \
+    "local_memory=\"1048576\" " SETS "/>\n"                                 \
+    "<object type=\"PU\" os_index=\"0\" gp_index=\"3\" " SETS "/>\n" io    \
+    "</object>\n</topology>\n"
+#define ROOT(inside)                                                        \
+    "<object type=\"Bridge\" gp_index=\"4\" bridge_type=\"0-1\" "           \
+    "depth=\"0\" bridge_pci=\"0000:[10-20]\">" inside "</object>\n"
+#define BRIDGE(index, id, buses, busid, inside)                             \
+    "<object type=\"Bridge\" gp_index=\"" index "\" bridge_type=\"1-1\" "   \
+    "depth=\"1\" bridge_pci=\"0000:[" buses "]\" pci_busid=\"" busid       \
+    "\" pci_type=\"0604 [" id "] [0000:0000] 00\">" inside "</object>\n"
+#define PCI(index, class_id, id, busid)                                     \
+    "<object type=\"PCIDev\" gp_index=\"" index "\" pci_busid=\"" busid     \
+    "\" pci_type=\"" class_id " [" id "] [0000:0000] 00\"/>\n"
+
+static struct topo *made(const char *xml)
+{
+    char path[] = "/tmp/biga-test-probe-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, xml, strlen(xml)), (ssize_t)strlen(xml));
+    close(fd);
+    const struct probe_source source = {.xml = path};
+    struct error err = {0};
+    struct topo *topo = NULL;
+    int rc = probe_run(&source, "h1", NULL, &topo, &err);
+    unlink(path);
+    cr_assert_eq(rc, 0, "%s", err.text);
+    return topo;
+}
+
+/* An AMD Pensando card: a switch with two Ethernet functions and one for
+ * management behind it, beside a second card. */
+Test(probe, what_is_behind_a_cards_own_switch_is_one_card)
+{
+    cleanup_with(topo) struct topo *topo = made(MACHINE(ROOT(
+        BRIDGE("5", "8086:2030", "11-15", "0000:10:00.0",
+            BRIDGE("6", "1dd8:1000", "12-15", "0000:11:00.0",
+                BRIDGE("7", "1dd8:1001", "13-13", "0000:12:00.0",
+                    PCI("8", "0200", "1dd8:1002", "0000:13:00.0"))
+                BRIDGE("9", "1dd8:1001", "14-14", "0000:12:01.0",
+                    PCI("10", "0200", "1dd8:1002", "0000:14:00.0"))
+                BRIDGE("11", "1dd8:1001", "15-15", "0000:12:02.0",
+                    PCI("12", "0200", "1dd8:1004", "0000:15:00.0"))))
+        BRIDGE("13", "8086:2031", "16-18", "0000:10:01.0",
+            BRIDGE("14", "1dd8:1000", "17-18", "0000:16:00.0",
+                BRIDGE("15", "1dd8:1001", "18-18", "0000:17:00.0",
+                    PCI("16", "0200", "1dd8:1002", "0000:18:00.0")))))));
+    cr_assert_eq(topo_count(topo, DEVICE_CARD, NULL), 2);
+    cr_assert_eq(topo_count(topo, DEVICE_NIC, NULL), 0);
+    cr_expect_eq(topo_find(topo, "card-0000-13-00")->n_functions, 3);
+    cr_expect_eq(topo_find(topo, "card-0000-18-00")->n_functions, 1);
+    cr_expect_eq(machine_relation(topo, "card-0000-13-00", "card-0000-18-00"),
+                 RELATION_PHB);
+}
+
+/* An MI300A (class 1200), its BMC, and devices without a host bridge, as in
+ * files that were written without bridges. */
+Test(probe, classes_and_missing_host_bridges)
+{
+    cleanup_with(topo) struct topo *topo = made(
+        MACHINE(PCI("5", "1200", "1002:74a0", "0000:10:00.0")
+                PCI("6", "1200", "1002:74a0", "0000:11:00.0")
+                PCI("7", "0300", "1a03:2000", "0000:12:00.0")
+                PCI("8", "0200", "17db:0501", "0000:13:00.0")));
+    cr_assert_eq(topo_count(topo, DEVICE_GPU, NULL), 2);
+    cr_assert_eq(topo_count(topo, DEVICE_NIC, NULL), 1);
+    cr_expect_eq(topo_device(topo, 0)->root_domain, TOPO_ROOT_NONE);
+    cr_expect_eq(topo_relation(topo, 0, 1), RELATION_NODE);
+    slices_compare(topo, "without host bridges");
+}
