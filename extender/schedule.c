@@ -459,6 +459,7 @@ void schedule_explain(const struct schedule *s, int32_t index,
     }
     struct view view;
     view_make(s, snapshot_node(s->snapshot, (size_t)index), NULL, 0, &view);
+    view.state.usable &= view.within; /* speak of its pair's cards only */
     reason_explain(reason, &view.state, s->demand, out);
     const struct topo *topo =
         snapshot_node(s->snapshot, (size_t)index)->topo;
