@@ -55,7 +55,7 @@ static inline void cleanup_file_p(FILE **f)
         (void)fclose(*f); /* only read from */
 }
 #define cleanup_free __attribute__((__cleanup__(cleanup_free_p)))
-#define cleanup_fd __attribute__((__cleanup__(cleanup_fd_p)))
+#define cleanup_fd __attribute__((__cleanup__(cleanup_fd_p), __unused__))
 #define cleanup_file __attribute__((__cleanup__(cleanup_file_p)))
 
 /* Define `name_cleanup` and use it as `cleanup(name)` for a type whose
