@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "advertiser/print.h"
+#include "advertiser/scan.h"
 #include "model/base/str.h"
 #include "model/slice.h"
 #include "tests/lib/machine.h"
@@ -383,6 +384,17 @@ Test(probe, sources_that_are_not_there)
         cr_expect_lt(probe_run(&cases[i].source, "h1", NULL, &topo, &err), 0);
         cr_expect(strstr(err.text, cases[i].text), "%s", err.text);
     }
+}
+
+Test(probe, hwloc_has_a_deadline)
+{
+    const struct scan_source live = {0};
+    struct scan *scan = NULL;
+    struct error err = {0};
+    cr_expect_eq(scan_run(&live, 0, &scan, &err), -ETIMEDOUT);
+    cr_expect_null(scan);
+    cr_expect(strstr(err.text, "longer than 0 ms"), "%s", err.text);
+    cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1, "a child was left");
 }
 
 Test(probe, the_live_host_has_cpus_and_leaves_no_trace)
