@@ -72,8 +72,7 @@ static struct trie *trie_ref(struct trie *t)
 
 static void trie_unref(struct trie *t)
 {
-    if (!t ||
-        atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (uint32_t i = 0; i < t->n; i++) {
         if (!t->leaf)
@@ -246,8 +245,7 @@ struct alloc_index *alloc_index_ref(struct alloc_index *x)
 
 void alloc_index_unref(struct alloc_index *x)
 {
-    if (!x ||
-        atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1)
+    if (!x || atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (enum key key = 0; key < KEY_COUNT; key++)
         trie_unref(x->roots[key]);
@@ -268,8 +266,8 @@ static bool has_key(enum key key, const struct allocation *a)
 struct alloc_index *alloc_index_with(const struct alloc_index *x,
                                      struct allocation *a)
 {
-    const struct allocation *old =
-        alloc_index_find(x, a->demand.namespace, a->demand.name);
+    const struct allocation *old = alloc_index_find(x, a->demand.namespace,
+                                                    a->demand.name);
     struct alloc_index *base = old ? alloc_index_without(x, old) : NULL;
     const struct alloc_index *from = base ? base : x;
 
@@ -282,8 +280,8 @@ struct alloc_index *alloc_index_with(const struct alloc_index *x,
             continue;
         }
         struct trie *empty = root ? NULL : trie_create(key, true, 0);
-        with->roots[key] =
-            trie_add(root ? root : empty, 0, hash_key(key, a), a);
+        with->roots[key] = trie_add(root ? root : empty, 0, hash_key(key, a),
+                                    a);
         trie_unref(empty);
     }
     alloc_index_unref(base);
@@ -293,15 +291,15 @@ struct alloc_index *alloc_index_with(const struct alloc_index *x,
 struct alloc_index *alloc_index_without(const struct alloc_index *x,
                                         const struct allocation *a)
 {
-    const struct allocation *found =
-        alloc_index_find(x, a->demand.namespace, a->demand.name);
+    const struct allocation *found = alloc_index_find(x, a->demand.namespace,
+                                                      a->demand.name);
     struct alloc_index *without = alloc_index_create();
     without->n = x->n - (found != NULL);
     for (enum key key = 0; key < KEY_COUNT; key++) {
         struct trie *root = x->roots[key];
         if (root && found && has_key(key, found))
-            without->roots[key] =
-                trie_remove(root, 0, hash_key(key, found), found);
+            without->roots[key] = trie_remove(root, 0, hash_key(key, found),
+                                              found);
         else
             without->roots[key] = root ? trie_ref(root) : NULL;
     }
@@ -312,8 +310,8 @@ const struct allocation *alloc_index_find(const struct alloc_index *x,
                                           const char *namespace,
                                           const char *name)
 {
-    const struct trie *leaf =
-        trie_leaf(x->roots[KEY_POD], hash_pod(namespace, name));
+    const struct trie *leaf = trie_leaf(x->roots[KEY_POD],
+                                        hash_pod(namespace, name));
     for (uint32_t i = 0; leaf && i < leaf->n; i++) {
         const struct allocation *a = leaf->slots[i];
         if (strcmp(a->demand.name, name) == 0 &&
@@ -353,8 +351,8 @@ static int compare_pod(const void *a, const void *b)
 size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
                              const struct allocation **ret, size_t max)
 {
-    const struct trie *leaf =
-        trie_leaf(x->roots[KEY_PAIR], hash_text(pair_key));
+    const struct trie *leaf = trie_leaf(x->roots[KEY_PAIR],
+                                        hash_text(pair_key));
     if (!leaf)
         return 0;
     cleanup_free const struct allocation **found =

@@ -31,8 +31,7 @@ struct allocation *allocation_ref(struct allocation *a)
 
 void allocation_unref(struct allocation *a)
 {
-    if (!a ||
-        atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
+    if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
         return;
     free(a->node);
     free(a->cards);
@@ -162,8 +161,8 @@ static enum pod_role read_role(struct reader *r)
         if (strcmp(word, pod_role_name((enum pod_role)role)) == 0)
             return (enum pod_role)role;
     if (word)
-        (void)reader_fail(r, "role",
-                          "is \"%s\", must be host, xpu or service", word);
+        (void)reader_fail(r, "role", "is \"%s\", must be host, xpu or service",
+                          word);
     return ROLE_NONE;
 }
 
@@ -246,8 +245,7 @@ static int decode_device(const cJSON *json, const char *path,
     if (id) {
         bool has = id_pci(id, pci);
         if (has && (!said || strcmp(said, pci) != 0))
-            (void)reader_fail(&r, "pci", "must be \"%s\", as the id says",
-                              pci);
+            (void)reader_fail(&r, "pci", "must be \"%s\", as the id says", pci);
         else if (!has && said)
             (void)reader_fail(&r, "pci", "must be absent: the id names none");
     }
@@ -260,8 +258,8 @@ static int decode_devices(const cJSON *json, const char *key,
                           struct error *err)
 {
     int n = cJSON_GetArraySize(json), i = 0;
-    cleanup_free char (*ids)[TOPO_ID_MAX + 1] =
-        xcalloc((size_t)n + 1, sizeof *ids);
+    cleanup_free char(*ids)[TOPO_ID_MAX + 1] = xcalloc((size_t)n + 1,
+                                                       sizeof *ids);
     const cJSON *each;
     cJSON_ArrayForEach(each, json)
     {
@@ -318,8 +316,8 @@ int allocation_decode(const char *json, size_t size,
     if (e < 0)
         return e;
 
-    cleanup_with(allocation) struct allocation *a =
-        allocation_create(&demand, node);
+    cleanup_with(allocation) struct allocation *a = allocation_create(&demand,
+                                                                      node);
     e = decode_parts(&r, a, err);
     if (e < 0)
         return e;

@@ -139,8 +139,8 @@ static void node_find_allocations(struct node *n, const struct alloc_index *x)
 void draft_put_node(struct draft *d, const struct node_update *update)
 {
     const struct node *old = draft_node(d, update->name);
-    struct node *n =
-        old ? node_derive(old) : node_create(update->name, update->heard_ms);
+    struct node *n = old ? node_derive(old)
+                         : node_create(update->name, update->heard_ms);
     if (!old)
         node_find_allocations(n, d->allocations);
     n->status = update->status;
@@ -211,8 +211,8 @@ void draft_allocate(struct draft *d, struct allocation *allocation)
 
 bool draft_release(struct draft *d, const char *namespace, const char *name)
 {
-    const struct allocation *old =
-        alloc_index_find(d->allocations, namespace, name);
+    const struct allocation *old = alloc_index_find(d->allocations, namespace,
+                                                    name);
     if (!old)
         return false;
     cleanup_free char *node = xstrdup(old->node);
@@ -233,7 +233,7 @@ const struct allocation *draft_find_pair(const struct draft *d,
 {
     const struct allocation *first = NULL;
     return alloc_index_find_pair(d->allocations, pair_key, &first, 1) ? first
-                                                                     : NULL;
+                                                                      : NULL;
 }
 
 /* --- becoming a snapshot ----------------------------------------------- */

@@ -80,8 +80,8 @@ void heard_destroy(struct heard *h)
     free(h);
 }
 
-void heard_put(struct heard *h, const char *name, const char *body,
-               size_t size, uint64_t version, const struct node *node)
+void heard_put(struct heard *h, const char *name, const char *body, size_t size,
+               uint64_t version, const struct node *node)
 {
     struct entry *e = xcalloc(1, sizeof *e);
     e->name = xstrdup(name);

@@ -16,8 +16,8 @@ void heard_destroy(struct heard *h); /* NULL allowed */
 
 /* What is stored under `name` now, and for which node (a reference to its
  * liveness is taken). */
-void heard_put(struct heard *h, const char *name, const char *body,
-               size_t size, uint64_t version, const struct node *node);
+void heard_put(struct heard *h, const char *name, const char *body, size_t size,
+               uint64_t version, const struct node *node);
 void heard_remove(struct heard *h, const char *name);
 
 /* True when `body` is what is stored under `name`: its node was heard from at

@@ -107,8 +107,8 @@ static void pool_touch(struct ingest *x, struct pool *p)
     p->before = xmemdup(&p->now, sizeof p->now);
     for (size_t i = 0; i < p->now.n_slices; i++)
         (void)slice_ref(p->now.slices[i]);
-    x->touched =
-        xgrow(x->touched, x->n_touched, &x->touched_cap, sizeof(*x->touched));
+    x->touched = xgrow(x->touched, x->n_touched, &x->touched_cap,
+                       sizeof(*x->touched));
     x->touched[x->n_touched++] = p;
 }
 
@@ -177,8 +177,7 @@ static void leave_boot(struct content *c, const char *boot_id)
     if (was_left(c, boot_id))
         return;
     if (c->n_boots == BOOTS_MAX) {
-        memmove(c->boots[0], c->boots[1],
-                (BOOTS_MAX - 1) * sizeof c->boots[0]);
+        memmove(c->boots[0], c->boots[1], (BOOTS_MAX - 1) * sizeof c->boots[0]);
         c->n_boots--;
     }
     size_t size = strnlen(boot_id, SLICE_BOOT_ID_MAX);
@@ -187,8 +186,7 @@ static void leave_boot(struct content *c, const char *boot_id)
     c->n_boots++;
 }
 
-static bool same_epoch(const struct slice_epoch *a,
-                       const struct slice_epoch *b)
+static bool same_epoch(const struct slice_epoch *a, const struct slice_epoch *b)
 {
     return a->generation == b->generation &&
            strcmp(a->boot_id, b->boot_id) == 0;
@@ -209,10 +207,9 @@ static int check_epoch(const struct content *c, const struct slice *slice,
     if (c->n_slices == 0 || strcmp(c->epoch.boot_id, epoch->boot_id) != 0)
         return 0;
     if (epoch->generation < c->epoch.generation)
-        return error_set(err, ESTALE,
-                         "slice %s: generation %lld is older than %lld", name,
-                         (long long)epoch->generation,
-                         (long long)c->epoch.generation);
+        return error_set(
+            err, ESTALE, "slice %s: generation %lld is older than %lld", name,
+            (long long)epoch->generation, (long long)c->epoch.generation);
     if (epoch->generation == c->epoch.generation &&
         slice_get_pool_count(slice) != c->count)
         return error_set(err, ESTALE,
@@ -248,8 +245,8 @@ static int list_slices(const struct content *c, struct slice *slice,
     return 0;
 }
 
-static int hash_slices(struct slice *const *list, size_t n,
-                       char ret_hash[17], struct error *err)
+static int hash_slices(struct slice *const *list, size_t n, char ret_hash[17],
+                       struct error *err)
 {
     cleanup_with(topo) struct topo *topo = NULL;
     int e = slice_join(list, n, &topo, err);
@@ -325,8 +322,8 @@ static void pool_set(struct pool *p, struct slice *const *list, size_t n,
     c->n_slices = n;
 }
 
-static void update_node(struct pool *p, struct topo *topo,
-                        int64_t now_ms, struct draft *draft)
+static void update_node(struct pool *p, struct topo *topo, int64_t now_ms,
+                        struct draft *draft)
 {
     struct content *c = &p->now;
     const char *said = slice_get_hash(c->slices[0]);

@@ -64,8 +64,7 @@ struct roster *roster_ref(struct roster *r)
 
 void roster_unref(struct roster *r)
 {
-    if (!r ||
-        atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
     free(r->slots);
     free(r->text);
@@ -80,15 +79,14 @@ static inline bool same_bytes(const char *a, const char *b, size_t size)
     uint64_t differ = 0;
     for (size_t i = 0; i + 8 < size; i += 8)
         differ |= hash_load(a + i, 8) ^ hash_load(b + i, 8);
-    return (differ | (hash_load(a + size - 8, 8) ^
-                      hash_load(b + size - 8, 8))) == 0;
+    return (differ |
+            (hash_load(a + size - 8, 8) ^ hash_load(b + size - 8, 8))) == 0;
 }
 
 static int32_t roster_probe(const struct roster *r, uint64_t tag,
                             const char *name, size_t size)
 {
-    for (size_t at = tag & r->mask; r->slots[at].tag;
-         at = (at + 1) & r->mask) {
+    for (size_t at = tag & r->mask; r->slots[at].tag; at = (at + 1) & r->mask) {
         const struct roster_slot *slot = &r->slots[at];
         const char *text = r->text + slot->offset;
         if (slot->tag == tag && (unsigned char)text[0] == size &&
@@ -116,9 +114,8 @@ static int32_t roster_find_escaped(const struct roster *r,
 
 /* In three passes, so that the misses of one name's slot and text overlap
  * with those of the others. */
-static void roster_find_batch(const struct roster *r,
-                              const struct jtext *names, size_t n,
-                              int32_t *ret_indexes)
+static void roster_find_batch(const struct roster *r, const struct jtext *names,
+                              size_t n, int32_t *ret_indexes)
 {
     uint64_t tags[BATCH];
     for (size_t i = 0; i < n; i++) {
@@ -130,10 +127,10 @@ static void roster_find_batch(const struct roster *r,
         __builtin_prefetch(r->text + slot->offset);
     }
     for (size_t i = 0; i < n; i++)
-        ret_indexes[i] =
-            names[i].escaped
-                ? roster_find_escaped(r, &names[i])
-                : roster_probe(r, tags[i], names[i].data, names[i].size);
+        ret_indexes[i] = names[i].escaped
+                             ? roster_find_escaped(r, &names[i])
+                             : roster_probe(r, tags[i], names[i].data,
+                                            names[i].size);
 }
 
 void roster_find_many(const struct roster *r, const struct jtext *names,

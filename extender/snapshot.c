@@ -70,8 +70,8 @@ struct node *node_derive(const struct node *old)
     n->liveness = liveness_ref(old->liveness);
     n->n_allocations = old->n_allocations;
     if (old->n_allocations)
-        n->allocations = xmemdup(old->allocations, old->n_allocations *
-                                                       sizeof(void *));
+        n->allocations = xmemdup(old->allocations,
+                                 old->n_allocations * sizeof(void *));
     for (size_t i = 0; i < n->n_allocations; i++)
         (void)allocation_ref(n->allocations[i]);
     return n;
@@ -92,8 +92,7 @@ static void node_drop_allocations(struct node *n)
 
 void node_unref(struct node *n)
 {
-    if (!n ||
-        atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
+    if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
         return;
     node_drop_allocations(n);
     topo_unref(n->topo);
@@ -187,8 +186,7 @@ struct snapshot *snapshot_ref(struct snapshot *s)
 
 void snapshot_unref(struct snapshot *s)
 {
-    if (!s ||
-        atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < s->n_pages; i++)
         page_unref(s->pages[i]);

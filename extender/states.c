@@ -28,7 +28,7 @@ struct states {
     struct shape **shapes;
     size_t n_shapes, shapes_cap;
 
-    atomic_uint n;         /* ids given out, with 0 */
+    atomic_uint n; /* ids given out, with 0 */
     atomic_uint n_shapes_seen;
     atomic_uint n_classes;
     _Atomic(struct costs *) classes[CLASSES_SLOTS];
@@ -55,15 +55,13 @@ struct states *states_ref(struct states *s)
 static void costs_destroy(struct costs *c)
 {
     for (size_t i = 0; c && i < COSTS_CHUNKS_MAX; i++)
-        free((void *)atomic_load_explicit(&c->chunks[i],
-                                          memory_order_relaxed));
+        free((void *)atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
     free(c);
 }
 
 void states_unref(struct states *s)
 {
-    if (!s ||
-        atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < CLASSES_SLOTS; i++)
         costs_destroy(
@@ -96,8 +94,8 @@ const struct shape *states_shape(struct states *s, const struct topo *topo)
     pthread_mutex_lock(&s->lock);
     const struct shape *known = shape_find_locked(s, fresh);
     if (!known) {
-        s->shapes =
-            xgrow(s->shapes, s->n_shapes, &s->shapes_cap, sizeof *s->shapes);
+        s->shapes = xgrow(s->shapes, s->n_shapes, &s->shapes_cap,
+                          sizeof *s->shapes);
         s->shapes[s->n_shapes++] = fresh;
         atomic_store(&s->n_shapes_seen, (unsigned)s->n_shapes);
     }
@@ -201,8 +199,8 @@ static struct costs *class_find(struct states *s, const struct demand *demand,
                                 uint64_t hash, size_t *ret_slot)
 {
     for (size_t i = hash % CLASSES_SLOTS;; i = (i + 1) % CLASSES_SLOTS) {
-        struct costs *c =
-            atomic_load_explicit(&s->classes[i], memory_order_acquire);
+        struct costs *c = atomic_load_explicit(&s->classes[i],
+                                               memory_order_acquire);
         if (!c) {
             *ret_slot = i;
             return NULL;
@@ -241,9 +239,8 @@ static _Atomic uint32_t *costs_chunk(struct costs *c, uint32_t id)
     if (chunk)
         return chunk;
     _Atomic uint32_t *fresh = xcalloc(COSTS_CHUNK, sizeof *fresh);
-    if (atomic_compare_exchange_strong_explicit(at, &chunk, fresh,
-                                                memory_order_acq_rel,
-                                                memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(
+            at, &chunk, fresh, memory_order_acq_rel, memory_order_acquire))
         return fresh;
     free((void *)fresh);
     return chunk;

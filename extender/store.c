@@ -14,7 +14,7 @@
 enum {
     SCHEMA_VERSION = 1,
     APPLICATION_ID = 0x42494741, /* "BIGA" */
-    LOG_PAGES_MAX = 1000, /* then they are moved into the database */
+    LOG_PAGES_MAX = 1000,        /* then they are moved into the database */
 };
 
 /* Every row carries the hash of its other columns, `sum`: SQLite itself does
@@ -39,14 +39,14 @@ enum {
     "PRAGMA user_version = 1;"                                           \
     "COMMIT;"
 
-#define SQL_PRAGMAS                      \
-    "PRAGMA locking_mode = EXCLUSIVE;"   \
-    "PRAGMA trusted_schema = OFF;"       \
-    "PRAGMA cell_size_check = ON;"       \
-    "PRAGMA mmap_size = 0;"              \
-    "PRAGMA temp_store = MEMORY;"        \
-    "PRAGMA journal_mode = WAL;"         \
-    "PRAGMA synchronous = FULL;"         \
+#define SQL_PRAGMAS                    \
+    "PRAGMA locking_mode = EXCLUSIVE;" \
+    "PRAGMA trusted_schema = OFF;"     \
+    "PRAGMA cell_size_check = ON;"     \
+    "PRAGMA mmap_size = 0;"            \
+    "PRAGMA temp_store = MEMORY;"      \
+    "PRAGMA journal_mode = WAL;"       \
+    "PRAGMA synchronous = FULL;"       \
     "PRAGMA journal_size_limit = 16777216;"
 
 static const char *const sql_texts[SQL_COUNT] = {
@@ -133,7 +133,7 @@ void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size)
 }
 
 int store_run(struct store *s, enum sql which, const char *what,
-               struct error *err)
+              struct error *err)
 {
     sqlite3_stmt *q = s->sql[which];
     int rc = sqlite3_step(q);
@@ -160,8 +160,8 @@ static bool row_is_whole(sqlite3_stmt *q)
     return sum == sqlite3_column_int64(q, n - 1);
 }
 
-int store_each_row(struct store *s, enum sql which, store_row_f *visit, void *ctx,
-                    struct error *err)
+int store_each_row(struct store *s, enum sql which, store_row_f *visit,
+                   void *ctx, struct error *err)
 {
     sqlite3_stmt *q = s->sql[which];
     int rc = SQLITE_ROW, e = 0;
@@ -309,8 +309,8 @@ static int open_database(struct store *s, const char *dir, struct error *err)
 {
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    cleanup_free char *path =
-        dir ? xasprintf("%s/" STORE_FILE_NAME, dir) : xstrdup(":memory:");
+    cleanup_free char *path = dir ? xasprintf("%s/" STORE_FILE_NAME, dir)
+                                  : xstrdup(":memory:");
     int rc = sqlite3_open_v2(path, &s->db, flags, NULL);
     if (rc != SQLITE_OK)
         return store_error(s, rc, path, err);
@@ -339,8 +339,8 @@ static int open_or_renew(struct store *s, const char *dir, struct error *err)
     e = store_file_set_aside(dir, &aside, err);
     if (e < 0)
         return e;
-    log_event(LOG_ERROR, "store-damaged", "error", why.text, "moved-to",
-              aside, NULL);
+    log_event(LOG_ERROR, "store-damaged", "error", why.text, "moved-to", aside,
+              NULL);
     s->version = s->committed = 0;
     e = store_file_create(dir, err);
     return e == 0 ? open_database(s, dir, err) : e;
@@ -395,6 +395,8 @@ int store_commit(struct store *s, struct error *err)
     int e = put_version(s, err);
     if (e == 0 && failpoint("commit"))
         e = error_set(err, ENOSPC, "committing: a failpoint");
+    if (e == 0 && failpoint("fsync"))
+        die_of_fsync(SQLITE_IOERR_FSYNC);
     if (e == 0)
         e = store_run(s, SQL_COMMIT, "committing", err);
     if (e < 0)
@@ -408,7 +410,8 @@ void store_rollback(struct store *s)
 {
     s->version = s->committed;
     if (!sqlite3_get_autocommit(s->db))
-        (void)store_run(s, SQL_ROLLBACK, "", NULL); /* nothing else is left to do */
+        (void)store_run(s, SQL_ROLLBACK, "",
+                        NULL); /* nothing else is left to do */
 }
 
 void store_tidy(struct store *s)

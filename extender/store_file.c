@@ -7,10 +7,30 @@
 
 #include "model/base/mem.h"
 
+static int sync_directory(const char *dir, struct error *err)
+{
+    cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        return error_errno(err, errno, "state directory %s", dir);
+    return 0;
+}
+
+/* A directory that is new has to be in its parent after a power cut, too. */
+static int make_directory(const char *dir, struct error *err)
+{
+    if (mkdir(dir, 0700) < 0)
+        return errno == EEXIST
+                   ? 0
+                   : error_errno(err, errno, "state directory %s", dir);
+    cleanup_free char *parent = xasprintf("%s/..", dir);
+    return sync_directory(parent, err);
+}
+
 int store_file_lock(const char *dir, int *ret_fd, struct error *err)
 {
-    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-        return error_errno(err, errno, "state directory %s", dir);
+    int e = make_directory(dir, err);
+    if (e < 0)
+        return e;
     cleanup_free char *path = xasprintf("%s/lock", dir);
     cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                              0600);
@@ -24,14 +44,6 @@ int store_file_lock(const char *dir, int *ret_fd, struct error *err)
     }
     *ret_fd = fd;
     fd = -1;
-    return 0;
-}
-
-static int sync_directory(const char *dir, struct error *err)
-{
-    cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) < 0)
-        return error_errno(err, errno, "state directory %s", dir);
     return 0;
 }
 
@@ -63,6 +75,6 @@ int store_file_set_aside(const char *dir, char **ret_name, struct error *err)
         return sync_directory(dir, err);
     }
     return error_set(err, EEXIST,
-                     "%s is damaged, and %d earlier ones are still there",
-                     from, STORE_DAMAGED_MAX);
+                     "%s is damaged, and %d earlier ones are still there", from,
+                     STORE_DAMAGED_MAX);
 }

@@ -30,11 +30,11 @@ enum sql {
 struct store {
     sqlite3 *db;
     sqlite3_stmt *sql[SQL_COUNT];
-    int lock_fd;         /* -1 in memory */
-    uint64_t version;    /* the newest given out */
-    uint64_t committed;  /* the newest that is durable */
-    int log_pages;       /* waiting in the log */
-    bool tidy_failed;    /* said so already */
+    int lock_fd;        /* -1 in memory */
+    uint64_t version;   /* the newest given out */
+    uint64_t committed; /* the newest that is durable */
+    int log_pages;      /* waiting in the log */
+    bool tidy_failed;   /* said so already */
 };
 
 /* Texts must outlive the statement's run. */

@@ -142,16 +142,16 @@ static int visit_allocation(sqlite3_stmt *q, void *ctx, struct error *err)
 {
     struct allocation_walk *walk = ctx;
     cleanup_with(allocation) struct allocation *a = NULL;
-    int e = allocation_decode(store_column(q, 2), (size_t)sqlite3_column_bytes(q, 2),
-                              &a, err);
+    int e = allocation_decode(store_column(q, 2),
+                              (size_t)sqlite3_column_bytes(q, 2), &a, err);
     if (e < 0)
         return error_wrap(err, "allocation of %s/%s", store_column(q, 0),
                           store_column(q, 1));
     return walk->visit(walk->ctx, a);
 }
 
-int store_each_allocation(struct store *s, store_allocation_f *visit,
-                          void *ctx, struct error *err)
+int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
+                          struct error *err)
 {
     struct allocation_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_ALLOCATION, visit_allocation, &walk, err);

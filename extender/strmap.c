@@ -7,8 +7,8 @@
 
 /* The slot that holds `key`, or the free one where it would go.  There is
  * always a free one: the table is at most half full. */
-static struct strmap_slot *strmap_probe(const struct strmap *m,
-                                        const char *key, uint64_t hash)
+static struct strmap_slot *strmap_probe(const struct strmap *m, const char *key,
+                                        uint64_t hash)
 {
     size_t i = hash & (m->cap - 1);
     while (m->slots[i].key &&
@@ -24,8 +24,8 @@ static void strmap_grow(struct strmap *m)
     m->slots = xcalloc(m->cap, sizeof *m->slots);
     for (size_t i = 0; i < old.cap; i++)
         if (old.slots[i].key)
-            *strmap_probe(m, old.slots[i].key, old.slots[i].hash) =
-                old.slots[i];
+            *strmap_probe(m, old.slots[i].key,
+                          old.slots[i].hash) = old.slots[i];
     free(old.slots);
 }
 

@@ -18,7 +18,7 @@ struct strmap {
     size_t n;
 };
 
-void strmap_fini(struct strmap *m);  /* a zeroed strmap is empty */
+void strmap_fini(struct strmap *m); /* a zeroed strmap is empty */
 void *strmap_get(const struct strmap *m, const char *key); /* or NULL */
 /* Adds or replaces; returns the value that was there, or NULL. */
 void *strmap_put(struct strmap *m, const char *key, void *value);

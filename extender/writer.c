@@ -129,13 +129,12 @@ static void batch_remember(struct batch *b, const struct writer_op *ops)
         if (!ingest_owner(w->ingest, b->gone[i]))
             heard_remove(w->heard, b->gone[i]);
     for (const struct writer_op *op = ops; op; op = op->next) {
-        if (op->result < 0 || (op->kind != WRITER_PUT_SLICE &&
-                               op->kind != WRITER_DELETE_SLICE))
+        if (op->result < 0 ||
+            (op->kind != WRITER_PUT_SLICE && op->kind != WRITER_DELETE_SLICE))
             continue;
         const char *owner = ingest_owner(w->ingest, op->name);
-        int32_t index =
-            owner ? snapshot_find(w->current, owner, strlen(owner))
-                  : NODE_NONE;
+        int32_t index = owner ? snapshot_find(w->current, owner, strlen(owner))
+                              : NODE_NONE;
         if (index == NODE_NONE)
             heard_remove(w->heard, op->name);
         else if (op->kind == WRITER_PUT_SLICE)
@@ -393,8 +392,8 @@ static struct writer *writer_create(const struct writer_config *config)
     return w;
 }
 
-int writer_start(const struct writer_config *config,
-                 struct writer **ret_writer, struct error *err)
+int writer_start(const struct writer_config *config, struct writer **ret_writer,
+                 struct error *err)
 {
     struct writer *w = writer_create(config);
     int e = store_open(config->state_dir, &w->store, err);

@@ -64,8 +64,8 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     if (op->result < 0)
         return;
     op->created = ingest_owner(ingest, op->name) == NULL;
-    op->result = ingest_put(ingest, slice, clock_ms(), batch_draft(b),
-                            &result, &op->error);
+    op->result = ingest_put(ingest, slice, clock_ms(), batch_draft(b), &result,
+                            &op->error);
     if (op->result < 0)
         return;
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
@@ -75,8 +75,8 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
 
 void apply_delete_slice(struct batch *b, struct writer_op *op)
 {
-    op->result =
-        ingest_delete(b->w->ingest, op->name, batch_draft(b), &op->error);
+    op->result = ingest_delete(b->w->ingest, op->name, batch_draft(b),
+                               &op->error);
     if (op->result < 0)
         return;
     op->result = batch_begin(b);
@@ -100,9 +100,9 @@ static int bind_decide(struct batch *b, struct writer_op *op,
     if (reason != REASON_NONE) {
         cleanup_str struct str why = STR_INIT(EXPLAIN_MAX);
         schedule_explain(&schedule, index, reason, &why);
-        return error_set(&op->error, EBUSY, "pod %s/%s does not fit node %s: %s",
-                         op->demand->namespace, op->demand->name, op->node,
-                         str_text(&why));
+        return error_set(
+            &op->error, EBUSY, "pod %s/%s does not fit node %s: %s",
+            op->demand->namespace, op->demand->name, op->node, str_text(&why));
     }
     *ret_allocation = schedule_allocation(&schedule, index, &choice);
     return 0;
@@ -157,8 +157,8 @@ void apply_bind(struct batch *b, struct writer_op *op)
                                pod->namespace, pod->name);
         return;
     }
-    const struct allocation *old = draft_find_allocation(
-        batch_draft(b), pod->namespace, pod->name);
+    const struct allocation *old =
+        draft_find_allocation(batch_draft(b), pod->namespace, pod->name);
     if (old && strcmp(old->demand.uid, pod->uid) == 0) {
         bind_repeat(op, old);
         return;
@@ -181,8 +181,8 @@ void apply_bind(struct batch *b, struct writer_op *op)
 
 void apply_release(struct batch *b, struct writer_op *op)
 {
-    const struct allocation *old = draft_find_allocation(
-        batch_draft(b), op->namespace, op->pod);
+    const struct allocation *old =
+        draft_find_allocation(batch_draft(b), op->namespace, op->pod);
     if (!old) {
         op->result = error_set(&op->error, ENOENT,
                                "pod %s/%s: has no allocation", op->namespace,

@@ -37,8 +37,8 @@ struct batch {
     struct snapshot *peek; /* of the draft as it is now, or NULL */
     bool in_transaction;
     bool has_bind;
-    struct error error;    /* of the transaction; code 0: none yet */
-    char **gone;           /* slices that newer ones replaced */
+    struct error error; /* of the transaction; code 0: none yet */
+    char **gone;        /* slices that newer ones replaced */
     size_t n_gone, gone_cap;
 };
 

@@ -26,6 +26,7 @@ static const char *const names[] = {
     "bind-before-reply",
     /* steps that can fail */
     "commit",
+    "fsync",
     "put-slice",
     NULL,
 };

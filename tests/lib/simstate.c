@@ -68,8 +68,8 @@ int sim_publish(struct writer *w, const char *node, unsigned n_cards,
     cleanup_with(topo) struct topo *topo = simhost_topo(node, n_cards);
     int result = 0;
     for (size_t i = 0; i < slice_count(topo) && result == 0; i++) {
-        cleanup_free char *json =
-            sim_slice(node, n_cards, boot_id, generation, i);
+        cleanup_free char *json = sim_slice(node, n_cards, boot_id, generation,
+                                            i);
         char name[SLICE_NAME_MAX + 1];
         slice_name(node, i, name);
         struct writer_op op = {.kind = WRITER_PUT_SLICE,
@@ -163,8 +163,8 @@ static uint64_t pair_takes(const struct node *n, const char *pair,
 static bool first_of_pair(const struct node *n, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (strcmp(n->allocations[i]->pair_key,
-                   n->allocations[at]->pair_key) == 0)
+        if (strcmp(n->allocations[i]->pair_key, n->allocations[at]->pair_key) ==
+            0)
             return false;
     return true;
 }
@@ -183,8 +183,8 @@ static bool check_card(const struct node *n, const struct device *card,
             has |= strcmp(a->pair_key, b->pair_key) == 0 &&
                    has_device(b->cards, b->n_cards, card->id);
         }
-        exclusive |=
-            a->demand.exclusive && has_device(a->cards, a->n_cards, card->id);
+        exclusive |= a->demand.exclusive &&
+                     has_device(a->cards, a->n_cards, card->id);
         if (!has || !first_of_pair(n, i))
             continue;
         n_pairs++;
@@ -208,8 +208,8 @@ static bool check_gpu(const struct node *n, const struct device *gpu,
 {
     size_t n_pods = 0;
     for (size_t i = 0; i < n->n_allocations; i++)
-        n_pods += has_device(n->allocations[i]->gpus,
-                             n->allocations[i]->n_gpus, gpu->id);
+        n_pods += has_device(n->allocations[i]->gpus, n->allocations[i]->n_gpus,
+                             gpu->id);
     if (n_pods > 1)
         str_addf(why, "%s of %s: given to %zu pods", gpu->id, n->name, n_pods);
     return n_pods <= 1;

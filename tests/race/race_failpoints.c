@@ -1,7 +1,8 @@
 /* kill -9 at every named point of the bind path, at its first, second, …
- * hit: after the restart every acknowledged bind and release is there, an
- * unacknowledged one is there whole or not at all, nothing is promised twice,
- * and a repeated bind gets the answer it got before.
+ * hit, and failures of commit and fsync: after the restart every
+ * acknowledged bind and release is there, an unacknowledged one is there
+ * whole or not at all, nothing is promised twice, and a repeated bind gets
+ * the answer it got before.
  *
  *   race_failpoints [FIRST_SEED]
  *
@@ -50,7 +51,7 @@ static const unsigned hits[] = {1, 2, 3, 5, 8, 13};
 /* One operation as parent and child both see it.  Records on the pipe are
  * these, whole: far below PIPE_BUF. */
 struct record {
-    char kind;   /* 'b' bind asked, 'B' acknowledged, 'r', 'R', 'E' refused */
+    char kind; /* 'b' bind asked, 'B' acknowledged, 'r', 'R', 'E' refused */
     int pod, uid, node;
     uint64_t answer; /* hash of the answer to a bind */
 };
@@ -233,8 +234,8 @@ static void check_restart(const char *dir, struct pod *pods, const char *where)
     for (int i = 0; i < N_PODS; i++) {
         char name[16];
         pod_name(i, name);
-        const struct allocation *a =
-            alloc_index_find(s->allocations, "ns", name);
+        const struct allocation *a = alloc_index_find(s->allocations, "ns",
+                                                      name);
         if (!explain(&pods[i], a))
             die(where, a ? "a pod is where it was not bound"
                          : "an acknowledged bind is lost");
@@ -265,8 +266,8 @@ static pid_t start_child(const char *dir, unsigned seed, const char *points,
         (void)dup2(fds[1], STDOUT_FILENO);
         (void)close(fds[0]);
         (void)close(fds[1]);
-        (void)execl("/proc/self/exe", "race_failpoints", "--child", dir,
-                    number, (char *)NULL);
+        (void)execl("/proc/self/exe", "race_failpoints", "--child", dir, number,
+                    (char *)NULL);
         _exit(127);
     }
     (void)close(fds[1]); /* the child's */
@@ -274,7 +275,7 @@ static pid_t start_child(const char *dir, unsigned seed, const char *points,
     return pid;
 }
 
-/* Returns true when the child was killed, false when it ended by itself. */
+/* Returns true when the child died, false when it ended by itself. */
 static bool run_child(const char *dir, unsigned seed, const char *points,
                       struct pod *pods)
 {
@@ -288,7 +289,9 @@ static bool run_child(const char *dir, unsigned seed, const char *points,
         die("waitpid", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return false;
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+    /* a failed fsync is the one error that ends the process by itself */
+    int expected = strncmp(points, "fsync=", 6) == 0 ? SIGABRT : SIGKILL;
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != expected)
         die(points, "the child ended in another way");
     return true;
 }
@@ -299,8 +302,8 @@ static void forget(struct pod *pods)
 }
 
 /* One name, all hits, on one directory that carries on. */
-static unsigned try_name(const char *name, const char *action,
-                         struct pod *pods, unsigned *seed)
+static unsigned try_name(const char *name, const char *action, struct pod *pods,
+                         unsigned *seed)
 {
     char *dir = sim_dir_create();
     unsigned n = 0;
@@ -310,7 +313,7 @@ static unsigned try_name(const char *name, const char *action,
         (void)snprintf(points, sizeof points, "%s=%s:%u", name, action,
                        hits[i]);
         bool killed = run_child(dir, ++*seed, points, pods);
-        if (!killed && strcmp(action, "kill") == 0)
+        if (!killed && strcmp(name, "commit") != 0)
             die(points, "was never hit");
         check_restart(dir, pods, points);
         n++;
@@ -331,10 +334,10 @@ int main(int argc, char **argv)
     for (const char *const *name = failpoint_names(); *name; name++)
         if (strncmp(*name, "bind-", 5) == 0)
             kills += try_name(*name, "kill", pods, &seed);
-        else if (strcmp(*name, "commit") == 0)
+        else if (strcmp(*name, "commit") == 0 || strcmp(*name, "fsync") == 0)
             failures += try_name(*name, "fail", pods, &seed);
-    (void)printf("race_failpoints: %u kills, %u failed commits, nothing lost "
-                 "and nothing promised twice\n",
+    (void)printf("race_failpoints: %u kills, %u failed commits and syncs, "
+                 "nothing lost and nothing promised twice\n",
                  kills, failures);
     free(pods);
     return 0;

@@ -56,8 +56,8 @@ static struct demand random_pod(struct worker *w, const char *name)
     if (sim_random(r) % 4)
         d = sim_need(d, 1 + sim_random(r) % 12, 1024 * (sim_random(r) % 16));
     d.exclusive = sim_random(r) % 8 == 0;
-    d.cards = d.pair_cards =
-        (uint8_t)(role == ROLE_HOST ? 1 + sim_random(r) % 2 : 1);
+    d.cards = d.pair_cards = (uint8_t)(role == ROLE_HOST ? 1 + sim_random(r) % 2
+                                                         : 1);
     if (role == ROLE_HOST)
         d.gpus = (uint8_t)(sim_random(r) % 2);
     return d;
@@ -66,16 +66,16 @@ static struct demand random_pod(struct worker *w, const char *name)
 /* As a scheduler: the best node of all. */
 static int32_t filter(const struct snapshot *s, const struct demand *d)
 {
-    cleanup_free int32_t *candidates =
-        xcalloc(s->n_nodes + 1, sizeof *candidates);
+    cleanup_free int32_t *candidates = xcalloc(s->n_nodes + 1,
+                                               sizeof *candidates);
     uint32_t best[BEST];
     size_t fitting = 0;
     struct schedule schedule;
     for (size_t i = 0; i < s->n_nodes; i++)
         candidates[i] = (int32_t)i;
     schedule_init(&schedule, s, d);
-    size_t n =
-        schedule_best(&schedule, candidates, s->n_nodes, BEST, best, &fitting);
+    size_t n = schedule_best(&schedule, candidates, s->n_nodes, BEST, best,
+                             &fitting);
     atomic_fetch_add(&n_filters, 1);
     return n ? candidates[best[0]] : NODE_NONE;
 }
@@ -124,8 +124,7 @@ static void step_publish(struct worker *w)
     cleanup_free char *json = sim_slice(node, n_cards, "boot", 1, 0);
     if (writer_heartbeat(writer, slice, json, strlen(json), &version))
         return;
-    (void)sim_publish(writer, node, n_cards, "boot",
-                      1 + (int64_t)w->n_pods++);
+    (void)sim_publish(writer, node, n_cards, "boot", 1 + (int64_t)w->n_pods++);
     atomic_fetch_add(&n_published, 1);
 }
 

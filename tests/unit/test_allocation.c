@@ -87,12 +87,10 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
         {"\"cores\":4", "\"cores\":4294967296", "need.cores"},
         {"\"cores\":4,", "", "need.cores"},
         {"\"number\":42", "\"number\":42,\"extra\":1", "extra"},
-        {"\"number\":42", "\"number\":42,\"number\":42",
-         "duplicate key"},
+        {"\"number\":42", "\"number\":42,\"number\":42", "duplicate key"},
         {"\"pci\":\"0000:17:00\"", "\"pci\":\"0000:18:00\"", "cards[0].pci"},
         {"{\"id\":\"operator-named\"}",
-         "{\"id\":\"operator-named\",\"pci\":\"0000:17:00\"}",
-         "cards[1].pci"},
+         "{\"id\":\"operator-named\",\"pci\":\"0000:17:00\"}", "cards[1].pci"},
         {"\"node\":\"node-1\"", "\"node\":\"\"", "node"},
     };
     cleanup_with(allocation) struct allocation *a = make_full();
@@ -100,9 +98,9 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *at = strstr(text, cases[i].from);
         cr_assert(at, "%s", cases[i].from);
-        cleanup_free char *bad =
-            xasprintf("%.*s%s%s", (int)(at - text), text, cases[i].to,
-                      at + strlen(cases[i].from));
+        cleanup_free char *bad = xasprintf("%.*s%s%s", (int)(at - text), text,
+                                           cases[i].to,
+                                           at + strlen(cases[i].from));
         struct allocation *b = NULL;
         struct error err = {0};
         cr_expect_eq(allocation_decode(bad, strlen(bad), &b, &err), -EINVAL,
@@ -159,8 +157,8 @@ Test(alloc_index, finds_by_pod_uid_pair_and_node)
     cr_expect_eq(alloc_index_find_pair(x, key, pair, 1), 2);
 
     size_t n = 0;
-    cleanup_free const struct allocation **on =
-        alloc_index_on_node(x, "n1", &n);
+    cleanup_free const struct allocation **on = alloc_index_on_node(x, "n1",
+                                                                    &n);
     cr_assert_eq(n, 2);
     cr_expect_str_eq(on[0]->demand.name, "a");
     cr_expect_str_eq(on[1]->demand.name, "b");

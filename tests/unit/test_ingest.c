@@ -150,13 +150,13 @@ static struct topo *big_topo(const char *node, unsigned n_nics)
     struct error err = {0};
     for (unsigned i = 0; i < n_nics; i++) {
         char id[TOPO_ID_MAX + 1];
-        struct device nic = {.kind = DEVICE_NIC,
-                             .id = id,
-                             .numa = -1,
-                             .package = -1,
-                             .has_pci = true,
-                             .pci = {.bus = (uint8_t)(i / 32 + 1),
-                                     .device = (uint8_t)(i % 32)}};
+        struct device nic = {
+            .kind = DEVICE_NIC,
+            .id = id,
+            .numa = -1,
+            .package = -1,
+            .has_pci = true,
+            .pci = {.bus = (uint8_t)(i / 32 + 1), .device = (uint8_t)(i % 32)}};
         device_id_format(DEVICE_NIC, &nic.pci, id);
         topo_builder_add(b, &nic);
     }

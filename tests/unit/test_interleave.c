@@ -16,7 +16,7 @@ enum {
     N_NODES = 3,
     N_CARDS = 2,
     N_PODS = 14,
-    OPS_MAX = 5,       /* posted together, without waiting */
+    OPS_MAX = 5,        /* posted together, without waiting */
     RESTART_EVERY = 60, /* interleavings, about */
 };
 
@@ -78,10 +78,9 @@ static void heartbeat(struct world *x, int node)
     char name[SLICE_NAME_MAX + 1];
     uint64_t version;
     slice_name(nodes[node], 0, name);
-    cleanup_free char *json =
-        sim_slice(nodes[node], N_CARDS, "boot", x->generation[node], 0);
-    cr_assert(
-        writer_heartbeat(x->w, name, json, strlen(json), &version));
+    cleanup_free char *json = sim_slice(nodes[node], N_CARDS, "boot",
+                                        x->generation[node], 0);
+    cr_assert(writer_heartbeat(x->w, name, json, strlen(json), &version));
     x->ready[node] = true;
 }
 
@@ -122,8 +121,8 @@ static void make_step(struct world *x, struct step *s)
     s->pod = (int)pick(x, N_PODS);
     s->node = (int)pick(x, N_NODES);
     (void)snprintf(name, sizeof name, "p%d", s->pod);
-    struct demand d =
-        sim_pod(name, roles[pick(x, 3)], jobs[pick(x, 4)], (int)pick(x, 2));
+    struct demand d = sim_pod(name, roles[pick(x, 3)], jobs[pick(x, 4)],
+                              (int)pick(x, 2));
     (void)snprintf(d.uid, sizeof d.uid, "%s-%u", name, pick(x, 3));
     if (pick(x, 3))
         d = sim_need(d, 1 + pick(x, 16), pick(x, 4) * 8192);
@@ -131,9 +130,8 @@ static void make_step(struct world *x, struct step *s)
     d.gpus = d.role == ROLE_HOST ? (uint8_t)pick(x, 2) : 0;
     s->demand = d;
     if (kind < 7)
-        s->op = (struct writer_op){.kind = WRITER_BIND,
-                                   .node = nodes[s->node],
-                                   .demand = &s->demand};
+        s->op = (struct writer_op){
+            .kind = WRITER_BIND, .node = nodes[s->node], .demand = &s->demand};
     else
         s->op = (struct writer_op){.kind = WRITER_RELEASE,
                                    .namespace = s->demand.namespace,
@@ -148,8 +146,7 @@ static void learn_bind(struct world *x, const struct step *s)
     case 0:
         cr_assert_eq(s->op.created, !same, "a repeat makes nothing new");
         cr_assert(!same || t->node == s->node);
-        cr_assert(same || x->ready[s->node], "%s is not ready",
-                  nodes[s->node]);
+        cr_assert(same || x->ready[s->node], "%s is not ready", nodes[s->node]);
         t->bound = true;
         t->node = s->node;
         memcpy(t->uid, s->demand.uid, sizeof t->uid);
@@ -210,8 +207,8 @@ static void compare(const struct world *x)
         const struct truth *t = &x->pods[i];
         char name[16];
         (void)snprintf(name, sizeof name, "p%d", i);
-        const struct allocation *a =
-            alloc_index_find(s->allocations, "ns", name);
+        const struct allocation *a = alloc_index_find(s->allocations, "ns",
+                                                      name);
         n += t->bound;
         cr_assert_eq(a != NULL, t->bound, "%s", name);
         cr_assert(!a || (strcmp(a->demand.uid, t->uid) == 0 &&
@@ -266,7 +263,7 @@ Test(interleave, nothing_is_lost_or_promised_twice)
                   "released, %u restarts, %u expired\n",
                   n, x.n_bound, x.n_refused, x.n_released, x.n_restarts,
                   x.n_expired);
-    cr_expect(n < 1000 || (x.n_bound > 0 && x.n_refused > 0 &&
-                           x.n_released > 0 && x.n_restarts > 0 &&
-                           x.n_expired > 0));
+    cr_expect(n < 1000 ||
+              (x.n_bound > 0 && x.n_refused > 0 && x.n_released > 0 &&
+               x.n_restarts > 0 && x.n_expired > 0));
 }

@@ -66,8 +66,7 @@ Test(snapshot, orders_and_finds_its_nodes)
     cr_assert_eq(s->n_nodes, N);
     for (size_t i = 0; i < N; i++) {
         const char *name = snapshot_node(s, i)->name;
-        cr_assert(i == 0 ||
-                  strcmp(snapshot_node(s, i - 1)->name, name) < 0);
+        cr_assert(i == 0 || strcmp(snapshot_node(s, i - 1)->name, name) < 0);
         cr_assert_eq(snapshot_find(s, name, strlen(name)), (int32_t)i);
         names[i] = (struct jtext){name, strlen(name), false};
     }
@@ -80,10 +79,10 @@ Test(snapshot, orders_and_finds_its_nodes)
 Test(snapshot, does_not_find_what_only_looks_alike)
 {
     static const struct jtext names[] = {
-        {"node1.example", 13, false},     {"node1.exampl", 12, false},
-        {"node1.example2", 14, false},    {"", 0, false},
+        {"node1.example", 13, false},       {"node1.exampl", 12, false},
+        {"node1.example2", 14, false},      {"", 0, false},
         {"node1.example\0node", 18, false}, {"NODE1.example", 13, false},
-        {"node\\u0031.example", 18, true}, {"\\u0000", 6, true},
+        {"node\\u0031.example", 18, true},  {"\\u0000", 6, true},
     };
     int32_t found[ARRAY_LEN(names)];
     struct snapshot *s = fleet(3);
@@ -133,9 +132,8 @@ Test(snapshot, stays_as_it_was_when_drafts_change)
     cr_expect_eq(find(after, n->name)->n_allocations, 1);
     cr_expect_eq(find(after, n->name)->state.free_cores[0], 12);
     cr_expect_eq(find(after, "zz")->shape->n_cards, 4);
-    int32_t stale =
-        snapshot_find(after, snapshot_node(before, 10)->name,
-                      strlen(snapshot_node(before, 10)->name));
+    int32_t stale = snapshot_find(after, snapshot_node(before, 10)->name,
+                                  strlen(snapshot_node(before, 10)->name));
     cr_expect_eq(snapshot_state(after, (size_t)stale), STATE_UNUSABLE);
     snapshot_unref(before);
     snapshot_unref(after);

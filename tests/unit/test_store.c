@@ -50,11 +50,11 @@ static void put(struct store *s, const char *name, const char *json)
 }
 
 /* Everything in the store as one text. */
-static int see_slice(void *ctx, const char *name, const char *json,
-                     size_t size, uint64_t version)
+static int see_slice(void *ctx, const char *name, const char *json, size_t size,
+                     uint64_t version)
 {
-    str_addf(ctx, "%s@%llu=%.*s;", name, (unsigned long long)version,
-             (int)size, json);
+    str_addf(ctx, "%s@%llu=%.*s;", name, (unsigned long long)version, (int)size,
+             json);
     return 0;
 }
 

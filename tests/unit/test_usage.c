@@ -43,8 +43,8 @@ static struct node_state state_of(struct allocation **list, size_t n,
                                   const char *except)
 {
     struct node_state s;
-    usage_state(topo, shape, (const struct allocation *const *)list, n,
-                except, &s);
+    usage_state(topo, shape, (const struct allocation *const *)list, n, except,
+                &s);
     for (size_t i = 0; i < n; i++)
         allocation_unref(list[i]);
     return s;
@@ -84,8 +84,7 @@ Test(usage, holds_for_a_host_pod_the_larger_of_both)
     cr_expect_eq(s.free_cores[0], CORES - 6);
     cr_expect_eq(s.free_memory_mib[0], MIB - 3000);
 
-    struct allocation *two[] = {on_cards(y, 1), on_cards(h, 1),
-                                on_cards(x, 1)};
+    struct allocation *two[] = {on_cards(y, 1), on_cards(h, 1), on_cards(x, 1)};
     s = state_of(two, 3, NULL);
     cr_expect_eq(s.free_cores[0], CORES - 8);
     cr_expect_eq(s.free_memory_mib[0], MIB - 6000);

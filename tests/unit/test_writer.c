@@ -180,9 +180,8 @@ Test(writer, gives_slices_back_with_a_version_and_a_uid)
     char name[SLICE_NAME_MAX + 1];
     slice_name("n1", 0, name);
     cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
-    struct writer_op op = {.kind = WRITER_GET_SLICE,
-                           .name = name,
-                           .out = STR_INIT(1 << 20)};
+    struct writer_op op = {
+        .kind = WRITER_GET_SLICE, .name = name, .out = STR_INIT(1 << 20)};
     cr_assert_eq(writer_run(w, &op), 0);
     expect_json(&op.out);
     cr_expect(strstr(op.out.data, "\"metadata\":{\"resourceVersion\":\"1\","
@@ -221,9 +220,8 @@ Test(writer, lists_slices_page_by_page)
     cr_expect_eq(n, 5);
     cr_expect_eq(pages, 3);
 
-    struct writer_op op = {.kind = WRITER_LIST_SLICES,
-                           .node = "n3",
-                           .out = STR_INIT(1 << 20)};
+    struct writer_op op = {
+        .kind = WRITER_LIST_SLICES, .node = "n3", .out = STR_INIT(1 << 20)};
     cr_assert_eq(writer_run(w, &op), 0);
     cr_expect_eq(op.n_out, 1);
     cr_expect_not(op.more);
