@@ -47,10 +47,11 @@ struct metrics *app_metrics_create(void)
 void app_observe(void *ctx, const struct httpd_observation *o)
 {
     struct app *app = ctx;
-    char code[8];
+    const char code[] = {(char)('0' + o->status / 100 % 10),
+                         (char)('0' + o->status / 10 % 10),
+                         (char)('0' + o->status % 10), '\0'};
     const char *labels[METRICS_LABELS_MAX] = {
         o->listener, o->route ? o->route->name : "none", code};
-    (void)snprintf(code, sizeof code, "%u", o->status);
     metrics_add(app->metrics, APP_HTTP_REQUESTS, labels, 1);
     metrics_observe(app->metrics, APP_HTTP_DURATION, labels, o->nanoseconds);
 }

@@ -2,6 +2,7 @@
 
 #include <linux/tcp.h> /* tcpi_bytes_received; netinet/tcp.h lacks it */
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "model/base/mem.h"
@@ -21,6 +22,13 @@ static uint64_t bytes_received(int fd)
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return 0;
     return info.tcpi_bytes_received;
+}
+
+/* Bytes that came and that we have not read: then the delay is ours. */
+static bool has_unread(int fd)
+{
+    int unread = 0;
+    return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
 }
 
 static void conn_cut_locked(struct conn *conn)
@@ -53,7 +61,8 @@ static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
             conn->arriving_ms = now;
     }
     return conn->arriving_ms != 0 &&
-           now - conn->arriving_ms > (int64_t)c->request_ms;
+           now - conn->arriving_ms > (int64_t)c->request_ms &&
+           !has_unread(conn->fd);
 }
 
 static void *reaper_run(void *arg)
@@ -119,17 +128,20 @@ void conns_stop(struct conns *c)
 static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
 {
     struct conn *idle = NULL, *slow = NULL;
+    int64_t idle_since = INT64_MAX, slow_since = now - SPARED_ARRIVING_MS;
     for (struct conn *x = c->first; x; x = x->next) {
         int state = atomic_load(&x->state);
         int64_t since = atomic_load(&x->since_ms);
         if (x->cut)
             continue;
-        if (state == CONN_IDLE &&
-            (!idle || since < atomic_load(&idle->since_ms)))
+        if (state == CONN_IDLE && since < idle_since && !has_unread(x->fd)) {
             idle = x;
-        if (state == CONN_ARRIVING && now - since > SPARED_ARRIVING_MS &&
-            (!slow || since < atomic_load(&slow->since_ms)))
+            idle_since = since;
+        }
+        if (state == CONN_ARRIVING && since < slow_since) {
             slow = x;
+            slow_since = since;
+        }
     }
     return idle ? idle : slow;
 }
