@@ -6,7 +6,7 @@
 #include "cli/pods.h"
 #include "model/base/mem.h"
 
-enum { NOTE_MAX = 512 };
+enum { NOTE_MAX = 128 }; /* behind a device in the picture */
 
 /* --- reading -------------------------------------------------------------- */
 
@@ -55,6 +55,18 @@ static void read_xpu_pod(const struct report *r, struct pair_result *p,
                       (int)p->at.card;
 }
 
+static void read_service(struct report *r, const cJSON *a)
+{
+    int host = find_host(r, json_text(a, "node"));
+    int card = host < 0 ? -1 : first_device(&r->hosts[host], a, "cards");
+    if (card < 0)
+        return;
+    r->services = xgrow(r->services, r->n_services, &r->services_cap,
+                        sizeof *r->services);
+    r->services[r->n_services++] = (struct placement){
+        .placed = true, .host = (size_t)host, .card = (size_t)card};
+}
+
 /* Host pods first: an xPU pod is judged by the host pod of its pair. */
 static void read_pairs(struct report *r, const cJSON *items, bool host_pods)
 {
@@ -64,7 +76,8 @@ static void read_pairs(struct report *r, const cJSON *items, bool host_pods)
         const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
         double index = json_number(pod, "pair");
         const char *role = json_text(pod, "role");
-        r->n_services += host_pods && strcmp(role, "service") == 0;
+        if (host_pods && strcmp(role, "service") == 0)
+            read_service(r, a);
         if (strcmp(json_text(pod, "job"), DEMO_JOB) != 0 || index < 0 ||
             index >= (double)r->n_pairs)
             continue;
@@ -96,6 +109,7 @@ void report_fini(struct report *r)
     free(r->pairs);
     free(r->blind);
     free(r->possible);
+    free(r->services);
     *r = (struct report){0};
 }
 
@@ -200,6 +214,15 @@ static size_t busiest_host(const struct report *r)
     return best;
 }
 
+static void add_note(char (*notes)[NOTE_MAX], const char **shown,
+                     size_t device, const char *text)
+{
+    size_t used = strlen(notes[device]);
+    (void)snprintf(notes[device] + used, NOTE_MAX - used, "%s%s",
+                   used ? ", " : "◀ ", text);
+    shown[device] = notes[device];
+}
+
 void report_picture(const struct report *r, bool colours, struct str *out)
 {
     if (!r->n_hosts)
@@ -208,17 +231,21 @@ void report_picture(const struct report *r, bool colours, struct str *out)
     const struct host *h = &r->hosts[host];
     cleanup_free char (*notes)[NOTE_MAX] = xcalloc(h->n + 1, NOTE_MAX);
     cleanup_free const char **shown = xcalloc(h->n + 1, sizeof *shown);
+    char text[NOTE_MAX];
     for (size_t i = 0; i < r->n_pairs; i++) {
         const struct pair_result *p = &r->pairs[i];
         if (!p->at.placed || p->at.host != host)
             continue;
-        (void)snprintf(notes[p->at.card], NOTE_MAX, "◀ pair %zu%s", i,
+        (void)snprintf(text, sizeof text, "pair %zu%s", i,
                        p->followed ? ": xPU pod runs here" : "");
-        (void)snprintf(notes[p->at.gpu], NOTE_MAX, "◀ pair %zu: host pod, %s",
-                       i, relation_name(p->at.relation));
-        shown[p->at.card] = notes[p->at.card];
-        shown[p->at.gpu] = notes[p->at.gpu];
+        add_note(notes, shown, p->at.card, text);
+        (void)snprintf(text, sizeof text, "pair %zu: host pod, %s", i,
+                       relation_name(p->at.relation));
+        add_note(notes, shown, p->at.gpu, text);
     }
+    for (size_t i = 0; i < r->n_services; i++)
+        if (r->services[i].host == host)
+            add_note(notes, shown, r->services[i].card, "HBN service");
     host_tree(h, shown, colours, out);
 }
 

@@ -24,7 +24,8 @@ struct report {
     struct placement *blind;  /* by first fit */
     enum relation *possible;  /* the best that there are, best first */
     size_t n_possible;
-    size_t n_services;
+    struct placement *services; /* host and card alone */
+    size_t n_services, services_cap;
 };
 
 /* Read the job's pairs from the answer of /v1/allocations and work out the

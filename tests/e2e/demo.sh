@@ -86,6 +86,24 @@ status=$?
 [ "$status" = 0 ] && ok "Ctrl-C ends it" || not_ok "Ctrl-C ends it: $status" "$work/2"
 [ "$(children)" = 0 ] && ok "… and its children" || not_ok "… and its children" "$work/2"
 
+# a port that was asked for and is taken
+"$build/biga-extender" --read-listen 127.0.0.1:0 --publish-listen 127.0.0.1:0 \
+    --scheduler-listen 127.0.0.1:0 >"$work/other" 2>&1 &
+other=$!
+pids+=("$other")
+for _ in $(seq 200); do
+    grep -q "event=ready" "$work/other" && break
+    sleep 0.05
+done
+taken=$(sed -n 's/.*listener=read .*port=\([0-9]*\).*/\1/p' "$work/other")
+if "$build/biga" demo --once --read-listen "127.0.0.1:$taken" >"$work/6" 2>&1; then
+    not_ok "a chosen port that is taken is a failure" "$work/6"
+else
+    has "$work/6" "127.0.0.1:$taken.*in use" "a chosen port that is taken is told"
+fi
+kill "$other"
+wait "$other"
+
 # ports that were asked for
 read=$(free_port) sched=$(free_port) publish=$(free_port)
 "$build/biga" demo --once --hosts 8 --pairs 4 \

@@ -8,7 +8,8 @@
 static void add_pci(struct topo_builder *b, enum device_kind kind, unsigned i,
                     unsigned shape)
 {
-    unsigned per = kind == DEVICE_CARD ? BENCHHOST_CARDS : BENCHHOST_CARDS >> (shape & 1);
+    unsigned cards = BENCHHOST_CARDS;
+    unsigned per = kind == DEVICE_CARD ? cards : cards >> (shape & 1);
     unsigned position = shape & 2 ? per - 1 - i : i;
     unsigned group = position * 4 / per, numa = group / 2;
     char id[TOPO_ID_MAX + 1];

@@ -371,6 +371,7 @@ Test(report, a_job_that_got_the_best)
         "service runs on 1 cards",
         "◀ pair 0: xPU pod runs here",
         "◀ pair 1: host pod, PXB",
+        "◀ pair 1: xPU pod runs here, HBN service",
     };
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         cr_assert_not_null(strstr(str_text(&text), parts[i]), "%s\nin\n%s",
