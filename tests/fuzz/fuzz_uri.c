@@ -1,0 +1,44 @@
+/* A request target: whatever comes, the pieces are texts without control
+ * characters inside their buffers, and matching them reads nothing else. */
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "model/io/uri.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static size_t check_text(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        assert((unsigned char)*p >= 0x20 && *p != 0x7f);
+    return strlen(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const patterns[] = {"/", "/v1/nodes/:", "/:/:/:/:",
+                                           "/::", "/a/::"};
+    static struct uri u;
+    cleanup_free char *target = xstrndup((const char *)data, size);
+    const char *args[URI_ARGS_MAX];
+    struct error err;
+    if (uri_parse(target, &u, &err)) {
+        assert(strlen(u.path) <= URI_MAX);
+        return 0;
+    }
+    size_t total = 0;
+    for (unsigned i = 0; i < u.n_segments; i++)
+        total += check_text(u.segments[i]);
+    for (unsigned i = 0; i < u.n_params; i++) {
+        total += check_text(u.params[i].name) + check_text(u.params[i].value);
+        assert(uri_param(&u, u.params[i].name) == u.params[i].value);
+    }
+    assert(total <= strlen(target));
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++)
+        if (uri_match(&u, patterns[i], args))
+            for (size_t k = 0; k < URI_ARGS_MAX; k++)
+                (void)strlen(args[k]);
+    return 0;
+}
