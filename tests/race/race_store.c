@@ -87,6 +87,24 @@ static void step_filter(struct worker *w)
     (void)filter(s, &d); /* only its effects on shared memory matter */
 }
 
+/* As POST /v1/simulate: bind on a draft that nobody else sees. */
+static void step_simulate(struct worker *w)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(writer);
+    cleanup_with(draft) struct draft *draft = draft_create(s);
+    for (int i = 0; i < 4; i++) {
+        struct demand d = random_pod(w, "simulated");
+        struct schedule schedule;
+        struct choice choice;
+        cleanup_with(snapshot) struct snapshot *now = draft_peek(draft);
+        int32_t index = filter(now, &d);
+        schedule_init(&schedule, now, &d);
+        if (schedule_choose(&schedule, index, &choice) == REASON_NONE)
+            draft_allocate(draft,
+                           schedule_allocation(&schedule, index, &choice));
+    }
+}
+
 static void step_bind(struct worker *w)
 {
     char name[32], node[DEMAND_NAME_MAX + 1] = "node0000";
@@ -169,7 +187,7 @@ static void publish_all(void)
 
 int main(int argc, char **argv)
 {
-    static struct worker workers[N_BINDERS + N_FILTERS + 3];
+    static struct worker workers[N_BINDERS + N_FILTERS + 4];
     long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 4;
     size_t n = 0;
     log_set_level(LOG_WARN);
@@ -182,6 +200,7 @@ int main(int argc, char **argv)
         workers[n++].step = step_bind;
     for (int i = 0; i < N_FILTERS; i++)
         workers[n++].step = step_filter;
+    workers[n++].step = step_simulate;
     workers[n++].step = step_publish;
     workers[n++].step = step_expire;
     workers[n++].step = step_check;
