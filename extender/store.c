@@ -145,8 +145,7 @@ int store_run(struct store *s, enum sql which, const char *what,
 
 /* --- sums -------------------------------------------------------------- */
 
-/* Is the last column the sum of the others? */
-static bool row_is_whole(sqlite3_stmt *q)
+bool store_row_is_whole(sqlite3_stmt *q)
 {
     int64_t sum = 0;
     int n = sqlite3_column_count(q);
@@ -166,7 +165,7 @@ int store_each_row(struct store *s, enum sql which, store_row_f *visit,
     sqlite3_stmt *q = s->sql[which];
     int rc = SQLITE_ROW, e = 0;
     while (e == 0 && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-        if (!row_is_whole(q))
+        if (!store_row_is_whole(q))
             e = error_set(err, EBADMSG, "database: a row is damaged");
         else
             e = visit(q, ctx, err);
@@ -343,7 +342,9 @@ static int open_or_renew(struct store *s, const char *dir, struct error *err)
               NULL);
     s->version = s->committed = 0;
     e = store_file_create(dir, err);
-    return e == 0 ? open_database(s, dir, err) : e;
+    if (e == 0)
+        e = open_database(s, dir, err);
+    return e == 0 ? store_salvage(s, aside, err) : e;
 }
 
 int store_open(const char *dir, struct store **ret_store, struct error *err)

@@ -1,10 +1,11 @@
 /* store - what survives a restart: slices and allocations.
  *
- * The only file with SQL.  One connection, used by the writer thread alone:
+ * The only noun with SQL.  One connection, used by the writer thread alone:
  * WAL, locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema
  * OFF, cell_size_check ON, file mode 0600, quick_check at open.  A damaged
- * database is moved aside (its new name is logged) and a new one begun: the
- * advertisers fill it again. A database of a newer schema is refused. */
+ * database is moved aside (its new name is logged) and a new one begun with
+ * the allocations that can be saved: the advertisers publish again.  A
+ * database of a newer schema is refused. */
 #ifndef BIGA_EXTENDER_STORE_H
 #define BIGA_EXTENDER_STORE_H
 

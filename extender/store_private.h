@@ -51,6 +51,14 @@ typedef int store_row_f(sqlite3_stmt *q, void *ctx, struct error *err);
 int store_each_row(struct store *s, enum sql which, store_row_f *visit,
                    void *ctx, struct error *err);
 
+/* Is the last column the sum of the others? */
+bool store_row_is_whole(sqlite3_stmt *q);
+
+/* Take over the allocations that can still be read in the damaged database
+ * at `path`, which is left as it is: what was promised is known to nobody
+ * else.  Fails only when they cannot be stored. */
+int store_salvage(struct store *s, const char *path, struct error *err);
+
 static inline const char *store_column(sqlite3_stmt *q, int i)
 {
     return (const char *)sqlite3_column_text(q, i);
