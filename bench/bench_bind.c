@@ -74,8 +74,7 @@ static void call(struct worker *w, const char *path, const struct str *body)
         die(str_text(&w->answer.body));
 }
 
-static void add_pod(struct str *out, size_t seed, size_t i,
-                    uint64_t *random)
+static void add_pod(struct str *out, size_t seed, size_t i, uint64_t *random)
 {
     static const char *const roles[] = {"service", "host"};
     uint64_t r = random_next(random);
@@ -158,8 +157,7 @@ static void *work(void *ctx)
     return NULL;
 }
 
-static double run_phase(struct shared *s, struct worker *workers,
-                        bool binding)
+static double run_phase(struct shared *s, struct worker *workers, bool binding)
 {
     int64_t start = clock_ns();
     s->binding = binding;

@@ -37,6 +37,7 @@ struct target {
     double *filter, *prioritize, *sum; /* microseconds */
     size_t n, n_left;
     unsigned requests;
+    unsigned unknown; /* names in an answer that were not asked about */
     struct str answer;
     char **left; /* borrowed: cut out of `answer` */
     size_t left_cap;
@@ -230,6 +231,17 @@ static double call(struct target *t, const char *verb, char *const *list,
     return (double)(clock_ns() - start) / 1e3;
 }
 
+/* kube-scheduler refuses an answer with a name that it did not send. */
+static void check(struct target *t, char *const *list, size_t n)
+{
+    for (size_t i = 0; i < t->n_left; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(list[k], t->left[i]) != 0)
+            k++;
+        t->unknown += k == n;
+    }
+}
+
 static void once(struct target *t, const struct options *o, size_t turn,
                  bool keep)
 {
@@ -237,8 +249,11 @@ static void once(struct target *t, const struct options *o, size_t turn,
     for (size_t i = 0; i < o->n; i++)
         list[i] = names[(turn * NAMES_STEP + i) % n_names];
     double filter = call(t, "filter", list, o->n);
-    double prioritize =
-        t->n_left > 1 ? call(t, "prioritize", t->left, t->n_left) : 0;
+    double prioritize = t->n_left > 1
+                            ? call(t, "prioritize", t->left, t->n_left)
+                            : 0;
+    if (!keep) /* in the warm-up, for it takes its time */
+        check(t, list, o->n);
     for (size_t i = 0; i < t->n_left; i++)
         free(t->left[i]);
     free(list);
@@ -272,12 +287,12 @@ static void report(struct target *t, const struct options *o)
 {
     static const char json[] =
         "{\"target\":\"%s\",\"names\":%zu,\"iterations\":%zu,"
-        "\"survivors\":%zu,\"unknown_names\":0,\"connections\":1,"
+        "\"survivors\":%zu,\"unknown_names\":%u,\"connections\":1,"
         "\"requests\":%u,"
         "\"filter_p50_us\":%.3f,\"filter_p99_us\":%.3f,"
         "\"prioritize_p50_us\":%.3f,\"prioritize_p99_us\":%.3f,"
         "\"sum_p50_us\":%.3f,\"sum_p99_us\":%.3f}";
-    static const char tsv[] = "%s\t%zu\t%zu\t%zu\t0\t1\t%u\t%.3f\t%.3f\t"
+    static const char tsv[] = "%s\t%zu\t%zu\t%zu\t%u\t1\t%u\t%.3f\t%.3f\t"
                               "%.3f\t%.3f\t%.3f\t%.3f\n";
     double f50 = quantile(t->filter, t->n, .5);
     double f99 = quantile(t->filter, t->n, .99);
@@ -285,11 +300,11 @@ static void report(struct target *t, const struct options *o)
     double p99 = quantile(t->prioritize, t->n, .99);
     double s50 = quantile(t->sum, t->n, .5), s99 = quantile(t->sum, t->n, .99);
     if (is_tsv(o))
-        printf(tsv, t->name, o->n, t->n, t->n_left, t->requests, f50, f99,
-               p50, p99, s50, s99);
+        printf(tsv, t->name, o->n, t->n, t->n_left, t->unknown, t->requests,
+               f50, f99, p50, p99, s50, s99);
     else
-        printf(json, t->name, o->n, t->n, t->n_left, t->requests, f50, f99,
-               p50, p99, s50, s99);
+        printf(json, t->name, o->n, t->n, t->n_left, t->unknown, t->requests,
+               f50, f99, p50, p99, s50, s99);
 }
 
 static int parse(struct options *o, int argc, char **argv)

@@ -101,8 +101,8 @@ static struct snapshot *load(struct snapshot *s, size_t *number)
         struct demand d = load_demand((*number)++);
         schedule_init(&schedule, s, &d);
         if (schedule_choose(&schedule, (int32_t)i, &choice) == REASON_NONE)
-            draft_allocate(draft, schedule_allocation(&schedule, (int32_t)i,
-                                                      &choice));
+            draft_allocate(draft,
+                           schedule_allocation(&schedule, (int32_t)i, &choice));
     }
     struct snapshot *next = draft_commit(draft);
     snapshot_unref(s);
@@ -156,8 +156,7 @@ static void fill_floor(struct asking *a)
     struct demand d = host_demand(a->cards);
     struct schedule s;
     schedule_init(&s, a->snapshot, &d);
-    a->table =
-        xcalloc(states_count(a->snapshot->states) + 1, sizeof *a->table);
+    a->table = xcalloc(states_count(a->snapshot->states) + 1, sizeof *a->table);
     a->states = xcalloc(a->n, sizeof *a->states);
     for (size_t i = 0; i < a->n; i++) {
         a->states[i] = snapshot_state(a->snapshot, i);
@@ -187,8 +186,7 @@ static void measure(const char *what, struct asking *a,
         times[n++] = now - start;
     }
     qsort(times, n, sizeof *times, compare);
-    printf("%s\t%zu\t%.3f\n", what, a->n,
-           (double)times[n / 2] / (double)a->n);
+    printf("%s\t%zu\t%.3f\n", what, a->n, (double)times[n / 2] / (double)a->n);
     fflush(stdout);
     free(times);
 }

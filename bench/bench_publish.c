@@ -44,14 +44,12 @@ static void publish(struct http_client *http, size_t i,
     cleanup_str struct str body = STR_INIT(SLICE_BODY_MAX);
     struct error err = {0};
     (void)snprintf(node, sizeof node, "node-%05zu", i);
-    cleanup_with(topo) struct topo *topo =
-        benchhost_create(node, i);
+    cleanup_with(topo) struct topo *topo = benchhost_create(node, i);
     slice_name(node, 0, name);
     slice_encode(topo, &epoch, 0, &body);
     (void)snprintf(path, sizeof path,
                    "/apis/resource.k8s.io/v1/resourceslices/%s", name);
-    if (http_call(http, "PUT", path, body.data, body.size, NULL, answer,
-                  &err))
+    if (http_call(http, "PUT", path, body.data, body.size, NULL, answer, &err))
         die(&err);
     if (answer->status < 200 || answer->status > 299) {
         fprintf(stderr, "bench_publish: %s: %ld: %s\n", name, answer->status,
@@ -71,8 +69,7 @@ static void *work(void *ctx)
     for (size_t i = w->first; i < w->shared->n; i += w->shared->n_workers) {
         publish(http, i, &answer);
         if (i % 1000 == 0)
-            fprintf(stderr, "\r  %zu of %zu hosts published", i,
-                    w->shared->n);
+            fprintf(stderr, "\r  %zu of %zu hosts published", i, w->shared->n);
     }
     str_fini(&answer.body);
     http_client_destroy(http);
@@ -85,8 +82,7 @@ int main(int argc, char **argv)
     struct worker workers[CONNECTIONS_MAX];
     if (argc > 3)
         shared.n_workers = strtoul(argv[3], NULL, 10);
-    if (argc < 3 || !shared.n_workers ||
-        shared.n_workers > CONNECTIONS_MAX) {
+    if (argc < 3 || !shared.n_workers || shared.n_workers > CONNECTIONS_MAX) {
         fputs("usage: bench_publish URL N [CONNECTIONS]\n", stderr);
         return 2;
     }

@@ -22,8 +22,7 @@ static void add_allocation(struct table *t, const cJSON *a)
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
     const char *relation = json_text(a, "relation");
     double numa = json_number(a, "numa");
-    table_addf(t, "%s/%s", json_text(pod, "namespace"),
-               json_text(pod, "name"));
+    table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
     table_add(t, json_text(pod, "role"));
     table_add(t, json_text(a, "node"));
     add_devices(t, json_list(a, "cards"));
@@ -38,9 +37,8 @@ static void add_allocation(struct table *t, const cJSON *a)
 bool allocations_render(struct cli *c, const cJSON *list)
 {
     static const struct table_column columns[] = {
-        {"POD", false}, {"ROLE", false}, {"NODE", false},
-        {"CARD", false}, {"GPU", false}, {"NUMA", true},
-        {"RELATION", false},
+        {"POD", false}, {"ROLE", false}, {"NODE", false},     {"CARD", false},
+        {"GPU", false}, {"NUMA", true},  {"RELATION", false},
     };
     cleanup_table struct table t;
     const cJSON *a;

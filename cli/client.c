@@ -43,8 +43,7 @@ static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
     }
     if (ret_json &&
         json_parse(str_text(&a->body), a->body.size, ret_json, &err)) {
-        fprintf(stderr, "biga: the server's answer is no JSON: %s\n",
-                err.text);
+        fprintf(stderr, "biga: the server's answer is no JSON: %s\n", err.text);
         return CLI_FAILED;
     }
     return 0;
@@ -141,7 +140,7 @@ enum table_style relation_style(const char *relation)
     enum relation r;
     if (relation_parse(relation, &r, &err))
         return STYLE_PLAIN;
-    return r <= RELATION_PXB ? STYLE_GOOD
+    return r <= RELATION_PXB    ? STYLE_GOOD
            : r <= RELATION_NODE ? STYLE_FAIR
                                 : STYLE_BAD;
 }

@@ -25,8 +25,8 @@ enum {
 
 struct demo {
     struct cli *c;
-    char *dir;                   /* state and logs; removed at the end */
-    char *listen[LISTENERS];     /* scheduler, publish, read */
+    char *dir;               /* state and logs; removed at the end */
+    char *listen[LISTENERS]; /* scheduler, publish, read */
     struct process extender, advertiser;
     struct http_client *read, *scheduler;
     char **names; /* of all nodes */
@@ -111,8 +111,8 @@ static int choose_addresses(struct demo *d, struct error *err)
 static int make_directory(struct demo *d, struct error *err)
 {
     const char *tmp = getenv("TMPDIR");
-    cleanup_free char *dir =
-        xasprintf("%s/biga-demo-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    cleanup_free char *dir = xasprintf("%s/biga-demo-XXXXXX",
+                                       tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(dir))
         return error_errno(err, errno, "%s", dir);
     d->dir = steal(&dir);
@@ -159,11 +159,11 @@ static int start_extender(struct demo *d, struct error *err)
     int rc = process_find("biga-extender", &path, err);
     if (rc < 0)
         return rc;
-    char *argv[] = {path,
-                    (char *)"--scheduler-listen", d->listen[0],
-                    (char *)"--publish-listen", d->listen[1],
-                    (char *)"--read-listen", d->listen[2],
-                    (char *)"--state", state, NULL};
+    char *argv[] = {path,         (char *)"--scheduler-listen",
+                    d->listen[0], (char *)"--publish-listen",
+                    d->listen[1], (char *)"--read-listen",
+                    d->listen[2], (char *)"--state",
+                    state,        NULL};
     say("Starting the extender on %s (read), %s (scheduler), %s (publish) …",
         d->listen[2], d->listen[0], d->listen[1]);
     int64_t limit = clock_ms() + START_MS;
@@ -196,8 +196,9 @@ static size_t count_ready(const cJSON *nodes)
 static void take_names(struct demo *d, const cJSON *nodes)
 {
     const cJSON *x;
-    d->names = xcalloc((size_t)cJSON_GetArraySize(json_list(nodes, "items")) +
-                           1, sizeof *d->names);
+    d->names =
+        xcalloc((size_t)cJSON_GetArraySize(json_list(nodes, "items")) + 1,
+                sizeof *d->names);
     cJSON_ArrayForEach(x, json_list(nodes, "items"))
     {
         d->names[d->n_hosts++] = xstrdup(json_text(x, "name"));
@@ -214,8 +215,8 @@ static int start_fleet(struct demo *d, struct error *err)
     int rc = process_find("biga-advertiser", &path, err);
     if (rc < 0)
         return rc;
-    char *argv[] = {path, (char *)"--fleet", count, (char *)"--server",
-                    server, NULL};
+    char *argv[] = {path, (char *)"--fleet", count, (char *)"--server", server,
+                    NULL};
     int64_t limit = clock_ms() + FLEET_MS;
     say("Starting a fleet of %zu hosts that advertise themselves …", want);
     if ((rc = process_start(&d->advertiser, argv, log, err)) < 0)
@@ -278,8 +279,7 @@ static int schedule_service(struct demo *d, struct error *err)
         cleanup_free char *node = NULL;
         if (!count_kind(&d->hosts[i], DEVICE_CARD))
             continue;
-        int rc = pod_schedule(d->scheduler, &pod, &d->names[i], 1, &node,
-                              err);
+        int rc = pod_schedule(d->scheduler, &pod, &d->names[i], 1, &node, err);
         if (rc == -ENOSPC)
             refused++;
         else if (rc < 0)
@@ -313,8 +313,8 @@ static int schedule_job(struct demo *d, struct error *err)
             return rc;
     }
     say("MPI+UCC job \"%s\": %zu host pods and %zu xPU pods bound in %.0f "
-        "ms.\n\n", DEMO_JOB, pairs, pairs,
-        (double)(clock_ns() - start) / 1e6);
+        "ms.\n\n",
+        DEMO_JOB, pairs, pairs, (double)(clock_ns() - start) / 1e6);
     return 0;
 }
 
@@ -328,8 +328,7 @@ static int show(struct demo *d, struct error *err)
     int rc = get(d, "/v1/allocations?limit=100000", &allocations, err);
     if (rc < 0)
         return rc;
-    report_init(&r, d->hosts, d->n_hosts, (size_t)d->c->set.pairs,
-                allocations);
+    report_init(&r, d->hosts, d->n_hosts, (size_t)d->c->set.pairs, allocations);
     report_table(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
     report_summary(&r, &out);
@@ -352,8 +351,8 @@ static void show_addresses(const struct demo *d)
         "  browser  http://%s/\n"
         "  kubectl  kubectl --server=http://%s get resourceslices\n"
         "  biga     biga --server http://%s nodes | node %s | topo %s\n"
-        "           biga --server http://%s allocations | why "
-        DEMO_NAMESPACE "/" DEMO_JOB "-host-0\n"
+        "           biga --server http://%s allocations | why " DEMO_NAMESPACE
+        "/" DEMO_JOB "-host-0\n"
         "  metrics  curl http://%s/metrics\n",
         read, d->listen[1], read, d->names[0], d->names[0], read, read);
 }
@@ -363,11 +362,9 @@ static int run(struct demo *d, struct error *err)
     int rc;
     if ((rc = choose_addresses(d, err)) < 0 ||
         (rc = make_directory(d, err)) < 0 ||
-        (rc = start_extender(d, err)) < 0 ||
-        (rc = start_fleet(d, err)) < 0 ||
+        (rc = start_extender(d, err)) < 0 || (rc = start_fleet(d, err)) < 0 ||
         (rc = read_topologies(d, err)) < 0 ||
-        (rc = schedule_service(d, err)) < 0 ||
-        (rc = schedule_job(d, err)) < 0)
+        (rc = schedule_service(d, err)) < 0 || (rc = schedule_job(d, err)) < 0)
         return rc;
     rc = show(d, err);
     if (d->c->set.once)

@@ -24,8 +24,7 @@ void firstfit(const struct host *hosts, size_t n_hosts, size_t n,
         const struct host *h = &hosts[i];
         cleanup_free bool *taken = xcalloc(h->n + 1, sizeof *taken);
         int card, gpu;
-        while (placed < n &&
-               (card = first_free(h, DEVICE_CARD, taken)) >= 0 &&
+        while (placed < n && (card = first_free(h, DEVICE_CARD, taken)) >= 0 &&
                (gpu = first_free(h, DEVICE_GPU, taken)) >= 0) {
             taken[card] = taken[gpu] = true;
             struct placement *at = &ret_placements[placed++];

@@ -5,32 +5,57 @@
 #define SETTING(field) offsetof(struct cli_settings, field)
 
 static const struct conf_setting settings[] = {
-    {.name = "server", .letter = 's', .type = CONF_TEXT,
-     .offset = SETTING(server), .otherwise = "http://127.0.0.1:8700",
-     .metavar = "URL", .help = "The read listener of the extender to ask."},
-    {.name = "json", .letter = 'j', .type = CONF_FLAG,
-     .offset = SETTING(json), .otherwise = "false",
+    {.name = "server",
+     .letter = 's',
+     .type = CONF_TEXT,
+     .offset = SETTING(server),
+     .otherwise = "http://127.0.0.1:8700",
+     .metavar = "URL",
+     .help = "The read listener of the extender to ask."},
+    {.name = "json",
+     .letter = 'j',
+     .type = CONF_FLAG,
+     .offset = SETTING(json),
+     .otherwise = "false",
      .help = "Print the server's JSON instead of a table."},
-    {.name = "once", .type = CONF_FLAG, .offset = SETTING(once),
+    {.name = "once",
+     .type = CONF_FLAG,
+     .offset = SETTING(once),
      .otherwise = "false",
      .help = "demo: end when the result is shown; exit 0 when every pod was "
              "placed as well as it can be."},
-    {.name = "hosts", .type = CONF_INT, .offset = SETTING(hosts),
-     .otherwise = "64", .min = 1, .max = 10000, .metavar = "N",
+    {.name = "hosts",
+     .type = CONF_INT,
+     .offset = SETTING(hosts),
+     .otherwise = "64",
+     .min = 1,
+     .max = 10000,
+     .metavar = "N",
      .help = "demo: how many hosts the fleet has."},
-    {.name = "pairs", .type = CONF_INT, .offset = SETTING(pairs),
-     .otherwise = "16", .min = 1, .max = 4096, .metavar = "N",
+    {.name = "pairs",
+     .type = CONF_INT,
+     .offset = SETTING(pairs),
+     .otherwise = "16",
+     .min = 1,
+     .max = 4096,
+     .metavar = "N",
      .help = "demo: how many pairs of a host pod and an xPU pod the job has."},
-    {.name = "scheduler-listen", .type = CONF_TEXT,
-     .offset = SETTING(scheduler_listen), .metavar = "ADDRESS:PORT",
+    {.name = "scheduler-listen",
+     .type = CONF_TEXT,
+     .offset = SETTING(scheduler_listen),
+     .metavar = "ADDRESS:PORT",
      .help = "demo: where the extender answers kube-scheduler; "
              "127.0.0.1:8701, or a free port when that is taken."},
-    {.name = "publish-listen", .type = CONF_TEXT,
-     .offset = SETTING(publish_listen), .metavar = "ADDRESS:PORT",
+    {.name = "publish-listen",
+     .type = CONF_TEXT,
+     .offset = SETTING(publish_listen),
+     .metavar = "ADDRESS:PORT",
      .help = "demo: where advertisers publish; 127.0.0.1:8702, or a free "
              "port."},
-    {.name = "read-listen", .type = CONF_TEXT,
-     .offset = SETTING(read_listen), .metavar = "ADDRESS:PORT",
+    {.name = "read-listen",
+     .type = CONF_TEXT,
+     .offset = SETTING(read_listen),
+     .metavar = "ADDRESS:PORT",
      .help = "demo: where people ask; 127.0.0.1:8700, or a free port."},
 };
 
@@ -69,8 +94,8 @@ static int help_verb(struct cli *c, const char *name)
         fprintf(stderr, "biga: %s: no such command; see biga help\n", name);
         return CLI_USAGE;
     }
-    str_addf(&c->out, "Usage: biga %s%s%s\n%s\n", v->name,
-             *v->args ? " " : "", v->args, v->help);
+    str_addf(&c->out, "Usage: biga %s%s%s\n%s\n", v->name, *v->args ? " " : "",
+             v->args, v->help);
     return 0;
 }
 

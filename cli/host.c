@@ -28,8 +28,7 @@ static int read_device(const cJSON *json, struct host_device *ret_device,
     const char *kind = json_text(json, "kind");
     if (!*json_text(json, "id") || read_kind(kind, &d.kind))
         return error_set(err, EINVAL,
-                         "devices: one has no id, or is of kind \"%s\"",
-                         kind);
+                         "devices: one has no id, or is of kind \"%s\"", kind);
     d.id = xstrndup(json_text(json, "id"), ID_TEXT_MAX);
     d.pci = xstrndup(json_text(json, "pci"), ID_TEXT_MAX);
     d.model = xstrndup(json_text(json, "model"), ID_TEXT_MAX);
@@ -41,13 +40,12 @@ static int read_device(const cJSON *json, struct host_device *ret_device,
     return 0;
 }
 
-static int read_relations(const cJSON *json, struct host *h,
-                          struct error *err)
+static int read_relations(const cJSON *json, struct host *h, struct error *err)
 {
     h->relations = xcalloc(h->n * h->n, 1);
     for (size_t a = 0; a < h->n; a++) {
-        const cJSON *row =
-            cJSON_GetObjectItemCaseSensitive(json, h->devices[a].id);
+        const cJSON *row = cJSON_GetObjectItemCaseSensitive(json,
+                                                            h->devices[a].id);
         const cJSON *x;
         for (size_t b = 0; b < h->n; b++)
             h->relations[a * h->n + b] = a == b ? 0 : RELATION_SYS;
@@ -70,8 +68,8 @@ int host_read(const cJSON *json, struct host *ret_host, struct error *err)
 {
     cleanup_host struct host h = {0};
     const cJSON *devices = json_list(json, "devices"), *x;
-    const cJSON *relations =
-        cJSON_GetObjectItemCaseSensitive(json, "relations");
+    const cJSON *relations = cJSON_GetObjectItemCaseSensitive(json,
+                                                              "relations");
     int n = cJSON_GetArraySize(devices), rc;
     if (!devices || n > TOPO_DEVICES_MAX)
         return error_set(err, EINVAL, "devices: missing, or more than %d",
@@ -245,8 +243,8 @@ static void label(const struct host *h, size_t i, char ret_label[LABEL_MAX])
     size_t number = 0;
     for (size_t k = 0; k < i; k++)
         number += h->devices[k].kind == h->devices[i].kind;
-    (void)snprintf(ret_label, LABEL_MAX, "%s%zu",
-                   words[h->devices[i].kind], number);
+    (void)snprintf(ret_label, LABEL_MAX, "%s%zu", words[h->devices[i].kind],
+                   number);
 }
 
 /* The devices that a matrix shows: all but NUMA nodes. */
@@ -293,14 +291,13 @@ void host_matrix(const struct host *h, bool colours, struct str *out)
     str_add(out, "NUMA  PCI\n");
     for (size_t i = 0; i < s.n; i++)
         matrix_row(&s, i, colours, out);
-    str_add(out,
-            "\nLegend:\n"
-            "  X       self\n"
-            "  PIX     at most one PCIe bridge between either and their "
-            "common one\n"
-            "  PXB     several PCIe bridges, one root port\n"
-            "  PHB     the same PCIe host bridge (through the CPU)\n"
-            "  NODE    the same NUMA node\n"
-            "  SOCKET  the same package, across NUMA nodes\n"
-            "  SYS     across packages\n");
+    str_add(out, "\nLegend:\n"
+                 "  X       self\n"
+                 "  PIX     at most one PCIe bridge between either and their "
+                 "common one\n"
+                 "  PXB     several PCIe bridges, one root port\n"
+                 "  PHB     the same PCIe host bridge (through the CPU)\n"
+                 "  NODE    the same NUMA node\n"
+                 "  SOCKET  the same package, across NUMA nodes\n"
+                 "  SYS     across packages\n");
 }

@@ -15,7 +15,7 @@
 struct host_device {
     char *id, *pci, *model; /* "" when unknown */
     enum device_kind kind;
-    int numa;               /* -1 unknown */
+    int numa;                       /* -1 unknown */
     double cores, memory_mib, cpus; /* -1 unknown */
 };
 

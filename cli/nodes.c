@@ -35,9 +35,9 @@ static void add_node(struct table *t, const cJSON *node)
 int verb_nodes(struct cli *c, int argc, char **argv)
 {
     static const struct table_column columns[] = {
-        {"NODE", false}, {"STATUS", false}, {"CARDS", true}, {"IDLE", true},
-        {"GPUS", true},  {"FREE", true},    {"PODS", true},
-        {"GENERATION", true},
+        {"NODE", false}, {"STATUS", false},    {"CARDS", true},
+        {"IDLE", true},  {"GPUS", true},       {"FREE", true},
+        {"PODS", true},  {"GENERATION", true},
     };
     cleanup_with(json) cJSON *json = NULL;
     cleanup_table struct table t;
@@ -68,14 +68,12 @@ static void say_node(struct cli *c, const cJSON *node)
     text_clean(json_text(node, "name"), &c->out);
     str_add(&c->out, "\nstatus      ");
     text_render(status, status_style(status), c->colours, &c->out);
-    str_addf(&c->out,
-             ", heard of %.1f s ago\ngeneration  %.0f of boot ",
+    str_addf(&c->out, ", heard of %.1f s ago\ngeneration  %.0f of boot ",
              json_number(node, "heardMs") / 1000,
              json_number(node, "generation"));
     text_clean(json_text(node, "bootId"), &c->out);
     str_addf(&c->out, "\nslices      %.0f of %.0f, content ",
-             json_number(slices, "present"),
-             json_number(slices, "expected"));
+             json_number(slices, "present"), json_number(slices, "expected"));
     text_clean(json_text(node, "contentHash"), &c->out);
     str_add(&c->out, "\n\n");
 }

@@ -27,8 +27,8 @@ static void add_uid(const struct pod_spec *pod, struct str *out)
              (unsigned)pod->kind + 1, pod->index);
 }
 
-static void add_container(struct str *out, const char *name,
-                          const char *image, const char *resources)
+static void add_container(struct str *out, const char *name, const char *image,
+                          const char *resources)
 {
     str_addf(out,
              "\"spec\":{\"schedulerName\":\"default-scheduler\","
@@ -62,7 +62,8 @@ void pod_encode(const struct pod_spec *pod, struct str *out)
 {
     char name[NAME_SIZE];
     pod_name(pod, name, sizeof name);
-    str_addf(out, "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\","
+    str_addf(out,
+             "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\","
              "\"uid\":",
              name, DEMO_NAMESPACE);
     add_uid(pod, out);
@@ -111,10 +112,10 @@ static void add_args(const struct pod_spec *pod, struct str *out)
 /* {"node":"why"}: the first of both maps. */
 static int refused(const cJSON *result, struct error *err)
 {
-    const cJSON *failed =
-        cJSON_GetObjectItemCaseSensitive(result, "FailedNodes");
-    const cJSON *never = cJSON_GetObjectItemCaseSensitive(
-        result, "FailedAndUnresolvableNodes");
+    const cJSON *failed = cJSON_GetObjectItemCaseSensitive(result,
+                                                           "FailedNodes");
+    const cJSON *never =
+        cJSON_GetObjectItemCaseSensitive(result, "FailedAndUnresolvableNodes");
     const cJSON *first = failed && failed->child ? failed->child
                          : never                 ? never->child
                                                  : NULL;
@@ -200,8 +201,8 @@ static int bind_pod(struct http_client *scheduler, const struct pod_spec *pod,
     char name[NAME_SIZE];
     pod_name(pod, name, sizeof name);
     str_addf(&body,
-             "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":",
-             name, DEMO_NAMESPACE);
+             "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":", name,
+             DEMO_NAMESPACE);
     add_uid(pod, &body);
     str_add(&body, ",\"Node\":");
     str_add_json(&body, node);

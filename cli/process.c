@@ -48,8 +48,7 @@ int process_find(const char *name, char **ret_path, struct error *err)
         *slash = '\0';
     cleanup_free char *path = xasprintf("%s/%s", self, name);
     if (access(path, X_OK))
-        return error_errno(err, errno, "%s, which must lie beside biga",
-                           path);
+        return error_errno(err, errno, "%s, which must lie beside biga", path);
     *ret_path = steal(&path);
     return 0;
 }
@@ -64,8 +63,7 @@ static void become(char *const argv[], int log, pid_t parent)
     sigset_t none;
     sigemptyset(&none);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 ||
-        dup2(log, 2) < 0)
+    if (null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
         _exit(127);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execv(argv[0], argv);
@@ -76,8 +74,8 @@ int process_start(struct process *p, char *const argv[], const char *log,
                   struct error *err)
 {
     const char *slash = strrchr(argv[0], '/');
-    cleanup_fd int fd =
-        open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    cleanup_fd int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+                             0600);
     if (fd < 0)
         return error_errno(err, errno, "%s", log);
     pid_t parent = getpid(), pid = fork();

@@ -11,10 +11,10 @@
 #include "model/base/str.h"
 
 struct process {
-    pid_t pid;       /* 0: not running */
+    pid_t pid;        /* 0: not running */
     const char *name; /* "biga-extender", borrowed */
-    char *log;       /* path of what it writes; owned */
-    int status;      /* of waitpid, once it ended */
+    char *log;        /* path of what it writes; owned */
+    int status;       /* of waitpid, once it ended */
 };
 
 /* The path of a program beside our own executable, or -ENOENT with the

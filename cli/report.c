@@ -19,8 +19,7 @@ static int find_host(const struct report *r, const char *name)
 }
 
 /* The device that an allocation has first in a list; -1: none. */
-static int first_device(const struct host *h, const cJSON *a,
-                        const char *list)
+static int first_device(const struct host *h, const cJSON *a, const char *list)
 {
     const cJSON *x = json_list(a, list);
     return x && x->child ? host_find(h, json_text(x->child, "id")) : -1;
@@ -51,8 +50,7 @@ static void read_xpu_pod(const struct report *r, struct pair_result *p,
 {
     int host = find_host(r, json_text(a, "node"));
     p->followed = p->at.placed && host == (int)p->at.host &&
-                  first_device(&r->hosts[host], a, "cards") ==
-                      (int)p->at.card;
+                  first_device(&r->hosts[host], a, "cards") == (int)p->at.card;
 }
 
 static void read_service(struct report *r, const cJSON *a)
@@ -93,8 +91,8 @@ void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
                  size_t n_pairs, const cJSON *allocations)
 {
     const cJSON *items = json_list(allocations, "items");
-    *r = (struct report){
-        .hosts = hosts, .n_hosts = n_hosts, .n_pairs = n_pairs};
+    *r =
+        (struct report){.hosts = hosts, .n_hosts = n_hosts, .n_pairs = n_pairs};
     r->pairs = xcalloc(n_pairs + 1, sizeof *r->pairs);
     r->blind = xcalloc(n_pairs + 1, sizeof *r->blind);
     r->possible = xcalloc(n_pairs + 1, sizeof *r->possible);
@@ -141,10 +139,10 @@ static void add_placement(struct table *t, const struct report *r,
 void report_table(const struct report *r, bool colours, struct str *out)
 {
     static const struct table_column columns[] = {
-        {"PAIR", true},      {"NODE", false},     {"CARD", false},
-        {"GPU", false},      {"RELATION", false}, {"NUMA", true},
-        {"xPU POD", false},  {"| FIRST FIT", false}, {"CARD", false},
-        {"GPU", false},      {"RELATION", false},
+        {"PAIR", true},     {"NODE", false},        {"CARD", false},
+        {"GPU", false},     {"RELATION", false},    {"NUMA", true},
+        {"xPU POD", false}, {"| FIRST FIT", false}, {"CARD", false},
+        {"GPU", false},     {"RELATION", false},
     };
     cleanup_table struct table t;
     table_init(&t, columns, ARRAY_LEN(columns));
@@ -182,7 +180,8 @@ static void summarize(const struct report *r, const char *who, bool blind,
     size_t node = count_within(r, blind, RELATION_NODE);
     str_addf(out,
              "%s %2zu of %zu pairs aligned (card and GPU below the same PCIe "
-             "switch)", who, near, r->n_pairs);
+             "switch)",
+             who, near, r->n_pairs);
     if (placed > near)
         str_addf(out, ", %zu through the CPU", node - near);
     if (placed > node)
@@ -214,8 +213,8 @@ static size_t busiest_host(const struct report *r)
     return best;
 }
 
-static void add_note(char (*notes)[NOTE_MAX], const char **shown,
-                     size_t device, const char *text)
+static void add_note(char (*notes)[NOTE_MAX], const char **shown, size_t device,
+                     const char *text)
 {
     size_t used = strlen(notes[device]);
     (void)snprintf(notes[device] + used, NOTE_MAX - used, "%s%s",
@@ -229,7 +228,7 @@ void report_picture(const struct report *r, bool colours, struct str *out)
         return;
     size_t host = busiest_host(r);
     const struct host *h = &r->hosts[host];
-    cleanup_free char (*notes)[NOTE_MAX] = xcalloc(h->n + 1, NOTE_MAX);
+    cleanup_free char(*notes)[NOTE_MAX] = xcalloc(h->n + 1, NOTE_MAX);
     cleanup_free const char **shown = xcalloc(h->n + 1, sizeof *shown);
     char text[NOTE_MAX];
     for (size_t i = 0; i < r->n_pairs; i++) {

@@ -21,8 +21,8 @@ struct report {
     const struct host *hosts;
     size_t n_hosts, n_pairs;
     struct pair_result *pairs;
-    struct placement *blind;  /* by first fit */
-    enum relation *possible;  /* the best that there are, best first */
+    struct placement *blind; /* by first fit */
+    enum relation *possible; /* the best that there are, best first */
     size_t n_possible;
     struct placement *services; /* host and card alone */
     size_t n_services, services_cap;

@@ -46,7 +46,7 @@ void text_render(const char *text, enum table_style style, bool colours,
                  struct str *out)
 {
     static const char *const codes[] = {
-        [STYLE_PLAIN] = "",       [STYLE_GOOD] = "\033[32m",
+        [STYLE_PLAIN] = "",        [STYLE_GOOD] = "\033[32m",
         [STYLE_FAIR] = "\033[33m", [STYLE_BAD] = "\033[31m",
         [STYLE_DIM] = "\033[2m",
     };
@@ -58,8 +58,7 @@ void text_render(const char *text, enum table_style style, bool colours,
         str_add(out, "\033[0m");
 }
 
-void table_add_style(struct table *t, enum table_style style,
-                     const char *text)
+void table_add_style(struct table *t, enum table_style style, const char *text)
 {
     cleanup_str struct str clean = STR_INIT(TABLE_CELL_MAX);
     text_clean(text && *text ? text : "-", &clean);
@@ -119,8 +118,7 @@ static void render_head(const struct rendering *r)
     const struct table *t = r->table;
     struct table_cell head[TABLE_COLUMNS_MAX] = {0};
     for (size_t c = 0; c < t->n_columns; c++)
-        head[c] = (struct table_cell){xstrdup(t->columns[c].title),
-                                      STYLE_DIM};
+        head[c] = (struct table_cell){xstrdup(t->columns[c].title), STYLE_DIM};
     render_row(r, head, t->n_columns);
     for (size_t c = 0; c < t->n_columns; c++)
         free(head[c].text);
@@ -139,7 +137,6 @@ void table_render(const struct table *t, bool colours, struct str *out)
     render_head(&r);
     for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
         size_t left = t->n_cells - i;
-        render_row(&r, t->cells + i,
-                   left < t->n_columns ? left : t->n_columns);
+        render_row(&r, t->cells + i, left < t->n_columns ? left : t->n_columns);
     }
 }

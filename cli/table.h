@@ -41,8 +41,7 @@ static inline void cleanup_table_p(struct table *t)
 /* The next cell, from left to right; a NULL or empty text shows as "-".
  * Control characters, which could steer the terminal, become '?'. */
 void table_add(struct table *t, const char *text);
-void table_add_style(struct table *t, enum table_style style,
-                     const char *text);
+void table_add_style(struct table *t, enum table_style style, const char *text);
 void table_addf(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

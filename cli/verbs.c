@@ -14,14 +14,14 @@ const struct verb verbs[] = {
     {"cards", "[NODE]", "all cards, or those of one node", 0, 1, verb_cards},
     {"topo", "NODE", "a node as a tree: NUMA nodes, switches, devices", 1, 1,
      verb_topo},
-    {"matrix", "NODE", "how close its devices are, as `nvidia-smi topo -m`",
-     1, 1, verb_matrix},
-    {"allocations", "", "which pod has which card, and how well aligned", 0,
-     0, verb_allocations},
-    {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1,
-     1, verb_why},
-    {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go",
-     1, 1, verb_simulate},
+    {"matrix", "NODE", "how close its devices are, as `nvidia-smi topo -m`", 1,
+     1, verb_matrix},
+    {"allocations", "", "which pod has which card, and how well aligned", 0, 0,
+     verb_allocations},
+    {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1, 1,
+     verb_why},
+    {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go", 1,
+     1, verb_simulate},
     {"demo", "", "start a server and a fleet, schedule a job, show it", 0, 0,
      verb_demo},
     {"version", "", "print the version", 0, 0, verb_version},
@@ -56,8 +56,7 @@ size_t word_distance(const char *a, const char *b)
             size_t change = a[i - 1] != b[j - 1];
             d[i][j] = min2(min2(d[i - 1][j], d[i][j - 1]) + 1,
                            d[i - 1][j - 1] + change);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-                a[i - 2] == b[j - 1])
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 d[i][j] = min2(d[i][j], d[i - 2][j - 2] + 1);
         }
     }

@@ -42,13 +42,13 @@ bool allocations_render(struct cli *c, const cJSON *list);
 size_t word_distance(const char *a, const char *b);
 
 /* The functions of the table, by file. */
-verb_f verb_nodes, verb_node;               /* nodes.c */
-verb_f verb_cards;                          /* cards.c */
-verb_f verb_topo, verb_matrix;              /* topo.c */
-verb_f verb_allocations;                    /* allocations.c */
-verb_f verb_why, verb_simulate;             /* why.c */
-verb_f verb_demo;                           /* demo.c */
-verb_f verb_version;                        /* verbs.c */
-verb_f verb_help;                           /* help.c */
+verb_f verb_nodes, verb_node;   /* nodes.c */
+verb_f verb_cards;              /* cards.c */
+verb_f verb_topo, verb_matrix;  /* topo.c */
+verb_f verb_allocations;        /* allocations.c */
+verb_f verb_why, verb_simulate; /* why.c */
+verb_f verb_demo;               /* demo.c */
+verb_f verb_version;            /* verbs.c */
+verb_f verb_help;               /* help.c */
 
 #endif

@@ -33,7 +33,9 @@ static void add_ids(struct table *t, const cJSON *list)
 static void say_best(struct cli *c, const cJSON *list)
 {
     static const struct table_column columns[] = {
-        {"BEST NODES", false}, {"CARDS", false}, {"GPUS", false},
+        {"BEST NODES", false},
+        {"CARDS", false},
+        {"GPUS", false},
         {"RELATION", false},
     };
     cleanup_table struct table t;
@@ -57,7 +59,9 @@ static void say_best(struct cli *c, const cJSON *list)
 static void say_reasons(struct cli *c, const cJSON *list)
 {
     static const struct table_column columns[] = {
-        {"NODES", true}, {"REASON", false}, {"FOR EXAMPLE", false},
+        {"NODES", true},
+        {"REASON", false},
+        {"FOR EXAMPLE", false},
         {"WHY THERE", false},
     };
     cleanup_table struct table t;

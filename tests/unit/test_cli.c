@@ -23,8 +23,8 @@ static cJSON *parse(const char *text)
 
 static void assert_text(const struct str *got, const char *want)
 {
-    cr_assert_str_eq(str_text(got), want, "got:\n%s\nwant:\n%s",
-                     str_text(got), want);
+    cr_assert_str_eq(str_text(got), want, "got:\n%s\nwant:\n%s", str_text(got),
+                     want);
 }
 
 /* --- tables --------------------------------------------------------------- */
@@ -120,9 +120,9 @@ Test(verbs, every_verb_is_found_and_described)
 Test(verbs, a_slip_is_understood)
 {
     static const char *const cases[][2] = {
-        {"ndoes", "nodes"},       {"node s", "nodes"},  {"crads", "cards"},
-        {"alloc", "allocations"}, {"sim", "simulate"},  {"matirx", "matrix"},
-        {"hlep", "help"},         {"wyh", "why"},       {"dmeo", "demo"},
+        {"ndoes", "nodes"},       {"node s", "nodes"}, {"crads", "cards"},
+        {"alloc", "allocations"}, {"sim", "simulate"}, {"matirx", "matrix"},
+        {"hlep", "help"},         {"wyh", "why"},      {"dmeo", "demo"},
         {"verison", "version"},   {"topoo", "topo"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -185,24 +185,24 @@ Test(cli, absent_members_have_defaults)
 
 /* Two NUMA nodes, two cards and two GPUs; the order of the GPUs is against
  * that of the cards: card 0 is beside GPU 1. */
-#define HOST(name)                                                            \
-    "{\"node\":\"" name "\",\"devices\":["                                    \
-    "{\"id\":\"card-0\",\"kind\":\"card\",\"pci\":\"0000:10:00.0\","          \
-    "\"numa\":0,\"model\":\"BlueField-3\",\"cores\":16,"                      \
-    "\"memoryMiB\":32768},"                                                   \
-    "{\"id\":\"card-1\",\"kind\":\"card\",\"pci\":\"0000:90:00.0\","          \
-    "\"numa\":1},"                                                            \
-    "{\"id\":\"gpu-0\",\"kind\":\"gpu\",\"pci\":\"0000:91:00.0\",\"numa\":1},"\
-    "{\"id\":\"gpu-1\",\"kind\":\"gpu\",\"pci\":\"0000:11:00.0\",\"numa\":0},"\
-    "{\"id\":\"numa-0\",\"kind\":\"numa\",\"pci\":null,\"numa\":0,"           \
-    "\"cpus\":56},"                                                           \
-    "{\"id\":\"numa-1\",\"kind\":\"numa\",\"pci\":null,\"numa\":1}],"         \
-    "\"relations\":{"                                                         \
-    "\"card-0\":{\"card-1\":\"SYS\",\"gpu-0\":\"SYS\",\"gpu-1\":\"PIX\","     \
-    "\"numa-0\":\"NODE\",\"numa-1\":\"SYS\"},"                                \
-    "\"card-1\":{\"card-0\":\"SYS\",\"gpu-0\":\"PXB\",\"gpu-1\":\"SYS\"},"    \
-    "\"gpu-0\":{\"card-0\":\"SYS\",\"card-1\":\"PXB\",\"gpu-1\":\"SYS\"},"    \
-    "\"gpu-1\":{\"card-0\":\"PIX\",\"card-1\":\"SYS\",\"gpu-0\":\"SYS\"},"    \
+#define HOST(name)                                                             \
+    "{\"node\":\"" name "\",\"devices\":["                                     \
+    "{\"id\":\"card-0\",\"kind\":\"card\",\"pci\":\"0000:10:00.0\","           \
+    "\"numa\":0,\"model\":\"BlueField-3\",\"cores\":16,"                       \
+    "\"memoryMiB\":32768},"                                                    \
+    "{\"id\":\"card-1\",\"kind\":\"card\",\"pci\":\"0000:90:00.0\","           \
+    "\"numa\":1},"                                                             \
+    "{\"id\":\"gpu-0\",\"kind\":\"gpu\",\"pci\":\"0000:91:00.0\",\"numa\":1}," \
+    "{\"id\":\"gpu-1\",\"kind\":\"gpu\",\"pci\":\"0000:11:00.0\",\"numa\":0}," \
+    "{\"id\":\"numa-0\",\"kind\":\"numa\",\"pci\":null,\"numa\":0,"            \
+    "\"cpus\":56},"                                                            \
+    "{\"id\":\"numa-1\",\"kind\":\"numa\",\"pci\":null,\"numa\":1}],"          \
+    "\"relations\":{"                                                          \
+    "\"card-0\":{\"card-1\":\"SYS\",\"gpu-0\":\"SYS\",\"gpu-1\":\"PIX\","      \
+    "\"numa-0\":\"NODE\",\"numa-1\":\"SYS\"},"                                 \
+    "\"card-1\":{\"card-0\":\"SYS\",\"gpu-0\":\"PXB\",\"gpu-1\":\"SYS\"},"     \
+    "\"gpu-0\":{\"card-0\":\"SYS\",\"card-1\":\"PXB\",\"gpu-1\":\"SYS\"},"     \
+    "\"gpu-1\":{\"card-0\":\"PIX\",\"card-1\":\"SYS\",\"gpu-0\":\"SYS\"},"     \
     "\"numa-0\":{\"card-0\":\"NODE\"},\"numa-1\":{}}}"
 
 static void make_host(const char *text, struct host *ret_host)
@@ -231,10 +231,12 @@ Test(host, a_wrong_topology_is_refused_with_the_reason)
         {"{}", "devices"},
         {"{\"devices\":[]}", "relations"},
         {"{\"devices\":[{\"id\":\"a\",\"kind\":\"gpux\"}],"
-         "\"relations\":{}}", "gpux"},
+         "\"relations\":{}}",
+         "gpux"},
         {"{\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\"},"
          "{\"id\":\"b\",\"kind\":\"gpu\"}],"
-         "\"relations\":{\"a\":{\"b\":\"NEAR\"}}}", "relations.a.b"},
+         "\"relations\":{\"a\":{\"b\":\"NEAR\"}}}",
+         "relations.a.b"},
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct host h;
@@ -331,8 +333,8 @@ Test(firstfit, the_best_there_is)
     host_fini(&h[1]);
 }
 
-#define MEMBER(role, pair, card, gpus)                                       \
-    "{\"pod\":{\"namespace\":\"demo\",\"name\":\"p\",\"role\":\"" role       \
+#define MEMBER(role, pair, card, gpus)                                        \
+    "{\"pod\":{\"namespace\":\"demo\",\"name\":\"p\",\"role\":\"" role        \
     "\",\"job\":\"allreduce\",\"pair\":" pair "},\"node\":\"n1\",\"cards\":[" \
     "{\"id\":\"" card "\"}],\"gpus\":[" gpus "],\"numa\":0}"
 
@@ -355,13 +357,16 @@ static bool verdict(const char *allocations, struct str *text)
 Test(report, a_job_that_got_the_best)
 {
     cleanup_str struct str text = STR_INIT(16384);
-    cr_assert(verdict(
-        "{\"items\":[" MEMBER("xpu", "0", "card-0", "") ","
-        MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") ","
-        MEMBER("host", "1", "card-1", "{\"id\":\"gpu-0\"}") ","
-        MEMBER("xpu", "1", "card-1", "") ","
-        MEMBER("service", "0", "card-1", "") "]}",
-        &text), "%s", str_text(&text));
+    cr_assert(
+        verdict(
+            "{\"items\":[" MEMBER("xpu", "0", "card-0", "") "," MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") "," MEMBER(
+                "host", "1", "card-1",
+                "{\"id\":\"gpu-0\"}") "," MEMBER("xpu", "1", "card-1",
+                                                 "") "," MEMBER("service", "0",
+                                                                "card-1",
+                                                                "") "]}",
+            &text),
+        "%s", str_text(&text));
     static const char *const parts[] = {
         "   0  n1    0000:10:00.0  0000:11:00.0  PIX          0  same card",
         "| n1         0000:10:00.0  0000:91:00.0  SYS",
@@ -382,19 +387,24 @@ Test(report, each_shortcoming_is_told)
 {
     static const char *const cases[][2] = {
         /* no GPU beside the card */
-        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-0\"}")
-         "," MEMBER("xpu", "0", "card-0", "") ","
-         MEMBER("host", "1", "card-1", "{\"id\":\"gpu-1\"}") ","
-         MEMBER("xpu", "1", "card-1", "") "]}", "could be"},
+        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-0\"}") "," MEMBER(
+             "xpu", "0", "card-0",
+             "") "," MEMBER("host", "1", "card-1",
+                            "{\"id\":\"gpu-1\"}") "," MEMBER("xpu", "1",
+                                                             "card-1", "") "]}",
+         "could be"},
         /* the xPU pod elsewhere */
-        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}")
-         "," MEMBER("xpu", "0", "card-1", "") ","
-         MEMBER("host", "1", "card-1", "{\"id\":\"gpu-0\"}") ","
-         MEMBER("xpu", "1", "card-1", "") "]}",
+        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") "," MEMBER(
+             "xpu", "0", "card-1",
+             "") "," MEMBER("host", "1", "card-1",
+                            "{\"id\":\"gpu-0\"}") "," MEMBER("xpu", "1",
+                                                             "card-1", "") "]}",
          "Pair 0: its xPU pod is not on its card"},
         /* a pair is missing */
-        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}")
-         "," MEMBER("xpu", "0", "card-0", "") "]}", "Pair 1: its host pod"},
+        {"{\"items\":[" MEMBER(
+             "host", "0", "card-0",
+             "{\"id\":\"gpu-1\"}") "," MEMBER("xpu", "0", "card-0", "") "]}",
+         "Pair 1: its host pod"},
         {"{}", "Pair 0: its host pod"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -417,8 +427,7 @@ static void read_pod(const struct pod_spec *pod, struct demand *ret_demand)
     cr_assert_eq(json_check(text.data, text.size, &err), 0, "%s", err.text);
     demand_config_default(&config);
     jscan_init(&s, text.data, text.size);
-    cr_assert_eq(demand_read(&s, &config, ret_demand, &err), 0, "%s",
-                 err.text);
+    cr_assert_eq(demand_read(&s, &config, ret_demand, &err), 0, "%s", err.text);
     cr_assert(jscan_end(&s));
 }
 
