@@ -93,10 +93,12 @@ static const struct httpd_route routes[] = {
     {HTTPD_GET, "/large", on_large, 0, "large"},
 };
 
-static struct httpd *server_with(unsigned connections_max,
-                                 unsigned request_ms)
+static struct httpd *server_of(unsigned connections_max, unsigned request_ms,
+                               unsigned threads, size_t memory_max)
 {
     struct httpd_config config = {
+        .threads = threads,
+        .memory_max = memory_max,
         .name = "test",
         .listen = "127.0.0.1:0",
         .routes = routes,
@@ -110,6 +112,12 @@ static struct httpd *server_with(unsigned connections_max,
     struct error err;
     cr_assert_eq(httpd_start(&config, &h, &err), 0, "%s", err.text);
     return h;
+}
+
+static struct httpd *server_with(unsigned connections_max,
+                                 unsigned request_ms)
+{
+    return server_of(connections_max, request_ms, 1, 0);
 }
 
 static struct httpd *server(unsigned connections_max)
@@ -360,6 +368,116 @@ Test(httpd, refuses_foreign_pages)
     cr_assert_eq(call(h, "POST", "/echo", "Origin: null\r\n", "a"), 403);
     cr_assert_eq(call(h, "POST", "/echo", "Origin: http://x\r\n", "a"), 200);
     httpd_stop(h);
+}
+
+Test(httpd, survives_garbage)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } bad[] = {
+#define BYTES(text) {text, sizeof(text) - 1}
+        BYTES("\r\n\r\n\r\n"),
+        BYTES("\0\0\0\0\r\n\r\n"),
+        BYTES("GET\r\n\r\n"),
+        BYTES("GET /args/x\r\n\r\n"),
+        BYTES("GET /args/x HTTP/9.9\r\n\r\n"),
+        BYTES("GET /args/x HTTP/1.1\r\n\r\n"), /* no Host */
+        BYTES("GET /args/x HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n"),
+        BYTES("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked"
+              "\r\n\r\nzz\r\nabc\r\n"),
+        BYTES("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked"
+              "\r\n\r\nffffffffffffffffff\r\nabc\r\n"),
+        BYTES("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked"
+              "\r\n\r\n-1\r\nabc\r\n"),
+        BYTES("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked"
+              "\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n"),
+        BYTES("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+        BYTES("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+#undef BYTES
+    };
+    struct httpd *h = server(0);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        int fd = raw_connect(httpd_port(h));
+        raw_send_n(fd, bad[i].bytes, bad[i].size);
+        cr_expect(raw_closed_within(fd, 4 * REQUEST_MS), "case %zu", i);
+        close(fd);
+        cr_assert_eq(call(h, "PUT", "/echo", "", "fine"), 200, "case %zu", i);
+        cr_assert_str_eq(reply.body.data, "fine");
+    }
+    httpd_stop(h);
+}
+
+Test(httpd, refuses_large_headers)
+{
+    struct httpd *h = server(0);
+    struct str text = STR_INIT(1 << 20);
+    str_add(&text, "GET /args/x HTTP/1.1\r\nHost: x\r\n");
+    for (int i = 0; i < 2000; i++)
+        str_addf(&text, "X-%d: %064d\r\n", i, i);
+    str_add(&text, "\r\n");
+    int fd = raw_connect(httpd_port(h));
+    (void)raw_send_n(fd, text.data, text.size); /* refused on the way */
+    int status = raw_read(fd, false, &reply);
+    cr_expect(status == 0 || status == 413 || status == 431, "%d", status);
+    close(fd);
+    cr_assert_eq(call(h, "PUT", "/echo", "", "fine"), 200);
+    str_fini(&text);
+    httpd_stop(h);
+}
+
+Test(httpd, caps_the_memory_of_all_bodies)
+{
+    enum { BODY = 4 << 20, MANY = 4 };
+    struct httpd *h = server_of(0, 5000, 1, 10 << 20);
+    cleanup_free char *body = xcalloc(1, BODY);
+    int fds[MANY], refused = 0;
+    for (int i = 0; i < MANY; i++) { /* all but the last byte */
+        fds[i] = raw_connect(httpd_port(h));
+        raw_send(fds[i], "POST /size HTTP/1.1\r\nHost: x\r\n"
+                         "Content-Length: 4194304\r\n\r\n");
+        cr_assert(raw_send_n(fds[i], body, BODY - 1));
+    }
+    for (int i = 0; i < MANY; i++) {
+        raw_send_n(fds[i], body, 1);
+        int status = raw_read(fds[i], false, &reply);
+        cr_expect(status == 200 || status == 503, "%d", status);
+        refused += status == 503;
+        close(fds[i]);
+    }
+    cr_expect_eq(refused, 2);
+    cr_assert_eq(call(h, "POST", "/size", "", "fine"), 200);
+    httpd_stop(h);
+}
+
+static void *call_many(void *arg)
+{
+    struct httpd *h = arg;
+    struct raw_reply mine = {0};
+    int fd = raw_connect(httpd_port(h)), bad = 0;
+    for (int i = 0; i < 500; i++) {
+        raw_send(fd, "PUT /echo HTTP/1.1\r\nHost: x\r\n"
+                     "Content-Length: 3\r\n\r\nabc");
+        bad += raw_read(fd, false, &mine) != 200;
+    }
+    raw_reply_fini(&mine);
+    close(fd);
+    return (void *)(intptr_t)bad;
+}
+
+Test(httpd, serves_from_several_threads)
+{
+    struct httpd *h = server_of(0, 5000, 3, 0);
+    pthread_t threads[6];
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_create(&threads[i], NULL, call_many, h);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        void *bad;
+        pthread_join(threads[i], &bad);
+        cr_expect_null(bad);
+    }
+    httpd_stop(h);
+    cr_expect_eq(atomic_load(&observed), 500 * ARRAY_LEN(threads));
 }
 
 /* --- waiting -------------------------------------------------------------- */
