@@ -117,7 +117,7 @@ FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
-	$(Q)$(link) -lcriterion
+	$(Q)$(link) -lcriterion -Wl,-u,__lsan_is_turned_off
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
