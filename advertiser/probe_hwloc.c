@@ -26,6 +26,7 @@ static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
 struct look {
     hwloc_topology_t topology;
     struct scan *scan;
+    const struct scan_source *source;
     const char *sysroot; /* of the /sys behind it, "" for /; or NULL */
 };
 
@@ -105,12 +106,42 @@ static bool kernel_gives_cpus(const char *sysroot, unsigned os_index)
     return !f || (fread(&first, 1, 1, f) == 1 && first != '\n');
 }
 
+/* The value of an attribute within one XML tag, up to its closing quote;
+ * "" when it is absent. */
+static const char *xml_attribute(const char *tag, size_t size,
+                                 const char *name)
+{
+    const char *at = memmem(tag, size, name, strlen(name));
+    return at ? at + strlen(name) : "";
+}
+
+/* The same for an XML: what it says itself, before hwloc lends CPUs. */
+static bool xml_gives_cpus(const struct scan_source *source, unsigned os_index)
+{
+    static const char numa[] = "<object type=\"NUMANode\"";
+    const char *p = source->xml, *end = p + source->xml_size;
+    while ((p = memmem(p, (size_t)(end - p), numa, sizeof(numa) - 1))) {
+        const char *close = memchr(p, '>', (size_t)(end - p));
+        if (!close)
+            break;
+        size_t size = (size_t)(close - p);
+        const char *index = xml_attribute(p, size, " os_index=\"");
+        const char *cpus = xml_attribute(p, size, " cpuset=\"");
+        if (strtoul(index, NULL, 10) == os_index &&
+            strncmp(cpus, "0x0\"", 4) == 0)
+            return false;
+        p = close;
+    }
+    return true;
+}
+
 static bool numa_has_cpus(const struct look *look, hwloc_obj_t numa)
 {
     if (!numa->cpuset || hwloc_bitmap_iszero(numa->cpuset) ||
         (numa->subtype && strcmp(numa->subtype, "GPUMemory") == 0))
         return false;
-    return !look->sysroot || kernel_gives_cpus(look->sysroot, numa->os_index);
+    return look->sysroot ? kernel_gives_cpus(look->sysroot, numa->os_index)
+                         : xml_gives_cpus(look->source, numa->os_index);
 }
 
 static int numa_column(const struct scan *scan, int32_t os_index)
@@ -390,6 +421,7 @@ void scan_hwloc(const struct scan_source *source, struct scan *scan)
     const struct look look = {
         .topology = topology_load(source, scan),
         .scan = scan,
+        .source = source,
         .sysroot = source->xml ? NULL : source->fsroot ? source->fsroot : "",
     };
     if (!look.topology || numas_add(&look) < 0)

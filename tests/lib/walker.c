@@ -10,6 +10,30 @@ struct walker {
     hwloc_topology_t topology;
 };
 
+/* NUMA nodes that the file itself says have no CPUs: hwloc lends them some
+ * on import, and then it cannot be told any more.  One object a line. */
+static bool lent[4096];
+
+static void lent_read(const char *xml)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    memset(lent, 0, sizeof(lent));
+    FILE *f = xml ? fopen(xml, "re") : NULL;
+    while (f && getline(&line, &cap, f) > 0) {
+        const char *index = strstr(line, "os_index=\"");
+        if (!strstr(line, "type=\"NUMANode\"") || !index ||
+            !strstr(line, " cpuset=\"0x0\""))
+            continue;
+        unsigned long n = strtoul(index + strlen("os_index=\""), NULL, 10);
+        if (n < sizeof(lent))
+            lent[n] = true;
+    }
+    free(line);
+    if (f)
+        fclose(f);
+}
+
 struct walker *walker_create(const char *xml, const char *fsroot)
 {
     struct walker *w = calloc(1, sizeof(*w));
@@ -33,6 +57,7 @@ struct walker *walker_create(const char *xml, const char *fsroot)
         rc = hwloc_topology_load(w->topology);
     unsetenv("HWLOC_FSROOT");
     unsetenv("HWLOC_COMPONENTS");
+    lent_read(xml);
     if (rc == 0)
         return w;
     free(w);
@@ -88,7 +113,8 @@ struct numas {
 
 static bool has_cpus(hwloc_obj_t numa)
 {
-    return hwloc_bitmap_first(numa->cpuset) >= 0;
+    return hwloc_bitmap_first(numa->cpuset) >= 0 &&
+           !(numa->os_index < sizeof(lent) && lent[numa->os_index]);
 }
 
 static void memory_collect(hwloc_obj_t memory, struct numas *found)

@@ -127,18 +127,37 @@ Test(probe, a_dual_port_card_is_one)
 }
 
 /* A card without a NUMA node known is near no other by guess. */
+/* Both NICs hang off the machine, which has two NUMA nodes. */
 Test(probe, unknown_numa_nodes_are_not_equal)
 {
-    cleanup_with(topo) struct topo *topo =
-        machine_probe("hosts/mpibind-knl-snc4-flat-hwloc1.xml");
+    const struct probe_source source = {.xml = "tests/data/unknown-numa.xml"};
+    cleanup_with(topo) struct topo *topo = NULL;
+    struct error err = {0};
+    cr_assert_eq(probe_run(&source, "h1", NULL, &topo, &err), 0, "%s",
+                 err.text);
     cr_assert_eq(topo_find(topo, "nic-0000-01-00-0")->numa, -1);
     cr_expect_eq(machine_relation(topo, "nic-0000-01-00-0", "numa-0"),
                  RELATION_SOCKET);
+    cr_expect_eq(
+        machine_relation(topo, "nic-0000-01-00-0", "nic-0000-11-00-0"),
+        RELATION_SOCKET);
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     print_relations(topo, &out);
     cr_expect(strstr(str_text(&out),
                      "{\"id\":\"nic-0000-01-00-0\",\"kind\":\"nic\","
                      "\"pci\":\"0000:01:00.0\",\"numa\":null}"));
+}
+
+/* The HBM of a Knights Landing is four NUMA nodes that the file gives no
+ * CPUs; hwloc lends them those of their neighbours. */
+Test(probe, memory_without_cpus_is_left_aside_in_an_xml)
+{
+    size_t first;
+    cleanup_with(topo) struct topo *topo =
+        machine_probe("hosts/mpibind-knl-snc4-flat-hwloc1.xml");
+    cr_assert_eq(topo_find(topo, "nic-0000-01-00-0")->numa, 0);
+    cr_expect_eq(topo_count(topo, DEVICE_NUMA, &first), 4);
+    cr_expect_null(topo_find(topo, "numa-4"));
 }
 
 /* --- the vendor's own description ------------------------------------------------ */
