@@ -74,7 +74,7 @@ static void view_cards(const struct schedule *s, const struct node *node,
     for (size_t i = 0; i < n; i++) {
         const struct allocation *a = list[i];
         if (strcmp(a->pair_key, s->pair_key) != 0 ||
-            strcmp(a->demand.uid, s->demand->uid) == 0)
+            strcmp(a->demand.name, s->demand->name) == 0)
             continue;
         if (a->demand.role == ROLE_HOST) {
             has_host = true;

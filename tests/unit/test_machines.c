@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "advertiser/print.h"
+#include "advertiser/probe.h"
 #include "model/base/str.h"
 #include "model/topo.h"
 #include "tests/lib/machine.h"
