@@ -333,16 +333,35 @@ Test(firstfit, the_best_there_is)
     host_fini(&h[1]);
 }
 
-#define MEMBER(role, pair, card, gpus)                                        \
-    "{\"pod\":{\"namespace\":\"demo\",\"name\":\"p\",\"role\":\"" role        \
-    "\",\"job\":\"allreduce\",\"pair\":" pair "},\"node\":\"n1\",\"cards\":[" \
-    "{\"id\":\"" card "\"}],\"gpus\":[" gpus "],\"numa\":0}"
+struct member {
+    const char *role;
+    int pair;
+    const char *card, *gpu; /* gpu NULL: none */
+};
 
-static bool verdict(const char *allocations, struct str *text)
+/* The answer of /v1/allocations with these members, ended by a NULL role. */
+static cJSON *allocations(const struct member *members)
+{
+    cleanup_str struct str text = STR_INIT(65536);
+    str_add(&text, "{\"items\":[");
+    for (const struct member *m = members; m->role; m++) {
+        str_addf(&text,
+                 "%s{\"pod\":{\"namespace\":\"demo\",\"name\":\"p\","
+                 "\"role\":\"%s\",\"job\":\"allreduce\",\"pair\":%d},"
+                 "\"node\":\"n1\",\"cards\":[{\"id\":\"%s\"}],\"gpus\":[",
+                 m == members ? "" : ",", m->role, m->pair, m->card);
+        if (m->gpu)
+            str_addf(&text, "{\"id\":\"%s\"}", m->gpu);
+        str_add(&text, "],\"numa\":0}");
+    }
+    str_add(&text, "]}");
+    return parse(str_text(&text));
+}
+
+static bool verdict(cJSON *json, struct str *text)
 {
     cleanup_host struct host h = {0};
     struct report r;
-    cJSON *json = parse(allocations);
     make_host(HOST("n1"), &h);
     report_init(&r, &h, 1, 2, json);
     report_table(&r, false, text);
@@ -356,17 +375,13 @@ static bool verdict(const char *allocations, struct str *text)
 
 Test(report, a_job_that_got_the_best)
 {
+    static const struct member members[] = {
+        {"xpu", 0, "card-0", NULL},     {"host", 0, "card-0", "gpu-1"},
+        {"host", 1, "card-1", "gpu-0"}, {"xpu", 1, "card-1", NULL},
+        {"service", 0, "card-1", NULL}, {0},
+    };
     cleanup_str struct str text = STR_INIT(16384);
-    cr_assert(
-        verdict(
-            "{\"items\":[" MEMBER("xpu", "0", "card-0", "") "," MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") "," MEMBER(
-                "host", "1", "card-1",
-                "{\"id\":\"gpu-0\"}") "," MEMBER("xpu", "1", "card-1",
-                                                 "") "," MEMBER("service", "0",
-                                                                "card-1",
-                                                                "") "]}",
-            &text),
-        "%s", str_text(&text));
+    cr_assert(verdict(allocations(members), &text), "%s", str_text(&text));
     static const char *const parts[] = {
         "   0  n1    0000:10:00.0  0000:11:00.0  PIX          0  same card",
         "| n1         0000:10:00.0  0000:91:00.0  SYS",
@@ -383,36 +398,48 @@ Test(report, a_job_that_got_the_best)
                            parts[i], str_text(&text));
 }
 
-Test(report, each_shortcoming_is_told)
+static void assert_told(const struct member *members, const char *what)
 {
-    static const char *const cases[][2] = {
-        /* no GPU beside the card */
-        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-0\"}") "," MEMBER(
-             "xpu", "0", "card-0",
-             "") "," MEMBER("host", "1", "card-1",
-                            "{\"id\":\"gpu-1\"}") "," MEMBER("xpu", "1",
-                                                             "card-1", "") "]}",
-         "could be"},
-        /* the xPU pod elsewhere */
-        {"{\"items\":[" MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") "," MEMBER(
-             "xpu", "0", "card-1",
-             "") "," MEMBER("host", "1", "card-1",
-                            "{\"id\":\"gpu-0\"}") "," MEMBER("xpu", "1",
-                                                             "card-1", "") "]}",
-         "Pair 0: its xPU pod is not on its card"},
-        /* a pair is missing */
-        {"{\"items\":[" MEMBER(
-             "host", "0", "card-0",
-             "{\"id\":\"gpu-1\"}") "," MEMBER("xpu", "0", "card-0", "") "]}",
-         "Pair 1: its host pod"},
-        {"{}", "Pair 0: its host pod"},
+    cleanup_str struct str text = STR_INIT(16384);
+    cr_assert_not(verdict(allocations(members), &text), "%s", what);
+    cr_assert_not_null(strstr(str_text(&text), what), "%s\nin\n%s", what,
+                       str_text(&text));
+}
+
+Test(report, a_worse_relation_is_told)
+{
+    static const struct member members[] = {
+        {"host", 0, "card-0", "gpu-0"},
+        {"xpu", 0, "card-0", NULL},
+        {"host", 1, "card-1", "gpu-1"},
+        {"xpu", 1, "card-1", NULL},
+        {0},
     };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cleanup_str struct str text = STR_INIT(16384);
-        cr_assert_not(verdict(cases[i][0], &text), "case %zu", i);
-        cr_assert_not_null(strstr(str_text(&text), cases[i][1]),
-                           "case %zu:\n%s", i, str_text(&text));
-    }
+    assert_told(members, "could be");
+}
+
+Test(report, an_xpu_pod_elsewhere_is_told)
+{
+    static const struct member members[] = {
+        {"host", 0, "card-0", "gpu-1"},
+        {"xpu", 0, "card-1", NULL},
+        {"host", 1, "card-1", "gpu-0"},
+        {"xpu", 1, "card-1", NULL},
+        {0},
+    };
+    assert_told(members, "Pair 0: its xPU pod is not on its card");
+}
+
+Test(report, a_missing_pair_is_told)
+{
+    static const struct member members[] = {
+        {"host", 0, "card-0", "gpu-1"},
+        {"xpu", 0, "card-0", NULL},
+        {0},
+    };
+    static const struct member none[] = {{0}};
+    assert_told(members, "Pair 1: its host pod");
+    assert_told(none, "Pair 0: its host pod");
 }
 
 /* --- the demo's pods ------------------------------------------------------ */
