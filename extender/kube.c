@@ -7,7 +7,7 @@
 #include "model/base/mem.h"
 #include "model/slice.h"
 
-/* --- Status ----------------------------------------------------------------- */
+/* --- Status --------------------------------------------------------------- */
 
 /* k8s.io/apimachinery/pkg/apis/meta/v1, StatusReason. */
 static const char *reason_of(unsigned status)
@@ -54,7 +54,7 @@ void kube_write_success(struct str *out, const char *name)
                  "\"kind\":\"resourceslices\"}}\n");
 }
 
-/* --- discovery -------------------------------------------------------------- */
+/* --- discovery ------------------------------------------------------------ */
 
 #define GROUP                                                                \
     "\"name\":\"resource.k8s.io\",\"versions\":[{\"groupVersion\":"          \
@@ -95,7 +95,7 @@ bool kube_wants_table(const char *accept)
            strstr(accept, "g=meta.k8s.io");
 }
 
-/* --- objects ---------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------- */
 
 /* A uid that is the same as long as the name is: RFC 9562, version 8. */
 static void write_uid(struct str *out, const char *name)
@@ -184,7 +184,7 @@ bool kube_object_name(const char *json, size_t size, char *ret_name,
     return found && jscan_end(&s);
 }
 
-/* --- lists ------------------------------------------------------------------ */
+/* --- lists ---------------------------------------------------------------- */
 
 static void write_list_head(struct str *out, const struct kube_list *list,
                             const char *kind, const char *version)

@@ -61,7 +61,7 @@ static void job_post(struct job *job,
     writer_post(job->app->writer, &job->op);
 }
 
-/* --- failures --------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------- */
 
 static unsigned status_of(int result)
 {
@@ -118,7 +118,7 @@ static bool name_take(struct httpd_request *rq, char ret_name[])
     return true;
 }
 
-/* --- put, post -------------------------------------------------------------- */
+/* --- put, post ------------------------------------------------------------ */
 
 static const char *const write_params[] = {
     "fieldManager", "fieldValidation", "pretty", "timeout", NULL};
@@ -211,7 +211,7 @@ static void on_post(struct httpd_request *rq, void *ctx)
     job_post(job, put_finish);
 }
 
-/* --- delete ----------------------------------------------------------------- */
+/* --- delete --------------------------------------------------------------- */
 
 static void delete_finish(struct httpd_request *rq, void *arg)
 {
@@ -236,7 +236,7 @@ static void on_delete(struct httpd_request *rq, void *ctx)
     job_post(job, delete_finish);
 }
 
-/* --- get, list -------------------------------------------------------------- */
+/* --- get, list ------------------------------------------------------------ */
 
 static void reply_list(struct job *job)
 {
@@ -406,7 +406,7 @@ static void on_list(struct httpd_request *rq, void *ctx)
     job_post(job, get_finish);
 }
 
-/* --- discovery -------------------------------------------------------------- */
+/* --- discovery ------------------------------------------------------------ */
 
 static void on_discovery(struct httpd_request *rq, void *ctx)
 {

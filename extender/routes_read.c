@@ -19,7 +19,7 @@ enum {
     KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2,
 };
 
-/* --- pages of lists --------------------------------------------------------- */
+/* --- pages of lists ------------------------------------------------------- */
 
 /* One list being written: some items, as JSON or as a table. */
 struct list {
@@ -157,7 +157,7 @@ static const struct node *node_find(struct httpd_request *rq,
     return NULL;
 }
 
-/* --- nodes ------------------------------------------------------------------ */
+/* --- nodes ---------------------------------------------------------------- */
 
 static void on_nodes(struct httpd_request *rq, void *ctx)
 {
@@ -231,7 +231,7 @@ static void on_node(struct httpd_request *rq, void *ctx)
     }
 }
 
-/* --- cards ------------------------------------------------------------------ */
+/* --- cards ---------------------------------------------------------------- */
 
 static const char *card_id(const struct node *node, size_t card)
 {
@@ -328,7 +328,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
     str_add_c(httpd_reply(rq), '\n');
 }
 
-/* --- topology --------------------------------------------------------------- */
+/* --- topology ------------------------------------------------------------- */
 
 static void topology_of(struct httpd_request *rq, struct app *app,
                         const char *name)
@@ -367,7 +367,7 @@ static void on_topology(struct httpd_request *rq, void *ctx)
     list_end(&list);
 }
 
-/* --- allocations ------------------------------------------------------------ */
+/* --- allocations ---------------------------------------------------------- */
 
 static bool is_after(const struct allocation *a, const char *key)
 {
@@ -487,7 +487,7 @@ static void on_release(struct httpd_request *rq, void *ctx)
     writer_post(app->writer, &release->op);
 }
 
-/* --- metrics, health, documents --------------------------------------------- */
+/* --- metrics, health, documents ------------------------------------------- */
 
 static void gauge_snapshot(struct app *app, const struct snapshot *s)
 {

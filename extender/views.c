@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* --- cards ------------------------------------------------------------------ */
+/* --- cards ---------------------------------------------------------------- */
 
 const char *card_state_name(enum card_state state)
 {
@@ -47,7 +47,7 @@ static bool is_on_card(const struct allocation *a, const char *id)
     return false;
 }
 
-/* --- members ---------------------------------------------------------------- */
+/* --- members -------------------------------------------------------------- */
 
 static void add_text(struct str *out, const char *key, const char *text)
 {
@@ -161,7 +161,7 @@ void view_card(const struct node *node, size_t card, struct str *out)
     str_add(out, "]}");
 }
 
-/* --- nodes ------------------------------------------------------------------ */
+/* --- nodes ---------------------------------------------------------------- */
 
 struct counts {
     size_t cards, gpus, free_gpus, nics, numas;
@@ -230,7 +230,7 @@ void view_node_whole(const struct node *node, int64_t now_ms,
     str_add(out, "]}");
 }
 
-/* --- topology --------------------------------------------------------------- */
+/* --- topology ------------------------------------------------------------- */
 
 void view_topology(const struct node *node, struct str *out)
 {
@@ -265,7 +265,7 @@ void view_topology(const struct node *node, struct str *out)
     str_add(out, "}}");
 }
 
-/* --- tables ----------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 const char *const view_node_heads[] = {"NODE", "STATUS", "CARDS", "IDLE",
                                        "GPUS", "FREE",   "PODS",  "GENERATION",
