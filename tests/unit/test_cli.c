@@ -381,20 +381,7 @@ Test(report, a_job_that_got_the_best)
         {"service", 0, "card-1", NULL}, {0},
     };
     cleanup_str struct str text = STR_INIT(16384);
-<<<<<<< HEAD
     cr_assert(verdict(allocations(members), &text), "%s", str_text(&text));
-=======
-    cr_assert(
-        verdict(
-            "{\"items\":["
-            MEMBER("xpu", "0", "card-0", "") ","
-            MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") ","
-            MEMBER("host", "1", "card-1", "{\"id\":\"gpu-0\"}") ","
-            MEMBER("xpu", "1", "card-1", "") ","
-            MEMBER("service", "0", "card-1", "") "]}",
-            &text),
-        "%s", str_text(&text));
->>>>>>> 7a857f7 (tests: lay out one member a line)
     static const char *const parts[] = {
         "   0  n1    0000:10:00.0  0000:11:00.0  PIX          0  same card",
         "| n1         0000:10:00.0  0000:91:00.0  SYS",
@@ -413,7 +400,6 @@ Test(report, a_job_that_got_the_best)
 
 static void assert_told(const struct member *members, const char *what)
 {
-<<<<<<< HEAD
     cleanup_str struct str text = STR_INIT(16384);
     cr_assert_not(verdict(allocations(members), &text), "%s", what);
     cr_assert_not_null(strstr(str_text(&text), what), "%s\nin\n%s", what,
@@ -428,29 +414,6 @@ Test(report, a_worse_relation_is_told)
         {"host", 1, "card-1", "gpu-1"},
         {"xpu", 1, "card-1", NULL},
         {0},
-=======
-    static const char *const cases[][2] = {
-        /* no GPU beside the card */
-        {"{\"items\":["
-         MEMBER("host", "0", "card-0", "{\"id\":\"gpu-0\"}") ","
-         MEMBER("xpu", "0", "card-0", "") ","
-         MEMBER("host", "1", "card-1", "{\"id\":\"gpu-1\"}") ","
-         MEMBER("xpu", "1", "card-1", "") "]}",
-         "could be"},
-        /* the xPU pod elsewhere */
-        {"{\"items\":["
-         MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") ","
-         MEMBER("xpu", "0", "card-1", "") ","
-         MEMBER("host", "1", "card-1", "{\"id\":\"gpu-0\"}") ","
-         MEMBER("xpu", "1", "card-1", "") "]}",
-         "Pair 0: its xPU pod is not on its card"},
-        /* a pair is missing */
-        {"{\"items\":["
-         MEMBER("host", "0", "card-0", "{\"id\":\"gpu-1\"}") ","
-         MEMBER("xpu", "0", "card-0", "") "]}",
-         "Pair 1: its host pod"},
-        {"{}", "Pair 0: its host pod"},
->>>>>>> 7a857f7 (tests: lay out one member a line)
     };
     assert_told(members, "could be");
 }
