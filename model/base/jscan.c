@@ -7,6 +7,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "model/base/jscan_private.h"
 #include "model/base/utf8.h"
 
 void jscan_init(struct jscan *s, const char *data, size_t size)
@@ -108,24 +109,6 @@ static inline const char *plain_run(const char *p, const char *end)
     return p;
 }
 
-static int hex4(const char *p, const char *end)
-{
-    int value = 0;
-    if (end - p < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        char c = p[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-        if (digit < 0)
-            return -1;
-        value = value * 16 + digit;
-    }
-    return value;
-}
-
 /* The cursor stands on a backslash. */
 static bool check_escape(struct jscan *s)
 {
@@ -138,7 +121,7 @@ static bool check_escape(struct jscan *s)
         s->p = p + 1;
         return true;
     }
-    int unit = hex4(p + 1, s->end);
+    int unit = jtext_hex4(p + 1, s->end);
     if (unit < 0)
         return fail_here(s, "invalid \\u escape in string");
     if (unit == 0)
@@ -149,7 +132,7 @@ static bool check_escape(struct jscan *s)
     if (unit >= 0xd800 && unit <= 0xdbff) {
         if (s->end - p < 6 || p[0] != '\\' || p[1] != 'u')
             return fail_here(s, "lone surrogate in string");
-        int low = hex4(p + 2, s->end);
+        int low = jtext_hex4(p + 2, s->end);
         if (low < 0xdc00 || low > 0xdfff)
             return fail_here(s, "lone surrogate in string");
         p += 6;
@@ -504,7 +487,7 @@ bool jscan_end(struct jscan *s)
     return s->p == s->end || fail_here(s, "trailing garbage");
 }
 
-/* --- faults and texts ---------------------------------------------------- */
+/* --- faults ---------------------------------------------------- */
 
 int jscan_error(const struct jscan *s, struct error *err)
 {
@@ -520,107 +503,4 @@ int jscan_error(const struct jscan *s, struct error *err)
     return error_set(err, EINVAL, "%s at line %zu column %zu (byte %zu)",
                      s->fault ? s->fault : "malformed JSON", line, column,
                      s->fault_at);
-}
-
-bool jtext_is(const struct jtext *t, const char *name)
-{
-    size_t len = strlen(name);
-    if (!t->escaped)
-        return t->size == len && memcmp(t->data, name, len) == 0;
-    char decoded[256];
-    return t->size < sizeof decoded && jtext_decode(t, decoded) == len &&
-           memcmp(decoded, name, len) == 0;
-}
-
-bool jtext_is_nocase(const struct jtext *t, const char *name)
-{
-    char decoded[256];
-    size_t len = strlen(name), size = t->size;
-    const char *data = t->data;
-    if (t->escaped) {
-        if (size >= sizeof decoded)
-            return false;
-        size = jtext_decode(t, decoded);
-        data = decoded;
-    }
-    if (size != len)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char a = (unsigned char)data[i], b = (unsigned char)name[i];
-        if (a >= 'A' && a <= 'Z')
-            a = (unsigned char)(a + 32);
-        if (b >= 'A' && b <= 'Z')
-            b = (unsigned char)(b + 32);
-        if (a != b)
-            return false;
-    }
-    return true;
-}
-
-static size_t put_utf8(char *dst, unsigned cp)
-{
-    if (cp < 0x80) {
-        dst[0] = (char)cp;
-        return 1;
-    }
-    if (cp < 0x800) {
-        dst[0] = (char)(0xc0 | cp >> 6);
-        dst[1] = (char)(0x80 | (cp & 0x3f));
-        return 2;
-    }
-    if (cp < 0x10000) {
-        dst[0] = (char)(0xe0 | cp >> 12);
-        dst[1] = (char)(0x80 | (cp >> 6 & 0x3f));
-        dst[2] = (char)(0x80 | (cp & 0x3f));
-        return 3;
-    }
-    dst[0] = (char)(0xf0 | cp >> 18);
-    dst[1] = (char)(0x80 | (cp >> 12 & 0x3f));
-    dst[2] = (char)(0x80 | (cp >> 6 & 0x3f));
-    dst[3] = (char)(0x80 | (cp & 0x3f));
-    return 4;
-}
-
-/* One escape, already checked, at `p` (on its backslash): writes what it
- * stands for and returns how far to move on. */
-static size_t decode_escape(const char *p, const char *end, char *dst,
-                            size_t *ret_written)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    if (p[1] != 'u') {
-        const char *at = strchr(from, p[1]);
-        *dst = at ? to[at - from] : p[1];
-        *ret_written = 1;
-        return 2;
-    }
-    unsigned cp = (unsigned)hex4(p + 2, end);
-    size_t used = 6;
-    if (cp >= 0xd800 && cp <= 0xdbff) {
-        unsigned low = (unsigned)hex4(p + 8, end);
-        cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
-        used = 12;
-    }
-    *ret_written = put_utf8(dst, cp);
-    return used;
-}
-
-size_t jtext_decode(const struct jtext *t, char *dst)
-{
-    const char *p = t->data, *end = p + t->size;
-    char *out = dst;
-    while (p < end) {
-        const char *slash =
-            t->escaped ? memchr(p, '\\', (size_t)(end - p)) : NULL;
-        size_t run = (size_t)((slash ? slash : end) - p);
-        memcpy(out, p, run);
-        out += run;
-        p += run;
-        if (slash) {
-            size_t written;
-            p += decode_escape(p, end, out, &written);
-            out += written;
-        }
-    }
-    *out = '\0';
-    return (size_t)(out - dst);
 }
