@@ -22,23 +22,39 @@ static size_t pair_members(const struct schedule *s,
                                      members, PAIR_MEMBERS_MAX);
     size_t kept = 0;
     for (size_t i = 0; i < n && i < PAIR_MEMBERS_MAX; i++)
-        if (members[i]->demand.role != ROLE_SERVICE)
+        if (members[i] != s->former &&
+            members[i]->demand.role != ROLE_SERVICE)
             members[kept++] = members[i];
     return kept;
+}
+
+/* The name of the node where the pod has to go, or NULL. */
+static const char *node_to_follow(const struct schedule *s)
+{
+    const struct allocation *members[PAIR_MEMBERS_MAX];
+    const struct allocation *own = s->former;
+    if (own && strcmp(own->demand.uid, s->demand->uid) == 0)
+        return own->node;
+    return pair_members(s, members) > 0 ? members[0]->node : NULL;
 }
 
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,
                    const struct demand *demand)
 {
-    const struct allocation *members[PAIR_MEMBERS_MAX];
     memset(s, 0, sizeof *s);
     s->snapshot = snapshot;
     s->demand = demand;
     s->follows = NODE_NONE;
+    s->former_index = NODE_NONE;
     demand_pair_key(demand, s->pair_key);
+    s->former = alloc_index_find(snapshot->allocations, demand->namespace,
+                                 demand->name);
+    if (s->former)
+        s->former_index = snapshot_find(snapshot, s->former->node,
+                                        strlen(s->former->node));
 
-    if (pair_members(s, members) > 0) {
-        const char *node = members[0]->node;
+    const char *node = node_to_follow(s);
+    if (node) {
         s->follows = snapshot_find(snapshot, node, strlen(node));
         if (s->follows == NODE_NONE)
             s->follows = NODE_GONE;
@@ -73,8 +89,7 @@ static void view_cards(const struct schedule *s, const struct node *node,
     bool has_host = false;
     for (size_t i = 0; i < n; i++) {
         const struct allocation *a = list[i];
-        if (strcmp(a->pair_key, s->pair_key) != 0 ||
-            strcmp(a->demand.name, s->demand->name) == 0)
+        if (strcmp(a->pair_key, s->pair_key) != 0)
             continue;
         if (a->demand.role == ROLE_HOST) {
             has_host = true;
@@ -123,24 +138,19 @@ static void view_make(const struct schedule *s, const struct node *node,
                       struct view *ret_view)
 {
     struct view view = {.must = 0, .within = UINT16_MAX};
-    const struct allocation *const *list =
-        (const struct allocation *const *)node->allocations;
-    size_t n = node->n_allocations;
-    cleanup_free const struct allocation **left = NULL;
-    if (n_gone > 0) {
-        left = xcalloc(n, sizeof *left);
-        size_t kept = 0;
-        for (size_t i = 0; i < n; i++)
-            if (!is_gone(list[i], gone, n_gone))
-                left[kept++] = list[i];
-        list = left;
-        n = kept;
-    }
+    cleanup_free const struct allocation **list =
+        xcalloc(node->n_allocations, sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; i < node->n_allocations; i++)
+        if (node->allocations[i] != s->former &&
+            !is_gone(node->allocations[i], gone, n_gone))
+            list[n++] = node->allocations[i];
+    if (s->follows >= 0)
+        view_cards(s, node, list, n, &view);
     const char *pair =
         s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
     usage_state(node->topo, node->shape, list, n, pair, &view.state);
     if (s->follows >= 0) {
-        view_cards(s, node, list, n, &view);
         view_open_unsized(s, node, &view);
     }
     *ret_view = view;
@@ -173,7 +183,7 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
     if (reason != REASON_NONE)
         return reason;
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
-    if (s->follows < 0 && n == 0)
+    if (s->follows < 0 && n == 0 && s->former_index != index)
         return decide(&node->state, s->demand, 0, UINT16_MAX, ret_choice);
 
     struct view view;
@@ -196,7 +206,7 @@ uint32_t schedule_cost(const struct schedule *s, int32_t index)
     struct choice choice;
     if (index < 0)
         return COST_NO_FIT;
-    if (s->costs)
+    if (s->costs && s->former_index != index)
         return costs_get(s->costs, snapshot_state(s->snapshot, (size_t)index));
     return schedule_choose(s, index, &choice) == REASON_NONE ? choice.cost
                                                              : COST_NO_FIT;
@@ -273,7 +283,7 @@ static void best_offer(struct best *b, uint64_t key, size_t position)
         b->worst = b->list[b->max - 1].key;
 }
 
-/* The hot loop: a pod that follows nobody, its class remembered. */
+/* The hot loop: a new pod that follows nobody, its class remembered. */
 static size_t offer_by_costs(const struct schedule *s,
                              const int32_t *candidates, size_t n,
                              struct best *best)
@@ -322,8 +332,9 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
     best.n = 0;
     best.max = max;
     best.worst = rank_key(COST_NO_FIT, 0);
-    size_t fitting = s->costs ? offer_by_costs(s, candidates, n, &best)
-                              : offer_by_choice(s, candidates, n, &best);
+    bool known = s->costs && s->former_index == NODE_NONE;
+    size_t fitting = known ? offer_by_costs(s, candidates, n, &best)
+                           : offer_by_choice(s, candidates, n, &best);
     for (size_t i = 0; i < best.n; i++)
         ret_best[i] = best.list[i].position;
     *ret_fitting = fitting;

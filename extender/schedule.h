@@ -10,7 +10,11 @@
 #include "extender/snapshot.h"
 
 /* How a pod is judged: by itself, or behind a member of its pair that is
- * already on a node.  Borrows the snapshot and the demand. */
+ * already on a node.  What is allocated to its own name counts as free: with
+ * the same uid it is the pod's, which then belongs on that node and no other
+ * (kube-scheduler asks again when the answer to a bind was lost); with
+ * another uid it is that of a pod that has ended.  Borrows the snapshot and
+ * the demand. */
 struct schedule {
     const struct snapshot *snapshot;
     const struct demand *demand;
@@ -20,6 +24,8 @@ struct schedule {
                           * snapshot */
     const char *follows_node; /* its name, borrowed from the snapshot; NULL
                                * when free */
+    const struct allocation *former; /* under its own name, or NULL */
+    int32_t former_index; /* of that one's node; NODE_NONE: not there */
     struct costs *costs; /* of its class; NULL: compute each */
 };
 enum { NODE_GONE = -2 };

@@ -149,7 +149,6 @@ void apply_bind(struct batch *b, struct writer_op *op)
 {
     const struct demand *pod = op->demand;
     cleanup_with(allocation) struct allocation *fresh = NULL;
-    cleanup_with(allocation) struct allocation *gone = NULL;
     (void)failpoint("bind-begin");
     if (pod->role == ROLE_NONE) {
         op->result = error_set(&op->error, EINVAL,
@@ -164,17 +163,10 @@ void apply_bind(struct batch *b, struct writer_op *op)
         return;
     }
     /* another pod of that name: the old one has ended, or there could be no
-     * new one; its room counts as free */
-    if (old) {
-        gone = allocation_ref((struct allocation *)old);
-        (void)draft_release(batch_draft(b), pod->namespace, pod->name);
-    }
+     * new one; schedule counts its room as free */
     op->result = bind_decide(b, op, &fresh);
-    if (op->result < 0) {
-        if (gone)
-            draft_allocate(batch_draft(b), steal(&gone));
+    if (op->result < 0)
         return;
-    }
     (void)failpoint("bind-decided");
     bind_store(b, op, fresh);
 }

@@ -277,3 +277,56 @@ Test(schedule, a_card_of_unknown_size_is_had_whole_or_not_at_all)
     cr_assert_eq(ask(s, &service, 0, &c), REASON_CARDS_BUSY);
     snapshot_unref(s);
 }
+
+Test(schedule, a_pod_that_is_bound_already_fits_its_node_alone)
+{
+    struct snapshot *s = fleet(2, 1);
+    struct choice c;
+    struct demand h = pod("h", ROLE_HOST, "j", 0);
+    struct demand x = pod("x", ROLE_XPU, "j", 0);
+    h.gpus = 1;
+    need(&x, 12, 1024);
+    bind_to(&s, &h, 1, &c);
+    bind_to(&s, &x, 1, &c);
+    cr_expect_eq(ask(s, &h, 1, &c), REASON_NONE);
+    cr_expect_eq(ask(s, &x, 1, &c), REASON_NONE);
+    cr_expect_eq(ask(s, &h, 0, &c), REASON_PAIR_ELSEWHERE);
+    cr_expect_eq(ask(s, &x, 0, &c), REASON_PAIR_ELSEWHERE);
+
+    struct demand service = pod("s", ROLE_SERVICE, "", 0);
+    need(&service, 4, 1024);
+    bind_to(&s, &service, 1, &c);
+    cr_expect_eq(ask(s, &service, 1, &c), REASON_NONE);
+    cr_expect_eq(ask(s, &service, 0, &c), REASON_PAIR_ELSEWHERE);
+    snapshot_unref(s);
+}
+
+Test(schedule, a_pod_that_was_made_again_has_the_room_of_its_namesake)
+{
+    struct snapshot *s = fleet(2, 1);
+    struct choice c;
+    struct schedule sc;
+    struct demand h = pod("h", ROLE_HOST, "", 0);
+    struct demand other = pod("o", ROLE_HOST, "", 0);
+    const int32_t candidates[] = {0, 1};
+    uint32_t best[2];
+    size_t fitting;
+    bind_to(&s, &h, 1, &c);
+    cr_assert_eq(ask(s, &other, 1, &c), REASON_CARDS_BUSY);
+
+    (void)snprintf(h.uid, sizeof h.uid, "another");
+    schedule_init(&sc, s, &h);
+    cr_expect_eq(schedule_choose(&sc, 0, &c), REASON_NONE);
+    cr_expect_eq(schedule_choose(&sc, 1, &c), REASON_NONE);
+    cr_expect_eq(schedule_best(&sc, candidates, 2, 16, best, &fitting), 2);
+    cr_expect_eq(schedule_best(&sc, candidates, 2, 0, best, &fitting), 2);
+
+    /* nor does it follow its namesake, but the rest of its pair */
+    struct demand x = pod("x", ROLE_XPU, "j", 0);
+    bind_to(&s, &x, 0, &c);
+    struct demand again = pod("h", ROLE_HOST, "j", 0);
+    (void)snprintf(again.uid, sizeof again.uid, "third");
+    cr_expect_eq(ask(s, &again, 0, &c), REASON_NONE);
+    cr_expect_eq(ask(s, &again, 1, &c), REASON_PAIR_ELSEWHERE);
+    snapshot_unref(s);
+}
