@@ -133,6 +133,19 @@ static void view_open_unsized(const struct schedule *s,
     }
 }
 
+/* What a host pod asks of a card is for the xPU pods of its pair: those that
+ * came before it have some of it already, and are not charged again. */
+static size_t drop_own_xpus(const struct schedule *s,
+                            const struct allocation **list, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i]->demand.role != ROLE_XPU ||
+            strcmp(list[i]->pair_key, s->pair_key) != 0)
+            list[kept++] = list[i];
+    return kept;
+}
+
 static void view_make(const struct schedule *s, const struct node *node,
                       const struct allocation *const *gone, size_t n_gone,
                       struct view *ret_view)
@@ -147,6 +160,8 @@ static void view_make(const struct schedule *s, const struct node *node,
             list[n++] = node->allocations[i];
     if (s->follows >= 0)
         view_cards(s, node, list, n, &view);
+    if (s->demand->role == ROLE_HOST)
+        n = drop_own_xpus(s, list, n);
     const char *pair =
         s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
     usage_state(node->topo, node->shape, list, n, pair, &view.state);

@@ -330,3 +330,25 @@ Test(schedule, a_pod_that_was_made_again_has_the_room_of_its_namesake)
     cr_expect_eq(ask(s, &again, 1, &c), REASON_PAIR_ELSEWHERE);
     snapshot_unref(s);
 }
+
+Test(schedule, what_a_host_pod_asks_is_what_its_xpu_pods_have)
+{
+    struct snapshot *s = fleet(1, 1);
+    struct choice c;
+    struct demand h = pod("h", ROLE_HOST, "j", 0);
+    struct demand x = pod("x", ROLE_XPU, "j", 0);
+    need(&h, 12, 1024);
+    need(&x, 12, 1024);
+    bind_to(&s, &x, 0, &c);
+    bind_to(&s, &h, 0, &c);
+
+    /* not what somebody else has */
+    struct demand service = pod("s", ROLE_SERVICE, "", 0);
+    need(&service, 4, 1024);
+    bind_to(&s, &service, 0, &c);
+    struct demand again = pod("h", ROLE_HOST, "j", 0);
+    (void)snprintf(again.uid, sizeof again.uid, "another");
+    need(&again, 13, 1024);
+    cr_expect_eq(ask(s, &again, 0, &c), REASON_CARD_CORES);
+    snapshot_unref(s);
+}
