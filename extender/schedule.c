@@ -22,8 +22,7 @@ static size_t pair_members(const struct schedule *s,
                                      members, PAIR_MEMBERS_MAX);
     size_t kept = 0;
     for (size_t i = 0; i < n && i < PAIR_MEMBERS_MAX; i++)
-        if (members[i] != s->former &&
-            members[i]->demand.role != ROLE_SERVICE)
+        if (members[i] != s->former)
             members[kept++] = members[i];
     return kept;
 }

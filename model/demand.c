@@ -299,7 +299,7 @@ int demand_read(struct jscan *s, const struct demand_config *config,
 void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX])
 {
-    if (demand->job[0])
+    if (demand->job[0] && demand->role != ROLE_SERVICE)
         (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s/%d",
                        demand->namespace, demand->job, (int)demand->pair);
     else

@@ -77,7 +77,7 @@ int demand_read(struct jscan *s, const struct demand_config *config,
                 struct demand *ret_demand, struct error *err);
 
 /* The key of its pair, "NS/JOB/INDEX" (or "NS/NAME" of a pod alone), which a
- * host pod and its xPU pods share.  Names hold no '/', so keys of different
+ * host pod and its xPU pods share; a service is alone.  Names hold no '/', so keys of different
  * pairs differ. */
 enum { DEMAND_PAIR_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 16 };
 void demand_pair_key(const struct demand *demand,

@@ -352,3 +352,20 @@ Test(schedule, what_a_host_pod_asks_is_what_its_xpu_pods_have)
     cr_expect_eq(ask(s, &again, 0, &c), REASON_CARD_CORES);
     snapshot_unref(s);
 }
+
+Test(schedule, a_service_of_a_job_is_in_no_pair)
+{
+    struct snapshot *s = fleet(1, 2);
+    struct choice c;
+    struct demand service = pod("s", ROLE_SERVICE, "j", 0);
+    struct demand x = pod("x", ROLE_XPU, "j", 0);
+    struct demand h = pod("h", ROLE_HOST, "j", 0);
+    service.exclusive = true;
+    x.pair_cards = h.cards = h.pair_cards = 2;
+    need(&service, 1, 1);
+    need(&x, 1, 1);
+    bind_to(&s, &service, 0, &c);
+    bind_to(&s, &x, 0, &c);
+    cr_expect_eq(ask(s, &h, 0, &c), REASON_CARDS_BUSY);
+    snapshot_unref(s);
+}
