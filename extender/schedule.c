@@ -373,6 +373,17 @@ static uint8_t copy_ids(const struct topo *topo, enum device_kind kind,
     return used;
 }
 
+/* The host pod that an xPU pod joins, or NULL. */
+static const struct allocation *host_of_pair(const struct schedule *s)
+{
+    const struct allocation *members[PAIR_MEMBERS_MAX];
+    size_t n = s->demand->role == ROLE_XPU ? pair_members(s, members) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (members[i]->demand.role == ROLE_HOST)
+            return members[i];
+    return NULL;
+}
+
 struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
                                        const struct choice *choice)
 {
@@ -383,6 +394,12 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
     a->relation = choice->relation;
     a->numa = choice->numa;
     a->epoch = node->epoch;
+    /* what counts for an xPU pod is how close its host pod is */
+    const struct allocation *host = host_of_pair(s);
+    if (host) {
+        a->relation = host->relation;
+        a->numa = host->numa;
+    }
     return a;
 }
 

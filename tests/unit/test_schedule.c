@@ -94,6 +94,10 @@ Test(schedule, xpu_pod_follows_its_host_pod_to_node_and_card)
                      i == 2 ? REASON_NONE : REASON_PAIR_ELSEWHERE);
     cr_assert_eq(ask(s, &x, 2, &xpu), REASON_NONE);
     cr_assert_eq(xpu.cards, host.cards);
+    bind_to(&s, &x, 2, &xpu);
+    const struct allocation *a =
+        alloc_index_find(s->allocations, "default", "x");
+    cr_assert_eq(a->relation, RELATION_PIX, "as close as its host pod");
     snapshot_unref(s);
 }
 
