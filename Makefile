@@ -150,7 +150,7 @@ lint:
 	@scripts/lint
 
 bench: programs $(BENCH)
-	@if [ -x bench/run ]; then bench/run $(BENCH_ARGS); \
+	@if [ -x bench/run ]; then BUILD=$(BUILD) bench/run $(BENCH_ARGS); \
 	 else echo "bench: there is no bench/run"; fi
 
 # A sanitizer never goes on after a finding.  A leak must abort, because
