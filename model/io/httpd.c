@@ -91,6 +91,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
         rq->phase = PHASE_HANDLING;
         rq->started_ns = (uint64_t)clock_ns();
         conn_enter(rq->conn, CONN_HANDLING);
+        /* httpd_stop() sees either this state or a refused request: it must
+         * not end the daemon while one is suspended */
+        if (!rq->refused && atomic_load(&rq->h->stopping))
+            request_refuse(rq, 503, "the server is stopping");
         if (!rq->refused)
             rq->route->handle(rq, rq->h->config.ctx);
     } else if (rq->then) {

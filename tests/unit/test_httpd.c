@@ -525,6 +525,31 @@ Test(httpd, serves_others_while_one_waits)
     httpd_stop(h);
 }
 
+static void *stop_server(void *arg)
+{
+    httpd_stop(arg);
+    return NULL;
+}
+
+Test(httpd, takes_no_more_work_while_it_stops)
+{
+    struct httpd *h = server(0);
+    int waits = raw_connect(httpd_port(h)), late = raw_connect(httpd_port(h));
+    pthread_t thread;
+    raw_send(waits, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    raw_send(late, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
+    cr_assert_eq(raw_read(late, false, &reply), 200);
+    pthread_create(&thread, NULL, stop_server, h);
+    usleep(100 * 1000); /* it waits for the first request */
+    raw_send(late, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    cr_expect_eq(raw_read(late, false, &reply), 503);
+    resume_soon(NULL);
+    cr_expect_eq(raw_read(waits, false, &reply), 202);
+    pthread_join(thread, NULL);
+    close(waits);
+    close(late);
+}
+
 /* --- clients that trickle ------------------------------------------------- */
 
 /* Sends `text` a byte at a time until the server hangs up. */
