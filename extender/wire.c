@@ -160,6 +160,7 @@ int wire_read_args(const char *body, size_t size,
     int contract = 0;
     a->has_pod = a->full_nodes = a->escaped = false;
     a->n = 0;
+    memset(&a->demand, 0, sizeof a->demand);
     jscan_init(&s, body, size);
     if (!jscan_object(&s))
         return wrong(&s, err);

@@ -25,7 +25,7 @@ enum {
 
 /* ExtenderArgs.  Reused between requests: the lists keep their room. */
 struct wire_args {
-    struct demand demand;
+    struct demand demand; /* zero unless it was read */
     bool has_pod;
     bool full_nodes;      /* Nodes was given, not NodeNames */
     bool escaped;         /* some name has escapes to decode */

@@ -149,6 +149,26 @@ Test(serving, a_pod_that_breaks_its_contract_reads_so_in_its_events)
     cr_assert_not_null(strstr(error, "pox"), "%s", error);
 }
 
+Test(serving, a_refused_pod_does_not_bring_another_back)
+{
+    cleanup_with(server) struct server *s = world_start();
+    char first[64] = "", error[256];
+    struct raw_reply reply = {0};
+    world_publish(s, 1, 1);
+    const struct world_pod good = {"g", "host", "g", 0, 1, 0, 0, 0, NULL};
+    const struct world_pod bad = {"b", "host", "b", 0, 1, 0, 0, 0, "pox"};
+    cr_assert_eq(filter(s, &good, 1, first), 1);
+    bind_pod(s, &good, "node000", error);
+    cr_assert_str_eq(error, "");
+    cr_assert_eq(call(s, SERVER_READ, "DELETE", "/v1/allocations/default/g",
+                      NULL, &reply),
+                 200);
+    cr_assert_eq(filter(s, &bad, 1, first), 0);
+    bind_pod(s, &good, "node000", error);
+    cr_expect_not_null(strstr(error, "not filtered"), "\"%s\"", error);
+    raw_reply_fini(&reply);
+}
+
 Test(serving, same_request_same_bytes_even_after_a_restart)
 {
     cleanup_free char *dir = tmpdir_create();
