@@ -263,6 +263,15 @@ static void handle_bind(struct httpd_request *rq, void *ctx)
         bind_answer(app, rq, "foreign", "");
         return;
     }
+    if (strcmp(demand.name, binding.name) != 0 ||
+        strcmp(demand.namespace, binding.namespace) != 0) {
+        (void)error_set(&err, EINVAL,
+                        "PodUID: \"%s\" is that of pod %s/%s, not of %s/%s",
+                        binding.uid, demand.namespace, demand.name,
+                        binding.namespace, binding.name);
+        bind_answer(app, rq, "error", err.text);
+        return;
+    }
     struct bind *b = xcalloc(1, sizeof *b);
     b->binding = binding;
     b->demand = demand;

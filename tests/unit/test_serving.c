@@ -169,6 +169,23 @@ Test(serving, a_refused_pod_does_not_bring_another_back)
     raw_reply_fini(&reply);
 }
 
+Test(serving, a_bind_names_the_pod_of_its_uid)
+{
+    cleanup_with(server) struct server *s = world_start();
+    char first[64] = "";
+    cleanup_str struct str body = STR_INIT(4096);
+    world_publish(s, 1, 1);
+    const struct world_pod pod = {"p", "host", "p", 0, 1, 0, 0, 0, NULL};
+    cr_assert_eq(filter(s, &pod, 1, first), 1);
+    str_add(&body, "{\"PodName\":\"other\",\"PodNamespace\":\"default\","
+                   "\"PodUID\":\"uid-p\",\"Node\":\"node000\"}");
+    cleanup_with(json) cJSON *r = ask(s, "bind", &body);
+    const char *error =
+        cJSON_GetObjectItemCaseSensitive(r, "Error")->valuestring;
+    cr_expect_str_eq(error, "PodUID: \"uid-p\" is that of pod default/p, not "
+                            "of default/other");
+}
+
 Test(serving, same_request_same_bytes_even_after_a_restart)
 {
     cleanup_free char *dir = tmpdir_create();
