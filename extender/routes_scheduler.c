@@ -48,9 +48,9 @@ static void refuse_all(struct app *app, struct scratch *m,
     size_t from[REASON_COUNT], size[REASON_COUNT] = {0};
     size_t count[REASON_COUNT] = {0};
     struct wire_failures f;
-    struct choice ignored;
+    struct schedule_reasons known = {0};
     for (size_t i = 0; i < m->args.n; i++) {
-        enum reason r = schedule_choose(s, m->indexes[i], &ignored);
+        enum reason r = schedule_reason(s, m->indexes[i], &known);
         m->scores[i] = (uint8_t)r;
         count[r]++;
         if (size[r])

@@ -215,6 +215,24 @@ enum reason schedule_choose(const struct schedule *s, int32_t index,
     return schedule_choose_without(s, index, NULL, 0, ret_choice);
 }
 
+enum reason schedule_reason(const struct schedule *s, int32_t index,
+                            struct schedule_reasons *known)
+{
+    struct choice ignored;
+    enum reason reason = node_reason(s, index);
+    if (reason != REASON_NONE)
+        return reason;
+    uint32_t state = snapshot_state(s->snapshot, (size_t)index);
+    if (s->follows >= 0 || s->former_index == index || state == STATE_UNUSABLE)
+        return schedule_choose(s, index, &ignored);
+    size_t at = state % SCHEDULE_REASONS;
+    if (known->state[at] != state) {
+        known->reason[at] = (uint8_t)schedule_choose(s, index, &ignored);
+        known->state[at] = state;
+    }
+    return (enum reason)known->reason[at];
+}
+
 uint32_t schedule_cost(const struct schedule *s, int32_t index)
 {
     struct choice choice;

@@ -44,6 +44,16 @@ enum reason schedule_choose(const struct schedule *s, int32_t index,
 enum reason schedule_choose_without(const struct schedule *s, int32_t index,
                                     const struct allocation *const *gone,
                                     size_t n, struct choice *ret_choice);
+/* The reasons of many nodes under one schedule, remembered by state; begin
+ * with it all zero. */
+enum { SCHEDULE_REASONS = 1024 };
+struct schedule_reasons {
+    uint32_t state[SCHEDULE_REASONS];
+    uint8_t reason[SCHEDULE_REASONS];
+};
+/* The reason of schedule_choose() alone, for many nodes one by one. */
+enum reason schedule_reason(const struct schedule *s, int32_t index,
+                            struct schedule_reasons *known);
 /* The reason in a few words, the same for every node that has it, so that
  * kube-scheduler can count them: "too few free cores on the cards (4 asked of
  * each)". */

@@ -10,7 +10,7 @@ void why_judge(const struct schedule *s, struct why *ret_why)
     struct why why = {.n_nodes = s->snapshot->n_nodes};
     cleanup_free int32_t *all = xcalloc(why.n_nodes, sizeof *all);
     uint32_t best[WHY_BEST_MAX];
-    struct choice ignored;
+    struct schedule_reasons known = {0};
 
     for (size_t i = 0; i < why.n_nodes; i++)
         all[i] = (int32_t)i;
@@ -19,7 +19,7 @@ void why_judge(const struct schedule *s, struct why *ret_why)
     for (size_t i = 0; i < why.n_best; i++)
         why.best[i] = (int32_t)best[i];
     for (size_t i = 0; i < why.n_nodes && why.n_fitting < why.n_nodes; i++) {
-        enum reason r = schedule_choose(s, (int32_t)i, &ignored);
+        enum reason r = schedule_reason(s, (int32_t)i, &known);
         if (r != REASON_NONE && why.count[r]++ == 0)
             why.example[r] = (int32_t)i;
     }

@@ -373,3 +373,40 @@ Test(schedule, a_service_of_a_job_is_in_no_pair)
     cr_expect_eq(ask(s, &h, 0, &c), REASON_CARDS_BUSY);
     snapshot_unref(s);
 }
+
+Test(schedule, remembered_reasons_are_the_reasons)
+{
+    struct snapshot *s = fleet(6, 2);
+    struct choice c;
+    struct demand taker = pod("t", ROLE_HOST, "t", 0);
+    struct demand xpu = pod("y", ROLE_XPU, "pair", 0);
+    bind_to(&s, &taker, 1, &c);
+    taker = pod("u", ROLE_HOST, "u", 0);
+    taker.cards = taker.pair_cards = 2;
+    bind_to(&s, &taker, 2, &c);
+    need(&xpu, 2, 2);
+    bind_to(&s, &xpu, 3, &c);
+    struct draft *d = draft_create(s);
+    draft_set_status(d, "node004", NODE_STALE);
+    struct snapshot *next = draft_commit(d);
+    struct demand pods[] = {pod("a", ROLE_HOST, "a", 0),
+                            pod("b", ROLE_HOST, "pair", 0),
+                            pod("u", ROLE_HOST, "u", 0)};
+    (void)snprintf(pods[2].uid, sizeof pods[2].uid, "another");
+    for (size_t p = 0; p < ARRAY_LEN(pods); p++)
+        for (uint8_t cards = 1; cards <= 3; cards++) {
+            struct schedule_reasons known = {0};
+            struct schedule sc;
+            pods[p].cards = pods[p].pair_cards = cards;
+            schedule_init(&sc, next, &pods[p]);
+            for (int32_t i = 11; i >= 0; i--) {
+                int32_t node = i < 6 ? i : i == 6 ? NODE_NONE : i % 6;
+                cr_expect_eq(schedule_reason(&sc, node, &known),
+                             schedule_choose(&sc, node, &c),
+                             "%s, %d cards, node %d", pods[p].name, cards,
+                             node);
+            }
+        }
+    snapshot_unref(next);
+    snapshot_unref(s);
+}
