@@ -241,6 +241,9 @@ static void sweep(struct writer *w)
             draft = draft_create(w->current);
         draft_renew(draft);
     }
+    /* drafts of others, as for a simulation, leave states behind, too */
+    if (!draft && states_outgrown(s->states, s->n_nodes))
+        draft = draft_create(w->current);
     if (draft)
         swap_snapshot(w, draft_commit(steal(&draft)));
 }

@@ -323,3 +323,21 @@ Test(writer, refuses_a_directory_in_use)
     writer_stop(w);
     sim_dir_remove(dir);
 }
+
+Test(writer, sweeps_out_what_simulations_leave_behind)
+{
+    struct writer *w = sim_writer(NULL);
+    cr_assert_eq(sim_publish(w, "n1", 1, "boot", 1), 0);
+    struct snapshot *s = writer_snapshot(w);
+    struct node_state state = snapshot_node(s, 0)->state;
+    for (uint32_t i = 0; i < 70000; i++) {
+        state.free_cores[1] = i; /* as pods on drafts of this snapshot do */
+        (void)states_intern(s->states, &state);
+    }
+    snapshot_unref(s);
+    writer_sweep(w);
+    s = writer_snapshot(w);
+    cr_expect_lt(states_count(s->states), 10);
+    snapshot_unref(s);
+    writer_stop(w);
+}
