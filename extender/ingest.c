@@ -198,13 +198,17 @@ static int check_epoch(const struct content *c, const struct slice *slice,
 {
     const struct slice_epoch *epoch = slice_get_epoch(slice);
     const char *name = slice_get_name(slice);
-    if (was_left(c, epoch->boot_id))
+    /* once the node was withdrawn, whoever still speaks for it is heard */
+    if (c->n_slices == 0)
+        return 0;
+    bool same_boot = strcmp(c->epoch.boot_id, epoch->boot_id) == 0;
+    if (!same_boot && was_left(c, epoch->boot_id))
         return error_set(err, ESTALE,
                          "slice %s: boot id \"%s\" was left behind by node "
                          "%s, which now has \"%s\"",
                          name, epoch->boot_id, slice_get_node(slice),
                          c->epoch.boot_id);
-    if (c->n_slices == 0 || strcmp(c->epoch.boot_id, epoch->boot_id) != 0)
+    if (!same_boot)
         return 0;
     if (epoch->generation < c->epoch.generation)
         return error_set(

@@ -98,9 +98,24 @@ Test(ingest, never_goes_back_to_a_boot_that_was_left)
 Test(ingest, knows_retired_boots_from_before)
 {
     ingest_retired(x, "n1", "old");
-    cr_expect_eq(put("n1", 2, "old", 1), -ESTALE);
     cr_expect_eq(put("n1", 2, "new", 1), 0);
+    cr_expect_eq(put("n1", 2, "old", 1), -ESTALE);
     cr_expect_eq(put("n2", 2, "old", 1), 0, "another node's business");
+}
+
+/* A second advertiser with another boot id, tried and stopped, must not lock
+ * the host's own one out. */
+Test(ingest, takes_back_a_boot_after_a_withdrawal)
+{
+    cr_expect_eq(put("n1", 2, "own", 3), 0);
+    cr_expect_eq(put("n1", 2, "tried", 1), 0);
+    cr_expect_eq(put("n1", 2, "own", 3), -ESTALE);
+    cr_expect_eq(delete_slice("n1", 0), 0);
+    cr_expect_eq(put("n1", 2, "own", 3), 0);
+    cr_expect_eq(put("n1", 2, "own", 3), 0, "and its heartbeat");
+    cr_expect_eq(put("n1", 2, "own", 2), -ESTALE);
+    cr_expect_eq(put("n1", 2, "tried", 2), 0, "the newest wins");
+    cr_expect_eq(put("n1", 2, "own", 4), -ESTALE);
 }
 
 Test(ingest, forgets_the_oldest_of_many_boots)
