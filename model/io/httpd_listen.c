@@ -39,10 +39,14 @@ static int address_split(const char *text, char host[256], const char **port,
         text++;
         size -= 2;
     }
-    if (!colon || !colon[1] || size > 255 ||
+    /* getaddrinfo keeps the low 16 bits of any number */
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+    if (!digits || digits > 5 || colon[1 + digits] || size > 255 ||
+        strtoul(colon + 1, NULL, 10) > UINT16_MAX ||
         (!bracketed && memchr(text, ':', size)))
         return error_set(err, EINVAL, "cannot listen on \"%.256s\": must be "
-                         "ADDRESS:PORT or [ADDRESS]:PORT", text);
+                         "ADDRESS:PORT or [ADDRESS]:PORT, PORT 0 to 65535",
+                         text);
     memcpy(host, text, size);
     host[size] = '\0';
     *port = colon + 1;

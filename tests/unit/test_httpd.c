@@ -672,6 +672,7 @@ Test(httpd, says_why_it_cannot_listen)
 {
     static const char *const bad[] = {"", "localhost", "127.0.0.1:",
                                       "::1:80", "127.0.0.1:http-x",
+                                      "127.0.0.1:65536", "127.0.0.1:080808",
                                       "203.0.113.1:0", "[::1:0"};
     struct httpd *h = NULL;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
