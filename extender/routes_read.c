@@ -97,6 +97,14 @@ static bool list_begin(struct list *list, struct httpd_request *rq,
     return true;
 }
 
+/* In place of list_end(), when httpd_fail() has answered. */
+static void list_drop(struct list *list)
+{
+    if (list->text)
+        table_fini(&list->table);
+    snapshot_unref(list->snapshot);
+}
+
 /* Is there room for another item?  Its key is the two parts with a slash
  * between, or only the first. */
 static bool list_next(struct list *list, const char *a, const char *b)
@@ -296,6 +304,10 @@ static void on_cards(struct httpd_request *rq, void *ctx)
         !list_begin(&list, rq, ctx, view_card_heads))
         return;
     const struct snapshot *s = list.snapshot;
+    if (only && !node_find(rq, s, only)) {
+        list_drop(&list);
+        return;
+    }
     for (size_t i = cards_from(&list, from, &card); i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
         bool resumed = card && strcmp(node->name, from) == 0;

@@ -177,6 +177,8 @@ Test(read, filters_cards_and_allocations)
                 "\"freeMemoryMiB\":31744");
     cr_expect_eq(get("/v1/cards/n0/none"), 404);
     cr_expect_eq(get("/v1/cards/none/x"), 404);
+    cr_expect_eq(get("/v1/cards?node=none"), 404);
+    expect_body("none");
     cr_assert_eq(get("/v1/allocations?node=n1"), 200);
     expect_body("\"items\":[]");
     cr_assert_eq(get("/v1/allocations?namespace=ns"), 200);
