@@ -27,7 +27,8 @@ static int dispatch(struct cli *c, int argc, char **argv)
     argc--;
     argv++;
     if (argc < v->args_min || argc > v->args_max) {
-        fprintf(stderr, "biga: usage: biga %s %s\n", v->name, v->args);
+        fprintf(stderr, "biga: usage: biga %s%s%s\n", v->name,
+                *v->args ? " " : "", v->args);
         return CLI_USAGE;
     }
     return v->run(c, argc, argv);

@@ -49,7 +49,7 @@ check "version as JSON" 0 '^\{"version":"[0-9.]+"\}$' "$biga" --json version
 check "a slip is understood" 2 'did you mean `biga nodes`' "$biga" ndoes
 check "nonsense is not guessed" 2 "see biga help" "$biga" frobnicate
 check "a missing argument" 2 "usage: biga topo NODE" "$biga" topo
-check "too many arguments" 2 "usage: biga nodes" "$biga" nodes x
+check "too many arguments" 2 "usage: biga nodes$" "$biga" nodes x
 check "an unknown option" 2 "no such option" "$biga" --frob nodes
 check "an unreachable server" 1 "no answer from $nobody" \
     "$biga" --server "$nobody" nodes
@@ -58,6 +58,8 @@ BIGA_SERVER=$nobody check "the environment names the server" 1 "$nobody" "$biga"
 check "a wrong URL" 2 "server" "$biga" --server ftp://x nodes
 check "simulate without the file" 1 "No such file" \
     "$biga" simulate "$work/none.json"
+check "simulate of what never ends" 1 "larger than 16 MiB" \
+    timeout 20 "$biga" --server "$nobody" simulate /dev/zero
 
 # --- with one --------------------------------------------------------------------
 
@@ -74,6 +76,7 @@ done
 check "an empty server says what to start" 0 "biga-advertiser" "$biga" nodes
 check "no allocation yet" 0 "nothing was bound" "$biga" allocations
 check "an unknown node" 1 "answered 404" "$biga" topo nowhere
+check "cards of an unknown node" 1 "nowhere" "$biga" cards nowhere
 
 "$build/biga-advertiser" --fleet 8 --server "http://127.0.0.1:$publish" \
     >"$work/advertiser.log" 2>&1 &
