@@ -143,6 +143,20 @@ static void add_need(struct str *out, struct card_need need)
         str_addf(out, "%u MiB", need.memory_mib);
 }
 
+/* "the node has only 2 GPUs; 3 are needed". */
+static void add_too_few(struct str *out, unsigned n, const char *noun,
+                        unsigned needed)
+{
+    str_add(out, "the node has ");
+    if (n == 0) {
+        str_addf(out, "no %s", noun);
+    } else {
+        str_add(out, "only ");
+        add_count(out, n, noun);
+    }
+    str_addf(out, "; %u %s needed", needed, needed == 1 ? "is" : "are");
+}
+
 /* "2 of 8 cards WHAT; 3 are needed". */
 static void add_shortage(struct str *out, unsigned n, unsigned of,
                          const char *what, unsigned needed)
@@ -187,9 +201,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
     char what[64];
     switch (reason) {
     case REASON_TOO_FEW_CARDS:
-        str_add(out, "the node has only ");
-        add_count(out, shape->n_cards, "card");
-        str_addf(out, "; %u are needed", demand->cards);
+        add_too_few(out, shape->n_cards, "card", demand->cards);
         break;
     case REASON_ARCH:
         (void)snprintf(what, sizeof what, "%s of architecture %s",
@@ -204,9 +216,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
                      demand->cards);
         break;
     case REASON_TOO_FEW_GPUS:
-        str_add(out, "the node has only ");
-        add_count(out, shape->n_gpus, "GPU");
-        str_addf(out, "; %u are needed", demand->gpus);
+        add_too_few(out, shape->n_gpus, "GPU", demand->gpus);
         break;
     default:
         str_add(out, "the node has no card");
