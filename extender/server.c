@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include "extender/app.h"
 #include "extender/kube.h"
@@ -31,8 +32,51 @@ static struct httpd_route *join_routes(const struct httpd_route *a, size_t n_a,
     return all;
 }
 
+enum {
+    FILES_OWN = 64, /* descriptors for all else: database, epoll, logs */
+    CONNECTIONS_MIN = 8,
+};
+
+/* The connections that each listener may have: descriptors are of the whole
+ * process, so a crowd on one listener must not use up those of the others. */
+static int fit_connections(unsigned asked, unsigned *ret_connections,
+                           struct error *err)
+{
+    struct rlimit files;
+    rlim_t need = FILES_OWN + SERVER_LISTENERS *
+                                  ((rlim_t)asked + HTTPD_SPARE);
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return error_errno(err, errno, "cannot read the limit of open files");
+    if (files.rlim_cur < need) {
+        files.rlim_cur = need < files.rlim_max ? need : files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* what it is, is read next */
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (files.rlim_cur >= need) {
+        *ret_connections = asked;
+        return 0;
+    }
+    rlim_t each = files.rlim_cur < FILES_OWN
+                      ? 0
+                      : (files.rlim_cur - FILES_OWN) / SERVER_LISTENERS;
+    if (each < CONNECTIONS_MIN + HTTPD_SPARE)
+        return error_set(err, EMFILE,
+                         "the limit of open files is %llu, must be at least "
+                         "%d",
+                         (unsigned long long)files.rlim_cur,
+                         FILES_OWN + SERVER_LISTENERS *
+                                         (CONNECTIONS_MIN + HTTPD_SPARE));
+    *ret_connections = (unsigned)each - HTTPD_SPARE;
+    cleanup_free char *fewer = xasprintf("%u", *ret_connections);
+    cleanup_free char *wanted = xasprintf("%u", asked);
+    log_event(LOG_WARN, "fewer-connections", "asked", wanted, "accepted",
+              fewer, "reason", "the limit of open files", NULL);
+    return 0;
+}
+
 static int start_listeners(struct server *s,
                            const struct server_config *config,
+                           unsigned connections,
                            struct error *err)
 {
     const struct {
@@ -54,7 +98,7 @@ static int start_listeners(struct server *s,
             .n_routes = kinds[i].n_routes,
             .ctx = &s->app,
             .threads = 1,
-            .connections_max = (unsigned)config->connections,
+            .connections_max = connections,
             .request_ms = (unsigned)config->request_ms,
             .observe = app_observe,
             .write_error = kinds[i].write_error,
@@ -84,9 +128,12 @@ int server_start(const struct server_config *config, struct server **ret,
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
                                 n_read_routes);
-    int r = writer_start(&w, &s->app.writer, err);
+    unsigned connections = 0;
+    int r = fit_connections((unsigned)config->connections, &connections, err);
     if (r == 0)
-        r = start_listeners(s, config, err);
+        r = writer_start(&w, &s->app.writer, err);
+    if (r == 0)
+        r = start_listeners(s, config, connections, err);
     if (r < 0)
         return r;
     atomic_store(&s->app.ready, true);

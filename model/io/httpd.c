@@ -192,7 +192,7 @@ static struct MHD_Daemon *daemon_start(struct httpd *h)
     return MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
         NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, h->fd,
-        MHD_OPTION_CONNECTION_LIMIT, c->connections_max + 64 * c->threads,
+        MHD_OPTION_CONNECTION_LIMIT, c->connections_max + HTTPD_SPARE * c->threads,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_TIMEOUT, (c->idle_ms + 999) / 1000,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,

@@ -91,6 +91,10 @@ struct httpd_observation {
     size_t body_size, reply_size;
 };
 
+/* Connections above connections_max that each thread may have for the moment
+ * it takes to close another one. */
+enum { HTTPD_SPARE = 64 };
+
 struct httpd_config {
     const char *name;   /* for metrics: "scheduler" */
     const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free */

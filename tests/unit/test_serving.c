@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "model/base/json.h"
@@ -220,6 +221,24 @@ Test(serving, same_request_same_bytes_even_after_a_restart)
     }
     raw_reply_fini(&reply);
     tmpdir_remove(dir);
+}
+
+Test(serving, a_crowd_of_readers_takes_no_descriptor_of_the_scheduler)
+{
+    struct rlimit files;
+    int crowd[600];
+    char first[64] = "";
+    const struct world_pod pod = {"p", "host", "p", 0, 1, 0, 0, 0, NULL};
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = 400; /* the crowd's own ends are in this process, too */
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    cleanup_with(server) struct server *s = world_start();
+    world_publish(s, 1, 1);
+    for (size_t i = 0; i < ARRAY_LEN(crowd); i++)
+        crowd[i] = raw_connect(server_port(s, SERVER_READ));
+    cr_expect_eq(filter(s, &pod, 1, first), 1);
+    for (size_t i = 0; i < ARRAY_LEN(crowd); i++)
+        close(crowd[i]);
 }
 
 /* Every class of malformed JSON, on every path that takes JSON. */
