@@ -225,7 +225,7 @@ static bool prepare_covers(struct search *s)
         unsigned cards = 0;
         for (unsigned c = s->reach; c; c &= c - 1) {
             unsigned card = (unsigned)__builtin_ctz(c);
-            cards |= (s->near[card] >> g & 1u) << card;
+            cards |= ((unsigned)s->near[card] >> g & 1u) << card;
         }
         s->served[g] = (uint16_t)cards;
         most = count_bits(cards) > most ? count_bits(cards) : most;
