@@ -205,7 +205,7 @@ Test(serving, same_request_same_bytes_even_after_a_restart)
             bind_pod(s, &other, "node011", error);
             cr_assert_str_eq(error, "");
         }
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 2000; i++) {
             const char *verb = i % 2 ? "/v1/scheduler/prioritize"
                                      : "/v1/scheduler/filter";
             cr_assert_eq(call(s, SERVER_SCHEDULER, "POST", verb, &body,
