@@ -421,6 +421,20 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
     return a;
 }
 
+static void brief_too_small(const struct demand *d, struct str *out)
+{
+    str_add(out, "no card with ");
+    if (!d->card_cores && !d->card_memory_mib)
+        str_add(out, "cores and memory");
+    if (d->card_cores)
+        str_addf(out, "%u core%s", d->card_cores, d->card_cores > 1 ? "s" : "");
+    if (d->card_cores && d->card_memory_mib)
+        str_add(out, " and ");
+    if (d->card_memory_mib)
+        str_addf(out, "%u MiB", d->card_memory_mib);
+    str_add(out, ", even idle");
+}
+
 void schedule_brief(const struct schedule *s, enum reason reason,
                     struct str *out)
 {
@@ -452,8 +466,7 @@ void schedule_brief(const struct schedule *s, enum reason reason,
         str_addf(out, "no card of architecture %s", d->arch);
         return;
     case REASON_CARD_TOO_SMALL:
-        str_addf(out, "no card with %u cores and %u MiB, even idle",
-                 d->card_cores, d->card_memory_mib);
+        brief_too_small(d, out);
         return;
     case REASON_TOO_FEW_GPUS:
         str_addf(out, "fewer GPUs than the %u asked", d->gpus);

@@ -282,6 +282,30 @@ Test(schedule, a_card_of_unknown_size_is_had_whole_or_not_at_all)
     snapshot_unref(s);
 }
 
+Test(schedule, too_small_names_what_was_asked_alone)
+{
+    static const struct {
+        uint32_t cores, mib;
+        const char *want;
+    } cases[] = {
+        {17, 0, "no card with 17 cores, even idle"},
+        {1, 64, "no card with 1 core and 64 MiB, even idle"},
+        {0, 64, "no card with 64 MiB, even idle"},
+        {0, 0, "no card with cores and memory, even idle"},
+    };
+    struct snapshot *s = fleet_of(simhost_unsized, 1, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_str struct str text = STR_INIT(1024);
+        struct demand d = pod("s", ROLE_SERVICE, "", 0);
+        struct schedule sc;
+        need(&d, cases[i].cores, cases[i].mib);
+        schedule_init(&sc, s, &d);
+        schedule_brief(&sc, REASON_CARD_TOO_SMALL, &text);
+        cr_expect_str_eq(str_text(&text), cases[i].want);
+    }
+    snapshot_unref(s);
+}
+
 Test(schedule, a_pod_that_is_bound_already_fits_its_node_alone)
 {
     struct snapshot *s = fleet(2, 1);
