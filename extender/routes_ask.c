@@ -96,6 +96,23 @@ static void why_pending(struct httpd_request *rq,
     str_add_c(out, '}');
 }
 
+static void why_refused(struct httpd_request *rq, const struct demand *demand,
+                        const char *refusal)
+{
+    struct str *out = httpd_reply(rq);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+        str_addf(out, "pod %s/%s is refused: %s\n", demand->namespace,
+                 demand->name, refusal);
+        return;
+    }
+    str_add(out, "{\"pod\":");
+    why_write_pod(demand, out);
+    str_add(out, ",\"state\":\"refused\",\"summary\":");
+    str_add_json(out, refusal);
+    str_add_c(out, '}');
+}
+
 /* "NS/NAME", or "NAME" in the namespace "default". */
 static bool split_pod(const char *pod, char *namespace, size_t cap,
                       const char **ret_name)
@@ -116,6 +133,7 @@ static void handle_why(struct httpd_request *rq, void *ctx)
     char namespace[DEMAND_NAMESPACE_MAX + 1];
     const char *name;
     struct demand demand;
+    cleanup_free char *refusal = NULL;
     const char *pod = httpd_query(rq, "pod");
     if (!pod || !split_pod(pod, namespace, sizeof namespace, &name)) {
         httpd_fail(rq, 400, "query parameter pod: is \"%.64s\", must be "
@@ -128,12 +146,15 @@ static void handle_why(struct httpd_request *rq, void *ctx)
         alloc_index_find(snapshot->allocations, namespace, name);
     if (a)
         why_allocated(rq, snapshot, a);
-    else if (!seen_find_name(app->seen, namespace, name, &demand))
+    else if (!seen_find_name(app->seen, namespace, name, &demand,
+                             &refusal))
         httpd_fail(rq, 404,
                    "pod %s/%s is not known: no scheduler has asked about it "
                    "since this extender started (is its container requesting "
                    "a resource of managedResources?)",
                    namespace, name);
+    else if (refusal)
+        why_refused(rq, &demand, refusal);
     else if (demand.role == ROLE_NONE)
         httpd_fail(rq, 404,
                    "pod %s/%s has no label biga.dev/role: it is not placed by "

@@ -163,7 +163,9 @@ static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
     struct snapshot *snapshot = writer_snapshot(app->writer);
     struct scratch *m = scratch_take(app->scratch);
     int r = verb(app, m, snapshot, body, httpd_reply(rq), &err);
-    if (r == 0)
+    if (r == 0 && err.code == EDOM)
+        seen_refuse(app->seen, &m->args.demand, err.text);
+    else if (r == 0)
         seen_put(app->seen, &m->args.demand);
     else
         httpd_fail(rq, 400, "%s", err.text);

@@ -13,6 +13,7 @@ enum { CHAINS = 2 * SEEN_MAX, NOBODY = UINT16_MAX };
 /* Entries are given out in a circle; each is in two hash chains. */
 struct entry {
     struct demand demand;
+    char *refusal; /* or NULL */
     uint16_t next_uid, next_name;
     bool used;
 };
@@ -52,6 +53,8 @@ void seen_destroy(struct seen *s)
     if (!s)
         return;
     (void)pthread_mutex_destroy(&s->lock);
+    for (size_t i = 0; i < SEEN_MAX; i++)
+        free(s->entries[i].refusal);
     free(s->entries);
     free(s);
 }
@@ -89,22 +92,26 @@ static void unlink_entry(struct seen *s, uint16_t index)
         at = &s->entries[*at].next_name;
     *at = e->next_name;
     e->used = false;
+    free(e->refusal);
+    e->refusal = NULL;
 }
 
 static void link_entry(struct seen *s, uint16_t index,
-                       const struct demand *demand)
+                       const struct demand *demand, const char *refusal)
 {
     struct entry *e = &s->entries[index];
     uint16_t *uid = &s->by_uid[uid_chain(demand->uid)];
     uint16_t *name = &s->by_name[name_chain(demand->namespace, demand->name)];
     e->demand = *demand;
+    e->refusal = refusal ? xstrdup(refusal) : NULL;
     e->next_uid = *uid;
     e->next_name = *name;
     e->used = true;
     *uid = *name = index;
 }
 
-void seen_put(struct seen *s, const struct demand *demand)
+static void put(struct seen *s, const struct demand *demand,
+                const char *refusal)
 {
     if (!demand->uid[0])
         return;
@@ -113,34 +120,48 @@ void seen_put(struct seen *s, const struct demand *demand)
     if (old) {
         uint16_t index = (uint16_t)(old - s->entries);
         unlink_entry(s, index);
-        link_entry(s, index, demand);
+        link_entry(s, index, demand, refusal);
     } else {
         uint16_t index = s->turn;
         s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
         if (s->entries[index].used)
             unlink_entry(s, index);
-        link_entry(s, index, demand);
+        link_entry(s, index, demand, refusal);
     }
     (void)pthread_mutex_unlock(&s->lock);
+}
+
+void seen_put(struct seen *s, const struct demand *demand)
+{
+    put(s, demand, NULL);
+}
+
+void seen_refuse(struct seen *s, const struct demand *demand,
+                 const char *text)
+{
+    put(s, demand, text);
 }
 
 bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand)
 {
     (void)pthread_mutex_lock(&s->lock);
     const struct entry *e = find_uid(s, uid);
-    if (e)
+    bool found = e && !e->refusal;
+    if (found)
         *ret_demand = e->demand;
     (void)pthread_mutex_unlock(&s->lock);
-    return e != NULL;
+    return found;
 }
 
 bool seen_find_name(struct seen *s, const char *namespace, const char *name,
-                    struct demand *ret_demand)
+                    struct demand *ret_demand, char **ret_refusal)
 {
     (void)pthread_mutex_lock(&s->lock);
     const struct entry *e = find_name(s, namespace, name);
-    if (e)
+    if (e) {
         *ret_demand = e->demand;
+        *ret_refusal = e->refusal ? xstrdup(e->refusal) : NULL;
+    }
     (void)pthread_mutex_unlock(&s->lock);
     return e != NULL;
 }

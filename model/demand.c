@@ -261,6 +261,26 @@ static int take_wishes(const struct pod *pod, struct demand *d,
     return 0;
 }
 
+/* All of the demand but the role, which is known. */
+static int take_demand(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    int rc = take_identity(pod, d, err);
+    if (rc < 0)
+        return rc;
+    d->priority = pod->priority;
+    if (pod->bad.code)
+        return error_set(err, EDOM, "%s", pod->bad.text);
+    rc = take_job(pod, d, err);
+    if (rc == 0)
+        rc = take_cards(pod, d, err);
+    if (rc == 0)
+        rc = take_card_need(pod, d, err);
+    if (rc == 0)
+        rc = take_wishes(pod, d, err);
+    return rc;
+}
+
 int demand_read(struct jscan *s, const struct demand_config *config,
                 struct demand *ret_demand, struct error *err)
 {
@@ -271,29 +291,14 @@ int demand_read(struct jscan *s, const struct demand_config *config,
         return rc;
     memset(&d, 0, sizeof d); /* demands compare and store as bytes */
     rc = take_role(&pod, &d, err);
+    if (rc == 0 && d.role != ROLE_NONE)
+        rc = take_demand(&pod, &d, err);
     if (rc < 0)
-        return rc;
-    if (d.role == ROLE_NONE) {
-        (void)take_identity(&pod, &d, NULL); /* for logs, if it is sound */
-    } else {
-        rc = take_identity(&pod, &d, err);
-        if (rc < 0)
-            return rc;
-        d.priority = pod.priority;
-        if (pod.bad.code)
-            return error_set(err, EDOM, "%s", pod.bad.text);
-        rc = take_job(&pod, &d, err);
-        if (rc == 0)
-            rc = take_cards(&pod, &d, err);
-        if (rc == 0)
-            rc = take_card_need(&pod, &d, err);
-        if (rc == 0)
-            rc = take_wishes(&pod, &d, err);
-        if (rc < 0)
-            return rc;
-    }
+        memset(&d, 0, sizeof d);
+    if (d.role == ROLE_NONE)
+        (void)take_identity(&pod, &d, NULL); /* to name it, if it is sound */
     *ret_demand = d;
-    return 0;
+    return rc;
 }
 
 void demand_pair_key(const struct demand *demand,

@@ -72,7 +72,8 @@ void demand_config_default(struct demand_config *config); /* NVIDIA, AMD */
  * anywhere.
  * A pod without a role is no error, whatever else of the contract it
  * carries; absent and null are the same.  After 0 and -EDOM the cursor is
- * behind the pod. */
+ * behind the pod; after -EDOM `*ret_demand` says which pod it is (as far as
+ * that is sound) and nothing else. */
 int demand_read(struct jscan *s, const struct demand_config *config,
                 struct demand *ret_demand, struct error *err);
 

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "extender/seen.h"
 #include "model/base/mem.h"
@@ -17,12 +18,13 @@ Test(seen, remembers_by_uid_and_by_name)
 {
     struct seen *s = seen_create();
     struct demand d = pod(3, 30), found;
+    cleanup_free char *why = NULL;
     cr_assert_not(seen_find_uid(s, "uid-30", &found));
     seen_put(s, &d);
     cr_assert(seen_find_uid(s, "uid-30", &found));
     cr_assert_str_eq(found.name, "pod-3");
-    cr_assert(seen_find_name(s, "ns3", "pod-3", &found));
-    cr_assert_not(seen_find_name(s, "ns4", "pod-3", &found));
+    cr_assert(seen_find_name(s, "ns3", "pod-3", &found, &why));
+    cr_assert_not(seen_find_name(s, "ns4", "pod-3", &found, &why));
     d.cards = 4;
     seen_put(s, &d);
     cr_assert(seen_find_uid(s, "uid-30", &found));
@@ -36,9 +38,10 @@ Test(seen, a_new_pod_of_the_same_name_is_the_newest)
 {
     struct seen *s = seen_create();
     struct demand a = pod(1, 10), b = pod(1, 11), found;
+    cleanup_free char *why = NULL;
     seen_put(s, &a);
     seen_put(s, &b);
-    cr_assert(seen_find_name(s, "ns1", "pod-1", &found));
+    cr_assert(seen_find_name(s, "ns1", "pod-1", &found, &why));
     cr_assert_str_eq(found.uid, "uid-11");
     cr_assert(seen_find_uid(s, "uid-10", &found));
     seen_destroy(s);
@@ -68,8 +71,29 @@ Test(seen, a_pod_without_uid_is_not_kept)
 {
     struct seen *s = seen_create();
     struct demand d = pod(1, 1), found;
+    cleanup_free char *why = NULL;
     d.uid[0] = '\0';
     seen_put(s, &d);
-    cr_assert_not(seen_find_name(s, "ns1", "pod-1", &found));
+    cr_assert_not(seen_find_name(s, "ns1", "pod-1", &found, &why));
+    seen_destroy(s);
+}
+
+Test(seen, keeps_why_a_pod_was_refused)
+{
+    struct seen *s = seen_create();
+    struct demand d = pod(1, 10), found;
+    cleanup_free char *why = NULL;
+    seen_put(s, &d);
+    seen_refuse(s, &d, "no such role");
+    cr_expect_not(seen_find_uid(s, "uid-10", &found), "nothing to bind");
+    cr_assert(seen_find_name(s, "ns1", "pod-1", &found, &why));
+    cr_expect_str_eq(why, "no such role");
+    free(why);
+    why = NULL;
+    seen_put(s, &d);
+    cr_expect(seen_find_uid(s, "uid-10", &found), "mended");
+    cr_assert(seen_find_name(s, "ns1", "pod-1", &found, &why));
+    cr_expect_null(why);
+    seen_refuse(s, &d, "again");
     seen_destroy(s);
 }

@@ -106,6 +106,25 @@ Test(serving, a_pair_lands_together_and_leaves)
     raw_reply_fini(&reply);
 }
 
+Test(serving, why_knows_a_pod_that_breaks_the_contract)
+{
+    cleanup_with(server) struct server *s = world_start();
+    cleanup_str struct str body = STR_INIT(1 << 20);
+    const struct world_pod bad = {"b", "host", "b", 0, 1, 0, 0, 0, "near"};
+    struct raw_reply reply = {0};
+    world_publish(s, 1, 1);
+    world_args_json(&bad, 1, &body);
+    cleanup_with(json) cJSON *r = ask(s, "filter", &body);
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(r, "Error");
+    cr_assert_not_null(strstr(error->valuestring, "biga.dev/align"));
+    cr_assert_eq(
+        call(s, SERVER_READ, "GET", "/v1/why?pod=default/b", NULL, &reply),
+        200);
+    cr_expect_not_null(strstr(str_text(&reply.body), "\"refused\""));
+    cr_expect_not_null(strstr(str_text(&reply.body), "is \\\"near\\\""));
+    raw_reply_fini(&reply);
+}
+
 Test(serving, refusals_say_why_and_whether_preemption_helps)
 {
     cleanup_with(server) struct server *s = world_start();
