@@ -333,6 +333,7 @@ void draft_renew(struct draft *d)
         node_set_shape(n, renew_shape(d->states, n, known));
         draft_set_slot(d, (int32_t)i, n);
     }
+    states_all_live(d->states);
 }
 
 struct snapshot *draft_peek(struct draft *d)

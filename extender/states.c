@@ -13,7 +13,7 @@ enum {
     CLASSES_SLOTS = 512, /* of their hash table */
     STATES_MAX = COSTS_CHUNK * COSTS_CHUNKS_MAX,
     STATES_SPARE = 65536, /* dead states that are tolerated */
-    SHAPES_SPARE = 256,   /* dead shapes that are tolerated */
+    SHAPES_SPARE = 16 << 20, /* bytes of dead shapes that are tolerated */
 };
 
 struct states {
@@ -29,7 +29,8 @@ struct states {
     size_t n_shapes, shapes_cap;
 
     atomic_uint n; /* ids given out, with 0 */
-    atomic_uint n_shapes_seen;
+    atomic_size_t shape_bytes;
+    atomic_size_t live_bytes; /* of shapes, when it was last known */
     atomic_uint n_classes;
     _Atomic(struct costs *) classes[CLASSES_SLOTS];
 };
@@ -88,6 +89,13 @@ static const struct shape *shape_find_locked(const struct states *s,
     return NULL;
 }
 
+/* Its table of subsets is nearly all of it: 256 KiB with 16 cards. */
+static size_t shape_size(const struct shape *shape)
+{
+    return sizeof *shape + ((size_t)1 << shape->n_cards) *
+                               sizeof *shape->subsets;
+}
+
 const struct shape *states_shape(struct states *s, const struct topo *topo)
 {
     struct shape *fresh = shape_create(topo);
@@ -97,7 +105,7 @@ const struct shape *states_shape(struct states *s, const struct topo *topo)
         s->shapes = xgrow(s->shapes, s->n_shapes, &s->shapes_cap,
                           sizeof *s->shapes);
         s->shapes[s->n_shapes++] = fresh;
-        atomic_store(&s->n_shapes_seen, (unsigned)s->n_shapes);
+        atomic_fetch_add(&s->shape_bytes, shape_size(fresh));
     }
     pthread_mutex_unlock(&s->lock);
     if (!known)
@@ -183,7 +191,18 @@ const struct node_state *states_get(const struct states *s, uint32_t id)
 bool states_outgrown(const struct states *s, size_t live)
 {
     return states_count(s) > 4 * live + STATES_SPARE ||
-           atomic_load(&s->n_shapes_seen) > 2 * live + SHAPES_SPARE;
+           states_shape_bytes(s) >
+               2 * atomic_load(&s->live_bytes) + SHAPES_SPARE;
+}
+
+size_t states_shape_bytes(const struct states *s)
+{
+    return atomic_load(&s->shape_bytes);
+}
+
+void states_all_live(struct states *s)
+{
+    atomic_store(&s->live_bytes, states_shape_bytes(s));
 }
 
 bool states_full(const struct states *s)

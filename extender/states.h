@@ -32,6 +32,10 @@ const struct node_state *states_get(const struct states *s, uint32_t id);
 /* Time for a fresh one, with `live` nodes: most states or shapes here are of
  * the past. */
 bool states_outgrown(const struct states *s, size_t live);
+/* What the shapes take, tables and all. */
+size_t states_shape_bytes(const struct states *s);
+/* All shapes that are here now are of live nodes. */
+void states_all_live(struct states *s);
 /* There is no room for another demand class. */
 bool states_full(const struct states *s);
 

@@ -341,3 +341,49 @@ Test(writer, sweeps_out_what_simulations_leave_behind)
     snapshot_unref(s);
     writer_stop(w);
 }
+
+/* A node of 16 cards of which one is of an architecture of its own. */
+static void put_odd_node(struct writer *w, int generation)
+{
+    cleanup_str struct str json = STR_INIT(64 << 10);
+    str_addf(&json,
+             "{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
+             "\"metadata\":{\"name\":\"odd-0\",\"annotations\":{"
+             "\"biga.dev/boot-id\":\"b\"}},\"spec\":{\"driver\":"
+             "\"xpu.biga.dev\",\"nodeName\":\"odd\",\"pool\":{\"name\":\"odd\","
+             "\"generation\":%d,\"resourceSliceCount\":1},\"devices\":[",
+             generation);
+    for (int i = 0; i < 16; i++)
+        str_addf(&json,
+                 "%s{\"name\":\"card-%d\",\"attributes\":{\"biga.dev/kind\":{"
+                 "\"string\":\"card\"},\"resource.kubernetes.io/pciBusID\":{"
+                 "\"string\":\"0000:%02x:00.0\"},\"biga.dev/arch\":{\"string\":"
+                 "\"a%d\"}}}",
+                 i ? "," : "", i, i + 1, i ? 0 : generation);
+    str_add(&json, "]}}");
+    struct writer_op op = {.kind = WRITER_PUT_SLICE,
+                           .name = "odd-0",
+                           .body = json.data,
+                           .body_size = json.size};
+    cr_assert_eq(writer_run(w, &op), 0, "%s", op.error.text);
+}
+
+Test(writer, keeps_few_shapes_of_a_node_that_is_ever_another)
+{
+    struct writer *w = sim_writer(NULL);
+    char name[16];
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(sim_publish(w, name, 1, "boot", 1), 0);
+    }
+    size_t most = 0;
+    for (int generation = 1; generation <= 200; generation++) {
+        put_odd_node(w, generation);
+        cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+        size_t now = states_shape_bytes(s->states);
+        most = now > most ? now : most;
+    }
+    cr_expect_gt(most, 1 << 20);
+    cr_expect_lt(most, 20 << 20, "%zu bytes", most);
+    writer_stop(w);
+}
