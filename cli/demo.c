@@ -164,7 +164,7 @@ static int start_extender(struct demo *d, struct error *err)
                     d->listen[1], (char *)"--read-listen",
                     d->listen[2], (char *)"--state",
                     state,        NULL};
-    say("Starting the extender on %s (read), %s (scheduler), %s (publish) …",
+    say("Starting the extender on %s (read),\n  %s (scheduler), %s (publish) …",
         d->listen[2], d->listen[0], d->listen[1]);
     int64_t limit = clock_ms() + START_MS;
     if ((rc = process_start(&d->extender, argv, log, err)) < 0 ||
@@ -351,10 +351,11 @@ static void show_addresses(const struct demo *d)
         "  browser  http://%s/\n"
         "  kubectl  kubectl --server=http://%s get resourceslices\n"
         "  biga     biga --server http://%s nodes | node %s | topo %s\n"
-        "           biga --server http://%s allocations | why " DEMO_NAMESPACE
+        "           biga --server http://%s allocations\n"
+        "           biga --server http://%s why " DEMO_NAMESPACE
         "/" DEMO_JOB "-host-0\n"
         "  metrics  curl http://%s/metrics\n",
-        read, d->listen[1], read, d->names[0], d->names[0], read, read);
+        read, d->listen[1], read, d->names[0], d->names[0], read, read, read);
 }
 
 static int run(struct demo *d, struct error *err)

@@ -121,42 +121,55 @@ static const char *device_text(const struct report *r,
 }
 
 static void add_placement(struct table *t, const struct report *r,
-                          const struct placement *at, const char *before)
+                          const struct placement *at)
 {
     if (!at->placed) {
-        table_addf(t, "%s-", before);
+        table_add(t, "-");
         for (int i = 0; i < 3; i++)
             table_add(t, "");
         return;
     }
     const char *relation = relation_name(at->relation);
-    table_addf(t, "%s%s", before, r->hosts[at->host].name);
+    table_add(t, r->hosts[at->host].name);
     table_add(t, device_text(r, at, at->card));
     table_add(t, device_text(r, at, at->gpu));
     table_add_style(t, relation_style(relation), relation);
 }
 
+static void add_first_fit(struct table *t, const struct report *r,
+                          const struct placement *at)
+{
+    const char *relation = relation_name(at->relation);
+    cleanup_str struct str text = STR_INIT(512);
+    if (!at->placed) {
+        table_add(t, "| -");
+        return;
+    }
+    str_addf(&text, "| %s %s", r->hosts[at->host].name, relation);
+    table_add_style(t, relation_style(relation), str_text(&text));
+}
+
+/* As wide as a terminal, 80 columns, with the names of the demo. */
 void report_table(const struct report *r, bool colours, struct str *out)
 {
     static const struct table_column columns[] = {
-        {"PAIR", true},     {"NODE", false},        {"CARD", false},
-        {"GPU", false},     {"RELATION", false},    {"NUMA", true},
-        {"xPU POD", false}, {"| FIRST FIT", false}, {"CARD", false},
-        {"GPU", false},     {"RELATION", false},
+        {"PAIR", true},    {"NODE", false},       {"CARD", false},
+        {"GPU", false},    {"RELATION", false},   {"NUMA", true},
+        {"xPU POD", false}, {"| FIRST FIT", false},
     };
     cleanup_table struct table t;
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->n_pairs; i++) {
         const struct pair_result *p = &r->pairs[i];
         table_addf(&t, "%zu", i);
-        add_placement(&t, r, &p->at, "");
+        add_placement(&t, r, &p->at);
         if (p->at.placed && p->numa >= 0)
             table_addf(&t, "%d", p->numa);
         else
             table_add(&t, "");
         table_add_style(&t, p->followed ? STYLE_GOOD : STYLE_BAD,
-                        p->followed ? "same card" : "elsewhere");
-        add_placement(&t, r, &r->blind[i], "| ");
+                        p->followed ? "same" : "other");
+        add_first_fit(&t, r, &r->blind[i]);
     }
     table_render(&t, colours, out);
 }
@@ -179,10 +192,9 @@ static void summarize(const struct report *r, const char *who, bool blind,
     size_t near = count_within(r, blind, RELATION_PXB);
     size_t node = count_within(r, blind, RELATION_NODE);
     str_addf(out,
-             "%s %2zu of %zu pairs aligned (card and GPU below the same PCIe "
-             "switch)",
+             "%s %2zu of %zu pairs aligned (both behind one switch)",
              who, near, r->n_pairs);
-    if (placed > near)
+    if (node > near)
         str_addf(out, ", %zu through the CPU", node - near);
     if (placed > node)
         str_addf(out, ", %zu across NUMA nodes", placed - node);
@@ -236,15 +248,15 @@ void report_picture(const struct report *r, bool colours, struct str *out)
         if (!p->at.placed || p->at.host != host)
             continue;
         (void)snprintf(text, sizeof text, "pair %zu%s", i,
-                       p->followed ? ": xPU pod runs here" : "");
+                       p->followed ? " xPU" : "");
         add_note(notes, shown, p->at.card, text);
-        (void)snprintf(text, sizeof text, "pair %zu: host pod, %s", i,
+        (void)snprintf(text, sizeof text, "pair %zu host, %s", i,
                        relation_name(p->at.relation));
         add_note(notes, shown, p->at.gpu, text);
     }
     for (size_t i = 0; i < r->n_services; i++)
         if (r->services[i].host == host)
-            add_note(notes, shown, r->services[i].card, "HBN service");
+            add_note(notes, shown, r->services[i].card, "HBN");
     host_tree(h, shown, colours, out);
 }
 

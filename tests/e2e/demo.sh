@@ -51,8 +51,8 @@ has "$work/1" "HBN-like service: on a card of [1-9]" "the service runs"
 has "$work/1" "16 host pods and 16 xPU pods bound" "the job is bound"
 has "$work/1" "Biga: +16 of 16 pairs aligned" "every pair is aligned"
 has "$work/1" "First fit: +[0-9]+ of 16" "first fit is shown beside it"
-has "$work/1" "◀ pair [0-9]+: host pod, P" "a picture with the pairs"
-[ "$(grep -c "same card" "$work/1")" = 16 ] && ok "xPU pods are on their cards" ||
+has "$work/1" "◀ pair [0-9]+ host, P" "a picture with the pairs"
+[ "$(grep -Ec "^ *[0-9]+ .* same  " "$work/1")" = 16 ] && ok "xPU pods are on their cards" ||
     not_ok "xPU pods are on their cards" "$work/1"
 [ "$(children)" = 0 ] && ok "nothing runs on" || not_ok "nothing runs on" "$work/1"
 [ -z "$(find "$work" -name 'biga-demo-*')" ] && ok "nothing is left behind" ||
