@@ -61,6 +61,7 @@ logged() { grep -q "event=$2" "$dir/$1.log"; }
 advertise() {
     local log=$1
     shift
+    : >"$dir/$log.log" # now, so that nobody reads what an earlier one said
     "$BUILD/biga-advertiser" --server "http://127.0.0.1:$port" \
         --heartbeat 200ms "$@" 2>"$dir/$log.log" >"$dir/$log.out" &
     pid=$!
