@@ -172,6 +172,7 @@ struct simulation {
     struct draft *draft;
     struct str *out;
     size_t n_pods;
+    size_t n_nodes;
 };
 
 /* Place one pod on the draft and write what became of it. */
@@ -222,6 +223,11 @@ static int simulate_pod(struct simulation *sim, struct jscan *s,
     if (sim->n_pods == SIMULATE_PODS_MAX)
         return error_set(err, EINVAL, "more than %d pods in one simulation",
                          SIMULATE_PODS_MAX);
+    if ((sim->n_pods + 1) * sim->n_nodes > SIMULATE_WORK_MAX)
+        return error_set(err, EINVAL,
+                         "more than %zu pods in one simulation of %zu nodes: "
+                         "ask in parts",
+                         SIMULATE_WORK_MAX / sim->n_nodes, sim->n_nodes);
     int r = demand_read(s, &sim->app->demand, &demand, err);
     if (r == -EDOM)
         return error_wrap(err, "pod %zu", sim->n_pods);
@@ -318,7 +324,8 @@ static void handle_simulate(struct httpd_request *rq, void *ctx)
     struct snapshot *snapshot = writer_snapshot(app->writer);
     struct simulation sim = {.app = app,
                              .draft = draft_create(snapshot),
-                             .out = httpd_reply(rq)};
+                             .out = httpd_reply(rq),
+                             .n_nodes = snapshot->n_nodes};
     if (simulate(&sim, snapshot, body, size, &err) < 0)
         httpd_fail(rq, 400, "%s", err.text);
     draft_destroy(sim.draft);

@@ -10,6 +10,7 @@
 enum {
     SIMULATE_BODY_MAX = 16 << 20,
     SIMULATE_PODS_MAX = 4096,
+    SIMULATE_WORK_MAX = 25000000, /* pods × nodes: seconds, at most */
 };
 
 extern const struct httpd_route ask_routes[];
