@@ -91,6 +91,12 @@ static int choose_addresses(struct demo *d, struct error *err)
                                     d->c->set.read_listen};
     for (int i = 0; i < LISTENERS; i++) {
         if (asked[i] && *asked[i]) {
+            const char *colon = strrchr(asked[i], ':');
+            if (colon && colon[1 + strspn(colon + 1, "0")] == '\0')
+                return error_set(err, EINVAL,
+                                 "\"%s\": name the port, or leave the option "
+                                 "out for a free one",
+                                 asked[i]);
             d->listen[i] = xstrdup(asked[i]);
             continue;
         }
