@@ -93,6 +93,9 @@ static const struct conf_program program = {
 
 /* --- set-up ------------------------------------------------------------------ */
 
+#define RESOURCE_CHARACTERS                                                    \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
+
 static int read_gpu_resources(const char *list, struct demand_config *config,
                               struct error *err)
 {
@@ -103,10 +106,11 @@ static int read_gpu_resources(const char *list, struct demand_config *config,
             return error_set(err, EINVAL,
                              "gpu-resources: more than %d names",
                              DEMAND_GPU_RESOURCES_MAX);
-        if (len == 0 || len > DEMAND_RESOURCE_NAME_MAX)
+        if (len == 0 || len > DEMAND_RESOURCE_NAME_MAX ||
+            strspn(p, RESOURCE_CHARACTERS) < len)
             return error_set(err, EINVAL,
                              "gpu-resources: \"%.*s\": a name must have 1 to "
-                             "%d characters",
+                             "%d letters, digits, '-', '_', '.' or '/'",
                              (int)len, p, DEMAND_RESOURCE_NAME_MAX);
         memcpy(config->gpu_resources[config->n_gpu_resources++], p, len);
         p += len;

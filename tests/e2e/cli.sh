@@ -60,6 +60,12 @@ check "simulate without the file" 1 "No such file" \
     "$biga" simulate "$work/none.json"
 check "simulate of what never ends" 1 "larger than 16 MiB" \
     timeout 20 "$biga" --server "$nobody" simulate /dev/zero
+check "a demo on no port" 1 "name the port" \
+    timeout 20 "$biga" demo --once --read-listen 127.0.0.1:0
+check "a GPU resource that is no name" 2 "gpu-resources: \"a b\"" \
+    timeout 5 "$build/biga-extender" --gpu-resources "a b" \
+    --scheduler-listen 127.0.0.1:0 --publish-listen 127.0.0.1:0 \
+    --read-listen 127.0.0.1:0
 
 # --- with one --------------------------------------------------------------------
 
