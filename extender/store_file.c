@@ -26,9 +26,25 @@ static int make_directory(const char *dir, struct error *err)
     return sync_directory(parent, err);
 }
 
+/* Whoever can write to it could put another database in our place. */
+static int check_directory(const char *dir, struct error *err)
+{
+    struct stat st;
+    if (stat(dir, &st) < 0)
+        return error_errno(err, errno, "state directory %s", dir);
+    if (st.st_mode & S_IWOTH)
+        return error_set(err, EPERM,
+                         "state directory %s: everybody may write to it (mode "
+                         "%03o): run chmod o-w on it",
+                         dir, (unsigned)st.st_mode & 0777);
+    return 0;
+}
+
 int store_file_lock(const char *dir, int *ret_fd, struct error *err)
 {
     int e = make_directory(dir, err);
+    if (e == 0)
+        e = check_directory(dir, err);
     if (e < 0)
         return e;
     cleanup_free char *path = xasprintf("%s/lock", dir);

@@ -106,10 +106,29 @@ void why_write(const struct schedule *s, const struct why *why,
     str_add_c(out, ']');
 }
 
+/* The reason of the nodes that are nearest to fitting: they lack only what
+ * others hold; else their hardware lacks something; else it is not about
+ * them at all. */
+static enum reason nearest_reason(const struct why *why)
+{
+    bool far[REASON_COUNT] = {false}, none[REASON_COUNT] = {false};
+    for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++)
+        far[r] = !reason_resolvable(r);
+    enum reason nearest = next_reason(why, far);
+    if (nearest != REASON_NONE)
+        return nearest;
+    none[REASON_NO_CARD] = none[REASON_UNKNOWN_NODE] = true;
+    none[REASON_PAIR_ELSEWHERE] = true;
+    nearest = next_reason(why, none);
+    if (nearest != REASON_NONE)
+        return nearest;
+    memset(none, 0, sizeof none);
+    return next_reason(why, none);
+}
+
 void why_summary(const struct schedule *s, const struct why *why,
                  struct str *out)
 {
-    bool none[REASON_COUNT] = {false};
     if (why->n_nodes == 0) {
         str_add(out, "no node has published its topology: start "
                      "biga-advertiser on the nodes");
@@ -121,7 +140,7 @@ void why_summary(const struct schedule *s, const struct why *why,
                  snapshot_node(s->snapshot, (size_t)why->best[0])->name);
         return;
     }
-    enum reason r = next_reason(why, none);
+    enum reason r = nearest_reason(why);
     str_addf(out, "fits none of %zu nodes; %zu: ", why->n_nodes,
              why->count[r]);
     schedule_brief(s, r, out);

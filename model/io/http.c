@@ -36,7 +36,7 @@ static int check_base(const char *base, struct error *err)
     if (size < (secure ? 9u : 8u) || (!plain && !secure))
         return error_set(err, EINVAL,
                          "\"%.200s\" is no address of a server, which looks "
-                         "like http://127.0.0.1:8702",
+                         "like http://127.0.0.1:PORT",
                          base);
     if (size > URL_MAX / 2)
         return error_set(err, EINVAL, "address has %zu bytes, the limit is %d",

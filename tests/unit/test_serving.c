@@ -10,8 +10,10 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
+#include "model/slice.h"
 #include "tests/lib/badjson.h"
 #include "tests/lib/rawclient.h"
+#include "tests/lib/simhost.h"
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/world.h"
 
@@ -417,4 +419,36 @@ Test(serving, trickling_clients_do_not_delay_the_scheduler)
     /* they trickle for 3 s; whoever waits for one waits at least that long
      * or for the request deadline of 2 s */
     cr_assert_lt(worst, 1000, "%lld ms", (long long)worst);
+}
+
+Test(serving, why_speaks_of_the_nodes_that_are_nearest)
+{
+    cleanup_with(server) struct server *s = world_start();
+    char error[256], first[64];
+    world_publish(s, 1, 1);
+    const struct world_pod a = {"a", "host", "a", 0, 1, 0, 4, 64, NULL};
+    const struct world_pod big = {"b", "host", "b", 0, 1, 0, 14, 64, NULL};
+    struct raw_reply reply = {0};
+    cr_assert_eq(filter(s, &a, 1, first), 1);
+    bind_pod(s, &a, "node000", error);
+    /* two hosts without a card are more, and further away */
+    for (int i = 1; i < 3; i++) {
+        const struct slice_epoch epoch = {"boot-1", 1};
+        char node[16];
+        (void)snprintf(node, sizeof node, "node00%d", i);
+        cleanup_with(topo) struct topo *topo = simhost_topo(node, 0);
+        cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+        cleanup_free char *path = xasprintf(
+            "/apis/resource.k8s.io/v1/resourceslices/%s-xpu.biga.dev-0", node);
+        slice_encode(topo, &epoch, 0, &json);
+        cr_assert_eq(call(s, SERVER_PUBLISH, "PUT", path, &json, &reply), 201);
+    }
+    cr_assert_eq(filter(s, &big, 3, first), 0);
+    cr_assert_eq(
+        call(s, SERVER_READ, "GET", "/v1/why?pod=default/b", NULL, &reply),
+        200);
+    cr_assert_not_null(strstr(str_text(&reply.body),
+                              "fits none of 3 nodes; 1: too few free cores"),
+                       "%s", str_text(&reply.body));
+    raw_reply_fini(&reply);
 }

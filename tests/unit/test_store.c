@@ -380,7 +380,7 @@ static bool mount_small(const char *where)
 {
     return unshare(CLONE_NEWNS) == 0 &&
            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", where, "tmpfs", 0, "size=1m") == 0;
+           mount("tmpfs", where, "tmpfs", 0, "size=1m,mode=0700") == 0;
 }
 
 /* Take all the room there is. */
@@ -438,4 +438,16 @@ Test(store, keeps_its_log_short)
     cr_assert_eq(stat(log, &st), 0);
     cr_expect_lt(st.st_size, 16 << 20, "%lld", (long long)st.st_size);
     writer_stop(w);
+}
+
+Test(store, refuses_a_directory_that_everybody_may_write_to)
+{
+    struct error err = {0};
+    struct store *s = NULL;
+    cr_assert_eq(chmod(dir, 0777), 0);
+    cr_assert_eq(store_open(dir, &s, &err), -EPERM);
+    cr_expect_not_null(strstr(err.text, "chmod o-w"), "%s", err.text);
+    cr_assert_eq(chmod(dir, 0750), 0);
+    cr_assert_eq(store_open(dir, &s, &err), 0, "%s", err.text);
+    store_close(s);
 }
