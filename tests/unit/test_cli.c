@@ -383,8 +383,8 @@ Test(report, a_job_that_got_the_best)
     cleanup_str struct str text = STR_INIT(16384);
     cr_assert(verdict(allocations(members), &text), "%s", str_text(&text));
     static const char *const parts[] = {
-        "   0  n1    0000:10:00.0  0000:11:00.0  PIX          0  same     "
-        "| n1 SYS",
+        ("   0  n1    0000:10:00.0  0000:11:00.0  PIX          0  same     "
+         "| n1 SYS"),
         "Biga:       2 of 2 pairs aligned",
         "First fit:  0 of 2 pairs aligned",
         "2 across NUMA nodes",
