@@ -55,6 +55,7 @@ static const char *const sql_texts[SQL_COUNT] = {
     [SQL_ROLLBACK] = "ROLLBACK",
     [SQL_PUT_META] = "INSERT INTO meta (key, value, sum) VALUES (?1, ?2, ?3) "
                      "ON CONFLICT (key) DO UPDATE SET value = ?2, sum = ?3",
+    [SQL_DELETE_META] = "DELETE FROM meta WHERE key = ?1",
     [SQL_EACH_META] = "SELECT key, value, sum FROM meta ORDER BY key",
     [SQL_PUT_SLICE] =
         "INSERT INTO slices (name, node, version, json, sum) "

@@ -42,6 +42,11 @@ int store_delete_slice(struct store *s, const char *name, struct error *err);
 int store_retire_boot(struct store *s, const char *node, const char *boot_id,
                       struct error *err);
 
+/* Whether a node was last known to be silent, so that a restart does not take
+ * it for heard of. */
+int store_set_silent(struct store *s, const char *node, bool silent,
+                     struct error *err);
+
 int store_put_allocation(struct store *s, const struct allocation *a,
                          struct error *err);
 int store_delete_allocation(struct store *s, const char *namespace,
@@ -59,6 +64,9 @@ int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
 typedef int store_boot_f(void *ctx, const char *node, const char *boot_id);
 int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
                             struct error *err);
+typedef int store_node_f(void *ctx, const char *node);
+int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
+                      struct error *err);
 typedef int store_allocation_f(void *ctx, struct allocation *a);
 int store_each_allocation(struct store *s, store_allocation_f *visit,
                           void *ctx, struct error *err);

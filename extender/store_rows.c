@@ -107,6 +107,46 @@ int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
     return store_each_row(s, SQL_EACH_BOOT, visit_boot, &walk, err);
 }
 
+/* --- silent nodes ------------------------------------------------------- */
+
+#define SILENT "silent/" /* what their keys begin with */
+
+int store_set_silent(struct store *s, const char *node, bool silent,
+                     struct error *err)
+{
+    sqlite3_stmt *q = s->sql[silent ? SQL_PUT_META : SQL_DELETE_META];
+    cleanup_free char *key = xasprintf(SILENT "%s", node);
+    store_bind(q, 1, key, strlen(key));
+    if (silent) {
+        (void)sqlite3_bind_int64(q, 2, 1);
+        (void)sqlite3_bind_int64(q, 3, sum_u64(sum_text(0, key), 1));
+    }
+    return store_run(s, silent ? SQL_PUT_META : SQL_DELETE_META,
+                     "noting a silent node", err);
+}
+
+struct silent_walk {
+    store_node_f *visit;
+    void *ctx;
+};
+
+static int visit_silent(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct silent_walk *walk = ctx;
+    const char *key = store_column(q, 0);
+    (void)err;
+    if (strncmp(key, SILENT, strlen(SILENT)) != 0)
+        return 0;
+    return walk->visit(walk->ctx, key + strlen(SILENT));
+}
+
+int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
+                      struct error *err)
+{
+    struct silent_walk walk = {.visit = visit, .ctx = ctx};
+    return store_each_row(s, SQL_EACH_META, visit_silent, &walk, err);
+}
+
 /* --- allocations ------------------------------------------------------- */
 
 int store_put_allocation(struct store *s, const struct allocation *a,

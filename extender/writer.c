@@ -220,10 +220,43 @@ static enum node_status status_now(const struct node *n, int64_t oldest_ms)
                                                    : NODE_INCOMPLETE;
 }
 
+/* Nodes that fell silent or are back, for the next start.  When it cannot be
+ * written, a start takes them for heard of, as it does all others. */
+struct silence {
+    struct writer *w;
+    bool begun, failed;
+};
+
+static void silence_note(struct silence *x, const char *node, bool silent)
+{
+    struct error err = {0};
+    if (x->failed)
+        return;
+    if (!x->begun)
+        x->failed = store_begin(x->w->store, &err) < 0;
+    x->begun = !x->failed;
+    if (!x->failed &&
+        store_set_silent(x->w->store, node, silent, &err) < 0)
+        x->failed = true;
+    if (x->failed)
+        log_event(LOG_WARN, "silence-not-stored", "node", node, "error",
+                  err.text, NULL);
+}
+
+static void silence_commit(struct silence *x)
+{
+    struct error err = {0};
+    if (!x->begun)
+        return;
+    if (x->failed || store_commit(x->w->store, &err) < 0)
+        store_rollback(x->w->store);
+}
+
 static void sweep(struct writer *w)
 {
     const struct snapshot *s = w->current;
     cleanup_with(draft) struct draft *draft = NULL;
+    struct silence silence = {.w = w};
     int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *n = snapshot_node(s, i);
@@ -233,9 +266,11 @@ static void sweep(struct writer *w)
         if (!draft)
             draft = draft_create(w->current);
         draft_set_status(draft, n->name, status);
+        silence_note(&silence, n->name, status == NODE_STALE);
         log_event(LOG_INFO, "node-status", "node", n->name, "status",
                   node_status_name(status), NULL);
     }
+    silence_commit(&silence);
     if (states_full(s->states)) {
         if (!draft)
             draft = draft_create(w->current);

@@ -25,7 +25,8 @@ struct writer_config {
 };
 
 /* Opens the store, rebuilds the first snapshot from it (nodes of stored
- * slices count as heard from just now), starts the thread. */
+ * slices count as heard from just now; those that were stale stay so until
+ * they are heard), starts the thread. */
 int writer_start(const struct writer_config *config,
                  struct writer **ret_writer, struct error *err);
 /* Finishes what is queued, closes the store. NULL allowed. */

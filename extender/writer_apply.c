@@ -36,6 +36,8 @@ static int store_accepted(struct batch *b, struct writer_op *op,
     if (e == 0)
         e = store_put_slice(store, op->name, node, op->body, op->body_size,
                             &op->resource_version, err);
+    if (e == 0)
+        e = store_set_silent(store, node, false, err);
     return e;
 }
 

@@ -46,6 +46,19 @@ static int load_slice(void *ctx, const char *name, const char *json,
     return 0;
 }
 
+/* It was silent when we ended: unknown until it speaks. */
+static int load_silent(void *ctx, const char *name)
+{
+    struct load *load = ctx;
+    const struct node *node = draft_node(load->draft, name);
+    if (!node || node->status != NODE_READY)
+        return 0;
+    atomic_store(&node->liveness->heard_ms,
+                 load->now_ms - load->w->config.fresh_ms - 1);
+    draft_set_status(load->draft, name, NODE_STALE);
+    return 0;
+}
+
 int writer_load(struct writer *w, struct error *err)
 {
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
@@ -57,6 +70,8 @@ int writer_load(struct writer *w, struct error *err)
         e = store_each_allocation(w->store, load_allocation, &load, err);
     if (e == 0)
         e = store_each_slice(w->store, NULL, load_slice, &load, err);
+    if (e == 0)
+        e = store_each_silent(w->store, load_silent, &load, err);
     if (e < 0)
         return e;
     ingest_mark(w->ingest);

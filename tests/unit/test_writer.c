@@ -387,3 +387,36 @@ Test(writer, keeps_few_shapes_of_a_node_that_is_ever_another)
     cr_expect_lt(most, 20 << 20, "%zu bytes", most);
     writer_stop(w);
 }
+
+Test(writer, a_silent_node_is_silent_after_a_restart)
+{
+    char *dir = sim_dir_create();
+    clock_set_fake(1000000);
+    struct writer *w = sim_writer(dir);
+    cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
+    cr_assert_eq(sim_publish(w, "n2", 4, "boot", 1), 0);
+    clock_set_fake(1015001);
+    cr_assert_eq(sim_publish(w, "n2", 4, "boot", 2), 0);
+    writer_sweep(w);
+    cr_assert_eq(status_of(w, "n1"), NODE_STALE);
+    writer_stop(w);
+
+    w = sim_writer(dir);
+    writer_sweep(w);
+    cr_expect_eq(status_of(w, "n1"), NODE_STALE);
+    cr_expect_eq(status_of(w, "n2"), NODE_READY);
+    cleanup_free char *json = sim_slice("n1", 4, "boot", 1, 0);
+    char name[SLICE_NAME_MAX + 1];
+    uint64_t version;
+    slice_name("n1", 0, name);
+    cr_expect(writer_heartbeat(w, name, json, strlen(json), &version));
+    writer_sweep(w);
+    cr_expect_eq(status_of(w, "n1"), NODE_READY);
+    writer_stop(w);
+
+    w = sim_writer(dir);
+    cr_expect_eq(status_of(w, "n1"), NODE_READY, "it was heard");
+    clock_set_fake(-1);
+    writer_stop(w);
+    sim_dir_remove(dir);
+}
