@@ -1,6 +1,5 @@
 #include "extender/allocation.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +35,8 @@ void allocation_unref(struct allocation *a)
     free(a->node);
     free(a->cards);
     free(a->gpus);
+    free(a->card_pci);
+    free(a->gpu_pci);
     free(a);
 }
 
@@ -48,45 +49,17 @@ int allocation_compare_pod(const struct allocation *a,
 
 /* --- JSON -------------------------------------------------------------- */
 
-/* The PCI address inside a device id that was made from one
- * (device_id_format): "card-0000-17-00" is "0000:17:00".  False for any other
- * id. */
-static bool id_pci(const char *id, char ret_pci[TOPO_ID_MAX + 1])
-{
-    const char *p = strchr(id, '-');
-    size_t n = 0, digits = 0, part = 0;
-    if (!p)
-        return false;
-    for (p++; *p; p++) {
-        if (*p == '-') {
-            bool whole = part == 0 ? digits >= 4 && digits <= 8 : digits == 2;
-            if (!whole || part == 3)
-                return false;
-            ret_pci[n++] = part == 2 ? '.' : ':';
-            digits = 0;
-            part++;
-        } else if (isdigit((unsigned char)*p) || (*p >= 'a' && *p <= 'f')) {
-            ret_pci[n++] = *p;
-            digits++;
-        } else {
-            return false;
-        }
-    }
-    ret_pci[n] = '\0';
-    return (part == 2 && digits == 2) || (part == 3 && digits == 1);
-}
-
 static void encode_devices(struct str *out, const char *key,
-                           char (*ids)[TOPO_ID_MAX + 1], size_t n)
+                           char (*ids)[TOPO_ID_MAX + 1],
+                           char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
 {
     str_addf(out, ",\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
-        char pci[TOPO_ID_MAX + 1];
         str_add(out, i ? ",{\"id\":" : "{\"id\":");
         str_add_json(out, ids[i]);
-        if (id_pci(ids[i], pci)) {
+        if (pci && pci[i][0]) {
             str_add(out, ",\"pci\":");
-            str_add_json(out, pci);
+            str_add_json(out, pci[i]);
         }
         str_add_c(out, '}');
     }
@@ -136,8 +109,8 @@ void allocation_encode(const struct allocation *a, struct str *out)
     encode_pod(&a->demand, out);
     str_add_c(out, ',');
     encode_text(out, "node", a->node);
-    encode_devices(out, "cards", a->cards, a->n_cards);
-    encode_devices(out, "gpus", a->gpus, a->n_gpus);
+    encode_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
+    encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
     str_addf(out, ",\"numa\":%d,", a->numa);
     encode_text(out, "relation", relation_name(a->relation));
     str_add(out, ",\"epoch\":{");
@@ -234,44 +207,49 @@ static int decode_epoch(const cJSON *json, struct slice_epoch *epoch,
     return reader_finish_strict(&r);
 }
 
+/* The lists of one kind of device, as they are read. */
+struct devices {
+    uint8_t n;
+    char (*ids)[TOPO_ID_MAX + 1];
+    char (*pci)[PCI_ADDR_TEXT_MAX];
+};
+
 static int decode_device(const cJSON *json, const char *path,
-                         char ret_id[TOPO_ID_MAX + 1], struct error *err)
+                         struct devices *list, struct error *err)
 {
     struct reader r;
-    char pci[TOPO_ID_MAX + 1];
+    struct pci_addr addr;
+    char text[PCI_ADDR_TEXT_MAX] = "";
     reader_init(&r, json, path, err);
     const char *id = reader_string(&r, "id", TOPO_ID_MAX);
-    const char *said = reader_opt_string(&r, "pci", TOPO_ID_MAX);
-    if (id) {
-        bool has = id_pci(id, pci);
-        if (has && (!said || strcmp(said, pci) != 0))
-            (void)reader_fail(&r, "pci", "must be \"%s\", as the id says", pci);
-        else if (!has && said)
-            (void)reader_fail(&r, "pci", "must be absent: the id names none");
-    }
-    copy_text(ret_id, TOPO_ID_MAX + 1, id);
+    const char *pci = reader_opt_string(&r, "pci", PCI_ADDR_TEXT_MAX - 1);
+    if (pci && pci_addr_parse(pci, &addr, NULL) == 0)
+        pci_addr_format(&addr, text);
+    if (pci && strcmp(pci, text) != 0)
+        (void)reader_fail(&r, "pci",
+                          "is \"%s\", must be like 0000:17:00.0", pci);
+    copy_text(list->ids[list->n], TOPO_ID_MAX + 1, id);
+    copy_text(list->pci[list->n++], PCI_ADDR_TEXT_MAX, pci);
     return reader_finish_strict(&r);
 }
 
 static int decode_devices(const cJSON *json, const char *key,
-                          char (**ret_ids)[TOPO_ID_MAX + 1], uint8_t *ret_n,
-                          struct error *err)
+                          struct devices *ret_list, struct error *err)
 {
-    int n = cJSON_GetArraySize(json), i = 0;
-    cleanup_free char(*ids)[TOPO_ID_MAX + 1] = xcalloc((size_t)n + 1,
-                                                       sizeof *ids);
+    size_t n = (size_t)cJSON_GetArraySize(json);
+    cleanup_free char(*ids)[TOPO_ID_MAX + 1] = xcalloc(n + 1, sizeof *ids);
+    cleanup_free char(*pci)[PCI_ADDR_TEXT_MAX] = xcalloc(n + 1, sizeof *pci);
+    struct devices list = {0, ids, pci};
     const cJSON *each;
     cJSON_ArrayForEach(each, json)
     {
         char path[32];
-        (void)snprintf(path, sizeof path, "%s[%d]", key, i);
-        int r = decode_device(each, path, ids[i], err);
+        (void)snprintf(path, sizeof path, "%s[%u]", key, (unsigned)list.n);
+        int r = decode_device(each, path, &list, err);
         if (r < 0)
             return r;
-        i++;
     }
-    *ret_ids = steal(&ids);
-    *ret_n = (uint8_t)n;
+    *ret_list = (struct devices){list.n, steal(&ids), steal(&pci)};
     return 0;
 }
 
@@ -285,10 +263,20 @@ static int decode_parts(struct reader *r, struct allocation *a,
     a->relation = read_relation(r, "relation");
     a->number = (uint64_t)reader_int(r, "number", 0, INT_MAX_EXACT);
     int e = reader_finish_strict(r);
+    struct devices list = {0};
     if (e == 0)
-        e = decode_devices(cards, "cards", &a->cards, &a->n_cards, err);
-    if (e == 0)
-        e = decode_devices(gpus, "gpus", &a->gpus, &a->n_gpus, err);
+        e = decode_devices(cards, "cards", &list, err);
+    if (e == 0) {
+        a->n_cards = list.n;
+        a->cards = list.ids;
+        a->card_pci = list.pci;
+        e = decode_devices(gpus, "gpus", &list, err);
+    }
+    if (e == 0) {
+        a->n_gpus = list.n;
+        a->gpus = list.ids;
+        a->gpu_pci = list.pci;
+    }
     if (e == 0)
         e = decode_epoch(epoch, &a->epoch, err);
     return e;

@@ -22,6 +22,9 @@ struct allocation {
     uint8_t n_cards, n_gpus;
     char (*cards)[TOPO_ID_MAX + 1];
     char (*gpus)[TOPO_ID_MAX + 1];
+    /* where they are, in the same order; "" or NULL: not told */
+    char (*card_pci)[PCI_ADDR_TEXT_MAX];
+    char (*gpu_pci)[PCI_ADDR_TEXT_MAX];
     enum relation relation; /* achieved */
     int32_t numa;           /* os index, -1 unknown */
     struct slice_epoch epoch; /* of the slices it was decided on */

@@ -11,6 +11,28 @@
 
 /* --- why -------------------------------------------------------------------- */
 
+/* What its relation is to. */
+static void why_to_what(const struct snapshot *snapshot,
+                        const struct allocation *a, struct str *text)
+{
+    enum { MEMBERS_MAX = 64 };
+    const struct allocation *pair[MEMBERS_MAX];
+    size_t n = alloc_index_find_pair(snapshot->allocations, a->pair_key, pair,
+                                     MEMBERS_MAX);
+    for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)
+        if (a->demand.role == ROLE_XPU && pair[i]->demand.role == ROLE_HOST) {
+            str_addf(text, " to its host pod %s", pair[i]->demand.name);
+            return;
+        }
+    if (a->n_gpus) {
+        str_add(text, " to");
+        for (unsigned i = 0; i < a->n_gpus; i++)
+            str_addf(text, " %s", a->gpus[i]);
+    } else if (a->numa >= 0) {
+        str_addf(text, " to NUMA node %d", (int)a->numa);
+    }
+}
+
 static void why_allocated(struct httpd_request *rq,
                           const struct snapshot *snapshot,
                           const struct allocation *a)
@@ -22,13 +44,7 @@ static void why_allocated(struct httpd_request *rq,
     for (unsigned i = 0; i < a->n_cards; i++)
         str_addf(&text, " %s", a->cards[i]);
     str_addf(&text, ": %s", relation_name(a->relation));
-    if (a->n_gpus) {
-        str_add(&text, " to");
-        for (unsigned i = 0; i < a->n_gpus; i++)
-            str_addf(&text, " %s", a->gpus[i]);
-    } else if (a->numa >= 0) {
-        str_addf(&text, " to NUMA node %d", (int)a->numa);
-    }
+    why_to_what(snapshot, a, &text);
     if (index == NODE_NONE)
         str_add(&text, "; the node's topology has been withdrawn since");
     else if (snapshot_node(snapshot, (size_t)index)->status != NODE_READY)

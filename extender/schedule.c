@@ -375,19 +375,25 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
 
 /* --- the outcome ------------------------------------------------------------------ */
 
-static uint8_t copy_ids(const struct topo *topo, enum device_kind kind,
-                        uint16_t bits, char (**ret_ids)[TOPO_ID_MAX + 1])
+static uint8_t copy_devices(const struct topo *topo, enum device_kind kind,
+                            uint16_t bits, char (**ret_ids)[TOPO_ID_MAX + 1],
+                            char (**ret_pci)[PCI_ADDR_TEXT_MAX])
 {
-    size_t first;
-    size_t n = topo_count(topo, kind, &first);
+    size_t first, n = topo_count(topo, kind, &first);
+    size_t room = (size_t)__builtin_popcount(bits);
     uint8_t used = 0;
-    char(*ids)[TOPO_ID_MAX + 1] =
-        xcalloc((size_t)__builtin_popcount(bits), sizeof *ids);
-    for (size_t i = 0; i < n && i < 16; i++)
-        if (bits & 1u << i)
-            (void)snprintf(ids[used++], sizeof *ids, "%s",
-                           topo_device(topo, first + i)->id);
+    char(*ids)[TOPO_ID_MAX + 1] = xcalloc(room, sizeof *ids);
+    char(*pci)[PCI_ADDR_TEXT_MAX] = xcalloc(room, sizeof *pci);
+    for (size_t i = 0; i < n && i < 16; i++) {
+        const struct device *d = topo_device(topo, first + i);
+        if (!(bits & 1u << i))
+            continue;
+        if (d->has_pci)
+            pci_addr_format(&d->pci, pci[used]);
+        (void)snprintf(ids[used++], sizeof *ids, "%s", d->id);
+    }
     *ret_ids = ids;
+    *ret_pci = pci;
     return used;
 }
 
@@ -407,8 +413,10 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
 {
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
     struct allocation *a = allocation_create(s->demand, node->name);
-    a->n_cards = copy_ids(node->topo, DEVICE_CARD, choice->cards, &a->cards);
-    a->n_gpus = copy_ids(node->topo, DEVICE_GPU, choice->gpus, &a->gpus);
+    a->n_cards = copy_devices(node->topo, DEVICE_CARD, choice->cards,
+                              &a->cards, &a->card_pci);
+    a->n_gpus = copy_devices(node->topo, DEVICE_GPU, choice->gpus, &a->gpus,
+                             &a->gpu_pci);
     a->relation = choice->relation;
     a->numa = choice->numa;
     a->epoch = node->epoch;

@@ -32,9 +32,13 @@ static struct allocation *make_full(void)
     a->cards = xcalloc(2, sizeof *a->cards);
     (void)snprintf(a->cards[0], sizeof a->cards[0], "card-0000-17-00");
     (void)snprintf(a->cards[1], sizeof a->cards[1], "operator-named");
+    a->card_pci = xcalloc(2, sizeof *a->card_pci);
+    (void)snprintf(a->card_pci[0], sizeof a->card_pci[0], "0000:17:00.1");
     a->n_gpus = 1;
     a->gpus = xcalloc(1, sizeof *a->gpus);
     (void)snprintf(a->gpus[0], sizeof a->gpus[0], "gpu-10000-1b-00-0");
+    a->gpu_pci = xcalloc(1, sizeof *a->gpu_pci);
+    (void)snprintf(a->gpu_pci[0], sizeof a->gpu_pci[0], "10000:1b:00.0");
     a->relation = RELATION_PIX;
     a->numa = 3;
     a->epoch.generation = 9007199254740992;
@@ -65,7 +69,7 @@ Test(allocation, encodes_and_decodes_all_of_it)
     cr_expect_eq(b->epoch.generation, a->epoch.generation);
     cr_expect_eq(b->demand.priority, -5);
     cr_expect(strstr(text, "{\"id\":\"card-0000-17-00\","
-                           "\"pci\":\"0000:17:00\"}"));
+                           "\"pci\":\"0000:17:00.1\"}"));
     cr_expect(strstr(text, "\"pci\":\"10000:1b:00.0\""));
     cr_expect(strstr(text, "{\"id\":\"operator-named\"}"));
     allocation_unref(a);
@@ -88,9 +92,11 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
         {"\"cores\":4,", "", "need.cores"},
         {"\"number\":42", "\"number\":42,\"extra\":1", "extra"},
         {"\"number\":42", "\"number\":42,\"number\":42", "duplicate key"},
-        {"\"pci\":\"0000:17:00\"", "\"pci\":\"0000:18:00\"", "cards[0].pci"},
+        {"\"pci\":\"0000:17:00.1\"", "\"pci\":\"0000:17:00\"",
+         "cards[0].pci"},
         {"{\"id\":\"operator-named\"}",
-         "{\"id\":\"operator-named\",\"pci\":\"0000:17:00\"}", "cards[1].pci"},
+         "{\"id\":\"operator-named\",\"pci\":\"17:00.0\"}",
+         "cards[1].pci"},
         {"\"node\":\"node-1\"", "\"node\":\"\"", "node"},
     };
     cleanup_with(allocation) struct allocation *a = make_full();

@@ -99,6 +99,8 @@ Test(serving, a_pair_lands_together_and_leaves)
         200);
     cr_assert_not_null(strstr(str_text(&reply.body), "\"allocated\""));
     cr_assert_not_null(strstr(str_text(&reply.body), "node007"));
+    cr_assert_not_null(strstr(str_text(&reply.body), "PIX to its host pod h"),
+                       "%s", str_text(&reply.body));
     cr_assert_eq(call(s, SERVER_READ, "DELETE", "/v1/allocations/default/x",
                       NULL, &reply),
                  200);
