@@ -75,11 +75,10 @@ static int match_read(struct cardfile *file, const cJSON *json,
         reader_fail(&r, NULL, "must have exactly one of pci, id and serial");
     if (pci && !pci_parse(pci, &e->pci))
         reader_fail(&r, "pci",
-                    "is \"%s\", must be a PCI address like 0000:17:00.0",
-                    pci);
+                    "is \"%s\", must be a PCI address like 0000:17:00.0", pci);
     if (id && !id_parse(id, &e->vendor_id, &e->device_id))
-        reader_fail(&r, "id",
-                    "is \"%s\", must be vendor:device like 15b3:a2dc", id);
+        reader_fail(&r, "id", "is \"%s\", must be vendor:device like 15b3:a2dc",
+                    id);
     if (serial && !*serial)
         reader_fail(&r, "serial", "must not be empty");
     e->serial = text_keep(file, serial);
@@ -141,8 +140,7 @@ static void texts_read(struct cardfile *file, struct reader *r,
                     endpoint);
     card->arch = text_keep(file, arch);
     card->endpoint = text_keep(file, endpoint);
-    card->model = text_keep(file, reader_opt_string(r, "model",
-                                                    TOPO_TEXT_MAX));
+    card->model = text_keep(file, reader_opt_string(r, "model", TOPO_TEXT_MAX));
     card->fabric_port =
         text_keep(file, reader_opt_string(r, "fabric-port", TOPO_TEXT_MAX));
 }
@@ -169,8 +167,8 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     card->listed = true;
     card->exclude = reader_opt_bool(&r, "exclude", false);
     card->cores = (uint32_t)reader_opt_int(&r, "cores", 1, CORES_MAX, 0);
-    card->memory_mib =
-        (uint64_t)reader_opt_int(&r, "memory-mib", 1, MEMORY_MIB_MAX, 0);
+    card->memory_mib = (uint64_t)reader_opt_int(&r, "memory-mib", 1,
+                                                MEMORY_MIB_MAX, 0);
     texts_read(file, &r, card);
     int rc = reader_finish_strict(&r);
     if (rc < 0)
@@ -236,13 +234,12 @@ static bool entry_matches(const struct entry *e, const struct cardfile_key *key)
 {
     switch (e->match) {
     case MATCH_PCI:
-        return e->pci.domain == key->pci.domain &&
-               e->pci.bus == key->pci.bus && e->pci.device == key->pci.device;
+        return e->pci.domain == key->pci.domain && e->pci.bus == key->pci.bus &&
+               e->pci.device == key->pci.device;
     case MATCH_SERIAL:
         return key->serial && strcmp(e->serial, key->serial) == 0;
     case MATCH_ID:
-        return e->vendor_id == key->vendor_id &&
-               e->device_id == key->device_id;
+        return e->vendor_id == key->vendor_id && e->device_id == key->device_id;
     case MATCH_NONE:
         break;
     }

@@ -50,8 +50,7 @@ const struct card_model card_models[] = {
 };
 const size_t n_card_models = ARRAY_LEN(card_models);
 
-const struct card_model *card_model_find(uint16_t vendor_id,
-                                         uint16_t device_id)
+const struct card_model *card_model_find(uint16_t vendor_id, uint16_t device_id)
 {
     for (size_t i = 0; i < n_card_models; i++)
         if (card_models[i].vendor_id == vendor_id &&
@@ -113,8 +112,7 @@ enum pci_role pci_role(uint16_t class_id, uint16_t vendor_id,
     if (class_id >> 8 == CLASS_NETWORK || class_id == CLASS_INFINIBAND_OLD)
         return PCI_ROLE_NIC;
     if (class_id >> 8 == CLASS_DISPLAY)
-        return is_console(vendor_id, device_id) ? PCI_ROLE_OTHER
-                                                : PCI_ROLE_GPU;
+        return is_console(vendor_id, device_id) ? PCI_ROLE_OTHER : PCI_ROLE_GPU;
     /* AMD's Instinct MI300 and later, and Habana's Gaudi, are processing
      * accelerators; so are FPGAs and DMA engines of other vendors. */
     if (class_id == CLASS_ACCELERATOR &&
@@ -129,12 +127,12 @@ const char *pci_vendor_name(uint16_t vendor_id)
         uint16_t id;
         const char *name;
     } vendors[] = {
-        {0x1002, "AMD"},      {0x1022, "AMD"},      {0x10de, "NVIDIA"},
-        {0x10df, "Emulex"},   {0x1137, "Cisco"},    {0x14e4, "Broadcom"},
-        {0x15b3, "NVIDIA"},   {0x177d, "Marvell"},  {0x17db, "HPE Cray"},
-        {0x1924, "AMD"},      {0x19e5, "Huawei"},   {0x1af4, "virtio"},
-        {0x1bcf, "NEC"},      {0x1d0f, "Amazon"},   {0x1da3, "Intel Habana"},
-        {0x1dd8, "AMD"},      {0x8086, "Intel"},
+        {0x1002, "AMD"},    {0x1022, "AMD"},     {0x10de, "NVIDIA"},
+        {0x10df, "Emulex"}, {0x1137, "Cisco"},   {0x14e4, "Broadcom"},
+        {0x15b3, "NVIDIA"}, {0x177d, "Marvell"}, {0x17db, "HPE Cray"},
+        {0x1924, "AMD"},    {0x19e5, "Huawei"},  {0x1af4, "virtio"},
+        {0x1bcf, "NEC"},    {0x1d0f, "Amazon"},  {0x1da3, "Intel Habana"},
+        {0x1dd8, "AMD"},    {0x8086, "Intel"},
     };
     for (size_t i = 0; i < ARRAY_LEN(vendors); i++)
         if (vendors[i].id == vendor_id)

@@ -13,8 +13,15 @@ enum {
 };
 
 /* What an indented line stands under, and what it inherits from there. */
-enum item { ITEM_TOP, ITEM_PACKAGE, ITEM_NUMA, ITEM_ROOT, ITEM_BRIDGE,
-            ITEM_DEVICE, ITEM_DISTANCE };
+enum item {
+    ITEM_TOP,
+    ITEM_PACKAGE,
+    ITEM_NUMA,
+    ITEM_ROOT,
+    ITEM_BRIDGE,
+    ITEM_DEVICE,
+    ITEM_DISTANCE
+};
 
 struct frame {
     enum item item;
@@ -102,8 +109,8 @@ static int id_read(const char *text, struct device *d, struct error *err)
     static const char hex[] = "0123456789abcdef";
     if (strlen(text) != 9 || text[4] != ':' || strspn(text, hex) != 4 ||
         strspn(text + 5, hex) != 4)
-        return error_set(err, EINVAL,
-                         "id is \"%.40s\", must be like 15b3:a2dc", text);
+        return error_set(err, EINVAL, "id is \"%.40s\", must be like 15b3:a2dc",
+                         text);
     d->vendor_id = (uint16_t)strtoul(text, NULL, 16);
     d->device_id = (uint16_t)strtoul(text + 5, NULL, 16);
     return 0;
@@ -112,8 +119,18 @@ static int id_read(const char *text, struct device *d, struct error *err)
 /* --- devices ------------------------------------------------------------------ */
 
 enum attribute {
-    A_ID, A_VENDOR, A_MODEL, A_SERIAL, A_INTERFACE, A_RDMA, /* any device's */
-    A_FUNCTIONS, A_ARCH, A_CORES, A_MEMORY, A_FABRIC_PORT, A_ENDPOINT,
+    A_ID,
+    A_VENDOR,
+    A_MODEL,
+    A_SERIAL,
+    A_INTERFACE,
+    A_RDMA, /* any device's */
+    A_FUNCTIONS,
+    A_ARCH,
+    A_CORES,
+    A_MEMORY,
+    A_FABRIC_PORT,
+    A_ENDPOINT,
     ATTRIBUTES,
     A_CARDS_FIRST = A_FUNCTIONS, /* a card's only, from here */
 };
@@ -155,11 +172,14 @@ static int attribute_set(struct parser *p, struct draft *draft,
                          enum attribute a, const char *text)
 {
     struct device *d = &draft->d;
-    const char **const texts[ATTRIBUTES] = {
-        [A_VENDOR] = &d->vendor,       [A_MODEL] = &d->model,
-        [A_SERIAL] = &d->serial,       [A_INTERFACE] = &d->interface,
-        [A_RDMA] = &d->rdma,           [A_ARCH] = &d->arch,
-        [A_FABRIC_PORT] = &d->fabric_port, [A_ENDPOINT] = &d->endpoint};
+    const char **const texts[ATTRIBUTES] = {[A_VENDOR] = &d->vendor,
+                                            [A_MODEL] = &d->model,
+                                            [A_SERIAL] = &d->serial,
+                                            [A_INTERFACE] = &d->interface,
+                                            [A_RDMA] = &d->rdma,
+                                            [A_ARCH] = &d->arch,
+                                            [A_FABRIC_PORT] = &d->fabric_port,
+                                            [A_ENDPOINT] = &d->endpoint};
     uint64_t value = 0;
     int rc;
     switch (a) {
@@ -210,8 +230,8 @@ static int attributes_read(struct parser *p, struct draft *draft)
 
 static void defaults_set(struct device *d)
 {
-    const struct card_model *model =
-        card_model_find(d->vendor_id, d->device_id);
+    const struct card_model *model = card_model_find(d->vendor_id,
+                                                     d->device_id);
     if (!d->vendor)
         d->vendor = model ? model->vendor : pci_vendor_name(d->vendor_id);
     if (!d->model && model)
@@ -252,9 +272,8 @@ static int device_read(struct parser *p, enum device_kind kind)
                           .n_functions = 1};
     for (size_t i = 0; i < ATTRIBUTES; i++)
         str_init(&draft.texts[i], TOPO_TEXT_MAX + 256);
-    int rc = p->n_words < 2
-                 ? error_set(p->err, EINVAL, "PCI address missing")
-                 : pci_addr_parse(p->words[1], &draft.d.pci, p->err);
+    int rc = p->n_words < 2 ? error_set(p->err, EINVAL, "PCI address missing")
+                            : pci_addr_parse(p->words[1], &draft.d.pci, p->err);
     if (rc == 0)
         rc = attributes_read(p, &draft);
     if (rc == 0 && kind == DEVICE_CARD && draft.d.pci.function != 0)
@@ -272,10 +291,9 @@ static int device_read(struct parser *p, enum device_kind kind)
 static int index_read(struct parser *p, const char *name, int *ret_index)
 {
     uint64_t value = 0;
-    int rc = p->n_words < 2 ? error_set(p->err, EINVAL, "%s index missing",
-                                        name)
-                            : number_read(name, p->words[1], 32767, &value,
-                                          p->err);
+    int rc = p->n_words < 2
+                 ? error_set(p->err, EINVAL, "%s index missing", name)
+                 : number_read(name, p->words[1], 32767, &value, p->err);
     if (rc == 0)
         *ret_index = (int)value;
     return rc;
@@ -348,11 +366,11 @@ static int distance_read(struct parser *p)
 {
     uint64_t v[3] = {0};
     if (p->n_words != 4)
-        return error_set(p->err, EINVAL, "distance takes two NUMA nodes and "
-                                         "a value");
+        return error_set(p->err, EINVAL,
+                         "distance takes two NUMA nodes and "
+                         "a value");
     for (unsigned i = 0; i < 3; i++) {
-        int rc = number_read("distance", p->words[i + 1], 32767, &v[i],
-                             p->err);
+        int rc = number_read("distance", p->words[i + 1], 32767, &v[i], p->err);
         if (rc < 0)
             return rc;
     }
@@ -451,8 +469,8 @@ static int line_next(const char **text, const char *end,
     const char *newline = memchr(*text, '\n', (size_t)(end - *text));
     size_t size = (size_t)((newline ? newline : end) - *text);
     if (size > HOSTFILE_LINE_MAX)
-        return error_set(err, EINVAL, "has %zu bytes, at most %d allowed",
-                         size, HOSTFILE_LINE_MAX);
+        return error_set(err, EINVAL, "has %zu bytes, at most %d allowed", size,
+                         HOSTFILE_LINE_MAX);
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)(*text)[i];
         if (c < ' ' || c == 0x7f)

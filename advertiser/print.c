@@ -13,7 +13,8 @@ static void pad_to(struct str *out, const char *text, size_t width)
 }
 
 /* Columns are numbered by kind, as "card0"; the legend has their ids. */
-static void column_name(const struct topo *topo, size_t index, char ret_name[16])
+static void column_name(const struct topo *topo, size_t index,
+                        char ret_name[16])
 {
     const struct device *d = topo_device(topo, index);
     size_t first;
@@ -40,8 +41,7 @@ static void matrix_row(const struct topo *topo, size_t row, size_t n,
     for (size_t i = 0; i < n; i++) {
         column_name(topo, i, name);
         size_t width = strlen(name) < COLUMN_MIN ? COLUMN_MIN : strlen(name);
-        pad_to(out,
-               i == row ? "X" : relation_name(topo_relation(topo, row, i)),
+        pad_to(out, i == row ? "X" : relation_name(topo_relation(topo, row, i)),
                width + 1);
     }
     numa_text(d->numa, numa);
@@ -106,8 +106,8 @@ void print_relations(const struct topo *topo, struct str *out)
     for (size_t i = 0; i < n; i++) {
         const struct device *d = topo_device(topo, i);
         char pci[PCI_ADDR_TEXT_MAX];
-        str_addf(out, "%s{\"id\":\"%s\",\"kind\":\"%s\",\"pci\":",
-                 i ? "," : "", d->id, device_kind_name(d->kind));
+        str_addf(out, "%s{\"id\":\"%s\",\"kind\":\"%s\",\"pci\":", i ? "," : "",
+                 d->id, device_kind_name(d->kind));
         if (d->has_pci) {
             pci_addr_format(&d->pci, pci);
             str_addf(out, "\"%s\"", pci);

@@ -48,13 +48,12 @@ static bool same_card(const struct scan_function *a,
     return a->vendor_id == b->vendor_id && cards_have_switch(a->vendor_id) &&
            a->n_foreign < a->n_path && a->n_foreign == b->n_foreign &&
            b->n_foreign < b->n_path &&
-           pci_addr_compare(&a->path[a->n_foreign],
-                            &b->path[b->n_foreign]) == 0;
+           pci_addr_compare(&a->path[a->n_foreign], &b->path[b->n_foreign]) ==
+               0;
 }
 
 static void device_init(struct device *d, enum device_kind kind,
-                        const struct scan_function *f,
-                        char id[TOPO_ID_MAX + 1])
+                        const struct scan_function *f, char id[TOPO_ID_MAX + 1])
 {
     device_id_format(kind, &f->addr, id);
     *d = (struct device){
@@ -79,9 +78,10 @@ static void device_init(struct device *d, enum device_kind kind,
 }
 
 /* The one of n functions by which they are a card, or NULL. */
-static const struct scan_function *
-card_function(const struct build *b, const struct scan_function *f, size_t n,
-              struct cardfile_card *ret_card)
+static const struct scan_function *card_function(const struct build *b,
+                                                 const struct scan_function *f,
+                                                 size_t n,
+                                                 struct cardfile_card *ret_card)
 {
     const struct scan_function *known = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -111,8 +111,8 @@ static void card_add(struct build *b, const struct scan_function *by,
     char id[TOPO_ID_MAX + 1];
     struct device d;
     device_init(&d, DEVICE_CARD, f, id);
-    const struct card_model *model =
-        card_model_find(by->vendor_id, by->device_id);
+    const struct card_model *model = card_model_find(by->vendor_id,
+                                                     by->device_id);
     d.vendor_id = by->vendor_id;
     d.device_id = by->device_id;
     d.vendor = model ? model->vendor : text_or(by->vendor, d.vendor);
@@ -205,9 +205,8 @@ static int scan_build(struct scan *scan, const char *node,
 {
     cleanup_with(topo_builder) struct topo_builder *builder =
         topo_builder_create(node);
-    struct build b = {.cards = cards,
-                      .builder = builder,
-                      .n_left_out = scan->n_left_out};
+    struct build b = {
+        .cards = cards, .builder = builder, .n_left_out = scan->n_left_out};
     qsort(scan->functions, scan->n_functions, sizeof(scan->functions[0]),
           function_order);
     numas_add(&b, scan);
@@ -243,8 +242,7 @@ static int xml_check(const char *text, struct error *err)
                      major);
 }
 
-static int xml_scan(const char *path, struct scan **ret_scan,
-                    struct error *err)
+static int xml_scan(const char *path, struct scan **ret_scan, struct error *err)
 {
     cleanup_free char *text = NULL;
     size_t size = 0;

@@ -66,8 +66,8 @@ static hwloc_topology_t topology_load(const struct scan_source *source,
         rc = hwloc_topology_set_xmlbuffer(topology, source->xml,
                                           (int)source->xml_size);
     if (rc == 0)
-        rc = hwloc_topology_set_flags(
-            topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+        rc = hwloc_topology_set_flags(topology,
+                                      HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     if (rc == 0)
         rc = hwloc_topology_set_io_types_filter(topology,
                                                 HWLOC_TYPE_FILTER_KEEP_ALL);
@@ -108,8 +108,7 @@ static bool kernel_gives_cpus(const char *sysroot, unsigned os_index)
 
 /* The value of an attribute within one XML tag, up to its closing quote;
  * "" when it is absent. */
-static const char *xml_attribute(const char *tag, size_t size,
-                                 const char *name)
+static const char *xml_attribute(const char *tag, size_t size, const char *name)
 {
     const char *at = memmem(tag, size, name, strlen(name));
     return at ? at + strlen(name) : "";
@@ -162,8 +161,8 @@ static int32_t numa_of(const struct look *look, hwloc_obj_t obj)
                                               HWLOC_OBJ_NUMANODE, numa))) {
         /* by the node's own set: in files that other tools wrote, its bit
          * need not be its os index */
-        if (numa_column(look->scan, os_index_of(numa)) < 0 ||
-            !obj->nodeset || !numa->nodeset ||
+        if (numa_column(look->scan, os_index_of(numa)) < 0 || !obj->nodeset ||
+            !numa->nodeset ||
             !hwloc_bitmap_intersects(obj->nodeset, numa->nodeset))
             continue;
         if (found >= 0)
@@ -178,8 +177,8 @@ static int32_t package_of(const struct look *look, hwloc_obj_t obj)
     if (!obj->cpuset || hwloc_bitmap_iszero(obj->cpuset))
         return -1;
     hwloc_obj_t package = NULL;
-    while ((package = hwloc_get_next_obj_by_type(
-                look->topology, HWLOC_OBJ_PACKAGE, package)))
+    while ((package = hwloc_get_next_obj_by_type(look->topology,
+                                                 HWLOC_OBJ_PACKAGE, package)))
         if (hwloc_bitmap_isincluded(obj->cpuset, package->cpuset))
             return os_index_of(package);
     return -1;
@@ -242,8 +241,8 @@ static int place_set(const struct look *look, hwloc_obj_t obj,
             char text[PCI_ADDR_TEXT_MAX];
             pci_addr_format(&f->addr, text);
             scan_fail(look->scan, E2BIG,
-                      "PCI function %s has more than %d bridges above it",
-                      text, TOPO_PATH_MAX);
+                      "PCI function %s has more than %d bridges above it", text,
+                      TOPO_PATH_MAX);
             return -1;
         }
         memmove(&f->path[1], &f->path[0], f->n_path * sizeof(f->path[0]));
@@ -335,8 +334,8 @@ static void vpd_read(const struct look *look, struct scan_function *f)
         !card_model_find(f->vendor_id, f->device_id))
         return;
     pci_addr_format(&f->addr, pci);
-    snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/vpd",
-             look->sysroot, pci);
+    snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/vpd", look->sysroot,
+             pci);
     cleanup_file FILE *file = fopen(path, "re");
     cleanup_free unsigned char *data = file ? xmalloc(VPD_SIZE_MAX) : NULL;
     size_t size = file ? fread(data, 1, VPD_SIZE_MAX, file) : 0;
@@ -373,8 +372,8 @@ static int numas_add(const struct look *look)
 {
     struct scan *scan = look->scan;
     hwloc_obj_t obj = NULL;
-    while ((obj = hwloc_get_next_obj_by_type(look->topology,
-                                             HWLOC_OBJ_NUMANODE, obj))) {
+    while ((obj = hwloc_get_next_obj_by_type(look->topology, HWLOC_OBJ_NUMANODE,
+                                             obj))) {
         if (!numa_has_cpus(look, obj))
             continue;
         if (scan->n_numas == TOPO_NUMAS_MAX) {
@@ -422,7 +421,9 @@ void scan_hwloc(const struct scan_source *source, struct scan *scan)
         .topology = topology_load(source, scan),
         .scan = scan,
         .source = source,
-        .sysroot = source->xml ? NULL : source->fsroot ? source->fsroot : "",
+        .sysroot = source->xml      ? NULL
+                   : source->fsroot ? source->fsroot
+                                    : "",
     };
     if (!look.topology || numas_add(&look) < 0)
         return;

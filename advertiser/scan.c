@@ -82,7 +82,7 @@ static _Noreturn void child_main(const struct scan_source *source,
                                  struct scan *scan, int said_fd,
                                  int deadline_ms)
 {
-    static const int signals[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGABRT,
+    static const int signals[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
                                   SIGTERM, SIGINT,  SIGHUP,  SIGPIPE, SIGCHLD,
                                   SIGALRM, SIGUSR1, SIGUSR2, SIGQUIT};
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)

@@ -23,7 +23,7 @@ struct scan_function {
     uint8_t root_bus;
     uint8_t n_path;
     struct pci_addr path[TOPO_PATH_MAX];
-    uint8_t n_foreign; /* of the path: above its own vendor's bridges */
+    uint8_t n_foreign;   /* of the path: above its own vendor's bridges */
     uint32_t cores;      /* 0 unknown */
     uint64_t memory_mib; /* 0 unknown */
     char vendor[SCAN_TEXT_SIZE];

@@ -43,8 +43,8 @@ int vpd_find(const unsigned char *data, size_t size, const char keyword[2],
             return -ENOENT;
         if (size < head)
             return -EINVAL;
-        const size_t len =
-            large ? (size_t)data[1] | (size_t)data[2] << 8 : tag & 7u;
+        const size_t len = large ? (size_t)data[1] | (size_t)data[2] << 8
+                                 : tag & 7u;
         if (len > size - head)
             return -EINVAL;
         if (tag == TAG_READ_ONLY)

@@ -141,8 +141,7 @@ static size_t compact(char *json, size_t size)
 
 int main(int argc, char **argv)
 {
-    struct task t = {
-        .name = "read a pod", .run = read_pod, .floor = skip_pod};
+    struct task t = {.name = "read a pod", .run = read_pod, .floor = skip_pod};
     cleanup_str struct str json = STR_INIT(65536);
     cleanup_free char *pod =
         testdata_read(argc > 1 ? argv[1] : "bench/pod.json", &t.pod_size);

@@ -358,8 +358,8 @@ static void show_addresses(const struct demo *d)
         "  kubectl  kubectl --server=http://%s get resourceslices\n"
         "  biga     biga --server http://%s nodes | node %s | topo %s\n"
         "           biga --server http://%s allocations\n"
-        "           biga --server http://%s why " DEMO_NAMESPACE
-        "/" DEMO_JOB "-host-0\n"
+        "           biga --server http://%s why " DEMO_NAMESPACE "/" DEMO_JOB
+        "-host-0\n"
         "  metrics  curl http://%s/metrics\n",
         read, d->listen[1], read, d->names[0], d->names[0], read, read, read);
 }

@@ -153,8 +153,8 @@ static void add_first_fit(struct table *t, const struct report *r,
 void report_table(const struct report *r, bool colours, struct str *out)
 {
     static const struct table_column columns[] = {
-        {"PAIR", true},    {"NODE", false},       {"CARD", false},
-        {"GPU", false},    {"RELATION", false},   {"NUMA", true},
+        {"PAIR", true},     {"NODE", false},        {"CARD", false},
+        {"GPU", false},     {"RELATION", false},    {"NUMA", true},
         {"xPU POD", false}, {"| FIRST FIT", false},
     };
     cleanup_table struct table t;
@@ -191,9 +191,8 @@ static void summarize(const struct report *r, const char *who, bool blind,
     size_t placed = count_within(r, blind, RELATION_SYS);
     size_t near = count_within(r, blind, RELATION_PXB);
     size_t node = count_within(r, blind, RELATION_NODE);
-    str_addf(out,
-             "%s %2zu of %zu pairs aligned (both behind one switch)",
-             who, near, r->n_pairs);
+    str_addf(out, "%s %2zu of %zu pairs aligned (both behind one switch)", who,
+             near, r->n_pairs);
     if (node > near)
         str_addf(out, ", %zu through the CPU", node - near);
     if (placed > node)

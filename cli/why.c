@@ -112,8 +112,7 @@ static int read_input(const char *name, struct str *ret_text)
         fprintf(stderr, "biga: %s: %s\n", name, strerror(errno));
         return CLI_FAILED;
     }
-    while (!ret_text->overflow &&
-           (n = fread(block, 1, sizeof block, from)) > 0)
+    while (!ret_text->overflow && (n = fread(block, 1, sizeof block, from)) > 0)
         str_add_n(ret_text, block, n);
     if (ferror(from) || ret_text->overflow) {
         fprintf(stderr, "biga: %s: %s\n", name,

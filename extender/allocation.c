@@ -226,8 +226,8 @@ static int decode_device(const cJSON *json, const char *path,
     if (pci && pci_addr_parse(pci, &addr, NULL) == 0)
         pci_addr_format(&addr, text);
     if (pci && strcmp(pci, text) != 0)
-        (void)reader_fail(&r, "pci",
-                          "is \"%s\", must be like 0000:17:00.0", pci);
+        (void)reader_fail(&r, "pci", "is \"%s\", must be like 0000:17:00.0",
+                          pci);
     copy_text(list->ids[list->n], TOPO_ID_MAX + 1, id);
     copy_text(list->pci[list->n++], PCI_ADDR_TEXT_MAX, pci);
     return reader_finish_strict(&r);

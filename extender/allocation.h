@@ -25,8 +25,8 @@ struct allocation {
     /* where they are, in the same order; "" or NULL: not told */
     char (*card_pci)[PCI_ADDR_TEXT_MAX];
     char (*gpu_pci)[PCI_ADDR_TEXT_MAX];
-    enum relation relation; /* achieved */
-    int32_t numa;           /* os index, -1 unknown */
+    enum relation relation;   /* achieved */
+    int32_t numa;             /* os index, -1 unknown */
     struct slice_epoch epoch; /* of the slices it was decided on */
     uint64_t number;          /* order of binding, from the store */
 };
@@ -75,7 +75,6 @@ const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n);
 /* All on one node, whether or not the node is known now. */
 const struct allocation **alloc_index_on_node(const struct alloc_index *x,
-                                              const char *node,
-                                              size_t *ret_n);
+                                              const char *node, size_t *ret_n);
 
 #endif

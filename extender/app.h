@@ -16,27 +16,27 @@ struct app {
     struct writer *writer;
     struct metrics *metrics; /* of app_metrics_create() */
     struct demand_config demand;
-    int64_t max_candidates; /* nodes in a filter's answer; 0: all */
+    int64_t max_candidates;       /* nodes in a filter's answer; 0: all */
     struct seen *seen;            /* pods that were asked about */
     struct scratch_pool *scratch; /* working memory of scheduler requests */
-    uint64_t instance;      /* another one after each start; in ETags */
-    atomic_bool ready;      /* the first snapshot is up; /readyz */
+    uint64_t instance;            /* another one after each start; in ETags */
+    atomic_bool ready;            /* the first snapshot is up; /readyz */
 };
 
 /* The metrics of the extender, in the order of their table. */
 enum app_metric {
-    APP_HTTP_REQUESTS,    /* listener, route, code */
-    APP_HTTP_DURATION,    /* listener, route */
-    APP_FILTER_REFUSALS,  /* reason: reason_word() */
+    APP_HTTP_REQUESTS,   /* listener, route, code */
+    APP_HTTP_DURATION,   /* listener, route */
+    APP_FILTER_REFUSALS, /* reason: reason_word() */
     APP_PRIORITIZE_ERRORS,
-    APP_BINDS,            /* result: bound, repeated, refused, error */
-    APP_RELEASES,         /* result: released, unknown, error */
-    APP_SLICES_ACCEPTED,  /* kind: heartbeat, created, changed */
-    APP_SLICES_REJECTED,  /* reason: invalid, stale, foreign, error */
-    APP_NODES,            /* status: node_status_name() */
-    APP_CARDS,            /* state: card_state_name() */
+    APP_BINDS,           /* result: bound, repeated, refused, error */
+    APP_RELEASES,        /* result: released, unknown, error */
+    APP_SLICES_ACCEPTED, /* kind: heartbeat, created, changed */
+    APP_SLICES_REJECTED, /* reason: invalid, stale, foreign, error */
+    APP_NODES,           /* status: node_status_name() */
+    APP_CARDS,           /* state: card_state_name() */
     APP_ALLOCATIONS,
-    APP_SNAPSHOT,         /* its number */
+    APP_SNAPSHOT, /* its number */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

@@ -56,9 +56,9 @@ void kube_write_success(struct str *out, const char *name)
 
 /* --- discovery ------------------------------------------------------------ */
 
-#define GROUP                                                                \
-    "\"name\":\"resource.k8s.io\",\"versions\":[{\"groupVersion\":"          \
-    "\"resource.k8s.io/v1\",\"version\":\"v1\"}],\"preferredVersion\":"      \
+#define GROUP                                                           \
+    "\"name\":\"resource.k8s.io\",\"versions\":[{\"groupVersion\":"     \
+    "\"resource.k8s.io/v1\",\"version\":\"v1\"}],\"preferredVersion\":" \
     "{\"groupVersion\":\"resource.k8s.io/v1\",\"version\":\"v1\"}"
 
 const char *kube_discovery(const char *path)
@@ -112,8 +112,7 @@ static void write_uid(struct str *out, const char *name)
 static bool is_server_set(const struct jtext *key)
 {
     return jtext_is(key, "resourceVersion") || jtext_is(key, "uid") ||
-           jtext_is(key, "creationTimestamp") ||
-           jtext_is(key, "managedFields");
+           jtext_is(key, "creationTimestamp") || jtext_is(key, "managedFields");
 }
 
 static void write_metadata(struct jscan *s, const struct kube_object *object,
@@ -157,8 +156,7 @@ void kube_write_object(struct str *out, const struct kube_object *object)
     str_add_c(out, '}');
 }
 
-bool kube_object_name(const char *json, size_t size, char *ret_name,
-                      size_t cap)
+bool kube_object_name(const char *json, size_t size, char *ret_name, size_t cap)
 {
     struct jscan s;
     struct jtext key, name;
@@ -166,8 +164,7 @@ bool kube_object_name(const char *json, size_t size, char *ret_name,
     jscan_init(&s, json, size);
     (void)jscan_object(&s);
     while (jscan_member(&s, &key)) {
-        if (!jtext_is(&key, "metadata") ||
-            jscan_peek(&s) != JKIND_OBJECT) {
+        if (!jtext_is(&key, "metadata") || jscan_peek(&s) != JKIND_OBJECT) {
             (void)jscan_skip(&s);
             continue;
         }
@@ -189,9 +186,10 @@ bool kube_object_name(const char *json, size_t size, char *ret_name,
 static void write_list_head(struct str *out, const struct kube_list *list,
                             const char *kind, const char *version)
 {
-    str_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":"
-             "{\"resourceVersion\":\"%llu\"", kind, version,
-             (unsigned long long)list->resource_version);
+    str_addf(out,
+             "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":"
+             "{\"resourceVersion\":\"%llu\"",
+             kind, version, (unsigned long long)list->resource_version);
     if (list->next) {
         str_add(out, ",\"continue\":");
         str_add_json(out, list->next);
@@ -277,8 +275,11 @@ static void scan_name(struct row *row)
 static struct row scan_row(const struct jtext *object)
 {
     static const struct jtext empty = {"\"\"", 2, false};
-    struct row row = {.metadata = {"{}", 2, false}, .name = empty,
-                      .node = empty, .driver = empty, .pool = empty};
+    struct row row = {.metadata = {"{}", 2, false},
+                      .name = empty,
+                      .node = empty,
+                      .driver = empty,
+                      .pool = empty};
     struct jscan s;
     struct jtext key;
     jscan_init(&s, object->data, object->size);
@@ -341,8 +342,7 @@ static void write_columns(struct str *out)
     str_add(out, "],\"rows\":[");
 }
 
-void kube_write_table(struct str *out, const struct kube_list *list,
-                      bool whole)
+void kube_write_table(struct str *out, const struct kube_list *list, bool whole)
 {
     struct jscan s;
     struct jtext object;

@@ -24,50 +24,83 @@ struct settings {
 
 #define AT(member) offsetof(struct settings, member)
 static const struct conf_setting settings_table[] = {
-    {.name = "scheduler-listen", .type = CONF_TEXT,
-     .offset = AT(scheduler_listen), .otherwise = "127.0.0.1:8701",
+    {.name = "scheduler-listen",
+     .type = CONF_TEXT,
+     .offset = AT(scheduler_listen),
+     .otherwise = "127.0.0.1:8701",
      .metavar = "ADDRESS:PORT",
      .help = "Where kube-scheduler asks: the urlPrefix of its extender "
              "configuration is http://ADDRESS:PORT/v1/scheduler."},
-    {.name = "publish-listen", .type = CONF_TEXT,
-     .offset = AT(publish_listen), .otherwise = "127.0.0.1:8702",
+    {.name = "publish-listen",
+     .type = CONF_TEXT,
+     .offset = AT(publish_listen),
+     .otherwise = "127.0.0.1:8702",
      .metavar = "ADDRESS:PORT",
      .help = "Where advertisers publish their ResourceSlices; kubectl can "
              "read them there."},
-    {.name = "read-listen", .type = CONF_TEXT, .offset = AT(read_listen),
-     .otherwise = "127.0.0.1:8700", .metavar = "ADDRESS:PORT",
+    {.name = "read-listen",
+     .type = CONF_TEXT,
+     .offset = AT(read_listen),
+     .otherwise = "127.0.0.1:8700",
+     .metavar = "ADDRESS:PORT",
      .help = "Where people and tools read: topology, allocations, why, "
              "metrics."},
-    {.name = "state", .type = CONF_TEXT, .offset = AT(state),
+    {.name = "state",
+     .type = CONF_TEXT,
+     .offset = AT(state),
      .metavar = "DIR",
      .help = "Directory of the database, created when missing; without it "
              "everything is kept in memory and lost at the end."},
-    {.name = "max-candidates", .type = CONF_INT,
-     .offset = AT(max_candidates), .otherwise = "16", .min = 0,
-     .max = 100000, .metavar = "N",
+    {.name = "max-candidates",
+     .type = CONF_INT,
+     .offset = AT(max_candidates),
+     .otherwise = "16",
+     .min = 0,
+     .max = 100000,
+     .metavar = "N",
      .help = "At most this many nodes, the best, in the answer to filter; 0 "
              "for all that fit. Few are faster: kube-scheduler decodes and "
              "scores only these."},
-    {.name = "fresh", .type = CONF_DURATION, .offset = AT(fresh_ms),
-     .otherwise = "15s", .min = 1000, .max = 3600000, .metavar = "TIME",
+    {.name = "fresh",
+     .type = CONF_DURATION,
+     .offset = AT(fresh_ms),
+     .otherwise = "15s",
+     .min = 1000,
+     .max = 3600000,
+     .metavar = "TIME",
      .help = "A node whose advertiser was not heard of for longer is stale "
              "and not chosen."},
-    {.name = "gpu-resources", .type = CONF_LIST,
+    {.name = "gpu-resources",
+     .type = CONF_LIST,
      .offset = AT(gpu_resources),
-     .otherwise = "nvidia.com/gpu,amd.com/gpu", .metavar = "NAME,…",
+     .otherwise = "nvidia.com/gpu,amd.com/gpu",
+     .metavar = "NAME,…",
      .help = "Extended resources of pods that stand for devices of kind "
              "gpu."},
-    {.name = "connections", .type = CONF_INT, .offset = AT(connections),
-     .otherwise = "1024", .min = 8, .max = 60000, .metavar = "N",
+    {.name = "connections",
+     .type = CONF_INT,
+     .offset = AT(connections),
+     .otherwise = "1024",
+     .min = 8,
+     .max = 60000,
+     .metavar = "N",
      .help = "Connections that each listener accepts at once."},
-    {.name = "request-timeout", .type = CONF_DURATION,
-     .offset = AT(request_ms), .otherwise = "10s", .min = 100,
-     .max = 600000, .metavar = "TIME",
+    {.name = "request-timeout",
+     .type = CONF_DURATION,
+     .offset = AT(request_ms),
+     .otherwise = "10s",
+     .min = 100,
+     .max = 600000,
+     .metavar = "TIME",
      .help = "A request that has not arrived whole after this long is cut "
              "off."},
-    {.name = "log-level", .type = CONF_CHOICE, .offset = AT(log_level),
-     .otherwise = "info", .choices = "debug|info|warn|error",
-     .metavar = "LEVEL", .help = "The least important events to log."},
+    {.name = "log-level",
+     .type = CONF_CHOICE,
+     .offset = AT(log_level),
+     .otherwise = "info",
+     .choices = "debug|info|warn|error",
+     .metavar = "LEVEL",
+     .help = "The least important events to log."},
 };
 
 static const struct conf_program program = {
@@ -93,7 +126,7 @@ static const struct conf_program program = {
 
 /* --- set-up ------------------------------------------------------------------ */
 
-#define RESOURCE_CHARACTERS                                                    \
+#define RESOURCE_CHARACTERS \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 
 static int read_gpu_resources(const char *list, struct demand_config *config,
@@ -103,8 +136,7 @@ static int read_gpu_resources(const char *list, struct demand_config *config,
     for (const char *p = list; *p;) {
         size_t len = strcspn(p, ",");
         if (config->n_gpu_resources == DEMAND_GPU_RESOURCES_MAX)
-            return error_set(err, EINVAL,
-                             "gpu-resources: more than %d names",
+            return error_set(err, EINVAL, "gpu-resources: more than %d names",
                              DEMAND_GPU_RESOURCES_MAX);
         if (len == 0 || len > DEMAND_RESOURCE_NAME_MAX ||
             strspn(p, RESOURCE_CHARACTERS) < len)

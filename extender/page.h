@@ -8,7 +8,7 @@
 #include "model/base/str.h"
 
 /* What the page may load and run. */
-#define PAGE_POLICY \
+#define PAGE_POLICY                                                    \
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; " \
     "form-action 'none'; frame-ancestors 'none'"
 

@@ -48,9 +48,9 @@ static void why_allocated(struct httpd_request *rq,
     if (index == NODE_NONE)
         str_add(&text, "; the node's topology has been withdrawn since");
     else if (snapshot_node(snapshot, (size_t)index)->status != NODE_READY)
-        str_addf(&text, "; the node is %s now",
-                 node_status_name(
-                     snapshot_node(snapshot, (size_t)index)->status));
+        str_addf(
+            &text, "; the node is %s now",
+            node_status_name(snapshot_node(snapshot, (size_t)index)->status));
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
         str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
@@ -79,8 +79,7 @@ static void why_text(const struct schedule *s, const struct why *why,
         str_addf(out, "%5zu  ", why->count[r]);
         schedule_brief(s, r, out);
         str_add(out, "\n       e.g. ");
-        str_add(out,
-                snapshot_node(s->snapshot, (size_t)why->example[r])->name);
+        str_add(out, snapshot_node(s->snapshot, (size_t)why->example[r])->name);
         str_add(out, ": ");
         schedule_explain(s, why->example[r], r, out);
         str_add_c(out, '\n');
@@ -152,18 +151,18 @@ static void handle_why(struct httpd_request *rq, void *ctx)
     cleanup_free char *refusal = NULL;
     const char *pod = httpd_query(rq, "pod");
     if (!pod || !split_pod(pod, namespace, sizeof namespace, &name)) {
-        httpd_fail(rq, 400, "query parameter pod: is \"%.64s\", must be "
-                            "NAMESPACE/NAME",
+        httpd_fail(rq, 400,
+                   "query parameter pod: is \"%.64s\", must be "
+                   "NAMESPACE/NAME",
                    pod ? pod : "");
         return;
     }
     struct snapshot *snapshot = writer_snapshot(app->writer);
-    const struct allocation *a =
-        alloc_index_find(snapshot->allocations, namespace, name);
+    const struct allocation *a = alloc_index_find(snapshot->allocations,
+                                                  namespace, name);
     if (a)
         why_allocated(rq, snapshot, a);
-    else if (!seen_find_name(app->seen, namespace, name, &demand,
-                             &refusal))
+    else if (!seen_find_name(app->seen, namespace, name, &demand, &refusal))
         httpd_fail(rq, 404,
                    "pod %s/%s is not known: no scheduler has asked about it "
                    "since this extender started (is its container requesting "
@@ -222,8 +221,7 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
     struct choice choice;
     if (why.n_fitting &&
         schedule_choose(&s, why.best[0], &choice) == REASON_NONE) {
-        struct allocation *a =
-            schedule_allocation(&s, why.best[0], &choice);
+        struct allocation *a = schedule_allocation(&s, why.best[0], &choice);
         str_add(out, ",\"allocation\":");
         allocation_encode(a, out);
         draft_allocate(sim->draft, a);

@@ -10,8 +10,8 @@
 #define SLICES "/apis/resource.k8s.io/v1/resourceslices"
 
 enum {
-    LIST_MAX = 500,             /* slices on one page */
-    OPTIONS_MAX = 64 << 10,     /* bytes of a DeleteOptions */
+    LIST_MAX = 500,         /* slices on one page */
+    OPTIONS_MAX = 64 << 10, /* bytes of a DeleteOptions */
     OUT_MAX = LIST_MAX * SLICE_BODY_MAX / 2,
 };
 
@@ -98,10 +98,10 @@ static void job_fail(struct job *job)
 static void count_rejected(struct app *app, int result)
 {
     metrics_count(app->metrics, APP_SLICES_REJECTED,
-                  result == -ESTALE               ? "stale"
-                  : result == -EEXIST             ? "foreign"
-                  : status_of(result) < 500       ? "invalid"
-                                                  : "error");
+                  result == -ESTALE         ? "stale"
+                  : result == -EEXIST       ? "foreign"
+                  : status_of(result) < 500 ? "invalid"
+                                            : "error");
 }
 
 /* What a slice's name may be, so that it is never too long for a buffer. */
@@ -110,8 +110,10 @@ static bool name_take(struct httpd_request *rq, char ret_name[])
     const char *name = httpd_arg(rq, 0);
     size_t size = strlen(name);
     if (size > SLICE_NAME_MAX) {
-        httpd_fail(rq, 400, "metadata.name: has %zu characters, at most %d "
-                   "are allowed", size, SLICE_NAME_MAX);
+        httpd_fail(rq, 400,
+                   "metadata.name: has %zu characters, at most %d "
+                   "are allowed",
+                   size, SLICE_NAME_MAX);
         return false;
     }
     memcpy(ret_name, name, size + 1);
@@ -120,8 +122,8 @@ static bool name_take(struct httpd_request *rq, char ret_name[])
 
 /* --- put, post ------------------------------------------------------------ */
 
-static const char *const write_params[] = {
-    "fieldManager", "fieldValidation", "pretty", "timeout", NULL};
+static const char *const write_params[] = {"fieldManager", "fieldValidation",
+                                           "pretty", "timeout", NULL};
 
 static void reply_object(struct httpd_request *rq, const char *name,
                          uint64_t version)
@@ -174,8 +176,10 @@ static void post_looked(struct httpd_request *rq, void *arg)
     struct job *job = arg;
     struct writer_op *op = &job->op;
     if (op->result == 0)
-        httpd_fail(rq, 409, "resourceslices.resource.k8s.io \"%s\" already "
-                   "exists", job->name);
+        httpd_fail(rq, 409,
+                   "resourceslices.resource.k8s.io \"%s\" already "
+                   "exists",
+                   job->name);
     else if (op->result != -ENOENT)
         job_fail(job);
     if (op->result != -ENOENT) {
@@ -225,9 +229,9 @@ static void delete_finish(struct httpd_request *rq, void *arg)
 
 static void on_delete(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {
-        "gracePeriodSeconds", "orphanDependents", "pretty",
-        "propagationPolicy", NULL};
+    static const char *const params[] = {"gracePeriodSeconds",
+                                         "orphanDependents", "pretty",
+                                         "propagationPolicy", NULL};
     char name[SLICE_NAME_MAX + 1];
     if (!httpd_query_only(rq, params) || !name_take(rq, name))
         return;
@@ -356,17 +360,26 @@ static bool list_limit(struct httpd_request *rq, size_t *ret_limit)
 
 static bool list_refused(struct httpd_request *rq)
 {
-    static const char *const params[] = {
-        "allowWatchBookmarks", "continue", "fieldSelector",
-        "includeObject", "labelSelector", "limit", "pretty",
-        "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
-        "timeoutSeconds", "watch", NULL};
+    static const char *const params[] = {"allowWatchBookmarks",
+                                         "continue",
+                                         "fieldSelector",
+                                         "includeObject",
+                                         "labelSelector",
+                                         "limit",
+                                         "pretty",
+                                         "resourceVersion",
+                                         "resourceVersionMatch",
+                                         "sendInitialEvents",
+                                         "timeoutSeconds",
+                                         "watch",
+                                         NULL};
     const char *watch = httpd_query(rq, "watch");
     const char *labels = httpd_query(rq, "labelSelector");
     if (!httpd_query_only(rq, params))
         return true;
     if (watch && strcmp(watch, "false") != 0 && strcmp(watch, "0") != 0)
-        httpd_fail(rq, 405, "watching resourceslices is not supported here: "
+        httpd_fail(rq, 405,
+                   "watching resourceslices is not supported here: "
                    "list them again instead");
     else if (labels && *labels)
         httpd_fail(rq, 400, "labelSelector is not supported here");
@@ -389,7 +402,8 @@ static void on_list(struct httpd_request *rq, void *ctx)
     wants(job);
     /* the query is the request's own, and nobody reads it again */
     if (fields && !select_fields(job, (char *)fields, &none)) {
-        httpd_fail(rq, 400, "fieldSelector: must be spec.nodeName=, "
+        httpd_fail(rq, 400,
+                   "fieldSelector: must be spec.nodeName=, "
                    "spec.driver= or metadata.name= with a value");
         job_destroy(job);
         return;
@@ -415,8 +429,7 @@ static void on_discovery(struct httpd_request *rq, void *ctx)
     if (document)
         str_add(httpd_reply(rq), document);
     else
-        httpd_fail(rq, 404, "there is nothing at \"%.256s\"",
-                   httpd_path(rq));
+        httpd_fail(rq, 404, "there is nothing at \"%.256s\"", httpd_path(rq));
 }
 
 const struct httpd_route publish_routes[] = {

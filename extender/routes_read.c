@@ -33,8 +33,7 @@ struct list {
     struct table table;
 };
 
-static bool limit_read(struct httpd_request *rq, size_t max,
-                       size_t *ret_limit)
+static bool limit_read(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {
     const char *text = httpd_query(rq, "limit");
     char *end = NULL;
@@ -43,8 +42,10 @@ static bool limit_read(struct httpd_request *rq, size_t max,
     errno = 0;
     unsigned long long n = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > max) {
-        httpd_fail(rq, 400, "limit: is \"%.32s\", must be a number from 1 to "
-                   "%zu", text, max);
+        httpd_fail(rq, 400,
+                   "limit: is \"%.32s\", must be a number from 1 to "
+                   "%zu",
+                   text, max);
         return false;
     }
     *ret_limit = (size_t)n;
@@ -155,8 +156,7 @@ static size_t node_from(const struct snapshot *s, const char *name)
 
 /* The node of a name; NULL, with the request failed, when it is not known. */
 static const struct node *node_find(struct httpd_request *rq,
-                                    const struct snapshot *s,
-                                    const char *name)
+                                    const struct snapshot *s, const char *name)
 {
     int32_t i = snapshot_find(s, name, strlen(name));
     if (i != NODE_NONE)
@@ -176,8 +176,8 @@ static void on_nodes(struct httpd_request *rq, void *ctx)
         !list_begin(&list, rq, ctx, view_node_heads))
         return;
     const struct snapshot *s = list.snapshot;
-    for (size_t i = list.after ? node_from(s, list.after) : 0;
-         i < s->n_nodes; i++) {
+    for (size_t i = list.after ? node_from(s, list.after) : 0; i < s->n_nodes;
+         i++) {
         const struct node *node = snapshot_node(s, i);
         if (list.after && strcmp(node->name, list.after) == 0)
             continue;
@@ -332,8 +332,8 @@ static void on_card(struct httpd_request *rq, void *ctx)
     while (i < n && strcmp(card_id(node, i), httpd_arg(rq, 1)) != 0)
         i++;
     if (i == n) {
-        httpd_fail(rq, 404, "node \"%.253s\" has no card \"%.63s\"",
-                   node->name, httpd_arg(rq, 1));
+        httpd_fail(rq, 404, "node \"%.253s\" has no card \"%.63s\"", node->name,
+                   httpd_arg(rq, 1));
         return;
     }
     view_card(node, i, httpd_reply(rq));
@@ -367,8 +367,8 @@ static void on_topology(struct httpd_request *rq, void *ctx)
     if (!list_begin(&list, rq, ctx, NULL))
         return;
     const struct snapshot *s = list.snapshot;
-    for (size_t i = list.after ? node_from(s, list.after) : 0;
-         i < s->n_nodes; i++) {
+    for (size_t i = list.after ? node_from(s, list.after) : 0; i < s->n_nodes;
+         i++) {
         const struct node *node = snapshot_node(s, i);
         if (list.after && strcmp(node->name, list.after) == 0)
             continue;
@@ -428,8 +428,8 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, no_params))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    const struct allocation *a = alloc_index_find(
-        s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
+    const struct allocation *a =
+        alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
     if (!a) {
         httpd_fail(rq, 404, "pod %.63s/%.253s has no allocation",
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
@@ -463,8 +463,11 @@ static void release_finish(struct httpd_request *rq, void *arg)
                   : r == -ENOENT ? "unknown"
                                  : "error");
     if (r < 0) {
-        httpd_fail(rq, r == -ENOENT ? 404 : r == -ENOSPC ? 507 : 500, "%s",
-                   release->op.error.text);
+        httpd_fail(rq,
+                   r == -ENOENT   ? 404
+                   : r == -ENOSPC ? 507
+                                  : 500,
+                   "%s", release->op.error.text);
     } else {
         if (app->seen)
             seen_forget(app->seen, httpd_arg(rq, 0), httpd_arg(rq, 1));

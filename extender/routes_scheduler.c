@@ -213,8 +213,7 @@ static void bind_done(struct writer_op *op)
                              : "error";
     log_event(op->result == 0 ? LOG_INFO : LOG_WARN, "bind", "namespace",
               b->binding.namespace, "pod", b->binding.name, "node",
-              b->binding.node, "result", result, "error", op->error.text,
-              NULL);
+              b->binding.node, "result", result, "error", op->error.text, NULL);
     bind_answer(b->app, b->rq, result, op->result ? op->error.text : "");
     httpd_resume(b->rq);
     str_fini(&op->out);
@@ -343,12 +342,14 @@ static void handle_preempt(struct httpd_request *rq, void *ctx)
 
 /* --- the table ---------------------------------------------------------------------------- */
 
-#define VERB(verb, max)                                          \
+#define VERB(verb, max)                                              \
     {HTTPD_POST, "/v1/scheduler/" #verb, handle_##verb, max, #verb}, \
-        {HTTPD_POST, "/" #verb, handle_##verb, max, #verb},      \
-        {HTTPD_POST, "/:/" #verb, handle_##verb, max, #verb},    \
-        {HTTPD_POST, "/:/:/" #verb, handle_##verb, max, #verb},  \
-        {HTTPD_POST, "/:/:/:/" #verb, handle_##verb, max, #verb}
+        {HTTPD_POST, "/" #verb, handle_##verb, max, #verb},          \
+        {HTTPD_POST, "/:/" #verb, handle_##verb, max, #verb},        \
+        {HTTPD_POST, "/:/:/" #verb, handle_##verb, max, #verb},      \
+    {                                                                \
+        HTTPD_POST, "/:/:/:/" #verb, handle_##verb, max, #verb       \
+    }
 
 const struct httpd_route scheduler_routes[] = {
     VERB(filter, WIRE_BODY_MAX),

@@ -104,8 +104,7 @@ static void view_cards(const struct schedule *s, const struct node *node,
     /* an xPU pod takes a card of its pair that no sibling has, and shares
      * one when there is none */
     uint16_t pair = has_host ? host : xpu;
-    bool settled =
-        has_host || __builtin_popcount(xpu) >= s->demand->pair_cards;
+    bool settled = has_host || __builtin_popcount(xpu) >= s->demand->pair_cards;
     uint16_t free_of_pair = pair & (uint16_t)~xpu;
     if (!settled)
         view->within = (uint16_t)~xpu;
@@ -117,15 +116,15 @@ static void view_cards(const struct schedule *s, const struct node *node,
 
 /* A pair has a card of unknown size whole, so what it asks of it is between
  * it and the card. */
-static void view_open_unsized(const struct schedule *s,
-                              const struct node *node, struct view *view)
+static void view_open_unsized(const struct schedule *s, const struct node *node,
+                              struct view *view)
 {
     uint16_t own = 0;
     for (size_t i = 0; i < node->n_allocations; i++)
         if (strcmp(node->allocations[i]->pair_key, s->pair_key) == 0)
             own |= usage_cards(node->topo, node->allocations[i]);
-    unsigned open =
-        own & usage_unsized(node->topo) & ~(unsigned)view->state.closed;
+    unsigned open = own & usage_unsized(node->topo) &
+                    ~(unsigned)view->state.closed;
     for (; open; open &= open - 1) {
         view->state.free_cores[__builtin_ctz(open)] = UINT32_MAX;
         view->state.free_memory_mib[__builtin_ctz(open)] = UINT32_MAX;
@@ -150,8 +149,8 @@ static void view_make(const struct schedule *s, const struct node *node,
                       struct view *ret_view)
 {
     struct view view = {.must = 0, .within = UINT16_MAX};
-    cleanup_free const struct allocation **list =
-        xcalloc(node->n_allocations, sizeof *list);
+    cleanup_free const struct allocation **list = xcalloc(node->n_allocations,
+                                                          sizeof *list);
     size_t n = 0;
     for (size_t i = 0; i < node->n_allocations; i++)
         if (node->allocations[i] != s->former &&
@@ -161,8 +160,7 @@ static void view_make(const struct schedule *s, const struct node *node,
         view_cards(s, node, list, n, &view);
     if (s->demand->role == ROLE_HOST)
         n = drop_own_xpus(s, list, n);
-    const char *pair =
-        s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
+    const char *pair = s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
     usage_state(node->topo, node->shape, list, n, pair, &view.state);
     if (s->follows >= 0) {
         view_open_unsized(s, node, &view);
@@ -202,8 +200,7 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
 
     struct view view;
     view_make(s, node, gone, n, &view);
-    reason = decide(&view.state, s->demand, view.must, view.within,
-                    ret_choice);
+    reason = decide(&view.state, s->demand, view.must, view.within, ret_choice);
     if (reason == REASON_NONE || s->follows < 0)
         return reason;
     return reason_resolvable(reason) ? reason : REASON_PAIR_CARDS;
@@ -327,8 +324,8 @@ static size_t offer_by_costs(const struct schedule *s,
         uint32_t index = (uint32_t)candidates[i];
         if (candidates[i] < 0)
             continue;
-        uint32_t id = pages[index / SNAPSHOT_PAGE]->state[index %
-                                                          SNAPSHOT_PAGE];
+        uint32_t id =
+            pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
         uint32_t cost = costs_get(costs, id);
         fitting += cost != COST_NO_FIT;
         uint64_t key = (uint64_t)cost << 32 | index;
@@ -413,8 +410,8 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
 {
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
     struct allocation *a = allocation_create(s->demand, node->name);
-    a->n_cards = copy_devices(node->topo, DEVICE_CARD, choice->cards,
-                              &a->cards, &a->card_pci);
+    a->n_cards = copy_devices(node->topo, DEVICE_CARD, choice->cards, &a->cards,
+                              &a->card_pci);
     a->n_gpus = copy_devices(node->topo, DEVICE_GPU, choice->gpus, &a->gpus,
                              &a->gpu_pci);
     a->relation = choice->relation;
@@ -497,8 +494,9 @@ void schedule_brief(const struct schedule *s, enum reason reason,
                  d->card_cores);
         return;
     case REASON_CARD_MEMORY:
-        str_addf(out, "too little free memory on the cards (%u MiB asked of "
-                      "each)",
+        str_addf(out,
+                 "too little free memory on the cards (%u MiB asked of "
+                 "each)",
                  d->card_memory_mib);
         return;
     case REASON_GPUS_BUSY:
@@ -542,11 +540,11 @@ void schedule_explain(const struct schedule *s, int32_t index,
     view_make(s, snapshot_node(s->snapshot, (size_t)index), NULL, 0, &view);
     view.state.usable &= view.within; /* speak of its pair's cards only */
     reason_explain(reason, &view.state, s->demand, out);
-    const struct topo *topo =
-        snapshot_node(s->snapshot, (size_t)index)->topo;
+    const struct topo *topo = snapshot_node(s->snapshot, (size_t)index)->topo;
     unsigned unsized = (unsigned)__builtin_popcount(usage_unsized(topo));
     if (reason == REASON_CARD_TOO_SMALL && unsized)
-        str_addf(out, "; the size of %u %s is not known: say it in the card "
-                      "file of its biga-advertiser",
+        str_addf(out,
+                 "; the size of %u %s is not known: say it in the card "
+                 "file of its biga-advertiser",
                  unsized, unsized == 1 ? "card" : "cards");
 }

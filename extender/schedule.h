@@ -19,14 +19,14 @@ struct schedule {
     const struct snapshot *snapshot;
     const struct demand *demand;
     char pair_key[DEMAND_PAIR_KEY_MAX];
-    int32_t follows;     /* index of the node its pair is on; NODE_NONE: free;
+    int32_t follows; /* index of the node its pair is on; NODE_NONE: free;
                           * NODE_GONE: the pair's node is not in the
                           * snapshot */
     const char *follows_node; /* its name, borrowed from the snapshot; NULL
                                * when free */
     const struct allocation *former; /* under its own name, or NULL */
     int32_t former_index; /* of that one's node; NODE_NONE: not there */
-    struct costs *costs; /* of its class; NULL: compute each */
+    struct costs *costs;  /* of its class; NULL: compute each */
 };
 enum { NODE_GONE = -2 };
 

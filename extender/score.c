@@ -36,7 +36,7 @@ void score_ranks(const uint32_t *costs, size_t n, uint8_t *ret_scores)
         size_t level = 0;
         while (level < n_levels && levels[level] < costs[i])
             level++;
-        ret_scores[i] =
-            (uint8_t)(level < SCORE_MAX - 1 ? SCORE_MAX - level : 1);
+        ret_scores[i] = (uint8_t)(level < SCORE_MAX - 1 ? SCORE_MAX - level
+                                                        : 1);
     }
 }

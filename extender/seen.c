@@ -136,8 +136,7 @@ void seen_put(struct seen *s, const struct demand *demand)
     put(s, demand, NULL);
 }
 
-void seen_refuse(struct seen *s, const struct demand *demand,
-                 const char *text)
+void seen_refuse(struct seen *s, const struct demand *demand, const char *text)
 {
     put(s, demand, text);
 }

@@ -22,11 +22,9 @@ void seen_destroy(struct seen *s); /* NULL allowed */
 void seen_put(struct seen *s, const struct demand *demand);
 /* Remember that a pod (its names and UID are set) was refused because it
  * breaks the pod contract, and how. */
-void seen_refuse(struct seen *s, const struct demand *demand,
-                 const char *text);
+void seen_refuse(struct seen *s, const struct demand *demand, const char *text);
 /* False, too, when the pod was refused. */
-bool seen_find_uid(struct seen *s, const char *uid,
-                   struct demand *ret_demand);
+bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand);
 /* The newest pod of that name.  `*ret_refusal` is how it breaks the contract
  * (the caller's to free), or NULL: then the demand is whole. */
 bool seen_find_name(struct seen *s, const char *namespace, const char *name,

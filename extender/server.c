@@ -43,8 +43,7 @@ static int fit_connections(unsigned asked, unsigned *ret_connections,
                            struct error *err)
 {
     struct rlimit files;
-    rlim_t need = FILES_OWN + SERVER_LISTENERS *
-                                  ((rlim_t)asked + HTTPD_SPARE);
+    rlim_t need = FILES_OWN + SERVER_LISTENERS * ((rlim_t)asked + HTTPD_SPARE);
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return error_errno(err, errno, "cannot read the limit of open files");
     if (files.rlim_cur < need) {
@@ -69,22 +68,19 @@ static int fit_connections(unsigned asked, unsigned *ret_connections,
     *ret_connections = (unsigned)each - HTTPD_SPARE;
     cleanup_free char *fewer = xasprintf("%u", *ret_connections);
     cleanup_free char *wanted = xasprintf("%u", asked);
-    log_event(LOG_WARN, "fewer-connections", "asked", wanted, "accepted",
-              fewer, "reason", "the limit of open files", NULL);
+    log_event(LOG_WARN, "fewer-connections", "asked", wanted, "accepted", fewer,
+              "reason", "the limit of open files", NULL);
     return 0;
 }
 
-static int start_listeners(struct server *s,
-                           const struct server_config *config,
-                           unsigned connections,
-                           struct error *err)
+static int start_listeners(struct server *s, const struct server_config *config,
+                           unsigned connections, struct error *err)
 {
     const struct {
         const char *name;
         const struct httpd_route *routes;
         size_t n_routes;
-        void (*write_error)(struct str *out, unsigned status,
-                            const char *text);
+        void (*write_error)(struct str *out, unsigned status, const char *text);
     } kinds[SERVER_LISTENERS] = {
         {"scheduler", scheduler_routes, n_scheduler_routes, NULL},
         {"publish", publish_routes, n_publish_routes, kube_write_error},

@@ -46,9 +46,9 @@ struct node {
     enum node_status status;
     struct slice_epoch epoch;
     char hash[17];
-    size_t n_slices;     /* present, of the newest generation */
-    size_t pool_count;   /* that the pool should have */
-    struct topo *topo;   /* NULL while no complete pool was ever seen */
+    size_t n_slices;           /* present, of the newest generation */
+    size_t pool_count;         /* that the pool should have */
+    struct topo *topo;         /* NULL while no complete pool was ever seen */
     const struct shape *shape; /* interned by states; NULL without topo */
     struct node_state state;   /* what is left, all allocations taken off */
     struct allocation **allocations; /* on this node, by pod key */

@@ -12,7 +12,7 @@ enum {
     CLASSES_MAX = 256,   /* remembered demand classes */
     CLASSES_SLOTS = 512, /* of their hash table */
     STATES_MAX = COSTS_CHUNK * COSTS_CHUNKS_MAX,
-    STATES_SPARE = 65536, /* dead states that are tolerated */
+    STATES_SPARE = 65536,    /* dead states that are tolerated */
     SHAPES_SPARE = 16 << 20, /* bytes of dead shapes that are tolerated */
 };
 
@@ -92,8 +92,8 @@ static const struct shape *shape_find_locked(const struct states *s,
 /* Its table of subsets is nearly all of it: 256 KiB with 16 cards. */
 static size_t shape_size(const struct shape *shape)
 {
-    return sizeof *shape + ((size_t)1 << shape->n_cards) *
-                               sizeof *shape->subsets;
+    return sizeof *shape +
+           ((size_t)1 << shape->n_cards) * sizeof *shape->subsets;
 }
 
 const struct shape *states_shape(struct states *s, const struct topo *topo)

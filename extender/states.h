@@ -55,8 +55,8 @@ struct costs {
 };
 static inline uint32_t costs_get(struct costs *c, uint32_t id)
 {
-    _Atomic uint32_t *chunk = atomic_load_explicit(
-        &c->chunks[id / COSTS_CHUNK], memory_order_acquire);
+    _Atomic uint32_t *chunk = atomic_load_explicit(&c->chunks[id / COSTS_CHUNK],
+                                                   memory_order_acquire);
     uint32_t cost = chunk ? atomic_load_explicit(&chunk[id % COSTS_CHUNK],
                                                  memory_order_relaxed)
                           : 0;

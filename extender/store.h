@@ -68,8 +68,8 @@ typedef int store_node_f(void *ctx, const char *node);
 int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
                       struct error *err);
 typedef int store_allocation_f(void *ctx, struct allocation *a);
-int store_each_allocation(struct store *s, store_allocation_f *visit,
-                          void *ctx, struct error *err);
+int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
+                          struct error *err);
 
 /* The newest resource version given out. */
 uint64_t store_resource_version(const struct store *s);

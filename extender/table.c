@@ -83,8 +83,7 @@ void table_write_text(const struct table *t, struct str *out)
         write_padded(out, t->heads[i], t->widths[i], i + 1 == t->n_columns);
     for (size_t i = 0; i < t->n_cells && !t->cells.overflow; i++) {
         size_t column = i % t->n_columns;
-        write_padded(out, cell, t->widths[column],
-                     column + 1 == t->n_columns);
+        write_padded(out, cell, t->widths[column], column + 1 == t->n_columns);
         cell += strlen(cell) + 1;
     }
 }

@@ -109,10 +109,10 @@ static void pair_charge(const struct pair_usage *u, bool own,
             cores = larger(cores, u->host_cores[i]);
             memory = larger(memory, u->host_memory[i]);
         }
-        state->free_cores[i] =
-            take(state->free_cores[i], cores + u->service_cores[i]);
-        state->free_memory_mib[i] =
-            take(state->free_memory_mib[i], memory + u->service_memory[i]);
+        state->free_cores[i] = take(state->free_cores[i],
+                                    cores + u->service_cores[i]);
+        state->free_memory_mib[i] = take(state->free_memory_mib[i],
+                                         memory + u->service_memory[i]);
     }
     state->gpus_used |= u->gpus;
     if (own)

@@ -7,8 +7,8 @@
 
 const char *card_state_name(enum card_state state)
 {
-    static const char *const names[CARD_STATES] = {
-        "idle", "used", "held", "unhealthy", "unavailable"};
+    static const char *const names[CARD_STATES] = {"idle", "used", "held",
+                                                   "unhealthy", "unavailable"};
     return state < CARD_STATES ? names[state] : "";
 }
 
@@ -127,8 +127,8 @@ static void add_device(struct str *out, const struct device *d)
     add_known_text(out, "endpoint", d->endpoint);
     add_known(out, "cores", d->cores);
     add_known(out, "cpus", d->cpus);
-    add_known(out, "memoryMiB", d->kind == DEVICE_NUMA ? d->numa_memory_mib
-                                                       : d->memory_mib);
+    add_known(out, "memoryMiB",
+              d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib);
 }
 
 void view_card(const struct node *node, size_t card, struct str *out)
@@ -210,8 +210,7 @@ void view_node(const struct node *node, struct str *out)
     str_add_c(out, '}');
 }
 
-void view_node_whole(const struct node *node, int64_t now_ms,
-                     struct str *out)
+void view_node_whole(const struct node *node, int64_t now_ms, struct str *out)
 {
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
     add_node(out, node);
@@ -267,16 +266,15 @@ void view_topology(const struct node *node, struct str *out)
 
 /* --- tables --------------------------------------------------------------- */
 
-const char *const view_node_heads[] = {"NODE", "STATUS", "CARDS", "IDLE",
-                                       "GPUS", "FREE",   "PODS",  "GENERATION",
-                                       NULL};
-const char *const view_card_heads[] = {
-    "NODE", "CARD", "PCI", "NUMA", "MODEL", "ARCH", "CORES", "MEMORY-MIB",
-    "STATE", "PODS", NULL};
-const char *const view_allocation_heads[] = {"POD",  "ROLE", "JOB",
-                                             "PAIR", "NODE", "CARDS",
-                                             "GPUS", "NUMA", "RELATION",
-                                             NULL};
+const char *const view_node_heads[] = {"NODE", "STATUS",     "CARDS",
+                                       "IDLE", "GPUS",       "FREE",
+                                       "PODS", "GENERATION", NULL};
+const char *const view_card_heads[] = {"NODE",  "CARD", "PCI",   "NUMA",
+                                       "MODEL", "ARCH", "CORES", "MEMORY-MIB",
+                                       "STATE", "PODS", NULL};
+const char *const view_allocation_heads[] = {
+    "POD",   "ROLE", "JOB",  "PAIR",     "NODE",
+    "CARDS", "GPUS", "NUMA", "RELATION", NULL};
 
 void view_node_row(const struct node *node, struct table *t)
 {
@@ -312,8 +310,8 @@ void view_card_row(const struct node *node, size_t card, struct table *t)
     else
         table_add(t, "-");
     if (d->memory_mib)
-        table_addf(t, "%" PRIu32 "/%" PRIu64,
-                   node->state.free_memory_mib[card], d->memory_mib);
+        table_addf(t, "%" PRIu32 "/%" PRIu64, node->state.free_memory_mib[card],
+                   d->memory_mib);
     else
         table_add(t, "-");
     table_add(t, card_state_name(card_state(node, card)));

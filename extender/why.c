@@ -41,8 +41,7 @@ void why_write_pod(const struct demand *d, struct str *out)
     str_addf(out, ",\"pair\":%d}", (int)d->pair);
 }
 
-static void write_best(const struct schedule *s, int32_t index,
-                       struct str *out)
+static void write_best(const struct schedule *s, int32_t index, struct str *out)
 {
     struct choice choice;
     if (schedule_choose(s, index, &choice) != REASON_NONE)
@@ -70,8 +69,9 @@ static void write_reason(const struct schedule *s, const struct why *why,
     int32_t example = why->example[r];
     str_add(out, "{\"reason\":");
     str_add_json(out, reason_word(r));
-    str_addf(out, ",\"nodes\":%zu,\"preemptable\":%s,\"message\":",
-             why->count[r], reason_resolvable(r) ? "true" : "false");
+    str_addf(out,
+             ",\"nodes\":%zu,\"preemptable\":%s,\"message\":", why->count[r],
+             reason_resolvable(r) ? "true" : "false");
     schedule_brief(s, r, &text);
     str_add_json(out, str_text(&text));
     str_add(out, ",\"example\":");
@@ -83,8 +83,7 @@ static void write_reason(const struct schedule *s, const struct why *why,
     str_add_c(out, '}');
 }
 
-void why_write(const struct schedule *s, const struct why *why,
-               struct str *out)
+void why_write(const struct schedule *s, const struct why *why, struct str *out)
 {
     bool written[REASON_COUNT] = {false};
     str_addf(out, "\"nodes\":%zu,\"fitting\":%zu,\"best\":[", why->n_nodes,
@@ -141,8 +140,7 @@ void why_summary(const struct schedule *s, const struct why *why,
         return;
     }
     enum reason r = nearest_reason(why);
-    str_addf(out, "fits none of %zu nodes; %zu: ", why->n_nodes,
-             why->count[r]);
+    str_addf(out, "fits none of %zu nodes; %zu: ", why->n_nodes, why->count[r]);
     schedule_brief(s, r, out);
     str_addf(out, "; for example node %s: ",
              snapshot_node(s->snapshot, (size_t)why->example[r])->name);

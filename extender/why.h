@@ -14,9 +14,9 @@ enum { WHY_BEST_MAX = 3 };
 struct why {
     size_t n_nodes, n_fitting;
     size_t n_best;
-    int32_t best[WHY_BEST_MAX];       /* node indexes, best first */
-    size_t count[REASON_COUNT];       /* nodes per reason */
-    int32_t example[REASON_COUNT];    /* the first node of each reason */
+    int32_t best[WHY_BEST_MAX];    /* node indexes, best first */
+    size_t count[REASON_COUNT];    /* nodes per reason */
+    int32_t example[REASON_COUNT]; /* the first node of each reason */
 };
 
 /* Judge all nodes of the snapshot. */

@@ -109,11 +109,9 @@ static int read_items(struct jscan *s, struct wire_args *a, struct error *err)
                              "Nodes.items: more than %d nodes in one request",
                              WIRE_NODES_MAX);
         if (n == a->nodes_cap)
-            a->nodes =
-                xgrow(a->nodes, n, &a->nodes_cap, sizeof *a->nodes);
+            a->nodes = xgrow(a->nodes, n, &a->nodes_cap, sizeof *a->nodes);
         if (n == a->names_cap)
-            a->names =
-                xgrow(a->names, n, &a->names_cap, sizeof *a->names);
+            a->names = xgrow(a->names, n, &a->names_cap, sizeof *a->names);
         if (!jscan_raw(s, &a->nodes[n]))
             return wrong(s, err);
         int r = node_name(&a->nodes[n], n, &a->names[n], err);
@@ -250,8 +248,7 @@ int wire_read_binding(const char *body, size_t size,
         return wrong(&s, err);
     while (jscan_member(&s, &key)) {
         size_t i = 0;
-        while (i < ARRAY_LEN(fields) &&
-               !jtext_is_nocase(&key, fields[i].name))
+        while (i < ARRAY_LEN(fields) && !jtext_is_nocase(&key, fields[i].name))
             i++;
         if (i == ARRAY_LEN(fields)) {
             if (!jscan_skip(&s))
@@ -279,8 +276,7 @@ static int add_uid(struct wire_preemption *p, const struct jtext *uid,
                    struct error *err)
 {
     if (p->n_uids == WIRE_VICTIMS_MAX)
-        return error_set(err, EINVAL,
-                         "more than %d victims in one request",
+        return error_set(err, EINVAL, "more than %d victims in one request",
                          WIRE_VICTIMS_MAX);
     p->uids = xgrow(p->uids, p->n_uids, &p->uids_cap, sizeof *p->uids);
     p->uids[p->n_uids++] = *uid;
@@ -354,16 +350,14 @@ static int read_victim_map(struct jscan *s, struct wire_preemption *p,
         return wrong(s, err);
     while (jscan_member(s, &node)) {
         if (p->n_nodes == WIRE_NODES_MAX)
-            return error_set(err, EINVAL,
-                             "more than %d nodes in one request",
+            return error_set(err, EINVAL, "more than %d nodes in one request",
                              WIRE_NODES_MAX);
         struct wire_victims v = {.node = node, .first = p->n_uids};
         int r = read_victims(s, p, &v, err);
         if (r < 0)
             return r;
         v.n = p->n_uids - v.first;
-        p->nodes = xgrow(p->nodes, p->n_nodes, &p->nodes_cap,
-                         sizeof *p->nodes);
+        p->nodes = xgrow(p->nodes, p->n_nodes, &p->nodes_cap, sizeof *p->nodes);
         p->nodes[p->n_nodes++] = v;
     }
     return s->fault ? wrong(s, err) : 0;

@@ -17,9 +17,9 @@
 #include "model/demand.h"
 
 enum {
-    WIRE_NODES_MAX = 200000,     /* names or nodes in one request */
-    WIRE_VICTIMS_MAX = 100000,   /* victims in one preempt request */
-    WIRE_BODY_MAX = 512 << 20,   /* full Node objects are big */
+    WIRE_NODES_MAX = 200000,   /* names or nodes in one request */
+    WIRE_VICTIMS_MAX = 100000, /* victims in one preempt request */
+    WIRE_BODY_MAX = 512 << 20, /* full Node objects are big */
     WIRE_BIND_BODY_MAX = 1 << 20,
 };
 
@@ -27,10 +27,10 @@ enum {
 struct wire_args {
     struct demand demand; /* zero unless it was read */
     bool has_pod;
-    bool full_nodes;      /* Nodes was given, not NodeNames */
-    bool escaped;         /* some name has escapes to decode */
-    struct jtext *names;  /* as they stand in the request, escapes included */
-    struct jtext *nodes;  /* full_nodes: the bytes of each Node object */
+    bool full_nodes;     /* Nodes was given, not NodeNames */
+    bool escaped;        /* some name has escapes to decode */
+    struct jtext *names; /* as they stand in the request, escapes included */
+    struct jtext *nodes; /* full_nodes: the bytes of each Node object */
     size_t n, names_cap, nodes_cap;
 };
 void wire_args_fini(struct wire_args *a);

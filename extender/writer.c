@@ -235,8 +235,7 @@ static void silence_note(struct silence *x, const char *node, bool silent)
     if (!x->begun)
         x->failed = store_begin(x->w->store, &err) < 0;
     x->begun = !x->failed;
-    if (!x->failed &&
-        store_set_silent(x->w->store, node, silent, &err) < 0)
+    if (!x->failed && store_set_silent(x->w->store, node, silent, &err) < 0)
         x->failed = true;
     if (x->failed)
         log_event(LOG_WARN, "silence-not-stored", "node", node, "error",

@@ -27,8 +27,8 @@ struct writer_config {
 /* Opens the store, rebuilds the first snapshot from it (nodes of stored
  * slices count as heard from just now; those that were stale stay so until
  * they are heard), starts the thread. */
-int writer_start(const struct writer_config *config,
-                 struct writer **ret_writer, struct error *err);
+int writer_start(const struct writer_config *config, struct writer **ret_writer,
+                 struct error *err);
 /* Finishes what is queued, closes the store. NULL allowed. */
 void writer_stop(struct writer *w);
 
@@ -36,23 +36,23 @@ void writer_stop(struct writer *w);
 struct snapshot *writer_snapshot(struct writer *w);
 
 enum writer_kind {
-    WRITER_PUT_SLICE,      /* name, body */
-    WRITER_DELETE_SLICE,   /* name */
-    WRITER_GET_SLICE,      /* name; the JSON lands in `out` */
-    WRITER_LIST_SLICES,    /* after (or NULL), limit; node filter or NULL */
-    WRITER_BIND,           /* demand, node */
-    WRITER_RELEASE,        /* namespace, pod */
-    WRITER_CALL,           /* tests: call(ctx) between two batches */
+    WRITER_PUT_SLICE,    /* name, body */
+    WRITER_DELETE_SLICE, /* name */
+    WRITER_GET_SLICE,    /* name; the JSON lands in `out` */
+    WRITER_LIST_SLICES,  /* after (or NULL), limit; node filter or NULL */
+    WRITER_BIND,         /* demand, node */
+    WRITER_RELEASE,      /* namespace, pod */
+    WRITER_CALL,         /* tests: call(ctx) between two batches */
 };
 
 /* One operation.  The poster owns it and everything it points to until
  * `done` has been called (on the writer thread). */
 struct writer_op {
     enum writer_kind kind;
-    const char *name;      /* slice name */
-    const char *body;      /* slice JSON */
+    const char *name; /* slice name */
+    const char *body; /* slice JSON */
     size_t body_size;
-    const char *node;      /* bind: the target; list: a filter */
+    const char *node; /* bind: the target; list: a filter */
     const char *after;
     size_t limit;
     const struct demand *demand; /* bind */
@@ -60,17 +60,17 @@ struct writer_op {
     void (*call)(void *ctx);
 
     /* the outcome */
-    int result;            /* 0 or -errno: -EINVAL bad input, -ESTALE an
+    int result; /* 0 or -errno: -EINVAL bad input, -ESTALE an
                             * older epoch, -ENOENT, -EBUSY no longer fits,
                             * -EEXIST bound elsewhere, -ENOSPC, -EIO */
     struct error error;
-    bool created;          /* put: did not exist before; bind: not a repeat */
+    bool created; /* put: did not exist before; bind: not a repeat */
     uint64_t resource_version;
-    struct str out;        /* get: the object's JSON; list: an array of
+    struct str out;                /* get: the object's JSON; list: an array of
                             * them; bind: the allocation's JSON. Caps
                             * and frees are the poster's. */
-    size_t n_out;          /* list: how many */
-    bool more;             /* list: there is another page */
+    size_t n_out;                  /* list: how many */
+    bool more;                     /* list: there is another page */
     char last[SLICE_NAME_MAX + 1]; /* list: the last name given */
 
     void (*done)(struct writer_op *op);

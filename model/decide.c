@@ -34,18 +34,18 @@ struct search {
     uint16_t available; /* cards */
     uint16_t must;
     uint16_t gpus_free;
-    uint16_t idle; /* cards */
+    uint16_t idle;                     /* cards */
     uint16_t groups[SHAPE_GROUPS_MAX]; /* wholly idle */
     unsigned n_groups;
 
     enum relation relation;
-    uint16_t near[TOPO_CARDS_MAX];   /* free GPUs within the relation, and */
-    uint16_t served[TOPO_GPUS_MAX];  /* the other way: cards of each GPU */
+    uint16_t near[TOPO_CARDS_MAX];  /* free GPUs within the relation, and */
+    uint16_t served[TOPO_GPUS_MAX]; /* the other way: cards of each GPU */
     uint16_t useful; /* GPUs whose cards are not all another one's too */
     uint16_t around[TOPO_NUMAS_MAX]; /* cards that share a NUMA node within
                                       * the relation; no set within another */
     unsigned n_around;
-    uint16_t reach; /* available cards that can be part of a choice */
+    uint16_t reach;  /* available cards that can be part of a choice */
     uint8_t *covers; /* by set of cards: 0 not known, COVER_NONE, or one more
                       * than the fewest free GPUs that are near all of them */
 };
@@ -283,8 +283,7 @@ static bool try_relation(struct search *s, enum relation relation)
 /* --- levels 2 to 6: which set of cards ------------------------------------------ */
 
 static void rank_cards(const struct search *s,
-                       const struct shape_subset *subset,
-                       struct rank *ret_rank)
+                       const struct shape_subset *subset, struct rank *ret_rank)
 {
     unsigned cards = subset->cards;
     *ret_rank = (struct rank){.spread = subset->spread,
@@ -294,8 +293,8 @@ static void rank_cards(const struct search *s,
         if (s->groups[i] & cards)
             ret_rank->damage += count_bits(s->groups[i] & ~cards);
     for (unsigned c = cards; c; c &= c - 1)
-        ret_rank->cores +=
-            s->state->free_cores[__builtin_ctz(c)] - s->need.cores;
+        ret_rank->cores += s->state->free_cores[__builtin_ctz(c)] -
+                           s->need.cores;
 }
 
 /* Of two with the same spread. */
@@ -315,10 +314,10 @@ static bool rank_is_better(const struct rank *a, const struct rank *b)
 static bool find_cards(struct search *s, struct rank *ret_rank)
 {
     const struct shape *shape = s->shape;
-    const struct shape_subset *end =
-        shape->subsets + shape->first[s->demand->cards + 1];
-    const struct shape_subset *at =
-        shape->subsets + shape->first[s->demand->cards];
+    const struct shape_subset *end = shape->subsets +
+                                     shape->first[s->demand->cards + 1];
+    const struct shape_subset *at = shape->subsets +
+                                    shape->first[s->demand->cards];
     bool found = false;
     struct rank rank, best = {0};
     for (; at < end && (!found || at->spread == best.spread); at++) {
@@ -327,8 +326,7 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
         if (!found && !reaches(s, at->cards))
             continue;
         rank_cards(s, at, &rank);
-        if (found &&
-            (!rank_is_better(&rank, &best) || !reaches(s, at->cards)))
+        if (found && (!rank_is_better(&rank, &best) || !reaches(s, at->cards)))
             continue;
         best = rank;
         found = true;
@@ -451,8 +449,7 @@ static uint32_t cost_pack(enum relation relation, const struct rank *rank)
     cost = cost << COST_SPREAD_BITS | at_most(rank->spread, COST_SPREAD_BITS);
     cost = cost << COST_DAMAGE_BITS | at_most(rank->damage, COST_DAMAGE_BITS);
     cost = cost << COST_IDLE_BITS | at_most(rank->idle, COST_IDLE_BITS);
-    return cost << COST_CORES_BITS |
-           at_most(rank->cores + 1, COST_CORES_BITS);
+    return cost << COST_CORES_BITS | at_most(rank->cores + 1, COST_CORES_BITS);
 }
 
 /* --- the whole ------------------------------------------------------------------ */
@@ -468,12 +465,12 @@ static bool search_init(struct search *s, const struct node_state *state,
     s->demand = demand;
     s->must = must;
     s->need = decide_need(demand);
-    s->available =
-        within & decide_cards_open(state, demand) &
-        decide_cards_of_arch(shape, demand) &
-        decide_cards_with(state->free_cores, state->free_memory_mib, s->need);
-    s->gpus_free =
-        (uint16_t)(((1u << shape->n_gpus) - 1) & ~(unsigned)state->gpus_used);
+    s->available = within & decide_cards_open(state, demand) &
+                   decide_cards_of_arch(shape, demand) &
+                   decide_cards_with(state->free_cores, state->free_memory_mib,
+                                     s->need);
+    s->gpus_free = (uint16_t)(((1u << shape->n_gpus) - 1) &
+                              ~(unsigned)state->gpus_used);
     if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||
         count_bits(s->available) < demand->cards ||
         (must & ~s->available) != 0 || count_bits(must) > demand->cards ||
@@ -488,9 +485,8 @@ static bool search_init(struct search *s, const struct node_state *state,
     return true;
 }
 
-bool decide_search(const struct node_state *state,
-                   const struct demand *demand, uint16_t must,
-                   uint16_t within, struct choice *ret_choice)
+bool decide_search(const struct node_state *state, const struct demand *demand,
+                   uint16_t must, uint16_t within, struct choice *ret_choice)
 {
     uint8_t covers[1 << TOPO_CARDS_MAX]; /* cleared as far as it is used */
     struct search s;
@@ -526,9 +522,8 @@ uint32_t decide_cost(const struct node_state *state,
                      const struct demand *demand)
 {
     struct choice choice;
-    return decide_search(state, demand, 0, UINT16_MAX, &choice)
-               ? choice.cost
-               : COST_NO_FIT;
+    return decide_search(state, demand, 0, UINT16_MAX, &choice) ? choice.cost
+                                                                : COST_NO_FIT;
 }
 
 /* --- states --------------------------------------------------------------------- */
@@ -547,10 +542,9 @@ void node_state_init(struct node_state *state, const struct topo *topo,
             continue; /* nothing of it can be had */
         state->usable |= (uint16_t)(1u << c);
         state->cores[c] = card->cores ? card->cores : 1;
-        state->memory_mib[c] =
-            (uint32_t)(memory < UINT32_MAX ? memory : UINT32_MAX);
+        state->memory_mib[c] = (uint32_t)(memory < UINT32_MAX ? memory
+                                                              : UINT32_MAX);
     }
     memcpy(state->free_cores, state->cores, sizeof state->cores);
-    memcpy(state->free_memory_mib, state->memory_mib,
-           sizeof state->memory_mib);
+    memcpy(state->free_memory_mib, state->memory_mib, sizeof state->memory_mib);
 }

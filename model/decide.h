@@ -29,7 +29,7 @@ struct node_state {
     uint32_t free_memory_mib[TOPO_CARDS_MAX];
     uint32_t cores[TOPO_CARDS_MAX];      /* of the idle cards: tells "busy" */
     uint32_t memory_mib[TOPO_CARDS_MAX]; /* from "too small" */
-    uint16_t usable;   /* healthy */
+    uint16_t usable;                     /* healthy */
     uint16_t closed;   /* held whole: exclusive, or promised to a pair whose
                         * need is not yet known */
     uint16_t occupied; /* some pair (not merely a service) is on it: not
@@ -43,21 +43,21 @@ struct node_state {
 enum reason {
     REASON_NONE, /* it fits */
     /* no preemption can help: */
-    REASON_UNKNOWN_NODE, /* nothing was ever published for it */
-    REASON_STALE,        /* its advertiser went silent */
-    REASON_INCOMPLETE,   /* its pool lacks slices */
-    REASON_NO_CARD,      /* it has no card at all */
-    REASON_TOO_FEW_CARDS, /* fewer cards than asked, even if all were free */
-    REASON_UNHEALTHY,     /* its cards are withdrawn */
-    REASON_ARCH,          /* no card of the architecture */
+    REASON_UNKNOWN_NODE,   /* nothing was ever published for it */
+    REASON_STALE,          /* its advertiser went silent */
+    REASON_INCOMPLETE,     /* its pool lacks slices */
+    REASON_NO_CARD,        /* it has no card at all */
+    REASON_TOO_FEW_CARDS,  /* fewer cards than asked, even if all were free */
+    REASON_UNHEALTHY,      /* its cards are withdrawn */
+    REASON_ARCH,           /* no card of the architecture */
     REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */
     REASON_TOO_FEW_GPUS,
     REASON_ALIGNMENT_NEVER, /* no set of cards is aligned as asked */
     REASON_PAIR_ELSEWHERE,  /* its pair is already on another node */
     REASON_PAIR_CARDS,      /* its pair's cards cannot take it */
     /* preemption might: */
-    REASON_CARDS_BUSY,  /* cards are held or shared by others */
-    REASON_CARD_CORES,  /* too few free cores on the cards */
+    REASON_CARDS_BUSY, /* cards are held or shared by others */
+    REASON_CARD_CORES, /* too few free cores on the cards */
     REASON_CARD_MEMORY,
     REASON_GPUS_BUSY,
     REASON_ALIGNMENT, /* the free cards are not aligned as asked */
@@ -69,12 +69,12 @@ const char *reason_word(enum reason reason);
 bool reason_resolvable(enum reason reason);
 
 struct choice {
-    uint32_t cost;   /* lower is better; comparable between nodes; see
+    uint32_t cost;    /* lower is better; comparable between nodes; see
                       * cost_pack in decide.c.  Never 0 or UINT32_MAX */
-    uint16_t cards;  /* bits */
-    uint16_t gpus;   /* bits */
+    uint16_t cards;   /* bits */
+    uint16_t gpus;    /* bits */
     uint8_t relation; /* enum relation of level 1 */
-    int16_t numa;    /* os index for the host pod, -1 unknown */
+    int16_t numa;     /* os index for the host pod, -1 unknown */
 };
 
 #define COST_NO_FIT UINT32_MAX

@@ -28,9 +28,8 @@ uint16_t decide_cards_open(const struct node_state *state,
                            const struct demand *demand);
 
 /* decide() without the reason. */
-bool decide_search(const struct node_state *state,
-                   const struct demand *demand, uint16_t must,
-                   uint16_t within, struct choice *ret_choice);
+bool decide_search(const struct node_state *state, const struct demand *demand,
+                   uint16_t must, uint16_t within, struct choice *ret_choice);
 
 /* Why decide_search() finds nothing. */
 enum reason decide_reason(const struct node_state *state,

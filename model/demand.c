@@ -92,8 +92,8 @@ static int take_name(const struct pod *pod, enum pod_text which, char *dst,
 }
 
 /* A whole number min … max, without sign or leading zeros. */
-static int take_number(const struct pod *pod, enum pod_text which,
-                       int32_t max, int32_t *value, struct error *err)
+static int take_number(const struct pod *pod, enum pod_text which, int32_t max,
+                       int32_t *value, struct error *err)
 {
     int32_t min = which == POD_SIZE || which == POD_CARDS;
     char text[12], allowed[64];
@@ -134,8 +134,7 @@ static int take_identity(const struct pod *pod, struct demand *d,
     return rc;
 }
 
-static int take_role(const struct pod *pod, struct demand *d,
-                     struct error *err)
+static int take_role(const struct pod *pod, struct demand *d, struct error *err)
 {
     char role[8] = "";
     if (!is_given(pod, POD_ROLE))
@@ -150,8 +149,7 @@ static int take_role(const struct pod *pod, struct demand *d,
     return 0;
 }
 
-static int take_job(const struct pod *pod, struct demand *d,
-                    struct error *err)
+static int take_job(const struct pod *pod, struct demand *d, struct error *err)
 {
     static const enum pod_text jobs[] = {POD_JOB, POD_GROUP, POD_JOB_NAME};
     static const enum pod_text pairs[] = {POD_PAIR, POD_INDEX_ANNOTATION,
@@ -188,15 +186,14 @@ static int take_cards(const struct pod *pod, struct demand *d,
         int rc = take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &pair_cards, err);
         if (rc < 0)
             return rc;
-        if (own > pair_cards || (own && own < pair_cards &&
-                                 d->role != ROLE_XPU))
-            return error_set(err, EDOM,
-                             "%s: is \"%d\", but the containers ask for %lld "
-                             "of resource biga.dev/card; must be %s",
-                             pod_text_path(POD_CARDS), (int)pair_cards,
-                             (long long)own,
-                             d->role == ROLE_XPU ? "at least as many"
-                                                 : "as many");
+        if (own > pair_cards ||
+            (own && own < pair_cards && d->role != ROLE_XPU))
+            return error_set(
+                err, EDOM,
+                "%s: is \"%d\", but the containers ask for %lld "
+                "of resource biga.dev/card; must be %s",
+                pod_text_path(POD_CARDS), (int)pair_cards, (long long)own,
+                d->role == ROLE_XPU ? "at least as many" : "as many");
     }
     if (own == 0)
         own = pair_cards ? pair_cards : 1;
@@ -208,14 +205,12 @@ static int take_cards(const struct pod *pod, struct demand *d,
 static int take_card_need(const struct pod *pod, struct demand *d,
                           struct error *err)
 {
-    if (pod->take[POD_CORES] > UINT32_MAX ||
-        pod->take[POD_MEMORY] > UINT32_MAX)
+    if (pod->take[POD_CORES] > UINT32_MAX || pod->take[POD_MEMORY] > UINT32_MAX)
         return error_set(err, EDOM,
                          "resources[\"biga.dev/%s\"]: more than %u over all "
                          "containers",
-                         pod->take[POD_CORES] > UINT32_MAX
-                             ? "card-cores"
-                             : "card-memory-mib",
+                         pod->take[POD_CORES] > UINT32_MAX ? "card-cores"
+                                                           : "card-memory-mib",
                          UINT32_MAX);
     d->card_cores = (uint32_t)pod->take[POD_CORES];
     d->card_memory_mib = (uint32_t)pod->take[POD_MEMORY];
@@ -308,6 +303,6 @@ void demand_pair_key(const struct demand *demand,
         (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s/%d",
                        demand->namespace, demand->job, (int)demand->pair);
     else
-        (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s",
-                       demand->namespace, demand->name);
+        (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s", demand->namespace,
+                       demand->name);
 }

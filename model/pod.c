@@ -10,9 +10,18 @@ static const struct contract {
     struct jtext key;
     const char *path; /* what errors call it */
 } contract[POD_TEXT_COUNT] = {
-#define KEY(text) {text, sizeof text - 1, false}
-#define LABEL(key) {KEY(key), "metadata.labels[\"" key "\"]"}
-#define ANNOTATION(key) {KEY(key), "metadata.annotations[\"" key "\"]"}
+#define KEY(text)                    \
+    {                                \
+        text, sizeof text - 1, false \
+    }
+#define LABEL(key)                               \
+    {                                            \
+        KEY(key), "metadata.labels[\"" key "\"]" \
+    }
+#define ANNOTATION(key)                               \
+    {                                                 \
+        KEY(key), "metadata.annotations[\"" key "\"]" \
+    }
     [POD_NAME] = {KEY("name"), "metadata.name"},
     [POD_NAMESPACE] = {KEY("namespace"), "metadata.namespace"},
     [POD_UID] = {KEY("uid"), "metadata.uid"},
@@ -139,7 +148,7 @@ static int read_text(struct reading *r, enum pod_text field)
 
 /* Which of the fields first … last has this key; POD_TEXT_COUNT: none. */
 static enum pod_text find_field(const struct jtext *key, enum pod_text first,
-                             enum pod_text last)
+                                enum pod_text last)
 {
     for (enum pod_text f = first; f <= last; f++)
         if (is_key(key, &contract[f].key))
@@ -181,8 +190,7 @@ static int read_metadata(struct reading *r)
         if (IS_KEY(&key, "labels")) {
             rc = note_once(r, &seen, LABELS, "metadata.labels");
             if (rc == 0)
-                rc = read_map(r, "metadata.labels", POD_ROLE,
-                              POD_INDEX_LABEL);
+                rc = read_map(r, "metadata.labels", POD_ROLE, POD_INDEX_LABEL);
         } else if (IS_KEY(&key, "annotations")) {
             rc = note_once(r, &seen, ANNOTATIONS, "metadata.annotations");
             if (rc == 0)
@@ -215,7 +223,7 @@ static bool parse_quantity(const char *data, size_t size, int64_t *ret_value)
     static const struct {
         char suffix[3];
         int64_t factor;
-    } suffixes[] = {{"k", 1000},    {"M", 1000000},    {"G", 1000000000},
+    } suffixes[] = {{"k", 1000},     {"M", 1000000},  {"G", 1000000000},
                     {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}};
     size_t i = 0;
     int64_t value = 0, factor = 0;
@@ -275,8 +283,7 @@ static int read_quantity(struct reading *r, const struct place *place,
         if (text.size >= sizeof decoded)
             text.size = sizeof decoded; /* too long for a quantity */
         else
-            text = (struct jtext){decoded, jtext_decode(&text, decoded),
-                                  false};
+            text = (struct jtext){decoded, jtext_decode(&text, decoded), false};
     }
     if (!parse_quantity(text.data, text.size, value))
         note_bad_quantity(r, place, name, &raw);
@@ -331,7 +338,7 @@ static int read_resources(struct reading *r, struct place *place,
     while (jscan_member(r->s, &key)) {
         unsigned m = IS_KEY(&key, "requests") ? REQUESTS
                      : IS_KEY(&key, "limits") ? LIMITS
-                                                : MAPS;
+                                              : MAPS;
         if (m == MAPS) {
             (void)jscan_skip(r->s); /* a fault ends the loop */
             continue;
@@ -355,8 +362,7 @@ static int read_container(struct reading *r, struct place *place,
                           struct amounts *ret_take, bool *ret_sidecar)
 {
     enum { RESOURCES, RESTART_POLICY };
-    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u]", place->list,
-                    place->index);
+    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u]", place->list, place->index);
     if (rc <= 0)
         return rc;
     struct jtext key, policy = {0};
@@ -470,8 +476,7 @@ static int read_spec(struct reading *r)
         }
         rc = note_once(r, &seen, m, "%s", members[m].path);
         if (rc == 0)
-            rc = m == GROUP      ? read_map(r, members[m].path,
-                                            POD_GROUP, POD_GROUP)
+            rc = m == GROUP ? read_map(r, members[m].path, POD_GROUP, POD_GROUP)
                  : m == PRIORITY ? read_priority(r)
                                  : read_containers(r, m == INIT_CONTAINERS);
         if (rc < 0)
@@ -487,8 +492,8 @@ static int read_pod(struct reading *r)
     uint32_t seen = 0;
     int rc = expect(r, JKIND_OBJECT, "the pod");
     if (rc <= 0)
-        return rc < 0 ? rc : error_set(r->err, EINVAL,
-                                       "the pod: must be an object");
+        return rc < 0 ? rc
+                      : error_set(r->err, EINVAL, "the pod: must be an object");
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
         rc = 0;

@@ -212,8 +212,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
     case REASON_UNHEALTHY:
         add_shortage(out, count_bits(of_arch & state->usable),
                      count_bits(of_arch),
-                     "can be used, the others are withdrawn",
-                     demand->cards);
+                     "can be used, the others are withdrawn", demand->cards);
         break;
     case REASON_TOO_FEW_GPUS:
         add_too_few(out, shape->n_gpus, "GPU", demand->gpus);
@@ -227,8 +226,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
 static void explain_size(const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
-    unsigned cards = decide_cards_of_arch(state->shape, demand) &
-                     state->usable;
+    unsigned cards = decide_cards_of_arch(state->shape, demand) & state->usable;
     uint32_t cores = 0, memory = 0;
     for (unsigned c = cards; c; c &= c - 1) {
         unsigned i = (unsigned)__builtin_ctz(c);
@@ -264,8 +262,8 @@ static void explain_alignment(bool never, const struct node_state *state,
     if (!found)
         return;
     const char *closest = relation_name((enum relation)choice.relation);
-    str_add(out, never ? ", but even idle the closest "
-                       : ", but the closest free ");
+    str_add(out,
+            never ? ", but even idle the closest " : ", but the closest free ");
     add_count(out, demand->cards, "card");
     str_add(out, " and ");
     if (demand->gpus)
@@ -285,8 +283,7 @@ static void explain_busy(enum reason reason, const struct node_state *state,
     char what[64];
     if (reason == REASON_CARDS_BUSY) {
         add_shortage(out, count_bits(open), count_bits(all),
-                     demand->exclusive ? "unshared"
-                                       : "not held by others",
+                     demand->exclusive ? "unshared" : "not held by others",
                      demand->cards);
         if (count_bits(open) < demand->cards) {
             str_add(out, "; it would fit with ");
@@ -296,8 +293,8 @@ static void explain_busy(enum reason reason, const struct node_state *state,
         return;
     }
     bool memory = reason == REASON_CARD_MEMORY;
-    const uint32_t *amounts =
-        memory ? state->free_memory_mib : state->free_cores;
+    const uint32_t *amounts = memory ? state->free_memory_mib
+                                     : state->free_cores;
     uint32_t each = memory ? need.memory_mib : need.cores;
     if (memory)
         open &= decide_cards_with(state->free_cores, state->free_memory_mib,
@@ -307,11 +304,10 @@ static void explain_busy(enum reason reason, const struct node_state *state,
                                      memory ? (struct card_need){0, each}
                                             : (struct card_need){each, 0});
     (void)snprintf(what, sizeof what, "have %u %s free", each,
-                   memory       ? "MiB"
+                   memory      ? "MiB"
                    : each == 1 ? "core"
-                                : "cores");
-    add_shortage(out, count_bits(cards), count_bits(open), what,
-                 demand->cards);
+                               : "cores");
+    add_shortage(out, count_bits(cards), count_bits(open), what, demand->cards);
     add_way_out(out, amounts, open, each, demand->cards);
 }
 
@@ -353,8 +349,7 @@ void reason_explain(enum reason reason, const struct node_state *state,
         break;
     case REASON_ALIGNMENT_NEVER:
     case REASON_ALIGNMENT:
-        explain_alignment(reason == REASON_ALIGNMENT_NEVER, state, demand,
-                          out);
+        explain_alignment(reason == REASON_ALIGNMENT_NEVER, state, demand, out);
         break;
     case REASON_GPUS_BUSY:
         str_addf(out, "%u of ",

@@ -5,8 +5,8 @@
 #include <strings.h>
 
 static const char *const names[RELATION_COUNT] = {
-    [RELATION_PIX] = "PIX",   [RELATION_PXB] = "PXB",
-    [RELATION_PHB] = "PHB",   [RELATION_NODE] = "NODE",
+    [RELATION_PIX] = "PIX",       [RELATION_PXB] = "PXB",
+    [RELATION_PHB] = "PHB",       [RELATION_NODE] = "NODE",
     [RELATION_SOCKET] = "SOCKET", [RELATION_SYS] = "SYS",
 };
 

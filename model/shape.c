@@ -36,8 +36,7 @@ static void add_switch_groups(struct shape *s)
         for (unsigned c = 0; c < s->n_cards; c++) {
             bool near = left & 1u << c;
             for (unsigned d = 0; near && d < c; d++)
-                near = !(group & 1u << d) ||
-                       s->card_card[c][d] == RELATION_PIX;
+                near = !(group & 1u << d) || s->card_card[c][d] == RELATION_PIX;
             if (near)
                 group |= 1u << c;
         }
@@ -102,8 +101,8 @@ static void derive_subsets(struct shape *s)
     s->first[SIZES] = at;
     for (uint32_t m = 0; m < n; m++) {
         uint32_t key = (uint32_t)__builtin_popcount(m) * KEYS + spread[m];
-        s->subsets[start[key]++] =
-            (struct shape_subset){(uint16_t)m, spread[m]};
+        s->subsets[start[key]++] = (struct shape_subset){(uint16_t)m,
+                                                         spread[m]};
     }
 }
 
@@ -115,14 +114,14 @@ static void fill_relations(struct shape *s, const struct topo *topo,
     for (unsigned c = 0; c < s->n_cards; c++) {
         for (unsigned d = 0; d < s->n_cards; d++)
             if (c != d)
-                s->card_card[c][d] =
-                    (uint8_t)topo_relation(topo, cards + c, cards + d);
+                s->card_card[c][d] = (uint8_t)topo_relation(topo, cards + c,
+                                                            cards + d);
         for (unsigned g = 0; g < s->n_gpus; g++)
-            s->card_gpu[c][g] =
-                (uint8_t)topo_relation(topo, cards + c, gpus + g);
+            s->card_gpu[c][g] = (uint8_t)topo_relation(topo, cards + c,
+                                                       gpus + g);
         for (unsigned n = 0; n < s->n_numas; n++)
-            s->card_numa[c][n] =
-                (uint8_t)topo_relation(topo, cards + c, numas + n);
+            s->card_numa[c][n] = (uint8_t)topo_relation(topo, cards + c,
+                                                        numas + n);
     }
 }
 

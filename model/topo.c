@@ -129,8 +129,7 @@ static const char *text_copy(struct arena *arena, const char *text)
 }
 
 static const struct pci_addr *addrs_copy(struct arena *arena,
-                                         const struct pci_addr *addrs,
-                                         size_t n)
+                                         const struct pci_addr *addrs, size_t n)
 {
     if (n == 0)
         return NULL;
@@ -239,10 +238,10 @@ static int texts_check(const struct device *d, struct error *err)
     const struct {
         const char *name, *text;
     } texts[] = {
-        {"vendor", d->vendor},       {"model", d->model},
-        {"serial", d->serial},       {"interface", d->interface},
-        {"rdma", d->rdma},           {"arch", d->arch},
-        {"endpoint", d->endpoint},   {"fabric port", d->fabric_port},
+        {"vendor", d->vendor},     {"model", d->model},
+        {"serial", d->serial},     {"interface", d->interface},
+        {"rdma", d->rdma},         {"arch", d->arch},
+        {"endpoint", d->endpoint}, {"fabric port", d->fabric_port},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (text_check(texts[i].name, texts[i].text, err) < 0)
@@ -254,8 +253,7 @@ static int device_check(const struct device *d, struct error *err)
 {
     if (!label_valid(d->id, strlen(d->id)))
         return error_set(err, EINVAL,
-                         "device id: is \"%.64s\", must be a DNS label",
-                         d->id);
+                         "device id: is \"%.64s\", must be a DNS label", d->id);
     int rc = texts_check(d, err);
     if (rc == 0 && (unsigned)d->kind >= KINDS)
         rc = error_set(err, EINVAL, "kind: is %d", (int)d->kind);
@@ -285,8 +283,7 @@ static int id_order(const void *a, const void *b)
                   (*(const struct device *const *)b)->id);
 }
 
-static int ids_check(const struct device *devices, size_t n,
-                     struct error *err)
+static int ids_check(const struct device *devices, size_t n, struct error *err)
 {
     if (n == 0)
         return 0;
@@ -308,11 +305,10 @@ static int counts_check(const struct topo *topo, struct error *err)
                                       TOPO_DEVICES_MAX, TOPO_NUMAS_MAX};
     for (unsigned kind = 0; kind < KINDS; kind++)
         if (topo->count[kind] > max[kind])
-            return error_set(err, EINVAL,
-                             "%zu devices of kind %s, at most %zu allowed",
-                             topo->count[kind],
-                             device_kind_name((enum device_kind)kind),
-                             max[kind]);
+            return error_set(
+                err, EINVAL, "%zu devices of kind %s, at most %zu allowed",
+                topo->count[kind], device_kind_name((enum device_kind)kind),
+                max[kind]);
     if (topo->n_devices > TOPO_DEVICES_MAX)
         return error_set(err, EINVAL, "%zu devices, at most %d allowed",
                          topo->n_devices, TOPO_DEVICES_MAX);
@@ -329,8 +325,7 @@ static void kinds_find(struct topo *topo)
     size_t i = 0;
     for (unsigned kind = 0; kind < KINDS; kind++) {
         topo->first[kind] = i;
-        while (i < topo->n_devices &&
-               (unsigned)topo->devices[i].kind == kind)
+        while (i < topo->n_devices && (unsigned)topo->devices[i].kind == kind)
             i++;
         topo->count[kind] = i - topo->first[kind];
     }
@@ -340,8 +335,8 @@ static int distances_fill(struct topo *topo, const struct distance *distances,
                           size_t n, struct error *err)
 {
     size_t numas = topo->count[DEVICE_NUMA];
-    topo->distances = arena_alloc(
-        &topo->arena, (numas * numas + 1) * sizeof(*topo->distances));
+    topo->distances = arena_alloc(&topo->arena, (numas * numas + 1) *
+                                                    sizeof(*topo->distances));
     for (size_t i = 0; i < n; i++) {
         ptrdiff_t a = numa_column(topo, distances[i].a);
         ptrdiff_t b = numa_column(topo, distances[i].b);
@@ -363,8 +358,8 @@ int topo_build(struct topo_builder *b, struct topo **ret_topo,
     b->arena = (struct arena){0};
     topo->node = arena_strndup(&topo->arena, b->node, strlen(b->node));
     topo->n_devices = b->n_devices;
-    topo->devices = arena_alloc(&topo->arena, (b->n_devices + 1) *
-                                                  sizeof(*topo->devices));
+    topo->devices = arena_alloc(&topo->arena,
+                                (b->n_devices + 1) * sizeof(*topo->devices));
     if (b->n_devices)
         memcpy(topo->devices, b->devices,
                b->n_devices * sizeof(*topo->devices));
@@ -376,8 +371,7 @@ int topo_build(struct topo_builder *b, struct topo **ret_topo,
     for (size_t i = 0; i < topo->n_devices; i++)
         if (device_check(&topo->devices[i], err) < 0)
             return -EINVAL;
-    qsort(topo->devices, topo->n_devices, sizeof(*topo->devices),
-          device_order);
+    qsort(topo->devices, topo->n_devices, sizeof(*topo->devices), device_order);
     kinds_find(topo);
     int rc = ids_check(topo->devices, topo->n_devices, err);
     if (rc == 0)

@@ -19,8 +19,8 @@ enum {
     TOPO_DEVICES_MAX = 1024, /* per node */
     TOPO_CARDS_MAX = 16,     /* cards per node that the decision considers */
     TOPO_GPUS_MAX = 16,
-    TOPO_NUMAS_MAX = 64,     /* NUMA nodes with CPUs, per node */
-    TOPO_PATH_MAX = 16,      /* PCI bridges between a host bridge and a device */
+    TOPO_NUMAS_MAX = 64, /* NUMA nodes with CPUs, per node */
+    TOPO_PATH_MAX = 16,  /* PCI bridges between a host bridge and a device */
     TOPO_FUNCTIONS_MAX = 64, /* PCI functions of one card that are listed */
     TOPO_TEXT_MAX = 64,      /* bytes in a text attribute (a DRA limit) */
     TOPO_ID_MAX = 63,        /* a DNS label */
@@ -64,18 +64,18 @@ int pci_addr_compare(const struct pci_addr *a, const struct pci_addr *b);
 /* Texts are owned by the topo and never NULL ("" when unknown). */
 struct device {
     enum device_kind kind;
-    const char *id;      /* unique in the node, a DNS label:
+    const char *id; /* unique in the node, a DNS label:
                           * "card-0000-17-00", "gpu-0000-1b-00-0",
                           * "nic-0000-3d-00-1", "numa-0"; stable across
                           * reboots as long as the PCI address is */
-    int numa;            /* os index of its NUMA node, -1 unknown */
-    int package;         /* os index of its package, -1 unknown */
+    int numa;       /* os index of its NUMA node, -1 unknown */
+    int package;    /* os index of its package, -1 unknown */
 
     /* card, gpu, nic */
     bool has_pci;
-    struct pci_addr pci;      /* a card's: its lowest function */
-    uint32_t root_domain;     /* of the host bridge, with root_bus: */
-    uint8_t root_bus;         /* "pci0000:16"; TOPO_ROOT_NONE and 0 when no
+    struct pci_addr pci;  /* a card's: its lowest function */
+    uint32_t root_domain; /* of the host bridge, with root_bus: */
+    uint8_t root_bus;     /* "pci0000:16"; TOPO_ROOT_NONE and 0 when no
                                * host bridge is known */
     uint8_t n_path;
     const struct pci_addr *path; /* bridges, host bridge's child first */
@@ -97,7 +97,7 @@ struct device {
     bool unhealthy;          /* capacity withdrawn: never chosen */
 
     /* numa */
-    uint32_t cpus;          /* logical CPUs */
+    uint32_t cpus; /* logical CPUs */
     uint64_t numa_memory_mib;
 };
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#pragma GCC poison strcpy strcat strncpy strncat /* struct str, snprintf */
-#pragma GCC poison sprintf vsprintf              /* struct str, snprintf */
-#pragma GCC poison strtok                        /* strtok_r, strsep */
-#pragma GCC poison atoi atol atoll atof          /* strtol and a check */
+#pragma GCC poison strcpy strcat strncpy strncat  /* struct str, snprintf */
+#pragma GCC poison sprintf vsprintf               /* struct str, snprintf */
+#pragma GCC poison strtok                         /* strtok_r, strsep */
+#pragma GCC poison atoi atol atoll atof           /* strtol and a check */
 #pragma GCC poison gmtime localtime ctime asctime /* the _r forms */
 #pragma GCC poison gets tmpnam mktemp
 

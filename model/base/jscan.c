@@ -40,7 +40,7 @@ __attribute__((cold, noinline)) static bool fail_here(struct jscan *s,
 static inline void skip_space(struct jscan *s)
 {
     const char *p = s->p, *end = s->end;
-    if (p < end && *p > ' ')
+    if (p<end && * p> ' ')
         return; /* as kube-scheduler writes it */
     while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
         p++;
@@ -286,8 +286,7 @@ bool jscan_int64(struct jscan *s, int64_t *ret_value)
             __builtin_sub_overflow(value, *q - '0', &value))
             integer = false;
     if (!integer || (!negative && value == INT64_MIN)) {
-        jscan_fail(s, "expected a 64-bit integer",
-                   (size_t)(from - s->begin));
+        jscan_fail(s, "expected a 64-bit integer", (size_t)(from - s->begin));
         return false;
     }
     *ret_value = negative ? value : -value;

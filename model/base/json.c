@@ -74,8 +74,7 @@ static bool check_object(struct jscan *s, struct keys *keys)
             jscan_fail(s, "too many members in object", jscan_offset(s));
             return false;
         }
-        keys->list = xgrow(keys->list, keys->n, &keys->cap,
-                           sizeof *keys->list);
+        keys->list = xgrow(keys->list, keys->n, &keys->cap, sizeof *keys->list);
         keys->list[keys->n++] = (struct key){key_hash(&key), key};
         if (!check_value(s, keys))
             return false;
@@ -167,8 +166,7 @@ int reader_fail(struct reader *r, const char *name, const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     reader_path(r, name, -1, path);
-    return error_set(r->err, EINVAL, "%s%s%s", path, path[0] ? ": " : "",
-                     text);
+    return error_set(r->err, EINVAL, "%s%s%s", path, path[0] ? ": " : "", text);
 }
 
 static const cJSON *member(struct reader *r, const char *name, bool required)
@@ -238,8 +236,7 @@ static int64_t int_of(struct reader *r, const cJSON *m, const char *name,
     return value;
 }
 
-int64_t reader_int(struct reader *r, const char *name, int64_t min,
-                   int64_t max)
+int64_t reader_int(struct reader *r, const char *name, int64_t min, int64_t max)
 {
     return int_of(r, member(r, name, true), name, min, max);
 }
@@ -279,8 +276,8 @@ static const cJSON *object_of(struct reader *r, const cJSON *m,
     return m;
 }
 
-static const cJSON *array_of(struct reader *r, const cJSON *m,
-                             const char *name, int max)
+static const cJSON *array_of(struct reader *r, const cJSON *m, const char *name,
+                             int max)
 {
     if (m && !cJSON_IsArray(m)) {
         (void)reader_fail(r, name, "must be an array");

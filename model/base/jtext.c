@@ -91,8 +91,8 @@ size_t jtext_decode(const struct jtext *t, char *dst)
     const char *p = t->data, *end = p + t->size;
     char *out = dst;
     while (p < end) {
-        const char *slash =
-            t->escaped ? memchr(p, '\\', (size_t)(end - p)) : NULL;
+        const char *slash = t->escaped ? memchr(p, '\\', (size_t)(end - p))
+                                       : NULL;
         size_t run = (size_t)((slash ? slash : end) - p);
         memcpy(out, p, run);
         out += run;

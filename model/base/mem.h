@@ -32,12 +32,12 @@ void *xgrow(void *array, size_t n, size_t *cap, size_t size)
 
 /* Give away what a cleanup_* local holds: evaluates to the pointer and
  * leaves NULL behind. */
-#define steal(ptr)                    \
-    ({                                \
-        __typeof__(ptr) p_ = (ptr);   \
-        __typeof__(*p_) held_ = *p_;  \
-        *p_ = NULL;                   \
-        held_;                        \
+#define steal(ptr)                   \
+    ({                               \
+        __typeof__(ptr) p_ = (ptr);  \
+        __typeof__(*p_) held_ = *p_; \
+        *p_ = NULL;                  \
+        held_;                       \
     })
 
 static inline void cleanup_free_p(void *p)
@@ -61,11 +61,11 @@ static inline void cleanup_file_p(FILE **f)
 /* Define `name_cleanup` and use it as `cleanup(name)` for a type whose
  * destructor takes the pointer: DEFINE_CLEANUP(topo, struct topo *,
  * topo_unref) then `cleanup_with(topo) struct topo *t = NULL;` */
-#define DEFINE_CLEANUP(name, type, destroy)        \
-    static inline void name##_cleanup_p(type *p)   \
-    {                                              \
-        if (*p)                                    \
-            destroy(*p);                           \
+#define DEFINE_CLEANUP(name, type, destroy)      \
+    static inline void name##_cleanup_p(type *p) \
+    {                                            \
+        if (*p)                                  \
+            destroy(*p);                         \
     }
 #define cleanup_with(name) __attribute__((__cleanup__(name##_cleanup_p)))
 

@@ -23,9 +23,9 @@ struct str {
 #define STR_MAX_DEFAULT ((size_t)256 << 20)
 
 void str_init(struct str *s, size_t max);
-void str_fini(struct str *s);        /* frees; NULL allowed */
-void str_reset(struct str *s);       /* empties, keeps the buffer */
-char *str_steal(struct str *s);      /* caller frees; never NULL */
+void str_fini(struct str *s);              /* frees; NULL allowed */
+void str_reset(struct str *s);             /* empties, keeps the buffer */
+char *str_steal(struct str *s);            /* caller frees; never NULL */
 const char *str_text(const struct str *s); /* "" when empty */
 
 /* Make room for `size` more bytes.  Returns false (and sets overflow) past

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-int64_t clock_ms(void);  /* monotonic milliseconds */
-int64_t clock_ns(void);  /* monotonic nanoseconds */
+int64_t clock_ms(void); /* monotonic milliseconds */
+int64_t clock_ns(void); /* monotonic nanoseconds */
 
 /* Tests: from now on clock_ms/_ns return `ms` (and * 1e6), until -1. */
 void clock_set_fake(int64_t ms);

@@ -322,8 +322,7 @@ static int read_argv(struct reading *r, struct argv_walk *w, int *ret_rest,
             rest[n_rest++] = w->argv[w->at++];
     }
     for (size_t i = 1; i < n_argv; i++)
-        w->argv[i] =
-            i <= n_options ? options[i - 1] : rest[i - 1 - n_options];
+        w->argv[i] = i <= n_options ? options[i - 1] : rest[i - 1 - n_options];
     *ret_rest = (int)n_options + 1;
     return 0;
 }
@@ -337,9 +336,7 @@ static int read_env(struct reading *r, struct error *err)
         const struct conf_setting *s = &r->program->settings[i];
         conf_env_name(s, name);
         const char *value = getenv(name + 1);
-        int rc = value && *value
-                     ? put(r, LAYER_ENV, s, name, value, err)
-                     : 0;
+        int rc = value && *value ? put(r, LAYER_ENV, s, name, value, err) : 0;
         if (rc < 0)
             return rc;
     }
@@ -374,13 +371,12 @@ static int read_line(struct reading *r, const char *origin, unsigned line,
     const char *name_end = equal, *value = equal + 1;
     trim(&p, &name_end);
     trim(&value, &end);
-    const struct conf_setting *s =
-        find(r->program, p, (size_t)(name_end - p));
+    const struct conf_setting *s = find(r->program, p, (size_t)(name_end - p));
     if (!s)
-        return error_set(err, EINVAL,
-                         "%.200s:%u: \"%.*s\" is no setting of %s", origin,
-                         line, (int)(name_end - p > 64 ? 64 : name_end - p),
-                         p, r->program->name);
+        return error_set(err, EINVAL, "%.200s:%u: \"%.*s\" is no setting of %s",
+                         origin, line,
+                         (int)(name_end - p > 64 ? 64 : name_end - p), p,
+                         r->program->name);
     (void)snprintf(source, sizeof source, "%.200s:%u: %.64s", origin, line,
                    s->name);
     if (memchr(value, '\0', (size_t)(end - value)))
@@ -399,8 +395,8 @@ static int read_text(struct reading *r, const char *origin, const char *data,
 {
     const char *p = data, *end = data + size;
     if (size > FILE_SIZE_MAX)
-        return error_set(err, EINVAL, "%.200s: is larger than %d bytes",
-                         origin, FILE_SIZE_MAX);
+        return error_set(err, EINVAL, "%.200s: is larger than %d bytes", origin,
+                         FILE_SIZE_MAX);
     for (unsigned line = 1; p < end; line++) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         if (!stop)
@@ -421,8 +417,7 @@ static int read_file(struct reading *r, const char *path, struct error *err)
         return error_errno(err, errno, "--config: %.200s", path);
     size_t size = fread(data, 1, FILE_SIZE_MAX + 1, f);
     if (ferror(f))
-        return error_errno(err, errno ? errno : EIO, "--config: %.200s",
-                           path);
+        return error_errno(err, errno ? errno : EIO, "--config: %.200s", path);
     return read_text(r, path, data, size, err);
 }
 

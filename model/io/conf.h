@@ -23,11 +23,11 @@ enum conf_type {
 };
 
 struct conf_setting {
-    const char *name;    /* "scheduler-listen": --scheduler-listen, the file's
+    const char *name; /* "scheduler-listen": --scheduler-listen, the file's
                           * key, and $BIGA_SCHEDULER_LISTEN */
-    char letter;         /* short option, 0 for none */
+    char letter;      /* short option, 0 for none */
     enum conf_type type;
-    size_t offset;       /* of the member in the program's struct */
+    size_t offset;         /* of the member in the program's struct */
     const char *otherwise; /* default, as text; NULL: none */
     int64_t min, max;
     const char *choices;
@@ -36,10 +36,10 @@ struct conf_setting {
 };
 
 struct conf_program {
-    const char *name;     /* "biga-extender" */
-    const char *summary;  /* one line */
-    const char *usage;    /* "[OPTION]…", or "COMMAND [ARG]…" */
-    const char *text;     /* paragraphs for the man page, "\n\n" between; one
+    const char *name;    /* "biga-extender" */
+    const char *summary; /* one line */
+    const char *usage;   /* "[OPTION]…", or "COMMAND [ARG]…" */
+    const char *text;    /* paragraphs for the man page, "\n\n" between; one
                            * that starts with a space is set as it stands */
     const struct conf_setting *settings;
     size_t n_settings;

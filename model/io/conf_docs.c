@@ -12,8 +12,8 @@ enum { HELP_INDENT = 26, HELP_WIDTH = 79, HEAD_MAX = 160 };
 void conf_env_name(const struct conf_setting *s,
                    char ret_name[CONF_NAME_MAX + 8])
 {
-    int n = snprintf(ret_name, CONF_NAME_MAX + 8, "$BIGA_%.*s",
-                     CONF_NAME_MAX, s->name);
+    int n = snprintf(ret_name, CONF_NAME_MAX + 8, "$BIGA_%.*s", CONF_NAME_MAX,
+                     s->name);
     for (int i = 6; i < n; i++)
         ret_name[i] = ret_name[i] == '-'
                           ? '_'
@@ -32,8 +32,7 @@ static void add_duration(struct str *out, int64_t ms)
     str_addf(out, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
 }
 
-void conf_allowed(const struct conf_setting *s,
-                  char ret_text[CONF_ALLOWED_MAX])
+void conf_allowed(const struct conf_setting *s, char ret_text[CONF_ALLOWED_MAX])
 {
     cleanup_str struct str out = STR_INIT(CONF_ALLOWED_MAX - 1);
     switch (s->type) {
@@ -41,8 +40,7 @@ void conf_allowed(const struct conf_setting *s,
         str_add(&out, "true or false");
         break;
     case CONF_INT:
-        str_addf(&out, "a number from %" PRId64 " to %" PRId64, s->min,
-                 s->max);
+        str_addf(&out, "a number from %" PRId64 " to %" PRId64, s->min, s->max);
         break;
     case CONF_DURATION:
         str_add(&out, "a time from ");
@@ -128,9 +126,9 @@ static void print_help_of(const struct conf_setting *s, bool own, FILE *out)
     (void)own;
     char head[HEAD_MAX];
     cleanup_str struct str text = STR_INIT(8192);
-    int n = s->letter ? snprintf(head, sizeof head, "  -%c, --%s", s->letter,
-                                 s->name)
-                      : snprintf(head, sizeof head, "      --%s", s->name);
+    int n = s->letter
+                ? snprintf(head, sizeof head, "  -%c, --%s", s->letter, s->name)
+                : snprintf(head, sizeof head, "      --%s", s->name);
     if (s->type != CONF_FLAG)
         (void)snprintf(head + n, sizeof head - (size_t)n, " %s", metavar(s));
     size_t width = columns(head, strlen(head));
@@ -269,8 +267,7 @@ static void print_cell(const char *text, FILE *out)
     }
 }
 
-static void print_markdown_of(const struct conf_setting *s, bool own,
-                              FILE *out)
+static void print_markdown_of(const struct conf_setting *s, bool own, FILE *out)
 {
     char allowed[CONF_ALLOWED_MAX];
     if (own)

@@ -17,7 +17,7 @@ int http_client_create(const char *base, unsigned timeout_ms,
 void http_client_destroy(struct http_client *c); /* NULL allowed */
 
 struct http_answer {
-    long status; /* 200 … */
+    long status;     /* 200 … */
     struct str body; /* str_fini when done */
 };
 

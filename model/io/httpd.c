@@ -61,8 +61,8 @@ static enum MHD_Result reply_queue(struct httpd_request *rq)
     if (rq->started_ns)
         rq->took_ns = (uint64_t)clock_ns() - rq->started_ns;
     conn_enter(rq->conn, CONN_REPLYING);
-    enum MHD_Result r =
-        MHD_queue_response(rq->connection, rq->status, response);
+    enum MHD_Result r = MHD_queue_response(rq->connection, rq->status,
+                                           response);
     MHD_destroy_response(response);
     return r;
 }
@@ -98,7 +98,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
         if (!rq->refused)
             rq->route->handle(rq, rq->h->config.ctx);
     } else if (rq->then) {
-        void (*then)(struct httpd_request *rq, void *arg) = rq->then;
+        void (*then)(struct httpd_request * rq, void *arg) = rq->then;
         rq->then = NULL;
         rq->suspended = false;
         then(rq, rq->then_arg);
@@ -190,16 +190,17 @@ static struct MHD_Daemon *daemon_start(struct httpd *h)
     /* some room above connections_max: conns_add() makes place for a new
      * connection only once it has been accepted */
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
-        NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, h->fd,
-        MHD_OPTION_CONNECTION_LIMIT, c->connections_max + HTTPD_SPARE * c->threads,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        on_request, h, MHD_OPTION_LISTEN_SOCKET, h->fd,
+        MHD_OPTION_CONNECTION_LIMIT,
+        c->connections_max + HTTPD_SPARE * c->threads,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_TIMEOUT, (c->idle_ms + 999) / 1000,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-        on_target, h, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target,
+        h, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_ARRAY,
-        more, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_ARRAY, more,
+        MHD_OPTION_END);
 }
 
 static void httpd_free(struct httpd *h)
@@ -234,8 +235,7 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
     }
     h->daemon = daemon_start(h);
     if (!h->daemon) {
-        r = error_set(err, EIO, "cannot start to serve \"%s\"",
-                      config->listen);
+        r = error_set(err, EIO, "cannot start to serve \"%s\"", config->listen);
         h->fd = -1; /* MHD may have closed it */
         conns_stop(&h->conns);
         httpd_free(h);

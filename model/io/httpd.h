@@ -54,8 +54,8 @@ void httpd_set_header(struct httpd_request *rq, const char *name,
 
 /* Replace the body by {"error":"…","status":N}, or what the listener's
  * write_error makes of it (and set the status). */
-void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
-                ...) __attribute__((format(printf, 3, 4)));
+void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Handlers run on the listener's thread and must not block.  One that has to
  * wait calls httpd_suspend(), hands the request to the other thread, and
@@ -78,7 +78,7 @@ struct httpd_route {
     unsigned methods; /* enum httpd_method, or'd */
     const char *path;
     httpd_handler_f *handle;
-    size_t body_max; /* bytes; 0: no body is accepted */
+    size_t body_max;  /* bytes; 0: no body is accepted */
     const char *name; /* for metrics: "filter" */
 };
 
@@ -100,15 +100,15 @@ struct httpd_config {
     const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free */
     const struct httpd_route *routes; /* outlives the server */
     size_t n_routes;
-    void *ctx;          /* given to every handler */
-    unsigned threads;   /* 1… */
+    void *ctx;                /* given to every handler */
+    unsigned threads;         /* 1… */
     unsigned connections_max; /* default 1024; beyond, the longest idle
                                * connection is closed for a new one */
-    unsigned request_ms; /* total time for a request to arrive whole, from
+    unsigned request_ms;      /* total time for a request to arrive whole, from
                           * its first byte: default 10000 */
-    unsigned reply_ms;   /* total time for a reply to be taken: 30000 */
-    unsigned idle_ms;    /* keep-alive: default 300000 (Go closes at 90 s) */
-    size_t memory_max;   /* bytes held by bodies that are arriving or being
+    unsigned reply_ms;        /* total time for a reply to be taken: 30000 */
+    unsigned idle_ms;  /* keep-alive: default 300000 (Go closes at 90 s) */
+    size_t memory_max; /* bytes held by bodies that are arriving or being
                           * worked on; beyond, 503: default 512 MiB */
     /* how error bodies look (they are JSON); NULL: as httpd_fail() says */
     void (*write_error)(struct str *out, unsigned status, const char *text);

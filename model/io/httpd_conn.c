@@ -68,8 +68,8 @@ static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
 static void *reaper_run(void *arg)
 {
     struct conns *c = arg;
-    unsigned shortest =
-        c->request_ms < c->reply_ms ? c->request_ms : c->reply_ms;
+    unsigned shortest = c->request_ms < c->reply_ms ? c->request_ms
+                                                    : c->reply_ms;
     unsigned period = shortest / 4;
     if (period > REAPER_PERIOD_MS)
         period = REAPER_PERIOD_MS;

@@ -43,9 +43,8 @@ static unsigned method_parse(const char *method, enum httpd_method *ret)
         const char *name;
         enum httpd_method method;
     } methods[] = {
-        {"GET", HTTPD_GET},       {"HEAD", HTTPD_GET},
-        {"POST", HTTPD_POST},     {"PUT", HTTPD_PUT},
-        {"DELETE", HTTPD_DELETE}, {"PATCH", HTTPD_PATCH},
+        {"GET", HTTPD_GET}, {"HEAD", HTTPD_GET},      {"POST", HTTPD_POST},
+        {"PUT", HTTPD_PUT}, {"DELETE", HTTPD_DELETE}, {"PATCH", HTTPD_PATCH},
     };
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (strcmp(methods[i].name, method) == 0)
@@ -72,8 +71,7 @@ static void route_find(struct httpd_request *rq, const char *method)
     unsigned wanted = method_parse(method, &rq->method), allowed = 0;
     for (size_t i = 0; i < config->n_routes; i++) {
         const struct httpd_route *route = &config->routes[i];
-        if ((route->methods & wanted) == 0 &&
-            (route->methods & ~allowed) == 0)
+        if ((route->methods & wanted) == 0 && (route->methods & ~allowed) == 0)
             continue;
         if (!uri_match(&rq->uri, route->path, rq->args))
             continue;
@@ -90,7 +88,7 @@ static void route_find(struct httpd_request *rq, const char *method)
     char allow[64];
     allow_format(allowed, allow, sizeof allow);
     request_refuse(rq, 405, "method %.16s is not allowed here, only %s", method,
-               allow);
+                   allow);
     httpd_set_header(rq, "Allow", allow);
 }
 
@@ -111,7 +109,8 @@ void request_judge(struct httpd_request *rq, const char *method)
     size_t length = head.length ? strtoull(head.length, NULL, 10) : 0;
     if (framing_bad(&head)) {
         rq->close = true;
-        request_refuse(rq, 400, "the length of the body is not stated in one "
+        request_refuse(rq, 400,
+                       "the length of the body is not stated in one "
                        "way: one Content-Length, or chunked");
         return;
     }

@@ -11,15 +11,14 @@ enum { BACKLOG = 1024 };
 static int listen_on(const struct addrinfo *ai, int *ret_fd)
 {
     const int on = 1;
-    int fd = socket(ai->ai_family,
-                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                    0);
     if (fd < 0)
         return -errno;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     /* accepted connections inherit it */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
         int r = -errno;
         (void)close(fd);
         return r;
@@ -44,7 +43,8 @@ static int address_split(const char *text, char host[256], const char **port,
     if (!digits || digits > 5 || colon[1 + digits] || size > 255 ||
         strtoul(colon + 1, NULL, 10) > UINT16_MAX ||
         (!bracketed && memchr(text, ':', size)))
-        return error_set(err, EINVAL, "cannot listen on \"%.256s\": must be "
+        return error_set(err, EINVAL,
+                         "cannot listen on \"%.256s\": must be "
                          "ADDRESS:PORT or [ADDRESS]:PORT, PORT 0 to 65535",
                          text);
     memcpy(host, text, size);

@@ -17,10 +17,10 @@
 /* What a connection is waiting for; only the first two can be cut for being
  * slow to send, only the last for being slow to read. */
 enum conn_state {
-    CONN_IDLE,      /* the first byte of a request, or its request line */
-    CONN_ARRIVING,  /* the rest of a request */
-    CONN_HANDLING,  /* us */
-    CONN_REPLYING,  /* the client to take the reply */
+    CONN_IDLE,     /* the first byte of a request, or its request line */
+    CONN_ARRIVING, /* the rest of a request */
+    CONN_HANDLING, /* us */
+    CONN_REPLYING, /* the client to take the reply */
 };
 
 struct conn {
@@ -76,11 +76,11 @@ struct httpd_request {
     const struct httpd_route *route;
     enum httpd_method method;
     enum phase phase;
-    bool refused;   /* answered without its handler */
+    bool refused; /* answered without its handler */
     bool suspended;
     void (*then)(struct httpd_request *rq, void *arg);
     void *then_arg;
-    bool close;     /* the connection ends with the reply */
+    bool close; /* the connection ends with the reply */
     unsigned status;
     const char *type;
     const char *args[URI_ARGS_MAX];
@@ -121,9 +121,8 @@ void request_destroy(struct httpd_request *rq);
 /* Find the route, or refuse the request: from then on its body is dropped
  * and its reply is written. */
 void request_judge(struct httpd_request *rq, const char *method);
-void request_refuse(struct httpd_request *rq, unsigned status,
-                    const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
+                    ...) __attribute__((format(printf, 3, 4)));
 
 /* Make room for `size` more bytes of the body; false when it would be too
  * large, or all bodies together would be: then the request is refused. */

@@ -218,8 +218,7 @@ static void fail(struct httpd_request *rq, unsigned status, const char *fmt,
     str_addf(&rq->reply, ",\"status\":%u}\n", status);
 }
 
-void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
-                ...)
+void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -227,8 +226,8 @@ void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt,
     va_end(ap);
 }
 
-void request_refuse(struct httpd_request *rq, unsigned status,
-                    const char *fmt, ...)
+void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
+                    ...)
 {
     va_list ap;
     va_start(ap, fmt);

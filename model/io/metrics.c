@@ -10,11 +10,11 @@ static const struct {
     uint64_t nanoseconds;
     const char *text;
 } buckets[] = {
-    {25000, "0.000025"},  {50000, "0.00005"},   {100000, "0.0001"},
-    {250000, "0.00025"},  {500000, "0.0005"},   {1000000, "0.001"},
-    {2500000, "0.0025"},  {5000000, "0.005"},   {10000000, "0.01"},
-    {25000000, "0.025"},  {50000000, "0.05"},   {100000000, "0.1"},
-    {250000000, "0.25"},  {500000000, "0.5"},   {1000000000, "1"},
+    {25000, "0.000025"}, {50000, "0.00005"}, {100000, "0.0001"},
+    {250000, "0.00025"}, {500000, "0.0005"}, {1000000, "0.001"},
+    {2500000, "0.0025"}, {5000000, "0.005"}, {10000000, "0.01"},
+    {25000000, "0.025"}, {50000000, "0.05"}, {100000000, "0.1"},
+    {250000000, "0.25"}, {500000000, "0.5"}, {1000000000, "1"},
 };
 
 struct series {
@@ -74,8 +74,8 @@ static size_t series_slot(const struct metrics *m, size_t family,
 {
     uint64_t h = family;
     for (size_t i = 0; i < n; i++)
-        h = h * 31 + hash_bytes(labels[i], strnlen(labels[i],
-                                                   METRICS_VALUE_MAX));
+        h = h * 31 +
+            hash_bytes(labels[i], strnlen(labels[i], METRICS_VALUE_MAX));
     return hash_mix(h, UINT64_C(0x9e3779b97f4a7c15)) % ARRAY_LEN(m->slots);
 }
 
@@ -145,8 +145,7 @@ void metrics_add(struct metrics *m, size_t family, const char *const *labels,
 {
     struct series *s = series_get(m, family, labels);
     if (s)
-        atomic_fetch_add_explicit(&s->value, (int64_t)n,
-                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&s->value, (int64_t)n, memory_order_relaxed);
 }
 
 void metrics_set(struct metrics *m, size_t family, const char *const *labels,
@@ -275,11 +274,9 @@ static void write_head(struct str *out, const char *name, const char *help,
 
 void metrics_write(const struct metrics *m, struct str *out)
 {
-    cleanup_free struct series **all =
-        xcalloc(METRICS_SERIES_MAX, sizeof *all);
+    cleanup_free struct series **all = xcalloc(METRICS_SERIES_MAX, sizeof *all);
     size_t n = 0, at = 0;
-    for (size_t i = 0; i < ARRAY_LEN(m->slots) && n < METRICS_SERIES_MAX;
-         i++) {
+    for (size_t i = 0; i < ARRAY_LEN(m->slots) && n < METRICS_SERIES_MAX; i++) {
         struct series *s = atomic_load(&m->slots[i]);
         if (s)
             all[n++] = s;

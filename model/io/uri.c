@@ -25,7 +25,8 @@ static int piece_decode(const char *from, size_t size, bool plus, char **to,
             int high = size - i > 2 ? hex_digit(from[i + 1]) : -1;
             int low = high >= 0 ? hex_digit(from[i + 2]) : -1;
             if (low < 0)
-                return error_set(err, EINVAL, "\"%%\" is not followed by two "
+                return error_set(err, EINVAL,
+                                 "\"%%\" is not followed by two "
                                  "hexadecimal digits");
             c = (unsigned char)(high * 16 + low);
             i += 2;
@@ -42,8 +43,7 @@ static int piece_decode(const char *from, size_t size, bool plus, char **to,
     return 0;
 }
 
-static int path_split(struct uri *u, size_t size, char **to,
-                      struct error *err)
+static int path_split(struct uri *u, size_t size, char **to, struct error *err)
 {
     size_t at = 1;
     while (at <= size) {
@@ -73,8 +73,10 @@ static int param_add(struct uri *u, const char *from, size_t size, char **to,
     if (piece_decode(from, name_size, true, to, err))
         return error_wrap(err, "query");
     if (uri_param(u, name))
-        return error_set(err, EINVAL, "query parameter \"%.64s\" is given "
-                         "twice", name);
+        return error_set(err, EINVAL,
+                         "query parameter \"%.64s\" is given "
+                         "twice",
+                         name);
     const char *value = *to;
     if (equals) {
         if (piece_decode(equals + 1, size - name_size - 1, true, to, err))

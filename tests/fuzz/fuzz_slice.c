@@ -21,8 +21,7 @@ static struct topo *join_one(const char *json, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    cleanup_with(topo) struct topo *topo =
-        join_one((const char *)data, size);
+    cleanup_with(topo) struct topo *topo = join_one((const char *)data, size);
     if (!topo)
         return 0;
     const struct slice_epoch epoch = {"boot", 1};

@@ -18,8 +18,8 @@ static size_t check_text(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const patterns[] = {"/", "/v1/nodes/:", "/:/:/:/:",
-                                           "/::", "/a/::"};
+    static const char *const patterns[] = {
+        "/", "/v1/nodes/:", "/:/:/:/:", "/::", "/a/::"};
     static struct uri u;
     cleanup_free char *target = xstrndup((const char *)data, size);
     const char *args[URI_ARGS_MAX];

@@ -5,7 +5,10 @@
 #include "model/base/mem.h"
 
 /* A literal with its size: the texts may hold NUL bytes. */
-#define D(name, text) {name, text, sizeof(text) - 1}
+#define D(name, text)                \
+    {                                \
+        name, text, sizeof(text) - 1 \
+    }
 
 static const struct badjson arrays[] = {
     D("array: no comma after a literal", "[7 false]"),
@@ -114,8 +117,7 @@ static const struct badjson objects[] = {
     D("object: a picture for a key", "{\xf0\x9f\x90\x8e}"),
     D("object: a value behind the value", "{\"k\":\"v\" 765}"),
     D("object: key in single quotes", "{'k': 7}"),
-    D("object: stray byte in the key, comma at the end",
-      "{\"\xb7\":\"7\",}"),
+    D("object: stray byte in the key, comma at the end", "{\"\xb7\":\"7\",}"),
     D("object: no colon", "{\"k\" v}"),
     D("object: no key", "{:\"v\"}"),
     D("object: nothing between key and value", "{\"k\" \"v\"}"),
@@ -153,8 +155,7 @@ static const struct badjson strings[] = {
     D("string: a backslash at the end", "[\"\\\"]"),
     D("string: escape of three digits", "[\"\\u00B\"]"),
     D("string: low surrogate cut off", "[\"\\uD83D\\uDC\"]"),
-    D("string: low surrogate of bad digits",
-      "[\"\\uD83Dx\\uDC0Ex\\u\"]"),
+    D("string: low surrogate of bad digits", "[\"\\uD83Dx\\uDC0Ex\\u\"]"),
     D("string: bad byte in an escape", "[\"\\u\xe6\"]"),
     D("string: escaped letter a", "[\"\\a\"]"),
     D("string: escape of letters", "[\"\\uQQQQ\"]"),
@@ -305,23 +306,21 @@ static void add_deep(struct badjson *list)
     memset(digits, '9', sizeof digits);
     list[0] = (struct badjson){"depth: 100,000 open arrays", brackets,
                                sizeof brackets};
-    list[1] = (struct badjson){"depth: 20,000 arrays of objects",
-                               objects_open, sizeof objects_open};
+    list[1] = (struct badjson){"depth: 20,000 arrays of objects", objects_open,
+                               sizeof objects_open};
     list[2] = (struct badjson){"depth: 65, closed", nested, sizeof nested};
-    list[3] = (struct badjson){"depth: objects of arrays", mixed,
-                               sizeof mixed};
-    list[4] = (struct badjson){"number: 100,000 digits", digits,
-                               sizeof digits};
+    list[3] = (struct badjson){"depth: objects of arrays", mixed, sizeof mixed};
+    list[4] = (struct badjson){"number: 100,000 digits", digits, sizeof digits};
 }
 
 const struct badjson *badjson_syntax(size_t *ret_n)
 {
-    static struct badjson
-        all[ARRAY_LEN(arrays) + ARRAY_LEN(numbers) + ARRAY_LEN(objects) +
-            ARRAY_LEN(strings) + ARRAY_LEN(structures) + N_DEEP];
+    static struct badjson all[ARRAY_LEN(arrays) + ARRAY_LEN(numbers) +
+                              ARRAY_LEN(objects) + ARRAY_LEN(strings) +
+                              ARRAY_LEN(structures) + N_DEEP];
     struct badjson *p = all;
-#define APPEND(list)                \
-    memcpy(p, list, sizeof(list));  \
+#define APPEND(list)               \
+    memcpy(p, list, sizeof(list)); \
     p += ARRAY_LEN(list)
     APPEND(arrays);
     APPEND(numbers);

@@ -101,8 +101,8 @@ static void fill_tree(struct shape *s)
     for (unsigned c = 0; c < s->n_cards; c++) {
         card[c] = any_spot(s->n_numas);
         for (unsigned d = 0; d < c; d++)
-            s->card_card[c][d] = s->card_card[d][c] =
-                spot_relation(&card[c], &card[d]);
+            s->card_card[c][d] = s->card_card[d][c] = spot_relation(&card[c],
+                                                                    &card[d]);
         for (unsigned g = 0; g < s->n_gpus; g++)
             s->card_gpu[c][g] = spot_relation(&card[c], &gpu[g]);
         for (unsigned n = 0; n < s->n_numas; n++) {
@@ -116,8 +116,7 @@ static void fill_tree(struct shape *s)
             for (unsigned d = 0; d < s->n_cards; d++)
                 if (d != c && s->card_card[c][d] <= level)
                     group |= 1u << d;
-            if (__builtin_popcount(group) > 1 &&
-                s->n_groups < SHAPE_GROUPS_MAX)
+            if (__builtin_popcount(group) > 1 && s->n_groups < SHAPE_GROUPS_MAX)
                 s->groups[s->n_groups++] = (uint16_t)group;
         }
 }
@@ -151,8 +150,8 @@ static void random_state(const struct shape *shape, struct node_state *state)
     for (unsigned c = 0; c < shape->n_cards; c++) {
         state->cores[c] = odds(70) ? 8 : 1 + roll(16);
         state->memory_mib[c] = odds(70) ? 16384 : 1 + roll(32768);
-        state->free_cores[c] =
-            idle || odds(50) ? state->cores[c] : roll(state->cores[c] + 1);
+        state->free_cores[c] = idle || odds(50) ? state->cores[c]
+                                                : roll(state->cores[c] + 1);
         state->free_memory_mib[c] = idle || odds(50)
                                         ? state->memory_mib[c]
                                         : roll(state->memory_mib[c] + 1);
@@ -161,8 +160,8 @@ static void random_state(const struct shape *shape, struct node_state *state)
         return;
     state->closed = (uint16_t)(all & roll(65536) & roll(65536) & roll(65536));
     state->occupied = (uint16_t)(all & roll(65536) & roll(65536));
-    state->shared = (uint16_t)(state->occupied | (all & roll(65536) &
-                                                  roll(65536)));
+    state->shared = (uint16_t)(state->occupied |
+                               (all & roll(65536) & roll(65536)));
     state->gpus_used = (uint16_t)(((1u << shape->n_gpus) - 1) & roll(65536) &
                                   roll(65536));
 }
@@ -243,8 +242,7 @@ static struct shape *rename_shape(const struct shape *s, const unsigned *card,
             t->card_card[card[c]][card[d]] = s->card_card[c][d];
         for (unsigned g = 0; g < s->n_gpus; g++)
             t->card_gpu[card[c]][gpu[g]] = s->card_gpu[c][g];
-        memcpy(t->card_numa[card[c]], s->card_numa[c],
-               sizeof s->card_numa[c]);
+        memcpy(t->card_numa[card[c]], s->card_numa[c], sizeof s->card_numa[c]);
         memcpy(t->arch[card[c]], s->arch[c], sizeof s->arch[c]);
     }
     for (unsigned i = 0; i < s->n_groups; i++)

@@ -11,7 +11,7 @@
 /* Starts the chance from $BIGA_TEST_SEED or a fixed seed, which is returned
  * (print it). */
 uint64_t chance_init(void);
-uint32_t roll(uint32_t n);   /* 0 … n - 1 */
+uint32_t roll(uint32_t n); /* 0 … n - 1 */
 bool odds(uint32_t percent);
 
 /* $NAME as a number. */

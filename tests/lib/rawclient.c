@@ -20,8 +20,7 @@ void raw_reply_fini(struct raw_reply *r)
 
 int raw_connect(uint16_t port)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET,
-                               .sin_port = htons(port)};
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(port)};
     addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
@@ -96,12 +95,11 @@ int raw_read(int fd, bool no_body, struct raw_reply *ret_reply)
     int status = 0;
     if (sscanf(r->head.data, "HTTP/1.1 %d", &status) != 1)
         return 0;
-    size_t left = strtoul(raw_header(r, "Content-Length", length,
-                                     sizeof length), NULL, 10);
+    size_t left = strtoul(
+        raw_header(r, "Content-Length", length, sizeof length), NULL, 10);
     while (!no_body && status != 304 && left > 0) {
         ssize_t n = read_some(fd, chunk,
-                              left < sizeof chunk ? left : sizeof chunk,
-                              until);
+                              left < sizeof chunk ? left : sizeof chunk, until);
         if (n <= 0)
             return 0;
         str_add_n(&r->body, chunk, (size_t)n);
@@ -123,12 +121,10 @@ bool raw_closed_within(int fd, int ms)
 }
 
 int raw_call(uint16_t port, const char *method, const char *target,
-             const char *headers, const char *body,
-             struct raw_reply *ret_reply)
+             const char *headers, const char *body, struct raw_reply *ret_reply)
 {
     struct str text = STR_INIT(STR_MAX_DEFAULT);
-    str_addf(&text, "%s %s HTTP/1.1\r\nHost: x\r\n%s", method, target,
-             headers);
+    str_addf(&text, "%s %s HTTP/1.1\r\nHost: x\r\n%s", method, target, headers);
     if (body)
         str_addf(&text, "Content-Length: %zu\r\n", strlen(body));
     str_add(&text, "\r\n");

@@ -5,12 +5,12 @@
 
 #include "model/slice.h"
 
-#define CHECK(what, same)                                           \
-    do {                                                            \
-        if (!(same)) {                                              \
-            fprintf(stderr, "%s: %s differs\n", name, what);        \
-            return false;                                           \
-        }                                                           \
+#define CHECK(what, same)                                    \
+    do {                                                     \
+        if (!(same)) {                                       \
+            fprintf(stderr, "%s: %s differs\n", name, what); \
+            return false;                                    \
+        }                                                    \
     } while (0)
 
 static bool same_addrs(const struct pci_addr *a, unsigned n_a,
@@ -102,8 +102,7 @@ static struct slice *through_json(const struct topo *topo, size_t index)
     struct error err;
     slice_encode(topo, &epoch, index, &text);
     if (text.overflow)
-        fprintf(stderr, "slice %zu is over %d bytes\n", index,
-                SLICE_BODY_MAX);
+        fprintf(stderr, "slice %zu is over %d bytes\n", index, SLICE_BODY_MAX);
     else if (slice_decode(text.data, text.size, &slice, &err) < 0)
         fprintf(stderr, "slice %zu: %s\n%s\n", index, err.text, text.data);
     return slice;

@@ -87,8 +87,8 @@ static hwloc_obj_t thing_find(const struct walker *w, const char *thing)
         const struct hwloc_pcidev_attr_s *pci = &obj->attr->pcidev;
         char text[64];
         snprintf(text, sizeof(text), "%04x:%02x:%02x.%x/%04x:%04x",
-                 (unsigned)pci->domain, pci->bus, pci->dev,
-                 (unsigned)pci->func, pci->vendor_id, pci->device_id);
+                 (unsigned)pci->domain, pci->bus, pci->dev, (unsigned)pci->func,
+                 pci->vendor_id, pci->device_id);
         if (strncmp(text, thing, strlen(thing)) == 0)
             return obj;
     }
@@ -98,9 +98,9 @@ static hwloc_obj_t thing_find(const struct walker *w, const char *thing)
 /* The first ancestor that is neither a bridge nor a device. */
 static hwloc_obj_t outside_io(hwloc_obj_t obj)
 {
-    while (obj && (obj->type == HWLOC_OBJ_PCI_DEVICE ||
-                   obj->type == HWLOC_OBJ_BRIDGE ||
-                   obj->type == HWLOC_OBJ_OS_DEVICE))
+    while (obj &&
+           (obj->type == HWLOC_OBJ_PCI_DEVICE ||
+            obj->type == HWLOC_OBJ_BRIDGE || obj->type == HWLOC_OBJ_OS_DEVICE))
         obj = obj->parent;
     return obj;
 }

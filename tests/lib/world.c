@@ -91,8 +91,7 @@ void world_pod_json(const struct world_pod *pod, struct str *out)
     if (pod->cores)
         str_addf(out, "\"biga.dev/card-cores\":\"%d\",", pod->cores);
     if (pod->memory_mib)
-        str_addf(out, "\"biga.dev/card-memory-mib\":\"%d\",",
-                 pod->memory_mib);
+        str_addf(out, "\"biga.dev/card-memory-mib\":\"%d\",", pod->memory_mib);
     if (pod->gpus)
         str_addf(out, "\"nvidia.com/gpu\":\"%d\",", pod->gpus);
     str_addf(out, "\"biga.dev/card\":\"%d\"}}}]},\"status\":{}}",

@@ -62,8 +62,10 @@ static void publish(struct client *c)
     char node[16], target[128];
     unsigned i = sim_random(&c->random) % N_NODES;
     (void)snprintf(node, sizeof node, "n%u", i);
-    (void)snprintf(target, sizeof target, "/apis/resource.k8s.io/v1/"
-                   "resourceslices/%s-xpu.biga.dev-0", node);
+    (void)snprintf(target, sizeof target,
+                   "/apis/resource.k8s.io/v1/"
+                   "resourceslices/%s-xpu.biga.dev-0",
+                   node);
     cleanup_free char *body = sim_slice(node, 4, "boot", c->round / 50 + 1, 0);
     call(c, "PUT", target, body, 409);
     if (c->round % 10 == 0)

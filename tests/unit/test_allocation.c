@@ -92,11 +92,9 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
         {"\"cores\":4,", "", "need.cores"},
         {"\"number\":42", "\"number\":42,\"extra\":1", "extra"},
         {"\"number\":42", "\"number\":42,\"number\":42", "duplicate key"},
-        {"\"pci\":\"0000:17:00.1\"", "\"pci\":\"0000:17:00\"",
-         "cards[0].pci"},
+        {"\"pci\":\"0000:17:00.1\"", "\"pci\":\"0000:17:00\"", "cards[0].pci"},
         {"{\"id\":\"operator-named\"}",
-         "{\"id\":\"operator-named\",\"pci\":\"17:00.0\"}",
-         "cards[1].pci"},
+         "{\"id\":\"operator-named\",\"pci\":\"17:00.0\"}", "cards[1].pci"},
         {"\"node\":\"node-1\"", "\"node\":\"\"", "node"},
     };
     cleanup_with(allocation) struct allocation *a = make_full();

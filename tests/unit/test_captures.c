@@ -66,8 +66,7 @@ static void check_filter(const cJSON *r, const char *request)
             cr_assert(asked(request, name->valuestring));
         }
     }
-    check_failures(cJSON_GetObjectItemCaseSensitive(r, "FailedNodes"),
-                   request);
+    check_failures(cJSON_GetObjectItemCaseSensitive(r, "FailedNodes"), request);
     check_failures(
         cJSON_GetObjectItemCaseSensitive(r, "FailedAndUnresolvableNodes"),
         request);
@@ -118,8 +117,8 @@ static void check_answer(const char *file, const char *verb,
     cleanup_with(json) cJSON *r = NULL;
     cr_assert_eq(a->status, 200, "%s: %d %s", file, a->status,
                  str_text(&a->body));
-    cr_assert_eq(json_parse(a->body.data, a->body.size, &r, &err), 0,
-                 "%s: %s", file, err.text);
+    cr_assert_eq(json_parse(a->body.data, a->body.size, &r, &err), 0, "%s: %s",
+                 file, err.text);
     if (strcmp(verb, "filter") == 0)
         check_filter(r, request);
     else if (strcmp(verb, "prioritize") == 0)
@@ -127,8 +126,7 @@ static void check_answer(const char *file, const char *verb,
     else if (strcmp(verb, "preempt") == 0)
         check_preempt(r, request);
     else
-        cr_assert(
-            cJSON_IsString(cJSON_GetObjectItemCaseSensitive(r, "Error")));
+        cr_assert(cJSON_IsString(cJSON_GetObjectItemCaseSensitive(r, "Error")));
 }
 
 static void replay(struct server *s, bool own_path)
@@ -148,16 +146,15 @@ static void replay(struct server *s, bool own_path)
             cleanup_free char *path = xasprintf("%s/%s", dir, name);
             cleanup_free char *text = testdata_read(path, NULL);
             const char *verb = verb_of(name);
-            cleanup_free char *url =
-                own_path ? xasprintf("/v1/scheduler/%s", verb)
-                         : xasprintf("/xpu/v1/%s", verb);
+            cleanup_free char *url = own_path
+                                         ? xasprintf("/v1/scheduler/%s", verb)
+                                         : xasprintf("/xpu/v1/%s", verb);
             char *body = strstr(text, "\r\n\r\n");
             cr_assert_not_null(body, "%s", name);
             body += 4;
             struct raw_reply reply = {0};
             (void)world_call(s, SERVER_SCHEDULER, "POST", url,
-                             (struct jtext){body, strlen(body), false},
-                             &reply);
+                             (struct jtext){body, strlen(body), false}, &reply);
             check_answer(name, verb, &reply, body);
             raw_reply_fini(&reply);
             seen++;

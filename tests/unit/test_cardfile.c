@@ -13,9 +13,8 @@ static struct cardfile *parsed(const char *json)
     return file;
 }
 
-static struct cardfile_card found(const struct cardfile *file,
-                                  const char *pci, uint16_t device_id,
-                                  const char *serial)
+static struct cardfile_card found(const struct cardfile *file, const char *pci,
+                                  uint16_t device_id, const char *serial)
 {
     struct cardfile_key key = {
         .vendor_id = 0x15b3, .device_id = device_id, .serial = serial};
@@ -63,10 +62,10 @@ Test(cardfile, describes_by_address_id_and_serial)
 
 Test(cardfile, a_particular_entry_takes_back_an_exclusion)
 {
-    cleanup_with(cardfile) struct cardfile *file =
-        parsed("{\"cards\":["
-               "{\"match\":{\"pci\":\"0000:17:00.0\"},\"cores\":8},"
-               "{\"match\":{\"id\":\"15b3:a2dc\"},\"exclude\":true}]}");
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":["
+        "{\"match\":{\"pci\":\"0000:17:00.0\"},\"cores\":8},"
+        "{\"match\":{\"id\":\"15b3:a2dc\"},\"exclude\":true}]}");
     cr_expect(!found(file, "0000:17:00.0", 0xa2dc, "").exclude);
     cr_expect(found(file, "0000:18:00.0", 0xa2dc, "").exclude);
 }
@@ -78,7 +77,8 @@ Test(cardfile, no_file_lists_nothing)
     cr_expect(!found(file, "0000:17:00.0", 0xa2dc, "").listed);
 }
 
-#define ONE(members) "{\"cards\":[{\"match\":{\"pci\":\"17:00.0\"}," members "}]}"
+#define ONE(members) \
+    "{\"cards\":[{\"match\":{\"pci\":\"17:00.0\"}," members "}]}"
 #define MATCH(members) "{\"cards\":[{\"match\":{" members "}}]}"
 
 Test(cardfile, every_error_names_the_path)

@@ -22,8 +22,8 @@ Test(cards, known_cards_are_found)
         {0x8086, 0x225c, "Xeon Phi SE10/7120", "k1om"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct card_model *m =
-            card_model_find(cases[i].vendor_id, cases[i].device_id);
+        const struct card_model *m = card_model_find(cases[i].vendor_id,
+                                                     cases[i].device_id);
         cr_assert(m, "%s", cases[i].model);
         cr_expect_str_eq(m->model, cases[i].model);
         cr_expect_str_eq(m->arch, cases[i].arch);
@@ -35,10 +35,9 @@ Test(cards, known_cards_are_found)
 Test(cards, others_are_not)
 {
     static const uint16_t ids[][2] = {
-        {0x15b3, 0x101f}, {0x15b3, 0x1021}, {0x15b3, 0x101e},
-        {0x15b3, 0xc2d3}, {0x15b3, 0x197b}, {0x8086, 0x145c},
-        {0x1dd8, 0x1000}, {0x1dd8, 0x1003}, {0x10de, 0x2330},
-        {0x0000, 0x0000}, {0xffff, 0xffff}};
+        {0x15b3, 0x101f}, {0x15b3, 0x1021}, {0x15b3, 0x101e}, {0x15b3, 0xc2d3},
+        {0x15b3, 0x197b}, {0x8086, 0x145c}, {0x1dd8, 0x1000}, {0x1dd8, 0x1003},
+        {0x10de, 0x2330}, {0x0000, 0x0000}, {0xffff, 0xffff}};
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
         cr_expect_null(card_model_find(ids[i][0], ids[i][1]), "%04x:%04x",
                        ids[i][0], ids[i][1]);
@@ -73,10 +72,10 @@ Test(cards, roles_follow_class_and_id)
         {0x0300, 0x1a03, 0x2000, PCI_ROLE_OTHER}, /* ASPEED */
         {0x0300, 0x1013, 0x00b8, PCI_ROLE_OTHER}, /* QEMU's Cirrus */
         {0x0300, 0x1d0f, 0x1111, PCI_ROLE_OTHER},
-        {0x0200, 0x17db, 0x0501, PCI_ROLE_NIC},   /* Slingshot */
-        {0x0200, 0x1d0f, 0xefa0, PCI_ROLE_NIC},   /* EFA */
-        {0x0207, 0x15b3, 0x101b, PCI_ROLE_NIC},   /* InfiniBand */
-        {0x0208, 0x8086, 0x24f0, PCI_ROLE_NIC},   /* Omni-Path */
+        {0x0200, 0x17db, 0x0501, PCI_ROLE_NIC}, /* Slingshot */
+        {0x0200, 0x1d0f, 0xefa0, PCI_ROLE_NIC}, /* EFA */
+        {0x0207, 0x15b3, 0x101b, PCI_ROLE_NIC}, /* InfiniBand */
+        {0x0208, 0x8086, 0x24f0, PCI_ROLE_NIC}, /* Omni-Path */
         {0x0280, 0x15b3, 0x1003, PCI_ROLE_NIC},
         {0x0c06, 0x15b3, 0x6746, PCI_ROLE_NIC},   /* InfiniBand as of old */
         {0x0403, 0x10de, 0x22ba, PCI_ROLE_OTHER}, /* a GPU's audio */
@@ -84,10 +83,10 @@ Test(cards, roles_follow_class_and_id)
         {0x0108, 0x144d, 0xa808, PCI_ROLE_OTHER},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        cr_expect_eq(pci_role(cases[i].class_id, cases[i].vendor_id,
-                              cases[i].device_id),
-                     cases[i].role, "%04x %04x:%04x", cases[i].class_id,
-                     cases[i].vendor_id, cases[i].device_id);
+        cr_expect_eq(
+            pci_role(cases[i].class_id, cases[i].vendor_id, cases[i].device_id),
+            cases[i].role, "%04x %04x:%04x", cases[i].class_id,
+            cases[i].vendor_id, cases[i].device_id);
 }
 
 Test(cards, vendors_have_names)
@@ -103,9 +102,9 @@ Test(cards, each_is_documented)
     cleanup_free char *text = testdata_read("schema/cards.md", &size);
     for (size_t i = 0; i < n_card_models; i++) {
         const struct card_model *m = &card_models[i];
-        cleanup_free char *row =
-            xasprintf("| `%04x:%04x` | %s %s | `%s` |\n", m->vendor_id,
-                      m->device_id, m->vendor, m->model, m->arch);
+        cleanup_free char *row = xasprintf("| `%04x:%04x` | %s %s | `%s` |\n",
+                                           m->vendor_id, m->device_id,
+                                           m->vendor, m->model, m->arch);
         cr_expect(strstr(text, row), "schema/cards.md lacks %s", row);
     }
 }

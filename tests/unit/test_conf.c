@@ -147,8 +147,8 @@ Test(conf, a_flag_can_be_taken_back_and_the_last_wins)
     struct settings s;
     struct error err;
     int rest;
-    char **words = WORDS(W("-1"), W("--once=false"), W("-n"), W("1"),
-                         W("-n"), W("2"));
+    char **words = WORDS(W("-1"), W("--once=false"), W("-n"), W("1"), W("-n"),
+                         W("2"));
     cr_assert_eq(read_words(&s, &rest, words, &err), 0, "%s", err.text);
     cr_expect_not(s.once);
     cr_expect_eq(s.count, 2);
@@ -255,16 +255,15 @@ Test(conf, a_missing_file_is_named)
     int rest;
     char **words = WORDS(W("--config=/nonexistent/f"));
     cr_assert_eq(read_words(&s, &rest, words, &err), -ENOENT);
-    cr_expect(strstr(err.text, "--config: /nonexistent/f: No such file"),
-              "%s", err.text);
+    cr_expect(strstr(err.text, "--config: /nonexistent/f: No such file"), "%s",
+              err.text);
 }
 
 static void refuse_text(const char *text, size_t size, const char *expected)
 {
     struct settings s = {.count = 77};
     struct error err = {0};
-    cr_expect_eq(conf_read_text(&program, "F", text, size, &s, &err),
-                 -EINVAL);
+    cr_expect_eq(conf_read_text(&program, "F", text, size, &s, &err), -EINVAL);
     cr_expect(strstr(err.text, expected), "\"%s\" lacks \"%s\"", err.text,
               expected);
     cr_expect_eq(s.count, 77);
@@ -294,8 +293,8 @@ Test(conf, lists_of_a_file_grow)
     static const char text[] = "card-file = a\ncard-file=b,c\n";
     struct settings s;
     struct error err;
-    cr_assert_eq(
-        conf_read_text(&program, "F", text, sizeof text - 1, &s, &err), 0);
+    cr_assert_eq(conf_read_text(&program, "F", text, sizeof text - 1, &s, &err),
+                 0);
     cr_expect_str_eq(s.cards, "a,b,c");
     conf_fini(&program, &s);
 }
@@ -333,10 +332,15 @@ static void expect_all(const char *text, const char *const *parts)
 Test(conf, help_names_everything_within_80_columns)
 {
     cleanup_free char *text = printed(conf_print_help);
-    static const char *const parts[] = {
-        "Usage: biga-test [OPTION]", "-s, --state DIR", "--mode fast|slow",
-        "Default: 16.",              "--config FILE",   "-h, --help",
-        "--version",                 "BIGA_STATE",      NULL};
+    static const char *const parts[] = {"Usage: biga-test [OPTION]",
+                                        "-s, --state DIR",
+                                        "--mode fast|slow",
+                                        "Default: 16.",
+                                        "--config FILE",
+                                        "-h, --help",
+                                        "--version",
+                                        "BIGA_STATE",
+                                        NULL};
     expect_all(text, parts);
     for (const char *p = text; *p;) {
         size_t n = strcspn(p, "\n");

@@ -146,8 +146,7 @@ Test(decide, must_and_within)
     cr_assert_eq(decide(&h.state, &h.demand, 0x20, UINT16_MAX, &h.choice),
                  REASON_NONE);
     chosen(&h, 0x30, 0, RELATION_NODE);
-    cr_assert_eq(decide(&h.state, &h.demand, 0, 0x88, &h.choice),
-                 REASON_NONE);
+    cr_assert_eq(decide(&h.state, &h.demand, 0, 0x88, &h.choice), REASON_NONE);
     chosen(&h, 0x88, 0, RELATION_SYS);
     cr_assert_eq(decide(&h.state, &h.demand, 0, 0x80, &h.choice),
                  REASON_PAIR_CARDS);
@@ -260,8 +259,7 @@ Test(decide, reason_words)
     for (enum reason r = REASON_NONE; r < REASON_COUNT; r++) {
         const char *word = reason_word(r);
         cr_assert(word && word[0]);
-        cr_assert_eq(strspn(word, "abcdefghijklmnopqrstuvwxyz-"),
-                     strlen(word));
+        cr_assert_eq(strspn(word, "abcdefghijklmnopqrstuvwxyz-"), strlen(word));
         for (enum reason q = REASON_NONE; q < r; q++)
             cr_assert_str_neq(word, reason_word(q));
         struct str text = STR_INIT(4096);

@@ -72,8 +72,7 @@ static unsigned numa_relation(const struct shape *s, unsigned cards,
     return best == 99 ? RELATION_SYS : best;
 }
 
-static unsigned gpu_weight(const struct shape *s, unsigned cards,
-                           unsigned gpus)
+static unsigned gpu_weight(const struct shape *s, unsigned cards, unsigned gpus)
 {
     unsigned sum = 0;
     for (unsigned g = 0; g < s->n_gpus; g++) {
@@ -107,8 +106,7 @@ static bool cards_are_allowed(const struct node_state *st,
     for (unsigned c = 0; c < 16; c++) {
         if (has(must, c) && !has(cards, c))
             return false;
-        if (has(cards, c) &&
-            (!has(within, c) || !card_is_available(st, d, c)))
+        if (has(cards, c) && (!has(within, c) || !card_is_available(st, d, c)))
             return false;
     }
     return true;
@@ -209,8 +207,8 @@ static void expect_same(const struct answer *want, enum reason reason,
                  round, reason_word(reason), want->fits);
     if (!want->fits)
         return;
-    cr_assert_eq(got->cards, want->cards, "round %u: cards %x, best %x",
-                 round, got->cards, want->cards);
+    cr_assert_eq(got->cards, want->cards, "round %u: cards %x, best %x", round,
+                 got->cards, want->cards);
     cr_assert_eq(got->cost, want->cost, "round %u: cost %x, best %x", round,
                  got->cost, want->cost);
     cr_assert_eq(got->gpus, want->gpus, "round %u: gpus %x, best %x", round,
@@ -228,8 +226,7 @@ static void expect_reason(enum reason reason, const struct question *q,
     memcpy(idle.free_cores, idle.cores, sizeof idle.cores);
     memcpy(idle.free_memory_mib, idle.memory_mib, sizeof idle.memory_mib);
     idle.closed = idle.occupied = idle.shared = idle.gpus_used = 0;
-    struct answer answer =
-        brute_force(&idle, &q->demand, q->must, q->within);
+    struct answer answer = brute_force(&idle, &q->demand, q->must, q->within);
     cr_assert_eq(reason_resolvable(reason), answer.fits,
                  "round %u: %s, but idle it fits: %d", round,
                  reason_word(reason), answer.fits);
@@ -252,8 +249,7 @@ static unsigned check_optimum(struct randnode_limits max, unsigned rounds)
         struct choice choice;
         question_roll(&q, max);
         enum reason reason = ask(&q, &choice);
-        struct answer want =
-            brute_force(&q.state, &q.demand, q.must, q.within);
+        struct answer want = brute_force(&q.state, &q.demand, q.must, q.within);
         expect_same(&want, reason, &choice, i);
         if (q.must == 0 && q.within == UINT16_MAX)
             cr_assert_eq(decide_cost(&q.state, &q.demand),
@@ -276,8 +272,7 @@ Test(decide_optimum, small_nodes, .timeout = 300)
 {
     unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 10000);
     start("small_nodes");
-    unsigned fitting =
-        check_optimum((struct randnode_limits){6, 5, 4}, rounds);
+    unsigned fitting = check_optimum((struct randnode_limits){6, 5, 4}, rounds);
     cr_log_info("%u of %u fit", fitting, rounds);
     cr_assert(fitting > rounds / 5 && fitting < rounds * 4 / 5,
               "a test of both: %u of %u fit", fitting, rounds);
@@ -322,8 +317,8 @@ Test(decide_optimum, same_answer_every_time, .timeout = 60)
         for (unsigned j = 0; j < 1000; j++) {
             memset(&again, 0, sizeof again);
             cr_assert_eq(ask(&q, &again), reason);
-            cr_assert_eq(memcmp(&again, &first, sizeof again), 0,
-                         "round %u", i);
+            cr_assert_eq(memcmp(&again, &first, sizeof again), 0, "round %u",
+                         i);
         }
         question_fini(&q);
     }
@@ -370,8 +365,7 @@ Test(decide_optimum, classes, .timeout = 60)
         if (demand_same_class(&a, &b)) {
             same++;
             cr_assert_eq(demand_class_hash(&a), demand_class_hash(&b));
-            cr_assert_eq(decide_cost(&q.state, &a),
-                         decide_cost(&q.state, &b));
+            cr_assert_eq(decide_cost(&q.state, &a), decide_cost(&q.state, &b));
         }
         question_fini(&q);
     }

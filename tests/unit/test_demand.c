@@ -78,9 +78,9 @@ Test(demand, a_refused_pod_is_named)
     cr_expect_str_eq(d.uid, "u-1");
 }
 
-#define POD(role, labels, annotations, spec)                               \
-    "{'metadata':{'name':'p','namespace':'ns','uid':'u-1',"                \
-    "'labels':{'biga.dev/role':'" role "'" labels "},"                     \
+#define POD(role, labels, annotations, spec)                \
+    "{'metadata':{'name':'p','namespace':'ns','uid':'u-1'," \
+    "'labels':{'biga.dev/role':'" role "'" labels "},"      \
     "'annotations':{" annotations "}},'spec':{" spec "}}"
 #define REQUESTS(list) "'containers':[{'resources':{'requests':{" list "}}}]"
 
@@ -125,13 +125,13 @@ Test(demand, no_role_is_not_ours)
 
 Test(demand, everything_stated)
 {
-    struct demand d = read_ok(POD(
-        "xpu", ",'biga.dev/job':'ring','biga.dev/pair':'12'",
-        "'biga.dev/size':'16','biga.dev/cards':'2','biga.dev/align':'pxb',"
-        "'biga.dev/exclusive':'true','biga.dev/arch':'arm64'",
-        "'priority':-5," REQUESTS("'biga.dev/card':'1',"
-                                  "'biga.dev/card-cores':'4',"
-                                  "'biga.dev/card-memory-mib':'2k'")));
+    struct demand d = read_ok(
+        POD("xpu", ",'biga.dev/job':'ring','biga.dev/pair':'12'",
+            "'biga.dev/size':'16','biga.dev/cards':'2','biga.dev/align':'pxb',"
+            "'biga.dev/exclusive':'true','biga.dev/arch':'arm64'",
+            "'priority':-5," REQUESTS("'biga.dev/card':'1',"
+                                      "'biga.dev/card-cores':'4',"
+                                      "'biga.dev/card-memory-mib':'2k'")));
     cr_assert_eq(d.role, ROLE_XPU);
     cr_assert_str_eq(d.job, "ring");
     cr_assert_eq(d.pair, 12);
@@ -149,12 +149,16 @@ Test(demand, everything_stated)
 
 Test(demand, members_in_any_order_and_escaped)
 {
-    struct demand d = read_ok(
-        "{'spec':{" REQUESTS("'biga.dev\\/card-cores':'\\u0034'")
-        ",'schedulingGroup':{'podGroupName':'pg'}},'status':{'a':[1,{}]},"
-        "'metadata':{'annotations':{'biga.dev/\\u0063ards':'\\u0033'},"
-        "'labels':{'x':'y','biga.dev/role':'ho\\u0073t'},'name':'p\\u002da'}"
-        "}");
+    struct demand d = read_ok("{'spec':{" REQUESTS(
+        "'biga.dev\\/card-cores':'\\u0034'") ",'schedulingGroup':{'"
+                                             "podGroupName':'pg'}},'status':{'"
+                                             "a':[1,{}]},"
+                                             "'metadata':{'annotations':{'biga."
+                                             "dev/\\u0063ards':'\\u0033'},"
+                                             "'labels':{'x':'y','biga.dev/"
+                                             "role':'ho\\u0073t'},'name':'"
+                                             "p\\u002da'}"
+                                             "}");
     cr_assert_eq(d.role, ROLE_HOST);
     cr_assert_str_eq(d.name, "p-a");
     cr_assert_str_eq(d.job, "pg");
@@ -165,8 +169,8 @@ Test(demand, members_in_any_order_and_escaped)
 
 Test(demand, job_and_pair_by_preference)
 {
-#define BATCH                                     \
-    ",'batch.kubernetes.io/job-name':'b',"        \
+#define BATCH                              \
+    ",'batch.kubernetes.io/job-name':'b'," \
     "'batch.kubernetes.io/job-completion-index':'7'"
     struct demand d = read_ok(POD("host", BATCH, "", ""));
     cr_assert_str_eq(d.job, "b");
@@ -176,8 +180,7 @@ Test(demand, job_and_pair_by_preference)
                     "'schedulingGroup':{'podGroupName':'pg.1'}"));
     cr_assert_str_eq(d.job, "pg.1");
     cr_assert_eq(d.pair, 8);
-    d = read_ok(POD("host",
-                    BATCH ",'biga.dev/job':'j','biga.dev/pair':'9'",
+    d = read_ok(POD("host", BATCH ",'biga.dev/job':'j','biga.dev/pair':'9'",
                     "'batch.kubernetes.io/job-completion-index':'8'",
                     "'schedulingGroup':{'podGroupName':'pg'}"));
     cr_assert_str_eq(d.job, "j");
@@ -208,71 +211,90 @@ Test(demand, cards_of_pair_and_pod)
         {"service", "", "'biga.dev/card':'16'", 16, 16},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cleanup_free char *text = xasprintf(
-            "{'metadata':{'name':'p','labels':{'biga.dev/role':'%s'},"
-            "'annotations':{%s}},'spec':{" REQUESTS("%s") "}}",
-            cases[i].role, cases[i].annotation, cases[i].resource);
+        cleanup_free char *text =
+            xasprintf("{'metadata':{'name':'p','labels':{'biga.dev/role':'%s'},"
+                      "'annotations':{%s}},'spec':{" REQUESTS("%s") "}}",
+                      cases[i].role, cases[i].annotation, cases[i].resource);
         struct demand d = read_ok(text);
         cr_assert_eq(d.cards, cases[i].cards, "%s", text);
         cr_assert_eq(d.pair_cards, cases[i].pair_cards, "%s", text);
     }
     const char *one = "metadata.annotations['biga.dev/cards']: is '1', but "
                       "the containers ask for 2 of resource biga.dev/card";
-    refused(EDOM, POD("host", "", "'biga.dev/cards':'1'",
-                      REQUESTS("'biga.dev/card':'2'")), one);
-    refused(EDOM, POD("xpu", "", "'biga.dev/cards':'1'",
-                      REQUESTS("'biga.dev/card':'2'")), one);
-    refused(EDOM, POD("host", "", "'biga.dev/cards':'3'",
-                      REQUESTS("'biga.dev/card':'2'")), "must be as many");
-    refused(EDOM, POD("service", "", "'biga.dev/cards':'3'",
-                      REQUESTS("'biga.dev/card':'2'")), "must be as many");
+    refused(EDOM,
+            POD("host", "", "'biga.dev/cards':'1'",
+                REQUESTS("'biga.dev/card':'2'")),
+            one);
+    refused(
+        EDOM,
+        POD("xpu", "", "'biga.dev/cards':'1'", REQUESTS("'biga.dev/card':'2'")),
+        one);
+    refused(EDOM,
+            POD("host", "", "'biga.dev/cards':'3'",
+                REQUESTS("'biga.dev/card':'2'")),
+            "must be as many");
+    refused(EDOM,
+            POD("service", "", "'biga.dev/cards':'3'",
+                REQUESTS("'biga.dev/card':'2'")),
+            "must be as many");
     refused(EDOM, POD("xpu", "", "", REQUESTS("'biga.dev/card':'17'")),
             "is 17 over all containers, must be at most 16");
 }
 
 static struct demand of_containers(const char *spec)
 {
-    cleanup_free char *text = xasprintf(
-        "{'metadata':{'name':'p','labels':{'biga.dev/role':'xpu'}},"
-        "'spec':{%s}}",
-        spec);
+    cleanup_free char *text =
+        xasprintf("{'metadata':{'name':'p','labels':{'biga.dev/role':'xpu'}},"
+                  "'spec':{%s}}",
+                  spec);
     return read_ok(text);
 }
 
 #define CORES(n) "{'resources':{'requests':{'biga.dev/card-cores':'" n "'}}}"
-#define SIDECAR(n)                                                          \
-    "{'restartPolicy':'Always','resources':{'requests':{"                   \
+#define SIDECAR(n)                                        \
+    "{'restartPolicy':'Always','resources':{'requests':{" \
     "'biga.dev/card-cores':'" n "'}}}"
 
 /* As Kubernetes computes effective requests. */
 Test(demand, resources_over_containers)
 {
     cr_assert_eq(of_containers("'containers':[" CORES("2") "," CORES("3") "]")
-                     .card_cores, 5);
-    cr_assert_eq(of_containers("'initContainers':[" CORES("9") "],"
-                               "'containers':[" CORES("2") "]").card_cores,
+                     .card_cores,
+                 5);
+    cr_assert_eq(of_containers("'initContainers':[" CORES(
+                                   "9") "],"
+                                        "'containers':[" CORES("2") "]")
+                     .card_cores,
                  9);
-    cr_assert_eq(of_containers("'containers':[" CORES("2") "],"
-                               "'initContainers':[" CORES("1") "]")
-                     .card_cores, 2);
+    cr_assert_eq(of_containers("'containers':[" CORES(
+                                   "2") "],"
+                                        "'initContainers':[" CORES("1") "]")
+                     .card_cores,
+                 2);
     /* a sidecar stays: before the init container after it, and beside the
      * containers */
-    cr_assert_eq(of_containers("'initContainers':[" SIDECAR("4") ","
-                               CORES("5") "],'containers':[" CORES("2") "]")
-                     .card_cores, 9);
-    cr_assert_eq(of_containers("'initContainers':[" CORES("5") ","
-                               SIDECAR("4") "],'containers':[" CORES("2") "]")
-                     .card_cores, 6);
+    cr_assert_eq(of_containers("'initContainers':[" SIDECAR("4") "," CORES(
+                                   "5") "],'containers':[" CORES("2") "]")
+                     .card_cores,
+                 9);
+    cr_assert_eq(of_containers("'initContainers':[" CORES("5") "," SIDECAR(
+                                   "4") "],'containers':[" CORES("2") "]")
+                     .card_cores,
+                 6);
     /* a request, or else the limit */
     cr_assert_eq(of_containers("'containers':[{'resources':{'limits':{"
-                               "'biga.dev/card-cores':3}}}]").card_cores, 3);
+                               "'biga.dev/card-cores':3}}}]")
+                     .card_cores,
+                 3);
     cr_assert_eq(of_containers("'containers':[{'resources':{'limits':{"
                                "'biga.dev/card-cores':'3'},'requests':{"
-                               "'biga.dev/card-cores':'2'}}}]").card_cores,
+                               "'biga.dev/card-cores':'2'}}}]")
+                     .card_cores,
                  2);
     cr_assert_eq(of_containers("'containers':[{'resources':{'limits':null,"
                                "'requests':{'biga.dev/card-cores':null}}},"
-                               "null,{'resources':null},{}]").has_card_need,
+                               "null,{'resources':null},{}]")
+                     .has_card_need,
                  false);
 }
 
@@ -282,23 +304,49 @@ Test(demand, quantities)
         const char *text;
         int64_t value; /* -1: refused */
     } cases[] = {
-        {"'0'", 0}, {"'4'", 4}, {"7", 7}, {"'4k'", 4000}, {"'4M'", 4000000},
-        {"'1G'", 1000000000}, {"'2Ki'", 2048}, {"'2Mi'", 2097152},
-        {"'2Gi'", INT64_C(2147483648)}, {"'4294967295'", UINT32_MAX},
+        {"'0'", 0},
+        {"'4'", 4},
+        {"7", 7},
+        {"'4k'", 4000},
+        {"'4M'", 4000000},
+        {"'1G'", 1000000000},
+        {"'2Ki'", 2048},
+        {"'2Mi'", 2097152},
+        {"'2Gi'", INT64_C(2147483648)},
+        {"'4294967295'", UINT32_MAX},
         {"'007'", 7},
-        {"'4294967296'", -1}, {"'4Gi'", -1}, {"'99999999999999999999'", -1},
-        {"''", -1}, {"'k'", -1}, {"'-1'", -1}, {"'+1'", -1}, {"'1.5'", -1},
-        {"1.5", -1}, {"-1", -1}, {"1e3", -1}, {"'1e3'", -1}, {"'500m'", -1},
-        {"' 1'", -1}, {"'1 '", -1}, {"'1K'", -1}, {"'1kk'", -1},
-        {"'1T'", -1}, {"true", -1}, {"[]", -1}, {"{'a':1}", -1},
+        {"'4294967296'", -1},
+        {"'4Gi'", -1},
+        {"'99999999999999999999'", -1},
+        {"''", -1},
+        {"'k'", -1},
+        {"'-1'", -1},
+        {"'+1'", -1},
+        {"'1.5'", -1},
+        {"1.5", -1},
+        {"-1", -1},
+        {"1e3", -1},
+        {"'1e3'", -1},
+        {"'500m'", -1},
+        {"' 1'", -1},
+        {"'1 '", -1},
+        {"'1K'", -1},
+        {"'1kk'", -1},
+        {"'1T'", -1},
+        {"true", -1},
+        {"[]", -1},
+        {"{'a':1}", -1},
         {"'111111111111111111111111111111111111111111111111111111111111"
-         "11111111111111111111'", -1},
+         "11111111111111111111'",
+         -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         cleanup_free char *text = xasprintf(
             "{'metadata':{'name':'p','labels':{'biga.dev/role':'xpu'}},"
-            "'spec':{'containers':[{}," "{'resources':{'requests':{"
-            "'biga.dev/card-memory-mib':%s}}}]}}", cases[i].text);
+            "'spec':{'containers':[{},"
+            "{'resources':{'requests':{"
+            "'biga.dev/card-memory-mib':%s}}}]}}",
+            cases[i].text);
         if (cases[i].value >= 0)
             cr_assert_eq(read_ok(text).card_memory_mib, cases[i].value, "%s",
                          text);
@@ -307,24 +355,26 @@ Test(demand, quantities)
                     "spec.containers[1].resources.requests["
                     "'biga.dev/card-memory-mib']: is ");
     }
-    refused(EDOM, POD("xpu", "", "",
-                      "'containers':[" CORES("3G") "," CORES("3G") "]"),
-            "more than 4294967295 over all containers");
+    refused(
+        EDOM,
+        POD("xpu", "", "", "'containers':[" CORES("3G") "," CORES("3G") "]"),
+        "more than 4294967295 over all containers");
 }
 
 Test(demand, gpus_of_the_host_pod_alone)
 {
     const char *gpus = REQUESTS("'nvidia.com/gpu':'2','amd.com/gpu':1,"
                                 "'example.com/gpu':'4'");
-    cleanup_free char *host = xasprintf(
-        "{'metadata':{'name':'p','labels':{'biga.dev/role':'host'}},"
-        "'spec':{%s}}", gpus);
+    cleanup_free char *host =
+        xasprintf("{'metadata':{'name':'p','labels':{'biga.dev/role':'host'}},"
+                  "'spec':{%s}}",
+                  gpus);
     cr_assert_eq(read_ok(host).gpus, 3);
-    cr_assert_eq(read_ok(POD("xpu", "", "",
-                             REQUESTS("'nvidia.com/gpu':'2'"))).gpus, 0);
-    cr_assert_eq(read_ok(POD("host", "", "",
-                             REQUESTS("'nvidia.com/gpu':'3k'"))).gpus,
-                 UINT8_MAX);
+    cr_assert_eq(
+        read_ok(POD("xpu", "", "", REQUESTS("'nvidia.com/gpu':'2'"))).gpus, 0);
+    cr_assert_eq(
+        read_ok(POD("host", "", "", REQUESTS("'nvidia.com/gpu':'3k'"))).gpus,
+        UINT8_MAX);
     refused(EDOM, POD("host", "", "", REQUESTS("'amd.com/gpu':'1m'")),
             "spec.containers[0].resources.requests['amd.com/gpu']");
 }
@@ -352,8 +402,10 @@ Test(demand, wrong_values_name_path_value_and_what_is_allowed)
     refused(EDOM, POD("host", ",'biga.dev/job':'a/b'", "", ""),
             "metadata.labels['biga.dev/job']: is 'a/b'");
     refused(EDOM, POD("host", ",'biga.dev/job':''", "", ""), "is ''");
-    refused(EDOM, POD("host", "", "", "'schedulingGroup':{'podGroupName':"
-                      "'-a'}"),
+    refused(EDOM,
+            POD("host", "", "",
+                "'schedulingGroup':{'podGroupName':"
+                "'-a'}"),
             "spec.schedulingGroup.podGroupName: is '-a'");
     refused(EDOM, POD("host", "", "'biga.dev/align':'near'", ""),
             "must be 'pix', 'pxb', 'phb', 'node', 'socket' or 'sys'");
@@ -365,19 +417,23 @@ Test(demand, wrong_values_name_path_value_and_what_is_allowed)
             "metadata.name: missing");
     refused(EDOM, "{'metadata':{'name':'','labels':{'biga.dev/role':'host'}}}",
             "metadata.name: is ''");
-    refused(EDOM, "{'metadata':{'name':'a b','labels':{'biga.dev/role':"
-            "'host'}}}", "metadata.name: is 'a b'");
+    refused(EDOM,
+            "{'metadata':{'name':'a b','labels':{'biga.dev/role':"
+            "'host'}}}",
+            "metadata.name: is 'a b'");
 }
 
 Test(demand, edges_of_values)
 {
     cr_assert(!read_ok(POD("host", "", "'biga.dev/exclusive':'false'", ""))
                    .exclusive);
-    cr_assert_eq(read_ok(POD("host", "", "'biga.dev/align':'Socket'", ""))
-                     .align, RELATION_SOCKET);
+    cr_assert_eq(
+        read_ok(POD("host", "", "'biga.dev/align':'Socket'", "")).align,
+        RELATION_SOCKET);
     cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'0'", "", "")).pair, 0);
     cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'999999'",
-                             "'biga.dev/size':'1000000'", "")).size,
+                             "'biga.dev/size':'1000000'", ""))
+                     .size,
                  DEMAND_SIZE_MAX);
     refused(EDOM, POD("host", ",'biga.dev/pair':'00'", "", ""), "is '00'");
     refused(EDOM, POD("host", ",'biga.dev/pair':'1:'", "", ""), "is '1:'");
@@ -392,18 +448,25 @@ Test(demand, edges_of_values)
     refused(EDOM, POD("host", ",'biga.dev/job':'a-'", "", ""), "is 'a-'");
     refused(EDOM, POD("host", ",'biga.dev/job':'-a'", "", ""), "is '-a'");
     refused(EDOM, POD("host", ",'biga.dev/job':'a@b'", "", ""), "is 'a@b'");
-    refused(EDOM, "{'metadata':{'name':'p','namespace':'a b','labels':{"
-            "'biga.dev/role':'host'}}}", "metadata.namespace: is 'a b'");
-    refused(EDOM, "{'metadata':{'name':'p','uid':'a b','labels':{"
-            "'biga.dev/role':'host'}}}", "metadata.uid: is 'a b'");
+    refused(EDOM,
+            "{'metadata':{'name':'p','namespace':'a b','labels':{"
+            "'biga.dev/role':'host'}}}",
+            "metadata.namespace: is 'a b'");
+    refused(EDOM,
+            "{'metadata':{'name':'p','uid':'a b','labels':{"
+            "'biga.dev/role':'host'}}}",
+            "metadata.uid: is 'a b'");
     struct demand d = read_ok("{'metadata':{'name':'p','namespace':'','uid':"
                               "'','labels':{'biga.dev/role':'host'}}}");
     cr_assert_str_eq(d.namespace, "default");
     cr_assert_str_eq(d.uid, "");
     /* the first of two wrong quantities is told; others are not looked at */
-    refused(EDOM, POD("xpu", "", "", "'containers':[{'resources':{'claims':[],"
-                      "'limits':{'biga.dev/card':'x','biga.dev/card-cores':"
-                      "'y'}}}]"), "limits['biga.dev/card']: is 'x'");
+    refused(EDOM,
+            POD("xpu", "", "",
+                "'containers':[{'resources':{'claims':[],"
+                "'limits':{'biga.dev/card':'x','biga.dev/card-cores':"
+                "'y'}}}]"),
+            "limits['biga.dev/card']: is 'x'");
 }
 
 Test(demand, texts_are_capped)
@@ -414,7 +477,8 @@ Test(demand, texts_are_capped)
         name[n] = '\0';
         (void)snprintf(text, sizeof text,
                        "{'metadata':{'name':'%s','labels':{'biga.dev/role':"
-                       "'host'}}}", name);
+                       "'host'}}}",
+                       name);
         if (n <= DEMAND_NAME_MAX)
             cr_assert_eq(strlen(read_ok(text).name), n);
         else
@@ -470,7 +534,8 @@ Test(demand, wrong_types_and_duplicates)
         {"{'metadata':{'annotations':{},'\\u0061nnotations':{}}}",
          "metadata.annotations: given twice"},
         {"{'metadata':{'labels':{'biga.dev/role':'host','biga.dev/role':"
-         "null}}}", "metadata.labels['biga.dev/role']: given twice"},
+         "null}}}",
+         "metadata.labels['biga.dev/role']: given twice"},
         {"{'spec':{'priority':1,'priority':1}}", "spec.priority: given twice"},
         {"{'spec':{'containers':[],'containers':[]}}",
          "spec.containers: given twice"},
@@ -492,10 +557,10 @@ Test(demand, wrong_types_and_duplicates)
 /* Cut anywhere, a pod is malformed and said to be so with the position. */
 Test(demand, cut_short)
 {
-    cleanup_free char *json = quoted(POD(
-        "xpu", ",'biga.dev/job':'j'", "'biga.dev/cards':'2'",
-        "'priority':1,'initContainers':[" SIDECAR("1") "],"
-        REQUESTS("'biga.dev/card':'1','nvidia.com/gpu':2")));
+    cleanup_free char *json =
+        quoted(POD("xpu", ",'biga.dev/job':'j'", "'biga.dev/cards':'2'",
+                   "'priority':1,'initContainers':[" SIDECAR("1") "]," REQUESTS(
+                       "'biga.dev/card':'1','nvidia.com/gpu':2")));
     size_t size = strlen(json);
     for (size_t n = 0; n < size; n++) {
         cleanup_free char *cut = xmemdup(json, n ? n : 1);
@@ -540,8 +605,8 @@ Test(demand, captured_pods)
         demand_config_default(&config);
         pod += strlen("{\"Pod\":");
         jscan_init(&s, pod, size - (size_t)(pod - data));
-        cr_assert_eq(demand_read(&s, &config, &d, &err), 0, "%s: %s",
-                     e->d_name, err.text);
+        cr_assert_eq(demand_read(&s, &config, &d, &err), 0, "%s: %s", e->d_name,
+                     err.text);
         cr_assert(d.name[0] && d.namespace[0] && d.uid[0]);
         n++;
     }

@@ -11,8 +11,8 @@ static struct topo *read_as(const char *text, const char *node)
 {
     struct topo *topo = NULL;
     struct error err = {0};
-    cr_assert_eq(hostfile_read(text, strlen(text), node, &topo, &err), 0,
-                 "%s", err.text);
+    cr_assert_eq(hostfile_read(text, strlen(text), node, &topo, &err), 0, "%s",
+                 err.text);
     return topo;
 }
 
@@ -98,8 +98,8 @@ Test(hostfile, relations_follow_from_it)
         {"nic-0000-e0-00-0", "numa-2", RELATION_SYS},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        cr_expect_eq(related(topo, cases[i].a, cases[i].b),
-                     cases[i].relation, "%s to %s", cases[i].a, cases[i].b);
+        cr_expect_eq(related(topo, cases[i].a, cases[i].b), cases[i].relation,
+                     "%s to %s", cases[i].a, cases[i].b);
 }
 
 Test(hostfile, every_error_names_the_line)
@@ -139,8 +139,7 @@ Test(hostfile, every_error_names_the_line)
         {"root 0000:00\n  nic 0000:00:01.0 id=15b3\n", "id is \"15b3\""},
         {"root 0000:00\n  card 0000:00:01.0 functions=9\n",
          "functions is \"9\", must be 0 to 8"},
-        {"root 0000:00\n  card 0000:00:01.0 functions=0\n",
-         "functions is 0"},
+        {"root 0000:00\n  card 0000:00:01.0 functions=0\n", "functions is 0"},
         {"root 0000:00\n  nic 0000:00:01.0\n  nic 0000:00:01.0\n",
          "nic-0000-00-01-0: is there twice"},
         {"distance 0 1\n", "line 1: distance takes"},
@@ -179,18 +178,17 @@ Test(hostfile, limits)
                  -EFBIG);
 
     /* one bridge too many, and the deepest that is allowed */
-    for (int bridges = TOPO_PATH_MAX; bridges <= TOPO_PATH_MAX + 1;
-         bridges++) {
+    for (int bridges = TOPO_PATH_MAX; bridges <= TOPO_PATH_MAX + 1; bridges++) {
         str_reset(&text);
         str_add(&text, "package 0\n  numa 0 cpus=1\n    root 0000:00\n");
         for (int i = 0; i < bridges; i++)
             str_addf(&text, "%*sbridge 0000:%02x:00.0\n", 6 + 2 * i, "", i);
         str_addf(&text, "%*snic 0000:30:00.0\n", 6 + 2 * bridges, "");
         cleanup_with(topo) struct topo *deep = NULL;
-        cr_expect_eq(hostfile_read(str_text(&text), text.size, "h1", &deep,
-                                   &err),
-                     bridges > TOPO_PATH_MAX ? -EINVAL : 0, "%d bridges: %s",
-                     bridges, err.text);
+        cr_expect_eq(
+            hostfile_read(str_text(&text), text.size, "h1", &deep, &err),
+            bridges > TOPO_PATH_MAX ? -EINVAL : 0, "%d bridges: %s", bridges,
+            err.text);
     }
     /* the text need not end with a newline, nor with a NUL */
     cleanup_with(topo) struct topo *cut = NULL;

@@ -47,8 +47,8 @@ static void huge(struct httpd_request *rq, void *ctx)
 
 static struct httpd *start(struct http_client **ret_client)
 {
-    static const unsigned all =
-        HTTPD_GET | HTTPD_PUT | HTTPD_POST | HTTPD_DELETE;
+    static const unsigned all = HTTPD_GET | HTTPD_PUT | HTTPD_POST |
+                                HTTPD_DELETE;
     static const struct httpd_route routes[] = {
         {all, "/echo", echo, 1 << 20, "echo"},
         {HTTPD_GET, "/refuse", refuse, 0, "refuse"},
@@ -62,8 +62,7 @@ static struct httpd *start(struct http_client **ret_client)
     struct httpd *h;
     struct error err;
     cr_assert_eq(httpd_start(&config, &h, &err), 0, "%s", err.text);
-    cleanup_free char *base =
-        xasprintf("http://127.0.0.1:%u/", httpd_port(h));
+    cleanup_free char *base = xasprintf("http://127.0.0.1:%u/", httpd_port(h));
     cr_assert_eq(http_client_create(base, 2000, ret_client, &err), 0, "%s",
                  err.text);
     return h;
@@ -89,14 +88,11 @@ Test(http, methods_and_bodies)
     struct httpd *h = start(&c);
     assert_call(c, "PUT", "{}",
                 "2 accept=application/json type=application/json body={}");
-    assert_call(c, "GET", NULL,
-                "1 accept=application/json type=none body=");
-    assert_call(c, "DELETE", NULL,
-                "8 accept=application/json type=none body=");
+    assert_call(c, "GET", NULL, "1 accept=application/json type=none body=");
+    assert_call(c, "DELETE", NULL, "8 accept=application/json type=none body=");
     assert_call(c, "POST", "",
                 "4 accept=application/json type=application/json body=");
-    assert_call(c, "GET", NULL,
-                "1 accept=application/json type=none body=");
+    assert_call(c, "GET", NULL, "1 accept=application/json type=none body=");
     http_client_destroy(c);
     httpd_stop(h);
 }
@@ -112,8 +108,7 @@ Test(http, statuses_are_answers_and_redirects_are_not_followed)
     cr_assert_eq(a.status, 409);
     http_answer_error(&a, &text);
     cr_assert_str_eq(str_text(&text), "spec.driver: is \"x\"");
-    cr_assert_eq(http_call(c, "GET", "/redirect", NULL, 0, NULL, &a, &err),
-                 0);
+    cr_assert_eq(http_call(c, "GET", "/redirect", NULL, 0, NULL, &a, &err), 0);
     cr_assert_eq(a.status, 302);
     str_fini(&a.body);
     http_client_destroy(c);
@@ -194,8 +189,7 @@ Test(http, environment_does_not_send_us_to_a_proxy)
     (void)setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
     struct http_client *c;
     struct httpd *h = start(&c);
-    assert_call(c, "GET", NULL,
-                "1 accept=application/json type=none body=");
+    assert_call(c, "GET", NULL, "1 accept=application/json type=none body=");
     http_client_destroy(c);
     httpd_stop(h);
 }
@@ -203,13 +197,13 @@ Test(http, environment_does_not_send_us_to_a_proxy)
 Test(http, addresses_that_are_none)
 {
     static const char *const wrong[] = {
-        "", "127.0.0.1:8702", "http://", "https://", "file:///etc/passwd",
-        "ftp://x"};
+        "",         "127.0.0.1:8702",     "http://",
+        "https://", "file:///etc/passwd", "ftp://x"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct http_client *c;
         struct error err;
-        cr_expect_eq(http_client_create(wrong[i], 100, &c, &err), -EINVAL,
-                     "%s", wrong[i]);
+        cr_expect_eq(http_client_create(wrong[i], 100, &c, &err), -EINVAL, "%s",
+                     wrong[i]);
         cr_expect_not_null(strstr(err.text, "http://127.0.0.1:PORT"));
     }
 }

@@ -114,8 +114,7 @@ static struct httpd *server_of(unsigned connections_max, unsigned request_ms,
     return h;
 }
 
-static struct httpd *server_with(unsigned connections_max,
-                                 unsigned request_ms)
+static struct httpd *server_with(unsigned connections_max, unsigned request_ms)
 {
     return server_of(connections_max, request_ms, 1, 0);
 }
@@ -177,8 +176,7 @@ Test(httpd, decodes_paths_and_queries)
     cr_assert_eq(call(h, "GET", "/args/a%2fb%20+", "", NULL), 200);
     cr_assert_str_eq(reply.body.data,
                      "[a/b +][] a=- b=- path=/args/a%2fb%20+ text=0");
-    cr_assert_eq(call(h, "GET", "/%61rgs/x/of/y?a=1%202+3&&b", "", NULL),
-                 200);
+    cr_assert_eq(call(h, "GET", "/%61rgs/x/of/y?a=1%202+3&&b", "", NULL), 200);
     cr_assert_str_eq(reply.body.data, "[x][y] a=1 2 3 b= "
                                       "path=/%61rgs/x/of/y text=0");
     cr_assert_str_eq(header("ETag"), "\"7\"");
@@ -186,9 +184,17 @@ Test(httpd, decodes_paths_and_queries)
     cr_assert_str_eq(reply.body.data, "[a/b%2f/c][] a=- b=- "
                                       "path=/rest/a/b%2f/c text=0");
     static const char *const bad[] = {
-        "/args/%",      "/args/%2",    "/args/%zz",  "/args/a%00b",
-        "/args/%0a",    "/args/x?a=%", "/args/x?%4", "/args/x?a=1&a=2",
-        "/args/x?c=1",  "nopath",      "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q",
+        "/args/%",
+        "/args/%2",
+        "/args/%zz",
+        "/args/a%00b",
+        "/args/%0a",
+        "/args/x?a=%",
+        "/args/x?%4",
+        "/args/x?a=1&a=2",
+        "/args/x?c=1",
+        "nopath",
+        "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         cr_assert_eq(call(h, "GET", bad[i], "", NULL), 400, "%s", bad[i]);
@@ -345,13 +351,11 @@ Test(httpd, refuses_unclear_framing)
     struct httpd *h = server(0);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct str text = STR_INIT(1000);
-        str_addf(&text, "PUT /echo HTTP/1.1\r\nHost: x\r\n%s\r\nabc",
-                 bad[i]);
+        str_addf(&text, "PUT /echo HTTP/1.1\r\nHost: x\r\n%s\r\nabc", bad[i]);
         int fd = raw_connect(httpd_port(h));
         raw_send(fd, text.data);
         int status = raw_read(fd, false, &reply);
-        cr_assert(status == 400 || status == 413, "%d for %s", status,
-                  bad[i]);
+        cr_assert(status == 400 || status == 413, "%d for %s", status, bad[i]);
         cr_assert(raw_closed_within(fd, 1000), "%s", bad[i]);
         close(fd);
         str_fini(&text);
@@ -363,8 +367,7 @@ Test(httpd, refuses_unclear_framing)
 Test(httpd, refuses_foreign_pages)
 {
     struct httpd *h = server(0);
-    cr_assert_eq(call(h, "POST", "/echo", "Origin: http://evil\r\n", "a"),
-                 403);
+    cr_assert_eq(call(h, "POST", "/echo", "Origin: http://evil\r\n", "a"), 403);
     cr_assert_eq(call(h, "POST", "/echo", "Origin: null\r\n", "a"), 403);
     cr_assert_eq(call(h, "POST", "/echo", "Origin: http://x\r\n", "a"), 403);
     httpd_stop(h);
@@ -582,13 +585,17 @@ static const struct trickle tricks[] = {
     {.at_once = "GET /args/x HTTP/1.1\r\nHost: x\r\n", .text = "X: y\r\n"},
     {.at_once = "GET /args/x HTTP/1.1\r\nHost: x\r\nX: ", .text = "y"},
     {.at_once = "PUT /echo HTTP/1.1\r\nHost: x\r\n"
-                "Content-Length: 900\r\n\r\n", .text = "x"},
+                "Content-Length: 900\r\n\r\n",
+     .text = "x"},
     {.at_once = "PUT /echo HTTP/1.1\r\nHost: x\r\n"
-                "Transfer-Encoding: chunked\r\n\r\n", .text = "1\r\nx\r\n"},
+                "Transfer-Encoding: chunked\r\n\r\n",
+     .text = "1\r\nx\r\n"},
     {.at_once = "POST /nothing HTTP/1.1\r\nHost: x\r\n"
-                "Content-Length: 900\r\n\r\n", .text = "x"},
+                "Content-Length: 900\r\n\r\n",
+     .text = "x"},
     {.at_once = "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n"
-                "x", .text = "GE"},
+                "x",
+     .text = "GE"},
 };
 
 Test(httpd, cuts_off_who_trickles_and_delays_nobody)
@@ -671,10 +678,15 @@ Test(httpd, cuts_off_who_does_not_read)
 
 Test(httpd, says_why_it_cannot_listen)
 {
-    static const char *const bad[] = {"", "localhost", "127.0.0.1:",
-                                      "::1:80", "127.0.0.1:http-x",
-                                      "127.0.0.1:65536", "127.0.0.1:080808",
-                                      "203.0.113.1:0", "[::1:0"};
+    static const char *const bad[] = {"",
+                                      "localhost",
+                                      "127.0.0.1:",
+                                      "::1:80",
+                                      "127.0.0.1:http-x",
+                                      "127.0.0.1:65536",
+                                      "127.0.0.1:080808",
+                                      "203.0.113.1:0",
+                                      "[::1:0"};
     struct httpd *h = NULL;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct error err = {0};

@@ -88,8 +88,7 @@ Test(jscan, says_where_and_what)
     expect_fault("[\"\n\"]",
                  "control character in string at line 1 column 3 (byte 2)");
     expect_fault("[", "unexpected end of text at line 1 column 2 (byte 1)");
-    expect_fault("[\"\\u0000\"]",
-                 "NUL in string at line 1 column 3 (byte 2)");
+    expect_fault("[\"\\u0000\"]", "NUL in string at line 1 column 3 (byte 2)");
 }
 
 Test(jscan, reads_a_document)
@@ -226,9 +225,16 @@ Test(jscan, an_odd_byte_is_found_at_every_offset)
 Test(jscan, strings_in_bulk)
 {
     static const char *const texts[] = {
-        "[]", "[\"a\"]", "[\"a\",\"b\" , \"c\\n\",\"\",\"e\"]",
-        "[\"a\",\"b\",]", "[\"a\",,\"b\"]", "[\"a\",\"b\",3]",
-        "[\"a\",\"b", "[\"a\",\"b\"", "[\"a\",\"\x80\"]", "[,\"a\"]",
+        "[]",
+        "[\"a\"]",
+        "[\"a\",\"b\" , \"c\\n\",\"\",\"e\"]",
+        "[\"a\",\"b\",]",
+        "[\"a\",,\"b\"]",
+        "[\"a\",\"b\",3]",
+        "[\"a\",\"b",
+        "[\"a\",\"b\"",
+        "[\"a\",\"\x80\"]",
+        "[,\"a\"]",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         for (size_t room = 1; room < 7; room++) {

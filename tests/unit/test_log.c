@@ -30,8 +30,8 @@ static char *stderr_of(void (*act)(void))
 static const char *body(const char *line)
 {
     int y, mo, d, h, mi, s, ms, n = 0;
-    cr_assert_eq(sscanf(line, "ts=%4d-%2d-%2dT%2d:%2d:%2d.%3dZ %n", &y, &mo,
-                        &d, &h, &mi, &s, &ms, &n),
+    cr_assert_eq(sscanf(line, "ts=%4d-%2d-%2dT%2d:%2d:%2d.%3dZ %n", &y, &mo, &d,
+                        &h, &mi, &s, &ms, &n),
                  7, "%s", line);
     cr_assert(y >= 1970 && mo >= 1 && mo <= 12 && h < 24 && s <= 60);
     return line + n;
@@ -76,8 +76,8 @@ static void act_long(void)
     memset(value, 'v', sizeof value - 1);
     value[sizeof value - 1] = '\0';
     log_event(LOG_INFO, "x", "a", value, "b", value, "c", value, "d", value,
-              "e", value, "f", value, "g", value, "h", value, "i", value,
-              "j", value, NULL);
+              "e", value, "f", value, "g", value, "h", value, "i", value, "j",
+              value, NULL);
 }
 
 Test(log, long_values_are_cut_and_the_line_ends)

@@ -139,9 +139,8 @@ Test(probe, unknown_numa_nodes_are_not_equal)
     cr_assert_eq(topo_find(topo, "nic-0000-01-00-0")->numa, -1);
     cr_expect_eq(machine_relation(topo, "nic-0000-01-00-0", "numa-0"),
                  RELATION_SOCKET);
-    cr_expect_eq(
-        machine_relation(topo, "nic-0000-01-00-0", "nic-0000-11-00-0"),
-        RELATION_SOCKET);
+    cr_expect_eq(machine_relation(topo, "nic-0000-01-00-0", "nic-0000-11-00-0"),
+                 RELATION_SOCKET);
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     print_relations(topo, &out);
     cr_expect(strstr(str_text(&out),
@@ -215,17 +214,17 @@ static const struct device *function_find(const struct topo *topo,
 static void preset_check(const struct topo *topo, const struct preset *p)
 {
     const struct device *d = function_find(topo, p->pci);
-    cr_expect_eq(d->numa, (int)strtol(p->numa, NULL, 10), "%s: numa %d",
-                 p->pci, d->numa);
+    cr_expect_eq(d->numa, (int)strtol(p->numa, NULL, 10), "%s: numa %d", p->pci,
+                 d->numa);
     enum relation relation = nearest_gpu(topo, d);
     if (strncmp(p->gpu, "GPU", 3) == 0) {
         size_t first, self = (size_t)(d - topo_device(topo, 0));
         topo_count(topo, DEVICE_GPU, &first);
-        relation = topo_relation(
-            topo, self, first + strtoul(p->gpu + 3, NULL, 10));
+        relation = topo_relation(topo, self,
+                                 first + strtoul(p->gpu + 3, NULL, 10));
     }
-    cr_expect_str_eq(relation_name(relation), p->proximity, "%s to %s",
-                     p->pci, p->gpu);
+    cr_expect_str_eq(relation_name(relation), p->proximity, "%s to %s", p->pci,
+                     p->gpu);
 }
 
 static void preset_compare(const char *preset, const char *xml,

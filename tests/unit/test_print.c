@@ -13,8 +13,8 @@ static struct topo *host(const char *text)
 {
     struct topo *topo = NULL;
     struct error err = {0};
-    cr_assert_eq(hostfile_read(text, strlen(text), "h1", &topo, &err), 0,
-                 "%s", err.text);
+    cr_assert_eq(hostfile_read(text, strlen(text), "h1", &topo, &err), 0, "%s",
+                 err.text);
     return topo;
 }
 
@@ -77,23 +77,23 @@ Test(print, a_host_without_a_card_says_so)
 /* Every device is printed exactly once, whatever is unknown about it. */
 Test(print, the_tree_has_every_device_once)
 {
-    static const char text[] =
-        "numa 0 cpus=1\n"
-        "  root 0000:10\n"
-        "    nic 0000:10:00.0\n"
-        "package 3\n"
-        "  numa 1 cpus=1\n"
-        "    root 0000:20\n"
-        "      nic 0000:20:00.0\n"
-        "  root 0000:30\n"
-        "    nic 0000:30:00.0\n"
-        "root 0000:40\n"
-        "  nic 0000:40:00.0\n";
+    static const char text[] = "numa 0 cpus=1\n"
+                               "  root 0000:10\n"
+                               "    nic 0000:10:00.0\n"
+                               "package 3\n"
+                               "  numa 1 cpus=1\n"
+                               "    root 0000:20\n"
+                               "      nic 0000:20:00.0\n"
+                               "  root 0000:30\n"
+                               "    nic 0000:30:00.0\n"
+                               "root 0000:40\n"
+                               "  nic 0000:40:00.0\n";
     cleanup_with(topo) struct topo *topo = host(text);
     cleanup_free char *tree = printed(print_tree, topo);
-    static const char *const once[] = {
-        "nic 0000:10:00.0", "nic 0000:20:00.0", "nic 0000:30:00.0",
-        "nic 0000:40:00.0", "NUMA node 0:", "NUMA node 1:", "package 3"};
+    static const char *const once[] = {"nic 0000:10:00.0", "nic 0000:20:00.0",
+                                       "nic 0000:30:00.0", "nic 0000:40:00.0",
+                                       "NUMA node 0:",     "NUMA node 1:",
+                                       "package 3"};
     for (size_t i = 0; i < ARRAY_LEN(once); i++) {
         const char *at = strstr(tree, once[i]);
         cr_assert(at, "%s is not in\n%s", once[i], tree);
@@ -106,12 +106,11 @@ Test(print, matrix)
 {
     cleanup_with(topo) struct topo *topo = host(two);
     cleanup_free char *text = printed(print_matrix, topo);
-    static const char top[] =
-        "         card0  gpu0   nic0    NUMA  package\n"
-        "card0    X      PIX    SOCKET  0     0\n"
-        "gpu0     PIX    X      SOCKET  0     0\n"
-        "nic0     SOCKET SOCKET X       -     0\n"
-        "\nLegend:\n";
+    static const char top[] = "         card0  gpu0   nic0    NUMA  package\n"
+                              "card0    X      PIX    SOCKET  0     0\n"
+                              "gpu0     PIX    X      SOCKET  0     0\n"
+                              "nic0     SOCKET SOCKET X       -     0\n"
+                              "\nLegend:\n";
     cr_expect_eq(strncmp(text, top, sizeof(top) - 1), 0, "%s", text);
     for (unsigned i = 0; i < RELATION_COUNT; i++)
         cr_expect(strstr(text, relation_name((enum relation)i)));
@@ -124,29 +123,27 @@ Test(print, matrix)
 
 Test(print, relations)
 {
-    cleanup_with(topo) struct topo *topo = host(
-        "package 0\n"
-        "  numa 0 cpus=8\n"
-        "    root 0000:20\n"
-        "      card 0000:21:00.0\n"
-        "  root 0000:40\n"
-        "    nic 0000:40:00.0\n");
+    cleanup_with(topo) struct topo *topo = host("package 0\n"
+                                                "  numa 0 cpus=8\n"
+                                                "    root 0000:20\n"
+                                                "      card 0000:21:00.0\n"
+                                                "  root 0000:40\n"
+                                                "    nic 0000:40:00.0\n");
     cleanup_free char *text = printed(print_relations, topo);
     cr_expect_str_eq(
-        text,
-        "{\"devices\":["
-        "{\"id\":\"card-0000-21-00\",\"kind\":\"card\","
-        "\"pci\":\"0000:21:00.0\",\"numa\":0},"
-        "{\"id\":\"nic-0000-40-00-0\",\"kind\":\"nic\","
-        "\"pci\":\"0000:40:00.0\",\"numa\":null},"
-        "{\"id\":\"numa-0\",\"kind\":\"numa\",\"pci\":null,\"numa\":0}],"
-        "\"relations\":{"
-        "\"card-0000-21-00\":{\"nic-0000-40-00-0\":\"SOCKET\","
-        "\"numa-0\":\"NODE\"},"
-        "\"nic-0000-40-00-0\":{\"card-0000-21-00\":\"SOCKET\","
-        "\"numa-0\":\"SOCKET\"},"
-        "\"numa-0\":{\"card-0000-21-00\":\"NODE\","
-        "\"nic-0000-40-00-0\":\"SOCKET\"}}}\n");
+        text, "{\"devices\":["
+              "{\"id\":\"card-0000-21-00\",\"kind\":\"card\","
+              "\"pci\":\"0000:21:00.0\",\"numa\":0},"
+              "{\"id\":\"nic-0000-40-00-0\",\"kind\":\"nic\","
+              "\"pci\":\"0000:40:00.0\",\"numa\":null},"
+              "{\"id\":\"numa-0\",\"kind\":\"numa\",\"pci\":null,\"numa\":0}],"
+              "\"relations\":{"
+              "\"card-0000-21-00\":{\"nic-0000-40-00-0\":\"SOCKET\","
+              "\"numa-0\":\"NODE\"},"
+              "\"nic-0000-40-00-0\":{\"card-0000-21-00\":\"SOCKET\","
+              "\"numa-0\":\"SOCKET\"},"
+              "\"numa-0\":{\"card-0000-21-00\":\"NODE\","
+              "\"nic-0000-40-00-0\":\"SOCKET\"}}}\n");
 }
 
 Test(print, relations_are_strict_json_for_every_shape)

@@ -28,8 +28,7 @@ static void thing_name(const struct device *d, char ret_name[64])
     else if (d->kind == DEVICE_CARD)
         snprintf(ret_name, 64, "%s", pci);
     else
-        snprintf(ret_name, 64, "%s/%04x:%04x", pci, d->vendor_id,
-                 d->device_id);
+        snprintf(ret_name, 64, "%s/%04x:%04x", pci, d->vendor_id, d->device_id);
 }
 
 /* Each function of a card is as its card is. */
@@ -113,9 +112,8 @@ static void slices_compare(const struct topo *topo, const char *path)
         cr_expect_str_eq(a->id, b->id, "%s: %s", path, a->id);
         cr_expect_eq(a->numa, b->numa, "%s: %s", path, a->id);
         for (size_t j = 0; j < topo_n_devices(topo); j++)
-            cr_expect_eq(topo_relation(topo, i, j),
-                         topo_relation(back, i, j), "%s: %s to %zu", path,
-                         a->id, j);
+            cr_expect_eq(topo_relation(topo, i, j), topo_relation(back, i, j),
+                         "%s: %s to %zu", path, a->id, j);
     }
     for (size_t i = 0; i < n; i++)
         slice_unref(slices[i]);
@@ -164,8 +162,8 @@ static void folder_compare(const char *folder, int expected)
         free(entries[i]);
     }
     free(entries);
-    fprintf(stderr, "# %s: %d machines, %zu pairs equal the walker's\n",
-            folder, n, pairs);
+    fprintf(stderr, "# %s: %d machines, %zu pairs equal the walker's\n", folder,
+            n, pairs);
     cr_assert_gt(pairs, 0);
 }
 
@@ -233,8 +231,8 @@ Test(probe, the_kernel_says_which_nodes_have_cpus, .timeout = 60)
         "mkdir -p node1/access0/initiators/node0";
     char root[] = "/tmp/biga-test-probe-XXXXXX";
     cr_assert(mkdtemp(root));
-    cleanup_free char *tree =
-        sysfs_unpack("32intel64-2p8co2t+8ve.tar.bz2", root);
+    cleanup_free char *tree = sysfs_unpack("32intel64-2p8co2t+8ve.tar.bz2",
+                                           root);
     const char *const sh[] = {"sh", "-c", edit, "sh", tree, NULL};
     cr_assert_eq(run(sh), 0);
     const struct probe_source source = {.fsroot = tree};
@@ -275,7 +273,8 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
 {
     static const char edit[] =
         "cd \"$1\"/sys/devices/pci0000:80 && for d in . $(find . -name "
-        "'0000:*' -type d); do [ -e $d/class ] || continue; chmod u+w $d/numa_node $d/local_cpus; "
+        "'0000:*' -type d); do [ -e $d/class ] || continue; chmod u+w "
+        "$d/numa_node $d/local_cpus; "
         "echo $2 >$d/numa_node; echo ffff >$d/local_cpus; done; "
         "printf '\\220\\006\\000SN\\003PH1' >"
         "\"$1\"/sys/bus/pci/devices/0000:83:00.0/vpd";
@@ -284,8 +283,8 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
     cr_assert(mkdtemp(root));
     cleanup_free char *tree = sysfs_unpack("32em64t-2n8c+1mic.tar.bz2", root);
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-        const char *const sh[] = {"sh", "-c", edit, "sh", tree, values[i],
-                                  NULL};
+        const char *const sh[] = {"sh", "-c",      edit, "sh",
+                                  tree, values[i], NULL};
         cr_assert_eq(run(sh), 0);
         host_compare(NULL, tree);
         const struct probe_source source = {.fsroot = tree};
@@ -298,8 +297,7 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
         cr_expect_eq(card->numa, -1);
         cr_expect_eq(card->package, -1);
         cr_expect_str_eq(card->serial, "PH1");
-        cr_expect_eq(machine_relation(topo, card->id, "numa-1"),
-                     RELATION_SYS);
+        cr_expect_eq(machine_relation(topo, card->id, "numa-1"), RELATION_SYS);
         cr_expect_eq(machine_relation(topo, card->id, "nic-0000-82-00-0"),
                      RELATION_PHB);
     }
@@ -348,8 +346,8 @@ Test(probe, malformed_xml_is_an_error_and_no_crash)
 
 Test(probe, a_cut_xml_is_refused_wherever_it_is_cut)
 {
-    cleanup_free char *path =
-        xasprintf("%s/hosts/hwloc-16intel64-manyVFs.xml", machine_dir());
+    cleanup_free char *path = xasprintf("%s/hosts/hwloc-16intel64-manyVFs.xml",
+                                        machine_dir());
     size_t size;
     cleanup_free char *xml = testdata_read(path, &size);
     char text[ERROR_TEXT_MAX];
@@ -426,10 +424,10 @@ Test(probe, the_card_file_adds_excludes_and_describes)
         "{\"match\":{\"pci\":\"0000:1a:1f.0\"},\"arch\":\"gpu\"}]}";
     struct error err = {0};
     cleanup_with(cardfile) struct cardfile *cards = NULL;
-    cr_assert_eq(cardfile_parse(json, sizeof(json) - 1, &cards, &err), 0,
-                 "%s", err.text);
-    cleanup_free char *path =
-        xasprintf("%s/hosts-derived/dell-xe9680-8bf3.xml", machine_dir());
+    cr_assert_eq(cardfile_parse(json, sizeof(json) - 1, &cards, &err), 0, "%s",
+                 err.text);
+    cleanup_free char *path = xasprintf("%s/hosts-derived/dell-xe9680-8bf3.xml",
+                                        machine_dir());
     const struct probe_source source = {.xml = path};
     cleanup_with(topo) struct topo *topo = NULL;
     cr_assert_eq(probe_run(&source, "h1", cards, &topo, &err), 0, "%s",
@@ -450,25 +448,26 @@ Test(probe, the_card_file_adds_excludes_and_describes)
 
 /* --- machines that are made up ----------------------------------------------------- */
 
-#define SETS "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" " \
-             "complete_nodeset=\"0x1\""
-#define MACHINE(io)                                                         \
-    "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n"                 \
-    "<object type=\"Machine\" os_index=\"0\" gp_index=\"1\" "               \
-    "allowed_cpuset=\"0x1\" allowed_nodeset=\"0x1\" " SETS ">\n"             \
-    "<object type=\"NUMANode\" os_index=\"0\" gp_index=\"2\" "              \
-    "local_memory=\"1048576\" " SETS "/>\n"                                 \
-    "<object type=\"PU\" os_index=\"0\" gp_index=\"3\" " SETS "/>\n" io    \
+#define SETS                                                  \
+    "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" " \
+    "complete_nodeset=\"0x1\""
+#define MACHINE(io)                                                     \
+    "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n"             \
+    "<object type=\"Machine\" os_index=\"0\" gp_index=\"1\" "           \
+    "allowed_cpuset=\"0x1\" allowed_nodeset=\"0x1\" " SETS ">\n"        \
+    "<object type=\"NUMANode\" os_index=\"0\" gp_index=\"2\" "          \
+    "local_memory=\"1048576\" " SETS "/>\n"                             \
+    "<object type=\"PU\" os_index=\"0\" gp_index=\"3\" " SETS "/>\n" io \
     "</object>\n</topology>\n"
-#define ROOT(inside)                                                        \
-    "<object type=\"Bridge\" gp_index=\"4\" bridge_type=\"0-1\" "           \
+#define ROOT(inside)                                              \
+    "<object type=\"Bridge\" gp_index=\"4\" bridge_type=\"0-1\" " \
     "depth=\"0\" bridge_pci=\"0000:[10-20]\">" inside "</object>\n"
-#define BRIDGE(index, id, buses, busid, inside)                             \
-    "<object type=\"Bridge\" gp_index=\"" index "\" bridge_type=\"1-1\" "   \
-    "depth=\"1\" bridge_pci=\"0000:[" buses "]\" pci_busid=\"" busid       \
+#define BRIDGE(index, id, buses, busid, inside)                           \
+    "<object type=\"Bridge\" gp_index=\"" index "\" bridge_type=\"1-1\" " \
+    "depth=\"1\" bridge_pci=\"0000:[" buses "]\" pci_busid=\"" busid      \
     "\" pci_type=\"0604 [" id "] [0000:0000] 00\">" inside "</object>\n"
-#define PCI(index, class_id, id, busid)                                     \
-    "<object type=\"PCIDev\" gp_index=\"" index "\" pci_busid=\"" busid     \
+#define PCI(index, class_id, id, busid)                                 \
+    "<object type=\"PCIDev\" gp_index=\"" index "\" pci_busid=\"" busid \
     "\" pci_type=\"" class_id " [" id "] [0000:0000] 00\"/>\n"
 
 static struct topo *made(const char *xml)
@@ -493,17 +492,19 @@ Test(probe, what_is_behind_a_cards_own_switch_is_one_card)
 {
     cleanup_with(topo) struct topo *topo = made(MACHINE(ROOT(
         BRIDGE("5", "8086:2030", "11-15", "0000:10:00.0",
-            BRIDGE("6", "1dd8:1000", "12-15", "0000:11:00.0",
-                BRIDGE("7", "1dd8:1001", "13-13", "0000:12:00.0",
-                    PCI("8", "0200", "1dd8:1002", "0000:13:00.0"))
-                BRIDGE("9", "1dd8:1001", "14-14", "0000:12:01.0",
-                    PCI("10", "0200", "1dd8:1002", "0000:14:00.0"))
-                BRIDGE("11", "1dd8:1001", "15-15", "0000:12:02.0",
-                    PCI("12", "0200", "1dd8:1004", "0000:15:00.0"))))
-        BRIDGE("13", "8086:2031", "16-18", "0000:10:01.0",
-            BRIDGE("14", "1dd8:1000", "17-18", "0000:16:00.0",
-                BRIDGE("15", "1dd8:1001", "18-18", "0000:17:00.0",
-                    PCI("16", "0200", "1dd8:1002", "0000:18:00.0")))))));
+               BRIDGE("6", "1dd8:1000", "12-15", "0000:11:00.0",
+                      BRIDGE("7", "1dd8:1001", "13-13", "0000:12:00.0",
+                             PCI("8", "0200", "1dd8:1002", "0000:13:00.0"))
+                          BRIDGE("9", "1dd8:1001", "14-14", "0000:12:01.0",
+                                 PCI("10", "0200", "1dd8:1002", "0000:14:00.0"))
+                              BRIDGE("11", "1dd8:1001", "15-15", "0000:12:02.0",
+                                     PCI("12", "0200", "1dd8:1004",
+                                         "0000:15:00.0"))))
+            BRIDGE("13", "8086:2031", "16-18", "0000:10:01.0",
+                   BRIDGE("14", "1dd8:1000", "17-18", "0000:16:00.0",
+                          BRIDGE("15", "1dd8:1001", "18-18", "0000:17:00.0",
+                                 PCI("16", "0200", "1dd8:1002",
+                                     "0000:18:00.0")))))));
     cr_assert_eq(topo_count(topo, DEVICE_CARD, NULL), 2);
     cr_assert_eq(topo_count(topo, DEVICE_NIC, NULL), 0);
     cr_expect_eq(topo_find(topo, "card-0000-13-00")->n_functions, 3);
@@ -518,9 +519,9 @@ Test(probe, classes_and_missing_host_bridges)
 {
     cleanup_with(topo) struct topo *topo = made(
         MACHINE(PCI("5", "1200", "1002:74a0", "0000:10:00.0")
-                PCI("6", "1200", "1002:74a0", "0000:11:00.0")
-                PCI("7", "0300", "1a03:2000", "0000:12:00.0")
-                PCI("8", "0200", "17db:0501", "0000:13:00.0")));
+                    PCI("6", "1200", "1002:74a0", "0000:11:00.0")
+                        PCI("7", "0300", "1a03:2000", "0000:12:00.0")
+                            PCI("8", "0200", "17db:0501", "0000:13:00.0")));
     cr_assert_eq(topo_count(topo, DEVICE_GPU, NULL), 2);
     cr_assert_eq(topo_count(topo, DEVICE_NIC, NULL), 1);
     cr_expect_eq(topo_device(topo, 0)->root_domain, TOPO_ROOT_NONE);

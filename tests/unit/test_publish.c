@@ -18,9 +18,9 @@ struct server {
         char *body;
     } stored[STORED_MAX];
     size_t n_stored;
-    bool down;           /* no answer at all */
-    long status;         /* answer each PUT with it; 0: as it should be */
-    unsigned conflicts;  /* so many PUTs get a 409 */
+    bool down;          /* no answer at all */
+    long status;        /* answer each PUT with it; 0: as it should be */
+    unsigned conflicts; /* so many PUTs get a 409 */
     struct {
         int64_t at;
         char method; /* G, P, D */
@@ -137,10 +137,9 @@ static struct topo *make_topo(const char *node, unsigned n_nics)
     for (unsigned i = 0; i < n_nics; i++) {
         char id[24];
         (void)snprintf(id, sizeof id, "nic-%u", i);
-        topo_builder_add(b, &(struct device){.kind = DEVICE_NIC,
-                                             .id = id,
-                                             .numa = -1,
-                                             .package = -1});
+        topo_builder_add(
+            b, &(struct device){
+                   .kind = DEVICE_NIC, .id = id, .numa = -1, .package = -1});
     }
     struct topo *topo;
     struct error err;
@@ -387,8 +386,7 @@ Test(publish, conflict_at_the_start_is_gone_above_once)
     struct server t = {.conflicts = 1};
     f = fleet_of_one(&t, 3, &config);
     cr_assert(fleet_step(f, now)); /* GET: nothing there */
-    (void)snprintf(t.stored[0].path, PUBLISH_PATH_MAX, "%s",
-                   s.stored[0].path);
+    (void)snprintf(t.stored[0].path, PUBLISH_PATH_MAX, "%s", s.stored[0].path);
     t.stored[0].body = s.stored[0].body;
     t.n_stored = 1;
     s.n_stored = 0;

@@ -10,16 +10,16 @@
 #include "tests/lib/simstate.h"
 
 #define SLICES "/apis/resource.k8s.io/v1/resourceslices"
-#define TABLE "Accept: application/json;as=Table;v=v1;g=meta.k8s.io," \
-              "application/json\r\n"
+#define TABLE                                               \
+    "Accept: application/json;as=Table;v=v1;g=meta.k8s.io," \
+    "application/json\r\n"
 
 static struct test_extender x;
 static struct raw_reply reply;
 
 static void start(void)
 {
-    test_extender_start(&x, publish_routes, n_publish_routes,
-                        kube_write_error);
+    test_extender_start(&x, publish_routes, n_publish_routes, kube_write_error);
 }
 
 static void stop(void)
@@ -93,7 +93,8 @@ Test(publish, puts_reads_and_deletes)
     cr_expect_str_neq(text_at(json, "metadata", "resourceVersion"), "(none)");
 
     cr_assert_eq(call("DELETE", SLICES "/n1-xpu.biga.dev-0",
-                      "{\"propagationPolicy\":\"Background\"}"), 200);
+                      "{\"propagationPolicy\":\"Background\"}"),
+                 200);
     cr_expect(strstr(reply.body.data, "\"status\":\"Success\""));
     cr_assert_eq(call("DELETE", SLICES "/n1-xpu.biga.dev-0", NULL), 404);
     expect_status(404, "NotFound", "n1-xpu.biga.dev-0");
@@ -190,9 +191,13 @@ Test(publish, selects_by_field)
         {"?fieldSelector=&limit=0&watch=false&labelSelector=", 2},
     };
     static const char *const bad[] = {
-        "?fieldSelector=spec.nodeName!%3Dn1", "?fieldSelector=spec.pool%3Dn1",
-        "?fieldSelector=nonsense", "?labelSelector=a%3Db", "?limit=x",
-        "?limit=-1", "?unknown=1",
+        "?fieldSelector=spec.nodeName!%3Dn1",
+        "?fieldSelector=spec.pool%3Dn1",
+        "?fieldSelector=nonsense",
+        "?labelSelector=a%3Db",
+        "?limit=x",
+        "?limit=-1",
+        "?unknown=1",
     };
     char target[256];
     cr_assert_eq(put("n1", "boot", 1), 201);
@@ -232,8 +237,9 @@ Test(publish, draws_tables)
                   "%s", reply.body.data);
         cr_expect(strstr(reply.body.data, "\"PartialObjectMetadata\""));
     }
-    cr_assert_eq(raw_call(x.port, "GET", SLICES "?includeObject=Object",
-                          TABLE, NULL, &reply), 200);
+    cr_assert_eq(raw_call(x.port, "GET", SLICES "?includeObject=Object", TABLE,
+                          NULL, &reply),
+                 200);
     cr_expect(strstr(reply.body.data, "\"object\":{\"apiVersion\":"));
     (void)raw_call(x.port, "GET", SLICES "/none", TABLE, NULL, &reply);
     expect_status(404, "NotFound", "none");
@@ -241,9 +247,9 @@ Test(publish, draws_tables)
 
 Test(publish, can_be_discovered)
 {
-    static const char *const paths[] = {
-        "/api", "/apis", "/apis/resource.k8s.io", "/apis/resource.k8s.io/v1",
-        "/version"};
+    static const char *const paths[] = {"/api", "/apis",
+                                        "/apis/resource.k8s.io",
+                                        "/apis/resource.k8s.io/v1", "/version"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         cr_expect_eq(call("GET", paths[i], NULL), 200, "%s", paths[i]);
         cJSON_Delete(parsed());

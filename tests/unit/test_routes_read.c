@@ -110,10 +110,9 @@ Test(read, draws_tables)
     fill(1);
     cr_assert_eq(get_text("/v1/nodes"), 200);
     cr_expect_str_eq(header("Content-Type"), "text/plain; charset=utf-8");
-    cr_expect_str_eq(
-        reply.body.data,
-        "NODE  STATUS  CARDS  IDLE  GPUS  FREE  PODS  GENERATION\n"
-        "n0    ready   2      1     2     2     1     1\n");
+    cr_expect_str_eq(reply.body.data,
+                     "NODE  STATUS  CARDS  IDLE  GPUS  FREE  PODS  GENERATION\n"
+                     "n0    ready   2      1     2     2     1     1\n");
     cr_assert_eq(get_text("/v1/cards?limit=1"), 200);
     expect_body("12/16");
     expect_body("and more: continue=n0/card-");
@@ -214,19 +213,20 @@ Test(read, answers_304_until_something_changes)
                      304, "%s", targets[i]);
     }
     cr_assert_eq(sim_release(x.app.writer, "p"), 0);
-    cr_expect_eq(raw_call(x.port, "GET", "/v1/nodes", have, NULL, &reply),
-                 200);
+    cr_expect_eq(raw_call(x.port, "GET", "/v1/nodes", have, NULL, &reply), 200);
 }
 
 Test(read, releases_allocations)
 {
     fill(1);
     cr_expect_eq(get("/v1/allocations/ns/p"), 200);
-    cr_assert_eq(raw_call(x.port, "DELETE", "/v1/allocations/ns/p", "", NULL,
-                          &reply), 200);
+    cr_assert_eq(
+        raw_call(x.port, "DELETE", "/v1/allocations/ns/p", "", NULL, &reply),
+        200);
     expect_body("\"released\":{\"namespace\":\"ns\",\"name\":\"p\"}");
-    cr_assert_eq(raw_call(x.port, "DELETE", "/v1/allocations/ns/p", "", NULL,
-                          &reply), 404);
+    cr_assert_eq(
+        raw_call(x.port, "DELETE", "/v1/allocations/ns/p", "", NULL, &reply),
+        404);
     expect_body("ns/p");
     cr_expect_eq(get("/v1/allocations/ns/p"), 404);
     const char *label = "released";
@@ -236,10 +236,11 @@ Test(read, releases_allocations)
 Test(read, refuses_unknown_parameters)
 {
     static const char *const bad[] = {
-        "/v1/nodes?limt=1", "/v1/nodes/n0?x", "/v1/cards?pod=1",
-        "/v1/topology?name=n0", "/v1/allocations?a=b", "/v1/nodes?limit=0",
-        "/v1/nodes?limit=x", "/v1/nodes?limit=1000000",
-        "/v1/nodes?limit=-1", "/v1/topology?limit=1001"};
+        "/v1/nodes?limt=1",    "/v1/nodes/n0?x",
+        "/v1/cards?pod=1",     "/v1/topology?name=n0",
+        "/v1/allocations?a=b", "/v1/nodes?limit=0",
+        "/v1/nodes?limit=x",   "/v1/nodes?limit=1000000",
+        "/v1/nodes?limit=-1",  "/v1/topology?limit=1001"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         cr_expect_eq(get(bad[i]), 400, "%s", bad[i]);
     cr_assert_eq(get("/v1/nodes?limt=1"), 400);
@@ -269,8 +270,7 @@ Test(read, escapes_what_the_page_shows)
     cr_assert_eq(sim_bind(x.app.writer, &d, "n0", NULL, NULL), 0);
     cr_assert_eq(get("/"), 200);
     expect_body("<td>ns/&lt;b&gt;&amp;&quot;&#39;</td>");
-    cr_expect(strstr(header("Content-Security-Policy"),
-                     "default-src 'none'"));
+    cr_expect(strstr(header("Content-Security-Policy"), "default-src 'none'"));
     cr_expect_null(strstr(reply.body.data, "http://"));
     cr_expect_null(strstr(reply.body.data, "<script"));
 }
@@ -292,8 +292,8 @@ static bool is_described(const char *path)
     while (*p) {
         size_t size = strcspn(p, "\n");
         str_reset(&line);
-        for (size_t i = 2; size > 3 && strncmp(p, "  /", 3) == 0 &&
-                           i < size - 1; i++) {
+        for (size_t i = 2;
+             size > 3 && strncmp(p, "  /", 3) == 0 && i < size - 1; i++) {
             if (p[i] == '{') {
                 str_add_c(&line, ':');
                 i += strcspn(p + i, "}");

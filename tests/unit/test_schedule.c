@@ -95,8 +95,8 @@ Test(schedule, xpu_pod_follows_its_host_pod_to_node_and_card)
     cr_assert_eq(ask(s, &x, 2, &xpu), REASON_NONE);
     cr_assert_eq(xpu.cards, host.cards);
     bind_to(&s, &x, 2, &xpu);
-    const struct allocation *a =
-        alloc_index_find(s->allocations, "default", "x");
+    const struct allocation *a = alloc_index_find(s->allocations, "default",
+                                                  "x");
     cr_assert_eq(a->relation, RELATION_PIX, "as close as its host pod");
     snapshot_unref(s);
 }
@@ -229,8 +229,8 @@ Test(schedule, room_that_victims_would_make)
     struct schedule sc;
     schedule_init(&sc, s, &h);
     cr_assert_eq(schedule_choose(&sc, 0, &c), REASON_CARDS_BUSY);
-    const struct allocation *gone =
-        alloc_index_find(s->allocations, "default", "v");
+    const struct allocation *gone = alloc_index_find(s->allocations, "default",
+                                                     "v");
     cr_assert_not_null(gone);
     cr_assert_eq(schedule_choose_without(&sc, 0, &gone, 1, &c), REASON_NONE);
     snapshot_unref(s);

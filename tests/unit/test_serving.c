@@ -34,8 +34,7 @@ static cJSON *ask(struct server *s, const char *verb, const struct str *body)
     cJSON *json = NULL;
     cleanup_free char *path = xasprintf("/v1/scheduler/%s", verb);
     int status = call(s, SERVER_SCHEDULER, "POST", path, body, &reply);
-    cr_assert_eq(status, 200, "%s: %d %s", verb, status,
-                 str_text(&reply.body));
+    cr_assert_eq(status, 200, "%s: %d %s", verb, status, str_text(&reply.body));
     cr_assert_eq(json_parse(reply.body.data, reply.body.size, &json, &err), 0,
                  "%s", err.text);
     raw_reply_fini(&reply);
@@ -77,10 +76,8 @@ Test(serving, a_pair_lands_together_and_leaves)
     cleanup_with(server) struct server *s = world_start();
     char first[64] = "", error[256];
     world_publish(s, 20, 4);
-    const struct world_pod host = {"h", "host", "solver", 0, 1, 1, 0, 0,
-                                   "pix"};
-    const struct world_pod xpu = {"x", "xpu", "solver", 0, 1, 0, 8, 1024,
-                                  NULL};
+    const struct world_pod host = {"h", "host", "solver", 0, 1, 1, 0, 0, "pix"};
+    const struct world_pod xpu = {"x", "xpu", "solver", 0, 1, 0, 8, 1024, NULL};
     cr_assert_eq(filter(s, &host, 20, first), 16); /* of 20 that fit */
     bind_pod(s, &host, "node007", error);
     cr_assert_str_eq(error, "");
@@ -221,7 +218,7 @@ Test(serving, same_request_same_bytes_even_after_a_restart)
     for (int life = 0; life < 2; life++) {
         cleanup_with(server) struct server *s = world_start_in(dir);
         if (life == 0) {
-            const struct world_pod other = {"o", "host", "o", 0, 1,
+            const struct world_pod other = {"o", "host", "o", 0,   1,
                                             1,   4,      64,  NULL};
             world_publish(s, 40, 8);
             cr_assert_gt(filter(s, &other, 40, node), 0);
@@ -231,15 +228,13 @@ Test(serving, same_request_same_bytes_even_after_a_restart)
         for (int i = 0; i < 2000; i++) {
             const char *verb = i % 2 ? "/v1/scheduler/prioritize"
                                      : "/v1/scheduler/filter";
-            cr_assert_eq(call(s, SERVER_SCHEDULER, "POST", verb, &body,
-                              &reply),
+            cr_assert_eq(call(s, SERVER_SCHEDULER, "POST", verb, &body, &reply),
                          200);
             if (life == 0 && i < 2)
                 str_add_n(&first, reply.body.data, reply.body.size);
             else
-                cr_assert_not_null(
-                    strstr(first.data, str_text(&reply.body)), "%s",
-                    str_text(&reply.body));
+                cr_assert_not_null(strstr(first.data, str_text(&reply.body)),
+                                   "%s", str_text(&reply.body));
         }
     }
     raw_reply_fini(&reply);
@@ -290,13 +285,11 @@ Test(serving, malformed_json_is_400_with_a_position)
             str_add(&inner, "{\"skipped\":");
             str_add_n(&inner, bad[i].data, bad[i].size);
             str_add_c(&inner, '}');
-            const struct jtext bodies[2] = {
-                {bad[i].data, bad[i].size, false},
-                {inner.data, inner.size, false}};
+            const struct jtext bodies[2] = {{bad[i].data, bad[i].size, false},
+                                            {inner.data, inner.size, false}};
             for (int k = 0; k < 2; k++) {
-                int status =
-                    world_call(s, doors[d].listener, doors[d].method,
-                               doors[d].path, bodies[k], &reply);
+                int status = world_call(s, doors[d].listener, doors[d].method,
+                                        doors[d].path, bodies[k], &reply);
                 cr_assert_eq(status, 400, "%s %s: %d %s", doors[d].path,
                              bad[i].name, status, str_text(&reply.body));
                 cr_assert_not_null(strstr(str_text(&reply.body), "byte "),
@@ -357,9 +350,8 @@ Test(serving, a_body_over_the_cap_is_413_and_costs_no_memory)
         cr_assert_eq(call(s, SERVER_SCHEDULER, "POST", "/v1/scheduler/bind",
                           &body, &reply),
                      413);
-        cr_assert_eq(call(s, SERVER_READ, "POST", "/v1/simulate", &body,
-                          &reply),
-                     413);
+        cr_assert_eq(
+            call(s, SERVER_READ, "POST", "/v1/simulate", &body, &reply), 413);
     }
     cr_assert_lt(resident_kib(), before + 16384);
     raw_reply_fini(&reply);
@@ -403,8 +395,7 @@ Test(serving, trickling_clients_do_not_delay_the_scheduler)
     for (int i = 0; i < SERVER_LISTENERS; i++) {
         t[i].port = server_port(s, (enum server_listener)i);
         t[i].stop = false;
-        cr_assert_eq(pthread_create(&threads[i], NULL, trickle_run, &t[i]),
-                     0);
+        cr_assert_eq(pthread_create(&threads[i], NULL, trickle_run, &t[i]), 0);
     }
     const struct world_pod pod = {"p", "host", "p", 0, 1, 0, 0, 0, NULL};
     int64_t until = clock_ms() + 3000, worst = 0;

@@ -11,8 +11,11 @@ DEFINE_CLEANUP(shape, struct shape *, shape_destroy)
 static void add_numa(struct topo_builder *b, int index, int package)
 {
     cleanup_free char *id = xasprintf("numa-%d", index);
-    struct device d = {.kind = DEVICE_NUMA, .id = id, .numa = index,
-                       .package = package, .cpus = 16};
+    struct device d = {.kind = DEVICE_NUMA,
+                       .id = id,
+                       .numa = index,
+                       .package = package,
+                       .cpus = 16};
     topo_builder_add(b, &d);
 }
 
@@ -20,14 +23,20 @@ static void add_numa(struct topo_builder *b, int index, int package)
 static struct device pci_device(enum device_kind kind, uint8_t root,
                                 const struct pci_addr *path, uint8_t bus)
 {
-    return (struct device){
-        .kind = kind, .numa = -1, .package = -1, .has_pci = true,
-        .pci = {.bus = bus}, .root_bus = root, .n_path = path ? 1 : 0,
-        .path = path, .cores = 16, .memory_mib = 32768, .arch = "arm64"};
+    return (struct device){.kind = kind,
+                           .numa = -1,
+                           .package = -1,
+                           .has_pci = true,
+                           .pci = {.bus = bus},
+                           .root_bus = root,
+                           .n_path = path ? 1 : 0,
+                           .path = path,
+                           .cores = 16,
+                           .memory_mib = 32768,
+                           .arch = "arm64"};
 }
 
-static void add(struct topo_builder *b, struct device d, int numa,
-                int package)
+static void add(struct topo_builder *b, struct device d, int numa, int package)
 {
     char id[TOPO_ID_MAX + 1];
     device_id_format(d.kind, &d.pci, id);
@@ -75,9 +84,9 @@ Test(shape, relations_and_names)
     cr_assert_eq(s->n_cards, 6);
     cr_assert_eq(s->n_gpus, 1);
     cr_assert_eq(s->n_numas, 3);
-    static const uint8_t first_card[] = {
-        RELATION_PIX, RELATION_PIX,    RELATION_PHB,
-        RELATION_SOCKET, RELATION_SYS, RELATION_SYS};
+    static const uint8_t first_card[] = {RELATION_PIX, RELATION_PIX,
+                                         RELATION_PHB, RELATION_SOCKET,
+                                         RELATION_SYS, RELATION_SYS};
     for (unsigned c = 1; c < 6; c++)
         cr_assert_eq(s->card_card[0][c], first_card[c], "%u", c);
     for (unsigned c = 0; c < 6; c++)
@@ -140,8 +149,7 @@ Test(shape, subsets)
                 continue;
             struct shape_subset before = s->subsets[i - 1];
             cr_assert(before.spread < at.spread ||
-                      (before.spread == at.spread &&
-                       before.cards < at.cards));
+                      (before.spread == at.spread && before.cards < at.cards));
         }
 }
 
@@ -204,6 +212,6 @@ Test(shape, state_of_an_idle_node)
     cr_assert_eq(state.free_memory_mib[3], UINT32_MAX);
     cr_assert_eq(state.free_cores[1], 0);
     cr_assert_eq(state.free_cores[2], 1, "unknown: what every card has");
-    cr_assert_eq(state.closed | state.occupied | state.shared |
-                     state.gpus_used, 0);
+    cr_assert_eq(state.closed | state.occupied | state.shared | state.gpus_used,
+                 0);
 }

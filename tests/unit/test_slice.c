@@ -25,8 +25,12 @@ static unsigned below(unsigned n)
 static const char *some_text(struct arena *a)
 {
     static const char *const texts[] = {
-        "", "mlx5_0", "a \"quoted\" \\ text", "\x01\x02 control",
-        "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\x8e", "tcp://[fe80::1%eth0]:2376",
+        "",
+        "mlx5_0",
+        "a \"quoted\" \\ text",
+        "\x01\x02 control",
+        "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\x8e",
+        "tcp://[fe80::1%eth0]:2376",
         "0123456789012345678901234567890123456789012345678901234567890123"};
     const char *text = texts[below(ARRAY_LEN(texts))];
     return arena_strndup(a, text, strlen(text));
@@ -34,8 +38,8 @@ static const char *some_text(struct arena *a)
 
 static uint32_t some_domain(void)
 {
-    static const uint32_t domains[] = {0, 0, 0, 1, 0x101, 0xffff, 0x10000,
-                                       0xfffffffe};
+    static const uint32_t domains[] = {0,     0,      0,       1,
+                                       0x101, 0xffff, 0x10000, 0xfffffffe};
     return domains[below(ARRAY_LEN(domains))];
 }
 
@@ -138,10 +142,9 @@ static struct topo *random_topo(uint64_t seed)
     for (int i = 0; i < (int)numas && below(4); i++)
         for (int j = 0; j < (int)numas; j++)
             if (below(20))
-                topo_builder_distance(b, i * (i > 3 ? 500 : 1),
-                                      j * (j > 3 ? 500 : 1),
-                                      huge ? UINT32_MAX - below(9)
-                                           : 10 + below(90));
+                topo_builder_distance(
+                    b, i * (i > 3 ? 500 : 1), j * (j > 3 ? 500 : 1),
+                    huge ? UINT32_MAX - below(9) : 10 + below(90));
     struct topo *topo;
     struct error err;
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
@@ -223,17 +226,30 @@ Test(slice, widest_card_fits)
     for (unsigned i = 0; i < TOPO_FUNCTIONS_MAX; i++)
         functions[i] = (struct pci_addr){0x10000, 0xff, (uint8_t)(i / 8),
                                          (uint8_t)(i % 8)};
-    struct device d = {.kind = DEVICE_CARD, .id = "card-0", .numa = 32767,
-                       .package = 2147483647, .has_pci = true,
+    struct device d = {.kind = DEVICE_CARD,
+                       .id = "card-0",
+                       .numa = 32767,
+                       .package = 2147483647,
+                       .has_pci = true,
                        .pci = {0x10000, 0xff, 0, 0},
-                       .root_domain = 0xfffffff0, .root_bus = 255,
-                       .n_path = TOPO_PATH_MAX, .path = path,
-                       .vendor_id = 1, .device_id = 2, .vendor = wide,
-                       .model = wide, .serial = wide, .interface = wide,
-                       .rdma = wide, .n_functions = TOPO_FUNCTIONS_MAX,
-                       .functions = functions, .arch = wide,
-                       .cores = UINT32_MAX, .memory_mib = UINT32_MAX,
-                       .fabric_port = wide, .endpoint = wide,
+                       .root_domain = 0xfffffff0,
+                       .root_bus = 255,
+                       .n_path = TOPO_PATH_MAX,
+                       .path = path,
+                       .vendor_id = 1,
+                       .device_id = 2,
+                       .vendor = wide,
+                       .model = wide,
+                       .serial = wide,
+                       .interface = wide,
+                       .rdma = wide,
+                       .n_functions = TOPO_FUNCTIONS_MAX,
+                       .functions = functions,
+                       .arch = wide,
+                       .cores = UINT32_MAX,
+                       .memory_mib = UINT32_MAX,
+                       .fabric_port = wide,
+                       .endpoint = wide,
                        .unhealthy = true};
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create("h");

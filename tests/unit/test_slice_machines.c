@@ -25,8 +25,7 @@ static size_t assert_roundtrip(const struct probe_source *source,
 {
     cleanup_with(topo) struct topo *topo = NULL;
     struct error err = {0};
-    cr_assert_eq(probe_run(source, "h1", NULL, &topo, &err), 0, "%s",
-                 err.text);
+    cr_assert_eq(probe_run(source, "h1", NULL, &topo, &err), 0, "%s", err.text);
     cr_expect(roundtrip(topo), "%s", name);
     return topo_n_devices(topo);
 }
@@ -94,9 +93,8 @@ Test(slice_machines, sysfs, .timeout = 300)
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
         cleanup_free char *archive = xasprintf("%s/%s", dir, name);
-        cleanup_free char *tree =
-            xasprintf("%s/%.*s", root,
-                      (int)(strstr(name, ".tar.bz2") - name), name);
+        cleanup_free char *tree = xasprintf(
+            "%s/%.*s", root, (int)(strstr(name, ".tar.bz2") - name), name);
         const char *const untar[] = {"tar", "xjf", archive, "-C", root, NULL};
         cr_assert_eq(run(untar), 0, "tar cannot unpack %s", archive);
         const struct probe_source source = {.fsroot = tree};

@@ -8,20 +8,20 @@
 
 /* --- what is refused ----------------------------------------------------- */
 
-#define META                                                               \
+#define META                                                                \
     "\"metadata\":{\"name\":\"h-0\",\"annotations\":{\"biga.dev/boot-id\":" \
     "\"b1\"}}"
-#define HEAD                                                             \
-    "{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\"," \
-    META ",\"spec\":{\"driver\":\"xpu.biga.dev\",\"nodeName\":\"h\","    \
+#define HEAD                                                                  \
+    "{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\"," META \
+    ",\"spec\":{\"driver\":\"xpu.biga.dev\",\"nodeName\":\"h\","              \
     "\"pool\":{\"name\":\"h\",\"generation\":1,\"resourceSliceCount\":1}"
-#define DEVICE(attributes)                                              \
+#define DEVICE(attributes) \
     HEAD ",\"devices\":[{\"name\":\"a\",\"attributes\":{" attributes "}}]}}"
-#define WITH_CAPACITY(attributes, capacity)                            \
-    HEAD ",\"devices\":[{\"name\":\"a\",\"attributes\":{" attributes   \
+#define WITH_CAPACITY(attributes, capacity)                          \
+    HEAD ",\"devices\":[{\"name\":\"a\",\"attributes\":{" attributes \
          "},\"capacity\":{" capacity "}}]}}"
 #define CARD "\"biga.dev/kind\":{\"string\":\"card\"}"
-#define NUMA                                 \
+#define NUMA                                   \
     "\"biga.dev/kind\":{\"string\":\"numa\"}," \
     "\"resource.kubernetes.io/numaNode\":{\"int\":0}"
 #define BUS "\"resource.kubernetes.io/pciBusID\":{\"string\":\"0000:17:00.0\"}"
@@ -166,9 +166,9 @@ Test(slice, refuses_and_names_the_field)
                              &err);
         cr_assert_eq(r, -EINVAL, "%s", refused[i].says);
         cr_assert_null(slice);
-        cr_expect_eq(strncmp(err.text, refused[i].says,
-                             strlen(refused[i].says)),
-                     0, "got  %s\nwant %s", err.text, refused[i].says);
+        cr_expect_eq(
+            strncmp(err.text, refused[i].says, strlen(refused[i].says)), 0,
+            "got  %s\nwant %s", err.text, refused[i].says);
     }
 }
 

@@ -60,8 +60,8 @@ Test(str, can_be_given_away)
 
 Test(str, integers_print_as_printf_does)
 {
-    static const int64_t values[] = {0, 1, -1, 9, 10, 99, 100, 12345678901,
-                                     INT64_MAX, INT64_MIN};
+    static const int64_t values[] = {
+        0, 1, -1, 9, 10, 99, 100, 12345678901, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         cleanup_str struct str s = STR_INIT(64);
         char expected[32];

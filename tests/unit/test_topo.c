@@ -19,8 +19,10 @@ Test(pci, addresses_are_read_and_written)
     static const struct {
         const char *in, *out;
     } cases[] = {
-        {"0000:17:00.0", "0000:17:00.0"}, {"17:1f.7", "0000:17:1f.7"},
-        {"AbCd:FF:0A.1", "abcd:ff:0a.1"}, {"10000:00:04.0", "10000:00:04.0"},
+        {"0000:17:00.0", "0000:17:00.0"},
+        {"17:1f.7", "0000:17:1f.7"},
+        {"AbCd:FF:0A.1", "abcd:ff:0a.1"},
+        {"10000:00:04.0", "10000:00:04.0"},
         {"ffffffff:ff:1f.7", "ffffffff:ff:1f.7"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -33,11 +35,21 @@ Test(pci, addresses_are_read_and_written)
 
 Test(pci, what_is_no_address_is_refused)
 {
-    static const char *const texts[] = {
-        "",           "17",          "0000:17:00",    "0000:17:00.8",
-        "0000:17:20.0", "0000:1:00.0", "0000:17:0.0",   "0000:17:00.0 ",
-        "0000:17:00.00", ":17:00.0",  "0000::00.0",    "g000:17:00.0",
-        "123456789:00:00.0", "0000:17:00,0", "0000:0000:17:00.0"};
+    static const char *const texts[] = {"",
+                                        "17",
+                                        "0000:17:00",
+                                        "0000:17:00.8",
+                                        "0000:17:20.0",
+                                        "0000:1:00.0",
+                                        "0000:17:0.0",
+                                        "0000:17:00.0 ",
+                                        "0000:17:00.00",
+                                        ":17:00.0",
+                                        "0000::00.0",
+                                        "g000:17:00.0",
+                                        "123456789:00:00.0",
+                                        "0000:17:00,0",
+                                        "0000:0000:17:00.0"};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct pci_addr addr = {.bus = 9};
         struct error err = {0};
@@ -80,9 +92,9 @@ Test(relation, names_are_read_and_written)
 {
     for (unsigned i = 0; i < RELATION_COUNT; i++) {
         enum relation relation = RELATION_COUNT;
-        cr_expect_eq(relation_parse(relation_name((enum relation)i), &relation,
-                                    NULL),
-                     0);
+        cr_expect_eq(
+            relation_parse(relation_name((enum relation)i), &relation, NULL),
+            0);
         cr_expect_eq(relation, i);
     }
     enum relation relation = RELATION_COUNT;
@@ -165,8 +177,7 @@ Test(relation, follows_the_lowest_common_ancestor)
         {{0, 1, "\x01\x02", 0, 0}, {0, 1, "\x01\x03", 0, 0}, RELATION_PIX},
         /* two further on one side */
         {{0, 1, "\x01\x02\x04", 0, 0}, {0, 1, "\x01", 0, 0}, RELATION_PXB},
-        {{0, 1, "\x01\x02\x04", 0, 0}, {0, 1, "\x01\x03", 0, 0},
-         RELATION_PXB},
+        {{0, 1, "\x01\x02\x04", 0, 0}, {0, 1, "\x01\x03", 0, 0}, RELATION_PXB},
         /* the host bridge alone */
         {{0, 1, "\x01", 0, 0}, {0, 1, "\x02", 0, 0}, RELATION_PHB},
         {{0, 1, "", 0, 0}, {0, 1, "", 0, 0}, RELATION_PHB},
@@ -184,18 +195,20 @@ Test(relation, follows_the_lowest_common_ancestor)
         {{0, 1, "", -1, -1}, {0, 2, "", -1, -1}, RELATION_SYS},
         {{0, 1, "", 0, -1}, {0, 2, "", -1, -1}, RELATION_SYS},
         /* no host bridge known: never PHB, but a common bridge counts */
-        {{TOPO_ROOT_NONE, 0, "", 0, 0}, {TOPO_ROOT_NONE, 0, "", 0, 0},
+        {{TOPO_ROOT_NONE, 0, "", 0, 0},
+         {TOPO_ROOT_NONE, 0, "", 0, 0},
          RELATION_NODE},
-        {{TOPO_ROOT_NONE, 0, "\x01", 0, 0}, {TOPO_ROOT_NONE, 0, "\x01", 0, 0},
+        {{TOPO_ROOT_NONE, 0, "\x01", 0, 0},
+         {TOPO_ROOT_NONE, 0, "\x01", 0, 0},
          RELATION_PIX},
-        {{TOPO_ROOT_NONE, 0, "\x01", 0, 0}, {TOPO_ROOT_NONE, 0, "\x02", 1, 1},
+        {{TOPO_ROOT_NONE, 0, "\x01", 0, 0},
+         {TOPO_ROOT_NONE, 0, "\x02", 1, 1},
          RELATION_SYS},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         enum relation relation = between(&cases[i].a, &cases[i].b);
         cr_expect_eq(relation, cases[i].relation, "case %zu is %s, not %s", i,
-                     relation_name(relation),
-                     relation_name(cases[i].relation));
+                     relation_name(relation), relation_name(cases[i].relation));
     }
 }
 
@@ -237,9 +250,9 @@ Test(topo, devices_are_sorted_and_found)
     topo_builder_distance(b, 0, 0, 10);
     topo_builder_distance(b, 0, 8, 40);
     cleanup_with(topo) struct topo *topo = built(b);
-    static const char *const ids[] = {"card-0000-07-00", "gpu-0000-02-00-0",
+    static const char *const ids[] = {"card-0000-07-00",  "gpu-0000-02-00-0",
                                       "gpu-0000-09-00-0", "nic-0000-03-00-0",
-                                      "numa-0", "numa-8"};
+                                      "numa-0",           "numa-8"};
     cr_assert_eq(topo_n_devices(topo), ARRAY_LEN(ids));
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
         cr_expect_str_eq(topo_device(topo, i)->id, ids[i]);
@@ -319,16 +332,26 @@ Test(topo, wrong_devices_are_refused)
         {.id = "c", .numa = 2147483647}, /* as some kernels report */
         {.id = "c", .package = -2},
         {.id = "numa-0", .kind = DEVICE_NUMA, .numa = -1},
-        {.id = "c", .n_path = TOPO_PATH_MAX + 1,
+        {.id = "c",
+         .n_path = TOPO_PATH_MAX + 1,
          .path = (struct pci_addr[TOPO_PATH_MAX + 1]){{0}}},
-        {.id = "c", .n_functions = TOPO_FUNCTIONS_MAX + 1,
+        {.id = "c",
+         .n_functions = TOPO_FUNCTIONS_MAX + 1,
          .functions = (struct pci_addr[TOPO_FUNCTIONS_MAX + 1]){{0}}},
     };
-    static const char *const texts[] = {
-        "\"Card\", must be a DNS label", "\"\"", "\"-card\"", "\"card_1\"",
-        "DNS label", "device c: model: has 65 bytes", "serial: is no valid",
-        "NUMA node: is -2", "NUMA node: is 2147483647", "package: is -2",
-        "must be 0 to", "path: has 17", "functions: has 65"};
+    static const char *const texts[] = {"\"Card\", must be a DNS label",
+                                        "\"\"",
+                                        "\"-card\"",
+                                        "\"card_1\"",
+                                        "DNS label",
+                                        "device c: model: has 65 bytes",
+                                        "serial: is no valid",
+                                        "NUMA node: is -2",
+                                        "NUMA node: is 2147483647",
+                                        "package: is -2",
+                                        "must be 0 to",
+                                        "path: has 17",
+                                        "functions: has 65"};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         refuse(&cases[i], 1, texts[i]);
     const struct device twice = {.id = "c", .kind = DEVICE_NIC};
@@ -337,7 +360,7 @@ Test(topo, wrong_devices_are_refused)
 
 Test(topo, wrong_nodes_are_refused)
 {
-    static const char *const names[] = {"",   "H1",  "h1.",  ".h1", "h..1",
+    static const char *const names[] = {"",   "H1",  "h1.", ".h1", "h..1",
                                         "h_", "h1-", "h 1", "h1\n"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         cleanup_with(topo_builder) struct topo_builder *b =

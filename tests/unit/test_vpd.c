@@ -5,19 +5,18 @@
 #include <string.h>
 
 /* "BF" as name; PN=P1, SN="MT01 ", then a writable part with another SN. */
-static const unsigned char sample[] =
-    "\x82\x02\x00"
-    "BF"
-    "\x90\x10\x00"
-    "PN\x02"
-    "P1"
-    "SN\x05"
-    "MT01 "
-    "RV\x00"
-    "\x91\x05\x00"
-    "SN\x02"
-    "XX"
-    "\x78";
+static const unsigned char sample[] = "\x82\x02\x00"
+                                      "BF"
+                                      "\x90\x10\x00"
+                                      "PN\x02"
+                                      "P1"
+                                      "SN\x05"
+                                      "MT01 "
+                                      "RV\x00"
+                                      "\x91\x05\x00"
+                                      "SN\x02"
+                                      "XX"
+                                      "\x78";
 
 static int find(size_t size, const char *keyword, char *value)
 {
@@ -51,8 +50,7 @@ Test(vpd, cut_data_is_no_crash)
     }
     cr_expect_str_eq(value, "before");
     static const unsigned char damaged[] = "\x90\x05\x00SN\x09MT";
-    cr_expect_eq(vpd_find(damaged, sizeof(damaged) - 1, "SN", value),
-                 -EINVAL);
+    cr_expect_eq(vpd_find(damaged, sizeof(damaged) - 1, "SN", value), -EINVAL);
     static const unsigned char erased[] = "\xff\xff\xff\xff\xff\xff\xff\xff";
     cr_expect_eq(vpd_find(erased, sizeof(erased) - 1, "SN", value), -EINVAL);
 }

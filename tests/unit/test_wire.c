@@ -5,9 +5,9 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 
-#define POD                                                           \
+#define POD                                                            \
     "{\"metadata\":{\"name\":\"p\",\"namespace\":\"d\",\"uid\":\"u\"," \
-    "\"labels\":{\"biga.dev/role\":\"host\"}},"                       \
+    "\"labels\":{\"biga.dev/role\":\"host\"}},"                        \
     "\"spec\":{\"containers\":null},\"status\":{}}"
 
 static int read_args(const char *text, struct wire_args *a, struct error *err)
@@ -60,9 +60,9 @@ Test(wire, full_nodes_keep_their_bytes)
     cr_assert(jtext_is(&a.names[1], "n2"));
     const uint32_t second = 1;
     wire_write_fitting(&a, &second, 1, &out);
-    cr_assert_not_null(strstr(
-        out.data, "\"items\":[{\"spec\":{ \"a\" : 1 },\"metadata\":"
-                  "{\"name\":\"n2\"}}]"));
+    cr_assert_not_null(strstr(out.data,
+                              "\"items\":[{\"spec\":{ \"a\" : 1 },\"metadata\":"
+                              "{\"name\":\"n2\"}}]"));
     wire_args_fini(&a);
 }
 
@@ -89,8 +89,8 @@ Test(wire, refuses_with_a_position_or_a_path)
         struct error err = {0};
         cr_assert_eq(read_args(cases[i][0], &a, &err), -EINVAL, "%s",
                      cases[i][0]);
-        cr_assert_not_null(strstr(err.text, cases[i][1]), "%s: %s",
-                           cases[i][0], err.text);
+        cr_assert_not_null(strstr(err.text, cases[i][1]), "%s: %s", cases[i][0],
+                           err.text);
         wire_args_fini(&a);
     }
 }
@@ -135,9 +135,8 @@ Test(wire, preemption_reads_both_maps)
         "{\"metadata\":{\"uid\":\"a\"}}],\"NumPDBViolations\":2}},"
         "\"NodeNameToMetaVictims\":{\"n2\":{\"Pods\":[{\"UID\":\"b\"},"
         "{\"UID\":\"c\"}],\"NumPDBViolations\":0}}}";
-    cr_assert_eq(
-        wire_read_preemption(text, strlen(text), &config, &p, &err), 0, "%s",
-        err.text);
+    cr_assert_eq(wire_read_preemption(text, strlen(text), &config, &p, &err), 0,
+                 "%s", err.text);
     cr_assert_eq(p.n_nodes, 2);
     cr_assert_eq(p.nodes[1].n, 2);
     const bool keep[] = {true, true};
@@ -168,10 +167,9 @@ Test(wire, priorities_and_failures_are_json)
     wire_failures_add(&f, &names[1], "no card", 7);
     wire_failures_end(&f);
     cr_assert_str_eq(
-        out.data,
-        "{\"Nodes\":null,\"NodeNames\":[],\"FailedNodes\":{\"n1\":"
-        "\"too \\\"few\\\"\"},\"FailedAndUnresolvableNodes\":{\"n2\":"
-        "\"no card\"},\"Error\":\"\"}");
+        out.data, "{\"Nodes\":null,\"NodeNames\":[],\"FailedNodes\":{\"n1\":"
+                  "\"too \\\"few\\\"\"},\"FailedAndUnresolvableNodes\":{\"n2\":"
+                  "\"no card\"},\"Error\":\"\"}");
     struct error err = {0};
     cr_assert_eq(json_check(out.data, out.size, &err), 0, "%s", err.text);
 }

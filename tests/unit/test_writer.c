@@ -346,13 +346,14 @@ Test(writer, sweeps_out_what_simulations_leave_behind)
 static void put_odd_node(struct writer *w, int generation)
 {
     cleanup_str struct str json = STR_INIT(64 << 10);
-    str_addf(&json,
-             "{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
-             "\"metadata\":{\"name\":\"odd-0\",\"annotations\":{"
-             "\"biga.dev/boot-id\":\"b\"}},\"spec\":{\"driver\":"
-             "\"xpu.biga.dev\",\"nodeName\":\"odd\",\"pool\":{\"name\":\"odd\","
-             "\"generation\":%d,\"resourceSliceCount\":1},\"devices\":[",
-             generation);
+    str_addf(
+        &json,
+        "{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
+        "\"metadata\":{\"name\":\"odd-0\",\"annotations\":{"
+        "\"biga.dev/boot-id\":\"b\"}},\"spec\":{\"driver\":"
+        "\"xpu.biga.dev\",\"nodeName\":\"odd\",\"pool\":{\"name\":\"odd\","
+        "\"generation\":%d,\"resourceSliceCount\":1},\"devices\":[",
+        generation);
     for (int i = 0; i < 16; i++)
         str_addf(&json,
                  "%s{\"name\":\"card-%d\",\"attributes\":{\"biga.dev/kind\":{"
