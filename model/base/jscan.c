@@ -404,6 +404,62 @@ bool jscan_element(struct jscan *s)
     return advance(s, ']') && jscan_peek(s) != JKIND_NONE;
 }
 
+#ifdef __SSE2__
+/* Which of the 64 bytes at `p` are quotes, and whether any needs a closer
+ * look (backslash, control character, part of a multi-byte sequence). */
+static inline uint64_t quotes_of(const char *p, bool *ret_odd)
+{
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i slash = _mm_set1_epi8('\\');
+    const __m128i space = _mm_set1_epi8(0x20);
+    __m128i odd = _mm_setzero_si128();
+    uint64_t quotes = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        __m128i v =
+            _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+        uint64_t bits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, quote));
+        quotes |= bits << 16 * i;
+        odd = _mm_or_si128(odd, _mm_or_si128(_mm_cmpeq_epi8(v, slash),
+                                             _mm_cmplt_epi8(v, space)));
+    }
+    *ret_odd = _mm_movemask_epi8(odd) != 0;
+    return quotes;
+}
+#endif
+
+/* With the cursor on the comma of `,"`: read strings for as long as they are
+ * plain and nothing but that stands between them, 64 bytes at a time.  Leaves
+ * the cursor behind the last one; returns how many. */
+static size_t plain_strings(struct jscan *s, struct jtext *ret, size_t max)
+{
+    size_t n = 0;
+#ifdef __SSE2__
+    const char *start = s->p + 2; /* of the string that is being read */
+    /* two bytes more than a block: what follows its last quote */
+    for (const char *p = start; s->end - p >= 66; p += 64) {
+        bool odd;
+        uint64_t quotes = quotes_of(p, &odd);
+        if (odd)
+            break;
+        if (start > p) /* its opening quote is no closing one */
+            quotes &= ~UINT64_C(0) << (start - p);
+        while (quotes) {
+            const char *close = p + __builtin_ctzll(quotes);
+            ret[n++] = (struct jtext){start, (size_t)(close - start), false};
+            s->p = close + 1;
+            if (n == max || close[1] != ',' || close[2] != '"')
+                return n;
+            start = close + 3;
+            /* past itself and the next opening quote */
+            quotes &= start - p < 64 ? ~UINT64_C(0) << (start - p) : 0;
+        }
+    }
+#else
+    (void)s, (void)ret, (void)max;
+#endif
+    return n;
+}
+
 /* The common case, `"plain",` with nothing between, stays in this loop. */
 size_t jscan_strings(struct jscan *s, struct jtext *ret, size_t max)
 {
@@ -414,6 +470,10 @@ size_t jscan_strings(struct jscan *s, struct jtext *ret, size_t max)
         n++;
         while (n < max && s->end - s->p > 2 && s->p[0] == ',' &&
                s->p[1] == '"') {
+            size_t plain = plain_strings(s, ret + n, max - n);
+            n += plain;
+            if (plain)
+                continue;
             s->p += 2;
             if (!scan_string(s, &ret[n]))
                 return n;

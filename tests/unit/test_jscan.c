@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/str.h"
 #include "tests/lib/badjson.h"
 
 /* Does the scanner take the whole document, skipping it? */
@@ -256,4 +257,58 @@ Test(jscan, strings_in_bulk)
             cr_expect_eq(jscan_end(&one), jscan_end(&bulk), "%s", texts[i]);
         }
     }
+}
+
+/* A list of strings of all lengths, with something odd here and there. */
+static void random_list(struct str *out, uint32_t *seed)
+{
+    static const char *const odd[] = {"\\n",  "\\\"", "\xc3\xa9", "\\u0041",
+                                      "\x01", "\x80", "\\x"};
+    static const char *const between[] = {",",   ",",   ",",  ",", ",",
+                                          " , ", ",\n", ",,", ""};
+    str_reset(out);
+    str_add_c(out, '[');
+    for (unsigned i = 0; i < 40; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        unsigned len = *seed >> 8 & 127, at = *seed >> 16 & 127;
+        bool rare = *seed >> 26 == 0;
+        if (i > 0)
+            str_add(out, between[rare ? (*seed >> 5) % 9 : 0]);
+        str_add_c(out, '"');
+        for (unsigned k = 0; k < len; k++)
+            if (k == at && *seed >> 28 == 1)
+                str_add(out, odd[(*seed >> 10) % (*seed & 1 ? 4 : 7)]);
+            else
+                str_add_c(out, (char)('a' + k % 26));
+        str_add_c(out, '"');
+    }
+    str_add(out, "]  ");
+}
+
+Test(jscan, long_strings_in_bulk_are_the_same_one_by_one)
+{
+    cleanup_str struct str text = STR_INIT(1 << 20);
+    uint32_t seed = 7;
+    size_t whole = 0;
+    for (unsigned round = 0; round < 20000; round++) {
+        struct jscan one, bulk;
+        struct jtext list[64], next;
+        random_list(&text, &seed);
+        size_t size = text.size - (round % 3 ? 0 : round % text.size);
+        jscan_init(&one, text.data, size);
+        jscan_init(&bulk, text.data, size);
+        cr_assert_eq(jscan_array(&one), jscan_array(&bulk));
+        size_t n = jscan_strings(&bulk, list, ARRAY_LEN(list)), i = 0;
+        while (jscan_element(&one) && jscan_string(&one, &next)) {
+            cr_assert_lt(i, n);
+            cr_assert_eq(list[i].data, next.data);
+            cr_assert_eq(list[i].size, next.size);
+            cr_assert_eq(list[i++].escaped, next.escaped);
+        }
+        cr_assert_eq(i, n);
+        cr_assert_eq(one.fault_at, bulk.fault_at);
+        cr_assert_eq(jscan_end(&one), jscan_end(&bulk));
+        whole += one.fault == NULL;
+    }
+    cr_assert_gt(whole, 1000, "%zu", whole);
 }
