@@ -1,5 +1,6 @@
-/* The roster: names in byte order, found by hash.  A slot carries the whole
- * hash, so that a name is compared once, when it is the one. */
+/* The roster: names in byte order, found by hash.  A slot carries half of the
+ * hash, so that a name is compared when it is all but certain to be the one,
+ * and is small, so that more of them stay in the cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +11,12 @@
 enum { NAME_MAX_BYTES = 253, BATCH = 32 };
 
 struct roster_slot {
-    uint64_t tag;    /* hash of the name; 0: free */
-    uint32_t offset; /* of its size byte in `text`; the name follows */
-    int32_t index;
+    uint32_t tag;    /* upper half of the name's hash; 0: free */
+    uint32_t offset; /* of its record in `text` */
 };
+
+/* A record: the node's index, the size of its name, the name. */
+enum { RECORD_SIZE_AT = 4, RECORD_NAME_AT = 5 };
 
 struct roster {
     atomic_uint refs;
@@ -22,10 +25,9 @@ struct roster {
     char *text;
 };
 
-static uint64_t name_tag(const char *name, size_t size)
+static uint32_t hash_tag(uint64_t hash)
 {
-    uint64_t hash = hash_bytes(name, size);
-    return hash ? hash : 1;
+    return (uint32_t)(hash >> 32) | 1;
 }
 
 struct roster *roster_create(const char *const *names, size_t n)
@@ -36,7 +38,7 @@ struct roster *roster_create(const char *const *names, size_t n)
     while (slots < n * 2)
         slots *= 2;
     for (size_t i = 0; i < n; i++)
-        bytes += strlen(names[i]) + 1;
+        bytes += RECORD_NAME_AT + strlen(names[i]);
     r->mask = slots - 1;
     r->slots = xcalloc(slots, sizeof *r->slots);
     r->text = xmalloc(bytes);
@@ -44,14 +46,16 @@ struct roster *roster_create(const char *const *names, size_t n)
     uint32_t offset = 0;
     for (size_t i = 0; i < n; i++) {
         size_t size = strlen(names[i]);
-        uint64_t tag = name_tag(names[i], size);
-        size_t at = tag & r->mask;
+        uint64_t hash = hash_bytes(names[i], size);
+        int32_t index = (int32_t)i;
+        size_t at = hash & r->mask;
         while (r->slots[at].tag)
             at = (at + 1) & r->mask;
-        r->slots[at] = (struct roster_slot){tag, offset, (int32_t)i};
-        r->text[offset] = (char)size;
-        memcpy(r->text + offset + 1, names[i], size);
-        offset += (uint32_t)size + 1;
+        r->slots[at] = (struct roster_slot){hash_tag(hash), offset};
+        memcpy(r->text + offset, &index, sizeof index);
+        r->text[offset + RECORD_SIZE_AT] = (char)size;
+        memcpy(r->text + offset + RECORD_NAME_AT, names[i], size);
+        offset += RECORD_NAME_AT + (uint32_t)size;
     }
     return r;
 }
@@ -83,22 +87,27 @@ static inline bool same_bytes(const char *a, const char *b, size_t size)
             (hash_load(a + size - 8, 8) ^ hash_load(b + size - 8, 8))) == 0;
 }
 
-static int32_t roster_probe(const struct roster *r, uint64_t tag,
-                            const char *name, size_t size)
+static inline int32_t roster_probe(const struct roster *r, uint64_t hash,
+                                   const char *name, size_t size)
 {
-    for (size_t at = tag & r->mask; r->slots[at].tag; at = (at + 1) & r->mask) {
-        const struct roster_slot *slot = &r->slots[at];
-        const char *text = r->text + slot->offset;
-        if (slot->tag == tag && (unsigned char)text[0] == size &&
-            same_bytes(text + 1, name, size))
-            return slot->index;
+    uint32_t tag = hash_tag(hash);
+    for (size_t at = hash & r->mask; r->slots[at].tag;
+         at = (at + 1) & r->mask) {
+        const char *record = r->text + r->slots[at].offset;
+        if (r->slots[at].tag == tag &&
+            (unsigned char)record[RECORD_SIZE_AT] == size &&
+            same_bytes(record + RECORD_NAME_AT, name, size)) {
+            int32_t index;
+            memcpy(&index, record, sizeof index);
+            return index;
+        }
     }
     return NODE_NONE;
 }
 
 int32_t roster_find(const struct roster *r, const char *name, size_t size)
 {
-    return roster_probe(r, name_tag(name, size), name, size);
+    return roster_probe(r, hash_bytes(name, size), name, size);
 }
 
 /* A name that was sent with escapes: rare, so decoded first. */
@@ -117,19 +126,19 @@ static int32_t roster_find_escaped(const struct roster *r,
 static void roster_find_batch(const struct roster *r, const struct jtext *names,
                               size_t n, int32_t *ret_indexes)
 {
-    uint64_t tags[BATCH];
+    uint64_t hashes[BATCH];
     for (size_t i = 0; i < n; i++) {
-        tags[i] = name_tag(names[i].data, names[i].size);
-        __builtin_prefetch(&r->slots[tags[i] & r->mask]);
+        hashes[i] = hash_bytes(names[i].data, names[i].size);
+        __builtin_prefetch(&r->slots[hashes[i] & r->mask]);
     }
     for (size_t i = 0; i < n; i++) {
-        const struct roster_slot *slot = &r->slots[tags[i] & r->mask];
+        const struct roster_slot *slot = &r->slots[hashes[i] & r->mask];
         __builtin_prefetch(r->text + slot->offset);
     }
     for (size_t i = 0; i < n; i++)
         ret_indexes[i] = names[i].escaped
                              ? roster_find_escaped(r, &names[i])
-                             : roster_probe(r, tags[i], names[i].data,
+                             : roster_probe(r, hashes[i], names[i].data,
                                             names[i].size);
 }
 
