@@ -1,41 +1,12 @@
 #include "tests/lib/simstate.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/slice.h"
 #include "tests/lib/simhost.h"
-
-/* --- directories ------------------------------------------------------- */
-
-char *sim_dir_create(void)
-{
-    const char *place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    char *dir = xasprintf("%s/biga-test-XXXXXX", place);
-    if (!mkdtemp(dir)) {
-        perror(dir);
-        abort();
-    }
-    return dir;
-}
-
-void sim_dir_remove(char *dir)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        cleanup_free char *path = xasprintf("%s/%s", dir, e->d_name);
-        (void)unlink(path); /* fails for "." and ".." */
-    }
-    if (d)
-        (void)closedir(d);
-    (void)rmdir(dir); /* left behind when a test put more into it */
-    free(dir);
-}
 
 /* --- what a writer is given -------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* simstate - a writer to play with: temporary state directories, hosts that
- * publish, pods that are bound, and a check of what comes out. */
+/* simstate - a writer to play with: hosts that publish, pods that are bound,
+ * and a check of what comes out. */
 #ifndef BIGA_TESTS_SIMSTATE_H
 #define BIGA_TESTS_SIMSTATE_H
 
@@ -8,11 +8,6 @@
 
 #include "extender/writer.h"
 #include "model/base/str.h"
-
-/* A new directory, in memory where there is such a place; the caller frees
- * the name, sim_dir_remove() also removes what is in it (one level). */
-char *sim_dir_create(void);
-void sim_dir_remove(char *dir);
 
 /* Start a writer without a clock of its own (sweep_ms 0); aborts when it
  * cannot be had. */

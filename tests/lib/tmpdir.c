@@ -9,7 +9,8 @@
 char *tmpdir_create(void)
 {
     const char *base = getenv("TMPDIR");
-    char *dir = xasprintf("%s/biga-test-XXXXXX", base ? base : "/tmp");
+    const char *memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    char *dir = xasprintf("%s/biga-test-XXXXXX", base ? base : memory);
     if (!mkdtemp(dir)) {
         perror(dir);
         abort();
@@ -26,7 +27,8 @@ static int remove_one(const char *path, const struct stat *st, int type,
     return remove(path);
 }
 
-void tmpdir_remove(const char *dir)
+void tmpdir_remove(char *dir)
 {
     (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(dir);
 }

@@ -2,9 +2,9 @@
 #ifndef BIGA_TESTS_TMPDIR_H
 #define BIGA_TESTS_TMPDIR_H
 
-/* Under $TMPDIR or /tmp; the caller frees the text. */
+/* Under $TMPDIR, else where files cost no disk, else /tmp. */
 char *tmpdir_create(void);
-/* With everything in it. */
-void tmpdir_remove(const char *dir);
+/* With everything in it; frees the name. */
+void tmpdir_remove(char *dir);
 
 #endif

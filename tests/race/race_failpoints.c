@@ -35,6 +35,7 @@ int main(void)
 #include "model/base/mem.h"
 #include "model/io/log.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/tmpdir.h"
 
 enum {
     N_NODES = 3,
@@ -305,7 +306,7 @@ static void forget(struct pod *pods)
 static unsigned try_name(const char *name, const char *action, struct pod *pods,
                          unsigned *seed)
 {
-    char *dir = sim_dir_create();
+    char *dir = tmpdir_create();
     unsigned n = 0;
     forget(pods);
     for (size_t i = 0; i < ARRAY_LEN(hits); i++) {
@@ -318,7 +319,7 @@ static unsigned try_name(const char *name, const char *action, struct pod *pods,
         check_restart(dir, pods, points);
         n++;
     }
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
     return n;
 }
 

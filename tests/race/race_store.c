@@ -17,6 +17,7 @@
 #include "model/io/clock.h"
 #include "model/io/log.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/tmpdir.h"
 
 enum { N_NODES = 300, N_CARDS = 8, N_BINDERS = 2, N_FILTERS = 2, BEST = 16 };
 
@@ -192,7 +193,7 @@ int main(int argc, char **argv)
     size_t n = 0;
     log_set_level(LOG_WARN);
     clock_set_fake(1000000);
-    char *dir = sim_dir_create();
+    char *dir = tmpdir_create();
     writer = sim_writer(dir);
     publish_all();
 
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
         (void)pthread_join(workers[i].thread, NULL); /* each was started */
 
     writer_stop(writer);
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
     (void)printf("race_store: %lu filters, %lu binds, %lu refused, "
                  "%lu published, %lu snapshots checked\n",
                  atomic_load(&n_filters), atomic_load(&n_binds),

@@ -10,6 +10,7 @@
 #include "model/io/clock.h"
 #include "model/io/log.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/tmpdir.h"
 
 enum {
     INTERLEAVINGS = 100000,
@@ -249,14 +250,14 @@ Test(interleave, nothing_is_lost_or_promised_twice)
     struct world x = {.random = 20260101, .now_ms = 1000000};
     log_set_level(LOG_ERROR);
     clock_set_fake(x.now_ms);
-    x.dir = sim_dir_create();
+    x.dir = tmpdir_create();
     x.w = sim_writer(x.dir);
     for (int i = 0; i < N_NODES; i++)
         publish(&x, i);
     for (long i = 0; i < n; i++)
         interleave(&x);
     writer_stop(x.w);
-    sim_dir_remove(x.dir);
+    tmpdir_remove(x.dir);
     clock_set_fake(-1);
     (void)fprintf(stderr,
                   "interleave: %ld interleavings: %u bound, %u refused, %u "

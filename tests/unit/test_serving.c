@@ -209,7 +209,7 @@ Test(serving, a_bind_names_the_pod_of_its_uid)
 
 Test(serving, same_request_same_bytes_even_after_a_restart)
 {
-    cleanup_free char *dir = tmpdir_create();
+    char *dir = tmpdir_create();
     cleanup_str struct str body = STR_INIT(1 << 20), first = STR_INIT(1 << 20);
     struct raw_reply reply = {0};
     const struct world_pod pod = {"p", "host", "p", 0, 2, 2, 4, 64, NULL};

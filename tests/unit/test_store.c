@@ -15,18 +15,19 @@
 #include "model/io/log.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/testdata.h"
+#include "tests/lib/tmpdir.h"
 
 static char *dir;
 
 static void set_up(void)
 {
     log_set_level(LOG_ERROR + 1);
-    dir = sim_dir_create();
+    dir = tmpdir_create();
 }
 
 static void tear_down(void)
 {
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
 }
 
 TestSuite(store, .init = set_up, .fini = tear_down);
@@ -183,7 +184,7 @@ Test(store, is_for_its_owner_only)
     cr_assert_eq(stat(log, &st), 0);
     cr_expect_eq(st.st_mode & 0777, 0600);
     store_close(s);
-    sim_dir_remove(steal(&sub));
+    tmpdir_remove(steal(&sub));
 }
 
 Test(store, refuses_a_second_process)

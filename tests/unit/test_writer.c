@@ -7,6 +7,7 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/tmpdir.h"
 
 static enum node_status status_of(struct writer *w, const char *node)
 {
@@ -95,7 +96,7 @@ Test(writer, refuses_what_no_longer_fits_and_says_why)
 
 Test(writer, keeps_everything_over_a_restart)
 {
-    char *dir = sim_dir_create();
+    char *dir = tmpdir_create();
     struct writer *w = sim_writer(dir);
     struct demand d = sim_pod("p1", ROLE_HOST, "job", 3);
     bool created = true;
@@ -113,7 +114,7 @@ Test(writer, keeps_everything_over_a_restart)
     cr_expect_eq(sim_publish(w, "n1", 4, "boot-2", 1), -ESTALE);
     cr_expect_eq(sim_publish(w, "n1", 4, "boot-2", 2), 0);
     writer_stop(w);
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
 }
 
 Test(writer, notices_silence_and_return)
@@ -151,7 +152,7 @@ Test(writer, notices_silence_and_return)
 
 Test(writer, knows_a_repeat_after_a_restart)
 {
-    char *dir = sim_dir_create();
+    char *dir = tmpdir_create();
     struct writer *w = sim_writer(dir);
     cleanup_free char *json = sim_slice("n1", 4, "boot", 1, 0);
     char name[SLICE_NAME_MAX + 1];
@@ -162,7 +163,7 @@ Test(writer, knows_a_repeat_after_a_restart)
     w = sim_writer(dir);
     cr_expect(writer_heartbeat(w, name, json, strlen(json), &version));
     writer_stop(w);
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
 }
 
 /* --- slices as objects ------------------------------------------------- */
@@ -314,14 +315,14 @@ Test(writer, takes_many_binds_in_one_batch)
 
 Test(writer, refuses_a_directory_in_use)
 {
-    char *dir = sim_dir_create();
+    char *dir = tmpdir_create();
     struct writer *w = sim_writer(dir), *other = NULL;
     struct writer_config config = {.state_dir = dir, .fresh_ms = 15000};
     struct error err = {0};
     cr_expect_eq(writer_start(&config, &other, &err), -EBUSY);
     cr_expect(strstr(err.text, dir), "%s", err.text);
     writer_stop(w);
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
 }
 
 Test(writer, sweeps_out_what_simulations_leave_behind)
@@ -391,7 +392,7 @@ Test(writer, keeps_few_shapes_of_a_node_that_is_ever_another)
 
 Test(writer, a_silent_node_is_silent_after_a_restart)
 {
-    char *dir = sim_dir_create();
+    char *dir = tmpdir_create();
     clock_set_fake(1000000);
     struct writer *w = sim_writer(dir);
     cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
@@ -419,5 +420,5 @@ Test(writer, a_silent_node_is_silent_after_a_restart)
     cr_expect_eq(status_of(w, "n1"), NODE_READY, "it was heard");
     clock_set_fake(-1);
     writer_stop(w);
-    sim_dir_remove(dir);
+    tmpdir_remove(dir);
 }
