@@ -3,57 +3,15 @@
 # restarts and take-overs.  Needs curl.  TAP lines.
 set -u
 
-BUILD=${BUILD:-build}
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
-
-dir=$(mktemp -d)
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do
-        kill -9 "$pid" 2>/dev/null
-    done
-    wait 2>/dev/null
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-n=0
-ok() { # status name
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        tail -n 5 "$dir"/*.log
-    fi
-}
-
-# until CONDITION…: true when it holds within 10 s
-until_true() {
-    local i
-    for i in $(seq 200); do
-        "$@" && return 0
-        sleep 0.05
-    done
-    return 1
-}
-
-# start_server [PORT]: sets $server and $port
-start_server() {
-    "$BUILD/biga-extender" --scheduler-listen 127.0.0.1:0 \
-        --read-listen 127.0.0.1:0 --publish-listen "127.0.0.1:${1:-0}" \
-        --state "$dir/state" 2>"$dir/server.log" &
-    server=$!
-    pids+=("$server")
-    until_true grep -q event=ready "$dir/server.log" || return 1
-    port=$(sed -n 's/.*listener=publish .*port=//p' "$dir/server.log")
-}
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need curl
 
 slices=/apis/resource.k8s.io/v1/resourceslices
-get() { curl -s -m 5 "http://127.0.0.1:$port$slices/$1"; }
+get() { curl -s -m 5 "http://127.0.0.1:$publish$slices/$1"; }
 there() { get "$1" | grep -q '"driver"'; }
 gone() { [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' \
-    "http://127.0.0.1:$port$slices/$1")" = 404 ]; }
+    "http://127.0.0.1:$publish$slices/$1")" = 404 ]; }
 generation_is() { get "$1" | grep -q "\"generation\":$2,"; }
 logged() { grep -q "event=$2" "$dir/$1.log"; }
 
@@ -62,7 +20,7 @@ advertise() {
     local log=$1
     shift
     : >"$dir/$log.log" # now, so that nobody reads what an earlier one said
-    "$BUILD/biga-advertiser" --server "http://127.0.0.1:$port" \
+    "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
         --heartbeat 200ms "$@" 2>"$dir/$log.log" >"$dir/$log.out" &
     pid=$!
     pids+=("$pid")
@@ -85,7 +43,9 @@ host() { # a host description of so many cards
     done
 }
 
-start_server
+start_extender
+publish=$(port publish)
+[ -n "$publish" ]
 ok $? "the server starts"
 
 host 1 >"$dir/h.host"
@@ -105,12 +65,12 @@ a=$pid
 until_true logged a published && generation_is h-xpu.biga.dev-0 2
 ok $? "a restart without a change keeps it"
 
-kill -9 "$server"
-wait "$server" 2>/dev/null
+kill -9 "$extender"
+wait "$extender" 2>/dev/null
 until_true logged a publish-failed
 ok $? "an outage is noticed"
 rm -rf "$dir/state"
-start_server "$port"
+start_extender --publish-listen "127.0.0.1:$publish"
 until_true there h-xpu.biga.dev-0
 ok $? "what the server lost is there again"
 generation_is h-xpu.biga.dev-0 2
@@ -137,11 +97,11 @@ advertise f --fleet 40 --fleet-prefix lab
 f=$pid
 until_true grep -qx "fleet ready 40" "$dir/f.out"
 ok $? "a fleet says when it is ready"
-[ "$(curl -s "http://127.0.0.1:$port$slices" | grep -o '"name":"lab[0-9]*-' |
+[ "$(curl -s "http://127.0.0.1:$publish$slices" | grep -o '"name":"lab[0-9]*-' |
     sort -u | wc -l)" = 40 ]
 ok $? "and all its hosts are there"
-kill -9 "$server"
-wait "$server" 2>/dev/null
+kill -9 "$extender"
+wait "$extender" 2>/dev/null
 stop "$f"
 [ $? = 3 ]
 ok $? "stopping while the server is away: exit status 3"

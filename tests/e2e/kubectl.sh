@@ -2,47 +2,13 @@
 # The real kubectl against the publish listener.  TAP lines.
 set -u
 
-BUILD=${BUILD:-build}
-for tool in kubectl curl; do
-    command -v $tool >/dev/null || { echo "there is no $tool"; exit 77; }
-done
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need kubectl curl
 
-dir=$(mktemp -d)
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do
-        kill -9 "$pid" 2>/dev/null
-    done
-    wait 2>/dev/null
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-n=0
-ok() { # status name
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' "$dir/out" "$dir/err"
-    fi
-}
-
-wait_for() { # text file
-    for _ in $(seq 200); do
-        grep -q "$1" "$2" && return 0
-        sleep 0.05
-    done
-    return 1
-}
-
-"$BUILD/biga-extender" --scheduler-listen 127.0.0.1:0 --read-listen 127.0.0.1:0 \
-    --publish-listen 127.0.0.1:0 --state "$dir/state" 2>"$dir/log" &
-pids+=($!)
-wait_for event=ready "$dir/log" || { echo "Bail out! no extender"; exit 1; }
-port=$(sed -n 's/.*listener=publish .*port=//p' "$dir/log")
-slices=http://127.0.0.1:$port/apis/resource.k8s.io/v1/resourceslices
+start_extender
+publish=$(port publish)
+slices=http://127.0.0.1:$publish/apis/resource.k8s.io/v1/resourceslices
 
 slice() { # node
     cat <<END
@@ -59,10 +25,10 @@ END
 printf 'apiVersion: v1\nkind: Config\n' >"$dir/config"
 k() {
     HOME=$dir timeout 20 kubectl --kubeconfig="$dir/config" \
-        --server="http://127.0.0.1:$port" "$@" >"$dir/out" 2>"$dir/err"
+        --server="http://127.0.0.1:$publish" "$@" >"$dir/out.log" 2>"$dir/err.log"
 }
-out() { grep -Eq -- "$1" "$dir/out"; }
-err() { grep -Eq -- "$1" "$dir/err"; }
+out() { grep -Eq -- "$1" "$dir/out.log"; }
+err() { grep -Eq -- "$1" "$dir/err.log"; }
 
 k get resourceslices && err 'No resources found'
 ok $? "an empty list is one"
@@ -75,10 +41,10 @@ done
 
 k get resourceslices && out '^NAME +NODE +DRIVER +POOL +GENERATION' &&
     out '^h1-xpu.biga.dev-0 +h1 +xpu.biga.dev +h1 +1 +1 +0$' &&
-    [ "$(wc -l <"$dir/out")" = 4 ]
+    [ "$(wc -l <"$dir/out.log")" = 4 ]
 ok $? "get resourceslices draws a table"
 
-k get resourceslices --chunk-size=1 && [ "$(wc -l <"$dir/out")" = 4 ]
+k get resourceslices --chunk-size=1 && [ "$(wc -l <"$dir/out.log")" = 4 ]
 ok $? "pages are followed"
 
 k get resourceslices -o yaml && out 'nodeName: h3' && out '^kind: List'
@@ -89,7 +55,7 @@ k get resourceslice h2-xpu.biga.dev-0 -o 'jsonpath={.spec.nodeName}' &&
 ok $? "get one by name"
 
 k get resourceslices --field-selector spec.nodeName=h3 -o name &&
-    [ "$(cat "$dir/out")" = resourceslice.resource.k8s.io/h3-xpu.biga.dev-0 ]
+    [ "$(cat "$dir/out.log")" = resourceslice.resource.k8s.io/h3-xpu.biga.dev-0 ]
 ok $? "a field selector"
 
 k describe resourceslice h1-xpu.biga.dev-0 && out 'Node Name: +h1'

@@ -3,31 +3,11 @@
 # must not notice.  Needs curl.  TAP lines.
 set -u
 
-BUILD=${BUILD:-build}
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need curl
 
-dir=$(mktemp -d)
-pids=()
-cleanup() {
-    for pid in "${pids[@]}"; do
-        kill -9 "$pid" 2>/dev/null
-    done
-    wait 2>/dev/null
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-
-"$BUILD/biga-extender" --scheduler-listen 127.0.0.1:0 --read-listen 127.0.0.1:0 \
-    --publish-listen 127.0.0.1:0 --state "$dir/state" --request-timeout 3s \
-    --connections 16 2>"$dir/log" &
-extender=$!
-pids+=("$extender")
-for _ in $(seq 200); do
-    grep -q event=ready "$dir/log" && break
-    sleep 0.05
-done
-port() { sed -n "s/.*listener=$1 .*port=//p" "$dir/log"; }
-[ -n "$(port read)" ] || { cat "$dir/log"; echo "Bail out! no extender"; exit 1; }
+start_extender --request-timeout 3s --connections 16
 
 # Says one line and then a byte a second; leaves a file when it was cut off.
 trickle() { # name port line
