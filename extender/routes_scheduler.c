@@ -15,18 +15,8 @@
 /* The node index of every candidate of the request. */
 static void find_candidates(struct scratch *m, const struct snapshot *snapshot)
 {
-    const struct wire_args *a = &m->args;
-    scratch_fit(m, a->n);
-    snapshot_find_many(snapshot, a->names, a->n, m->indexes);
-    if (!a->escaped)
-        return;
-    for (size_t i = 0; i < a->n; i++) {
-        char name[DEMAND_NAME_MAX * 6 + 1];
-        if (!a->names[i].escaped || a->names[i].size >= sizeof name)
-            continue;
-        size_t size = jtext_decode(&a->names[i], name);
-        m->indexes[i] = snapshot_find(snapshot, name, size);
-    }
+    scratch_fit(m, m->args.n);
+    snapshot_find_many(snapshot, m->args.names, m->args.n, m->indexes);
 }
 
 /* --- filter ------------------------------------------------------------------- */
@@ -295,12 +285,10 @@ static bool victims_make_room(const struct schedule *s,
                               const struct wire_preemption *p,
                               const struct wire_victims *v)
 {
-    char uid[DEMAND_UID_MAX * 6 + 1], name[DEMAND_NAME_MAX * 6 + 1];
+    char uid[DEMAND_UID_MAX * 6 + 1];
     struct choice choice;
-    if (v->node.size >= sizeof name)
-        return false;
-    size_t size = jtext_decode(&v->node, name);
-    int32_t index = snapshot_find(s->snapshot, name, size);
+    int32_t index;
+    snapshot_find_many(s->snapshot, &v->node, 1, &index);
     cleanup_free const struct allocation **gone = xcalloc(v->n, sizeof *gone);
     size_t n = 0;
     for (size_t i = 0; i < v->n; i++) {

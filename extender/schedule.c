@@ -162,9 +162,8 @@ static void view_make(const struct schedule *s, const struct node *node,
         n = drop_own_xpus(s, list, n);
     const char *pair = s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
     usage_state(node->topo, node->shape, list, n, pair, &view.state);
-    if (s->follows >= 0) {
+    if (s->follows >= 0)
         view_open_unsized(s, node, &view);
-    }
     *ret_view = view;
 }
 
@@ -328,7 +327,7 @@ static size_t offer_by_costs(const struct schedule *s,
             pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
         uint32_t cost = costs_get(costs, id);
         fitting += cost != COST_NO_FIT;
-        uint64_t key = (uint64_t)cost << 32 | index;
+        uint64_t key = rank_key(cost, candidates[i]);
         if (__builtin_expect(key < best->worst, 0))
             best_offer(best, key, i);
     }

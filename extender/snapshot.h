@@ -89,7 +89,8 @@ static inline uint32_t snapshot_state(const struct snapshot *s, size_t index)
 
 /* The index of a name, or NODE_NONE. */
 int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size);
-/* The same for a batch of names, with the cache misses overlapped. */
+/* The same for a batch of names as they stand in a request (escapes are
+ * decoded), with the cache misses overlapped. */
 void snapshot_find_many(const struct snapshot *s, const struct jtext *names,
                         size_t n, int32_t *ret_indexes);
 

@@ -53,8 +53,6 @@ static int read_names(struct jscan *s, struct wire_args *a, struct error *err)
                              "NodeNames: more than %d names in one request",
                              WIRE_NODES_MAX);
     } while (got == room && !s->fault);
-    for (size_t i = 0; i < n; i++)
-        a->escaped |= a->names[i].escaped;
     a->n = n;
     return s->fault ? wrong(s, err) : 0;
 }
@@ -117,7 +115,6 @@ static int read_items(struct jscan *s, struct wire_args *a, struct error *err)
         int r = node_name(&a->nodes[n], n, &a->names[n], err);
         if (r < 0)
             return r;
-        a->escaped |= a->names[n].escaped;
         n++;
     }
     a->n = n;
@@ -156,7 +153,7 @@ int wire_read_args(const char *body, size_t size,
     struct jtext key;
     bool has_nodes = false, has_names = false, has_list = false;
     int contract = 0;
-    a->has_pod = a->full_nodes = a->escaped = false;
+    a->has_pod = a->full_nodes = false;
     a->n = 0;
     memset(&a->demand, 0, sizeof a->demand);
     jscan_init(&s, body, size);

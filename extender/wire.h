@@ -28,7 +28,6 @@ struct wire_args {
     struct demand demand; /* zero unless it was read */
     bool has_pod;
     bool full_nodes;     /* Nodes was given, not NodeNames */
-    bool escaped;        /* some name has escapes to decode */
     struct jtext *names; /* as they stand in the request, escapes included */
     struct jtext *nodes; /* full_nodes: the bytes of each Node object */
     size_t n, names_cap, nodes_cap;
