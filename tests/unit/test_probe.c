@@ -15,6 +15,7 @@
 #include "model/slice.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"
+#include "tests/lib/tmpdir.h"
 #include "tests/lib/walker.h"
 
 /* --- equal to the walker ------------------------------------------------------ */
@@ -182,42 +183,6 @@ Test(probe, plafrim_equals_the_walker, .timeout = 300)
     folder_compare("fabric/plafrim/hwloc", 100);
 }
 
-/* Run a program and wait; 0 when it succeeds. */
-static int run(const char *const argv[])
-{
-    pid_t pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0) {
-        execvp(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    int status;
-    cr_assert_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int is_archive(const struct dirent *entry)
-{
-    return strstr(entry->d_name, ".tar.bz2") != NULL;
-}
-
-/* Unpack a /sys tree below `root`; the caller frees its path. */
-static char *sysfs_unpack(const char *name, const char *root)
-{
-    cleanup_free char *archive = xasprintf("%s/sysfs/%s", machine_dir(), name);
-    const char *const untar[] = {"tar", "xjf", archive, "-C", root, NULL};
-    fprintf(stderr, "# unpacking %s\n", name);
-    cr_assert_eq(run(untar), 0, "tar cannot unpack %s", archive);
-    return xasprintf("%s/%.*s", root, (int)(strstr(name, ".tar.bz2") - name),
-                     name);
-}
-
-static void folder_remove(const char *path)
-{
-    const char *const clean[] = {"rm", "-rf", path, NULL};
-    cr_expect_eq(run(clean), 0);
-}
-
 /* HBM, CXL and a GPU's memory are NUMA nodes without CPUs; hwloc lends them
  * those of the node that the kernel names as their initiator. Here node 1
  * loses its own to node 0. */
@@ -229,12 +194,11 @@ Test(probe, the_kernel_says_which_nodes_have_cpus, .timeout = 60)
         "echo 0-31 >node0/cpulist && echo ffffffff >node0/cpumap && "
         "echo >node1/cpulist && echo 00000000 >node1/cpumap && "
         "mkdir -p node1/access0/initiators/node0";
-    char root[] = "/tmp/biga-test-probe-XXXXXX";
-    cr_assert(mkdtemp(root));
-    cleanup_free char *tree = sysfs_unpack("32intel64-2p8co2t+8ve.tar.bz2",
-                                           root);
+    char *root = tmpdir_create();
+    cleanup_free char *tree = machine_unpack("32intel64-2p8co2t+8ve.tar.bz2",
+                                             root);
     const char *const sh[] = {"sh", "-c", edit, "sh", tree, NULL};
-    cr_assert_eq(run(sh), 0);
+    cr_assert_eq(machine_run(sh), 0);
     const struct probe_source source = {.fsroot = tree};
     struct error err = {0};
     cleanup_with(topo) struct topo *topo = NULL;
@@ -243,25 +207,20 @@ Test(probe, the_kernel_says_which_nodes_have_cpus, .timeout = 60)
     cr_expect_eq(topo_count(topo, DEVICE_NUMA, NULL), 1);
     cr_expect_null(topo_find(topo, "numa-1"));
     cr_expect_eq(topo_find(topo, "card-0000-1b-00")->numa, 0);
-    folder_remove(root);
+    tmpdir_remove(root);
+}
+
+static void compare_tree(const char *name, const char *tree, void *ctx)
+{
+    size_t *pairs = ctx;
+    (void)name;
+    *pairs += host_compare(NULL, tree);
 }
 
 Test(probe, sysfs_equals_the_walker, .timeout = 300)
 {
-    cleanup_free char *dir = xasprintf("%s/sysfs", machine_dir());
-    char root[] = "/tmp/biga-test-probe-XXXXXX";
-    cr_assert(mkdtemp(root));
-    struct dirent **entries = NULL;
-    int n = scandir(dir, &entries, is_archive, alphasort);
     size_t pairs = 0;
-    cr_assert_geq(n, 7);
-    for (int i = 0; i < n; i++) {
-        cleanup_free char *tree = sysfs_unpack(entries[i]->d_name, root);
-        pairs += host_compare(NULL, tree);
-        free(entries[i]);
-    }
-    free(entries);
-    folder_remove(root);
+    int n = machine_each_tree(compare_tree, &pairs);
     fprintf(stderr, "# sysfs: %d machines, %zu pairs equal the walker's\n", n,
             pairs);
 }
@@ -279,13 +238,12 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
         "printf '\\220\\006\\000SN\\003PH1' >"
         "\"$1\"/sys/bus/pci/devices/0000:83:00.0/vpd";
     static const char *const values[] = {"-1", "2147483647"};
-    char root[] = "/tmp/biga-test-probe-XXXXXX";
-    cr_assert(mkdtemp(root));
-    cleanup_free char *tree = sysfs_unpack("32em64t-2n8c+1mic.tar.bz2", root);
+    char *root = tmpdir_create();
+    cleanup_free char *tree = machine_unpack("32em64t-2n8c+1mic.tar.bz2", root);
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         const char *const sh[] = {"sh", "-c",      edit, "sh",
                                   tree, values[i], NULL};
-        cr_assert_eq(run(sh), 0);
+        cr_assert_eq(machine_run(sh), 0);
         host_compare(NULL, tree);
         const struct probe_source source = {.fsroot = tree};
         struct error err = {0};
@@ -301,7 +259,7 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
         cr_expect_eq(machine_relation(topo, card->id, "nic-0000-82-00-0"),
                      RELATION_PHB);
     }
-    folder_remove(root);
+    tmpdir_remove(root);
 }
 
 /* --- what is no topology ----------------------------------------------------------- */

@@ -3,22 +3,12 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "advertiser/hosts.h"
 #include "advertiser/probe.h"
 #include "model/slice.h"
+#include "tests/lib/machine.h"
 #include "tests/lib/roundtrip.h"
-#include "tests/lib/testdata.h"
-
-static const char *data_or_skip(void)
-{
-    const char *dir = testdata_dir();
-    if (!dir)
-        cr_skip_test("the machines of ../shared/data are not there");
-    return dir;
-}
 
 static size_t assert_roundtrip(const struct probe_source *source,
                                const char *name)
@@ -37,7 +27,7 @@ static int is_xml(const struct dirent *entry)
 
 static void assert_folder(const char *folder, int expected)
 {
-    cleanup_free char *dir = xasprintf("%s/%s", data_or_skip(), folder);
+    cleanup_free char *dir = xasprintf("%s/%s", machine_dir(), folder);
     struct dirent **entries = NULL;
     int n = scandir(dir, &entries, is_xml, alphasort);
     size_t devices = 0;
@@ -63,47 +53,16 @@ Test(slice_machines, derived_hosts, .timeout = 300)
     assert_folder("hosts-derived", 10);
 }
 
-/* Run a program and wait; 0 when it succeeds. */
-static int run(const char *const argv[])
+static void roundtrip_tree(const char *name, const char *tree, void *ctx)
 {
-    pid_t pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0) {
-        execvp(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    int status;
-    cr_assert_eq(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int is_archive(const struct dirent *entry)
-{
-    return strstr(entry->d_name, ".tar.bz2") != NULL;
+    const struct probe_source source = {.fsroot = tree};
+    (void)ctx;
+    (void)assert_roundtrip(&source, name);
 }
 
 Test(slice_machines, sysfs, .timeout = 300)
 {
-    cleanup_free char *dir = xasprintf("%s/sysfs", data_or_skip());
-    char root[] = "/tmp/biga-test-slice-XXXXXX";
-    struct dirent **entries = NULL;
-    int n = scandir(dir, &entries, is_archive, alphasort);
-    cr_assert_geq(n, 7);
-    cr_assert(mkdtemp(root));
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name;
-        cleanup_free char *archive = xasprintf("%s/%s", dir, name);
-        cleanup_free char *tree = xasprintf(
-            "%s/%.*s", root, (int)(strstr(name, ".tar.bz2") - name), name);
-        const char *const untar[] = {"tar", "xjf", archive, "-C", root, NULL};
-        cr_assert_eq(run(untar), 0, "tar cannot unpack %s", archive);
-        const struct probe_source source = {.fsroot = tree};
-        (void)assert_roundtrip(&source, name);
-        free(entries[i]);
-    }
-    free(entries);
-    const char *const clean[] = {"rm", "-rf", root, NULL};
-    cr_expect_eq(run(clean), 0);
+    (void)machine_each_tree(roundtrip_tree, NULL); /* it asserts the number */
 }
 
 Test(slice_machines, compiled_in_hosts)
