@@ -29,6 +29,10 @@ struct allocation {
     int32_t numa;             /* os index, -1 unknown */
     struct slice_epoch epoch; /* of the slices it was decided on */
     uint64_t number;          /* order of binding, from the store */
+    /* Nobody is bound yet: the place is held for a pair of a planned job, as
+     * long as the job's lease lasts.  Its demand is demand_pair() of the
+     * pair, its pod name "JOB/RANK" (which no pod can have), its uid "". */
+    bool held;
 };
 
 struct allocation *allocation_create(const struct demand *demand,
@@ -70,6 +74,12 @@ const struct allocation *alloc_index_find_uid(const struct alloc_index *x,
  * number.  Returns how many there are. */
 size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
                              const struct allocation **ret, size_t max);
+/* The members of a job (same namespace and label), held places included,
+ * services not: ordered by pair, then binding number, in the caller's array
+ * (free it). */
+const struct allocation **alloc_index_find_job(const struct alloc_index *x,
+                                               const char *namespace,
+                                               const char *job, size_t *ret_n);
 /* All, ordered by namespace and name, in the caller's array (free it). */
 const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n);

@@ -504,6 +504,27 @@ void schedule_brief(const struct schedule *s, enum reason reason,
     case REASON_ALIGNMENT:
         str_addf(out, "free cards are not within %s", relation_name(d->align));
         return;
+    case REASON_NUMA_CPUS:
+        str_addf(out, "no NUMA node near the cards has %u CPUs free",
+                 (d->cpu_milli + 999) / 1000);
+        return;
+    case REASON_QUOTA:
+        str_addf(out, "quota of namespace %s used up", d->namespace);
+        return;
+    case REASON_JOB_ELSEWHERE:
+        str_add(out, "the plan of its job has it elsewhere");
+        return;
+    case REASON_LEASED:
+        str_add(out, "leased to another job");
+        return;
+    case REASON_FABRIC_TIER:
+        str_addf(out, "no %s holds the whole job",
+                 d->within >= 0 ? fabric_tier_name((unsigned)d->within)
+                                : "fabric");
+        return;
+    case REASON_JOB_ROOM:
+        str_addf(out, "no room for all %d pairs of its job", (int)d->size);
+        return;
     case REASON_COUNT:
         break;
     }

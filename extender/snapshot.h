@@ -19,6 +19,8 @@
 #include "extender/allocation.h"
 #include "extender/states.h"
 #include "model/decide.h"
+#include "model/fabric.h"
+#include "model/policy.h"
 #include "model/slice.h"
 #include "model/topo.h"
 
@@ -60,6 +62,8 @@ struct node_page {
     atomic_uint refs;
     uint32_t state[SNAPSHOT_PAGE]; /* state ids; STATE_UNUSABLE when not
                                     * ready */
+    int32_t leaf[SNAPSHOT_PAGE];   /* domain of tier 0 of the snapshot's
+                                    * fabric, or FABRIC_NONE */
     struct node *nodes[SNAPSHOT_PAGE];
 };
 
@@ -74,6 +78,8 @@ struct snapshot {
     struct roster *roster;
     struct states *states;
     struct alloc_index *allocations;
+    struct fabric *fabric; /* NULL: nothing is known of it */
+    struct policy *policy; /* NULL: none */
 };
 
 /* Node indexes are ranks in the byte order of names. */
@@ -86,6 +92,18 @@ static inline uint32_t snapshot_state(const struct snapshot *s, size_t index)
 {
     return s->pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
 }
+/* The leaf that a node hangs on, or FABRIC_NONE. */
+static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
+{
+    return s->pages[index / SNAPSHOT_PAGE]->leaf[index % SNAPSHOT_PAGE];
+}
+
+/* What a namespace has now, held places included. */
+struct quota_use {
+    uint64_t cards, cores, memory_mib;
+};
+void snapshot_quota_use(const struct snapshot *s, const char *namespace,
+                        struct quota_use *ret_use);
 
 /* The index of a name, or NODE_NONE. */
 int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size);
@@ -129,6 +147,11 @@ void draft_set_status(struct draft *d, const char *name,
 /* Forget a node's hardware.  Its allocations are kept in the index and
  * counted again should the node come back. */
 void draft_remove_node(struct draft *d, const char *name);
+
+/* Set fabric or policy (a reference is taken; NULL: none).  All nodes are
+ * looked at again. */
+void draft_set_fabric(struct draft *d, struct fabric *fabric);
+void draft_set_policy(struct draft *d, struct policy *policy);
 
 /* Add (taking over the caller's reference) or remove an allocation; the
  * node's state follows. */

@@ -534,6 +534,8 @@ void node_state_init(struct node_state *state, const struct topo *topo,
     size_t first = 0;
     memset(state, 0, sizeof *state);
     state->shape = shape;
+    for (unsigned n = 0; n < shape->n_numas; n++)
+        state->free_cpu_milli[n] = UINT32_MAX;
     (void)topo_count(topo, DEVICE_CARD, &first);
     for (unsigned c = 0; c < shape->n_cards; c++) {
         const struct device *card = topo_device(topo, first + c);

@@ -37,6 +37,9 @@ struct node_state {
     uint16_t shared;   /* anyone at all is on it: no longer available to an
                         * exclusive demand */
     uint16_t gpus_used;
+    uint32_t free_cpu_milli[TOPO_NUMAS_MAX]; /* by numa column of the shape:
+                                              * host pods' requests taken
+                                              * off; UINT32_MAX: not known */
 };
 
 /* Why a demand does not fit a node. */
@@ -55,12 +58,18 @@ enum reason {
     REASON_ALIGNMENT_NEVER, /* no set of cards is aligned as asked */
     REASON_PAIR_ELSEWHERE,  /* its pair is already on another node */
     REASON_PAIR_CARDS,      /* its pair's cards cannot take it */
+    REASON_QUOTA,           /* its namespace has used up its quota */
+    REASON_JOB_ELSEWHERE,   /* the plan of its job has it on another node */
     /* preemption might: */
     REASON_CARDS_BUSY, /* cards are held or shared by others */
     REASON_CARD_CORES, /* too few free cores on the cards */
     REASON_CARD_MEMORY,
     REASON_GPUS_BUSY,
+    REASON_NUMA_CPUS, /* no NUMA node near the cards has the CPUs free */
     REASON_ALIGNMENT, /* the free cards are not aligned as asked */
+    REASON_LEASED,    /* what is free is leased to another job's plan */
+    REASON_FABRIC_TIER, /* no domain of the tier asked holds the whole job */
+    REASON_JOB_ROOM,    /* this pair would fit, all pairs of its job do not */
     REASON_COUNT
 };
 /* A stable word for metrics and JSON: "card-cores". */
@@ -99,6 +108,16 @@ uint32_t decide_cost(const struct node_state *state,
  * outlive the state. */
 void node_state_init(struct node_state *state, const struct topo *topo,
                      const struct shape *shape);
+
+/* Take what a pair (a host pod's demand, see demand_pair) gets off a state:
+ * the state that usage_state() gives once the pair is allocated. */
+void node_state_take(struct node_state *state, const struct demand *pair,
+                     const struct choice *choice);
+/* Is the choice as good as the pair prefers: not worse than prefer_align, or
+ * (when that is RELATION_PIX) in relation and in spread as close as the best
+ * that the shape offers when idle? */
+bool decide_is_aligned(const struct shape *shape, const struct demand *pair,
+                       const struct choice *choice);
 
 /* A sentence for a person, with the numbers: "no 2 cards free with 4 cores
  * each (2 cards have 3)". */

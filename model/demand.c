@@ -220,6 +220,7 @@ static int take_card_need(const struct pod *pod, struct demand *d,
         for (unsigned i = POD_GPUS; i < POD_RESOURCE_COUNT; i++)
             gpus += pod->take[i];
         d->gpus = (uint8_t)(gpus < UINT8_MAX ? gpus : UINT8_MAX);
+        d->pair_gpus = d->gpus;
     }
     return 0;
 }
@@ -285,11 +286,14 @@ int demand_read(struct jscan *s, const struct demand_config *config,
     if (rc < 0)
         return rc;
     memset(&d, 0, sizeof d); /* demands compare and store as bytes */
+    d.within = d.prefer_within = DEMAND_ANYWHERE;
     rc = take_role(&pod, &d, err);
     if (rc == 0 && d.role != ROLE_NONE)
         rc = take_demand(&pod, &d, err);
-    if (rc < 0)
+    if (rc < 0) {
         memset(&d, 0, sizeof d);
+        d.within = d.prefer_within = DEMAND_ANYWHERE;
+    }
     if (d.role == ROLE_NONE)
         (void)take_identity(&pod, &d, NULL); /* to name it, if it is sound */
     *ret_demand = d;
@@ -305,4 +309,44 @@ void demand_pair_key(const struct demand *demand,
     else
         (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s", demand->namespace,
                        demand->name);
+}
+
+/* --- pairs of a job ------------------------------------------------------- */
+
+static const struct pair_shape *shape_of_rank(const struct demand *pod,
+                                              int32_t rank)
+{
+    for (unsigned i = 0; i < pod->n_shapes; i++)
+        if (rank >= pod->shapes[i].first && rank <= pod->shapes[i].last)
+            return &pod->shapes[i];
+    return NULL;
+}
+
+void demand_pair(const struct demand *pod, int32_t rank,
+                 struct demand *ret_pair)
+{
+    struct demand pair = *pod;
+    const struct pair_shape *shape = shape_of_rank(pod, rank);
+    pair.role = ROLE_HOST;
+    pair.pair = rank;
+    pair.cards = pair.pair_cards = pod->pair_cards;
+    pair.gpus = pair.pair_gpus = pod->pair_gpus;
+    if (shape && rank != pod->pair) {
+        pair.cards = pair.pair_cards = shape->cards;
+        pair.gpus = pair.pair_gpus = shape->gpus;
+        pair.align = shape->align;
+        pair.has_card_need = shape->has_card_need;
+        pair.card_cores = shape->card_cores;
+        pair.card_memory_mib = shape->card_memory_mib;
+        pair.cpu_milli = shape->cpu_milli;
+    }
+    *ret_pair = pair;
+}
+
+bool demand_is_planned(const struct demand *pod)
+{
+    if (pod->role != ROLE_HOST && pod->role != ROLE_XPU)
+        return false;
+    return (pod->job[0] && pod->size > 1) || pod->cards != pod->pair_cards ||
+           pod->gpus != pod->pair_gpus;
 }

@@ -21,7 +21,20 @@ enum {
     DEMAND_GPU_RESOURCES_MAX = 8,
     DEMAND_RESOURCE_NAME_MAX = 127,
     DEMAND_PAIR_MAX = 999999, /* highest index of a pair */
-    DEMAND_SIZE_MAX = 1000000,
+    DEMAND_SIZE_MAX = 65536,
+    DEMAND_SHAPES_MAX = 8,
+    DEMAND_ANYWHERE = -1, /* no fabric tier is asked for */
+};
+
+/* What the pairs first … last of a job ask, when they differ
+ * (annotation biga.dev/shapes). */
+struct pair_shape {
+    int32_t first, last;
+    uint8_t cards, gpus;
+    uint8_t align; /* enum relation */
+    bool has_card_need;
+    uint32_t card_cores, card_memory_mib;
+    uint32_t cpu_milli;
 };
 
 enum pod_role { ROLE_NONE, ROLE_HOST, ROLE_XPU, ROLE_SERVICE };
@@ -44,7 +57,16 @@ struct demand {
                           * itself. Equal to cards but for an xPU pod that
                           * takes a part of its pair's cards */
     uint8_t gpus;        /* of the host pod, else 0; UINT8_MAX: that or more */
+    uint8_t pair_gpus;   /* of the pair's host pod: equal to gpus there; an
+                          * xPU pod's annotation biga.dev/gpus */
+    uint32_t cpu_milli;  /* CPUs that the host pod requests, thousandths; a
+                          * sum, 0 for other pods */
     uint8_t align;       /* enum relation: the worst acceptable */
+    uint8_t prefer_align; /* enum relation: a pair that is worse counts as
+                           * unaligned; RELATION_PIX: worse than the best
+                           * that the node's hardware offers */
+    int8_t within;        /* fabric tier that must hold the job, or */
+    int8_t prefer_within; /* should; DEMAND_ANYWHERE: not asked */
     bool exclusive;      /* its cards are not shared */
     bool has_card_need;  /* card_cores or card_memory_mib were stated */
     uint32_t card_cores; /* of each card; 0 none stated. A host pod's are
@@ -52,6 +74,9 @@ struct demand {
     uint32_t card_memory_mib;
     char arch[DEMAND_ARCH_MAX + 1]; /* the cards' architecture, "" any */
     int64_t priority;
+
+    uint8_t n_shapes; /* pairs of the job that differ from this pod's */
+    struct pair_shape shapes[DEMAND_SHAPES_MAX]; /* by first, disjoint */
 };
 
 /* What the reader needs to know beside the pod. */
@@ -83,5 +108,15 @@ int demand_read(struct jscan *s, const struct demand_config *config,
 enum { DEMAND_PAIR_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 16 };
 void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX]);
+
+/* What the whole pair of a host or xPU pod asks, as a host pod's demand:
+ * all its cards, its GPUs, CPUs and need.  `rank` is the pair of the job
+ * that is meant: the pod's own, or another, which asks the same unless
+ * `shapes` says otherwise.  Name and uid are those of the pod. */
+void demand_pair(const struct demand *pod, int32_t rank,
+                 struct demand *ret_pair);
+/* Is the pod placed by planning its whole job (or whole pair)?  Else it is
+ * decided by itself. */
+bool demand_is_planned(const struct demand *pod);
 
 #endif

@@ -31,7 +31,13 @@ const char *reason_word(enum reason reason)
         [REASON_CARD_CORES] = "card-cores",
         [REASON_CARD_MEMORY] = "card-memory",
         [REASON_GPUS_BUSY] = "gpus-busy",
+        [REASON_NUMA_CPUS] = "numa-cpus",
         [REASON_ALIGNMENT] = "alignment",
+        [REASON_QUOTA] = "quota",
+        [REASON_JOB_ELSEWHERE] = "job-elsewhere",
+        [REASON_LEASED] = "leased",
+        [REASON_FABRIC_TIER] = "fabric-tier",
+        [REASON_JOB_ROOM] = "job-room",
     };
     return (unsigned)reason < REASON_COUNT ? words[reason] : "?";
 }

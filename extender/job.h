@@ -1,0 +1,60 @@
+/* job - a whole job against one snapshot: which of its pairs have a place,
+ * and the plan for the rest.
+ *
+ * Pure but for the memory of plans that were made (plans), which changes no
+ * answer.  A pair has its place when a member of it is bound, or when a lease
+ * holds a place for it (struct allocation with `held`). */
+#ifndef BIGA_EXTENDER_JOB_H
+#define BIGA_EXTENDER_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/allocation.h"
+#include "extender/snapshot.h"
+#include "model/plan.h"
+
+/* --- the memory of plans: bounded, any thread ------------------------------- */
+struct plans;
+struct plans *plans_create(void);
+void plans_destroy(struct plans *p); /* NULL allowed */
+
+/* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
+ * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
+ * that is NODE_NONE.  `memory` may be NULL.
+ * Returns 0 and a plan that the caller owns, or -EBUSY and the refusal.
+ * The same (job, candidates, snapshot) gives the same plan in every process. */
+int job_plan(struct plans *memory, const struct snapshot *snapshot,
+             const struct demand *pod, const int32_t *candidates, size_t n,
+             int32_t pin, struct plan **ret_plan,
+             struct plan_refusal *ret_refusal);
+
+/* What job_plan() hands to plan_make(), for simulations, the explanations
+ * and the benchmarks.  Borrows snapshot; fini releases the arrays. */
+struct job_input {
+    struct plan_cluster cluster;
+    struct plan_job job;
+    struct demand shapes[PLAN_SHAPES_MAX];
+    const struct node_state **states;
+    int32_t *leaves;
+    uint8_t *shape_of;
+    struct plan_fixed *fixed;
+    uint64_t *candidates;
+};
+void job_input_init(struct job_input *in, const struct snapshot *snapshot,
+                    const struct demand *pod, const int32_t *candidates,
+                    size_t n, int32_t pin);
+void job_input_fini(struct job_input *in);
+
+/* The lease that goes with the first bind: one held allocation for every
+ * pair of the plan that nobody of is bound; the caller owns array and
+ * references. */
+struct allocation **job_holds(const struct snapshot *snapshot,
+                              const struct demand *pod,
+                              const struct plan *plan, size_t *ret_n);
+
+/* "NS/JOB", which all members of a job share; "NS/NAME" of a pod alone. */
+enum { JOB_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2 };
+void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX]);
+
+#endif

@@ -1,0 +1,70 @@
+/* policy - what the operator grants: quotas per namespace, and the shares of
+ * cards that services hold before jobs see them.
+ *
+ * Read from one file (schema/policy.md); immutable and ref-counted.  Pure. */
+#ifndef BIGA_MODEL_POLICY_H
+#define BIGA_MODEL_POLICY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/mem.h"
+#include "model/decide.h"
+#include "model/demand.h"
+#include "model/topo.h"
+
+enum {
+    POLICY_TEXT_MAX = 1 << 20,
+    POLICY_QUOTAS_MAX = 4096,
+    POLICY_SERVICES_MAX = 64,
+    POLICY_PATTERN_MAX = 253,
+};
+#define POLICY_UNLIMITED UINT64_MAX
+
+/* What a namespace may have at one time; POLICY_UNLIMITED: as it likes. */
+struct policy_quota {
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    uint64_t cards;      /* sum over pods of the cards they have */
+    uint64_t cores;      /* sum over pods and cards */
+    uint64_t memory_mib; /* the same */
+};
+
+/* A service's share of every card that it selects.  Patterns are globs
+ * (fnmatch); "" selects all. */
+struct policy_service {
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    char name[DEMAND_NAME_MAX + 1]; /* what its pods' job is called: label
+                                     * biga.dev/job */
+    char nodes[POLICY_PATTERN_MAX + 1];
+    char models[POLICY_PATTERN_MAX + 1]; /* of the cards */
+    char pci[POLICY_PATTERN_MAX + 1];
+    uint32_t cores, memory_mib;
+    int32_t priority; /* the higher is served first on a card that cannot
+                       * hold all */
+};
+
+struct policy {
+    atomic_uint refs;
+    struct policy_quota *quotas; /* by namespace */
+    size_t n_quotas;
+    struct policy_service *services; /* by descending priority, then name */
+    size_t n_services;
+    uint64_t hash; /* of the content */
+};
+struct policy *policy_ref(struct policy *p);
+void policy_unref(struct policy *p); /* NULL allowed */
+DEFINE_CLEANUP(policy, struct policy *, policy_unref)
+
+/* Strict: an unknown member, a duplicate, a value out of range is an error
+ * that names member and value. */
+int policy_read(const char *text, size_t size, struct policy **ret_policy,
+                struct error *err);
+
+/* NULL when the namespace has none (or `p` is NULL). */
+const struct policy_quota *policy_find_quota(const struct policy *p,
+                                             const char *namespace);
+
+#endif
