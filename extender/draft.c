@@ -21,6 +21,8 @@ struct draft {
     struct strmap added; /* struct node, by name */
     struct states *states;
     struct alloc_index *allocations;
+    struct fabric *fabric;
+    struct policy *policy;
 };
 
 struct draft *draft_create(struct snapshot *base)
@@ -30,6 +32,8 @@ struct draft *draft_create(struct snapshot *base)
     d->roster = roster_ref(base->roster);
     d->states = states_ref(base->states);
     d->allocations = alloc_index_ref(base->allocations);
+    d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
+    d->policy = base->policy ? policy_ref(base->policy) : NULL;
     d->n_slots = base->n_nodes;
     d->n_pages = base->n_pages;
     d->pages = xcalloc(d->n_pages + 1, sizeof(*d->pages));
@@ -63,6 +67,8 @@ void draft_destroy(struct draft *d)
     roster_unref(d->roster);
     alloc_index_unref(d->allocations);
     states_unref(d->states);
+    fabric_unref(d->fabric);
+    policy_unref(d->policy);
     free(d);
 }
 
@@ -101,6 +107,22 @@ static struct node_page *draft_page(struct draft *d, size_t slot)
     return *page;
 }
 
+/* Where the node hangs: by its name, else by one of its adapters. */
+static int32_t draft_leaf(const struct draft *d, const struct node *n)
+{
+    if (!d->fabric)
+        return FABRIC_NONE;
+    const struct fabric_host *host = fabric_find(d->fabric, n->name,
+                                                 strlen(n->name));
+    size_t n_devices = n->topo ? topo_n_devices(n->topo) : 0;
+    for (size_t i = 0; !host && i < n_devices; i++) {
+        const struct device *device = topo_device(n->topo, i);
+        if (*device->guid)
+            host = fabric_find_guid(d->fabric, device->guid);
+    }
+    return host ? host->leaf : FABRIC_NONE;
+}
+
 /* Put a version in its place; takes over the reference.  NULL: a hole. */
 static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
 {
@@ -113,6 +135,7 @@ static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
     node_unref(page->nodes[at]);
     page->nodes[at] = node;
     page->state[at] = node ? node_state_id(node, d->states) : STATE_UNUSABLE;
+    page->leaf[at] = node ? draft_leaf(d, node) : FABRIC_NONE;
 }
 
 static void draft_set_node(struct draft *d, struct node *node)
@@ -178,6 +201,25 @@ void draft_remove_node(struct draft *d, const char *name)
     if (slot != NODE_NONE && slot_node(d, slot))
         draft_set_slot(d, slot, NULL);
     node_unref(strmap_remove(&d->added, name));
+}
+
+void draft_set_fabric(struct draft *d, struct fabric *fabric)
+{
+    struct fabric *old = d->fabric;
+    d->fabric = fabric ? fabric_ref(fabric) : NULL;
+    fabric_unref(old);
+    for (size_t i = 0; i < d->n_slots; i++) {
+        const struct node *n = slot_node(d, (int32_t)i);
+        if (n)
+            draft_page(d, i)->leaf[i % SNAPSHOT_PAGE] = draft_leaf(d, n);
+    }
+}
+
+void draft_set_policy(struct draft *d, struct policy *policy)
+{
+    struct policy *old = d->policy;
+    d->policy = policy ? policy_ref(policy) : NULL;
+    policy_unref(old);
 }
 
 /* --- allocations ------------------------------------------------------- */
@@ -280,6 +322,7 @@ static void draft_rebuild(struct draft *d, struct node **list, size_t n)
             *page = page_create();
         (*page)->nodes[i % SNAPSHOT_PAGE] = node_ref(list[i]);
         (*page)->state[i % SNAPSHOT_PAGE] = node_state_id(list[i], d->states);
+        (*page)->leaf[i % SNAPSHOT_PAGE] = draft_leaf(d, list[i]);
         names[i] = list[i]->name;
     }
     struct roster *roster = roster_create(names, n);
@@ -350,6 +393,8 @@ struct snapshot *draft_peek(struct draft *d)
     s->roster = roster_ref(d->roster);
     s->states = states_ref(d->states);
     s->allocations = alloc_index_ref(d->allocations);
+    s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
+    s->policy = d->policy ? policy_ref(d->policy) : NULL;
     return s;
 }
 

@@ -136,6 +136,8 @@ struct node_page *page_create(void)
 {
     struct node_page *page = xcalloc(1, sizeof *page);
     atomic_init(&page->refs, 1);
+    for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
+        page->leaf[i] = FABRIC_NONE;
     return page;
 }
 
@@ -143,6 +145,7 @@ struct node_page *page_copy(const struct node_page *page)
 {
     struct node_page *copy = page_create();
     memcpy(copy->state, page->state, sizeof copy->state);
+    memcpy(copy->leaf, page->leaf, sizeof copy->leaf);
     memcpy(copy->nodes, page->nodes, sizeof copy->nodes);
     for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
         if (copy->nodes[i])
@@ -194,6 +197,8 @@ void snapshot_unref(struct snapshot *s)
     roster_unref(s->roster);
     alloc_index_unref(s->allocations);
     states_unref(s->states);
+    fabric_unref(s->fabric);
+    policy_unref(s->policy);
     free(s);
 }
 

@@ -85,6 +85,7 @@ struct device {
     const char *serial;
     const char *interface; /* net device of the first function, "eth2" */
     const char *rdma;      /* RDMA device of the first function, "mlx5_0" */
+    const char *guid;      /* node GUID of that, "0c42:a103:00b1:2fd4" */
 
     /* card */
     uint8_t n_functions;
