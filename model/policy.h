@@ -21,6 +21,9 @@ enum {
     POLICY_QUOTAS_MAX = 4096,
     POLICY_SERVICES_MAX = 64,
     POLICY_PATTERN_MAX = 253,
+    POLICY_CORES_MAX = 65535,
+    POLICY_MEMORY_MIB_MAX = 1 << 30,
+    POLICY_PRIORITY_MAX = 1000000000, /* and its negative the least */
 };
 #define POLICY_UNLIMITED UINT64_MAX
 
@@ -32,8 +35,8 @@ struct policy_quota {
     uint64_t memory_mib; /* the same */
 };
 
-/* A service's share of every card that it selects.  Patterns are globs
- * (fnmatch); "" selects all. */
+/* A service's share of every card that it selects.  Patterns are globs (see
+ * policy_glob); "" selects all. */
 struct policy_service {
     char namespace[DEMAND_NAMESPACE_MAX + 1];
     char name[DEMAND_NAME_MAX + 1]; /* what its pods' job is called: label
@@ -50,13 +53,29 @@ struct policy {
     atomic_uint refs;
     struct policy_quota *quotas; /* by namespace */
     size_t n_quotas;
-    struct policy_service *services; /* by descending priority, then name */
+    struct policy_service *services; /* by descending priority, then
+                                      * namespace, name, patterns. Several
+                                      * of one service: on a card that more
+                                      * than one selects, the first counts */
     size_t n_services;
     uint64_t hash; /* of the content */
 };
 struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy *p); /* NULL allowed */
 DEFINE_CLEANUP(policy, struct policy *, policy_unref)
+
+/* Does all of `text` match?  '*' is any run of characters, '?' any one,
+ * "[a-f3]" one of a set, "[!a-f3]" one that is not. */
+bool policy_glob(const char *pattern, const char *text);
+/* Does the service's entry select this card of this node? */
+bool policy_selects(const struct policy_service *service, const char *node,
+                    const struct device *card);
+/* The first entry of this service that selects the card, or NULL; `p` may be
+ * NULL. */
+const struct policy_service *policy_find_share(const struct policy *p,
+                                               const struct demand *service,
+                                               const char *node,
+                                               const struct device *card);
 
 /* Strict: an unknown member, a duplicate, a value out of range is an error
  * that names member and value. */
