@@ -540,6 +540,8 @@ void node_state_init(struct node_state *state, const struct topo *topo,
     for (unsigned c = 0; c < shape->n_cards; c++) {
         const struct device *card = topo_device(topo, first + c);
         uint64_t memory = card->memory_mib ? card->memory_mib : 1;
+        if (card->cores == 0 || card->memory_mib == 0)
+            state->unsized |= (uint16_t)(1u << c);
         if (card->unhealthy)
             continue; /* nothing of it can be had */
         state->usable |= (uint16_t)(1u << c);

@@ -37,6 +37,8 @@ struct node_state {
     uint16_t shared;   /* anyone at all is on it: no longer available to an
                         * exclusive demand */
     uint16_t gpus_used;
+    uint16_t unsized; /* cores or memory unknown: nobody can tell what is left
+                       * of it, so it is closed once anyone is on it */
     uint32_t free_cpu_milli[TOPO_NUMAS_MAX]; /* by numa column of the shape:
                                               * host pods' requests taken
                                               * off; UINT32_MAX: not known */

@@ -31,6 +31,19 @@ uint16_t decide_cards_open(const struct node_state *state,
 bool decide_search(const struct node_state *state, const struct demand *demand,
                    uint16_t must, uint16_t within, struct choice *ret_choice);
 
+/* The best that a shape offers to a demand when idle, however large its
+ * need: false when it has too few cards or GPUs. */
+struct decide_ideal {
+    uint8_t relation;
+    uint16_t spread;
+};
+bool decide_ideal(const struct shape *shape, const struct demand *demand,
+                  struct decide_ideal *ret_ideal);
+/* decide_is_aligned() with the ideal at hand. */
+bool decide_meets(const struct shape *shape, const struct demand *demand,
+                  const struct decide_ideal *ideal,
+                  const struct choice *choice);
+
 /* Why decide_search() finds nothing. */
 enum reason decide_reason(const struct node_state *state,
                           const struct demand *demand, uint16_t must,

@@ -1,0 +1,404 @@
+/* Jobs whose pairs all ask the same. */
+#include <string.h>
+
+#include "model/plan_private.h"
+
+/* A part of the fabric that a plan keeps to: a domain, a node of unknown
+ * place (then `slot`), or everything. */
+struct scope {
+    unsigned tier; /* FABRIC_APART: everything */
+    int32_t domain;
+    uint32_t slot;
+};
+
+struct one {
+    struct plan_map map;
+    struct plan_leaf *sums; /* by domain: what its whole tree holds */
+    struct plan_leaf total;
+    uint32_t *picked; /* slots in use, those with anchors first */
+    size_t n_picked, n_bound;
+    uint64_t *quota; /* by slot */
+    uint32_t *count; /* by node: pairs that it gets */
+};
+
+static void one_init(struct one *o, const struct plan_cluster *cluster,
+                     const struct plan_job *job)
+{
+    memset(o, 0, sizeof *o);
+    plan_map_init(&o->map, cluster, job);
+    size_t n_domains = fabric_n_domains(cluster->fabric);
+    o->sums = xcalloc(n_domains + 1, sizeof *o->sums);
+    o->picked = xcalloc(o->map.n_slots + 1, sizeof *o->picked);
+    o->quota = xcalloc(o->map.n_slots + 1, sizeof *o->quota);
+    o->count = xcalloc(cluster->n_nodes + 1, sizeof *o->count);
+}
+
+static void one_fini(struct one *o)
+{
+    plan_map_fini(&o->map);
+    free(o->sums);
+    free(o->picked);
+    free(o->quota);
+    free(o->count);
+}
+DEFINE_CLEANUP(one, struct one *, one_fini)
+
+static void leaf_add(struct plan_leaf *to, const struct plan_leaf *leaf)
+{
+    to->room += leaf->room;
+    to->aligned += leaf->aligned;
+    to->anchors += leaf->anchors;
+    to->n += leaf->n;
+}
+
+static void sum_up(struct one *o)
+{
+    const struct fabric *fabric = o->map.cluster->fabric;
+    for (size_t s = 0; s < o->map.n_slots; s++) {
+        const struct plan_leaf *leaf = &o->map.leaves[s];
+        if (leaf->n == 0 && leaf->anchors == 0)
+            continue;
+        leaf_add(&o->total, leaf);
+        int32_t d = plan_slot_leaf(o->map.cluster, (uint32_t)s);
+        for (; d != FABRIC_NONE; d = fabric_domain(fabric, d)->parent)
+            leaf_add(&o->sums[d], leaf);
+    }
+}
+
+/* --- levels 1 to 3: which scope ------------------------------------------------ */
+
+static const struct plan_leaf *scope_sum(const struct one *o,
+                                         const struct scope *scope)
+{
+    if (scope->tier == FABRIC_APART)
+        return &o->total;
+    return scope->domain != FABRIC_NONE ? &o->sums[scope->domain]
+                                        : &o->map.leaves[scope->slot];
+}
+
+static bool scope_fits(const struct one *o, const struct scope *scope)
+{
+    const struct plan_leaf *sum = scope_sum(o, scope);
+    return sum->anchors == o->map.n_anchors && sum->room >= o->map.asked;
+}
+
+static uint64_t scope_unaligned(const struct one *o, const struct scope *scope)
+{
+    uint64_t aligned = scope_sum(o, scope)->aligned;
+    return aligned < o->map.asked ? o->map.asked - aligned : 0;
+}
+
+/* Walk over all scopes: domains, then nodes of unknown place, then all. */
+static bool next_scope(const struct one *o, size_t *at, struct scope *scope)
+{
+    const struct fabric *fabric = o->map.cluster->fabric;
+    size_t n = fabric_n_domains(fabric), i = (*at)++;
+    size_t nodes = n + o->map.cluster->n_nodes;
+    if (i > nodes)
+        return false;
+    *scope = (struct scope){FABRIC_APART, FABRIC_NONE, 0};
+    if (i < n) {
+        scope->tier = fabric_domain(fabric, (int32_t)i)->tier;
+        scope->domain = (int32_t)i;
+    } else if (i < nodes) {
+        scope->tier = 0;
+        scope->slot = (uint32_t)i;
+    }
+    return true;
+}
+
+static bool scope_allowed(const struct one *o, const struct scope *scope)
+{
+    int within = o->map.job->within;
+    return within < 0 || scope->tier <= (unsigned)within;
+}
+
+/* The fewest unaligned, then the lowest tier; false when nothing fits. */
+static bool best_tier(const struct one *o, uint64_t *ret_unaligned,
+                      unsigned *ret_tier)
+{
+    struct scope scope;
+    bool found = false;
+    for (size_t at = 0; next_scope(o, &at, &scope);) {
+        if (!scope_allowed(o, &scope) || !scope_fits(o, &scope))
+            continue;
+        uint64_t unaligned = scope_unaligned(o, &scope);
+        if (found && (unaligned > *ret_unaligned ||
+                      (unaligned == *ret_unaligned && scope.tier >= *ret_tier)))
+            continue;
+        found = true;
+        *ret_unaligned = unaligned;
+        *ret_tier = scope.tier;
+    }
+    return found;
+}
+
+/* --- level 4: which leaves ------------------------------------------------------ */
+
+static bool in_scope(const struct one *o, const struct scope *scope,
+                     uint32_t slot)
+{
+    const struct plan_cluster *c = o->map.cluster;
+    if (scope->tier == FABRIC_APART)
+        return true;
+    if (scope->domain == FABRIC_NONE)
+        return slot == scope->slot;
+    return fabric_up(c->fabric, plan_slot_leaf(c, slot), scope->tier) ==
+           scope->domain;
+}
+
+struct offer {
+    uint64_t cap;
+    uint32_t slot;
+};
+
+static int compare_offer(const void *a, const void *b)
+{
+    const struct offer *x = a, *y = b;
+    if (x->cap != y->cap)
+        return x->cap > y->cap ? -1 : 1;
+    return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* Take the fewest of the offers, sorted, that reach `need`; the last is the
+ * smallest that does. */
+static void pick_offers(struct one *o, const struct offer *offers, size_t n,
+                        uint64_t need)
+{
+    for (size_t i = 0; i < n && need > 0; i++) {
+        size_t k = i;
+        while (offers[i].cap >= need && k + 1 < n && offers[k + 1].cap >= need)
+            k++;
+        o->picked[o->n_picked++] = offers[k].slot;
+        need = offers[i].cap < need ? need - offers[i].cap : 0;
+    }
+}
+
+static void pick_leaves(struct one *o, const struct scope *scope,
+                        uint64_t unaligned)
+{
+    const struct plan_map *m = &o->map;
+    cleanup_free struct offer *offers = xcalloc(m->n_slots + 1, sizeof *offers);
+    size_t n = 0;
+    uint64_t have = 0;
+    o->n_picked = 0;
+    for (uint32_t s = 0; s < m->n_slots; s++) {
+        const struct plan_leaf *leaf = &m->leaves[s];
+        if ((leaf->n == 0 && leaf->anchors == 0) || !in_scope(o, scope, s))
+            continue;
+        uint64_t cap = unaligned ? leaf->room : leaf->aligned;
+        if (leaf->anchors || (unaligned && leaf->aligned)) {
+            o->picked[o->n_picked++] = s;
+            have += cap;
+        } else if (cap) {
+            offers[n++] = (struct offer){cap, s};
+        }
+    }
+    o->n_bound = o->n_picked;
+    qsort(offers, n, sizeof *offers, compare_offer);
+    if (have < m->asked)
+        pick_offers(o, offers, n, m->asked - have);
+}
+
+static bool best_scope(struct one *o, uint64_t unaligned, unsigned tier,
+                       struct scope *ret_scope)
+{
+    struct scope scope;
+    size_t fewest = SIZE_MAX;
+    for (size_t at = 0; next_scope(o, &at, &scope);) {
+        if (scope.tier != tier || !scope_allowed(o, &scope) ||
+            !scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
+            continue;
+        pick_leaves(o, &scope, unaligned);
+        if (o->n_picked < fewest) {
+            fewest = o->n_picked;
+            *ret_scope = scope;
+        }
+    }
+    return fewest != SIZE_MAX;
+}
+
+/* --- level 5: which ranks on which leaf ------------------------------------------- */
+
+/* All leaves give what they have aligned; what is too much is left out of
+ * the last, what is missing taken from the first with unaligned room. */
+static void set_quotas(struct one *o)
+{
+    uint64_t sum = 0, asked = o->map.asked;
+    for (size_t i = 0; i < o->n_picked; i++) {
+        uint32_t s = o->picked[i];
+        sum += o->quota[s] = o->map.leaves[s].aligned;
+    }
+    for (size_t i = o->n_picked; i-- > 0 && sum > asked;) {
+        uint64_t *quota = &o->quota[o->picked[i]];
+        uint64_t cut = sum - asked < *quota ? sum - asked : *quota;
+        *quota -= cut;
+        sum -= cut;
+    }
+    for (size_t i = 0; i < o->n_picked && sum < asked; i++) {
+        const struct plan_leaf *leaf = &o->map.leaves[o->picked[i]];
+        uint64_t more = leaf->room - leaf->aligned;
+        if (more > asked - sum)
+            more = asked - sum;
+        o->quota[o->picked[i]] += more;
+        sum += more;
+    }
+}
+
+/* The leaf for the free ranks from `rank` on: that of the rank before, else
+ * of the next rank that has its place, else the first with something left. */
+static uint32_t choose_leaf(const struct one *o, const uint64_t *left,
+                            const int64_t *slot_of, uint32_t rank)
+{
+    const struct plan_map *m = &o->map;
+    if (rank > 0 && left[slot_of[rank - 1]] > 0)
+        return (uint32_t)slot_of[rank - 1];
+    for (uint32_t r = rank; r < m->job->size; r++) {
+        if (m->anchor[r] < 0)
+            continue;
+        if (left[m->anchor[r]] > 0)
+            return (uint32_t)m->anchor[r];
+        break;
+    }
+    size_t i = 0;
+    while (left[o->picked[i]] == 0)
+        i++;
+    return o->picked[i];
+}
+
+static void assign_ranks(const struct one *o, int64_t *slot_of)
+{
+    const struct plan_map *m = &o->map;
+    cleanup_free uint64_t *left = xmemdup(o->quota,
+                                          (m->n_slots + 1) * sizeof *left);
+    for (uint32_t r = 0; r < m->job->size; r++) {
+        slot_of[r] = m->anchor[r];
+        if (slot_of[r] >= 0)
+            continue;
+        slot_of[r] = choose_leaf(o, left, slot_of, r);
+        left[slot_of[r]]--;
+    }
+}
+
+/* --- level 6: which nodes of a leaf ------------------------------------------------ */
+
+static void fill_leaf(struct one *o, uint32_t slot)
+{
+    const struct plan_map *m = &o->map;
+    const struct plan_leaf *leaf = &m->leaves[slot];
+    uint64_t left = o->quota[slot];
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < leaf->n && left; i++) {
+            uint32_t node = m->nodes[leaf->first + i];
+            uint32_t most = pass ? plan_map_room(m, node)
+                                 : plan_map_aligned(m, node);
+            uint32_t more = most - o->count[node];
+            if (more > left)
+                more = (uint32_t)left;
+            o->count[node] += more;
+            left -= more;
+        }
+    }
+}
+
+/* --- the whole -------------------------------------------------------------------- */
+
+/* Give the ranks of a leaf, in order, to its nodes, in order. */
+static void place_ranks(struct one *o, const int64_t *slot_of,
+                        struct plan_place *places)
+{
+    const struct plan_map *m = &o->map;
+    const struct plan_job *job = m->job;
+    cleanup_free uint32_t *at = xcalloc(m->n_slots + 1, sizeof *at);
+    cleanup_free uint32_t *rung = xcalloc(m->cluster->n_nodes + 1,
+                                          sizeof *rung);
+    if (job->pin_rank >= 0) {
+        struct plan_place *place = &places[job->pin_rank];
+        place->node = m->pin;
+        place->choice = m->ladders[m->class_of[m->pin]].choices[rung[m->pin]++];
+    }
+    for (size_t i = 0; i < job->n_fixed; i++)
+        places[job->fixed[i].rank] =
+            (struct plan_place){.node = job->fixed[i].node, .fixed = true};
+    for (uint32_t r = 0; r < job->size; r++) {
+        if (m->anchor[r] >= 0)
+            continue;
+        const struct plan_leaf *leaf = &m->leaves[slot_of[r]];
+        while (o->count[m->nodes[leaf->first + at[slot_of[r]]]] == 0)
+            at[slot_of[r]]++;
+        uint32_t node = m->nodes[leaf->first + at[slot_of[r]]];
+        o->count[node]--;
+        places[r].node = (int32_t)node;
+        places[r].choice = m->ladders[m->class_of[node]].choices[rung[node]++];
+    }
+}
+
+static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
+{
+    struct plan_refusal no = {.lack = PLAN_LACK_ROOM,
+                              .domain = FABRIC_NONE,
+                              .fits_tier = FABRIC_APART};
+    const struct plan_map *m = &o->map;
+    const struct plan_job *job = m->job;
+    uint32_t pinned = job->pin_rank >= 0;
+    struct scope scope;
+    no.asked = m->asked + pinned;
+    no.room = (uint32_t)(o->total.room < m->asked ? o->total.room : m->asked) +
+              pinned;
+    if (o->total.room >= m->asked)
+        no.lack = PLAN_LACK_TIER;
+    bool any = false; /* domain that has all anchors */
+    for (size_t at = 0; next_scope(o, &at, &scope);) {
+        const struct plan_leaf *sum = scope_sum(o, &scope);
+        if (sum->anchors != m->n_anchors)
+            continue;
+        if (scope_fits(o, &scope) && scope.tier < no.fits_tier)
+            no.fits_tier = scope.tier;
+        if (job->within < 0 || !scope_allowed(o, &scope))
+            continue;
+        uint32_t room =
+            (uint32_t)(sum->room < m->asked ? sum->room : m->asked) + pinned;
+        if (!any || room > no.room_within) {
+            no.room_within = room;
+            no.domain = scope.domain;
+        }
+        any = true;
+    }
+    if (job->within >= 0 && !any)
+        no.lack = pinned ? PLAN_LACK_PIN : PLAN_LACK_FIXED;
+    *ret_refusal = no;
+}
+
+static bool pin_fits(const struct one *o)
+{
+    const struct plan_map *m = &o->map;
+    return m->pin < 0 || (m->class_of[m->pin] != UINT32_MAX &&
+                          m->ladders[m->class_of[m->pin]].room > 0);
+}
+
+bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
+              struct plan_place *places, struct plan_refusal *ret_refusal)
+{
+    struct one work;
+    one_init(&work, cluster, job);
+    cleanup_with(one) struct one *o = &work;
+    uint64_t unaligned = 0;
+    unsigned tier = FABRIC_APART;
+    struct scope scope;
+    sum_up(o);
+    if (!pin_fits(o) || !best_tier(o, &unaligned, &tier)) {
+        refuse(o, ret_refusal);
+        if (!pin_fits(o))
+            ret_refusal->lack = PLAN_LACK_PIN;
+        return false;
+    }
+    (void)best_scope(o, unaligned, tier, &scope);
+    pick_leaves(o, &scope, unaligned);
+    set_quotas(o);
+    cleanup_free int64_t *slot_of = xcalloc(job->size, sizeof *slot_of);
+    assign_ranks(o, slot_of);
+    for (size_t i = 0; i < o->n_picked; i++)
+        fill_leaf(o, o->picked[i]);
+    place_ranks(o, slot_of, places);
+    return true;
+}

@@ -1,0 +1,113 @@
+/* plan_private - what the parts of plan share.
+ *
+ * plan.c        plans, scores
+ * plan_node.c   what one node holds: ladders
+ * plan_map.c    the nodes by leaf, and what every domain holds
+ * plan_one.c    jobs of one shape
+ * plan_many.c   jobs of several shapes
+ * plan_pick.c   plan_make(): which of them, and why there is no plan */
+#ifndef BIGA_MODEL_PLAN_PRIVATE_H
+#define BIGA_MODEL_PLAN_PRIVATE_H
+
+#include "model/decide_private.h"
+#include "model/plan.h"
+
+/* --- leaves ------------------------------------------------------------------
+ * A slot stands for a leaf: slots below fabric_n_domains() for the domains,
+ * then one for each node (in use when its place is unknown), then one for
+ * each fixed pair whose leaf and node are unknown. */
+static inline size_t plan_n_slots(const struct plan_cluster *c,
+                                  const struct plan_job *j)
+{
+    return fabric_n_domains(c->fabric) + c->n_nodes + j->n_fixed;
+}
+static inline uint32_t plan_node_slot(const struct plan_cluster *c, size_t node)
+{
+    size_t n = fabric_n_domains(c->fabric);
+    int32_t leaf = c->leaves[node];
+    return (uint32_t)(leaf >= 0 && (size_t)leaf < n ? (size_t)leaf : n + node);
+}
+static inline uint32_t plan_fixed_slot(const struct plan_cluster *c,
+                                       const struct plan_job *j, size_t i)
+{
+    size_t n = fabric_n_domains(c->fabric);
+    const struct plan_fixed *f = &j->fixed[i];
+    if (f->leaf >= 0 && (size_t)f->leaf < n)
+        return (uint32_t)f->leaf;
+    if (f->node >= 0 && (size_t)f->node < c->n_nodes)
+        return plan_node_slot(c, (size_t)f->node);
+    return (uint32_t)(n + c->n_nodes + i);
+}
+/* The domain of tier 0 that a slot stands for, or FABRIC_NONE. */
+static inline int32_t plan_slot_leaf(const struct plan_cluster *c,
+                                     uint32_t slot)
+{
+    return slot < fabric_n_domains(c->fabric) ? (int32_t)slot : FABRIC_NONE;
+}
+
+static inline const struct demand *plan_shape(const struct plan_job *j,
+                                              uint32_t rank)
+{
+    return &j->shapes[j->shape_of ? j->shape_of[rank] : 0];
+}
+/* Can the node be used at all? */
+static inline bool plan_node_ok(const struct plan_cluster *c,
+                                const struct plan_job *j, size_t node)
+{
+    return c->states[node] &&
+           (!j->candidates || j->candidates[node / 64] >> node % 64 & 1);
+}
+
+/* --- one node ------------------------------------------------------------------
+ * What a state holds of one shape: rung n (0 … room) is the best way to put n
+ * pairs on it; rungs up to `aligned` have nobody unaligned. */
+struct ladder {
+    uint32_t room, aligned;
+    uint32_t *unaligned, *damage; /* by rung */
+    struct choice *choices;       /* rung n has the first n */
+};
+void ladder_init(struct ladder *l, const struct node_state *state,
+                 const struct demand *shape, uint32_t max);
+void ladder_fini(struct ladder *l);
+
+/* Cards of wholly idle groups of `state` that are left behind once `cards`
+ * are taken. */
+uint32_t plan_damage(const struct node_state *state, uint16_t cards);
+
+/* --- the map ------------------------------------------------------------------ */
+struct plan_leaf {
+    uint64_t room, aligned;
+    uint32_t first, n; /* its nodes in map->nodes */
+    uint32_t anchors;  /* pairs that have their place on it */
+};
+struct plan_map {
+    const struct plan_cluster *cluster;
+    const struct plan_job *job;
+    uint32_t asked;  /* ranks that still need a place, the pinned one not */
+    int64_t *anchor; /* by rank: slot, or -1: free */
+    uint32_t n_anchors;
+    struct ladder *ladders;
+    size_t n_ladders;
+    uint32_t *class_of; /* by node: ladder, UINT32_MAX: cannot be used */
+    size_t n_slots;
+    struct plan_leaf *leaves; /* by slot */
+    uint32_t *nodes;          /* by leaf, then index */
+    int32_t pin;              /* node, or -1 */
+    bool pin_unaligned;
+};
+void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,
+                   const struct plan_job *job);
+void plan_map_fini(struct plan_map *m);
+/* Room and aligned room of a node beside the pinned pair. */
+uint32_t plan_map_room(const struct plan_map *m, uint32_t node);
+uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node);
+
+/* --- the planners ------------------------------------------------------------- */
+/* Each fills `places` (of job->size, zeroed) and returns true, or says why
+ * not. */
+bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
+              struct plan_place *places, struct plan_refusal *ret_refusal);
+bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
+               struct plan_place *places, struct plan_refusal *ret_refusal);
+
+#endif
