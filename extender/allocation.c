@@ -6,8 +6,12 @@
 
 #include "model/base/json.h"
 #include "model/base/mem.h"
+#include "model/fabric.h"
 
 #define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */
+
+/* What a job's size could be before jobs were planned; stores keep it. */
+enum { OLD_SIZE_MAX = 1000000 };
 
 struct allocation *allocation_create(const struct demand *demand,
                                      const char *node)
@@ -88,6 +92,43 @@ static void encode_pod(const struct demand *d, struct str *out)
              d->size, (long long)d->priority);
 }
 
+/* Absent when they are the default. */
+static void encode_wishes(const struct demand *d, struct str *out)
+{
+    if (d->pair_gpus != d->gpus)
+        str_addf(out, ",\"pairGpus\":%u", d->pair_gpus);
+    if (d->cpu_milli)
+        str_addf(out, ",\"cpuMilli\":%u", d->cpu_milli);
+    if (d->prefer_align != RELATION_PIX)
+        str_addf(out, ",\"preferAlign\":\"%s\"",
+                 relation_name((enum relation)d->prefer_align));
+    if (d->within >= 0)
+        str_addf(out, ",\"within\":\"%s\"",
+                 fabric_tier_name((unsigned)d->within));
+    if (d->prefer_within >= 0)
+        str_addf(out, ",\"preferWithin\":\"%s\"",
+                 fabric_tier_name((unsigned)d->prefer_within));
+}
+
+static void encode_shapes(const struct demand *d, struct str *out)
+{
+    for (unsigned i = 0; i < d->n_shapes; i++) {
+        const struct pair_shape *s = &d->shapes[i];
+        str_add(out, i ? "," : ",\"shapes\":[");
+        str_addf(out,
+                 "{\"first\":%d,\"last\":%d,\"cards\":%u,\"gpus\":%u,"
+                 "\"cpuMilli\":%u,\"align\":\"%s\"",
+                 (int)s->first, (int)s->last, s->cards, s->gpus, s->cpu_milli,
+                 relation_name((enum relation)s->align));
+        if (s->has_card_need)
+            str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", s->card_cores,
+                     s->card_memory_mib);
+        str_add_c(out, '}');
+    }
+    if (d->n_shapes)
+        str_add_c(out, ']');
+}
+
 static void encode_need(const struct demand *d, struct str *out)
 {
     str_addf(out, ",\"need\":{\"cards\":%u,\"pairCards\":%u,\"gpus\":%u,",
@@ -101,6 +142,8 @@ static void encode_need(const struct demand *d, struct str *out)
         str_add_c(out, ',');
         encode_text(out, "arch", d->arch);
     }
+    encode_wishes(d, out);
+    encode_shapes(d, out);
     str_add_c(out, '}');
 }
 
@@ -167,8 +210,56 @@ static int decode_pod(const cJSON *json, struct demand *d, struct error *err)
     copy_text(d->job, sizeof d->job,
               reader_opt_string(&r, "job", DEMAND_NAME_MAX));
     d->pair = (int32_t)reader_int(&r, "pair", 0, DEMAND_PAIR_MAX);
-    d->size = (int32_t)reader_int(&r, "size", 1, DEMAND_SIZE_MAX);
+    d->size = (int32_t)reader_int(&r, "size", 1, OLD_SIZE_MAX);
+    if (d->size > DEMAND_SIZE_MAX)
+        d->size = DEMAND_SIZE_MAX;
     d->priority = reader_int(&r, "priority", -INT_MAX_EXACT, INT_MAX_EXACT);
+    return reader_finish_strict(&r);
+}
+
+/* Cores and MiB of each card come together, or neither is stated. */
+static bool read_card_need(struct reader *r, uint32_t *ret_cores,
+                           uint32_t *ret_memory_mib)
+{
+    int64_t cores = reader_opt_int(r, "cores", 0, UINT32_MAX, -1);
+    int64_t memory = reader_opt_int(r, "memoryMiB", 0, UINT32_MAX, -1);
+    if ((cores < 0) != (memory < 0))
+        (void)reader_fail(r, cores < 0 ? "cores" : "memoryMiB",
+                          "cores and memoryMiB come together");
+    if (cores < 0 || memory < 0)
+        return false;
+    *ret_cores = (uint32_t)cores;
+    *ret_memory_mib = (uint32_t)memory;
+    return true;
+}
+
+static int8_t read_tier(struct reader *r, const char *name)
+{
+    const char *word = reader_opt_string(r, name, 15);
+    struct error err;
+    int tier = word ? fabric_tier_parse(word, &err) : DEMAND_ANYWHERE;
+    if (word && tier < 0) {
+        (void)reader_fail(r, name, "%s", err.text);
+        tier = DEMAND_ANYWHERE;
+    }
+    return (int8_t)tier;
+}
+
+static int decode_shape(const cJSON *json, struct demand *d, struct error *err)
+{
+    struct reader r;
+    char path[32];
+    struct pair_shape *s = &d->shapes[d->n_shapes];
+    int64_t after = d->n_shapes ? s[-1].last + 1 : 0;
+    (void)snprintf(path, sizeof path, "need.shapes[%u]", d->n_shapes++);
+    reader_init(&r, json, path, err);
+    s->first = (int32_t)reader_int(&r, "first", after, DEMAND_SIZE_MAX - 1);
+    s->last = (int32_t)reader_int(&r, "last", s->first, DEMAND_SIZE_MAX - 1);
+    s->cards = (uint8_t)reader_int(&r, "cards", 1, TOPO_CARDS_MAX);
+    s->gpus = (uint8_t)reader_int(&r, "gpus", 0, TOPO_GPUS_MAX);
+    s->cpu_milli = (uint32_t)reader_int(&r, "cpuMilli", 0, UINT32_MAX);
+    s->align = (uint8_t)read_relation(&r, "align");
+    s->has_card_need = read_card_need(&r, &s->card_cores, &s->card_memory_mib);
     return reader_finish_strict(&r);
 }
 
@@ -179,21 +270,28 @@ static int decode_need(const cJSON *json, struct demand *d, struct error *err)
     d->cards = (uint8_t)reader_int(&r, "cards", 0, TOPO_CARDS_MAX);
     d->pair_cards = (uint8_t)reader_int(&r, "pairCards", 0, TOPO_CARDS_MAX);
     d->gpus = (uint8_t)reader_int(&r, "gpus", 0, UINT8_MAX);
+    d->pair_gpus = (uint8_t)reader_opt_int(&r, "pairGpus", 0, UINT8_MAX,
+                                           d->gpus);
+    d->cpu_milli = (uint32_t)reader_opt_int(&r, "cpuMilli", 0, UINT32_MAX, 0);
     d->align = (uint8_t)read_relation(&r, "align");
+    if (cJSON_GetObjectItemCaseSensitive(json, "preferAlign"))
+        d->prefer_align = (uint8_t)read_relation(&r, "preferAlign");
+    d->within = read_tier(&r, "within");
+    d->prefer_within = read_tier(&r, "preferWithin");
     d->exclusive = reader_bool(&r, "exclusive");
-    int64_t cores = reader_opt_int(&r, "cores", 0, UINT32_MAX, -1);
-    int64_t memory = reader_opt_int(&r, "memoryMiB", 0, UINT32_MAX, -1);
-    if ((cores < 0) != (memory < 0))
-        (void)reader_fail(&r, cores < 0 ? "cores" : "memoryMiB",
-                          "cores and memoryMiB come together");
-    d->has_card_need = cores >= 0;
-    if (d->has_card_need) {
-        d->card_cores = (uint32_t)cores;
-        d->card_memory_mib = (uint32_t)memory;
-    }
+    d->has_card_need = read_card_need(&r, &d->card_cores, &d->card_memory_mib);
     copy_text(d->arch, sizeof d->arch,
               reader_opt_string(&r, "arch", DEMAND_ARCH_MAX));
-    return reader_finish_strict(&r);
+    const cJSON *each, *shapes = NULL;
+    if (cJSON_GetObjectItemCaseSensitive(json, "shapes"))
+        shapes = reader_array(&r, "shapes", DEMAND_SHAPES_MAX);
+    int e = reader_finish_strict(&r);
+    cJSON_ArrayForEach(each, shapes)
+    {
+        if (e == 0)
+            e = decode_shape(each, d, err);
+    }
+    return e;
 }
 
 static int decode_epoch(const cJSON *json, struct slice_epoch *epoch,

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/demand_private.h"
+#include "model/fabric.h"
 #include "model/pod.h"
 
 enum {
@@ -95,7 +97,7 @@ static int take_name(const struct pod *pod, enum pod_text which, char *dst,
 static int take_number(const struct pod *pod, enum pod_text which, int32_t max,
                        int32_t *value, struct error *err)
 {
-    int32_t min = which == POD_SIZE || which == POD_CARDS;
+    int32_t min = which == POD_SIZE || which == POD_CARDS ? 1 : 0;
     char text[12], allowed[64];
     int64_t parsed = 0;
     bool ok = copy_text(&pod->text[which], text, sizeof text) &&
@@ -154,6 +156,7 @@ static int take_job(const struct pod *pod, struct demand *d, struct error *err)
     static const enum pod_text jobs[] = {POD_JOB, POD_GROUP, POD_JOB_NAME};
     static const enum pod_text pairs[] = {POD_PAIR, POD_INDEX_ANNOTATION,
                                           POD_INDEX_LABEL};
+    enum pod_text pair = POD_PAIR;
     int rc = 0;
     d->size = 1;
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
@@ -163,42 +166,170 @@ static int take_job(const struct pod *pod, struct demand *d, struct error *err)
         }
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(pairs); i++)
         if (is_given(pod, pairs[i])) {
-            rc = take_number(pod, pairs[i], DEMAND_PAIR_MAX, &d->pair, err);
+            pair = pairs[i];
+            rc = take_number(pod, pair, DEMAND_PAIR_MAX, &d->pair, err);
             break;
         }
-    if (rc == 0 && is_given(pod, POD_SIZE))
-        rc = take_number(pod, POD_SIZE, DEMAND_SIZE_MAX, &d->size, err);
+    if (rc < 0 || !is_given(pod, POD_SIZE))
+        return rc;
+    rc = take_number(pod, POD_SIZE, DEMAND_SIZE_MAX, &d->size, err);
+    if (rc == 0 && d->pair >= d->size)
+        return error_set(err, EDOM,
+                         "%s: is \"%d\", but %s is \"%d\"; must be from 0 "
+                         "to %d",
+                         pod_text_path(pair), (int)d->pair,
+                         pod_text_path(POD_SIZE), (int)d->size,
+                         (int)d->size - 1);
     return rc;
 }
 
-/* The annotation speaks of the pair, the resource of this pod. */
+static int take_shapes(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    char raw[6 * SHAPES_TEXT_MAX + 1], allowed[64];
+    struct error wrong;
+    const struct jtext *t = &pod->text[POD_SHAPES];
+    if (!is_given(pod, POD_SHAPES))
+        return 0;
+    size_t size = t->size < sizeof raw ? jtext_decode(t, raw) : sizeof raw;
+    bool plain = size <= SHAPES_TEXT_MAX;
+    for (size_t i = 0; plain && i < size; i++)
+        plain = raw[i] >= ' ' && raw[i] <= '~';
+    if (!plain) {
+        (void)snprintf(allowed, sizeof allowed,
+                       "at most %d printable ASCII characters",
+                       SHAPES_TEXT_MAX);
+        return fail_text(pod, POD_SHAPES, allowed, err);
+    }
+    if (shapes_parse(raw, d, &wrong) < 0)
+        return error_set(err, EDOM, "%s: %s", pod_text_path(POD_SHAPES),
+                         wrong.text);
+    return 0;
+}
+
+/* --- what is said in several places ---------------------------------------- */
+
+/* One of the places that say the same thing. */
+struct claim {
+    const char *path;
+    bool given;
+    int64_t value;
+};
+
+enum unit { UNIT_NUMBER, UNIT_CPU_MILLI, UNIT_RELATION };
+
+static void format_value(enum unit unit, int64_t value, char text[24])
+{
+    if (unit == UNIT_RELATION)
+        (void)snprintf(text, 24, "%s", relation_name((enum relation)value));
+    else
+        (void)snprintf(text, 24, "%lld%s", (long long)value,
+                       unit == UNIT_CPU_MILLI ? "m" : "");
+}
+
+/* Those that are given must be the same; `*value` is left alone when none
+ * is. */
+static int settle(const struct claim *claims, size_t n, enum unit unit,
+                  int64_t *value, struct error *err)
+{
+    const struct claim *first = NULL;
+    char a[24], b[24];
+    for (size_t i = 0; i < n; i++) {
+        if (!claims[i].given)
+            continue;
+        if (!first)
+            first = &claims[i];
+        if (claims[i].value == first->value)
+            continue;
+        format_value(unit, first->value, a);
+        format_value(unit, claims[i].value, b);
+        return error_set(err, EDOM,
+                         "%s: is %s, but %s: is %s; both must be the same",
+                         first->path, a, claims[i].path, b);
+    }
+    if (first)
+        *value = first->value;
+    return 0;
+}
+
+/* What biga.dev/shapes says of the pod's own pair; services have none. */
+static const struct pair_shape *own_shape(const struct demand *d)
+{
+    return d->role == ROLE_SERVICE ? NULL : shapes_find(d, d->pair);
+}
+
+/* `of` names what it says: "gpus". */
+static struct claim claim_of_shape(const struct demand *d, const char *of,
+                                   int64_t value, char path[96])
+{
+    (void)snprintf(path, 96, "%s, %s of pair %d", pod_text_path(POD_SHAPES), of,
+                   (int)d->pair);
+    return (struct claim){path, own_shape(d) != NULL, value};
+}
+
+/* Annotation and shape speak of the pair, the resource of this pod. */
 static int take_cards(const struct pod *pod, struct demand *d,
                       struct error *err)
 {
-    int32_t pair_cards = 0;
-    int64_t own = pod->take[POD_CARD];
+    char path[96];
+    int32_t stated = 0;
+    int64_t pair_cards = 0, own = pod->take[POD_CARD];
+    const struct pair_shape *shape = own_shape(d);
     if (own > TOPO_CARDS_MAX)
         return error_set(err, EDOM,
                          "resources[\"biga.dev/card\"]: is %lld over all "
                          "containers, must be at most %d",
                          (long long)own, TOPO_CARDS_MAX);
-    if (is_given(pod, POD_CARDS)) {
-        int rc = take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &pair_cards, err);
-        if (rc < 0)
-            return rc;
-        if (own > pair_cards ||
-            (own && own < pair_cards && d->role != ROLE_XPU))
-            return error_set(
-                err, EDOM,
-                "%s: is \"%d\", but the containers ask for %lld "
-                "of resource biga.dev/card; must be %s",
-                pod_text_path(POD_CARDS), (int)pair_cards, (long long)own,
-                d->role == ROLE_XPU ? "at least as many" : "as many");
-    }
+    int rc = is_given(pod, POD_CARDS)
+                 ? take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &stated, err)
+                 : 0;
+    const struct claim claims[] = {
+        {pod_text_path(POD_CARDS), stated > 0, stated},
+        claim_of_shape(d, "cards", shape ? shape->cards : 0, path)};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &pair_cards, err);
+    if (rc < 0)
+        return rc;
+    if (pair_cards &&
+        (own > pair_cards || (own && own < pair_cards && d->role != ROLE_XPU)))
+        return error_set(err, EDOM,
+                         "%s: is \"%d\", but the containers ask for %lld "
+                         "of resource biga.dev/card; must be %s",
+                         claims[stated == 0].path, (int)pair_cards,
+                         (long long)own,
+                         d->role == ROLE_XPU ? "at least as many" : "as many");
     if (own == 0)
         own = pair_cards ? pair_cards : 1;
     d->cards = (uint8_t)own;
     d->pair_cards = (uint8_t)(pair_cards ? pair_cards : own);
+    return 0;
+}
+
+/* An xPU pod takes a part of what its pair's shape says; a host pod says the
+ * same, or nothing. */
+static int match_card_need(struct demand *d, struct error *err)
+{
+    static const char *const of[] = {"cores", "memory-mib"};
+    const struct pair_shape *shape = own_shape(d);
+    int64_t asks[] = {d->card_cores, d->card_memory_mib};
+    for (unsigned i = 0; shape && i < ARRAY_LEN(of); i++) {
+        char path[96], resource[64];
+        uint32_t says = i ? shape->card_memory_mib : shape->card_cores;
+        (void)snprintf(resource, sizeof resource,
+                       "resources[\"biga.dev/card-%s\"]", of[i]);
+        const struct claim claims[] = {claim_of_shape(d, of[i], says, path),
+                                       {resource, d->has_card_need, asks[i]}};
+        if (d->role == ROLE_XPU && asks[i] <= says)
+            continue;
+        int rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &asks[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    if (shape && d->role == ROLE_HOST) {
+        d->card_cores = shape->card_cores;
+        d->card_memory_mib = shape->card_memory_mib;
+        d->has_card_need = shape->has_card_need;
+    }
     return 0;
 }
 
@@ -215,29 +346,127 @@ static int take_card_need(const struct pod *pod, struct demand *d,
     d->card_cores = (uint32_t)pod->take[POD_CORES];
     d->card_memory_mib = (uint32_t)pod->take[POD_MEMORY];
     d->has_card_need = d->card_cores || d->card_memory_mib;
-    if (d->role == ROLE_HOST) {
-        int64_t gpus = 0;
-        for (unsigned i = POD_GPUS; i < POD_RESOURCE_COUNT; i++)
-            gpus += pod->take[i];
-        d->gpus = (uint8_t)(gpus < UINT8_MAX ? gpus : UINT8_MAX);
-        d->pair_gpus = d->gpus;
+    return match_card_need(d, err);
+}
+
+/* The GPUs of the pair's host pod. */
+static int take_gpus(const struct pod *pod, struct demand *d, struct error *err)
+{
+    char path[96];
+    int32_t stated = 0;
+    int64_t own = 0, gpus = 0;
+    bool given = is_given(pod, POD_PAIR_GPUS);
+    const struct pair_shape *shape = own_shape(d);
+    for (unsigned i = POD_GPUS; d->role == ROLE_HOST && i < POD_RESOURCE_COUNT;
+         i++)
+        own += pod->take[i];
+    if (own > UINT8_MAX)
+        own = UINT8_MAX;
+    int rc = given
+                 ? take_number(pod, POD_PAIR_GPUS, TOPO_GPUS_MAX, &stated, err)
+                 : 0;
+    const struct claim claims[] = {
+        {pod_text_path(POD_PAIR_GPUS), given, stated},
+        claim_of_shape(d, "gpus", shape ? shape->gpus : 0, path),
+        {"sum of GPU resources over all containers", own > 0, own}};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &gpus, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->pair_gpus = (uint8_t)gpus;
+    if (rc == 0 && d->role == ROLE_HOST)
+        d->gpus = (uint8_t)gpus;
+    return rc;
+}
+
+/* The CPUs of the pair's host pod. */
+static int take_cpus(const struct pod *pod, struct demand *d, struct error *err)
+{
+    char path[96], text[32];
+    int64_t stated = 0, cpus = 0;
+    int64_t own = d->role == ROLE_HOST ? pod->take[POD_CPU] : 0;
+    bool given = is_given(pod, POD_PAIR_CPUS);
+    const struct pair_shape *shape = own_shape(d);
+    if (given && (!copy_text(&pod->text[POD_PAIR_CPUS], text, sizeof text) ||
+                  !pod_parse_cpus(text, strlen(text), &stated)))
+        return fail_text(pod, POD_PAIR_CPUS, "CPUs such as 2, 1.5 or 500m",
+                         err);
+    if (own > UINT32_MAX)
+        return error_set(err, EDOM,
+                         "resources[\"cpu\"]: more than %u over all "
+                         "containers",
+                         UINT32_MAX / 1000);
+    const struct claim claims[] = {
+        {pod_text_path(POD_PAIR_CPUS), given, stated},
+        claim_of_shape(d, "cpus", shape ? shape->cpu_milli : 0, path),
+        {"resources[\"cpu\"] over all containers", own > 0, own}};
+    int rc = settle(claims, ARRAY_LEN(claims), UNIT_CPU_MILLI, &cpus, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->cpu_milli = (uint32_t)cpus;
+    return rc;
+}
+
+/* --- wishes ------------------------------------------------------------------ */
+
+/* `*relation` is left alone when nothing is said. */
+static int take_relation(const struct pod *pod, enum pod_text which,
+                         enum relation *relation, struct error *err)
+{
+    char text[16];
+    if (!is_given(pod, which) ||
+        (copy_text(&pod->text[which], text, sizeof text) &&
+         relation_parse(text, relation, NULL) == 0))
+        return 0;
+    return fail_text(pod, which,
+                     "\"pix\", \"pxb\", \"phb\", \"node\", \"socket\" or "
+                     "\"sys\"",
+                     err);
+}
+
+static int take_alignment(const struct pod *pod, struct demand *d,
+                          struct error *err)
+{
+    char path[96];
+    enum relation stated = RELATION_SYS, prefer = RELATION_PIX;
+    int64_t align = RELATION_SYS;
+    const struct pair_shape *shape = own_shape(d);
+    int rc = take_relation(pod, POD_ALIGN, &stated, err);
+    const struct claim claims[] = {
+        {pod_text_path(POD_ALIGN), is_given(pod, POD_ALIGN), stated},
+        claim_of_shape(d, "align", shape ? shape->align : RELATION_SYS, path)};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_RELATION, &align, err);
+    if (rc == 0)
+        rc = take_relation(pod, POD_PREFER_ALIGN, &prefer, err);
+    d->align = (uint8_t)align;
+    d->prefer_align = (uint8_t)prefer;
+    return rc;
+}
+
+/* `*tier` is left alone when nothing is said. */
+static int take_tier(const struct pod *pod, enum pod_text which, int8_t *tier,
+                     struct error *err)
+{
+    char text[16], allowed[80];
+    if (!is_given(pod, which))
+        return 0;
+    int value = copy_text(&pod->text[which], text, sizeof text)
+                    ? fabric_tier_parse(text, NULL)
+                    : -1;
+    if (value >= 0) {
+        *tier = (int8_t)value;
+        return 0;
     }
-    return 0;
+    (void)snprintf(allowed, sizeof allowed,
+                   "\"leaf\", \"spine\", \"core\" or \"tier-N\" with N from "
+                   "0 to %d",
+                   FABRIC_TIERS_MAX - 1);
+    return fail_text(pod, which, allowed, err);
 }
 
 static int take_wishes(const struct pod *pod, struct demand *d,
                        struct error *err)
 {
     char text[DEMAND_ARCH_MAX + 1];
-    enum relation align = RELATION_SYS;
-    if (is_given(pod, POD_ALIGN) &&
-        (!copy_text(&pod->text[POD_ALIGN], text, sizeof text) ||
-         relation_parse(text, &align, NULL) < 0))
-        return fail_text(pod, POD_ALIGN,
-                         "\"pix\", \"pxb\", \"phb\", \"node\", \"socket\" or "
-                         "\"sys\"",
-                         err);
-    d->align = (uint8_t)align;
     if (is_given(pod, POD_EXCLUSIVE)) {
         bool fits = copy_text(&pod->text[POD_EXCLUSIVE], text, sizeof text);
         d->exclusive = fits && strcmp(text, "true") == 0;
@@ -269,9 +498,21 @@ static int take_demand(const struct pod *pod, struct demand *d,
         return error_set(err, EDOM, "%s", pod->bad.text);
     rc = take_job(pod, d, err);
     if (rc == 0)
+        rc = take_shapes(pod, d, err);
+    if (rc == 0)
         rc = take_cards(pod, d, err);
     if (rc == 0)
         rc = take_card_need(pod, d, err);
+    if (rc == 0)
+        rc = take_gpus(pod, d, err);
+    if (rc == 0)
+        rc = take_cpus(pod, d, err);
+    if (rc == 0)
+        rc = take_alignment(pod, d, err);
+    if (rc == 0)
+        rc = take_tier(pod, POD_WITHIN, &d->within, err);
+    if (rc == 0)
+        rc = take_tier(pod, POD_PREFER_WITHIN, &d->prefer_within, err);
     if (rc == 0)
         rc = take_wishes(pod, d, err);
     return rc;
@@ -313,25 +554,16 @@ void demand_pair_key(const struct demand *demand,
 
 /* --- pairs of a job ------------------------------------------------------- */
 
-static const struct pair_shape *shape_of_rank(const struct demand *pod,
-                                              int32_t rank)
-{
-    for (unsigned i = 0; i < pod->n_shapes; i++)
-        if (rank >= pod->shapes[i].first && rank <= pod->shapes[i].last)
-            return &pod->shapes[i];
-    return NULL;
-}
-
 void demand_pair(const struct demand *pod, int32_t rank,
                  struct demand *ret_pair)
 {
     struct demand pair = *pod;
-    const struct pair_shape *shape = shape_of_rank(pod, rank);
+    const struct pair_shape *shape = shapes_find(pod, rank);
     pair.role = ROLE_HOST;
     pair.pair = rank;
     pair.cards = pair.pair_cards = pod->pair_cards;
     pair.gpus = pair.pair_gpus = pod->pair_gpus;
-    if (shape && rank != pod->pair) {
+    if (shape) {
         pair.cards = pair.pair_cards = shape->cards;
         pair.gpus = pair.pair_gpus = shape->gpus;
         pair.align = shape->align;
@@ -347,6 +579,7 @@ bool demand_is_planned(const struct demand *pod)
 {
     if (pod->role != ROLE_HOST && pod->role != ROLE_XPU)
         return false;
-    return (pod->job[0] && pod->size > 1) || pod->cards != pod->pair_cards ||
-           pod->gpus != pod->pair_gpus;
+    if ((pod->job[0] && pod->size > 1) || pod->cards != pod->pair_cards)
+        return true;
+    return pod->role == ROLE_XPU && (pod->pair_gpus || pod->cpu_milli);
 }

@@ -26,8 +26,9 @@ enum {
     DEMAND_ANYWHERE = -1, /* no fabric tier is asked for */
 };
 
-/* What the pairs first … last of a job ask, when they differ
- * (annotation biga.dev/shapes). */
+/* What the pairs first … last of a job ask, when they differ (annotation
+ * biga.dev/shapes).  A pod whose own pair is listed agrees with its entry,
+ * which also says what the pod leaves open. */
 struct pair_shape {
     int32_t first, last;
     uint8_t cards, gpus;
@@ -51,31 +52,33 @@ struct demand {
     int32_t size;                  /* pairs in the job, all or none */
 
     /* the part a decision depends on (with role) */
-    uint8_t cards;       /* this pod is decided on, 1…TOPO_CARDS_MAX: all of
+    uint8_t cards;        /* this pod is decided on, 1…TOPO_CARDS_MAX: all of
                           * its pair for a host pod, its own otherwise */
-    uint8_t pair_cards;  /* of the whole pair, >= cards; decides nothing by
+    uint8_t pair_cards;   /* of the whole pair, >= cards; decides nothing by
                           * itself. Equal to cards but for an xPU pod that
                           * takes a part of its pair's cards */
-    uint8_t gpus;        /* of the host pod, else 0; UINT8_MAX: that or more */
-    uint8_t pair_gpus;   /* of the pair's host pod: equal to gpus there; an
+    uint8_t gpus;         /* of the host pod, else 0; UINT8_MAX: that or more */
+    uint8_t pair_gpus;    /* of the pair's host pod: equal to gpus there; an
                           * xPU pod's annotation biga.dev/gpus */
-    uint32_t cpu_milli;  /* CPUs that the host pod requests, thousandths; a
-                          * sum, 0 for other pods */
-    uint8_t align;       /* enum relation: the worst acceptable */
+    uint32_t cpu_milli;   /* CPUs of the pair's host pod, in thousandths. An
+                          * xPU pod's are what annotation biga.dev/cpus says
+                          * of its pair and decide nothing before
+                          * demand_pair(); 0 for services */
+    uint8_t align;        /* enum relation: the worst acceptable */
     uint8_t prefer_align; /* enum relation: a pair that is worse counts as
                            * unaligned; RELATION_PIX: worse than the best
                            * that the node's hardware offers */
     int8_t within;        /* fabric tier that must hold the job, or */
     int8_t prefer_within; /* should; DEMAND_ANYWHERE: not asked */
-    bool exclusive;      /* its cards are not shared */
-    bool has_card_need;  /* card_cores or card_memory_mib were stated */
-    uint32_t card_cores; /* of each card; 0 none stated. A host pod's are
+    bool exclusive;       /* its cards are not shared */
+    bool has_card_need;   /* card_cores or card_memory_mib were stated */
+    uint32_t card_cores;  /* of each card; 0 none stated. A host pod's are
                           * what each card must hold for its xPU pods */
     uint32_t card_memory_mib;
     char arch[DEMAND_ARCH_MAX + 1]; /* the cards' architecture, "" any */
     int64_t priority;
 
-    uint8_t n_shapes; /* pairs of the job that differ from this pod's */
+    uint8_t n_shapes; /* of the pairs that annotation biga.dev/shapes lists */
     struct pair_shape shapes[DEMAND_SHAPES_MAX]; /* by first, disjoint */
 };
 
@@ -111,8 +114,9 @@ void demand_pair_key(const struct demand *demand,
 
 /* What the whole pair of a host or xPU pod asks, as a host pod's demand:
  * all its cards, its GPUs, CPUs and need.  `rank` is the pair of the job
- * that is meant: the pod's own, or another, which asks the same unless
- * `shapes` says otherwise.  Name and uid are those of the pod. */
+ * that is meant: the pod's own, or another; they ask the same unless
+ * `shapes` says otherwise (of the pod's own pair too: its entry has what all
+ * its xPU pods take together).  Name and uid are those of the pod. */
 void demand_pair(const struct demand *pod, int32_t rank,
                  struct demand *ret_pair);
 /* Is the pod placed by planning its whole job (or whole pair)?  Else it is

@@ -35,6 +35,12 @@ static const struct contract {
     [POD_ALIGN] = ANNOTATION("biga.dev/align"),
     [POD_EXCLUSIVE] = ANNOTATION("biga.dev/exclusive"),
     [POD_ARCH] = ANNOTATION("biga.dev/arch"),
+    [POD_PAIR_GPUS] = ANNOTATION("biga.dev/gpus"),
+    [POD_PAIR_CPUS] = ANNOTATION("biga.dev/cpus"),
+    [POD_WITHIN] = ANNOTATION("biga.dev/within"),
+    [POD_PREFER_WITHIN] = ANNOTATION("biga.dev/prefer-within"),
+    [POD_PREFER_ALIGN] = ANNOTATION("biga.dev/prefer-align"),
+    [POD_SHAPES] = ANNOTATION("biga.dev/shapes"),
     [POD_INDEX_ANNOTATION] =
         ANNOTATION("batch.kubernetes.io/job-completion-index"),
     [POD_GROUP] = {KEY("podGroupName"), "spec.schedulingGroup.podGroupName"},
@@ -42,7 +48,7 @@ static const struct contract {
 
 static const struct jtext resource_names[POD_GPUS] = {
     KEY("biga.dev/card"), KEY("biga.dev/card-cores"),
-    KEY("biga.dev/card-memory-mib")};
+    KEY("biga.dev/card-memory-mib"), KEY("cpu")};
 
 enum {
     SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
@@ -217,47 +223,22 @@ struct place {
     const char *map; /* "requests" */
 };
 
-/* Digits, then nothing or one of k M G Ki Mi Gi; at most UINT32_MAX. */
-static bool parse_quantity(const char *data, size_t size, int64_t *ret_value)
-{
-    static const struct {
-        char suffix[3];
-        int64_t factor;
-    } suffixes[] = {{"k", 1000},     {"M", 1000000},  {"G", 1000000000},
-                    {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}};
-    size_t i = 0;
-    int64_t value = 0, factor = 0;
-    while (i < size && data[i] >= '0' && data[i] <= '9') {
-        value = value * 10 + (data[i++] - '0');
-        if (value > UINT32_MAX)
-            return false;
-    }
-    if (i == 0)
-        return false;
-    if (i == size)
-        factor = 1;
-    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++)
-        if (size - i == strlen(suffixes[k].suffix) &&
-            memcmp(data + i, suffixes[k].suffix, size - i) == 0)
-            factor = suffixes[k].factor;
-    if (factor == 0 || value * factor > UINT32_MAX)
-        return false;
-    *ret_value = value * factor;
-    return true;
-}
-
 static void note_bad_quantity(struct reading *r, const struct place *place,
                               const char *name, const struct jtext *t)
 {
+    bool cpu = name == resource_names[POD_CPU].data;
     if (r->pod->bad.code)
         return; /* the first one is told */
     (void)error_set(&r->pod->bad, EDOM,
-                    "spec.%s[%u].resources.%s[\"%s\"]: is %.*s%s, must be a "
-                    "whole number of at most %u, with or without one of k, "
-                    "M, G, Ki, Mi, Gi",
+                    "spec.%s[%u].resources.%s[\"%s\"]: is %.*s%s, must be %s "
+                    "%u%s",
                     place->list, place->index, place->map, name,
                     (int)(t->size < SHOWN_MAX ? t->size : SHOWN_MAX), t->data,
-                    t->size < SHOWN_MAX ? "" : "…", UINT32_MAX);
+                    t->size < SHOWN_MAX ? "" : "…",
+                    cpu ? "CPUs such as 2, 1.5 or 500m, at most"
+                        : "a whole number of at most",
+                    cpu ? UINT32_MAX / 1000 : UINT32_MAX,
+                    cpu ? "" : ", with or without one of k, M, G, Ki, Mi, Gi");
 }
 
 static unsigned find_resource(const struct reading *r, const struct jtext *key)
@@ -285,7 +266,10 @@ static int read_quantity(struct reading *r, const struct place *place,
         else
             text = (struct jtext){decoded, jtext_decode(&text, decoded), false};
     }
-    if (!parse_quantity(text.data, text.size, value))
+    bool sound = name == resource_names[POD_CPU].data
+                     ? pod_parse_cpus(text.data, text.size, value)
+                     : pod_parse_quantity(text.data, text.size, value);
+    if (!sound)
         note_bad_quantity(r, place, name, &raw);
     return 0;
 }

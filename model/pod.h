@@ -25,6 +25,12 @@ enum pod_text {
     POD_ALIGN,
     POD_EXCLUSIVE,
     POD_ARCH,
+    POD_PAIR_GPUS,
+    POD_PAIR_CPUS,
+    POD_WITHIN,
+    POD_PREFER_WITHIN,
+    POD_PREFER_ALIGN,
+    POD_SHAPES,
     POD_INDEX_ANNOTATION,
     /* spec */
     POD_GROUP,
@@ -36,6 +42,7 @@ enum pod_resource {
     POD_CARD,
     POD_CORES,
     POD_MEMORY,
+    POD_CPU, /* in thousandths */
     POD_GPUS,
     POD_RESOURCE_COUNT = POD_GPUS + DEMAND_GPU_RESOURCES_MAX
 };
@@ -55,5 +62,12 @@ int pod_read(struct jscan *s, const struct demand_config *config,
 
 /* What errors call a text: `metadata.labels["biga.dev/role"]`. */
 const char *pod_text_path(enum pod_text text);
+
+/* Digits, then nothing or one of k M G Ki Mi Gi; false when it is none, or
+ * more than UINT32_MAX. */
+bool pod_parse_quantity(const char *data, size_t size, int64_t *ret_value);
+/* CPUs as Kubernetes writes them ("2", "1.5", "500m", "1e3"), in thousandths;
+ * finer ones count up. False when it is none, or more than UINT32_MAX. */
+bool pod_parse_cpus(const char *data, size_t size, int64_t *ret_milli);
 
 #endif

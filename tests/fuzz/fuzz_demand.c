@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/decide.h"
+#include "model/fabric.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,6 +13,25 @@ static void require(int truth)
 {
     if (!truth)
         abort();
+}
+
+static void check_shapes(const struct demand *d)
+{
+    struct demand pair;
+    int32_t last = -1;
+    require(d->n_shapes <= DEMAND_SHAPES_MAX);
+    for (unsigned i = 0; i < d->n_shapes; i++) {
+        const struct pair_shape *s = &d->shapes[i];
+        require(s->first > last && s->last >= s->first && s->last < d->size);
+        require(s->cards >= 1 && s->cards <= TOPO_CARDS_MAX);
+        require(s->gpus <= TOPO_GPUS_MAX && s->align < RELATION_COUNT);
+        require(s->has_card_need == (s->card_cores || s->card_memory_mib));
+        last = s->last;
+        demand_pair(d, last, &pair);
+        require(pair.role == ROLE_HOST && pair.cards == s->cards);
+    }
+    demand_pair(d, d->pair, &pair);
+    require(pair.cards == d->pair_cards && pair.gpus == d->pair_gpus);
 }
 
 static void check_answer(const struct demand *d)
@@ -32,6 +52,14 @@ static void check_answer(const struct demand *d)
     require(d->align < RELATION_COUNT);
     require(d->pair >= 0 && d->pair <= DEMAND_PAIR_MAX);
     require(d->size >= 1 && d->size <= DEMAND_SIZE_MAX);
+    require(d->prefer_align < RELATION_COUNT);
+    require(d->within >= DEMAND_ANYWHERE && d->within < FABRIC_TIERS_MAX);
+    require(d->prefer_within >= DEMAND_ANYWHERE &&
+            d->prefer_within < FABRIC_TIERS_MAX);
+    require(d->role != ROLE_HOST || d->gpus == d->pair_gpus);
+    require(d->role != ROLE_SERVICE || (!d->pair_gpus && !d->cpu_milli));
+    if (d->role != ROLE_SERVICE)
+        check_shapes(d);
     require(d->has_card_need == (d->card_cores || d->card_memory_mib));
     demand_pair_key(d, key);
     require(strlen(key) < sizeof key);

@@ -27,6 +27,21 @@ static struct allocation *make_full(void)
     d.exclusive = true;
     d.priority = -5;
     (void)snprintf(d.arch, sizeof d.arch, "arm64");
+    d.pair_gpus = 2;
+    d.cpu_milli = 1500;
+    d.prefer_align = RELATION_NODE;
+    d.within = 1;
+    d.prefer_within = 0;
+    d.n_shapes = 2;
+    d.shapes[0] = (struct pair_shape){.last = 6, .cards = 1, .align = 5};
+    d.shapes[1] = (struct pair_shape){.first = 7,
+                                      .last = 15,
+                                      .cards = 3,
+                                      .gpus = 2,
+                                      .has_card_need = true,
+                                      .card_cores = 4,
+                                      .card_memory_mib = 8192,
+                                      .cpu_milli = 1500};
     struct allocation *a = allocation_create(&d, "node-1");
     a->n_cards = 2;
     a->cards = xcalloc(2, sizeof *a->cards);
@@ -64,6 +79,7 @@ Test(allocation, encodes_and_decodes_all_of_it)
     cleanup_free char *again = encoded(b);
     cr_expect_str_eq(text, again);
     cr_expect(demand_same_class(&a->demand, &b->demand));
+    cr_expect_eq(memcmp(&a->demand, &b->demand, sizeof b->demand), 0);
     cr_expect_str_eq(b->pair_key, a->pair_key);
     cr_expect_str_eq(b->cards[1], "operator-named");
     cr_expect_eq(b->epoch.generation, a->epoch.generation);
@@ -90,6 +106,11 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
          "epoch.generation"},
         {"\"cores\":4", "\"cores\":4294967296", "need.cores"},
         {"\"cores\":4,", "", "need.cores"},
+        {"\"within\":\"spine\"", "\"within\":\"rack\"", "need.within"},
+        {"\"cpuMilli\":1500", "\"cpuMilli\":-1", "need.cpuMilli"},
+        {"\"preferAlign\":\"NODE\"", "\"preferAlign\":1", "need.preferAlign"},
+        {"\"first\":7", "\"first\":6", "need.shapes[1].first"},
+        {"\"shapes\":[", "\"shapes\":[{},{},{},{},{},{},{},", "need.shapes"},
         {"\"number\":42", "\"number\":42,\"extra\":1", "extra"},
         {"\"number\":42", "\"number\":42,\"number\":42", "duplicate key"},
         {"\"pci\":\"0000:17:00.1\"", "\"pci\":\"0000:17:00\"", "cards[0].pci"},
@@ -113,6 +134,30 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
         cr_expect(strstr(err.text, cases[i].says), "%s: %s", cases[i].to,
                   err.text);
     }
+}
+
+/* Stores of before jobs were planned. */
+Test(allocation, decodes_what_earlier_versions_stored)
+{
+    static const char text[] =
+        "{\"pod\":{\"namespace\":\"ns\",\"name\":\"p\",\"uid\":\"u\","
+        "\"role\":\"host\",\"job\":\"j\",\"pair\":999999,\"size\":1000000,"
+        "\"priority\":0},\"node\":\"n\",\"cards\":[],\"gpus\":[],\"numa\":-1,"
+        "\"relation\":\"PIX\",\"epoch\":{\"generation\":1},\"number\":1,"
+        "\"need\":{\"cards\":1,\"pairCards\":1,\"gpus\":3,\"align\":\"SYS\","
+        "\"exclusive\":false}}";
+    cleanup_with(allocation) struct allocation *a = NULL;
+    struct error err = {0};
+    cr_assert_eq(allocation_decode(text, sizeof text - 1, &a, &err), 0, "%s",
+                 err.text);
+    cr_expect_eq(a->demand.pair_gpus, 3);
+    cr_expect_eq(a->demand.cpu_milli, 0);
+    cr_expect_eq(a->demand.prefer_align, RELATION_PIX);
+    cr_expect_eq(a->demand.within, DEMAND_ANYWHERE);
+    cr_expect_eq(a->demand.prefer_within, DEMAND_ANYWHERE);
+    cr_expect_eq(a->demand.n_shapes, 0);
+    cr_expect_eq(a->demand.size, DEMAND_SIZE_MAX);
+    cr_expect_eq(a->demand.pair, 999999);
 }
 
 Test(allocation, refuses_every_truncation)
