@@ -179,7 +179,7 @@ void draft_put_node(struct draft *d, const struct node_update *update)
         topo_unref(n->topo);
         n->topo = topo_ref(update->topo);
         node_set_shape(n, states_shape(d->states, n->topo));
-        node_recount(n);
+        node_recount(n, d->policy);
     }
     draft_set_node(d, n);
 }
@@ -215,13 +215,6 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric)
     }
 }
 
-void draft_set_policy(struct draft *d, struct policy *policy)
-{
-    struct policy *old = d->policy;
-    d->policy = policy ? policy_ref(policy) : NULL;
-    policy_unref(old);
-}
-
 /* --- allocations ------------------------------------------------------- */
 
 static void draft_swap_index(struct draft *d, struct alloc_index *next)
@@ -238,7 +231,7 @@ static void draft_recount(struct draft *d, const char *name)
         return;
     struct node *n = node_derive(old);
     node_find_allocations(n, d->allocations);
-    node_recount(n);
+    node_recount(n, d->policy);
     draft_set_node(d, n);
 }
 
@@ -377,6 +370,22 @@ void draft_renew(struct draft *d)
         draft_set_slot(d, (int32_t)i, n);
     }
     states_all_live(d->states);
+}
+
+void draft_set_policy(struct draft *d, struct policy *policy)
+{
+    struct policy *old = d->policy;
+    d->policy = policy ? policy_ref(policy) : NULL;
+    bool shares = (old && old->n_services) || (policy && policy->n_services);
+    policy_unref(old);
+    if (!shares)
+        return;
+    draft_settle(d);
+    for (size_t i = 0; i < d->n_slots; i++) {
+        struct node *n = node_derive(slot_node(d, (int32_t)i));
+        node_recount(n, d->policy);
+        draft_set_slot(d, (int32_t)i, n);
+    }
 }
 
 struct snapshot *draft_peek(struct draft *d)

@@ -37,6 +37,18 @@ static const char *node_to_follow(const struct schedule *s)
     return pair_members(s, members) > 0 ? members[0]->node : NULL;
 }
 
+/* Is it a pod of a service that holds a share of some cards, and so sees more
+ * of them than others do? */
+static bool has_share(const struct policy *policy, const struct demand *demand)
+{
+    for (size_t i = 0; policy && i < policy->n_services; i++)
+        if (demand->role == ROLE_SERVICE &&
+            strcmp(policy->services[i].name, demand->job) == 0 &&
+            strcmp(policy->services[i].namespace, demand->namespace) == 0)
+            return true;
+    return false;
+}
+
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,
                    const struct demand *demand)
 {
@@ -60,7 +72,8 @@ void schedule_init(struct schedule *s, const struct snapshot *snapshot,
         s->follows_node = node;
         return;
     }
-    if (demand->role != ROLE_NONE)
+    s->own_share = has_share(snapshot->policy, demand);
+    if (demand->role != ROLE_NONE && !s->own_share)
         s->costs = states_costs(snapshot->states, demand);
 }
 
@@ -131,19 +144,6 @@ static void view_open_unsized(const struct schedule *s, const struct node *node,
     }
 }
 
-/* What a host pod asks of a card is for the xPU pods of its pair: those that
- * came before it have some of it already, and are not charged again. */
-static size_t drop_own_xpus(const struct schedule *s,
-                            const struct allocation **list, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (list[i]->demand.role != ROLE_XPU ||
-            strcmp(list[i]->pair_key, s->pair_key) != 0)
-            list[kept++] = list[i];
-    return kept;
-}
-
 static void view_make(const struct schedule *s, const struct node *node,
                       const struct allocation *const *gone, size_t n_gone,
                       struct view *ret_view)
@@ -158,10 +158,11 @@ static void view_make(const struct schedule *s, const struct node *node,
             list[n++] = node->allocations[i];
     if (s->follows >= 0)
         view_cards(s, node, list, n, &view);
-    if (s->demand->role == ROLE_HOST)
-        n = drop_own_xpus(s, list, n);
-    const char *pair = s->demand->role == ROLE_SERVICE ? NULL : s->pair_key;
-    usage_state(node->topo, node->shape, list, n, pair, &view.state);
+    struct usage usage;
+    node_usage(node, s->snapshot->policy, &usage);
+    usage.allocations = list;
+    usage.n = n;
+    usage_state(&usage, s->demand, &view.state);
     if (s->follows >= 0)
         view_open_unsized(s, node, &view);
     *ret_view = view;
@@ -194,7 +195,7 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
     if (reason != REASON_NONE)
         return reason;
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
-    if (s->follows < 0 && n == 0 && s->former_index != index)
+    if (s->follows < 0 && n == 0 && s->former_index != index && !s->own_share)
         return decide(&node->state, s->demand, 0, UINT16_MAX, ret_choice);
 
     struct view view;
@@ -219,7 +220,8 @@ enum reason schedule_reason(const struct schedule *s, int32_t index,
     if (reason != REASON_NONE)
         return reason;
     uint32_t state = snapshot_state(s->snapshot, (size_t)index);
-    if (s->follows >= 0 || s->former_index == index || state == STATE_UNUSABLE)
+    if (s->follows >= 0 || s->former_index == index || s->own_share ||
+        state == STATE_UNUSABLE)
         return schedule_choose(s, index, &ignored);
     size_t at = state % SCHEDULE_REASONS;
     if (known->state[at] != state) {

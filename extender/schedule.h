@@ -3,6 +3,7 @@
 #ifndef BIGA_EXTENDER_SCHEDULE_H
 #define BIGA_EXTENDER_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct schedule {
                                * when free */
     const struct allocation *former; /* under its own name, or NULL */
     int32_t former_index; /* of that one's node; NODE_NONE: not there */
+    bool own_share;       /* its service holds a share of some cards */
     struct costs *costs;  /* of its class; NULL: compute each */
 };
 enum { NODE_GONE = -2 };

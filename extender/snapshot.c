@@ -115,12 +115,26 @@ void node_set_shape(struct node *n, const struct shape *shape)
     n->state.shape = shape;
 }
 
-void node_recount(struct node *n)
+void node_usage(const struct node *n, const struct policy *policy,
+                struct usage *ret_usage)
 {
-    if (n->topo)
-        usage_state(n->topo, n->shape,
-                    (const struct allocation *const *)n->allocations,
-                    n->n_allocations, NULL, &n->state);
+    *ret_usage = (struct usage){
+        .topo = n->topo,
+        .shape = n->shape,
+        .node = n->name,
+        .policy = policy,
+        .allocations = (const struct allocation *const *)n->allocations,
+        .n = n->n_allocations,
+    };
+}
+
+void node_recount(struct node *n, const struct policy *policy)
+{
+    struct usage usage;
+    if (!n->topo)
+        return;
+    node_usage(n, policy, &usage);
+    usage_state(&usage, NULL, &n->state);
 }
 
 uint32_t node_state_id(const struct node *n, struct states *states)

@@ -98,6 +98,12 @@ static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
     return s->pages[index / SNAPSHOT_PAGE]->leaf[index % SNAPSHOT_PAGE];
 }
 
+/* A node (with a topo) and who is on it, to be counted (usage.h); borrowed
+ * from both. */
+struct usage;
+void node_usage(const struct node *n, const struct policy *policy,
+                struct usage *ret_usage);
+
 /* What a namespace has now, held places included. */
 struct quota_use {
     uint64_t cards, cores, memory_mib;

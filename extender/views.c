@@ -26,6 +26,14 @@ static const struct device *card_device(const struct node *node, size_t card)
     return topo_device(node->topo, first + card);
 }
 
+static bool is_on_card(const struct allocation *a, const char *id)
+{
+    for (size_t i = 0; i < a->n_cards; i++)
+        if (strcmp(a->cards[i], id) == 0)
+            return true;
+    return false;
+}
+
 enum card_state card_state(const struct node *node, size_t card)
 {
     const struct node_state *s = &node->state;
@@ -36,15 +44,14 @@ enum card_state card_state(const struct node *node, size_t card)
         return CARD_UNAVAILABLE;
     if (s->closed & bit)
         return CARD_HELD;
-    return s->shared & bit ? CARD_USED : CARD_IDLE;
-}
-
-static bool is_on_card(const struct allocation *a, const char *id)
-{
-    for (size_t i = 0; i < a->n_cards; i++)
-        if (strcmp(a->cards[i], id) == 0)
-            return true;
-    return false;
+    if (s->occupied & bit)
+        return CARD_USED;
+    /* a share that is only kept free makes nobody be there */
+    const char *id = card_device(node, card)->id;
+    for (size_t i = 0; s->shared & bit && i < node->n_allocations; i++)
+        if (is_on_card(node->allocations[i], id))
+            return CARD_USED;
+    return CARD_IDLE;
 }
 
 /* --- members -------------------------------------------------------------- */

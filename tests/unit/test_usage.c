@@ -12,6 +12,7 @@ enum { CORES = 16, MIB = 32768 }; /* of a simhost's card */
 
 static struct topo *topo;
 static struct shape *shape;
+static struct policy *policy; /* in force; NULL: none */
 
 static void set_up(void)
 {
@@ -23,6 +24,8 @@ static void tear_down(void)
 {
     shape_destroy(shape);
     topo_unref(topo);
+    policy_unref(policy);
+    policy = NULL;
 }
 
 TestSuite(usage, .init = set_up, .fini = tear_down);
@@ -40,11 +43,18 @@ static struct allocation *on_cards(struct demand d, unsigned bits)
 }
 
 static struct node_state state_of(struct allocation **list, size_t n,
-                                  const char *except)
+                                  const struct demand *asking)
 {
     struct node_state s;
-    usage_state(topo, shape, (const struct allocation *const *)list, n, except,
-                &s);
+    const struct usage usage = {
+        .topo = topo,
+        .shape = shape,
+        .node = "n1",
+        .policy = policy,
+        .allocations = (const struct allocation *const *)list,
+        .n = n,
+    };
+    usage_state(&usage, asking, &s);
     for (size_t i = 0; i < n; i++)
         allocation_unref(list[i]);
     return s;
@@ -115,12 +125,11 @@ Test(usage, leaves_the_own_pair_out)
     struct demand h = sim_need(sim_pod("h", ROLE_HOST, "j", 0), 6, 1000);
     struct demand x = sim_need(sim_pod("x", ROLE_XPU, "j", 0), 4, 500);
     struct demand o = sim_need(sim_pod("o", ROLE_XPU, "j", 1), 2, 100);
-    char pair[DEMAND_PAIR_KEY_MAX];
-    demand_pair_key(&h, pair);
+    struct demand asking = sim_pod("y", ROLE_XPU, "j", 0);
     h.exclusive = true;
     struct allocation *list[] = {on_cards(h, 3), on_cards(x, 1),
                                  on_cards(o, 4)};
-    struct node_state s = state_of(list, 3, pair);
+    struct node_state s = state_of(list, 3, &asking);
     cr_expect_eq(s.free_cores[0], CORES - 4, "what its xPU pod really takes");
     cr_expect_eq(s.free_cores[1], CORES);
     cr_expect_eq(s.free_cores[2], CORES - 2);
@@ -154,6 +163,175 @@ Test(usage, counts_gpus_and_never_goes_below_nothing)
     cr_expect_eq(s.gpus_used, 4);
     cr_expect_eq(s.free_cores[0], 0);
     cr_expect_eq(s.free_memory_mib[0], 0);
+}
+
+Test(usage, counts_no_xpu_pods_to_their_host_pod)
+{
+    struct demand h = sim_need(sim_pod("h", ROLE_HOST, "j", 0), 6, 1000);
+    struct demand x = sim_need(sim_pod("x", ROLE_XPU, "j", 0), 4, 500);
+    struct allocation *list[] = {on_cards(x, 1)};
+    struct node_state s = state_of(list, 1, &h);
+    cr_expect_eq(s.free_cores[0], CORES);
+    cr_expect_eq(s.shared, 0);
+}
+
+/* --- services' shares --------------------------------------------------- */
+
+static void declare(const char *services)
+{
+    char text[2048];
+    struct error err = {0};
+    int n = snprintf(text, sizeof text, "{\"services\":[%s]}", services);
+    policy_unref(policy);
+    policy = NULL;
+    cr_assert_eq(policy_read(text, (size_t)n, &policy, &err), 0, "%s",
+                 err.text);
+}
+
+#define HBN                                               \
+    "{\"namespace\":\"ns\",\"name\":\"hbn\",\"cores\":6," \
+    "\"memoryMiB\":1000,\"priority\":2}"
+#define LOGS \
+    "{\"namespace\":\"ns\",\"name\":\"logs\",\"cores\":4,\"priority\":1}"
+#define BIG "{\"namespace\":\"ns\",\"name\":\"big\",\"cores\":12}"
+
+static struct demand service(const char *pod, const char *name, uint32_t cores,
+                             uint32_t memory_mib)
+{
+    struct demand d = sim_pod(pod, ROLE_SERVICE, name, 0);
+    return cores || memory_mib ? sim_need(d, cores, memory_mib) : d;
+}
+
+static enum share_state share_of(struct allocation **list, size_t n,
+                                 const char *name)
+{
+    struct usage_share shares[POLICY_SERVICES_MAX];
+    const struct usage usage = {
+        .topo = topo,
+        .shape = shape,
+        .node = "n1",
+        .policy = policy,
+        .allocations = (const struct allocation *const *)list,
+        .n = n,
+    };
+    size_t n_shares = usage_shares(&usage, 0, shares);
+    for (size_t i = 0; i < n_shares; i++)
+        if (strcmp(shares[i].service->name, name) == 0)
+            return shares[i].state;
+    return SHARE_STATES;
+}
+
+Test(usage, keeps_a_declared_share_before_its_pod_is_there)
+{
+    declare(HBN);
+    struct node_state s = state_of(NULL, 0, NULL);
+    cr_expect_eq(s.free_cores[3], CORES - 6);
+    cr_expect_eq(s.free_memory_mib[3], MIB - 1000);
+    cr_expect_eq(s.cores[3], CORES - 6, "nor is it in an idle card");
+    cr_expect_eq(s.occupied, 0, "nobody is there");
+    cr_expect_eq(s.closed, 0);
+    cr_expect_eq(s.shared, 15, "but it is nobody's alone");
+
+    struct demand hbn = service("hbn-1", "hbn", 6, 1000);
+    s = state_of(NULL, 0, &hbn);
+    cr_expect_eq(s.free_cores[3], CORES);
+    cr_expect_eq(s.free_memory_mib[3], MIB);
+    cr_expect_eq(s.shared, 0);
+}
+
+Test(usage, counts_a_share_or_its_pods_whichever_is_more)
+{
+    declare(HBN);
+    const uint32_t cores[] = {2, 6, 9};
+    for (unsigned i = 0; i < 3; i++) {
+        struct demand d = service("hbn-1", "hbn", cores[i], 1000);
+        struct allocation *a = on_cards(d, 1);
+        uint32_t used = cores[i] > 6 ? cores[i] : 6;
+        struct node_state s = state_of(&a, 1, NULL);
+        cr_expect_eq(s.free_cores[0], CORES - used, "%u", cores[i]);
+        cr_expect_eq(s.free_cores[1], CORES - 6);
+    }
+    /* the declared share is the need of a pod that states none */
+    struct demand d = service("hbn-1", "hbn", 0, 0);
+    struct allocation *a = on_cards(d, 1);
+    struct node_state s = state_of(&a, 1, NULL);
+    cr_expect_eq(s.closed, 0);
+    cr_expect_eq(s.free_cores[0], CORES - 6);
+    /* the same name in no policy is anybody's */
+    d = service("other", "other", 0, 0);
+    a = on_cards(d, 1);
+    cr_expect_eq(state_of(&a, 1, NULL).closed, 1);
+}
+
+Test(usage, selects_by_node_model_and_address)
+{
+    const struct device *card = topo_device(topo, 1);
+    char text[512], pci[PCI_ADDR_TEXT_MAX];
+    pci_addr_format(&card->pci, pci);
+    (void)snprintf(text, sizeof text,
+                   "{\"namespace\":\"ns\",\"name\":\"hbn\",\"cores\":6,"
+                   "\"nodes\":\"n[1-3]\",\"pci\":\"%s\"}",
+                   pci);
+    declare(text);
+    struct node_state s = state_of(NULL, 0, NULL);
+    cr_expect_eq(s.free_cores[0], CORES);
+    cr_expect_eq(s.free_cores[1], CORES - 6);
+    cr_expect_eq(s.shared, 2);
+    declare("{\"namespace\":\"ns\",\"name\":\"hbn\",\"cores\":6,"
+            "\"nodes\":\"m*\"}");
+    cr_expect_eq(state_of(NULL, 0, NULL).shared, 0);
+    declare("{\"namespace\":\"ns\",\"name\":\"hbn\",\"cores\":6,"
+            "\"models\":\"no such card\"}");
+    cr_expect_eq(state_of(NULL, 0, NULL).shared, 0);
+}
+
+Test(usage, serves_shares_of_higher_priority_first)
+{
+    declare(BIG "," LOGS "," HBN); /* 6 + 4, and 12 more do not fit 16 */
+    struct node_state s = state_of(NULL, 0, NULL);
+    cr_expect_eq(s.free_cores[0], CORES - 10);
+    cr_expect_eq(share_of(NULL, 0, "hbn"), SHARE_HELD);
+    cr_expect_eq(share_of(NULL, 0, "logs"), SHARE_HELD);
+    cr_expect_eq(share_of(NULL, 0, "big"), SHARE_NEVER);
+    cr_expect_eq(share_of(NULL, 0, "none"), SHARE_STATES);
+
+    /* a job was there first: what it leaves goes to hbn, then to logs */
+    struct demand x = sim_need(sim_pod("x", ROLE_XPU, "j", 0), 9, 100);
+    struct allocation *job = on_cards(x, 1);
+    cr_expect_eq(share_of(&job, 1, "hbn"), SHARE_HELD);
+    cr_expect_eq(share_of(&job, 1, "logs"), SHARE_SHORT);
+    struct demand hbn = service("hbn-1", "hbn", 6, 1000);
+    struct demand logs = service("logs-1", "logs", 4, 0);
+    (void)allocation_ref(job);
+    (void)allocation_ref(job);
+    cr_expect_eq(state_of(&job, 1, NULL).free_cores[0], 0);
+    cr_expect_eq(state_of(&job, 1, &hbn).free_cores[0], 6);
+    cr_expect_eq(state_of(&job, 1, &logs).free_cores[0], 1);
+}
+
+Test(usage, keeps_nothing_from_the_pair_that_was_there_first)
+{
+    declare(HBN);
+    struct demand h = sim_need(sim_pod("h", ROLE_HOST, "j", 0), CORES, 1000);
+    struct demand x = sim_need(sim_pod("x", ROLE_XPU, "j", 0), CORES, 1000);
+    struct allocation *host = on_cards(h, 1);
+    cr_expect_eq(state_of(&host, 1, &x).free_cores[0], CORES,
+                 "what its host pod was promised");
+}
+
+Test(usage, opens_its_share_on_a_card_whose_need_is_not_known)
+{
+    declare(HBN);
+    struct demand hbn = service("hbn-1", "hbn", 6, 1000);
+    struct demand x = sim_pod("x", ROLE_XPU, "j", 0);
+    struct allocation *job = on_cards(x, 1);
+    struct node_state s = state_of(&job, 1, &hbn);
+    cr_expect_eq(s.closed, 0);
+    cr_expect_eq(s.free_cores[0], 6, "the rest may be the job's");
+    x.exclusive = true;
+    job = on_cards(x, 1);
+    cr_expect_eq(share_of(&job, 1, "hbn"), SHARE_SHORT);
+    cr_expect_eq(state_of(&job, 1, &hbn).closed, 1, "until it leaves");
 }
 
 /* Equal use gives equal bytes, in whatever order it came. */
