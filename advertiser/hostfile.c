@@ -299,7 +299,7 @@ static int index_read(struct parser *p, const char *name, int *ret_index)
     return rc;
 }
 
-/* numa INDEX cpus=N memory=SIZE */
+/* numa INDEX cpus=N memory=SIZE cpu-list=LIST */
 static int numa_read(struct parser *p, struct frame *frame)
 {
     char id[TOPO_ID_MAX + 1];
@@ -311,6 +311,8 @@ static int numa_read(struct parser *p, struct frame *frame)
             rc = number_read("cpus", p->words[i] + 5, 65535, &cpus, p->err);
         else if (strncmp(p->words[i], "memory=", 7) == 0)
             rc = memory_read(p->words[i] + 7, &d.numa_memory_mib, p->err);
+        else if (strncmp(p->words[i], "cpu-list=", 9) == 0)
+            d.cpu_list = p->words[i] + 9;
         else
             rc = error_set(p->err, EINVAL, "a numa has no \"%.40s\"",
                            p->words[i]);

@@ -187,6 +187,7 @@ static void numas_add(struct build *b, const struct scan *scan)
                            .package = n->package,
                            .root_domain = TOPO_ROOT_NONE,
                            .cpus = n->cpus,
+                           .cpu_list = n->cpu_list,
                            .numa_memory_mib = n->memory_mib};
         b->n_devices++;
         topo_builder_add(b->builder, &d);

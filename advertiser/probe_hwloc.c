@@ -10,6 +10,8 @@
 
 #include "advertiser/cards.h"
 #include "advertiser/vpd.h"
+#include "model/base/mem.h"
+#include "model/cpulist.h"
 
 static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -368,6 +370,78 @@ static int function_add(const struct look *look, hwloc_obj_t obj)
 
 /* --- NUMA nodes -------------------------------------------------------------- */
 
+/* The CPUs of `set` as rows of the threads of its cores: cores with many
+ * threads first.  A CPU outside of any known core is one by itself. */
+struct cores {
+    uint16_t (*threads)[CPULIST_ROWS_MAX]; /* of each core */
+    uint8_t *n_threads;
+    size_t n;
+    bool overflow;
+};
+
+static void core_add(struct cores *c, hwloc_const_bitmap_t cpus)
+{
+    size_t i = c->n++, k = 0;
+    for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0;
+         cpu = hwloc_bitmap_next(cpus, cpu)) {
+        if (k == CPULIST_ROWS_MAX || cpu > CPULIST_INDEX_MAX) {
+            c->overflow = true;
+            break;
+        }
+        c->threads[i][k++] = (uint16_t)cpu;
+    }
+    c->n_threads[i] = (uint8_t)k;
+}
+
+static void cores_find(const struct look *look, hwloc_const_bitmap_t set,
+                       struct cores *c)
+{
+    hwloc_bitmap_t rest = hwloc_bitmap_dup(set), own = hwloc_bitmap_alloc();
+    hwloc_obj_t core = NULL;
+    while ((core = hwloc_get_next_obj_by_type(look->topology, HWLOC_OBJ_CORE,
+                                              core))) {
+        hwloc_bitmap_and(own, core->cpuset, rest);
+        if (hwloc_bitmap_iszero(own))
+            continue;
+        core_add(c, own);
+        hwloc_bitmap_andnot(rest, rest, own);
+    }
+    for (int cpu = hwloc_bitmap_first(rest); cpu >= 0;
+         cpu = hwloc_bitmap_next(rest, cpu)) {
+        hwloc_bitmap_only(own, (unsigned)cpu);
+        core_add(c, own);
+    }
+    hwloc_bitmap_free(rest);
+    hwloc_bitmap_free(own);
+}
+
+/* What is too long for its text is left out: unknown. */
+static void cpu_list_set(const struct look *look, hwloc_const_bitmap_t set,
+                         char ret_text[SCAN_TEXT_SIZE])
+{
+    int n_cpus = hwloc_bitmap_weight(set);
+    struct cpulist list = {0};
+    if (n_cpus <= 0 || n_cpus > CPULIST_CPUS_MAX)
+        return;
+    struct cores c = {.threads = xcalloc((size_t)n_cpus, sizeof *c.threads),
+                      .n_threads = xcalloc((size_t)n_cpus, 1)};
+    cores_find(look, set, &c);
+    for (uint16_t row = 0; row < CPULIST_ROWS_MAX; row++) {
+        uint16_t before = list.n_cpus;
+        for (int threads = CPULIST_ROWS_MAX; threads > row; threads--)
+            for (size_t i = 0; i < c.n; i++)
+                if (c.n_threads[i] == threads)
+                    list.cpus[list.n_cpus++] = c.threads[i][row];
+        if (list.n_cpus == before)
+            break;
+        list.sizes[list.n_rows++] = (uint16_t)(list.n_cpus - before);
+    }
+    if (!c.overflow)
+        (void)cpulist_format(&list, ret_text);
+    free(c.threads);
+    free(c.n_threads);
+}
+
 static int numas_add(const struct look *look)
 {
     struct scan *scan = look->scan;
@@ -384,12 +458,14 @@ static int numas_add(const struct look *look)
             return -1;
         }
         int cpus = hwloc_bitmap_weight(obj->cpuset);
-        scan->numas[scan->n_numas++] = (struct scan_numa){
+        struct scan_numa *numa = &scan->numas[scan->n_numas++];
+        *numa = (struct scan_numa){
             .os_index = os_index_of(obj),
             .package = package_of(look, obj),
             .cpus = cpus > 0 ? (uint32_t)cpus : 0,
             .memory_mib = obj->attr->numanode.local_memory >> 20,
         };
+        cpu_list_set(look, obj->cpuset, numa->cpu_list);
     }
     return 0;
 }

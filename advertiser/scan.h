@@ -38,6 +38,7 @@ struct scan_numa {
     int32_t os_index, package;
     uint32_t cpus;
     uint64_t memory_mib;
+    char cpu_list[SCAN_TEXT_SIZE]; /* cpulist.h; "" too long to tell */
 };
 
 struct scan {

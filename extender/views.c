@@ -134,6 +134,7 @@ static void add_device(struct str *out, const struct device *d)
     add_known_text(out, "endpoint", d->endpoint);
     add_known(out, "cores", d->cores);
     add_known(out, "cpus", d->cpus);
+    add_known_text(out, "cpuList", d->cpu_list);
     add_known(out, "memoryMiB",
               d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib);
 }

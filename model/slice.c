@@ -40,6 +40,8 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_HEALTHY] = {"biga.dev/healthy", VALUE_BOOL, ON_CARD, 1, 0},
     [ATTRIBUTE_DISTANCES] = {"biga.dev/distances", VALUE_TEXT, ON_NUMA,
                              SLICE_PARTS_MAX, 0},
+    [ATTRIBUTE_CPU_LIST] = {"biga.dev/cpuList", VALUE_TEXT, ON_NUMA, 1,
+                            TEXT(cpu_list)},
 };
 
 const struct capacity slice_capacities[CAPACITY_COUNT] = {

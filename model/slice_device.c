@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/cpulist.h"
+
 #define fail_text(v, id, fmt, ...)                                          \
     slice_fail(v, "attributes", slice_attributes[id].name, ".string: " fmt, \
                __VA_ARGS__)
@@ -337,6 +339,23 @@ static int read_capacities(const struct slice_values *v, struct device *d)
     return 0;
 }
 
+/* After the capacities and the texts. */
+static int check_cpu_list(const struct slice_values *v, const struct device *d)
+{
+    struct cpulist list;
+    struct error why;
+    if (!v->present[ATTRIBUTE_CPU_LIST])
+        return 0;
+    if (cpulist_parse(d->cpu_list, &list, &why) < 0)
+        return fail_text(v, ATTRIBUTE_CPU_LIST, "%s", why.text);
+    if (list.n_cpus == d->cpus)
+        return 0;
+    return fail_text(v, ATTRIBUTE_CPU_LIST,
+                     "is \"%.64s\", which are %d CPUs, but %s is %u",
+                     d->cpu_list, list.n_cpus,
+                     slice_capacities[CAPACITY_CPUS].name, d->cpus);
+}
+
 /* A list may not have a hole: NAME, NAME3 without NAME2. */
 static int check_parts(const struct slice_values *v)
 {
@@ -378,6 +397,8 @@ static int read_meaning(struct slice_values *v, struct device *d)
     if (r == 0)
         r = read_capacities(v, d);
     read_texts(v, d);
+    if (r == 0)
+        r = check_cpu_list(v, d);
     return r;
 }
 

@@ -160,6 +160,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
     add_index(&w, ATTRIBUTE_PACKAGE, d->package);
     if (d->kind == DEVICE_NUMA) {
         add_distances(&w, topo, d);
+        add_text(&w, ATTRIBUTE_CPU_LIST, d->cpu_list);
         return;
     }
     add_pci(&w, d);

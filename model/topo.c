@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/utf8.h"
+#include "model/cpulist.h"
 
 enum { KINDS = DEVICE_NUMA + 1, NODE_NAME_MAX = 253, NUMA_INDEX_MAX = 32767 };
 
@@ -146,9 +147,9 @@ static int addr_order(const void *a, const void *b)
 void topo_builder_add(struct topo_builder *b, const struct device *device)
 {
     struct device d = *device;
-    const char **texts[] = {&d.id,          &d.vendor, &d.model, &d.serial,
-                            &d.interface,   &d.rdma,   &d.arch,  &d.endpoint,
-                            &d.fabric_port, &d.guid};
+    const char **texts[] = {&d.id,          &d.vendor, &d.model,   &d.serial,
+                            &d.interface,   &d.rdma,   &d.arch,    &d.endpoint,
+                            &d.fabric_port, &d.guid,   &d.cpu_list};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = text_copy(&b->arena, *texts[i]);
     d.path = addrs_copy(&b->arena, d.path, d.n_path);
@@ -242,12 +243,29 @@ static int texts_check(const struct device *d, struct error *err)
         {"serial", d->serial},     {"interface", d->interface},
         {"rdma", d->rdma},         {"arch", d->arch},
         {"endpoint", d->endpoint}, {"fabric port", d->fabric_port},
-        {"guid", d->guid},
+        {"guid", d->guid},         {"CPU list", d->cpu_list},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (text_check(texts[i].name, texts[i].text, err) < 0)
             return -EINVAL;
     return 0;
+}
+
+static int cpus_check(const struct device *d, struct error *err)
+{
+    struct cpulist list;
+    if (!*d->cpu_list)
+        return 0;
+    if (d->kind != DEVICE_NUMA)
+        return error_set(err, EINVAL, "CPU list: a device of kind %s has none",
+                         device_kind_name(d->kind));
+    if (cpulist_parse(d->cpu_list, &list, err) < 0)
+        return error_wrap(err, "CPU list");
+    if (list.n_cpus == d->cpus)
+        return 0;
+    return error_set(err, EINVAL,
+                     "CPU list: is \"%s\", which are %d CPUs, must be %u",
+                     d->cpu_list, list.n_cpus, d->cpus);
 }
 
 static int device_check(const struct device *d, struct error *err)
@@ -275,6 +293,8 @@ static int device_check(const struct device *d, struct error *err)
     if (rc == 0 && d->package < -1)
         rc = error_set(err, EINVAL, "package: is %d, must be -1 or more",
                        d->package);
+    if (rc == 0)
+        rc = cpus_check(d, err);
     return rc < 0 ? error_wrap(err, "device %s", d->id) : 0;
 }
 

@@ -98,7 +98,8 @@ struct device {
     bool unhealthy;          /* capacity withdrawn: never chosen */
 
     /* numa */
-    uint32_t cpus; /* logical CPUs */
+    uint32_t cpus;        /* logical CPUs */
+    const char *cpu_list; /* which (cpulist.h), as many as cpus; "" unknown */
     uint64_t numa_memory_mib;
 };
 

@@ -124,6 +124,8 @@ Test(hostfile, every_error_names_the_line)
          "line 3: a nic cannot stand under a device"},
         {"numa 0\n", "line 1: a numa needs cpus=N"},
         {"numa 0 cpus=1 memory=1GB\n", "memory is \"1GB\""},
+        {"numa 0 cpus=2 cpu-list=0-3\n", "which are 4 CPUs, must be 2"},
+        {"numa 0 cpus=2 cpu-list=x\n", "must be CPUs like"},
         {"numa 0 cpus=1 speed=1\n", "a numa has no \"speed=1\""},
         {"root 17\n", "root is \"17\""},
         {"root 0000:17:00\n", "root is"},

@@ -103,6 +103,11 @@ static void random_device(struct topo_builder *b, enum device_kind kind,
     if (kind == DEVICE_NUMA) {
         d.numa = (int)serial * (serial > 3 ? 500 : 1);
         d.cpus = below(200);
+        if (d.cpus > 1 && below(2)) {
+            char *list = arena_alloc(&a, 24);
+            (void)snprintf(list, 24, "%u-%u", serial, serial + d.cpus - 1);
+            d.cpu_list = list;
+        }
         d.numa_memory_mib = below(1 << 24);
     } else {
         if (below(8))

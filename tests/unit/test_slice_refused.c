@@ -142,6 +142,14 @@ static const struct {
      "spec.devices[0].attributes[\"biga.dev/pciID\"].string: is \"15b3\""},
     {DEVICE(NUMA ",\"biga.dev/distances\":{\"string\":\"10 x\"}"),
      "spec.devices[0].attributes[\"biga.dev/distances\"].string: has \"x\""},
+    {DEVICE(NUMA ",\"biga.dev/cpuList\":{\"string\":\"3-0\"}"),
+     "spec.devices[0].attributes[\"biga.dev/cpuList\"].string: is \"3-0\", "
+     "must be CPUs like"},
+    {DEVICE(NUMA ",\"biga.dev/cpuList\":{\"string\":\"0-3\"}"),
+     "spec.devices[0].attributes[\"biga.dev/cpuList\"].string: is \"0-3\", "
+     "which are 4 CPUs, but biga.dev/cpus is 0"},
+    {DEVICE(CARD ",\"biga.dev/cpuList\":{\"string\":\"0\"}"),
+     "spec.devices[0].attributes[\"biga.dev/cpuList\"]: a device of kind card"},
     {WITH_CAPACITY(CARD, "\"biga.dev/cores\":{\"value\":\"1.5\"}"),
      "spec.devices[0].capacity[\"biga.dev/cores\"].value: is \"1.5\""},
     {WITH_CAPACITY(CARD, "\"biga.dev/cores\":{\"value\":16}"),
