@@ -6,6 +6,7 @@
 #include "extender/app.h"
 #include "extender/openapi.h"
 #include "extender/page.h"
+#include "extender/routes_fabric.h"
 #include "extender/seen.h"
 #include "extender/views.h"
 #include "model/base/mem.h"
@@ -33,7 +34,7 @@ struct list {
     struct table table;
 };
 
-static bool limit_read(struct httpd_request *rq, size_t max, size_t *ret_limit)
+bool read_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {
     const char *text = httpd_query(rq, "limit");
     char *end = NULL;
@@ -52,10 +53,8 @@ static bool limit_read(struct httpd_request *rq, size_t max, size_t *ret_limit)
     return true;
 }
 
-/* Everything that a snapshot shows may be kept by the client until the next
- * snapshot.  True when it has it already (the reply is set). */
-static bool is_current(struct httpd_request *rq, const struct app *app,
-                       const struct snapshot *snapshot)
+bool read_is_current(struct httpd_request *rq, const struct app *app,
+                     const struct snapshot *snapshot)
 {
     char etag[64];
     const char *have = httpd_header(rq, "If-None-Match");
@@ -75,10 +74,10 @@ static bool list_begin(struct list *list, struct httpd_request *rq,
                        struct app *app, const char *const *heads)
 {
     size_t limit = heads ? LIMIT_DEFAULT : TOPOLOGY_DEFAULT;
-    if (!limit_read(rq, heads ? LIMIT_MAX : TOPOLOGY_MAX, &limit))
+    if (!read_limit(rq, heads ? LIMIT_MAX : TOPOLOGY_MAX, &limit))
         return false;
     struct snapshot *snapshot = writer_snapshot(app->writer);
-    if (is_current(rq, app, snapshot)) {
+    if (read_is_current(rq, app, snapshot)) {
         snapshot_unref(snapshot);
         return false;
     }
@@ -347,7 +346,7 @@ static void topology_of(struct httpd_request *rq, struct app *app,
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct node *node = node_find(rq, s, name);
-    if (!node || is_current(rq, app, s))
+    if (!node || read_is_current(rq, app, s))
         return;
     view_topology(node, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
@@ -585,6 +584,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
     {HTTPD_GET, "/v1/cards/:/:", on_card, 0, "card"},
     {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
+    {HTTPD_GET, "/v1/fabric", on_fabric, 0, "fabric"},
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
     {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
     {HTTPD_DELETE, "/v1/allocations/:/:", on_release, 0, "release"},

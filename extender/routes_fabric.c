@@ -1,0 +1,83 @@
+#include "extender/routes_fabric.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "extender/app.h"
+#include "extender/fabric_view.h"
+#include "extender/routes_read.h"
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
+
+static void write_domains(const struct snapshot *s, struct str *out)
+{
+    struct fabric_count unknown;
+    cleanup_free struct fabric_count *counts = fabric_counts(s, &unknown);
+    size_t n = fabric_n_domains(s->fabric);
+    str_addf(out,
+             ",\"unknown\":{\"nodes\":%" PRIu32 ",\"cards\":{\"total\":%" PRIu32
+             ",\"idle\":%" PRIu32 "}},\"domains\":[",
+             unknown.nodes, unknown.cards, unknown.idle);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            str_add(out, ",\n");
+        fabric_view_domain(s->fabric, (int32_t)i, &counts[i], out);
+    }
+    str_add_c(out, ']');
+}
+
+static void write_items(const struct snapshot *s, const char *after,
+                        size_t limit, struct str *out)
+{
+    struct fabric_walk walk;
+    struct fabric_entry e;
+    const char *last = NULL;
+    size_t n = 0;
+    bool more = false;
+    str_add(out, ",\"items\":[");
+    fabric_walk_init(&walk, s, after);
+    while (fabric_walk_next(&walk, &e)) {
+        more = n == limit || out->overflow;
+        if (more)
+            break;
+        if (n++)
+            str_add(out, ",\n");
+        fabric_view_entry(&e, out);
+        last = e.name;
+    }
+    str_add_c(out, ']');
+    if (more && last) {
+        str_add(out, ",\"continue\":");
+        str_add_json(out, last);
+    }
+}
+
+void on_fabric(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", NULL};
+    struct app *app = ctx;
+    const char *after = httpd_query(rq, "continue");
+    size_t limit = LIMIT_DEFAULT;
+    if (!httpd_query_only(rq, params) || !read_limit(rq, LIMIT_MAX, &limit))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    if (read_is_current(rq, app, s))
+        return;
+    struct str *out = httpd_reply(rq);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+        fabric_view_text(s, limit, out);
+        return;
+    }
+    str_addf(out,
+             "{\"snapshot\":%" PRIu64 ",\"hash\":\"%016" PRIx64
+             "\",\"tiers\":[",
+             s->number, fabric_hash(s->fabric));
+    for (unsigned t = 0; t < fabric_n_tiers(s->fabric); t++)
+        str_addf(out, "%s\"%s\"", t ? "," : "", fabric_tier_name(t));
+    str_add_c(out, ']');
+    if (!after)
+        write_domains(s, out);
+    write_items(s, after, limit, out);
+    str_add(out, "}\n");
+}
