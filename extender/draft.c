@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/quota.h"
 #include "extender/snapshot_private.h"
 #include "extender/strmap.h"
 #include "model/base/mem.h"
@@ -23,6 +24,7 @@ struct draft {
     struct alloc_index *allocations;
     struct fabric *fabric;
     struct policy *policy;
+    struct quota_sums *quotas;
 };
 
 struct draft *draft_create(struct snapshot *base)
@@ -34,6 +36,7 @@ struct draft *draft_create(struct snapshot *base)
     d->allocations = alloc_index_ref(base->allocations);
     d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
     d->policy = base->policy ? policy_ref(base->policy) : NULL;
+    d->quotas = quota_sums_ref(base->quotas);
     d->n_slots = base->n_nodes;
     d->n_pages = base->n_pages;
     d->pages = xcalloc(d->n_pages + 1, sizeof(*d->pages));
@@ -69,6 +72,7 @@ void draft_destroy(struct draft *d)
     states_unref(d->states);
     fabric_unref(d->fabric);
     policy_unref(d->policy);
+    quota_sums_unref(d->quotas);
     free(d);
 }
 
@@ -217,8 +221,11 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric)
 
 /* --- allocations ------------------------------------------------------- */
 
-static void draft_swap_index(struct draft *d, struct alloc_index *next)
+/* `changed` is what `next` has more or less. */
+static void draft_swap_index(struct draft *d, struct alloc_index *next,
+                             const struct allocation *changed)
 {
+    quota_sums_follow(&d->quotas, d->allocations, next, changed);
     alloc_index_unref(d->allocations);
     d->allocations = next;
 }
@@ -239,7 +246,8 @@ void draft_allocate(struct draft *d, struct allocation *allocation)
 {
     const struct demand *pod = &allocation->demand;
     (void)draft_release(d, pod->namespace, pod->name);
-    draft_swap_index(d, alloc_index_with(d->allocations, allocation));
+    draft_swap_index(d, alloc_index_with(d->allocations, allocation),
+                     allocation);
     draft_recount(d, allocation->node);
     allocation_unref(allocation);
 }
@@ -251,7 +259,7 @@ bool draft_release(struct draft *d, const char *namespace, const char *name)
     if (!old)
         return false;
     cleanup_free char *node = xstrdup(old->node);
-    draft_swap_index(d, alloc_index_without(d->allocations, old));
+    draft_swap_index(d, alloc_index_without(d->allocations, old), old);
     draft_recount(d, node);
     return true;
 }
@@ -404,6 +412,7 @@ struct snapshot *draft_peek(struct draft *d)
     s->allocations = alloc_index_ref(d->allocations);
     s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
     s->policy = d->policy ? policy_ref(d->policy) : NULL;
+    s->quotas = quota_sums_ref(d->quotas);
     return s;
 }
 

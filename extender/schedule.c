@@ -37,18 +37,6 @@ static const char *node_to_follow(const struct schedule *s)
     return pair_members(s, members) > 0 ? members[0]->node : NULL;
 }
 
-/* Is it a pod of a service that holds a share of some cards, and so sees more
- * of them than others do? */
-static bool has_share(const struct policy *policy, const struct demand *demand)
-{
-    for (size_t i = 0; policy && i < policy->n_services; i++)
-        if (demand->role == ROLE_SERVICE &&
-            strcmp(policy->services[i].name, demand->job) == 0 &&
-            strcmp(policy->services[i].namespace, demand->namespace) == 0)
-            return true;
-    return false;
-}
-
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,
                    const struct demand *demand)
 {
@@ -72,7 +60,8 @@ void schedule_init(struct schedule *s, const struct snapshot *snapshot,
         s->follows_node = node;
         return;
     }
-    s->own_share = has_share(snapshot->policy, demand);
+    quota_judge(snapshot, demand, s->former, &s->quota);
+    s->own_share = policy_has_share(snapshot->policy, demand);
     if (demand->role != ROLE_NONE && !s->own_share)
         s->costs = states_costs(snapshot->states, demand);
 }
@@ -168,12 +157,34 @@ static void view_make(const struct schedule *s, const struct node *node,
     *ret_view = view;
 }
 
+/* May the pod have this place, beside what its pair has? */
+static void judge_place(const struct schedule *s, int32_t index,
+                        const struct choice *choice,
+                        struct quota_verdict *ret_verdict)
+{
+    struct allocation *a = schedule_allocation(s, index, choice);
+    quota_judge_allocation(s->snapshot, a, s->former, ret_verdict);
+    allocation_unref(a);
+}
+
+static bool may_have(const struct schedule *s, int32_t index,
+                     const struct choice *choice)
+{
+    struct quota_verdict verdict = s->quota;
+    if (s->follows >= 0 &&
+        policy_find_quota(s->snapshot->policy, s->demand->namespace))
+        judge_place(s, index, choice, &verdict);
+    return verdict.kind == QUOTA_OK;
+}
+
 /* --- one node ----------------------------------------------------------------- */
 
 static enum reason node_reason(const struct schedule *s, int32_t index)
 {
     if (s->follows == NODE_GONE || (s->follows >= 0 && s->follows != index))
         return REASON_PAIR_ELSEWHERE;
+    if (s->quota.kind != QUOTA_OK)
+        return REASON_QUOTA;
     if (index < 0)
         return REASON_UNKNOWN_NODE;
     switch (snapshot_node(s->snapshot, (size_t)index)->status) {
@@ -200,7 +211,12 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
 
     struct view view;
     view_make(s, node, gone, n, &view);
-    reason = decide(&view.state, s->demand, view.must, view.within, ret_choice);
+    struct choice choice;
+    reason = decide(&view.state, s->demand, view.must, view.within, &choice);
+    if (reason == REASON_NONE && !may_have(s, index, &choice))
+        return REASON_QUOTA;
+    if (reason == REASON_NONE)
+        *ret_choice = choice;
     if (reason == REASON_NONE || s->follows < 0)
         return reason;
     return reason_resolvable(reason) ? reason : REASON_PAIR_CARDS;
@@ -234,7 +250,7 @@ enum reason schedule_reason(const struct schedule *s, int32_t index,
 uint32_t schedule_cost(const struct schedule *s, int32_t index)
 {
     struct choice choice;
-    if (index < 0)
+    if (index < 0 || s->quota.kind != QUOTA_OK)
         return COST_NO_FIT;
     if (s->costs && s->former_index != index)
         return costs_get(s->costs, snapshot_state(s->snapshot, (size_t)index));
@@ -362,7 +378,8 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
     best.n = 0;
     best.max = max;
     best.worst = rank_key(COST_NO_FIT, 0);
-    bool known = s->costs && s->former_index == NODE_NONE;
+    bool known = s->costs && s->former_index == NODE_NONE &&
+                 s->quota.kind == QUOTA_OK;
     size_t fitting = known ? offer_by_costs(s, candidates, n, &best)
                            : offer_by_choice(s, candidates, n, &best);
     for (size_t i = 0; i < best.n; i++)
@@ -425,6 +442,22 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
         a->numa = host->numa;
     }
     return a;
+}
+
+static void explain_quota(const struct schedule *s, struct str *out)
+{
+    struct quota_verdict verdict = s->quota;
+    struct choice choice;
+    struct view view;
+    if (s->follows >= 0) {
+        const struct node *node = snapshot_node(s->snapshot,
+                                                (size_t)s->follows);
+        view_make(s, node, NULL, 0, &view);
+        if (decide(&view.state, s->demand, view.must, view.within, &choice) ==
+            REASON_NONE)
+            judge_place(s, s->follows, &choice, &verdict);
+    }
+    quota_explain(s->demand->namespace, &verdict, out);
 }
 
 static void brief_too_small(const struct demand *d, struct str *out)
@@ -511,7 +544,7 @@ void schedule_brief(const struct schedule *s, enum reason reason,
                  (d->cpu_milli + 999) / 1000);
         return;
     case REASON_QUOTA:
-        str_addf(out, "quota of namespace %s used up", d->namespace);
+        explain_quota(s, out);
         return;
     case REASON_JOB_ELSEWHERE:
         str_add(out, "the plan of its job has it elsewhere");
@@ -554,6 +587,9 @@ void schedule_explain(const struct schedule *s, int32_t index,
         return;
     case REASON_PAIR_CARDS:
         str_add(out, "the cards of its pair cannot take it");
+        return;
+    case REASON_QUOTA:
+        explain_quota(s, out);
         return;
     default:
         break;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "extender/allocation.h"
+#include "extender/quota.h"
 #include "extender/snapshot.h"
 
 /* How a pod is judged: by itself, or behind a member of its pair that is
@@ -26,9 +27,10 @@ struct schedule {
     const char *follows_node; /* its name, borrowed from the snapshot; NULL
                                * when free */
     const struct allocation *former; /* under its own name, or NULL */
-    int32_t former_index; /* of that one's node; NODE_NONE: not there */
-    bool own_share;       /* its service holds a share of some cards */
-    struct costs *costs;  /* of its class; NULL: compute each */
+    int32_t former_index;       /* of that one's node; NODE_NONE: not there */
+    struct quota_verdict quota; /* when it follows nobody */
+    bool own_share;             /* its service holds a share of some cards */
+    struct costs *costs;        /* of its class; NULL: compute each */
 };
 enum { NODE_GONE = -2 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/quota.h"
 #include "extender/snapshot_private.h"
 #include "extender/usage.h"
 #include "model/base/mem.h"
@@ -192,6 +193,7 @@ struct snapshot *snapshot_create_empty(void)
     s->roster = roster_create(NULL, 0);
     s->states = states_create();
     s->allocations = alloc_index_create();
+    s->quotas = quota_sums_create();
     return s;
 }
 
@@ -213,7 +215,14 @@ void snapshot_unref(struct snapshot *s)
     states_unref(s->states);
     fabric_unref(s->fabric);
     policy_unref(s->policy);
+    quota_sums_unref(s->quotas);
     free(s);
+}
+
+void snapshot_quota_use(const struct snapshot *s, const char *namespace,
+                        struct quota_use *ret_use)
+{
+    quota_sums_get(s->quotas, namespace, ret_use);
 }
 
 int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size)

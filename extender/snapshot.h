@@ -78,8 +78,9 @@ struct snapshot {
     struct roster *roster;
     struct states *states;
     struct alloc_index *allocations;
-    struct fabric *fabric; /* NULL: nothing is known of it */
-    struct policy *policy; /* NULL: none */
+    struct fabric *fabric;     /* NULL: nothing is known of it */
+    struct policy *policy;     /* NULL: none */
+    struct quota_sums *quotas; /* of namespaces, whatever their quota */
 };
 
 /* Node indexes are ranks in the byte order of names. */

@@ -102,6 +102,21 @@ bool policy_selects(const struct policy_service *service, const char *node,
     return selects(service->pci, pci);
 }
 
+static bool is_of(const struct policy_service *service,
+                  const struct demand *pod)
+{
+    return pod->role == ROLE_SERVICE && strcmp(service->name, pod->job) == 0 &&
+           strcmp(service->namespace, pod->namespace) == 0;
+}
+
+bool policy_has_share(const struct policy *p, const struct demand *pod)
+{
+    for (size_t i = 0; p && i < p->n_services; i++)
+        if (is_of(&p->services[i], pod))
+            return true;
+    return false;
+}
+
 const struct policy_service *policy_find_share(const struct policy *p,
                                                const struct demand *service,
                                                const char *node,
@@ -109,9 +124,7 @@ const struct policy_service *policy_find_share(const struct policy *p,
 {
     for (size_t i = 0; p && i < p->n_services; i++) {
         const struct policy_service *s = &p->services[i];
-        if (strcmp(s->name, service->job) == 0 &&
-            strcmp(s->namespace, service->namespace) == 0 &&
-            policy_selects(s, node, card))
+        if (is_of(s, service) && policy_selects(s, node, card))
             return s;
     }
     return NULL;

@@ -70,6 +70,9 @@ bool policy_glob(const char *pattern, const char *text);
 /* Does the service's entry select this card of this node? */
 bool policy_selects(const struct policy_service *service, const char *node,
                     const struct device *card);
+/* Is the pod one of a service that has a share of some cards?  `p` may be
+ * NULL. */
+bool policy_has_share(const struct policy *p, const struct demand *pod);
 /* The first entry of this service that selects the card, or NULL; `p` may be
  * NULL. */
 const struct policy_service *policy_find_share(const struct policy *p,
