@@ -129,6 +129,8 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     to->occupied = from->occupied;
     to->shared = from->shared;
     to->gpus_used = from->gpus_used;
+    to->unsized = from->unsized;
+    memcpy(to->free_cpu_milli, from->free_cpu_milli, sizeof to->free_cpu_milli);
 }
 
 static void table_grow_locked(struct states *s, uint32_t n)

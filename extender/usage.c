@@ -150,6 +150,14 @@ static void pair_charge(const struct pair_usage *u, const struct demand *own,
     state->shared |= u->all;
 }
 
+/* A host pod's CPUs are on the NUMA node it was given; one that was given
+ * none has them anywhere. */
+static void charge_cpus(const struct allocation *a, struct node_state *state)
+{
+    if (a->demand.role == ROLE_HOST && a->numa >= 0)
+        node_state_take_cpus(state, a->numa, a->demand.cpu_milli);
+}
+
 uint16_t usage_unsized(const struct topo *topo)
 {
     size_t first = 0;
@@ -197,10 +205,13 @@ static void count_pairs(const struct usage *at, const struct demand *asking,
     for (size_t i = 0; i < at->n;) {
         struct pair_usage u = {0};
         const char *pair = by_pair[i]->pair_key;
-        while (i < at->n && strcmp(by_pair[i]->pair_key, pair) == 0)
-            pair_add(&u, at, by_pair[i++]);
-        pair_charge(&u, own && strcmp(pair, own) == 0 ? asking : NULL,
-                    ret_state);
+        bool is_own = own && strcmp(pair, own) == 0;
+        for (; i < at->n && strcmp(by_pair[i]->pair_key, pair) == 0; i++) {
+            pair_add(&u, at, by_pair[i]);
+            if (!is_own)
+                charge_cpus(by_pair[i], ret_state);
+        }
+        pair_charge(&u, is_own ? asking : NULL, ret_state);
     }
     /* nobody can tell what is left of a card of unknown size */
     ret_state->closed |= ret_state->shared & usage_unsized(at->topo);

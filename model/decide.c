@@ -34,7 +34,11 @@ struct search {
     uint16_t available; /* cards */
     uint16_t must;
     uint16_t gpus_free;
-    uint16_t idle;                     /* cards */
+    uint64_t numas;   /* columns with the CPUs asked free */
+    uint16_t rooted;  /* cards that are on a NUMA node, and those */
+    uint16_t at_cpus; /* whose NUMA node has the CPUs free; both 0 when that
+                       * is not required */
+    uint16_t idle;    /* cards */
     uint16_t groups[SHAPE_GROUPS_MAX]; /* wholly idle */
     unsigned n_groups;
 
@@ -68,6 +72,30 @@ enum relation decide_align(const struct demand *demand)
 {
     enum relation align = (enum relation)demand->align;
     return demand->gpus == 0 && align < RELATION_NODE ? RELATION_NODE : align;
+}
+
+uint32_t decide_cpus(const struct demand *demand)
+{
+    return demand->role == ROLE_HOST ? demand->cpu_milli : 0;
+}
+
+uint64_t decide_numas_with(const struct node_state *state, uint32_t cpu_milli)
+{
+    uint64_t numas = 0;
+    for (unsigned n = 0; n < state->shape->n_numas; n++)
+        if (state->free_cpu_milli[n] >= cpu_milli)
+            numas |= UINT64_C(1) << n;
+    return numas;
+}
+
+void decide_idle_cpus(const struct shape *shape,
+                      uint32_t ret_milli[TOPO_NUMAS_MAX])
+{
+    for (unsigned n = 0; n < shape->n_numas; n++) {
+        uint64_t milli = UINT64_C(1000) * shape->numa_cpus[n];
+        ret_milli[n] = milli && milli < UINT32_MAX ? (uint32_t)milli
+                                                   : UINT32_MAX;
+    }
 }
 
 uint16_t decide_cards_of_arch(const struct shape *shape,
@@ -105,6 +133,7 @@ uint16_t decide_cards_open(const struct node_state *state,
 struct class_key {
     uint8_t cards, gpus, align, exclusive;
     struct card_need need;
+    uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
 };
 
@@ -117,6 +146,7 @@ static struct class_key class_of(const struct demand *demand)
     key.align = (uint8_t)decide_align(demand);
     key.exclusive = demand->exclusive;
     key.need = decide_need(demand);
+    key.cpus = decide_cpus(demand);
     memcpy(key.arch, demand->arch, strlen(demand->arch));
     return key;
 }
@@ -179,7 +209,8 @@ static bool gpus_suffice(struct search *s, unsigned cards)
 static bool reaches(struct search *s, unsigned cards)
 {
     if (s->demand->gpus)
-        return gpus_suffice(s, cards);
+        return (!(cards & s->rooted) || (cards & s->at_cpus)) &&
+               gpus_suffice(s, cards);
     for (unsigned i = 0; i < s->n_around; i++)
         if ((cards & ~(unsigned)s->around[i]) == 0)
             return true;
@@ -203,8 +234,8 @@ static void try_numas(struct search *s)
     s->reach = 0;
     if (s->relation == RELATION_SYS)
         add_around(s, s->available);
-    for (unsigned n = 0; n < shape->n_numas; n++) {
-        unsigned cards = 0;
+    for (uint64_t left = s->numas; left; left &= left - 1) {
+        unsigned cards = 0, n = (unsigned)__builtin_ctzll(left);
         for (unsigned c = 0; c < shape->n_cards; c++)
             if (shape->card_numa[c][n] <= s->relation)
                 cards |= 1u << c;
@@ -415,20 +446,26 @@ static uint16_t pick_gpus(const struct search *s, unsigned cards)
     return (uint16_t)gpus;
 }
 
-/* The NUMA node whose worst card is closest, the first among equals. */
-static int16_t pick_numa(const struct shape *shape, unsigned cards)
+/* Of the NUMA nodes with the CPUs: the one whose worst card is closest, then
+ * whose cards are closest in sum, then the first.  When one of the cards' own
+ * is required it is one of those. */
+static int16_t pick_numa(const struct search *s, unsigned cards)
 {
+    const struct shape *shape = s->shape;
+    unsigned best = UINT32_MAX;
     int16_t numa = -1;
-    unsigned best = RELATION_COUNT;
-    for (unsigned n = 0; n < shape->n_numas; n++) {
-        unsigned worst = 0;
+    for (uint64_t left = s->numas; left; left &= left - 1) {
+        unsigned n = (unsigned)__builtin_ctzll(left), worst = 0, sum = 0;
+        bool own = !(cards & s->rooted);
         for (unsigned c = cards; c; c &= c - 1) {
             uint8_t relation = shape->card_numa[__builtin_ctz(c)][n];
-            if (relation > worst)
-                worst = relation;
+            worst = relation > worst ? relation : worst;
+            sum += relation;
+            own |= relation <= RELATION_NODE;
         }
-        if (worst < best) {
-            best = worst;
+        unsigned weight = worst * TOPO_CARDS_MAX * RELATION_COUNT + sum;
+        if (own && weight < best) {
+            best = weight;
             numa = shape->numa_id[n];
         }
     }
@@ -454,6 +491,27 @@ static uint32_t cost_pack(enum relation relation, const struct rank *rank)
 
 /* --- the whole ------------------------------------------------------------------ */
 
+/* A host pod with GPUs that asks for NODE or closer has its CPUs on the NUMA
+ * node of one of its cards, as far as those are on any. */
+static void search_numas(struct search *s)
+{
+    const struct shape *shape = s->shape;
+    uint32_t cpus = decide_cpus(s->demand);
+    unsigned rooted = 0, at_cpus = 0;
+    s->numas = decide_numas_with(s->state, cpus);
+    s->rooted = s->at_cpus = 0;
+    if (!cpus || !s->demand->gpus || s->demand->align > RELATION_NODE)
+        return;
+    for (unsigned c = 0; c < shape->n_cards; c++)
+        for (unsigned n = 0; n < shape->n_numas; n++)
+            if (shape->card_numa[c][n] <= RELATION_NODE) {
+                rooted |= 1u << c;
+                at_cpus |= (unsigned)(s->numas >> n & 1) << c;
+            }
+    s->rooted = (uint16_t)rooted;
+    s->at_cpus = (uint16_t)at_cpus;
+}
+
 /* False when there are not even enough cards and GPUs. */
 static bool search_init(struct search *s, const struct node_state *state,
                         const struct demand *demand, uint16_t must,
@@ -478,6 +536,7 @@ static bool search_init(struct search *s, const struct node_state *state,
         return false;
     s->idle = (uint16_t)(state->usable & ~state->occupied);
     memset(s->near, 0, sizeof s->near);
+    search_numas(s);
     s->n_groups = 0;
     for (unsigned i = 0; i < shape->n_groups; i++)
         if ((shape->groups[i] & ~s->idle) == 0)
@@ -506,7 +565,7 @@ bool decide_search(const struct node_state *state, const struct demand *demand,
     ret_choice->cards = rank.cards;
     ret_choice->gpus = pick_gpus(&s, rank.cards);
     ret_choice->relation = (uint8_t)r;
-    ret_choice->numa = pick_numa(s.shape, rank.cards);
+    ret_choice->numa = pick_numa(&s, rank.cards);
     return true;
 }
 
@@ -524,31 +583,4 @@ uint32_t decide_cost(const struct node_state *state,
     struct choice choice;
     return decide_search(state, demand, 0, UINT16_MAX, &choice) ? choice.cost
                                                                 : COST_NO_FIT;
-}
-
-/* --- states --------------------------------------------------------------------- */
-
-void node_state_init(struct node_state *state, const struct topo *topo,
-                     const struct shape *shape)
-{
-    size_t first = 0;
-    memset(state, 0, sizeof *state);
-    state->shape = shape;
-    for (unsigned n = 0; n < shape->n_numas; n++)
-        state->free_cpu_milli[n] = UINT32_MAX;
-    (void)topo_count(topo, DEVICE_CARD, &first);
-    for (unsigned c = 0; c < shape->n_cards; c++) {
-        const struct device *card = topo_device(topo, first + c);
-        uint64_t memory = card->memory_mib ? card->memory_mib : 1;
-        if (card->cores == 0 || card->memory_mib == 0)
-            state->unsized |= (uint16_t)(1u << c);
-        if (card->unhealthy)
-            continue; /* nothing of it can be had */
-        state->usable |= (uint16_t)(1u << c);
-        state->cores[c] = card->cores ? card->cores : 1;
-        state->memory_mib[c] = (uint32_t)(memory < UINT32_MAX ? memory
-                                                              : UINT32_MAX);
-    }
-    memcpy(state->free_cores, state->cores, sizeof state->cores);
-    memcpy(state->free_memory_mib, state->memory_mib, sizeof state->memory_mib);
 }

@@ -1,7 +1,8 @@
 /* decide - which cards (and GPUs, and NUMA node) of one node a demand gets,
  * and how good that is.
  *
- * A pure function of (state of the node, demand).  The order of preference,
+ * A pure function of (state of the node, demand).  A NUMA node is a place for
+ * a host pod when it has the CPUs free that the pod requests.  The order of preference,
  * each level only breaking ties of the one before (schema/decision.md):
  *   1. the worst relation between the host pod's GPUs, or else its NUMA
  *      node, and its cards,
@@ -67,9 +68,9 @@ enum reason {
     REASON_CARD_CORES, /* too few free cores on the cards */
     REASON_CARD_MEMORY,
     REASON_GPUS_BUSY,
-    REASON_NUMA_CPUS, /* no NUMA node near the cards has the CPUs free */
-    REASON_ALIGNMENT, /* the free cards are not aligned as asked */
-    REASON_LEASED,    /* what is free is leased to another job's plan */
+    REASON_NUMA_CPUS,   /* no NUMA node near the cards has the CPUs free */
+    REASON_ALIGNMENT,   /* the free cards are not aligned as asked */
+    REASON_LEASED,      /* what is free is leased to another job's plan */
     REASON_FABRIC_TIER, /* no domain of the tier asked holds the whole job */
     REASON_JOB_ROOM,    /* this pair would fit, all pairs of its job do not */
     REASON_COUNT
@@ -111,6 +112,9 @@ uint32_t decide_cost(const struct node_state *state,
 void node_state_init(struct node_state *state, const struct topo *topo,
                      const struct shape *shape);
 
+/* Take a host pod's CPUs off the NUMA node with that os index; one that the
+ * shape does not have, or whose CPUs are not known, is left alone. */
+void node_state_take_cpus(struct node_state *state, int numa, uint32_t milli);
 /* Take what a pair (a host pod's demand, see demand_pair) gets off a state:
  * the state that usage_state() gives once the pair is allocated. */
 void node_state_take(struct node_state *state, const struct demand *pair,

@@ -15,6 +15,15 @@ struct card_need decide_need(const struct demand *demand);
  * NODE, so without GPUs anything tighter asks for NODE. */
 enum relation decide_align(const struct demand *demand);
 
+/* The CPUs that its NUMA node is to have free, in thousandths: 0 but for a
+ * host pod. */
+uint32_t decide_cpus(const struct demand *demand);
+/* The columns of the NUMA nodes that have them. */
+uint64_t decide_numas_with(const struct node_state *state, uint32_t cpu_milli);
+/* What every NUMA node has free when the node is idle. */
+void decide_idle_cpus(const struct shape *shape,
+                      uint32_t ret_milli[TOPO_NUMAS_MAX]);
+
 /* Bits of the cards with the architecture asked, in whatever state. */
 uint16_t decide_cards_of_arch(const struct shape *shape,
                               const struct demand *demand);

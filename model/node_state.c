@@ -1,8 +1,33 @@
-/* What a pair takes off a node, and how good its place there is. */
+/* What a node has, what a pair takes off it, and how good its place there
+ * is. */
 #include <string.h>
 
 #include "model/decide.h"
 #include "model/decide_private.h"
+
+void node_state_init(struct node_state *state, const struct topo *topo,
+                     const struct shape *shape)
+{
+    size_t first = 0;
+    memset(state, 0, sizeof *state);
+    state->shape = shape;
+    decide_idle_cpus(shape, state->free_cpu_milli);
+    (void)topo_count(topo, DEVICE_CARD, &first);
+    for (unsigned c = 0; c < shape->n_cards; c++) {
+        const struct device *card = topo_device(topo, first + c);
+        uint64_t memory = card->memory_mib ? card->memory_mib : 1;
+        if (card->cores == 0 || card->memory_mib == 0)
+            state->unsized |= (uint16_t)(1u << c);
+        if (card->unhealthy)
+            continue; /* nothing of it can be had */
+        state->usable |= (uint16_t)(1u << c);
+        state->cores[c] = card->cores ? card->cores : 1;
+        state->memory_mib[c] = (uint32_t)(memory < UINT32_MAX ? memory
+                                                              : UINT32_MAX);
+    }
+    memcpy(state->free_cores, state->cores, sizeof state->cores);
+    memcpy(state->free_memory_mib, state->memory_mib, sizeof state->memory_mib);
+}
 
 static uint32_t less(uint32_t from, uint32_t amount)
 {
@@ -18,7 +43,7 @@ static unsigned numa_column(const struct shape *shape, int numa)
     return n;
 }
 
-static void take_cpus(struct node_state *state, uint32_t milli, int numa)
+void node_state_take_cpus(struct node_state *state, int numa, uint32_t milli)
 {
     unsigned n = numa_column(state->shape, numa);
     if (n < state->shape->n_numas && state->free_cpu_milli[n] != UINT32_MAX)
@@ -41,8 +66,7 @@ void node_state_take(struct node_state *state, const struct demand *pair,
         state->closed |= choice->cards;
     state->closed |= choice->cards & state->unsized;
     state->gpus_used |= choice->gpus;
-    if (pair->cpu_milli)
-        take_cpus(state, pair->cpu_milli, choice->numa);
+    node_state_take_cpus(state, choice->numa, decide_cpus(pair));
 }
 
 /* --- aligned or not --------------------------------------------------------- */
@@ -67,11 +91,9 @@ bool decide_ideal(const struct shape *shape, const struct demand *demand,
     idle.usable = (uint16_t)((1u << shape->n_cards) - 1);
     for (unsigned c = 0; c < shape->n_cards; c++)
         idle.free_cores[c] = idle.free_memory_mib[c] = 1;
-    for (unsigned n = 0; n < shape->n_numas; n++)
-        idle.free_cpu_milli[n] = UINT32_MAX;
+    decide_idle_cpus(shape, idle.free_cpu_milli);
     any.has_card_need = false;
     any.align = RELATION_SYS;
-    any.cpu_milli = 0;
     if (!decide_search(&idle, &any, 0, UINT16_MAX, &best))
         return false;
     ret_ideal->relation = best.relation;

@@ -57,6 +57,7 @@ static struct node_state idle_state(const struct node_state *state)
     memcpy(idle.free_cores, idle.cores, sizeof idle.cores);
     memcpy(idle.free_memory_mib, idle.memory_mib, sizeof idle.memory_mib);
     idle.closed = idle.occupied = idle.shared = idle.gpus_used = 0;
+    decide_idle_cpus(idle.shape, idle.free_cpu_milli);
     return idle;
 }
 
@@ -91,6 +92,26 @@ static bool are_enough(const struct demand *demand, unsigned cards,
     return count_bits(cards) >= demand->cards && (must & ~cards) == 0;
 }
 
+/* With `cpu_milli` instead of the CPUs that it asks, would it fit? */
+static bool fits_with_cpus(const struct node_state *state,
+                           const struct demand *demand, uint32_t cpu_milli,
+                           uint16_t must, uint16_t within)
+{
+    struct demand other = *demand;
+    struct choice ignored;
+    other.cpu_milli = cpu_milli;
+    return decide_search(state, &other, must, within, &ignored);
+}
+
+/* Is it for its CPUs alone that it does not fit? */
+static bool lacks_cpus(const struct node_state *state,
+                       const struct demand *demand, uint16_t must,
+                       uint16_t within)
+{
+    return decide_cpus(demand) &&
+           fits_with_cpus(state, demand, 0, must, within);
+}
+
 /* The idle node would do; this one does not. */
 static enum reason reason_busy(const struct node_state *state,
                                const struct demand *demand, uint16_t must,
@@ -113,8 +134,10 @@ static enum reason reason_busy(const struct node_state *state,
         return REASON_CARD_MEMORY;
     unsigned gpus_free = ((1u << state->shape->n_gpus) - 1) &
                          ~(unsigned)state->gpus_used;
-    return count_bits(gpus_free) < demand->gpus ? REASON_GPUS_BUSY
-                                                : REASON_ALIGNMENT;
+    if (count_bits(gpus_free) < demand->gpus)
+        return REASON_GPUS_BUSY;
+    return lacks_cpus(state, demand, must, within) ? REASON_NUMA_CPUS
+                                                   : REASON_ALIGNMENT;
 }
 
 enum reason decide_reason(const struct node_state *state,
@@ -253,6 +276,64 @@ static void explain_size(const struct node_state *state,
     add_need(out, (struct card_need){cores, memory});
 }
 
+/* "8", "1.5". */
+static void add_cpus(struct str *out, uint32_t milli)
+{
+    char text[16];
+    size_t n = (size_t)snprintf(text, sizeof text, "%u.%03u", milli / 1000,
+                                milli % 1000);
+    while (text[n - 1] == '0')
+        n--;
+    str_addf(out, "%.*s CPU%s", (int)(text[n - 1] == '.' ? n - 1 : n), text,
+             milli == 1000 ? "" : "s");
+}
+
+/* The most CPUs with which it would fit. */
+static uint32_t most_cpus(const struct node_state *state,
+                          const struct demand *demand)
+{
+    uint32_t below = demand->cpu_milli, most;
+    do {
+        most = 0;
+        for (unsigned n = 0; n < state->shape->n_numas; n++)
+            if (state->free_cpu_milli[n] < below &&
+                state->free_cpu_milli[n] > most)
+                most = state->free_cpu_milli[n];
+        below = most;
+    } while (most && !fits_with_cpus(state, demand, most, 0, UINT16_MAX));
+    return most;
+}
+
+/* "biga.dev/align asks for NODE, but no NUMA node near free cards has 8 CPUs
+ * free (at most 6); …". */
+static void explain_cpus(bool never, const struct node_state *state,
+                         const struct demand *demand, struct str *out)
+{
+    struct node_state idle = idle_state(state);
+    struct demand any = *demand;
+    struct choice choice;
+    enum relation enough = demand->gpus ? RELATION_SOCKET : RELATION_SYS;
+    if (never)
+        state = &idle;
+    uint32_t most = most_cpus(state, demand);
+    str_addf(out, "biga.dev/align asks for %s, but ",
+             relation_name(decide_align(demand)));
+    str_add(out, never ? "even idle no NUMA node near the cards has "
+                       : "no NUMA node near free cards has ");
+    add_cpus(out, demand->cpu_milli);
+    str_add(out, never ? " (at most " : " free (at most ");
+    add_cpus(out, most);
+    str_add(out, "); it would fit with ");
+    if (!never) {
+        add_cpus(out, demand->cpu_milli - most);
+        str_add(out, " more free there, or with ");
+    }
+    any.align = RELATION_SYS;
+    if (!demand->gpus && decide_search(state, &any, 0, UINT16_MAX, &choice))
+        enough = (enum relation)choice.relation;
+    str_addf(out, "biga.dev/align %s", relation_name(enough));
+}
+
 /* What could be had instead of the relation that is asked. */
 static void explain_alignment(bool never, const struct node_state *state,
                               const struct demand *demand, struct str *out)
@@ -261,6 +342,10 @@ static void explain_alignment(bool never, const struct node_state *state,
     struct demand any = *demand;
     struct choice choice;
     bool found;
+    if (lacks_cpus(never ? &idle : state, demand, 0, UINT16_MAX)) {
+        explain_cpus(never, state, demand, out);
+        return;
+    }
     any.align = RELATION_SYS;
     found = decide_search(never ? &idle : state, &any, 0, UINT16_MAX, &choice);
     str_addf(out, "biga.dev/align asks for %s",
@@ -355,6 +440,7 @@ void reason_explain(enum reason reason, const struct node_state *state,
         break;
     case REASON_ALIGNMENT_NEVER:
     case REASON_ALIGNMENT:
+    case REASON_NUMA_CPUS:
         explain_alignment(reason == REASON_ALIGNMENT_NEVER, state, demand, out);
         break;
     case REASON_GPUS_BUSY:

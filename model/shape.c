@@ -153,8 +153,10 @@ struct shape *shape_create(const struct topo *topo)
                                   TOPO_NUMAS_MAX);
     fill_relations(s, topo, cards, gpus, numas);
     fill_arch(s, topo, cards);
-    for (unsigned n = 0; n < s->n_numas; n++)
+    for (unsigned n = 0; n < s->n_numas; n++) {
         s->numa_id[n] = (int16_t)topo_device(topo, numas + n)->numa;
+        s->numa_cpus[n] = topo_device(topo, numas + n)->cpus;
+    }
     add_switch_groups(s);
     add_place_groups(s, topo, cards, false);
     add_place_groups(s, topo, cards, true);

@@ -25,7 +25,8 @@ struct shape {
                                                         * symmetric */
     uint8_t card_gpu[TOPO_CARDS_MAX][TOPO_GPUS_MAX];
     uint8_t card_numa[TOPO_CARDS_MAX][TOPO_NUMAS_MAX]; /* NODE or worse */
-    int16_t numa_id[TOPO_NUMAS_MAX]; /* os index of numa column i */
+    int16_t numa_id[TOPO_NUMAS_MAX];    /* os index of numa column i */
+    uint32_t numa_cpus[TOPO_NUMAS_MAX]; /* logical CPUs, 0 unknown */
     char arch[TOPO_CARDS_MAX][SHAPE_ARCH_MAX];
 
     /* whole aligned groups of two or more cards: behind one PCIe switch

@@ -127,8 +127,10 @@ static struct shape *random_shape(struct randnode_limits max)
     s->n_cards = (uint8_t)(odds(2) ? 0 : 1 + roll(max.cards));
     s->n_gpus = (uint8_t)roll(max.gpus + 1);
     s->n_numas = (uint8_t)roll(max.numas + 1);
-    for (unsigned n = 0; n < s->n_numas; n++)
+    for (unsigned n = 0; n < s->n_numas; n++) {
         s->numa_id[n] = (int16_t)(2 * n);
+        s->numa_cpus[n] = odds(15) ? 0 : 1 + roll(16);
+    }
     for (unsigned c = 0; c < s->n_cards; c++) {
         const char *arch = archs[odds(70) ? 1 : roll(ARRAY_LEN(archs))];
         memcpy(s->arch[c], arch, strlen(arch));
@@ -138,6 +140,18 @@ static struct shape *random_shape(struct randnode_limits max)
     else
         fill_any(s);
     return shape_create_from(s);
+}
+
+static void random_cpus(struct node_state *state, bool idle)
+{
+    for (unsigned n = 0; n < state->shape->n_numas; n++) {
+        uint32_t milli = 1000 * state->shape->numa_cpus[n];
+        if (milli == 0)
+            state->free_cpu_milli[n] = UINT32_MAX;
+        else
+            state->free_cpu_milli[n] = idle || odds(40) ? milli
+                                                        : roll(milli + 1);
+    }
 }
 
 static void random_state(const struct shape *shape, struct node_state *state)
@@ -156,6 +170,7 @@ static void random_state(const struct shape *shape, struct node_state *state)
                                         ? state->memory_mib[c]
                                         : roll(state->memory_mib[c] + 1);
     }
+    random_cpus(state, idle);
     if (idle)
         return;
     state->closed = (uint16_t)(all & roll(65536) & roll(65536) & roll(65536));
@@ -174,6 +189,9 @@ void demand_roll(struct demand *d, struct randnode_limits max)
     d->pair_cards = d->cards;
     if (d->role == ROLE_HOST && odds(70))
         d->gpus = (uint8_t)roll(odds(80) ? 4 : max.gpus + 2);
+    if (odds(50)) /* asked of others too, where it decides nothing */
+        d->cpu_milli = odds(20) ? 1 : roll(18000);
+    d->within = d->prefer_within = DEMAND_ANYWHERE;
     d->align = (uint8_t)(odds(60) ? RELATION_SYS : roll(RELATION_COUNT));
     d->exclusive = odds(15);
     d->has_card_need = odds(60);
@@ -266,6 +284,8 @@ static void rename_state(const struct node_state *state, const unsigned *card,
     out->occupied = renamed(state->occupied, card, n);
     out->shared = renamed(state->shared, card, n);
     out->gpus_used = renamed(state->gpus_used, gpu, state->shape->n_gpus);
+    memcpy(out->free_cpu_milli, state->free_cpu_milli,
+           sizeof out->free_cpu_milli);
 }
 
 void question_rename(const struct question *q, struct question *ret_other)

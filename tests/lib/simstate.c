@@ -60,7 +60,9 @@ struct demand sim_pod(const char *name, enum pod_role role, const char *job,
                        .size = 1,
                        .cards = 1,
                        .pair_cards = 1,
-                       .align = RELATION_SYS};
+                       .align = RELATION_SYS,
+                       .within = DEMAND_ANYWHERE,
+                       .prefer_within = DEMAND_ANYWHERE};
     (void)snprintf(d.namespace, sizeof d.namespace, "ns");
     (void)snprintf(d.name, sizeof d.name, "%s", name);
     (void)snprintf(d.uid, sizeof d.uid, "uid-%.40s", name);

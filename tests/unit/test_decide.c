@@ -291,6 +291,88 @@ Test(decide, unknown_places_are_far)
     host_fini(&h);
 }
 
+/* --- CPUs of the host pod -------------------------------------------------------- */
+
+static enum reason ask_cpus(struct host *h, uint32_t cpu_milli,
+                            enum relation align)
+{
+    h->demand.cpu_milli = cpu_milli;
+    h->demand.align = (uint8_t)align;
+    return ask(h, 1, h->demand.gpus);
+}
+
+/* NUMA nodes of 32 CPUs: what the host pod asks decides where its cards are. */
+Test(decide, numa_node_with_the_cpus)
+{
+    struct host h;
+    host_init(&h, 8);
+    cr_assert_eq(h.shape->numa_cpus[1], 32);
+    node_state_take_cpus(&h.state, 0, 28000);
+    cr_assert_eq(ask_cpus(&h, 4000, RELATION_SYS), REASON_NONE);
+    chosen(&h, 0x01, 0, RELATION_NODE);
+    cr_assert_eq(ask_cpus(&h, 4001, RELATION_SYS), REASON_NONE);
+    chosen(&h, 0x10, 0, RELATION_NODE);
+    cr_assert_eq(h.choice.numa, 1);
+    h.demand.role = ROLE_XPU; /* whose CPUs are the card's own */
+    cr_assert_eq(ask_cpus(&h, 4001, RELATION_SYS), REASON_NONE);
+    chosen(&h, 0x01, 0, RELATION_NODE);
+    h.demand.role = ROLE_HOST;
+    /* busy: only who asks for more than SYS is refused */
+    node_state_take_cpus(&h.state, 1, 26000);
+    cr_assert_eq(ask_cpus(&h, 8000, RELATION_SYS), REASON_NONE);
+    chosen(&h, 0x01, 0, RELATION_SYS);
+    cr_assert_eq(h.choice.numa, -1);
+    expect_reason(&h, ask_cpus(&h, 8500, RELATION_NODE), REASON_NUMA_CPUS,
+                  "biga.dev/align asks for NODE, but no NUMA node near free "
+                  "cards has 8.5 CPUs free (at most 6 CPUs); it would fit with "
+                  "2.5 CPUs more free there, or with biga.dev/align SYS");
+    /* more than any NUMA node has: it spans them */
+    cr_assert_eq(ask_cpus(&h, 32001, RELATION_SYS), REASON_NONE);
+    cr_assert_eq(h.choice.numa, -1);
+    expect_reason(&h, ask_cpus(&h, 32001, RELATION_NODE),
+                  REASON_ALIGNMENT_NEVER,
+                  "biga.dev/align asks for NODE, but even idle no NUMA node "
+                  "near the cards has 32.001 CPUs (at most 32 CPUs); it would "
+                  "fit with biga.dev/align SYS");
+    host_fini(&h);
+}
+
+Test(decide, cpus_beside_gpus)
+{
+    struct host h;
+    host_init(&h, 8);
+    h.demand.gpus = 1;
+    node_state_take_cpus(&h.state, 0, 28000);
+    /* the GPU is what the cards are close to; CPUs come from elsewhere */
+    cr_assert_eq(ask_cpus(&h, 8000, RELATION_SOCKET), REASON_NONE);
+    chosen(&h, 0x01, 0x01, RELATION_PIX);
+    cr_assert_eq(h.choice.numa, 1);
+    /* but not for who asks for NODE or closer */
+    cr_assert_eq(ask_cpus(&h, 8000, RELATION_PIX), REASON_NONE);
+    chosen(&h, 0x10, 0x10, RELATION_PIX);
+    cr_assert_eq(h.choice.numa, 1);
+    node_state_take_cpus(&h.state, 1, 28000);
+    expect_reason(&h, ask_cpus(&h, 5000, RELATION_PIX), REASON_NUMA_CPUS,
+                  "biga.dev/align asks for PIX, but no NUMA node near free "
+                  "cards has 5 CPUs free (at most 4 CPUs); it would fit with 1 "
+                  "CPU more free there, or with biga.dev/align SOCKET");
+    host_fini(&h);
+}
+
+/* A host that does not tell its CPUs is not refused for them. */
+Test(decide, unknown_cpus)
+{
+    struct host h;
+    host_init(&h, 8);
+    h.shape->numa_cpus[0] = h.shape->numa_cpus[1] = 0;
+    node_state_init(&h.state, h.topo, h.shape);
+    node_state_take_cpus(&h.state, 0, 99000);
+    cr_assert_eq(ask_cpus(&h, 4294967295, RELATION_NODE), REASON_NONE);
+    chosen(&h, 0x01, 0, RELATION_NODE);
+    cr_assert_eq(h.choice.numa, 0);
+    host_fini(&h);
+}
+
 /* --- the worst cases ------------------------------------------------------------- */
 
 static double now_ms(void)

@@ -54,22 +54,57 @@ static unsigned gpu_relation(const struct shape *s, unsigned cards,
     return worst;
 }
 
-static unsigned numa_relation(const struct shape *s, unsigned cards,
+/* Does any card, of those in `cards`, lie on NUMA node n? */
+static bool holds_card(const struct shape *s, unsigned cards, unsigned n)
+{
+    bool any = false;
+    for (unsigned c = 0; c < s->n_cards; c++)
+        any |= has(cards, c) && s->card_numa[c][n] == RELATION_NODE;
+    return any;
+}
+
+static bool has_cpus(const struct node_state *st, const struct demand *d,
+                     unsigned n)
+{
+    return d->role != ROLE_HOST || st->free_cpu_milli[n] >= d->cpu_milli;
+}
+
+/* Of the NUMA nodes with the CPUs; `own`: only those that hold a card. */
+static unsigned numa_relation(const struct node_state *st,
+                              const struct demand *d, unsigned cards, bool own,
                               int *ret_numa)
 {
-    unsigned best = 99;
+    const struct shape *s = st->shape;
+    unsigned best = 99, best_sum = 0;
     *ret_numa = -1;
     for (unsigned n = 0; n < s->n_numas; n++) {
-        unsigned worst = RELATION_NODE;
+        unsigned worst = RELATION_NODE, sum = 0;
+        if (!has_cpus(st, d, n) || (own && !holds_card(s, cards, n)))
+            continue;
         for (unsigned c = 0; c < s->n_cards; c++)
-            if (has(cards, c))
+            if (has(cards, c)) {
                 worst = max_of(worst, s->card_numa[c][n]);
-        if (worst < best) {
+                sum += s->card_numa[c][n];
+            }
+        if (worst < best || (worst == best && sum < best_sum)) {
             best = worst;
+            best_sum = sum;
             *ret_numa = s->numa_id[n];
         }
     }
     return best == 99 ? RELATION_SYS : best;
+}
+
+/* Must the CPUs be on a NUMA node of the cards?  Asked of host pods with GPUs
+ * that want NODE or closer, when the cards are on any. */
+static bool wants_own_numa(const struct shape *s, const struct demand *d,
+                           unsigned cards)
+{
+    bool any = false;
+    for (unsigned n = 0; n < s->n_numas; n++)
+        any |= holds_card(s, cards, n);
+    return any && d->role == ROLE_HOST && d->cpu_milli && d->gpus &&
+           d->align <= RELATION_NODE;
 }
 
 static unsigned gpu_weight(const struct shape *s, unsigned cards, unsigned gpus)
@@ -156,12 +191,16 @@ static bool key_is_less(const uint64_t a[8], const uint64_t b[8])
 }
 
 /* `now` has cards, GPUs and levels 2 to 5. */
-static void consider(const struct shape *s, const struct demand *d,
+static void consider(const struct node_state *st, const struct demand *d,
                      struct answer *now, struct answer *best)
 {
+    const struct shape *s = st->shape;
     unsigned cards = now->cards, gpus = now->gpus;
-    unsigned near = numa_relation(s, cards, &now->numa);
+    bool own = wants_own_numa(s, d, cards);
+    unsigned near = numa_relation(st, d, cards, own, &now->numa);
     unsigned align = d->align;
+    if (own && now->numa < 0)
+        return;
     if (d->gpus)
         near = gpu_relation(s, cards, gpus);
     else
@@ -193,7 +232,7 @@ static struct answer brute_force(const struct node_state *st,
         for (now.gpus = 0; now.gpus < 1u << s->n_gpus; now.gpus++)
             if ((unsigned)__builtin_popcount(now.gpus) == d->gpus &&
                 (now.gpus & st->gpus_used) == 0)
-                consider(s, d, &now, &best);
+                consider(st, d, &now, &best);
     }
     return best;
 }
@@ -226,6 +265,9 @@ static void expect_reason(enum reason reason, const struct question *q,
     memcpy(idle.free_cores, idle.cores, sizeof idle.cores);
     memcpy(idle.free_memory_mib, idle.memory_mib, sizeof idle.memory_mib);
     idle.closed = idle.occupied = idle.shared = idle.gpus_used = 0;
+    for (unsigned n = 0; n < q->shape->n_numas; n++)
+        if (q->shape->numa_cpus[n])
+            idle.free_cpu_milli[n] = 1000 * q->shape->numa_cpus[n];
     struct answer answer = brute_force(&idle, &q->demand, q->must, q->within);
     cr_assert_eq(reason_resolvable(reason), answer.fits,
                  "round %u: %s, but idle it fits: %d", round,

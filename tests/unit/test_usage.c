@@ -84,6 +84,25 @@ Test(usage, does_not_count_a_service_as_occupying)
     cr_expect_eq(s.shared, 4);
 }
 
+Test(usage, charges_host_pods_cpus_where_they_are)
+{
+    enum { MILLI = 32000 };
+    struct demand h = sim_pod("h", ROLE_HOST, "j", 0);
+    struct demand x = sim_pod("x", ROLE_XPU, "j", 0);
+    struct demand anywhere = sim_pod("k", ROLE_HOST, "j", 1);
+    h.cpu_milli = x.cpu_milli = anywhere.cpu_milli = 6500;
+    struct allocation *list[] = {on_cards(h, 1), on_cards(x, 1),
+                                 on_cards(anywhere, 2)};
+    struct allocation *again[] = {allocation_ref(list[0]),
+                                  allocation_ref(list[1])};
+    list[0]->numa = list[1]->numa = 1;
+    struct node_state s = state_of(list, 3, NULL);
+    cr_expect_eq(s.free_cpu_milli[0], MILLI);
+    cr_expect_eq(s.free_cpu_milli[1], MILLI - 6500);
+    s = state_of(again, 2, &h);
+    cr_expect_eq(s.free_cpu_milli[1], MILLI, "its own are not in its way");
+}
+
 Test(usage, holds_for_a_host_pod_the_larger_of_both)
 {
     struct demand h = sim_need(sim_pod("h", ROLE_HOST, "j", 0), 6, 1000);
