@@ -7,6 +7,7 @@
 #include "extender/openapi.h"
 #include "extender/page.h"
 #include "extender/routes_fabric.h"
+#include "extender/routes_jobs.h"
 #include "extender/seen.h"
 #include "extender/views.h"
 #include "model/base/mem.h"
@@ -588,6 +589,9 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
     {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
     {HTTPD_DELETE, "/v1/allocations/:/:", on_release, 0, "release"},
+    {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
+    {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
+    {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
     {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"},
     {HTTPD_GET, "/healthz", on_healthz, 0, "healthz"},
     {HTTPD_GET, "/readyz", on_readyz, 0, "readyz"},
