@@ -7,7 +7,7 @@
 #
 # Sources are found by folder: a new model/x.c, extender/x.c, cli/x.c,
 # tests/unit/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
-# tests/e2e/x.sh or bench/bench_x.c needs no line here.
+# tests/e2e/x.sh, bench/bench_x.c or bench/replay/x.c needs no line here.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -44,9 +44,11 @@ SRC_MODEL      := $(wildcard model/base/*.c model/*.c model/io/*.c)
 SRC_ADVERTISER := $(filter-out %/main.c,$(wildcard advertiser/*.c))
 SRC_EXTENDER   := $(filter-out %/main.c,$(wildcard extender/*.c))
 SRC_CLI        := $(filter-out %/main.c,$(wildcard cli/*.c))
+SRC_REPLAY     := $(filter-out %/main.c,$(wildcard bench/replay/*.c))
 SRC_TESTLIB    := $(wildcard tests/lib/*.c)
 SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c \
                     advertiser/*.c extender/*.c cli/*.c bench/*.c \
+                    bench/replay/*.c \
                     tests/lib/*.c tests/unit/*.c tests/fuzz/*.c tests/race/*.c)
 UNIT  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -55,12 +57,13 @@ BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard extender/main.c),biga-extender) \
-         $(if $(wildcard cli/main.c),biga)
+         $(if $(wildcard cli/main.c),biga) \
+         $(if $(wildcard extender/job.c),biga-replay)
 PROGRAMS := $(NAMES:%=$(BUILD)/%)
 MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-LIBS := $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
+LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
         $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
 
 .DEFAULT_GOAL := all
@@ -92,6 +95,7 @@ $(BUILD)/libbiga-model.a:      $(call obj,$(SRC_MODEL))
 $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
 $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
 $(BUILD)/libbiga-cli.a:        $(call obj,$(SRC_CLI))
+$(BUILD)/libbiga-replay.a:     $(call obj,$(SRC_REPLAY))
 $(BUILD)/libbiga-tests.a:      $(call obj,$(SRC_TESTLIB))
 $(BUILD)/%.a:
 	@mkdir -p $(dir $@)
@@ -108,6 +112,7 @@ $(BUILD)/biga-extender: $(BUILD)/obj/extender/main.o \
     $(BUILD)/libbiga-extender.a $(BUILD)/libbiga-model.a
 $(BUILD)/biga: $(BUILD)/obj/cli/main.o $(BUILD)/libbiga-cli.a \
     $(BUILD)/libbiga-model.a
+$(BUILD)/biga-replay: $(BUILD)/obj/bench/replay/main.o $(LIBS)
 $(PROGRAMS):
 	$(call say,LINK,$@)
 	$(Q)$(link)
@@ -216,7 +221,7 @@ uninstall:
 	rm -rf $(DATA)
 
 FORMATTED = $(wildcard model/*.[ch] model/*/*.[ch] advertiser/*.[ch] \
-    extender/*.[ch] cli/*.[ch] bench/*.[ch] tests/*/*.[ch])
+    extender/*.[ch] cli/*.[ch] bench/*.[ch] bench/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(FORMATTED)
 format-check:

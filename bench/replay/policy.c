@@ -1,0 +1,392 @@
+#include "bench/replay/policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "extender/schedule.h"
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+
+enum {
+    BEST = 16,               /* as many as the filter answers with */
+    CLOSEST_SLOTS = 1 << 16, /* of the memory of closest devices */
+};
+
+static const char *const names[POLICY_COUNT] = {
+    [POLICY_RANDOM] = "random",
+    [POLICY_FIRST_FIT] = "first-fit",
+    [POLICY_LEAST] = "least-allocated",
+    [POLICY_MOST] = "most-allocated",
+    [POLICY_MOST_ALIGNED] = "most-allocated+aligned",
+    [POLICY_NUMA] = "numa-only",
+    [POLICY_GREEDY] = "pcie-greedy",
+    [POLICY_BIGA] = "biga",
+};
+
+const char *replay_policy_name(enum replay_policy policy)
+{
+    return names[policy];
+}
+
+int replay_policies_parse(const char *text, unsigned *ret_policies,
+                          struct error *err)
+{
+    unsigned policies = 0;
+    for (const char *at = text;; at++) {
+        size_t size = strcspn(at, ","), i = 0;
+        if (size == 3 && memcmp(at, "all", size) == 0)
+            policies = (1u << POLICY_COUNT) - 1;
+        else
+            for (; i < POLICY_COUNT; i++)
+                if (strlen(names[i]) == size && !memcmp(names[i], at, size))
+                    break;
+        if (i == POLICY_COUNT) {
+            cleanup_str struct str all = STR_INIT(ERROR_TEXT_MAX / 2);
+            for (i = 0; i < POLICY_COUNT; i++)
+                str_addf(&all, ", %s", names[i]);
+            return error_set(err, EINVAL,
+                             "--policies: has \"%.*s\", may have all%s",
+                             (int)(size < 64 ? size : 64), at, str_text(&all));
+        }
+        if (size != 3)
+            policies |= 1u << i;
+        at += size;
+        if (*at == '\0')
+            break;
+    }
+    *ret_policies = policies;
+    return 0;
+}
+
+struct free_devices {
+    uint16_t cards, gpus;
+};
+
+void chooser_init(struct chooser *c, enum replay_policy policy,
+                  const struct replay_fleet *fleet, bool want_gpus,
+                  uint64_t seed)
+{
+    *c = (struct chooser){
+        .policy = policy, .fleet = fleet, .want_gpus = want_gpus};
+    c->random = hash_mix(seed + 1, UINT64_C(0xe7037ed1a0b428db) + policy);
+    c->plans = plans_create();
+    c->candidates = xcalloc(fleet->n, sizeof *c->candidates);
+    for (size_t i = 0; i < fleet->n; i++)
+        c->candidates[i] = (int32_t)i;
+    c->free = xcalloc(fleet->n, sizeof *c->free);
+    c->closest = xcalloc(CLOSEST_SLOTS, sizeof *c->closest);
+    c->closest_key = xcalloc(CLOSEST_SLOTS, sizeof *c->closest_key);
+}
+
+void chooser_fini(struct chooser *c)
+{
+    plans_destroy(c->plans);
+    free(c->candidates);
+    free(c->free);
+    free(c->closest);
+    free(c->closest_key);
+}
+
+void replay_demand(const struct chooser *c, const struct replay_job *job,
+                   size_t number, uint32_t rank, struct demand *ret_demand)
+{
+    *ret_demand = (struct demand){
+        .role = ROLE_HOST,
+        .pair = (int32_t)rank,
+        .size = (int32_t)job->pairs,
+        .cards = job->cards,
+        .pair_cards = job->cards,
+        .gpus = c->want_gpus ? job->cards : 0,
+        .pair_gpus = c->want_gpus ? job->cards : 0,
+        .align = RELATION_SYS,
+        .prefer_align = RELATION_PIX,
+        .within = DEMAND_ANYWHERE,
+        .prefer_within = DEMAND_ANYWHERE,
+    };
+    (void)snprintf(ret_demand->namespace, sizeof ret_demand->namespace,
+                   "replay");
+    (void)snprintf(ret_demand->name, sizeof ret_demand->name, "job%zu-%u",
+                   number, rank);
+    (void)snprintf(ret_demand->job, sizeof ret_demand->job, "job%zu", number);
+    (void)snprintf(ret_demand->uid, sizeof ret_demand->uid, "uid-%zu-%u",
+                   number, rank);
+}
+
+/* --- biga ------------------------------------------------------------------------- */
+
+static bool place_pod(struct chooser *c, const struct snapshot *s,
+                      const struct demand *pod, struct spot *ret_spot)
+{
+    struct schedule schedule;
+    struct choice choice;
+    uint32_t best[BEST];
+    size_t fitting;
+    schedule_init(&schedule, s, pod);
+    if (!schedule_best(&schedule, c->candidates, c->fleet->n, BEST, best,
+                       &fitting))
+        return false;
+    int32_t node = c->candidates[best[0]];
+    if (schedule_choose(&schedule, node, &choice) != REASON_NONE)
+        return false;
+    *ret_spot = (struct spot){node, choice.cards, choice.gpus};
+    return true;
+}
+
+static bool place_job(struct chooser *c, const struct snapshot *s,
+                      const struct demand *pod, struct spot *ret_spots)
+{
+    cleanup_with(plan) struct plan *plan = NULL;
+    struct plan_refusal refusal;
+    if (job_plan(c->plans, s, pod, NULL, 0, NODE_NONE, &plan, &refusal) < 0)
+        return false;
+    for (uint32_t r = 0; r < plan->size; r++)
+        ret_spots[r] = (struct spot){plan->places[r].node,
+                                     plan->places[r].choice.cards,
+                                     plan->places[r].choice.gpus};
+    return true;
+}
+
+/* --- the others: devices of a node -------------------------------------------------- */
+
+static unsigned count_bits(unsigned bits)
+{
+    return (unsigned)__builtin_popcount(bits);
+}
+
+static uint16_t lowest_bits(unsigned from, unsigned n)
+{
+    unsigned taken = 0;
+    for (; n; n--, from &= from - 1)
+        taken |= from & -from;
+    return (uint16_t)taken;
+}
+
+static uint16_t random_bits(uint64_t *random, unsigned from, unsigned n)
+{
+    unsigned taken = 0;
+    for (; n; n--) {
+        unsigned left = from & ~taken, skip;
+        for (skip = random_below(random, count_bits(left)); skip; skip--)
+            left &= left - 1;
+        taken |= left & -left;
+    }
+    return (uint16_t)taken;
+}
+
+static void pick_any(struct chooser *c, const struct replay_job *job,
+                     struct free_devices from, struct spot *spot)
+{
+    spot->cards = random_bits(&c->random, from.cards, job->cards);
+    spot->gpus = c->want_gpus ? random_bits(&c->random, from.gpus, job->cards)
+                              : 0;
+}
+
+/* The NUMA node (a column of the shape) that holds the pair, -1: none. */
+static int whole_numa(const struct chooser *c, const struct replay_job *job,
+                      size_t node)
+{
+    const struct host_kind *k = fleet_kind(c->fleet, node);
+    struct free_devices f = c->free[node];
+    for (unsigned i = 0; i < k->n_numas; i++)
+        if (count_bits(f.cards & k->numa_cards[i]) >= job->cards &&
+            (!c->want_gpus ||
+             count_bits(f.gpus & k->numa_gpus[i]) >= job->cards))
+            return (int)i;
+    return -1;
+}
+
+static void pick_numa(struct chooser *c, const struct replay_job *job,
+                      struct spot *spot)
+{
+    const struct host_kind *k = fleet_kind(c->fleet, (size_t)spot->node);
+    struct free_devices f = c->free[spot->node];
+    int numa = whole_numa(c, job, (size_t)spot->node);
+    if (numa >= 0) {
+        f.cards &= k->numa_cards[numa];
+        f.gpus &= k->numa_gpus[numa];
+    }
+    pick_any(c, job, f, spot);
+}
+
+static void pick_aligned(struct chooser *c, const struct snapshot *s,
+                         const struct demand *pod, struct spot *spot)
+{
+    struct choice choice;
+    struct node_state state = snapshot_node(s, (size_t)spot->node)->state;
+    struct free_devices f = c->free[spot->node];
+    state.usable &= f.cards; /* pairs of this very job have the rest */
+    state.gpus_used |= (uint16_t)~f.gpus;
+    if (decide(&state, pod, 0, UINT16_MAX, &choice) != REASON_NONE)
+        abort(); /* there are enough cards and GPUs */
+    spot->cards = choice.cards;
+    spot->gpus = choice.gpus;
+}
+
+/* Give each card in turn the nearest GPU that is still free. */
+static unsigned greedy_gpus(const struct shape *shape, unsigned cards,
+                            unsigned gpus)
+{
+    unsigned taken = 0;
+    for (unsigned c = cards; c; c &= c - 1) {
+        unsigned best = RELATION_COUNT, nearest = 0;
+        for (unsigned g = gpus & ~taken; g; g &= g - 1) {
+            unsigned r = shape->card_gpu[__builtin_ctz(c)][__builtin_ctz(g)];
+            if (r < best) {
+                best = r;
+                nearest = g & -g;
+            }
+        }
+        taken |= nearest;
+    }
+    return taken;
+}
+
+/* The closest devices of a node: worst relation first, then spread; the node
+ * of the answer is that worth. */
+static struct spot closest(const struct chooser *c,
+                           const struct replay_job *job, size_t node)
+{
+    const struct host_kind *k = fleet_kind(c->fleet, node);
+    const struct shape *shape = k->shape;
+    struct free_devices f = c->free[node];
+    struct spot best = {.node = INT32_MAX};
+    for (uint32_t i = shape->first[job->cards];
+         i < shape->first[job->cards + 1]; i++) {
+        struct shape_subset subset = shape->subsets[i];
+        struct choice choice;
+        if (subset.cards & ~f.cards)
+            continue;
+        unsigned gpus = c->want_gpus ? greedy_gpus(shape, subset.cards, f.gpus)
+                                     : 0;
+        kind_rate(k, subset.cards, (uint16_t)gpus, &choice);
+        int32_t worth = choice.relation << 16 | subset.spread;
+        if (worth < best.node)
+            best = (struct spot){worth, subset.cards, (uint16_t)gpus};
+    }
+    return best;
+}
+
+static struct spot closest_known(struct chooser *c,
+                                 const struct replay_job *job, size_t node)
+{
+    uint64_t key = (uint64_t)(node % c->fleet->n_kinds + 1) << 40 |
+                   (uint64_t)job->cards << 32 |
+                   (uint64_t)c->free[node].cards << 16 | c->free[node].gpus;
+    size_t slot = hash_bytes(&key, sizeof key) % CLOSEST_SLOTS;
+    if (c->closest_key[slot] != key) {
+        c->closest[slot] = closest(c, job, node);
+        c->closest_key[slot] = key;
+    }
+    return c->closest[slot];
+}
+
+/* --- the others: the node ------------------------------------------------------------- */
+
+static bool node_fits(const struct chooser *c, const struct replay_job *job,
+                      size_t node)
+{
+    return count_bits(c->free[node].cards) >= job->cards &&
+           (!c->want_gpus || count_bits(c->free[node].gpus) >= job->cards);
+}
+
+/* How well a node suits, lower is better. */
+static int32_t node_worth(struct chooser *c, const struct replay_job *job,
+                          size_t node)
+{
+    int32_t left = (int32_t)count_bits(c->free[node].cards);
+    switch (c->policy) {
+    case POLICY_LEAST:
+        return -left;
+    case POLICY_MOST:
+    case POLICY_MOST_ALIGNED:
+        return left;
+    case POLICY_NUMA:
+        return left + (whole_numa(c, job, node) < 0 ? TOPO_CARDS_MAX + 1 : 0);
+    case POLICY_GREEDY:
+        return closest_known(c, job, node).node;
+    default:
+        return 0;
+    }
+}
+
+/* The best node; one of them at random, as kube-scheduler does, when several
+ * are equal; the first one for first-fit. */
+static int32_t pick_node(struct chooser *c, const struct replay_job *job)
+{
+    int32_t best = INT32_MAX, node = NODE_NONE;
+    uint32_t equal = 0;
+    for (size_t i = 0; i < c->fleet->n; i++) {
+        if (!node_fits(c, job, i))
+            continue;
+        int32_t worth = node_worth(c, job, i);
+        if (c->policy == POLICY_FIRST_FIT)
+            return (int32_t)i;
+        if (worth > best)
+            continue;
+        equal = worth < best ? 1 : equal + 1;
+        if (equal == 1 || random_below(&c->random, equal) == 0)
+            node = (int32_t)i;
+        best = worth;
+    }
+    return node;
+}
+
+static bool place_one(struct chooser *c, const struct snapshot *s,
+                      const struct replay_job *job, const struct demand *pod,
+                      struct spot *spot)
+{
+    spot->node = pick_node(c, job);
+    if (spot->node == NODE_NONE)
+        return false;
+    struct free_devices *f = &c->free[spot->node];
+    switch (c->policy) {
+    case POLICY_FIRST_FIT:
+        spot->cards = lowest_bits(f->cards, job->cards);
+        spot->gpus = c->want_gpus ? lowest_bits(f->gpus, job->cards) : 0;
+        break;
+    case POLICY_MOST_ALIGNED:
+        pick_aligned(c, s, pod, spot);
+        break;
+    case POLICY_NUMA:
+        pick_numa(c, job, spot);
+        break;
+    case POLICY_GREEDY: {
+        struct spot near = closest_known(c, job, (size_t)spot->node);
+        spot->cards = near.cards;
+        spot->gpus = near.gpus;
+        break;
+    }
+    default:
+        pick_any(c, job, *f, spot);
+    }
+    f->cards &= (uint16_t)~spot->cards;
+    f->gpus &= (uint16_t)~spot->gpus;
+    return true;
+}
+
+static void look_at_nodes(struct chooser *c, const struct snapshot *s)
+{
+    for (size_t i = 0; i < c->fleet->n; i++) {
+        const struct node_state *state = &snapshot_node(s, i)->state;
+        c->free[i].cards = state->usable &
+                           (uint16_t) ~(state->closed | state->shared);
+        c->free[i].gpus = fleet_kind(c->fleet, i)->gpus &
+                          (uint16_t)~state->gpus_used;
+    }
+}
+
+bool chooser_place(struct chooser *c, const struct snapshot *s,
+                   const struct replay_job *job, size_t number,
+                   struct spot *ret_spots)
+{
+    struct demand pod;
+    replay_demand(c, job, number, 0, &pod);
+    if (c->policy == POLICY_BIGA)
+        return demand_is_planned(&pod) ? place_job(c, s, &pod, ret_spots)
+                                       : place_pod(c, s, &pod, ret_spots);
+    look_at_nodes(c, s);
+    for (uint32_t r = 0; r < job->pairs; r++)
+        if (!place_one(c, s, job, &pod, &ret_spots[r]))
+            return false;
+    return true;
+}

@@ -1,0 +1,237 @@
+#include "bench/replay/trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/base/json.h"
+#include "model/demand.h"
+
+enum {
+    SWF_FIELDS = 18,
+    SWF_SUBMIT = 1,
+    SWF_RUN = 3,
+    SWF_ALLOCATED = 4,
+    SWF_REQUESTED = 7,
+};
+
+void trace_fini(struct trace *t)
+{
+    free(t->jobs);
+    *t = (struct trace){0};
+}
+
+/* --- what both forms share -------------------------------------------------- */
+
+/* A line as it was read, before its limits are looked at. */
+struct record {
+    double arrival_s, duration_s, pairs;
+    int64_t cards;
+};
+
+static int64_t to_us(double seconds)
+{
+    return (int64_t)llround(seconds * 1e6);
+}
+
+static int trace_add(struct trace *t, const struct record *r, struct error *err)
+{
+    if (r->cards == 0) {
+        t->n_no_card++;
+        return 0;
+    }
+    if (r->duration_s <= 0) {
+        t->n_no_time++;
+        return 0;
+    }
+    if (t->n == TRACE_JOBS_MAX)
+        return error_set(err, E2BIG, "has more than %d jobs", TRACE_JOBS_MAX);
+    t->jobs = xgrow(t->jobs, t->n, &t->cap, sizeof *t->jobs);
+    t->jobs[t->n++] = (struct replay_job){
+        .arrival_us = to_us(r->arrival_s),
+        .duration_us = to_us(r->duration_s) ? to_us(r->duration_s) : 1,
+        .pairs = (uint32_t)r->pairs,
+        .cards = (uint8_t)r->cards,
+    };
+    return 0;
+}
+
+/* --- JSONL -------------------------------------------------------------------- */
+
+/* A required number of seconds. */
+static double read_seconds(struct reader *r, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(r->json, name);
+    if (!x)
+        reader_fail(r, name, "required member missing");
+    else if (!cJSON_IsNumber(x) || !(x->valuedouble >= 0) ||
+             x->valuedouble > TRACE_TIME_MAX_S)
+        reader_fail(r, name, "must be a number of seconds, 0 to %.0f",
+                    TRACE_TIME_MAX_S);
+    else
+        return x->valuedouble;
+    return 0;
+}
+
+static int read_json_line(const char *line, size_t size, struct trace *t,
+                          struct error *err)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    struct reader r;
+    int rc = json_parse(line, size, &json, err);
+    if (rc < 0)
+        return rc;
+    reader_init(&r, json, "", err);
+    struct record record = {
+        .arrival_s = read_seconds(&r, "arrival_s"),
+        .duration_s = read_seconds(&r, "duration_s"),
+        .cards = reader_opt_int(&r, "devices_per_rank", 0, TOPO_CARDS_MAX, 1),
+    };
+    int64_t nodes = reader_opt_int(&r, "nodes", 1, DEMAND_SIZE_MAX, 1);
+    int64_t per = reader_opt_int(&r, "ranks_per_node", 1, DEMAND_SIZE_MAX, 1);
+    if (!r.failed && nodes * per > DEMAND_SIZE_MAX)
+        reader_fail(&r, "nodes",
+                    "is %lld, with ranks_per_node %lld that are %lld pairs; a "
+                    "job may have %d",
+                    (long long)nodes, (long long)per, (long long)(nodes * per),
+                    DEMAND_SIZE_MAX);
+    record.pairs = (double)(nodes * per);
+    rc = reader_finish_lenient(&r);
+    return rc < 0 ? rc : trace_add(t, &record, err);
+}
+
+/* --- SWF ------------------------------------------------------------------------ */
+
+static int read_swf_line(const char *line, size_t size, struct trace *t,
+                         struct error *err)
+{
+    cleanup_free char *text = xstrndup(line, size);
+    double field[SWF_FIELDS];
+    int n = 0;
+    for (char *p = text; *(p += strspn(p, " \t")); n++) {
+        char *end;
+        double value = strtod(p, &end);
+        if (end == p || (*end && !strchr(" \t", *end)) || !isfinite(value))
+            return error_set(err, EINVAL,
+                             "field %d: is \"%.32s\", must be a number", n + 1,
+                             p);
+        if (n < SWF_FIELDS)
+            field[n] = value;
+        p = end;
+    }
+    if (n != SWF_FIELDS)
+        return error_set(err, EINVAL, "has %d fields, must have %d", n,
+                         SWF_FIELDS);
+    struct record r = {.arrival_s = field[SWF_SUBMIT],
+                       .duration_s = field[SWF_RUN],
+                       .pairs = field[SWF_REQUESTED],
+                       .cards = 1};
+    if (r.pairs < 0)
+        r.pairs = field[SWF_ALLOCATED];
+    if (r.arrival_s < 0 || r.arrival_s > TRACE_TIME_MAX_S ||
+        r.duration_s > TRACE_TIME_MAX_S)
+        return error_set(err, EINVAL,
+                         "submit time %g and run time %g: must be at most %.0f "
+                         "s, the first not negative",
+                         r.arrival_s, r.duration_s, TRACE_TIME_MAX_S);
+    if (r.pairs > DEMAND_SIZE_MAX || r.pairs != floor(r.pairs))
+        return error_set(err, EINVAL,
+                         "field %d: is %g processors, must be a whole number "
+                         "of at most %d",
+                         SWF_REQUESTED + 1, r.pairs, DEMAND_SIZE_MAX);
+    if (r.pairs < 1)
+        r.cards = 0; /* nothing is known of its size */
+    return trace_add(t, &r, err);
+}
+
+/* --- a file ---------------------------------------------------------------------- */
+
+static enum trace_format guess_format(const char *text, size_t size)
+{
+    size_t i = 0;
+    while (i < size && strchr(" \t\r\n", text[i]) && text[i])
+        i++;
+    return i < size && text[i] == '{' ? TRACE_JSONL : TRACE_SWF;
+}
+
+static int read_line(enum trace_format format, const char *line, size_t size,
+                     struct trace *t, struct error *err)
+{
+    while (size && (line[size - 1] == '\r' || line[size - 1] == ' '))
+        size--;
+    if (size == 0 || (format == TRACE_SWF && line[0] == ';'))
+        return 0;
+    if (size > TRACE_LINE_MAX)
+        return error_set(err, EINVAL, "has %zu bytes, at most %d are allowed",
+                         size, TRACE_LINE_MAX);
+    if (format == TRACE_JSONL)
+        return read_json_line(line, size, t, err);
+    if (memchr(line, '\0', size))
+        return error_set(err, EINVAL, "has a NUL byte");
+    return read_swf_line(line, size, t, err);
+}
+
+/* Merge sort, since the order of equal arrivals counts. */
+static void sort_jobs(struct replay_job *jobs, struct replay_job *room,
+                      size_t n)
+{
+    if (n < 2)
+        return;
+    size_t half = n / 2, a = 0, b = half, to = 0;
+    sort_jobs(jobs, room, half);
+    sort_jobs(jobs + half, room, n - half);
+    if (jobs[half - 1].arrival_us <= jobs[half].arrival_us)
+        return;
+    memcpy(room, jobs, half * sizeof *jobs);
+    while (a < half)
+        jobs[to++] = b < n && jobs[b].arrival_us < room[a].arrival_us
+                         ? jobs[b++]
+                         : room[a++];
+}
+
+static void trace_sort(struct trace *t)
+{
+    cleanup_free struct replay_job *room = xcalloc(t->n + 1, sizeof *room);
+    sort_jobs(t->jobs, room, t->n);
+}
+
+int trace_read(const char *name, const char *text, size_t size,
+               enum trace_format format, struct trace *t, struct error *err)
+{
+    size_t line = 1;
+    if (format == TRACE_AUTO)
+        format = guess_format(text, size);
+    for (size_t at = 0; at < size; line++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t n = end ? (size_t)(end - text) - at : size - at;
+        int rc = read_line(format, text + at, n, t, err);
+        if (rc < 0) {
+            trace_fini(t);
+            return error_wrap(err, "%s:%zu", name, line);
+        }
+        at += n + 1;
+    }
+    if (t->n == 0) {
+        trace_fini(t);
+        return error_set(err, EINVAL, "%s: has no job that takes a card", name);
+    }
+    trace_sort(t);
+    return 0;
+}
+
+void trace_limit(struct trace *t, int64_t limit_us)
+{
+    size_t n = t->n;
+    while (n > 1 &&
+           t->jobs[n - 1].arrival_us - t->jobs[0].arrival_us > limit_us)
+        n--;
+    t->n_late += t->n - n;
+    t->n = n;
+}
+
+void trace_compress(struct trace *t, double factor)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->jobs[i].arrival_us =
+            (int64_t)llround((double)t->jobs[i].arrival_us / factor);
+}
