@@ -80,11 +80,49 @@ static void say_reasons(struct cli *c, const cJSON *list)
     table_render(&t, c->colours, &c->out);
 }
 
+/* What would make it fit, the smallest change first. */
+static void say_changes(struct cli *c, const cJSON *list)
+{
+    const cJSON *x;
+    bool first = true;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_add(&c->out, first ? "\nIT WOULD FIT WITH ONE OF\n" : "");
+        first = false;
+        str_add(&c->out, "  ");
+        text_clean(json_text(x, "text"), &c->out);
+        str_add_c(&c->out, '\n');
+    }
+}
+
+/* The nodes that lack least. */
+static void say_nearest(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NEAREST NODES", false},
+        {"WHAT IS MISSING", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        table_add(&t, json_text(x, "node"));
+        table_add(&t, json_text(x, "detail"));
+    }
+    if (!t.n_cells)
+        return;
+    str_add_c(&c->out, '\n');
+    table_render(&t, c->colours, &c->out);
+}
+
 static void say(struct cli *c, const cJSON *answer)
 {
     say_pod(c, answer);
     say_best(c, json_list(answer, "best"));
     say_reasons(c, json_list(answer, "reasons"));
+    say_nearest(c, json_list(answer, "nearest"));
+    say_changes(c, json_list(answer, "changes"));
 }
 
 int verb_why(struct cli *c, int argc, char **argv)

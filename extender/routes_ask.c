@@ -84,6 +84,13 @@ static void why_text(const struct schedule *s, const struct why *why,
         schedule_explain(s, why->example[r], r, out);
         str_add_c(out, '\n');
     }
+    if (why->advice.n_changes)
+        str_add(out, "\nIT WOULD FIT WITH ONE OF\n");
+    for (size_t i = 0; i < why->advice.n_changes; i++) {
+        str_add(out, "  ");
+        change_text(s, &why->advice.changes[i], out);
+        str_add_c(out, '\n');
+    }
 }
 
 static void why_pending(struct httpd_request *rq,
@@ -95,6 +102,7 @@ static void why_pending(struct httpd_request *rq,
     struct why why;
     schedule_init(&s, snapshot, demand);
     why_judge(&s, &why);
+    why_advise(&s, &why);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
         why_text(&s, &why, out);
@@ -211,6 +219,7 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
     struct snapshot *now = draft_peek(sim->draft);
     schedule_init(&s, now, demand);
     why_judge(&s, &why);
+    why_advise(&s, &why);
     cleanup_str struct str text = STR_INIT(4096);
     why_summary(&s, &why, &text);
     str_addf(out, ",\"state\":\"%s\",\"summary\":",

@@ -177,6 +177,17 @@ static bool may_have(const struct schedule *s, int32_t index,
     return verdict.kind == QUOTA_OK;
 }
 
+void schedule_view(const struct schedule *s, int32_t index,
+                   struct node_state *ret_state, uint16_t *ret_must,
+                   uint16_t *ret_within)
+{
+    struct view view;
+    view_make(s, snapshot_node(s->snapshot, (size_t)index), NULL, 0, &view);
+    *ret_state = view.state;
+    *ret_must = view.must;
+    *ret_within = view.within;
+}
+
 /* --- one node ----------------------------------------------------------------- */
 
 static enum reason node_reason(const struct schedule *s, int32_t index)

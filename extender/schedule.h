@@ -48,6 +48,11 @@ enum reason schedule_choose(const struct schedule *s, int32_t index,
 enum reason schedule_choose_without(const struct schedule *s, int32_t index,
                                     const struct allocation *const *gone,
                                     size_t n, struct choice *ret_choice);
+/* A ready node as the pod sees it: what its own pair holds is not in its way,
+ * `must` and `within` are those of decide(). */
+void schedule_view(const struct schedule *s, int32_t index,
+                   struct node_state *ret_state, uint16_t *ret_must,
+                   uint16_t *ret_within);
 /* The reasons of many nodes under one schedule, remembered by state; begin
  * with it all zero. */
 enum { SCHEDULE_REASONS = 1024 };

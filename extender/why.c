@@ -26,6 +26,12 @@ void why_judge(const struct schedule *s, struct why *ret_why)
     *ret_why = why;
 }
 
+void why_advise(const struct schedule *s, struct why *why)
+{
+    if (why->n_fitting == 0)
+        advise_pod(s, &why->advice);
+}
+
 void why_write_pod(const struct demand *d, struct str *out)
 {
     str_add(out, "{\"namespace\":");
@@ -102,7 +108,8 @@ void why_write(const struct schedule *s, const struct why *why, struct str *out)
         written[r] = true;
         write_reason(s, why, r, out);
     }
-    str_add_c(out, ']');
+    str_add(out, "],");
+    advice_write(s, &why->advice, out);
 }
 
 /* The reason of the nodes that are nearest to fitting: they lack only what
@@ -145,4 +152,8 @@ void why_summary(const struct schedule *s, const struct why *why,
     str_addf(out, "; for example node %s: ",
              snapshot_node(s->snapshot, (size_t)why->example[r])->name);
     schedule_explain(s, why->example[r], r, out);
+    if (why->advice.n_changes) {
+        str_add(out, ". The smallest change: ");
+        change_text(s, &why->advice.changes[0], out);
+    }
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/advice.h"
 #include "extender/schedule.h"
 #include "model/base/str.h"
 
@@ -17,14 +18,17 @@ struct why {
     int32_t best[WHY_BEST_MAX];    /* node indexes, best first */
     size_t count[REASON_COUNT];    /* nodes per reason */
     int32_t example[REASON_COUNT]; /* the first node of each reason */
+    struct advice advice;          /* when nothing fits, see why_advise() */
 };
 
 /* Judge all nodes of the snapshot. */
 void why_judge(const struct schedule *s, struct why *ret_why);
+/* Look for the way out when no node fits. */
+void why_advise(const struct schedule *s, struct why *why);
 
 /* Members (no braces): "nodes", "fitting", "best": where it would go, and
  * "reasons": [{"reason","nodes","preemptable","message","example",
- * "detail"}], most frequent first. */
+ * "detail"}], most frequent first, and what advice_write() gives. */
 void why_write(const struct schedule *s, const struct why *why,
                struct str *out);
 
