@@ -48,6 +48,15 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                       "Number of the current snapshot since the start.",
                       METRIC_GAUGE,
                       {NULL}},
+    [APP_POLICY_READS] = {"biga_policy_reads_total",
+                          "Times that the policy file was read, by result.",
+                          METRIC_COUNTER,
+                          {"result"}},
+    [APP_SHARES] = {"biga_service_shares",
+                    "Services' declared shares of cards, by whether the card "
+                    "can hold them.",
+                    METRIC_GAUGE,
+                    {"state"}},
 };
 
 struct metrics *app_metrics_create(void)

@@ -19,6 +19,7 @@ struct app {
     int64_t max_candidates;       /* nodes in a filter's answer; 0: all */
     struct seen *seen;            /* pods that were asked about */
     struct scratch_pool *scratch; /* working memory of scheduler requests */
+    struct policy_file *policy;   /* NULL: none is configured */
     uint64_t instance;            /* another one after each start; in ETags */
     atomic_bool ready;            /* the first snapshot is up; /readyz */
 };
@@ -36,7 +37,9 @@ enum app_metric {
     APP_NODES,           /* status: node_status_name() */
     APP_CARDS,           /* state: card_state_name() */
     APP_ALLOCATIONS,
-    APP_SNAPSHOT, /* its number */
+    APP_SNAPSHOT,     /* its number */
+    APP_POLICY_READS, /* result: accepted, refused */
+    APP_SHARES,       /* state: share_state_name() */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

@@ -14,6 +14,7 @@ struct settings {
     const char *publish_listen;
     const char *read_listen;
     const char *state;
+    const char *policy;
     int64_t max_candidates;
     int64_t fresh_ms;
     const char *gpu_resources;
@@ -51,6 +52,14 @@ static const struct conf_setting settings_table[] = {
      .metavar = "DIR",
      .help = "Directory of the database, created when missing; without it "
              "everything is kept in memory and lost at the end."},
+    {.name = "policy",
+     .type = CONF_TEXT,
+     .offset = AT(policy),
+     .metavar = "FILE",
+     .help = "Quotas of namespaces and services' shares of cards, as JSON "
+             "(schema/policy.md); read again whenever it changes. A file that "
+             "is wrong is refused at the start, and later leaves the policy "
+             "before in force."},
     {.name = "max-candidates",
      .type = CONF_INT,
      .offset = AT(max_candidates),
@@ -157,6 +166,7 @@ static int run(const struct settings *s, struct error *err)
     struct server_config config = {
         .listen = {s->scheduler_listen, s->publish_listen, s->read_listen},
         .state_dir = s->state,
+        .policy = s->policy,
         .max_candidates = s->max_candidates,
         .fresh_ms = s->fresh_ms,
         .sweep_ms = 1000,

@@ -8,6 +8,8 @@
 #include "extender/page.h"
 #include "extender/routes_fabric.h"
 #include "extender/routes_jobs.h"
+#include "extender/routes_metrics.h"
+#include "extender/routes_policy.h"
 #include "extender/seen.h"
 #include "extender/views.h"
 #include "model/base/mem.h"
@@ -234,7 +236,7 @@ static void on_node(struct httpd_request *rq, void *ctx)
         httpd_content_type(rq, "text/plain; charset=utf-8");
         node_text(node, httpd_reply(rq));
     } else {
-        view_node_whole(node, clock_ms(), httpd_reply(rq));
+        view_node_whole(node, s->policy, clock_ms(), httpd_reply(rq));
         str_add_c(httpd_reply(rq), '\n');
     }
 }
@@ -269,7 +271,7 @@ static bool list_cards(struct list *list, const struct node *node,
         if (list->text)
             view_card_row(node, i, &list->table);
         else
-            view_card(node, i, list->out);
+            view_card(node, list->snapshot->policy, i, list->out);
     }
     return true;
 }
@@ -336,7 +338,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 1));
         return;
     }
-    view_card(node, i, httpd_reply(rq));
+    view_card(node, s->policy, i, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
@@ -504,38 +506,6 @@ static void on_release(struct httpd_request *rq, void *ctx)
 
 /* --- metrics, health, documents ------------------------------------------- */
 
-static void gauge_snapshot(struct app *app, const struct snapshot *s)
-{
-    size_t nodes[NODE_INCOMPLETE + 1] = {0}, cards[CARD_STATES] = {0}, first;
-    for (size_t i = 0; i < s->n_nodes; i++) {
-        const struct node *node = snapshot_node(s, i);
-        size_t n = view_count(node, DEVICE_CARD, &first);
-        nodes[node->status]++;
-        for (size_t k = 0; k < n; k++)
-            cards[card_state(node, k)]++;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
-        const char *status = node_status_name((enum node_status)i);
-        metrics_set(app->metrics, APP_NODES, &status, (int64_t)nodes[i]);
-    }
-    for (size_t i = 0; i < CARD_STATES; i++) {
-        const char *state = card_state_name((enum card_state)i);
-        metrics_set(app->metrics, APP_CARDS, &state, (int64_t)cards[i]);
-    }
-    metrics_set(app->metrics, APP_ALLOCATIONS, NULL,
-                (int64_t)alloc_index_size(s->allocations));
-    metrics_set(app->metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
-}
-
-static void on_metrics(struct httpd_request *rq, void *ctx)
-{
-    struct app *app = ctx;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    gauge_snapshot(app, s);
-    metrics_write(app->metrics, httpd_reply(rq));
-    httpd_content_type(rq, METRICS_CONTENT_TYPE);
-}
-
 static void reply_health(struct httpd_request *rq, const char *word)
 {
     if (httpd_wants_text(rq)) {
@@ -586,6 +556,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/cards/:/:", on_card, 0, "card"},
     {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
     {HTTPD_GET, "/v1/fabric", on_fabric, 0, "fabric"},
+    {HTTPD_GET, "/v1/policy", on_policy, 0, "policy"},
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
     {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
     {HTTPD_DELETE, "/v1/allocations/:/:", on_release, 0, "release"},

@@ -7,6 +7,8 @@
 
 #include "extender/app.h"
 #include "extender/kube.h"
+#include "extender/policy_file.h"
+#include "extender/reload.h"
 #include "extender/routes_ask.h"
 #include "extender/routes_publish.h"
 #include "extender/routes_read.h"
@@ -21,7 +23,10 @@ struct server {
     struct app app;
     struct httpd_route *read_table; /* what the read listener answers */
     struct httpd *listeners[SERVER_LISTENERS];
+    struct reload *reload; /* NULL: no file to look after */
 };
+
+enum { RELOAD_MS = 1000 };
 
 static struct httpd_route *join_routes(const struct httpd_route *a, size_t n_a,
                                        const struct httpd_route *b, size_t n_b)
@@ -109,6 +114,18 @@ static int start_listeners(struct server *s, const struct server_config *config,
     return 0;
 }
 
+/* Look after the files that may change. */
+static int start_reload(struct server *s, struct error *err)
+{
+    struct reload_item items[RELOAD_ITEMS_MAX];
+    size_t n = 0;
+    if (s->app.policy) {
+        policy_file_serve(s->app.policy, &s->app);
+        items[n++] = (struct reload_item){policy_file_poll, s->app.policy};
+    }
+    return n ? reload_start(items, n, RELOAD_MS, &s->reload, err) : 0;
+}
+
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {
@@ -125,11 +142,17 @@ int server_start(const struct server_config *config, struct server **ret,
     s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
                                 n_read_routes);
     unsigned connections = 0;
+    cleanup_with(policy) struct policy *policy = NULL;
     int r = fit_connections((unsigned)config->connections, &connections, err);
+    if (r == 0 && config->policy)
+        r = policy_file_open(config->policy, &s->app.policy, &policy, err);
+    w.policy = policy;
     if (r == 0)
         r = writer_start(&w, &s->app.writer, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
+    if (r == 0)
+        r = start_reload(s, err);
     if (r < 0)
         return r;
     atomic_store(&s->app.ready, true);
@@ -145,7 +168,9 @@ void server_stop(struct server *s)
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
+    reload_stop(s->reload);
     writer_stop(s->app.writer);
+    policy_file_close(s->app.policy);
     scratch_pool_destroy(s->app.scratch);
     seen_destroy(s->app.seen);
     metrics_destroy(s->app.metrics);

@@ -19,6 +19,7 @@ enum server_listener {
 struct server_config {
     const char *listen[SERVER_LISTENERS]; /* "127.0.0.1:0" */
     const char *state_dir;                /* NULL: in memory */
+    const char *policy;                   /* file; NULL: no policy */
     int64_t max_candidates;
     int64_t fresh_ms, sweep_ms;
     int64_t connections, request_ms;

@@ -325,7 +325,8 @@ static size_t card_shares(const struct usage *at, const struct node_state *all,
             again = same_service(ret_shares[k].service, service);
         if (again || !policy_selects(service, at->node, device))
             continue;
-        ret_shares[n] = (struct usage_share){.service = service};
+        ret_shares[n] = (struct usage_share){.service = service,
+                                             .card = (uint8_t)card};
         add_used(at, card, &ret_shares[n]);
         settle_share(&ret_shares[n++], &giving);
     }
@@ -342,7 +343,9 @@ size_t usage_shares(const struct usage *at, unsigned card,
     return card_shares(at, &all, card, ret_shares);
 }
 
-void usage_count_shares(const struct usage *at, size_t counts[SHARE_STATES])
+void usage_each_share(const struct usage *at,
+                      void (*visit)(void *ctx, const struct usage_share *share),
+                      void *ctx)
 {
     struct usage_share shares[POLICY_SERVICES_MAX];
     struct node_state all;
@@ -352,7 +355,7 @@ void usage_count_shares(const struct usage *at, size_t counts[SHARE_STATES])
     for (unsigned c = 0; c < at->shape->n_cards; c++) {
         size_t n = card_shares(at, &all, c, shares);
         for (size_t i = 0; i < n; i++)
-            counts[shares[i].state]++;
+            visit(ctx, &shares[i]);
     }
 }
 

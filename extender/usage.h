@@ -54,16 +54,19 @@ const char *share_state_name(enum share_state state); /* "held" … */
 struct usage_share {
     const struct policy_service *service;
     enum share_state state;
+    uint8_t card;                         /* by the node's order */
     uint32_t used_cores, used_memory_mib; /* by the service's pods */
     uint32_t kept_cores, kept_memory_mib; /* free, and only for them */
 };
-/* The shares of one card (by the node's order), by priority; at most
+/* The shares of one card, by priority; at most
  * POLICY_SERVICES_MAX into `ret_shares`.  Returns how many. */
 size_t usage_shares(const struct usage *u, unsigned card,
                     struct usage_share *ret_shares);
 
-/* Adds the node's shares to the counts of their states. */
-void usage_count_shares(const struct usage *u, size_t counts[SHARE_STATES]);
+/* Those of all cards. */
+void usage_each_share(const struct usage *u,
+                      void (*visit)(void *ctx, const struct usage_share *share),
+                      void *ctx);
 
 /* The cards (bits of `topo`'s order) that an allocation names. */
 uint16_t usage_cards(const struct topo *topo, const struct allocation *a);

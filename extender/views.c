@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/policy_view.h"
+
 /* --- cards ---------------------------------------------------------------- */
 
 const char *card_state_name(enum card_state state)
@@ -139,7 +141,8 @@ static void add_device(struct str *out, const struct device *d)
               d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib);
 }
 
-void view_card(const struct node *node, size_t card, struct str *out)
+void view_card(const struct node *node, const struct policy *policy,
+               size_t card, struct str *out)
 {
     const struct device *d = card_device(node, card);
     const char *comma = "";
@@ -153,6 +156,8 @@ void view_card(const struct node *node, size_t card, struct str *out)
     if (d->memory_mib)
         str_addf(out, ",\"freeMemoryMiB\":%" PRIu32,
                  node->state.free_memory_mib[card]);
+    str_add(out, ",\"reserved\":");
+    policy_view_card(node, policy, card, out);
     str_add(out, ",\"pods\":[");
     for (size_t i = 0; i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
@@ -218,7 +223,8 @@ void view_node(const struct node *node, struct str *out)
     str_add_c(out, '}');
 }
 
-void view_node_whole(const struct node *node, int64_t now_ms, struct str *out)
+void view_node_whole(const struct node *node, const struct policy *policy,
+                     int64_t now_ms, struct str *out)
 {
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
     add_node(out, node);
@@ -227,7 +233,7 @@ void view_node_whole(const struct node *node, int64_t now_ms, struct str *out)
     str_add(out, ",\"cardList\":[");
     for (size_t i = 0; i < n_cards; i++) {
         str_add(out, i ? "," : "");
-        view_card(node, i, out);
+        view_card(node, policy, i, out);
     }
     str_add(out, "],\"allocationList\":[");
     for (size_t i = 0; i < node->n_allocations; i++) {

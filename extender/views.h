@@ -28,8 +28,12 @@ enum card_state card_state(const struct node *node, size_t card);
  * "generation","bootId","contentHash","slices":{"present","expected"}} */
 void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "cardList", "allocationList". */
-void view_node_whole(const struct node *node, int64_t now_ms, struct str *out);
-void view_card(const struct node *node, size_t card, struct str *out);
+void view_node_whole(const struct node *node, const struct policy *policy,
+                     int64_t now_ms, struct str *out);
+/* With "reserved": the shares that services have of it by the policy (NULL:
+ * none), see policy_view.h. */
+void view_card(const struct node *node, const struct policy *policy,
+               size_t card, struct str *out);
 /* {"node","devices","relations":{"A":{"B":"PIX"}}} */
 void view_topology(const struct node *node, struct str *out);
 

@@ -168,12 +168,22 @@ static void write_ops(struct writer *w, struct writer_op *ops)
     batch_fini(&b);
 }
 
+/* The file is where it is kept, so there is nothing to store. */
+static void set_policy(struct writer *w, struct policy *policy)
+{
+    struct draft *draft = draft_create(w->current);
+    draft_set_policy(draft, policy);
+    swap_snapshot(w, draft_commit(draft));
+}
+
 static void read_op(struct writer *w, struct writer_op *op)
 {
     if (op->kind == WRITER_GET_SLICE)
         read_slice(w, op);
     else if (op->kind == WRITER_LIST_SLICES)
         read_slices(w, op);
+    else if (op->kind == WRITER_SET_POLICY)
+        set_policy(w, op->policy);
     else if (op->kind == WRITER_CALL)
         op->call(op->ctx);
 }

@@ -20,6 +20,7 @@ struct writer;
 struct writer_config {
     const char *state_dir; /* NULL: in memory */
     int64_t fresh_ms;      /* a node unheard of for longer is stale: 15000 */
+    struct policy *policy; /* to begin with (a reference is taken), or NULL */
     int64_t sweep_ms;      /* how often to look: 1000; 0: only
                             * writer_sweep() (tests) */
 };
@@ -42,6 +43,7 @@ enum writer_kind {
     WRITER_LIST_SLICES,  /* after (or NULL), limit; node filter or NULL */
     WRITER_BIND,         /* demand, node */
     WRITER_RELEASE,      /* namespace, pod */
+    WRITER_SET_POLICY,   /* policy */
     WRITER_CALL,         /* tests: call(ctx) between two batches */
 };
 
@@ -57,6 +59,7 @@ struct writer_op {
     size_t limit;
     const struct demand *demand; /* bind */
     const char *namespace, *pod; /* release */
+    struct policy *policy;       /* set: a reference is taken; NULL: none */
     void (*call)(void *ctx);
 
     /* the outcome */

@@ -1,0 +1,39 @@
+#include "extender/routes_metrics.h"
+
+#include "extender/app.h"
+#include "extender/routes_policy.h"
+#include "extender/views.h"
+#include "model/base/mem.h"
+
+static void gauge_snapshot(struct app *app, const struct snapshot *s)
+{
+    size_t nodes[NODE_INCOMPLETE + 1] = {0}, cards[CARD_STATES] = {0}, first;
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        size_t n = view_count(node, DEVICE_CARD, &first);
+        nodes[node->status]++;
+        for (size_t k = 0; k < n; k++)
+            cards[card_state(node, k)]++;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        const char *status = node_status_name((enum node_status)i);
+        metrics_set(app->metrics, APP_NODES, &status, (int64_t)nodes[i]);
+    }
+    for (size_t i = 0; i < CARD_STATES; i++) {
+        const char *state = card_state_name((enum card_state)i);
+        metrics_set(app->metrics, APP_CARDS, &state, (int64_t)cards[i]);
+    }
+    metrics_set(app->metrics, APP_ALLOCATIONS, NULL,
+                (int64_t)alloc_index_size(s->allocations));
+    metrics_set(app->metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
+}
+
+void on_metrics(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    gauge_snapshot(app, s);
+    gauge_policy(app, s);
+    metrics_write(app->metrics, httpd_reply(rq));
+    httpd_content_type(rq, METRICS_CONTENT_TYPE);
+}
