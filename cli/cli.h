@@ -19,6 +19,8 @@ struct cli_settings {
     const char *server;
     bool json;
     bool once;
+    const char *namespace; /* "": all, or "default" for one job */
+    bool hostfile, dpu_hostfile, rankfile, ucx, urom;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
 };
@@ -34,6 +36,8 @@ struct cli {
  * `c->out` and `*ret_json` stays NULL: the verb is then done.  Otherwise an
  * exit code, after saying on stderr what is wrong and what to do. */
 int cli_get(struct cli *c, const char *path, cJSON **ret_json);
+/* The answer's own bytes, whatever they are, go to `c->out`. */
+int cli_get_text(struct cli *c, const char *path);
 int cli_post(struct cli *c, const char *path, const struct str *body,
              cJSON **ret_json);
 

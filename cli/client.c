@@ -35,14 +35,14 @@ static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
     struct error err = {0};
     if (a->status < 200 || a->status > 299)
         return complain_status(a);
-    if (c->set.json) {
+    if (c->set.json || !ret_json) {
         str_add_n(&c->out, str_text(&a->body), a->body.size);
-        if (!a->body.size || a->body.data[a->body.size - 1] != '\n')
+        if (ret_json &&
+            (!a->body.size || a->body.data[a->body.size - 1] != '\n'))
             str_add_c(&c->out, '\n');
         return 0;
     }
-    if (ret_json &&
-        json_parse(str_text(&a->body), a->body.size, ret_json, &err)) {
+    if (json_parse(str_text(&a->body), a->body.size, ret_json, &err)) {
         fprintf(stderr, "biga: the server's answer is no JSON: %s\n", err.text);
         return CLI_FAILED;
     }
@@ -72,6 +72,11 @@ static int ask(struct cli *c, const char *method, const char *path,
 int cli_get(struct cli *c, const char *path, cJSON **ret_json)
 {
     return ask(c, "GET", path, NULL, ret_json);
+}
+
+int cli_get_text(struct cli *c, const char *path)
+{
+    return ask(c, "GET", path, NULL, NULL);
 }
 
 int cli_post(struct cli *c, const char *path, const struct str *body,

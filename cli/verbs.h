@@ -37,6 +37,8 @@ void cli_program(struct conf_program *ret_program, struct str *commands,
  * nothing to show. */
 void cards_render(struct cli *c, const cJSON *list);
 bool allocations_render(struct cli *c, const cJSON *list);
+/* Leaf by leaf, the nodes and which ranks are on them. */
+void leaves_draw(const cJSON *pairs, struct str *out);
 
 /* How many letters to add, drop, change or swap to make one of the other. */
 size_t word_distance(const char *a, const char *b);
@@ -46,6 +48,7 @@ verb_f verb_nodes, verb_node;   /* nodes.c */
 verb_f verb_cards;              /* cards.c */
 verb_f verb_topo, verb_matrix;  /* topo.c */
 verb_f verb_allocations;        /* allocations.c */
+verb_f verb_jobs, verb_job;     /* jobs.c */
 verb_f verb_why, verb_simulate; /* why.c */
 verb_f verb_demo;               /* demo.c */
 verb_f verb_version;            /* verbs.c */

@@ -1,0 +1,135 @@
+#!/bin/bash
+# What a job needs to run: Open MPI itself reads the hostfile and the rankfile
+# and puts every rank where they say, on nodes that are all this machine.
+# Needs curl and mpirun.  TAP lines.
+set -u
+
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need curl mpirun
+mpirun --version | grep -q "Open MPI" || { echo "mpirun is not Open MPI's"; exit 77; }
+
+biga() { "$BUILD/biga" --server "http://127.0.0.1:$read" "$@"; }
+ready() { [ "$(biga nodes | grep -c ' ready ')" = "$1" ]; }
+
+# --- two nodes, each with the CPUs of this machine ------------------------------
+
+unset OMP_NUM_THREADS OMP_THREAD_LIMIT # nproc heeds them
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+n_cpus=$(nproc)
+cards=$((n_cpus < 2 ? 1 : 2)) # a rank on each
+pairs=$((2 * cards))
+
+host() {
+    echo "package 0"
+    echo "  numa 0 cpus=$n_cpus memory=16GiB cpu-list=$cpus"
+    echo "    root 0000:00"
+    local i
+    for i in $(seq "$cards"); do
+        echo "      bridge 0000:00:0$i.0"
+        echo "        card 0000:0$i:00.0 id=15b3:a2d6 cores=8 memory=16GiB" \
+            "rdma=mlx5_$i endpoint=tcp://{node}-dpu$i:2376"
+    done
+}
+host >"$dir/h.host"
+
+start_extender
+read=$(port read) publish=$(port publish) sched=$(port scheduler)
+for node in node-a node-b; do
+    "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
+        --hostfile "$dir/h.host" --node "$node" 2>"$dir/$node.log" &
+    pids+=($!)
+done
+until_true ready 2
+ok $? "two nodes are ready"
+
+# --- a job, as kube-scheduler places it -------------------------------------------
+
+ask() { # verb, body
+    curl -s -m 10 -H 'Content-Type: application/json' -d "$2" \
+        "http://127.0.0.1:$sched/v1/scheduler/$1"
+}
+place() { # rank
+    local pod node
+    pod='{"metadata":{"name":"ring-'$1'","namespace":"lab","uid":"uid-'$1'",
+        "labels":{"biga.dev/role":"host","biga.dev/job":"ring",
+        "biga.dev/pair":"'$1'"},"annotations":{"biga.dev/size":"'$pairs'",
+        "biga.dev/exclusive":"true"}},"spec":{"containers":[{"name":"c",
+        "resources":{"requests":{"biga.dev/card":"1"}}}]}}'
+    node=$(ask filter '{"Pod":'"$pod"',"NodeNames":["node-a","node-b"]}' |
+        grep -o '"NodeNames":\["[a-z-]*"' | cut -d'"' -f4)
+    ask bind '{"PodName":"ring-'"$1"'","PodNamespace":"lab",
+        "PodUID":"uid-'"$1"'","Node":"'"$node"'"}' >"$dir/bind.out"
+    grep -q '"Error":""' "$dir/bind.out" || grep -qx '{}' "$dir/bind.out"
+}
+
+placed=0
+for rank in $(seq 0 $((pairs - 2))); do
+    place "$rank" && placed=$((placed + 1))
+done
+[ "$placed" = $((pairs - 1)) ]
+ok $? "all pairs but one are placed"
+biga job ring -n lab --rankfile >"$dir/early.out" 2>"$dir/early.log"
+[ $? = 1 ] && [ ! -s "$dir/early.out" ] &&
+    grep -q "409.*$((pairs - 1)) of $pairs pairs are bound.*$((pairs - 1))" "$dir/early.log"
+ok $? "no map before the whole job is bound: which pairs lack is told"
+place $((pairs - 1))
+ok $? "the last pair is placed"
+
+# --- the files ----------------------------------------------------------------------
+
+for map in hostfile dpu-hostfile rankfile ucx urom; do
+    biga job lab/ring "--$map" >"$dir/$map" 2>"$dir/$map.log"
+    ok $? "biga job --$map"
+done
+[ "$(sort "$dir/hostfile")" = "node-a slots=$cards max_slots=$cards
+node-b slots=$cards max_slots=$cards" ]
+ok $? "the hostfile has both nodes"
+[ "$(grep -Ec '^node-[ab]-dpu[12] slots=1 max_slots=1$' "$dir/dpu-hostfile")" = "$pairs" ]
+ok $? "the DPU hostfile has every card's endpoint"
+[ "$(grep -Ec '^[0-9]+ node-[ab] UCX_NET_DEVICES=mlx5_[12]:1$' "$dir/ucx")" = "$pairs" ]
+ok $? "every rank has its UCX device"
+[ "$(grep -Ec '^(node-[ab]) dpu \1-dpu([12]) 0000:0\2:00.0 mlx5_\2:1$' "$dir/urom")" = "$pairs" ]
+ok $? "every card has its UROM service"
+biga job lab/ring >"$dir/job" && grep -q "pairs  $pairs of $pairs bound" "$dir/job"
+ok $? "biga job shows it"
+biga jobs -n lab >"$dir/jobs" && grep -Eq "^lab/ring +$pairs +$pairs +0 +0 +2 " "$dir/jobs"
+ok $? "biga jobs lists it"
+
+# --- Open MPI -----------------------------------------------------------------------
+
+# nodes are reached by a shell of this machine; what runs is told its node
+cat >"$dir/agent" <<'EOF'
+#!/bin/sh
+BIGA_TEST_NODE=$1
+export BIGA_TEST_NODE
+shift
+exec sh -c "$*"
+EOF
+chmod +x "$dir/agent"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_plm_rsh_agent="$dir/agent" TMPDIR="$dir"
+
+timeout 60 mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
+    -np "$pairs" true >"$dir/map.log" 2>&1
+for node in node-a node-b; do
+    grep -Eq "node: $node.*Num slots: $cards.*Max slots: $cards.*Num procs: $cards" \
+        "$dir/map.log"
+    ok $? "Open MPI reads the slots of $node in the hostfile"
+done
+timeout 60 mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
+    -np $((pairs + 1)) true >"$dir/many.log" 2>&1
+grep -q "not enough slots" "$dir/many.log"
+ok $? "and has no room for one rank more"
+
+# shellcheck disable=SC2016 # expanded by the ranks
+timeout 120 mpirun --hostfile "$dir/hostfile" --rankfile "$dir/rankfile" \
+    --mca rmaps_rank_file_physical 1 -np "$pairs" sh -c 'echo \
+    "rank $OMPI_COMM_WORLD_RANK=$BIGA_TEST_NODE slot=$(sed -n \
+    "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)"' \
+    >"$dir/run.out" 2>"$dir/run.log"
+ok $? "Open MPI runs the job with the rankfile"
+sort "$dir/run.out" >"$dir/run.sorted"
+sort "$dir/rankfile" | cmp -s - "$dir/run.sorted"
+ok $? "every rank is on its node and on its CPUs"
+sed "s/^/# /" "$dir/run.sorted"
