@@ -51,6 +51,8 @@ int main(int argc, char **argv)
     struct cli c = {.out = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
     int first = 1;
+    if (argc > 1 && strcmp(argv[1], "replay") == 0) /* has its own options */
+        return verb_replay(&c, argc - 2, argv + 2);
     cli_program(&program, &commands, extra);
     if (asks_help(argc, argv))
         return verb_help(&c, 0, NULL);

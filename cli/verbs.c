@@ -4,7 +4,7 @@
 
 #include "model/base/mem.h"
 
-enum { WORD_MAX = 32 };
+enum { WORD_MAX = 32, VERB_ARGS_MAX = 1000 };
 
 const struct verb verbs[] = {
     {"nodes", "", "all nodes: how fresh, which cards, what is free", 0, 0,
@@ -29,6 +29,9 @@ const struct verb verbs[] = {
      1, verb_simulate},
     {"demo", "", "start a server and a fleet, schedule a job, show it", 0, 0,
      verb_demo},
+    {"replay", "[OPTION]... [FILE]",
+     "replay a trace of jobs under several policies; see man biga-replay", 0,
+     VERB_ARGS_MAX, verb_replay},
     {"version", "", "print the version", 0, 0, verb_version},
     {"help", "[COMMAND]", "print this, or the help of one command", 0, 1,
      verb_help},

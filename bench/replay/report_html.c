@@ -27,8 +27,9 @@ static const char head[] =
     ".2rem}p{margin:.3rem 0;color:var(--soft);max-width:46rem}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;"
     "font-variant-numeric:tabular-nums;margin:.6rem 0;width:100%}\n"
-    "th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid "
-    "var(--line);white-space:nowrap}th{color:var(--soft);font-weight:600}"
+    "th,td{padding:.3rem .45rem;text-align:right;border-bottom:1px solid "
+    "var(--line)}td{white-space:nowrap}th{color:var(--soft);font-weight:600;"
+    "vertical-align:bottom}"
     "th:first-child,td:first-child{text-align:left}"
     "tr.own{background:var(--panel);font-weight:600}\n"
     "svg{display:block;width:100%;height:auto;margin:.6rem 0}"
@@ -151,7 +152,7 @@ static void relations_plot(const struct replay_report *r, struct str *out)
     plot_relations(r, out);
 }
 
-enum figure { LEAVES, CROSSINGS, COMM, REFUSED, WAIT, ROOM };
+enum figure { LEAVES, CROSSINGS, COMM, REFUSED, WAIT, MAKESPAN, ROOM };
 
 static double figure_of(const struct replay_report *r,
                         const struct replay_result *x, enum figure figure)
@@ -168,6 +169,8 @@ static double figure_of(const struct replay_report *r,
         return 100 * share(x->rejected + x->impossible, x->jobs);
     case WAIT:
         return seconds(x->wait_p99_us) / 60;
+    case MAKESPAN:
+        return seconds(x->makespan_us) / 3600;
     case ROOM:
         replay_mean_sample(x, &pairs, &jobs, &hosts);
         return hosts;
@@ -218,6 +221,9 @@ static void all_bars(const struct replay_report *r, struct str *out)
     else
         bars(r, WAIT, "Wait, p99, minutes",
              "From arrival to start, of the jobs that started.", out);
+    if (!r->config->loss)
+        bars(r, MAKESPAN, "Makespan, hours",
+             "From the first arrival to the end of the last job.", out);
     bars(r, ROOM, "Whole hosts that still fit",
          "How many pairs that take all of a host could still start aligned, "
          "mean over time; more are better.",
