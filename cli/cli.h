@@ -21,6 +21,7 @@ struct cli_settings {
     bool once;
     const char *namespace; /* "": all, or "default" for one job */
     bool hostfile, dpu_hostfile, rankfile, ucx, urom;
+    const char *check;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
 };

@@ -52,6 +52,12 @@ static const struct conf_setting settings[] = {
      .offset = SETTING(urom),
      .otherwise = "false",
      .help = "job: print the file that DOCA_UROM_SERVICE_FILE names."},
+    {.name = "check",
+     .type = CONF_TEXT,
+     .offset = SETTING(check),
+     .metavar = "FILE",
+     .help = "policy: say whether this policy file (- is stdin) is right, "
+             "without a server."},
     {.name = "once",
      .type = CONF_FLAG,
      .offset = SETTING(once),

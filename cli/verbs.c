@@ -23,6 +23,8 @@ const struct verb verbs[] = {
     {"job", "[NAMESPACE/]NAME",
      "one job: where its pairs are; or a file that it needs to run", 1, 1,
      verb_job},
+    {"policy", "", "what namespaces have of their quotas, and services' shares",
+     0, 0, verb_policy},
     {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1, 1,
      verb_why},
     {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go", 1,

@@ -163,12 +163,14 @@ static int read_quota(const cJSON *json, const char *path,
     quota->cards = read_limit(&r, "cards");
     quota->cores = read_limit(&r, "cardCores");
     quota->memory_mib = read_limit(&r, "cardMemoryMiB");
+    if (reader_finish_strict(&r) < 0)
+        return -EINVAL;
     if (quota->cards == POLICY_UNLIMITED && quota->cores == POLICY_UNLIMITED &&
         quota->memory_mib == POLICY_UNLIMITED)
-        reader_fail(&r, NULL,
-                    "must limit at least one of cards, cardCores and "
-                    "cardMemoryMiB");
-    return reader_finish_strict(&r);
+        return reader_fail(&r, NULL,
+                           "must limit at least one of cards, cardCores and "
+                           "cardMemoryMiB");
+    return 0;
 }
 
 static void read_pattern(struct reader *r, const char *name, char *ret_pattern)
@@ -221,9 +223,12 @@ static int read_service(const cJSON *json, const char *path,
                                                    POLICY_MEMORY_MIB_MAX, 0);
     service->priority = (int32_t)reader_opt_int(
         &r, "priority", -POLICY_PRIORITY_MAX, POLICY_PRIORITY_MAX, 0);
+    if (reader_finish_strict(&r) < 0)
+        return -EINVAL;
     if (service->cores == 0 && service->memory_mib == 0)
-        reader_fail(&r, NULL, "must have a share: cores, memoryMiB or both");
-    return reader_finish_strict(&r);
+        return reader_fail(&r, NULL,
+                           "must have a share: cores, memoryMiB or both");
+    return 0;
 }
 
 /* --- order and doubles ---------------------------------------------------------- */
