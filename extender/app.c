@@ -52,6 +52,10 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                           "Times that the policy file was read, by result.",
                           METRIC_COUNTER,
                           {"result"}},
+    [APP_FABRIC_READS] = {"biga_fabric_reads_total",
+                          "Times that the fabric's files were read, by result.",
+                          METRIC_COUNTER,
+                          {"result"}},
     [APP_SHARES] = {"biga_service_shares",
                     "Services' declared shares of cards, by whether the card "
                     "can hold them.",

@@ -20,6 +20,7 @@ struct app {
     struct seen *seen;            /* pods that were asked about */
     struct scratch_pool *scratch; /* working memory of scheduler requests */
     struct policy_file *policy;   /* NULL: none is configured */
+    struct fabric_files *fabric;  /* the same */
     uint64_t instance;            /* another one after each start; in ETags */
     atomic_bool ready;            /* the first snapshot is up; /readyz */
 };
@@ -39,6 +40,7 @@ enum app_metric {
     APP_ALLOCATIONS,
     APP_SNAPSHOT,     /* its number */
     APP_POLICY_READS, /* result: accepted, refused */
+    APP_FABRIC_READS, /* the same */
     APP_SHARES,       /* state: share_state_name() */
     APP_METRICS_COUNT
 };

@@ -15,6 +15,7 @@ struct settings {
     const char *read_listen;
     const char *state;
     const char *policy;
+    const char *fabric, *fabric_labels;
     int64_t max_candidates;
     int64_t fresh_ms;
     const char *gpu_resources;
@@ -60,6 +61,23 @@ static const struct conf_setting settings_table[] = {
              "(schema/policy.md); read again whenever it changes. A file that "
              "is wrong is refused at the start, and later leaves the policy "
              "before in force."},
+    {.name = "fabric",
+     .type = CONF_LIST,
+     .offset = AT(fabric),
+     .metavar = "FILE,…",
+     .help = "Where hosts hang in the network: the output of ibnetdiscover, "
+             "Slurm's topology.conf, nodes with their labels as kubectl get "
+             "nodes -o json lists them, or JSON (schema/fabric.md); the first "
+             "file that knows a host places it. Read again whenever one "
+             "changes. A file that is wrong is refused at the start, and later "
+             "leaves the fabric before in force."},
+    {.name = "fabric-labels",
+     .type = CONF_LIST,
+     .offset = AT(fabric_labels),
+     .metavar = "KEY,…",
+     .help = "Labels of nodes that say where they hang, from leaf to core, or "
+             "topograph, nvidia, gke or aws for those that these set. Without "
+             "it, each of the four is tried."},
     {.name = "max-candidates",
      .type = CONF_INT,
      .offset = AT(max_candidates),
@@ -167,6 +185,8 @@ static int run(const struct settings *s, struct error *err)
         .listen = {s->scheduler_listen, s->publish_listen, s->read_listen},
         .state_dir = s->state,
         .policy = s->policy,
+        .fabric = s->fabric,
+        .fabric_labels = s->fabric_labels,
         .max_candidates = s->max_candidates,
         .fresh_ms = s->fresh_ms,
         .sweep_ms = 1000,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "extender/app.h"
+#include "extender/fabric_files.h"
 #include "extender/fabric_view.h"
 #include "extender/routes_read.h"
 
@@ -52,6 +53,23 @@ static void write_items(const struct snapshot *s, const char *after,
     }
 }
 
+/* The files, and why they are not in force as they are now. */
+static void write_files(struct fabric_files *files, const char *error,
+                        struct str *out)
+{
+    str_add(out, ",\"files\":[");
+    for (size_t i = 0; i < fabric_files_count(files); i++) {
+        if (i)
+            str_add_c(out, ',');
+        str_add_json(out, fabric_files_path(files, i));
+    }
+    str_add(out, "],\"error\":");
+    if (*error)
+        str_add_json(out, error);
+    else
+        str_add(out, "null");
+}
+
 void on_fabric(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"continue", "limit", NULL};
@@ -61,10 +79,19 @@ void on_fabric(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) || !read_limit(rq, LIMIT_MAX, &limit))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    if (read_is_current(rq, app, s))
-        return;
     struct str *out = httpd_reply(rq);
+    cleanup_str struct str error = STR_INIT(ERROR_TEXT_MAX);
+    if (app->fabric)
+        fabric_files_error(app->fabric, &error);
+    /* an error comes and goes without a new snapshot */
+    if (!error.size && read_is_current(rq, app, s))
+        return;
     if (httpd_wants_text(rq)) {
+        if (error.size)
+            str_addf(out,
+                     "the files as they are now are not in force, what "
+                     "follows is the fabric before: %s\n\n",
+                     str_text(&error));
         httpd_content_type(rq, "text/plain; charset=utf-8");
         fabric_view_text(s, limit, out);
         return;
@@ -76,8 +103,10 @@ void on_fabric(struct httpd_request *rq, void *ctx)
     for (unsigned t = 0; t < fabric_n_tiers(s->fabric); t++)
         str_addf(out, "%s\"%s\"", t ? "," : "", fabric_tier_name(t));
     str_add_c(out, ']');
-    if (!after)
+    if (!after) {
+        write_files(app->fabric, str_text(&error), out);
         write_domains(s, out);
+    }
     write_items(s, after, limit, out);
     str_add(out, "}\n");
 }

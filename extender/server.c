@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "extender/app.h"
+#include "extender/fabric_files.h"
 #include "extender/kube.h"
 #include "extender/policy_file.h"
 #include "extender/reload.h"
@@ -123,6 +124,10 @@ static int start_reload(struct server *s, struct error *err)
         policy_file_serve(s->app.policy, &s->app);
         items[n++] = (struct reload_item){policy_file_poll, s->app.policy};
     }
+    if (s->app.fabric) {
+        fabric_files_serve(s->app.fabric, &s->app);
+        items[n++] = (struct reload_item){fabric_files_poll, s->app.fabric};
+    }
     return n ? reload_start(items, n, RELOAD_MS, &s->reload, err) : 0;
 }
 
@@ -147,6 +152,11 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0 && config->policy)
         r = policy_file_open(config->policy, &s->app.policy, &policy, err);
     w.policy = policy;
+    cleanup_with(fabric) struct fabric *fabric = NULL;
+    if (r == 0 && config->fabric && *config->fabric)
+        r = fabric_files_open(config->fabric, config->fabric_labels,
+                              &s->app.fabric, &fabric, err);
+    w.fabric = fabric;
     if (r == 0)
         r = writer_start(&w, &s->app.writer, err);
     if (r == 0)
@@ -171,6 +181,7 @@ void server_stop(struct server *s)
     reload_stop(s->reload);
     writer_stop(s->app.writer);
     policy_file_close(s->app.policy);
+    fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     seen_destroy(s->app.seen);
     metrics_destroy(s->app.metrics);

@@ -20,6 +20,8 @@ struct server_config {
     const char *listen[SERVER_LISTENERS]; /* "127.0.0.1:0" */
     const char *state_dir;                /* NULL: in memory */
     const char *policy;                   /* file; NULL: no policy */
+    const char *fabric;                   /* files, comma-separated, or NULL */
+    const char *fabric_labels;            /* of fabric_labels_parse, or NULL */
     int64_t max_candidates;
     int64_t fresh_ms, sweep_ms;
     int64_t connections, request_ms;

@@ -176,6 +176,13 @@ static void set_policy(struct writer *w, struct policy *policy)
     swap_snapshot(w, draft_commit(draft));
 }
 
+static void set_fabric(struct writer *w, struct fabric *fabric)
+{
+    struct draft *draft = draft_create(w->current);
+    draft_set_fabric(draft, fabric);
+    swap_snapshot(w, draft_commit(draft));
+}
+
 static void read_op(struct writer *w, struct writer_op *op)
 {
     if (op->kind == WRITER_GET_SLICE)
@@ -184,6 +191,8 @@ static void read_op(struct writer *w, struct writer_op *op)
         read_slices(w, op);
     else if (op->kind == WRITER_SET_POLICY)
         set_policy(w, op->policy);
+    else if (op->kind == WRITER_SET_FABRIC)
+        set_fabric(w, op->fabric);
     else if (op->kind == WRITER_CALL)
         op->call(op->ctx);
 }

@@ -21,6 +21,7 @@ struct writer_config {
     const char *state_dir; /* NULL: in memory */
     int64_t fresh_ms;      /* a node unheard of for longer is stale: 15000 */
     struct policy *policy; /* to begin with (a reference is taken), or NULL */
+    struct fabric *fabric; /* the same */
     int64_t sweep_ms;      /* how often to look: 1000; 0: only
                             * writer_sweep() (tests) */
 };
@@ -44,6 +45,7 @@ enum writer_kind {
     WRITER_BIND,         /* demand, node */
     WRITER_RELEASE,      /* namespace, pod */
     WRITER_SET_POLICY,   /* policy */
+    WRITER_SET_FABRIC,   /* fabric */
     WRITER_CALL,         /* tests: call(ctx) between two batches */
 };
 
@@ -60,6 +62,7 @@ struct writer_op {
     const struct demand *demand; /* bind */
     const char *namespace, *pod; /* release */
     struct policy *policy;       /* set: a reference is taken; NULL: none */
+    struct fabric *fabric;       /* the same */
     void (*call)(void *ctx);
 
     /* the outcome */

@@ -75,6 +75,7 @@ int writer_load(struct writer *w, struct error *err)
     if (e < 0)
         return e;
     ingest_mark(w->ingest);
+    draft_set_fabric(draft, w->config.fabric);
     draft_set_policy(draft, w->config.policy);
     w->current = draft_commit(steal(&draft));
     return 0;
