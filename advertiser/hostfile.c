@@ -124,7 +124,8 @@ enum attribute {
     A_MODEL,
     A_SERIAL,
     A_INTERFACE,
-    A_RDMA, /* any device's */
+    A_RDMA,
+    A_GUID, /* any device's */
     A_FUNCTIONS,
     A_ARCH,
     A_CORES,
@@ -135,7 +136,7 @@ enum attribute {
     A_CARDS_FIRST = A_FUNCTIONS, /* a card's only, from here */
 };
 static const char *const attribute_names[ATTRIBUTES] = {
-    "id",        "vendor", "model", "serial", "interface",   "rdma",
+    "id",        "vendor", "model", "serial", "interface",   "rdma",    "guid",
     "functions", "arch",   "cores", "memory", "fabric-port", "endpoint"};
 
 /* What a line says about a device, before it is one. */
@@ -172,14 +173,12 @@ static int attribute_set(struct parser *p, struct draft *draft,
                          enum attribute a, const char *text)
 {
     struct device *d = &draft->d;
-    const char **const texts[ATTRIBUTES] = {[A_VENDOR] = &d->vendor,
-                                            [A_MODEL] = &d->model,
-                                            [A_SERIAL] = &d->serial,
-                                            [A_INTERFACE] = &d->interface,
-                                            [A_RDMA] = &d->rdma,
-                                            [A_ARCH] = &d->arch,
-                                            [A_FABRIC_PORT] = &d->fabric_port,
-                                            [A_ENDPOINT] = &d->endpoint};
+    const char **const texts[ATTRIBUTES] = {
+        [A_VENDOR] = &d->vendor,    [A_MODEL] = &d->model,
+        [A_SERIAL] = &d->serial,    [A_INTERFACE] = &d->interface,
+        [A_RDMA] = &d->rdma,        [A_GUID] = &d->guid,
+        [A_ARCH] = &d->arch,        [A_FABRIC_PORT] = &d->fabric_port,
+        [A_ENDPOINT] = &d->endpoint};
     uint64_t value = 0;
     int rc;
     switch (a) {

@@ -74,6 +74,7 @@ static void device_init(struct device *d, enum device_kind kind,
         .serial = f->serial,
         .interface = f->interface,
         .rdma = f->rdma,
+        .guid = f->guid,
     };
 }
 
@@ -128,6 +129,7 @@ static void card_add(struct build *b, const struct scan_function *by,
         d.serial = text_or(d.serial, f[i].serial);
         d.interface = text_or(d.interface, f[i].interface);
         d.rdma = text_or(d.rdma, f[i].rdma);
+        d.guid = text_or(d.guid, f[i].guid);
     }
     d.functions = functions;
     if (b->n_cards == TOPO_CARDS_MAX) {

@@ -295,6 +295,13 @@ static void coprocessor_info(const struct hwloc_info_s *info,
     }
 }
 
+/* An adapter that has none shows zeros. */
+static void guid_keep(struct scan_function *f, const char *guid)
+{
+    if (strspn(guid, "0:x") < strlen(guid))
+        text_keep(f->guid, guid);
+}
+
 static void osdev_set(hwloc_obj_t obj, struct scan_function *f)
 {
     const hwloc_obj_osdev_type_t type = obj->attr->osdev.type;
@@ -310,6 +317,8 @@ static void osdev_set(hwloc_obj_t obj, struct scan_function *f)
             scan_text(f->model, info->value);
         else if (strcmp(info->name, "GPUVendor") == 0)
             scan_text(f->vendor, info->value);
+        else if (strcmp(info->name, "NodeGUID") == 0)
+            guid_keep(f, info->value);
         else if (name_ends(info->name, "SerialNumber") ||
                  strcmp(info->name, "NVIDIASerial") == 0)
             text_keep(f->serial, info->value);

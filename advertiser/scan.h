@@ -31,6 +31,7 @@ struct scan_function {
     char serial[SCAN_TEXT_SIZE];
     char interface[SCAN_TEXT_SIZE];
     char rdma[SCAN_TEXT_SIZE];
+    char guid[SCAN_TEXT_SIZE];
 };
 
 /* A NUMA node that has CPUs. */

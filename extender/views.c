@@ -127,6 +127,7 @@ static void add_device(struct str *out, const struct device *d)
     }
     add_known_text(out, "interface", d->interface);
     add_known_text(out, "rdma", d->rdma);
+    add_known_text(out, "guid", d->guid);
     if (d->kind == DEVICE_CARD) {
         add_addresses(out, "functions", d->functions, d->n_functions);
         str_addf(out, ",\"healthy\":%s", d->unhealthy ? "false" : "true");

@@ -31,6 +31,7 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_INTERFACE] = {"biga.dev/interface", VALUE_TEXT, ON_PCI, 1,
                              TEXT(interface)},
     [ATTRIBUTE_RDMA] = {"biga.dev/rdma", VALUE_TEXT, ON_PCI, 1, TEXT(rdma)},
+    [ATTRIBUTE_GUID] = {"biga.dev/guid", VALUE_TEXT, ON_PCI, 1, TEXT(guid)},
     [ATTRIBUTE_FUNCTIONS] = {"biga.dev/functions", VALUE_TEXT, ON_CARD, 8, 0},
     [ATTRIBUTE_ARCH] = {"biga.dev/arch", VALUE_TEXT, ON_CARD, 1, TEXT(arch)},
     [ATTRIBUTE_FABRIC_PORT] = {"biga.dev/fabricPort", VALUE_TEXT, ON_CARD, 1,

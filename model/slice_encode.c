@@ -7,13 +7,12 @@
 
 struct writer {
     struct str *out;
-    bool any; /* a member was written: the next one needs a comma */
+    unsigned n; /* members written: the next one needs a comma */
 };
 
 static void member_begin(struct writer *w, const char *name, unsigned part)
 {
-    str_add(w->out, w->any ? ",\"" : "\"");
-    w->any = true;
+    str_add(w->out, w->n++ ? ",\"" : "\"");
     str_add(w->out, name);
     if (part > 1)
         str_add_u64(w->out, part);
@@ -172,7 +171,8 @@ static void add_attributes(struct str *out, const struct topo *topo,
     }
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
         const struct attribute *a = &slice_attributes[id];
-        if (a->offset == 0 || !(a->kinds & 1u << d->kind))
+        if (a->offset == 0 || !(a->kinds & 1u << d->kind) ||
+            id == ATTRIBUTE_GUID)
             continue;
         const char *text;
         memcpy(&text, (const char *)d + a->offset, sizeof text);
@@ -180,6 +180,10 @@ static void add_attributes(struct str *out, const struct topo *topo,
     }
     if (d->kind == DEVICE_CARD)
         add_card(&w, d);
+    /* the least needed gives way where bridges of another PCI domain fill a
+     * device's attributes */
+    if (w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
+        add_text(&w, ATTRIBUTE_GUID, d->guid);
 }
 
 static void add_quantity(struct writer *w, enum capacity_id id, uint64_t value,

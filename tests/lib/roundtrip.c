@@ -51,6 +51,7 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("serial", strcmp(a->serial, b->serial) == 0);
     CHECK("interface", strcmp(a->interface, b->interface) == 0);
     CHECK("rdma", strcmp(a->rdma, b->rdma) == 0);
+    CHECK("guid", strcmp(a->guid, b->guid) == 0);
     CHECK("arch", strcmp(a->arch, b->arch) == 0);
     CHECK("cores", a->cores == b->cores);
     CHECK("memory_mib", a->memory_mib == b->memory_mib);

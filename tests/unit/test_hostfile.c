@@ -34,7 +34,8 @@ static const char sample[] =
     "      bridge 0000:20:01.0\n"
     "        bridge 0000:21:00.0\n"
     "          card 0000:23:00.0 id=15b3:a2dc functions=2 cores=16 "
-    "memory=32GiB interface=eth2 rdma=mlx5_0 serial={node}-0 "
+    "memory=32GiB interface=eth2 rdma=mlx5_0 guid=0c42:a103:00b1:2fd4 "
+    "serial={node}-0 "
     "fabric-port=\"{node} p0\" endpoint=tcp://192.168.100.2:7443\n"
     "        bridge 0000:21:04.0\n"
     "          gpu 0000:24:00.0 id=10de:2330 model=\"H100 SXM\"\n"
@@ -69,6 +70,7 @@ Test(hostfile, builds_what_it_says)
     cr_expect_eq(card->memory_mib, 32768);
     cr_expect_eq(card->n_functions, 2);
     cr_expect_str_eq(card->serial, "host-7-0");
+    cr_expect_str_eq(card->guid, "0c42:a103:00b1:2fd4");
     cr_expect_str_eq(card->fabric_port, "host-7 p0");
     cr_expect_str_eq(card->endpoint, "tcp://192.168.100.2:7443");
     cr_expect_str_eq(topo_find(topo, "gpu-0000-24-00-0")->model, "H100 SXM");

@@ -105,6 +105,20 @@ Test(probe, efa_has_no_network_device)
     cr_expect_eq(topo_count(p4d, DEVICE_NIC, NULL), 4);
 }
 
+/* Shown by some InfiniBand adapters, and by Ethernet ones of zeros. */
+Test(probe, adapters_have_guids)
+{
+    cleanup_with(topo) struct topo *topo =
+        machine_probe("fabric/plafrim/hwloc/bonobo001.xml");
+    size_t first, found = 0, n = topo_count(topo, DEVICE_NIC, &first);
+    for (size_t i = 0; i < n; i++) {
+        const struct device *nic = topo_device(topo, first + i);
+        cr_expect_eq(*nic->guid != '\0', *nic->rdma != '\0', "%s", nic->id);
+        found += strcmp(nic->guid, "0002:c903:0002:a0ce") == 0;
+    }
+    cr_expect_eq(found, 1);
+}
+
 /* The north-south card of the XE9680 is dual-port, and PIX to a GPU as the
  * east-west one beside it. */
 Test(probe, a_dual_port_card_is_one)

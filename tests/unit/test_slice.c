@@ -119,6 +119,7 @@ static void random_device(struct topo_builder *b, enum device_kind kind,
         d.serial = some_text(&a);
         d.interface = some_text(&a);
         d.rdma = some_text(&a);
+        d.guid = some_text(&a);
     }
     if (kind == DEVICE_CARD)
         random_card(&d, &a);
@@ -263,6 +264,18 @@ Test(slice, widest_card_fits)
     struct error err;
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     cr_assert(roundtrip(topo));
+
+    d.guid = wide; /* there is no room for it, and all else stays */
+    cleanup_with(topo_builder) struct topo_builder *b2 =
+        topo_builder_create("h");
+    cleanup_with(topo) struct topo *fuller = NULL;
+    topo_builder_add(b2, &d);
+    cr_assert_eq(topo_build(b2, &fuller, &err), 0, "%s", err.text);
+    cleanup_str struct str with = STR_INIT(1 << 20);
+    cleanup_str struct str without = STR_INIT(1 << 20);
+    slice_encode(fuller, &epoch, 0, &with);
+    slice_encode(topo, &epoch, 0, &without);
+    cr_expect_str_eq(str_text(&with), str_text(&without));
 }
 
 Test(slice, node_without_devices_is_published)
