@@ -518,6 +518,9 @@ void schedule_brief(const struct schedule *s, enum reason reason,
     case REASON_CARD_TOO_SMALL:
         brief_too_small(d, out);
         return;
+    case REASON_CARDS_RESERVED:
+        str_add(out, "services have shares of the cards");
+        return;
     case REASON_TOO_FEW_GPUS:
         str_addf(out, "fewer GPUs than the %u asked", d->gpus);
         return;
@@ -609,6 +612,8 @@ void schedule_explain(const struct schedule *s, int32_t index,
     view_make(s, snapshot_node(s->snapshot, (size_t)index), NULL, 0, &view);
     view.state.usable &= view.within; /* speak of its pair's cards only */
     reason_explain(reason, &view.state, s->demand, out);
+    if (reason == REASON_CARD_TOO_SMALL && view.state.reserved)
+        str_add(out, " besides the shares of services (biga policy)");
     const struct topo *topo = snapshot_node(s->snapshot, (size_t)index)->topo;
     unsigned unsized = (unsigned)__builtin_popcount(usage_unsized(topo));
     if (reason == REASON_CARD_TOO_SMALL && unsized)

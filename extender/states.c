@@ -128,6 +128,7 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     to->closed = from->closed;
     to->occupied = from->occupied;
     to->shared = from->shared;
+    to->reserved = from->reserved;
     to->gpus_used = from->gpus_used;
     to->unsized = from->unsized;
     memcpy(to->free_cpu_milli, from->free_cpu_milli, sizeof to->free_cpu_milli);

@@ -403,8 +403,10 @@ static void hold_shares(const struct usage *at, const struct demand *asking,
             state->free_cores[c] = take(state->free_cores[c], s->kept_cores);
             state->free_memory_mib[c] = take(state->free_memory_mib[c],
                                              s->kept_memory_mib);
-            if (!(own & bit))
-                state->shared |= (uint16_t)bit;
+            if (own & bit)
+                continue;
+            state->shared |= (uint16_t)bit;
+            state->reserved |= (uint16_t)bit;
         }
         for (size_t i = 0; i < n && state->closed & bit & ~exclusive; i++)
             if (is_service(shares[i].service, asking))

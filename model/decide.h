@@ -37,6 +37,9 @@ struct node_state {
                         * idle */
     uint16_t shared;   /* anyone at all is on it: no longer available to an
                         * exclusive demand */
+    uint16_t reserved; /* a service has a share of it, whoever is there: never
+                        * available to an exclusive demand. Part of shared;
+                        * cores and memory_mib are without the shares */
     uint16_t gpus_used;
     uint16_t unsized; /* cores or memory unknown: nobody can tell what is left
                        * of it, so it is closed once anyone is on it */
@@ -57,6 +60,7 @@ enum reason {
     REASON_UNHEALTHY,      /* its cards are withdrawn */
     REASON_ARCH,           /* no card of the architecture */
     REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */
+    REASON_CARDS_RESERVED, /* exclusive, and services have shares of them */
     REASON_TOO_FEW_GPUS,
     REASON_ALIGNMENT_NEVER, /* no set of cards is aligned as asked */
     REASON_PAIR_ELSEWHERE,  /* its pair is already on another node */

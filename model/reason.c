@@ -23,6 +23,7 @@ const char *reason_word(enum reason reason)
         [REASON_UNHEALTHY] = "unhealthy",
         [REASON_ARCH] = "arch",
         [REASON_CARD_TOO_SMALL] = "card-too-small",
+        [REASON_CARDS_RESERVED] = "cards-reserved",
         [REASON_TOO_FEW_GPUS] = "too-few-gpus",
         [REASON_ALIGNMENT_NEVER] = "alignment-never",
         [REASON_PAIR_ELSEWHERE] = "pair-elsewhere",
@@ -56,7 +57,8 @@ static struct node_state idle_state(const struct node_state *state)
     struct node_state idle = *state;
     memcpy(idle.free_cores, idle.cores, sizeof idle.cores);
     memcpy(idle.free_memory_mib, idle.memory_mib, sizeof idle.memory_mib);
-    idle.closed = idle.occupied = idle.shared = idle.gpus_used = 0;
+    idle.closed = idle.occupied = idle.gpus_used = 0;
+    idle.shared = idle.reserved;
     decide_idle_cpus(idle.shape, idle.free_cpu_milli);
     return idle;
 }
@@ -80,6 +82,10 @@ static enum reason reason_never(const struct node_state *state,
                                decide_need(demand));
     if (count_bits(cards) < asked)
         return REASON_CARD_TOO_SMALL;
+    if (demand->exclusive)
+        cards &= ~(unsigned)state->reserved;
+    if (count_bits(cards) < asked)
+        return REASON_CARDS_RESERVED;
     if (state->shape->n_gpus < demand->gpus)
         return REASON_TOO_FEW_GPUS;
     return REASON_ALIGNMENT_NEVER;
@@ -242,6 +248,12 @@ static void explain_never(enum reason reason, const struct node_state *state,
         add_shortage(out, count_bits(of_arch & state->usable),
                      count_bits(of_arch),
                      "can be used, the others are withdrawn", demand->cards);
+        break;
+    case REASON_CARDS_RESERVED:
+        add_shortage(out, count_bits(of_arch & ~(unsigned)state->reserved),
+                     count_bits(of_arch),
+                     "can be had alone, services have shares of the others",
+                     demand->cards);
         break;
     case REASON_TOO_FEW_GPUS:
         add_too_few(out, shape->n_gpus, "GPU", demand->gpus);

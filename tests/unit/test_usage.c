@@ -251,6 +251,19 @@ Test(usage, keeps_a_declared_share_before_its_pod_is_there)
     cr_expect_eq(s.closed, 0);
     cr_expect_eq(s.shared, 15, "but it is nobody's alone");
 
+    cr_expect_eq(s.reserved, 15);
+    struct choice choice;
+    struct demand job = sim_need(sim_pod("h", ROLE_HOST, "j", 0), CORES - 6, 1);
+    cr_expect_eq(decide(&s, &job, 0, UINT16_MAX, &choice), REASON_NONE);
+    job.card_cores++;
+    cr_expect_eq(decide(&s, &job, 0, UINT16_MAX, &choice),
+                 REASON_CARD_TOO_SMALL, "never, whoever leaves");
+    job.card_cores = 1;
+    job.exclusive = true;
+    cr_expect_eq(decide(&s, &job, 0, UINT16_MAX, &choice),
+                 REASON_CARDS_RESERVED);
+    cr_expect(!reason_resolvable(REASON_CARDS_RESERVED));
+
     struct demand hbn = service("hbn-1", "hbn", 6, 1000);
     s = state_of(NULL, 0, &hbn);
     cr_expect_eq(s.free_cores[3], CORES);
