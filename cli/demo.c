@@ -335,7 +335,7 @@ static int show(struct demo *d, struct error *err)
     if (rc < 0)
         return rc;
     report_init(&r, d->hosts, d->n_hosts, (size_t)d->c->set.pairs, allocations);
-    report_table(&r, d->c->colours, &out);
+    report_pairs(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
     report_summary(&r, &out);
     str_add_c(&out, '\n');

@@ -150,7 +150,7 @@ static void add_first_fit(struct table *t, const struct report *r,
 }
 
 /* As wide as a terminal, 80 columns, with the names of the demo. */
-void report_table(const struct report *r, bool colours, struct str *out)
+void report_pairs(const struct report *r, bool colours, struct str *out)
 {
     static const struct table_column columns[] = {
         {"PAIR", true},     {"NODE", false},        {"CARD", false},

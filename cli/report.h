@@ -34,7 +34,7 @@ void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
                  size_t n_pairs, const cJSON *allocations);
 void report_fini(struct report *r);
 
-void report_table(const struct report *r, bool colours, struct str *out);
+void report_pairs(const struct report *r, bool colours, struct str *out);
 /* How many of the pairs are aligned, here and there. */
 void report_summary(const struct report *r, struct str *out);
 /* The host with most of the pairs, with who is on which card. */

@@ -364,7 +364,7 @@ static bool verdict(cJSON *json, struct str *text)
     struct report r;
     make_host(HOST("n1"), &h);
     report_init(&r, &h, 1, 2, json);
-    report_table(&r, false, text);
+    report_pairs(&r, false, text);
     report_summary(&r, text);
     report_picture(&r, false, text);
     bool good = report_check(&r, text);
