@@ -149,7 +149,7 @@ int server_start(const struct server_config *config, struct server **ret,
     unsigned connections = 0;
     cleanup_with(policy) struct policy *policy = NULL;
     int r = fit_connections((unsigned)config->connections, &connections, err);
-    if (r == 0 && config->policy)
+    if (r == 0 && config->policy && *config->policy)
         r = policy_file_open(config->policy, &s->app.policy, &policy, err);
     w.policy = policy;
     cleanup_with(fabric) struct fabric *fabric = NULL;

@@ -3,11 +3,14 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "extender/schedule.h"
+#include "extender/writer.h"
 #include "model/base/mem.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/tmpdir.h"
 
 static struct policy *policy_of(const char *text)
 {
@@ -288,4 +291,94 @@ Test(quota, follows_every_change)
     }
     cr_expect_gt(bound, 300);
     draft_destroy(d);
+}
+
+/* --- through the writer ------------------------------------------------------ */
+
+static void set_policy(struct writer *w, const char *text)
+{
+    cleanup_with(policy) struct policy *p = policy_of(text);
+    struct writer_op op = {.kind = WRITER_SET_POLICY, .policy = p};
+    cr_assert_eq(writer_run(w, &op), 0);
+}
+
+static struct quota_use writer_use(struct writer *w)
+{
+    struct quota_use use;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    snapshot_quota_use(s, "ns", &use);
+    return use;
+}
+
+enum { RACERS = 8 };
+
+static void note_done(struct writer_op *op)
+{
+    atomic_fetch_add((atomic_int *)op->ctx, 1);
+}
+
+/* All that are posted while the writer is busy end up in one batch. */
+static void hold_writer(void *ctx)
+{
+    while (atomic_load((atomic_int *)ctx) == 0)
+        (void)usleep(1000);
+}
+
+Test(quota, holds_for_binds_that_race)
+{
+    struct writer *w = sim_writer(NULL);
+    atomic_int go = 0, done = 0;
+    cr_assert_eq(sim_publish(w, "n1", 8, "boot", 1), 0);
+    set_policy(w, QUOTA("\"cards\":3"));
+    struct writer_op hold = {
+        .kind = WRITER_CALL, .call = hold_writer, .ctx = &go};
+    struct writer_op ops[RACERS];
+    struct demand pods[RACERS];
+    writer_post(w, &hold);
+    for (int i = 0; i < RACERS; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "p%d", i);
+        pods[i] = host_of(name, "j", i, 1);
+        ops[i] = (struct writer_op){.kind = WRITER_BIND,
+                                    .node = "n1",
+                                    .demand = &pods[i],
+                                    .out = STR_INIT(1 << 20),
+                                    .done = note_done,
+                                    .ctx = &done};
+        writer_post(w, &ops[i]);
+    }
+    atomic_store(&go, 1);
+    while (atomic_load(&done) < RACERS)
+        (void)usleep(1000);
+    for (int i = 0; i < RACERS; i++) {
+        cr_expect_eq(ops[i].result, i < 3 ? 0 : -EBUSY, "%d", i);
+        cr_expect(i < 3 || strstr(ops[i].error.text,
+                                  "quota of namespace ns: 3 of 3 cards used"));
+        str_fini(&ops[i].out);
+    }
+    cr_expect_eq(writer_use(w).cards, 3);
+    writer_stop(w);
+}
+
+Test(quota, is_the_same_after_a_restart)
+{
+    char *dir = tmpdir_create();
+    struct writer *w = sim_writer(dir);
+    struct demand h = sim_need(host_of("h", "j", 0, 2), 4, 100);
+    struct demand x = sim_need(sim_pod("x", ROLE_XPU, "j", 0), 6, 50);
+    struct demand v = sim_need(sim_pod("v", ROLE_SERVICE, "s", 0), 1, 5);
+    cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
+    cr_assert_eq(sim_bind(w, &h, "n1", NULL, NULL), 0);
+    cr_assert_eq(sim_bind(w, &x, "n1", NULL, NULL), 0);
+    cr_assert_eq(sim_bind(w, &v, "n1", NULL, NULL), 0);
+    struct quota_use before = writer_use(w);
+    cr_expect_eq(before.cards, 3);
+    cr_expect_eq(before.cores, 6 + 4 + 1);
+    cr_expect_eq(before.memory_mib, 100 + 100 + 5);
+    writer_stop(w);
+    w = sim_writer(dir);
+    struct quota_use after = writer_use(w);
+    cr_expect_eq(memcmp(&before, &after, sizeof before), 0);
+    writer_stop(w);
+    tmpdir_remove(dir);
 }

@@ -434,3 +434,54 @@ Test(schedule, remembered_reasons_are_the_reasons)
     snapshot_unref(next);
     snapshot_unref(s);
 }
+
+/* --- services' shares -------------------------------------------------------- */
+
+Test(schedule, keeps_a_service_its_share)
+{
+    static const char text[] = "{\"services\":[{\"namespace\":\"default\","
+                               "\"name\":\"svc\",\"cores\":4,\"nodes\":"
+                               "\"node000\"}]}";
+    struct snapshot *s = fleet(2, 1);
+    struct error err = {0};
+    cleanup_with(policy) struct policy *policy = NULL;
+    cr_assert_eq(policy_read(text, strlen(text), &policy, &err), 0);
+    struct draft *d = draft_create(s);
+    draft_set_policy(d, policy);
+    snapshot_unref(s);
+    s = draft_commit(d);
+
+    struct choice c;
+    struct demand job = pod("x", ROLE_XPU, "j", 0);
+    need(&job, 16, 0);
+    cr_expect_eq(ask(s, &job, 0, &c), REASON_CARD_TOO_SMALL);
+    cr_expect_eq(ask(s, &job, 1, &c), REASON_NONE);
+    struct schedule sc;
+    cleanup_str struct str words = STR_INIT(4096);
+    schedule_init(&sc, s, &job);
+    schedule_explain(&sc, 0, REASON_CARD_TOO_SMALL, &words);
+    cr_expect(strstr(str_text(&words), "besides the shares of services"), "%s",
+              str_text(&words));
+    need(&job, 12, 0);
+    bind_to(&s, &job, 0, &c);
+
+    /* the card is full to all but the service */
+    struct demand other = pod("o", ROLE_SERVICE, "other", 0);
+    need(&other, 1, 0);
+    cr_expect_eq(ask(s, &other, 0, &c), REASON_CARD_CORES);
+    struct demand svc = pod("v", ROLE_SERVICE, "svc", 0);
+    need(&svc, 5, 0);
+    cr_expect_eq(ask(s, &svc, 0, &c), REASON_CARD_CORES, "more than its share");
+    need(&svc, 4, 0);
+    const int32_t all[] = {0, 1};
+    uint32_t best[2];
+    size_t fitting;
+    schedule_init(&sc, s, &svc);
+    cr_expect_eq(schedule_best(&sc, all, 2, 2, best, &fitting), 2);
+    cr_expect_eq(best[0], 0, "where it fits tightest");
+    bind_to(&s, &svc, 0, &c);
+    svc = pod("v2", ROLE_SERVICE, "svc", 0);
+    need(&svc, 1, 0);
+    cr_expect_eq(ask(s, &svc, 0, &c), REASON_CARD_CORES);
+    snapshot_unref(s);
+}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/usage.h"
 #include "model/base/mem.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
@@ -303,5 +304,76 @@ Test(states, tell_states_apart_by_any_byte)
     }
     cr_expect_eq(same, 0, "%u bytes make no difference", same);
     cr_expect_eq(states_intern(s->states, &base), id);
+    snapshot_unref(s);
+}
+
+/* --- policies ---------------------------------------------------------- */
+
+static struct policy *policy_of(const char *text)
+{
+    struct policy *p = NULL;
+    struct error err = {0};
+    cr_assert_eq(policy_read(text, strlen(text), &p, &err), 0, "%s", err.text);
+    return p;
+}
+
+/* The state of every node is what its parts come to, and the page shows
+ * it. */
+static void expect_recounted(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *n = snapshot_node(s, i);
+        struct node_state state;
+        struct usage usage;
+        node_usage(n, s->policy, &usage);
+        usage_state(&usage, NULL, &state);
+        cr_assert_eq(memcmp(&state, &n->state, sizeof state), 0, "%s", n->name);
+        cr_assert_eq(memcmp(states_get(s->states, snapshot_state(s, i)), &state,
+                            sizeof state),
+                     0);
+    }
+}
+
+#define SHARE(nodes, cores)                                                    \
+    "{\"services\":[{\"namespace\":\"ns\",\"name\":\"svc\",\"nodes\":\"" nodes \
+    "\",\"cores\":" cores "}]}"
+
+Test(snapshot, follows_the_policy)
+{
+    static const char *const texts[] = {
+        SHARE("*", "3"), SHARE("node[13579].*", "5"), SHARE("none", "1"),
+        "{\"quotas\":[{\"namespace\":\"ns\",\"cards\":1}]}"};
+    struct snapshot *s = fleet(20);
+    uint64_t seed = 5;
+    for (unsigned turn = 0; turn < 400; turn++) {
+        struct draft *d = draft_of(s);
+        uint32_t what = sim_random(&seed) % 10;
+        char name[32], pod[16];
+        (void)snprintf(name, sizeof name, "node%u.example",
+                       sim_random(&seed) % 24); /* some are new */
+        (void)snprintf(pod, sizeof pod, "p%u", sim_random(&seed) % 30);
+        if (what < 2) {
+            cleanup_with(policy) struct policy *p =
+                policy_of(texts[sim_random(&seed) % ARRAY_LEN(texts)]);
+            draft_set_policy(d, what ? p : NULL);
+        } else if (what == 2) {
+            put(d, name, 1 + sim_random(&seed) % 3);
+        } else if (what == 3 && turn % 4 == 0) {
+            draft_remove_node(d, name);
+        } else if (what < 8 && draft_node(d, name)) {
+            struct allocation *a = on_card(pod, draft_node(d, name));
+            if (sim_random(&seed) % 3 == 0) {
+                a->demand.role = ROLE_SERVICE;
+                (void)snprintf(a->demand.job, sizeof a->demand.job, "svc");
+            }
+            draft_allocate(d, a);
+        } else {
+            (void)draft_release(d, "ns", pod);
+        }
+        if (turn % 50 == 49)
+            draft_renew(d);
+        s = draft_commit(d);
+        expect_recounted(s);
+    }
     snapshot_unref(s);
 }
