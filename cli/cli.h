@@ -22,6 +22,7 @@ struct cli_settings {
     const char *namespace; /* "": all, or "default" for one job */
     bool hostfile, dpu_hostfile, rankfile, ucx, urom;
     const char *check;
+    bool dot, svg;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
 };

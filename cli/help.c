@@ -58,6 +58,17 @@ static const struct conf_setting settings[] = {
      .metavar = "FILE",
      .help = "policy: say whether this policy file (- is stdin) is right, "
              "without a server."},
+    {.name = "dot",
+     .type = CONF_FLAG,
+     .offset = SETTING(dot),
+     .otherwise = "false",
+     .help = "fabric: print it as a graph for Graphviz."},
+    {.name = "svg",
+     .type = CONF_FLAG,
+     .offset = SETTING(svg),
+     .otherwise = "false",
+     .help = "fabric: print it as a drawing (SVG) with a square for every "
+             "host, for a browser."},
     {.name = "once",
      .type = CONF_FLAG,
      .offset = SETTING(once),

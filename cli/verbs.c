@@ -16,6 +16,8 @@ const struct verb verbs[] = {
      verb_topo},
     {"matrix", "NODE", "how close its devices are, as `nvidia-smi topo -m`", 1,
      1, verb_matrix},
+    {"fabric", "", "the switches above the hosts, and what is idle below them",
+     0, 0, verb_fabric},
     {"allocations", "", "which pod has which card, and how well aligned", 0, 0,
      verb_allocations},
     {"jobs", "", "all jobs: how many of their pairs are placed, and how well",

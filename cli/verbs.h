@@ -47,6 +47,7 @@ size_t word_distance(const char *a, const char *b);
 verb_f verb_nodes, verb_node;   /* nodes.c */
 verb_f verb_cards;              /* cards.c */
 verb_f verb_topo, verb_matrix;  /* topo.c */
+verb_f verb_fabric;             /* fabric.c */
 verb_f verb_allocations;        /* allocations.c */
 verb_f verb_jobs, verb_job;     /* jobs.c */
 verb_f verb_policy;             /* policy.c */
