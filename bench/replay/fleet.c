@@ -161,19 +161,23 @@ void kind_rate(const struct host_kind *kind, uint16_t cards, uint16_t gpus,
                struct choice *ret_choice)
 {
     const struct shape *s = kind->shape;
-    unsigned worst = 0, best = RELATION_COUNT;
+    unsigned worst = 0, numa_worst = RELATION_SYS, best = UINT32_MAX;
     memset(ret_choice, 0, sizeof *ret_choice);
     ret_choice->cards = cards;
     ret_choice->gpus = gpus;
     ret_choice->numa = -1;
     for (unsigned n = 0; n < s->n_numas; n++) {
-        unsigned far = 0;
-        for (unsigned c = cards; c; c &= c - 1)
-            if (s->card_numa[__builtin_ctz(c)][n] > far)
-                far = s->card_numa[__builtin_ctz(c)][n];
-        if (far >= best)
+        unsigned far = 0, sum = 0;
+        for (unsigned c = cards; c; c &= c - 1) {
+            unsigned r = s->card_numa[__builtin_ctz(c)][n];
+            far = r > far ? r : far;
+            sum += r;
+        }
+        unsigned weight = far * TOPO_CARDS_MAX * RELATION_COUNT + sum;
+        if (weight >= best)
             continue;
-        best = far;
+        best = weight;
+        numa_worst = far;
         ret_choice->numa = s->numa_id[n];
     }
     for (unsigned c = gpus ? cards : 0; c; c &= c - 1) {
@@ -185,7 +189,7 @@ void kind_rate(const struct host_kind *kind, uint16_t cards, uint16_t gpus,
         worst = r > worst ? r : worst;
     }
     if (!gpus)
-        worst = best < RELATION_COUNT ? best : RELATION_SYS;
+        worst = numa_worst;
     ret_choice->relation = (uint8_t)worst;
     ret_choice->cost = 1 + worst; /* only that it fits */
 }

@@ -54,9 +54,9 @@ static const struct recipe poisson = {
 /* Sizes of whole jobs, in pairs: from a workstation's to a few leaves'. */
 static const struct recipe mpi = {
     .mpi = true,
-    .load = 0.7,
+    .load = 0.85,
     .mean_s = 3600,
-    .jobs = 600,
+    .jobs = 1000,
     .sizes = {{2, 12},
               {4, 14},
               {8, 20},
