@@ -1,0 +1,461 @@
+/* Domains out of graphs, and several sources in one fabric. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/base/str.h"
+#include "model/fabric.h"
+
+static struct fabric *read_n(const char *const *texts, size_t n)
+{
+    struct fabric_source sources[FABRIC_SOURCES_MAX];
+    struct fabric *f = NULL;
+    struct error err = {0};
+    for (size_t i = 0; i < n; i++)
+        sources[i] = (struct fabric_source){"test", texts[i], strlen(texts[i]),
+                                            FABRIC_AUTO};
+    cr_assert_eq(fabric_read(sources, n, NULL, &f, &err), 0, "%s", err.text);
+    return f;
+}
+
+static struct fabric *read_one(const char *text)
+{
+    return read_n(&text, 1);
+}
+
+static int32_t leaf_of(const struct fabric *f, const char *host)
+{
+    const struct fabric_host *h = fabric_find(f, host, strlen(host));
+    return h ? h->leaf : FABRIC_NONE;
+}
+
+static unsigned common(const struct fabric *f, const char *a, const char *b)
+{
+    return fabric_common_tier(f, leaf_of(f, a), leaf_of(f, b));
+}
+
+#define HOST(name, leaf) "{\"name\":\"" name "\",\"leaf\":\"" leaf "\"}"
+#define RAILS(name, ports) "{\"name\":\"" name "\",\"ports\":[" ports "]}"
+#define PORT(leaf) "{\"leaf\":\"" leaf "\"}"
+#define SWITCH(name, links) "{\"name\":\"" name "\",\"links\":[" links "]}"
+
+Test(fabric, without_one_nothing_is_known)
+{
+    cr_expect_eq(fabric_n_tiers(NULL), 0);
+    cr_expect_eq(fabric_n_domains(NULL), 0);
+    cr_expect_eq(fabric_n_hosts(NULL), 0);
+    cr_expect_null(fabric_host(NULL, 0));
+    cr_expect_null(fabric_domain(NULL, 0));
+    cr_expect_null(fabric_find(NULL, "a", 1));
+    cr_expect_null(fabric_find_guid(NULL, "1"));
+    cr_expect_eq(fabric_up(NULL, 0, 0), FABRIC_NONE);
+    cr_expect_eq(fabric_common_tier(NULL, 0, 0), FABRIC_APART);
+    cleanup_with(fabric) struct fabric *none = read_n(NULL, 0);
+    cr_expect_eq(fabric_n_hosts(none), 0);
+    cr_expect_eq(fabric_n_tiers(none), 0);
+    fabric_unref(NULL);
+}
+
+/* Two leaves to each of two spines, all spines to a core: a fat tree, which
+ * is no tree. */
+static const char fat[] =
+    "{\"switches\":[" SWITCH("l1", "\"s1\",\"s2\"") "," SWITCH("l2", "\"s1\","
+                                                                     "\"s2\"") "," SWITCH("l3", "\"s3\",\"s4\"") "," SWITCH("l4", "\"s3\",\"s4\"") "," SWITCH("s1", "\"c\"") "," SWITCH(
+        "s2",
+        "\"c\"") "," SWITCH("s3",
+                            "\"c\"") "," SWITCH("s4",
+                                                "\"c\"") "," SWITCH("c",
+                                                                    "") "],"
+                                                                        "\"host"
+                                                                        "s\":"
+                                                                        "[" HOST("a",
+                                                                                 "l1") "," HOST("b",
+                                                                                                "l1") "," HOST("c",
+                                                                                                               "l2") "," HOST("d",
+                                                                                                                              "l3") "," HOST("e",
+                                                                                                                                             "l4") "]}";
+
+Test(fabric, a_fat_tree_has_nested_domains)
+{
+    cleanup_with(fabric) struct fabric *f = read_one(fat);
+    cr_expect_eq(fabric_n_tiers(f), 3);
+    cr_expect_eq(fabric_n_domains(f), 4 + 2 + 1);
+    cr_expect_eq(common(f, "a", "b"), 0);
+    cr_expect_eq(common(f, "a", "c"), 1);
+    cr_expect_eq(common(f, "d", "e"), 1);
+    cr_expect_eq(common(f, "a", "e"), 2);
+    cr_expect_eq(common(f, "a", "nobody"), FABRIC_APART);
+    cr_expect_eq(fabric_common_tier(f, FABRIC_NONE, FABRIC_NONE), FABRIC_APART,
+                 "unknown is near to none, not even to unknown");
+
+    int32_t spine = fabric_up(f, leaf_of(f, "a"), 1);
+    const struct fabric_domain *d = fabric_domain(f, spine);
+    cr_assert_not_null(d);
+    cr_expect_str_eq(d->name, "s1");
+    cr_expect_eq(d->n_switches, 2);
+    cr_expect_eq(d->n_hosts, 3);
+    cr_expect_eq(fabric_up(f, leaf_of(f, "c"), 1), spine);
+    cr_expect_eq(fabric_up(f, spine, 1), spine);
+    cr_expect_eq(fabric_up(f, spine, 0), FABRIC_NONE);
+    cr_expect_eq(fabric_up(f, spine, 3), FABRIC_NONE);
+    cr_expect_eq(fabric_up(f, FABRIC_NONE, 1), FABRIC_NONE);
+    cr_expect_str_eq(fabric_domain(f, fabric_up(f, spine, 2))->name, "c");
+}
+
+/* Leaves that are linked to each other are two leaves all the same. */
+Test(fabric, linked_leaves_meet_on_the_next_tier)
+{
+    cleanup_with(fabric) struct fabric *f =
+        read_one("{\"switches\":[" SWITCH("x", "\"y\"") "," SWITCH(
+            "y", "") "],\"hosts\":[" HOST("a", "x") "," HOST("b", "y") "]}");
+    cr_expect_eq(fabric_n_tiers(f), 2);
+    cr_expect_eq(common(f, "a", "b"), 1);
+}
+
+Test(fabric, switches_without_a_way_are_apart)
+{
+    cleanup_with(fabric) struct fabric *f = read_one(
+        "{\"switches\":[" SWITCH("x", "") "," SWITCH("y", "") "," SWITCH(
+            "z",
+            "\"w\"") "," SWITCH("w",
+                                "") "],\"hosts\":[" HOST("a",
+                                                         "x") "," HOST("b",
+                                                                       "y") "]"
+                                                                            "}");
+    cr_expect_eq(fabric_n_tiers(f), 1, "no host is below z and w");
+    cr_expect_eq(common(f, "a", "b"), FABRIC_APART);
+}
+
+/* Four rails, each a plane of its own with a spine; e has lost one rail, f
+ * three of them. */
+#define FOUR(g) PORT("1" g) "," PORT("2" g) "," PORT("3" g) "," PORT("4" g)
+static const char
+    rails
+        [] = "{\"switches\":[" SWITCH("1a", "\"p1\"") "," SWITCH("2a", "\"p2\"") "," SWITCH(
+            "3a", "\"p3\"") "," SWITCH("4a",
+                                       "\"p4\"") "," SWITCH("1b",
+                                                            "\"p1\"") "," SWITCH("2b", "\"p2\"") "," SWITCH("3b", "\"p3\"") "," SWITCH("4b", "\"p4\"") "," SWITCH("p1", "") "," SWITCH("p2", "") "," SWITCH("p3", "") "," SWITCH("p4", "") "],\"hosts\":[" RAILS("a",
+                                                                                                                                                                                                                                                                 FOUR(
+                                                                                                                                                                                                                                                                     "a")) "," RAILS("b",
+                                                                                                                                                                                                                                                                                     FOUR("a")) "," RAILS("c",
+                                                                                                                                                                                                                                                                                                          FOUR("b")) "," RAILS("d",
+                                                                                                                                                                                                                                                                                                                               FOUR("b")) "," RAILS("e",
+                                                                                                                                                                                                                                                                                                                                                    PORT("1a") "," PORT(
+                                                                                                                                                                                                                                                                                                                                                        "2a") "," PORT("4a")) "," RAILS("f", PORT("2b")) "]}";
+
+Test(fabric, rails_make_one_leaf)
+{
+    cleanup_with(fabric) struct fabric *f = read_one(rails);
+    cr_expect_eq(common(f, "a", "b"), 0);
+    cr_expect_eq(common(f, "a", "c"), 1);
+    cr_expect_eq(common(f, "a", "e"), 0, "most of the rails are left");
+    cr_expect_eq(common(f, "c", "e"), 1);
+    cr_expect_eq(common(f, "c", "f"), FABRIC_APART,
+                 "of c's rails it has one: never taken for near");
+    const struct fabric_host *a = fabric_find(f, "a", 1);
+    cr_assert_eq(a->n_ports, 4);
+    for (unsigned i = 0; i < 4; i++)
+        cr_expect_eq(a->ports[i].rail, i);
+    cr_expect_eq(fabric_domain(f, a->leaf)->n_switches, 4);
+    cr_expect_eq(fabric_domain(f, a->leaf)->n_hosts, 3);
+}
+
+/* A host on two fabrics does not bring those near that are on one each. */
+Test(fabric, a_gateway_joins_nothing)
+{
+    cleanup_with(fabric) struct fabric *f =
+        read_one("{\"switches\":[" SWITCH("x", "") "," SWITCH(
+            "y",
+            "") "],\"hosts\":[" HOST("a",
+                                     "x") "," HOST("b",
+                                                   "y") "," RAILS("g",
+                                                                  PORT("x") "," PORT(
+                                                                      "y")) "]"
+                                                                            "}");
+    cr_expect_eq(common(f, "a", "b"), FABRIC_APART);
+    cr_expect_eq(common(f, "a", "g"), FABRIC_APART);
+}
+
+Test(fabric, the_first_source_places_a_host)
+{
+    static const char *const texts[] = {
+        "SwitchName=x Nodes=a,b\nSwitchName=s Switches=x,y\n"
+        "SwitchName=y Nodes=c\n",
+        "{\"switches\":[" SWITCH("x", "") "," SWITCH(
+            "z",
+            "") "],\"hosts\":[" HOST("c",
+                                     "x") "," HOST("d",
+                                                   "x") "," HOST("e",
+                                                                 "z") "," HOST("A",
+                                                                               "z") "]}",
+    };
+    cleanup_with(fabric) struct fabric *f = read_n(texts, 2);
+    cr_expect_eq(fabric_n_hosts(f), 5);
+    cr_expect_eq(common(f, "a", "c"), 1);
+    cr_expect_eq(common(f, "a", "d"), FABRIC_APART,
+                 "an x of another source is another x");
+    cr_expect_eq(common(f, "d", "e"), FABRIC_APART);
+    cr_expect_eq(fabric_domain(f, leaf_of(f, "e"))->n_hosts, 1,
+                 "A is placed already");
+    for (size_t i = 1; i < fabric_n_hosts(f); i++)
+        cr_expect_lt(
+            strcmp(fabric_host(f, i - 1)->name, fabric_host(f, i)->name), 0);
+}
+
+Test(fabric, a_guid_of_two_hosts_tells_neither)
+{
+    cleanup_with(fabric) struct fabric *f = read_one("{\"switches\":[" SWITCH(
+        "x",
+        "") "],\"hosts\":["
+            "{\"name\":\"a\",\"ports\":[{\"leaf\":\"x\",\"guid\":\"0x12\"}]},"
+            "{\"name\":\"b\",\"ports\":[{\"leaf\":\"x\",\"guid\":\"0:12\"}]},"
+            "{\"name\":\"c\",\"ports\":[{\"leaf\":\"x\",\"guid\":\"C0\"}]}]}");
+    cr_expect_null(fabric_find_guid(f, "12"));
+    cr_expect_eq(fabric_find_guid(f, "0000:0000:0000:00c0"),
+                 fabric_find(f, "c", 1));
+    cr_expect_str_eq(fabric_find(f, "c", 1)->ports[0].guid, "00000000000000c0");
+    static const char *const wrong[] = {
+        "", "0", "0x", "xyz", "c0:", ":c0", "12345678123456781"};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        cr_expect_null(fabric_find_guid(f, wrong[i]), "%s", wrong[i]);
+}
+
+/* --- the order of what is read is no matter ---------------------------------- */
+
+enum { SWITCHES = 24, HOSTS = 40, LINKS = 30 };
+
+struct random_graph {
+    unsigned link[LINKS][2];
+    unsigned host[HOSTS][2]; /* its switches, maybe the same one twice */
+};
+
+static unsigned below(uint64_t *seed, unsigned n)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (unsigned)(*seed >> 33) % n;
+}
+
+static void shuffle(unsigned *list, unsigned n, uint64_t *seed)
+{
+    for (unsigned i = 0; i < n; i++)
+        list[i] = i;
+    for (unsigned i = n; i-- > 1;) {
+        unsigned k = below(seed, i + 1), held = list[i];
+        list[i] = list[k];
+        list[k] = held;
+    }
+}
+
+static void write_graph(const struct random_graph *g, uint64_t order,
+                        struct str *out)
+{
+    unsigned turn[HOSTS];
+    shuffle(turn, SWITCHES, &order);
+    str_add(out, "{\"switches\":[");
+    for (unsigned i = 0; i < SWITCHES; i++) {
+        bool any = false;
+        str_addf(out, "%s{\"name\":\"s%u\",\"links\":[", i ? "," : "", turn[i]);
+        for (unsigned k = 0; k < LINKS; k++)
+            if (g->link[k][order & 1] == turn[i]) {
+                str_addf(out, "%s\"s%u\"", any ? "," : "",
+                         g->link[k][!(order & 1)]);
+                any = true;
+            }
+        str_add(out, "]}");
+    }
+    shuffle(turn, HOSTS, &order);
+    str_add(out, "],\"hosts\":[");
+    for (unsigned i = 0; i < HOSTS; i++) {
+        const unsigned *at = g->host[turn[i]];
+        unsigned swap = below(&order, 2);
+        str_addf(out,
+                 "%s{\"name\":\"h%u\",\"ports\":[{\"leaf\":\"s%u\"},"
+                 "{\"leaf\":\"s%u\"}]}",
+                 i ? "," : "", turn[i], at[swap], at[!swap]);
+    }
+    str_add(out, "]}");
+}
+
+/* The definition, in the slowest way: what is reached from a switch without
+ * a switch above `tier`. */
+static void flood(const struct random_graph *g, const unsigned *level,
+                  unsigned tier, unsigned from, bool *seen)
+{
+    seen[from] = true;
+    for (unsigned k = 0; k < LINKS && tier > 0; k++)
+        for (unsigned e = 0; e < 2; e++) {
+            unsigned to = g->link[k][!e];
+            if (g->link[k][e] == from && !seen[to] && level[to] <= tier)
+                flood(g, level, tier, to, seen);
+        }
+}
+
+static void find_levels(const struct random_graph *g, unsigned *level)
+{
+    for (unsigned i = 0; i < SWITCHES; i++)
+        level[i] = 99;
+    for (unsigned i = 0; i < HOSTS; i++)
+        level[g->host[i][0]] = level[g->host[i][1]] = 0;
+    for (unsigned round = 0; round < SWITCHES; round++)
+        for (unsigned k = 0; k < LINKS; k++)
+            for (unsigned e = 0; e < 2; e++)
+                if (level[g->link[k][e]] > level[g->link[k][!e]] + 1)
+                    level[g->link[k][e]] = level[g->link[k][!e]] + 1;
+    for (unsigned i = 0; i < SWITCHES; i++)
+        if (level[i] < 99 && level[i] > FABRIC_TIERS_MAX - 1)
+            level[i] = FABRIC_TIERS_MAX - 1;
+}
+
+/* For hosts with one leaf: they meet exactly where the definition says. */
+static void check_graph(const struct random_graph *g, const struct fabric *f)
+{
+    unsigned level[SWITCHES];
+    char a[8], b[8];
+    find_levels(g, level);
+    for (unsigned i = 0; i < HOSTS; i++)
+        for (unsigned k = 0; k < HOSTS; k++) {
+            unsigned tier = 0;
+            if (g->host[i][0] != g->host[i][1] ||
+                g->host[k][0] != g->host[k][1])
+                continue;
+            for (; tier < FABRIC_TIERS_MAX; tier++) {
+                bool seen[SWITCHES] = {false};
+                flood(g, level, tier, g->host[i][0], seen);
+                if (seen[g->host[k][0]])
+                    break;
+            }
+            (void)snprintf(a, sizeof a, "h%u", i);
+            (void)snprintf(b, sizeof b, "h%u", k);
+            cr_assert_eq(common(f, a, b),
+                         tier < FABRIC_TIERS_MAX ? tier : FABRIC_APART, "%s %s",
+                         a, b);
+        }
+}
+
+Test(fabric, random_graphs_in_any_order)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct random_graph g;
+        uint64_t s = seed;
+        unsigned leaves = 1 + below(&s, SWITCHES);
+        for (unsigned i = 0; i < LINKS; i++)
+            for (unsigned e = 0; e < 2; e++)
+                g.link[i][e] = below(&s, SWITCHES);
+        for (unsigned i = 0; i < HOSTS; i++) {
+            g.host[i][0] = g.host[i][1] = below(&s, leaves);
+            if (below(&s, 4) == 0)
+                g.host[i][1] = below(&s, leaves);
+        }
+        cleanup_str struct str one = STR_INIT(1 << 16);
+        cleanup_str struct str other = STR_INIT(1 << 16);
+        write_graph(&g, seed * 2, &one);
+        write_graph(&g, seed * 7919 + 1, &other);
+        cleanup_with(fabric) struct fabric *f = read_one(str_text(&one));
+        cleanup_with(fabric) struct fabric *f2 = read_one(str_text(&other));
+        cr_assert_eq(fabric_hash(f), fabric_hash(f2), "seed %d", (int)seed);
+        check_graph(&g, f);
+    }
+}
+
+Test(fabric, another_content_is_another_hash)
+{
+    static const char *const texts[] = {
+        "SwitchName=x Nodes=a\n",
+        "SwitchName=y Nodes=a\n",
+        "SwitchName=x Nodes=b\n",
+        "SwitchName=x Nodes=a,b\n",
+        "SwitchName=x Nodes=a\nSwitchName=s Switches=x\n",
+        ""};
+    uint64_t hashes[ARRAY_LEN(texts)];
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        cleanup_with(fabric) struct fabric *f = read_one(texts[i]);
+        hashes[i] = fabric_hash(f);
+        for (size_t k = 0; k < i; k++)
+            cr_expect_neq(hashes[i], hashes[k], "%zu %zu", i, k);
+    }
+}
+
+/* --- caps and size ------------------------------------------------------------- */
+
+Test(fabric, too_many_sources_are_refused)
+{
+    struct fabric_source sources[FABRIC_SOURCES_MAX + 1];
+    struct fabric *f = NULL;
+    struct error err = {0};
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+        sources[i] = (struct fabric_source){"x", "", 0, FABRIC_AUTO};
+    cr_expect_eq(fabric_read(sources, ARRAY_LEN(sources), NULL, &f, &err),
+                 -EINVAL);
+    sources[0].size = FABRIC_TEXT_MAX + 1;
+    cr_expect_eq(fabric_read(sources, 1, NULL, &f, &err), -EINVAL);
+    cr_expect_not_null(strstr(err.text, "x: has more than"), "%s", err.text);
+    cr_expect_null(f);
+}
+
+static double read_timed(const char *what, const struct str *text,
+                         size_t n_hosts)
+{
+    struct fabric_source source = {what, text->data, text->size, FABRIC_AUTO};
+    cleanup_with(fabric) struct fabric *f = NULL;
+    struct error err = {0};
+    struct timespec from, to;
+    cr_assert(!text->overflow);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    cr_assert_eq(fabric_read(&source, 1, NULL, &f, &err), 0, "%s", err.text);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    double s = (double)(to.tv_sec - from.tv_sec) +
+               (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    cr_expect_eq(fabric_n_hosts(f), n_hosts);
+    (void)printf("%s: %zu hosts, %zu bytes, %zu domains in %.2f s\n", what,
+                 n_hosts, text->size, fabric_n_domains(f), s);
+    return s;
+}
+
+/* 100,000 hosts, 40 on a leaf, 50 leaves on a spine, eight rails in JSON. */
+Test(fabric, a_hundred_thousand_hosts)
+{
+    cleanup_str struct str slurm = STR_INIT(1 << 26);
+    cleanup_str struct str labels = STR_INIT(1 << 26);
+    cleanup_str struct str ib = STR_INIT(1 << 26);
+    cleanup_str struct str json = STR_INIT(1 << 26);
+    str_add(&labels, "{\"kind\":\"List\",\"items\":[");
+    str_add(&json, "{\"switches\":[{\"name\":\"top\"}");
+    for (unsigned i = 0; i < 2500; i++) {
+        str_addf(&slurm, "SwitchName=l%u Nodes=n[%u-%u]\n", i, i * 40,
+                 i * 40 + 39);
+        str_addf(&ib, "SW 1 1 0x%x 4x EDR - SW 1 1 0x%x ( 'l%u' - 's%u' )\n",
+                 i + 1, 100000 + i / 50, i, i / 50);
+        for (unsigned r = 0; r < 8; r++)
+            str_addf(&json, ",{\"name\":\"l%u-%u\",\"links\":[\"top\"]}", i, r);
+    }
+    for (unsigned i = 0; i < 50; i++)
+        str_addf(&slurm, "SwitchName=s%u Switches=l[%u-%u]\n", i, i * 50,
+                 i * 50 + 49);
+    str_add(&slurm, "SwitchName=c Switches=s[0-49]\n");
+    str_add(&json, "],\"hosts\":[");
+    for (unsigned i = 0; i < 100000; i++) {
+        str_addf(&labels,
+                 "%s{\"metadata\":{\"name\":\"n%u\",\"labels\":{"
+                 "\"kubernetes.io/arch\":\"arm64\","
+                 "\"topology.k8s.aws/network-node-layer-1\":\"c\","
+                 "\"topology.k8s.aws/network-node-layer-2\":\"s%u\","
+                 "\"topology.k8s.aws/network-node-layer-3\":\"l%u\"}}}",
+                 i ? ",\n" : "", i, i / 2000, i / 40);
+        str_addf(&ib,
+                 "CA 1 1 0x%x 4x EDR - SW 1 1 0x%x ( 'n%u mlx5_0' - 'l%u' )\n",
+                 200000 + i, i / 40 + 1, i, i / 40);
+        str_addf(&json, "%s{\"name\":\"n%u\",\"ports\":[", i ? ",\n" : "", i);
+        for (unsigned r = 0; r < 8; r++)
+            str_addf(&json, "%s{\"leaf\":\"l%u-%u\",\"device\":\"mlx5_%u\"}",
+                     r ? "," : "", i / 40, r, r);
+        str_add(&json, "]}");
+    }
+    str_add(&labels, "]}");
+    str_add(&json, "]}");
+    double s = read_timed("slurm", &slurm, 100000);
+    s += read_timed("labels", &labels, 100000);
+    s += read_timed("ib", &ib, 100000);
+    s += read_timed("json", &json, 100000);
+    cr_expect_lt(s, 20, "each takes about a second, and none the square");
+}
