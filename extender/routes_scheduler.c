@@ -6,6 +6,7 @@
 #include "extender/score.h"
 #include "extender/scratch.h"
 #include "extender/seen.h"
+#include "extender/victims.h"
 #include "extender/wire.h"
 #include "model/base/mem.h"
 #include "model/io/log.h"
@@ -280,28 +281,70 @@ static void handle_bind(struct httpd_request *rq, void *ctx)
 
 /* --- preempt ---------------------------------------------------------------------------- */
 
-/* Would the pod fit node `v->node` once its victims are gone? */
-static bool victims_make_room(const struct schedule *s,
-                              const struct wire_preemption *p,
-                              const struct wire_victims *v)
+/* The allocations of the victims that the scheduler has chosen; others are not
+ * ours. */
+static size_t find_given(const struct snapshot *snapshot,
+                         const struct wire_preemption *p,
+                         const struct wire_victims *v,
+                         const struct allocation **ret_given)
 {
     char uid[DEMAND_UID_MAX * 6 + 1];
-    struct choice choice;
-    int32_t index;
-    snapshot_find_many(s->snapshot, &v->node, 1, &index);
-    cleanup_free const struct allocation **gone = xcalloc(v->n, sizeof *gone);
     size_t n = 0;
     for (size_t i = 0; i < v->n; i++) {
         const struct jtext *t = &p->uids[v->first + i];
         if (t->size >= sizeof uid)
             continue;
         (void)jtext_decode(t, uid);
-        const struct allocation *a =
-            alloc_index_find_uid(s->snapshot->allocations, uid);
+        const struct allocation *a = alloc_index_find_uid(snapshot->allocations,
+                                                          uid);
         if (a)
-            gone[n++] = a;
+            ret_given[n++] = a;
     }
-    return schedule_choose_without(s, index, gone, n, &choice) == REASON_NONE;
+    return n;
+}
+
+/* kube-scheduler takes a node without victims for an error. */
+static void answer_preemption(const struct wire_preemption *p,
+                              const struct victims *victims, struct str *out)
+{
+    size_t n_uids = 0, at = 0;
+    for (size_t i = 0; i < p->n_nodes; i++)
+        n_uids += victims[i].n;
+    cleanup_free const char **uids = xcalloc(n_uids + 1, sizeof *uids);
+    cleanup_free struct wire_named *named = xcalloc(p->n_nodes + 1,
+                                                    sizeof *named);
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        const struct victims *v = &victims[i];
+        named[i] = (struct wire_named){.keep = v->fits &&
+                                               p->nodes[i].n + v->n > 0,
+                                       .uids = uids + at,
+                                       .n = v->n};
+        for (size_t j = 0; j < v->n; j++)
+            uids[at++] = v->named[j]->demand.uid;
+    }
+    wire_write_preemption(p, named, out);
+}
+
+static void preempt_with(const struct wire_preemption *p,
+                         const struct snapshot *snapshot, struct str *out)
+{
+    size_t n = p->n_nodes;
+    cleanup_free const struct allocation **given = xcalloc(p->n_uids + 1,
+                                                           sizeof *given);
+    cleanup_free struct victims_ask *asks = xcalloc(n + 1, sizeof *asks);
+    cleanup_free struct victims *victims = xcalloc(n + 1, sizeof *victims);
+    for (size_t i = 0; i < n; i++) {
+        const struct wire_victims *v = &p->nodes[i];
+        snapshot_find_many(snapshot, &v->node, 1, &asks[i].node);
+        asks[i].given = given + v->first;
+        asks[i].n_given = find_given(snapshot, p, v, given + v->first);
+        victims[i].fits = true; /* of a pod that is not ours */
+    }
+    if (p->demand.role != ROLE_NONE)
+        victims_find(snapshot, &p->demand, asks, n, victims);
+    answer_preemption(p, victims, out);
+    for (size_t i = 0; i < n; i++)
+        victims_fini(&victims[i]);
 }
 
 static void handle_preempt(struct httpd_request *rq, void *ctx)
@@ -316,13 +359,7 @@ static void handle_preempt(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, 400, "%s", err.text);
     } else {
         struct snapshot *snapshot = writer_snapshot(app->writer);
-        struct schedule s;
-        cleanup_free bool *keep = xcalloc(p->n_nodes, sizeof *keep);
-        schedule_init(&s, snapshot, &p->demand);
-        for (size_t i = 0; i < p->n_nodes; i++)
-            keep[i] = p->demand.role == ROLE_NONE ||
-                      victims_make_room(&s, p, &p->nodes[i]);
-        wire_write_preemption(p, keep, httpd_reply(rq));
+        preempt_with(p, snapshot, httpd_reply(rq));
         snapshot_unref(snapshot);
     }
     scratch_give(app->scratch, m);

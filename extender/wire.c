@@ -507,23 +507,26 @@ void wire_write_binding(const char *error, struct str *out)
     str_add_c(out, '}');
 }
 
-void wire_write_preemption(const struct wire_preemption *p, const bool *keep,
-                           struct str *out)
+void wire_write_preemption(const struct wire_preemption *p,
+                           const struct wire_named *named, struct str *out)
 {
     bool any = false;
     str_add_n(out, LITERAL("{\"NodeNameToMetaVictims\":{"));
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct wire_victims *v = &p->nodes[i];
-        if (!keep[i])
+        if (!named[i].keep)
             continue;
         if (any)
             str_add_c(out, ',');
         any = true;
         add_raw_string(out, &v->node);
         str_add_n(out, LITERAL(":{\"Pods\":["));
-        for (size_t j = 0; j < v->n; j++) {
+        for (size_t j = 0; j < v->n + named[i].n; j++) {
             str_add(out, j ? ",{\"UID\":" : "{\"UID\":");
-            add_raw_string(out, &p->uids[v->first + j]);
+            if (j < v->n)
+                add_raw_string(out, &p->uids[v->first + j]);
+            else
+                str_add_json(out, named[i].uids[j - v->n]);
             str_add_c(out, '}');
         }
         str_add_n(out, LITERAL("],\"NumPDBViolations\":"));

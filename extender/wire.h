@@ -100,8 +100,14 @@ void wire_write_priorities(const struct jtext *names, const uint8_t *scores,
 /* ExtenderBindingResult; "" means bound. */
 void wire_write_binding(const char *error, struct str *out);
 
-/* ExtenderPreemptionResult with the nodes whose `keep` is true. */
-void wire_write_preemption(const struct wire_preemption *p, const bool *keep,
-                           struct str *out);
+/* What becomes of one node of a preempt request. */
+struct wire_named {
+    bool keep;
+    const char *const *uids; /* victims beside those of the request */
+    size_t n;
+};
+/* ExtenderPreemptionResult with the nodes that are kept. */
+void wire_write_preemption(const struct wire_preemption *p,
+                           const struct wire_named *named, struct str *out);
 
 #endif

@@ -59,9 +59,12 @@ static void try_preemption(const char *body, size_t size,
     int r = wire_read_preemption(body, size, config, &p, &err);
     need(r == 0 || err.text[0]);
     if (r == 0) {
-        cleanup_free bool *keep = xcalloc(p.n_nodes, sizeof *keep);
-        memset(keep, 1, p.n_nodes);
-        wire_write_preemption(&p, keep, &out);
+        static const char *const uid[] = {"uid"};
+        cleanup_free struct wire_named *named = xcalloc(p.n_nodes,
+                                                        sizeof *named);
+        for (size_t i = 0; i < p.n_nodes; i++)
+            named[i] = (struct wire_named){true, uid, i % 2};
+        wire_write_preemption(&p, named, &out);
         check_json(&out);
     }
     wire_preemption_fini(&p);

@@ -139,13 +139,14 @@ Test(wire, preemption_reads_both_maps)
                  "%s", err.text);
     cr_assert_eq(p.n_nodes, 2);
     cr_assert_eq(p.nodes[1].n, 2);
-    const bool keep[] = {true, true};
-    wire_write_preemption(&p, keep, &out);
+    const char *const more[] = {"d"};
+    const struct wire_named named[] = {{true, NULL, 0}, {true, more, 1}};
+    wire_write_preemption(&p, named, &out);
     cr_assert_str_eq(
         out.data,
         "{\"NodeNameToMetaVictims\":{\"n1\":{\"Pods\":[{\"UID\":\"a\"}],"
         "\"NumPDBViolations\":2},\"n2\":{\"Pods\":[{\"UID\":\"b\"},"
-        "{\"UID\":\"c\"}],\"NumPDBViolations\":0}}}");
+        "{\"UID\":\"c\"},{\"UID\":\"d\"}],\"NumPDBViolations\":0}}}");
     wire_preemption_fini(&p);
 }
 

@@ -1,0 +1,57 @@
+/* victims - whom to evict so that a pod, or the whole job it belongs to, has
+ * room: the preempt verb.  Pure.
+ *
+ * Pairs die whole: host and xPU pods of one pair are victims together.  Never
+ * a victim is a service, a pod of equal or higher priority (nor its pair), a
+ * pod of the same job, or a pair with a held place: nobody has that, so
+ * nothing can be evicted, and it lapses with its lease. */
+#ifndef BIGA_EXTENDER_VICTIMS_H
+#define BIGA_EXTENDER_VICTIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/allocation.h"
+#include "extender/snapshot.h"
+
+enum {
+    VICTIMS_PAIRS_MAX = 64, /* pairs of one node that are looked at: those of
+                             * the lowest priority */
+    VICTIMS_STEPS_MAX = 131072, /* sets of pairs tried for one request */
+};
+
+/* A node that the scheduler offers, and those of its victims there that have
+ * an allocation.  Borrowed. */
+struct victims_ask {
+    int32_t node; /* NODE_NONE: unknown */
+    const struct allocation *const *given;
+    size_t n_given;
+};
+
+/* `fits`: with the given victims and those that are named (borrowed from the
+ * snapshot) gone, there is room; `n` 0: the given ones are enough. */
+struct victims {
+    bool fits;
+    const struct allocation **named; /* owned */
+    size_t n;
+};
+void victims_fini(struct victims *v);
+
+/* One answer for each ask.
+ *
+ * A pod by itself, or one whose pair has its place: on each node the fewest
+ * pairs, then those that break the fewest jobs, then the lowest sum of
+ * priorities, then the fewest pods, then the first by priority and name.
+ * Exact as long as VICTIMS_STEPS_MAX lasts; then no named pair can be spared,
+ * but a smaller set may exist.
+ *
+ * A pod whose whole job is planned: nodes for all pairs without a place, in
+ * one domain of its `within`, with few victims per pair; of those nodes the
+ * ones that are asked for and need victims fit.  Evicting on one of them at a
+ * time makes room for the whole job. */
+void victims_find(const struct snapshot *snapshot, const struct demand *pod,
+                  const struct victims_ask *asks, size_t n,
+                  struct victims *ret_victims);
+
+#endif
