@@ -1,68 +1,30 @@
 /* The nodes by leaf, and what each holds. */
 #include <string.h>
 
-#include "model/base/hash.h"
 #include "model/plan_private.h"
-
-/* --- ladders, one for each state ----------------------------------------------- */
-
-/* Open addressing by address; the numbers given out follow the order of
- * nodes, so that no address shows in them. */
-struct interned {
-    const struct node_state *state;
-    uint32_t class;
-};
-
-static uint32_t intern(struct interned *table, size_t mask,
-                       const struct node_state *state, uint32_t *n)
-{
-    uintptr_t key = (uintptr_t)state;
-    size_t at = hash_bytes(&key, sizeof key) & mask;
-    while (table[at].state && table[at].state != state)
-        at = (at + 1) & mask;
-    if (!table[at].state)
-        table[at] = (struct interned){state, (*n)++};
-    return table[at].class;
-}
 
 static void map_ladders(struct plan_map *m)
 {
-    size_t n = m->cluster->n_nodes, cap = 16;
-    uint32_t classes = 0;
-    while (cap < n * 2)
-        cap *= 2;
-    cleanup_free struct interned *table = xcalloc(cap, sizeof *table);
-    cleanup_free const struct node_state **states = xcalloc(n + 1,
-                                                            sizeof *states);
-    m->class_of = xcalloc(n + 1, sizeof *m->class_of);
-    for (size_t i = 0; i < n; i++) {
-        m->class_of[i] = UINT32_MAX;
-        if (!plan_node_ok(m->cluster, m->job, i))
-            continue;
-        const struct node_state *state = m->cluster->states[i];
-        m->class_of[i] = intern(table, cap - 1, state, &classes);
-        states[m->class_of[i]] = state;
-    }
-    m->n_ladders = classes;
-    m->ladders = xcalloc(classes + 1u, sizeof *m->ladders);
-    for (uint32_t i = 0; i < classes; i++)
-        ladder_init(&m->ladders[i], states[i], &m->job->shapes[0],
+    plan_classes_init(&m->classes, m->cluster, m->job);
+    m->ladders = xcalloc(m->classes.n + 1u, sizeof *m->ladders);
+    for (uint32_t i = 0; i < m->classes.n; i++)
+        ladder_init(&m->ladders[i], m->classes.states[i], &m->job->shapes[0],
                     m->job->size);
 }
 
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node)
 {
-    if (m->class_of[node] == UINT32_MAX)
+    if (m->classes.class_of[node] == UINT32_MAX)
         return 0;
-    uint32_t room = m->ladders[m->class_of[node]].room;
+    uint32_t room = m->ladders[m->classes.class_of[node]].room;
     return room - ((int32_t)node == m->pin && room > 0);
 }
 
 uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node)
 {
-    if (m->class_of[node] == UINT32_MAX)
+    if (m->classes.class_of[node] == UINT32_MAX)
         return 0;
-    uint32_t aligned = m->ladders[m->class_of[node]].aligned;
+    uint32_t aligned = m->ladders[m->classes.class_of[node]].aligned;
     return aligned - ((int32_t)node == m->pin && aligned > 0);
 }
 
@@ -95,7 +57,7 @@ static void map_leaves(struct plan_map *m)
     uint32_t at = 0;
     m->nodes = xcalloc(n + 1, sizeof *m->nodes);
     for (size_t i = 0; i < n; i++)
-        if (m->class_of[i] != UINT32_MAX)
+        if (m->classes.class_of[i] != UINT32_MAX)
             m->leaves[plan_node_slot(m->cluster, i)].n++;
     for (size_t s = 0; s < m->n_slots; s++) {
         m->leaves[s].first = at;
@@ -103,7 +65,7 @@ static void map_leaves(struct plan_map *m)
         m->leaves[s].n = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (m->class_of[i] == UINT32_MAX)
+        if (m->classes.class_of[i] == UINT32_MAX)
             continue;
         struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
         m->nodes[leaf->first + leaf->n++] = i;
@@ -127,10 +89,10 @@ void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,
 
 void plan_map_fini(struct plan_map *m)
 {
-    for (size_t i = 0; i < m->n_ladders; i++)
+    for (size_t i = 0; i < m->classes.n; i++)
         ladder_fini(&m->ladders[i]);
     free(m->ladders);
-    free(m->class_of);
+    plan_classes_fini(&m->classes);
     free(m->anchor);
     free(m->leaves);
     free(m->nodes);

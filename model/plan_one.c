@@ -315,7 +315,8 @@ static void place_ranks(struct one *o, const int64_t *slot_of,
     if (job->pin_rank >= 0) {
         struct plan_place *place = &places[job->pin_rank];
         place->node = m->pin;
-        place->choice = m->ladders[m->class_of[m->pin]].choices[rung[m->pin]++];
+        place->choice =
+            m->ladders[m->classes.class_of[m->pin]].choices[rung[m->pin]++];
     }
     for (size_t i = 0; i < job->n_fixed; i++)
         places[job->fixed[i].rank] =
@@ -329,7 +330,8 @@ static void place_ranks(struct one *o, const int64_t *slot_of,
         uint32_t node = m->nodes[leaf->first + at[slot_of[r]]];
         o->count[node]--;
         places[r].node = (int32_t)node;
-        places[r].choice = m->ladders[m->class_of[node]].choices[rung[node]++];
+        places[r].choice =
+            m->ladders[m->classes.class_of[node]].choices[rung[node]++];
     }
 }
 
@@ -372,8 +374,8 @@ static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
 static bool pin_fits(const struct one *o)
 {
     const struct plan_map *m = &o->map;
-    return m->pin < 0 || (m->class_of[m->pin] != UINT32_MAX &&
-                          m->ladders[m->class_of[m->pin]].room > 0);
+    return m->pin < 0 || (m->classes.class_of[m->pin] != UINT32_MAX &&
+                          m->ladders[m->classes.class_of[m->pin]].room > 0);
 }
 
 bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,

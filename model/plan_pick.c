@@ -12,14 +12,23 @@ static struct plan *plan_create(uint32_t size)
     return p;
 }
 
+/* Plan, and if the job is small try everything. */
+static bool make(const struct plan_cluster *cluster, const struct plan_job *job,
+                 struct plan *plan, struct plan_refusal *ret_refusal)
+{
+    bool one = job->n_shapes == 1;
+    bool found = one ? plan_one(cluster, job, plan->places, ret_refusal)
+                     : plan_many(cluster, job, plan->places, ret_refusal);
+    if (job->size - job->n_fixed > PLAN_FEW || (one && !found))
+        return found;
+    return plan_search(cluster, job, found, plan->places, &plan->exact);
+}
+
 int plan_make(const struct plan_cluster *cluster, const struct plan_job *job,
               struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
     cleanup_with(plan) struct plan *plan = plan_create(job->size);
-    bool done = job->n_shapes > 1
-                    ? plan_many(cluster, job, plan->places, ret_refusal)
-                    : plan_one(cluster, job, plan->places, ret_refusal);
-    if (!done)
+    if (!make(cluster, job, plan, ret_refusal))
         return -EBUSY;
     plan_score(cluster, job, plan->places, &plan->score);
     *ret_plan = steal(&plan);

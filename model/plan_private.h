@@ -2,9 +2,12 @@
  *
  * plan.c        plans, scores
  * plan_node.c   what one node holds: ladders
+ * plan_pack.c   the same for a few pairs of several shapes: packs
+ * plan_class.c  nodes with equal states
  * plan_map.c    the nodes by leaf, and what every domain holds
  * plan_one.c    jobs of one shape
  * plan_many.c   jobs of several shapes
+ * plan_search.c small jobs: every plan is tried
  * plan_pick.c   plan_make(): which of them, and why there is no plan */
 #ifndef BIGA_MODEL_PLAN_PRIVATE_H
 #define BIGA_MODEL_PLAN_PRIVATE_H
@@ -74,6 +77,41 @@ void ladder_fini(struct ladder *l);
  * are taken. */
 uint32_t plan_damage(const struct node_state *state, uint16_t cards);
 
+/* Every best way to put a few pairs of several shapes on one state: the rung
+ * of n_s pairs of each shape s is number sum(n_s * stride[s]). */
+enum { PLAN_FEW = 8 };
+struct pack_rung {
+    bool fits;
+    uint32_t unaligned, damage;
+    uint32_t idle;                   /* idle cards that it takes */
+    struct choice choices[PLAN_FEW]; /* shape by shape */
+};
+struct pack {
+    size_t n_shapes;
+    uint32_t most[PLAN_SHAPES_MAX], stride[PLAN_SHAPES_MAX];
+    uint32_t n_rungs;
+    struct pack_rung *rungs;
+    bool cut; /* the steps did not suffice: rungs are not the best, or fit
+               * although they say not */
+};
+/* At most `most[s]` pairs of each shape, PLAN_FEW together.  `*steps` are
+ * what the search may spend, and then what is left. */
+void pack_init(struct pack *p, const struct node_state *state,
+               const struct demand *shapes, size_t n_shapes,
+               const uint32_t *most, uint64_t *steps);
+void pack_fini(struct pack *p);
+
+/* The usable nodes, with equal states made one. */
+struct plan_classes {
+    uint32_t *class_of;               /* by node; UINT32_MAX: cannot be used */
+    const struct node_state **states; /* by class, in the order of nodes */
+    uint32_t n;
+};
+void plan_classes_init(struct plan_classes *k,
+                       const struct plan_cluster *cluster,
+                       const struct plan_job *job);
+void plan_classes_fini(struct plan_classes *k);
+
 /* --- the map ------------------------------------------------------------------ */
 struct plan_leaf {
     uint64_t room, aligned;
@@ -86,9 +124,8 @@ struct plan_map {
     uint32_t asked;  /* ranks that still need a place, the pinned one not */
     int64_t *anchor; /* by rank: slot, or -1: free */
     uint32_t n_anchors;
-    struct ladder *ladders;
-    size_t n_ladders;
-    uint32_t *class_of; /* by node: ladder, UINT32_MAX: cannot be used */
+    struct plan_classes classes;
+    struct ladder *ladders; /* by class */
     size_t n_slots;
     struct plan_leaf *leaves; /* by slot */
     uint32_t *nodes;          /* by leaf, then index */
@@ -109,5 +146,11 @@ bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
               struct plan_place *places, struct plan_refusal *ret_refusal);
 bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
                struct plan_place *places, struct plan_refusal *ret_refusal);
+
+/* Try every plan of a job that asks for at most PLAN_FEW places.  `places` is
+ * the plan to beat when `found`; true when there is one then.  `*ret_done`:
+ * the search ran to its end. */
+bool plan_search(const struct plan_cluster *cluster, const struct plan_job *job,
+                 bool found, struct plan_place *places, bool *ret_done);
 
 #endif
