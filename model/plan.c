@@ -105,8 +105,6 @@ static void tally_places(struct tally *t, const struct plan_place *places,
 static bool on_one_node(const struct plan_job *job,
                         const struct plan_place *places)
 {
-    if (job->size == 1)
-        return true;
     for (uint32_t r = 0; r < job->size; r++)
         if (places[r].node < 0 || places[r].node != places[0].node)
             return false;

@@ -5,11 +5,26 @@
 
 static void map_ladders(struct plan_map *m)
 {
+    enum { ALIGNS = 16 }; /* shapes that are remembered */
+    struct align aligns[ALIGNS];
+    size_t n_aligns = 0;
+    const struct demand *demand = &m->job->shapes[0];
     plan_classes_init(&m->classes, m->cluster, m->job);
     m->ladders = xcalloc(m->classes.n + 1u, sizeof *m->ladders);
-    for (uint32_t i = 0; i < m->classes.n; i++)
-        ladder_init(&m->ladders[i], m->classes.states[i], &m->job->shapes[0],
-                    m->job->size);
+    for (uint32_t i = 0; i < m->classes.n; i++) {
+        const struct node_state *state = m->classes.states[i];
+        size_t k = 0;
+        while (k < n_aligns && aligns[k].shape != state->shape)
+            k++;
+        if (k == n_aligns) {
+            if (n_aligns < ALIGNS)
+                n_aligns++;
+            else
+                k = ALIGNS - 1;
+            align_init(&aligns[k], state->shape, demand);
+        }
+        ladder_init(&m->ladders[i], state, demand, &aligns[k], m->job->size);
+    }
 }
 
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node)

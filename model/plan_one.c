@@ -303,6 +303,16 @@ static void fill_leaf(struct one *o, uint32_t slot)
 
 /* --- the whole -------------------------------------------------------------------- */
 
+static void place_rank(const struct one *o, uint32_t rank, uint32_t node,
+                       uint32_t *given, struct plan_place *places)
+{
+    const struct plan_map *m = &o->map;
+    const struct ladder *l = &m->ladders[m->classes.class_of[node]];
+    uint32_t rung = o->count[node] + ((int32_t)node == m->pin);
+    places[rank].node = (int32_t)node;
+    places[rank].choice = *ladder_choice(l, rung, given[node]++);
+}
+
 /* Give the ranks of a leaf, in order, to its nodes, in order. */
 static void place_ranks(struct one *o, const int64_t *slot_of,
                         struct plan_place *places)
@@ -310,28 +320,22 @@ static void place_ranks(struct one *o, const int64_t *slot_of,
     const struct plan_map *m = &o->map;
     const struct plan_job *job = m->job;
     cleanup_free uint32_t *at = xcalloc(m->n_slots + 1, sizeof *at);
-    cleanup_free uint32_t *rung = xcalloc(m->cluster->n_nodes + 1,
-                                          sizeof *rung);
-    if (job->pin_rank >= 0) {
-        struct plan_place *place = &places[job->pin_rank];
-        place->node = m->pin;
-        place->choice =
-            m->ladders[m->classes.class_of[m->pin]].choices[rung[m->pin]++];
-    }
+    cleanup_free uint32_t *given = xcalloc(m->cluster->n_nodes + 1,
+                                           sizeof *given);
+    if (job->pin_rank >= 0)
+        place_rank(o, (uint32_t)job->pin_rank, (uint32_t)m->pin, given, places);
     for (size_t i = 0; i < job->n_fixed; i++)
         places[job->fixed[i].rank] =
             (struct plan_place){.node = job->fixed[i].node, .fixed = true};
     for (uint32_t r = 0; r < job->size; r++) {
         if (m->anchor[r] >= 0)
             continue;
-        const struct plan_leaf *leaf = &m->leaves[slot_of[r]];
-        while (o->count[m->nodes[leaf->first + at[slot_of[r]]]] == 0)
-            at[slot_of[r]]++;
-        uint32_t node = m->nodes[leaf->first + at[slot_of[r]]];
-        o->count[node]--;
-        places[r].node = (int32_t)node;
-        places[r].choice =
-            m->ladders[m->classes.class_of[node]].choices[rung[node]++];
+        const uint32_t *nodes = m->nodes + m->leaves[slot_of[r]].first;
+        uint32_t *next = &at[slot_of[r]];
+        while (o->count[nodes[*next]] + ((int32_t)nodes[*next] == m->pin) ==
+               given[nodes[*next]])
+            (*next)++;
+        place_rank(o, r, nodes[*next], given, places);
     }
 }
 

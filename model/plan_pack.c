@@ -26,7 +26,7 @@ struct dive {
     uint16_t lower_twins[TOPO_GPUS_MAX]; /* GPUs below that are as close to
                                           * every card */
     uint32_t used[PLAN_SHAPES_MAX];
-    struct choice chosen[PLAN_FEW];
+    struct choice chosen[PACK_PAIRS];
     uint64_t *seen; /* hashes, open addressing */
     uint32_t *seen_unaligned;
     size_t seen_mask, n_seen;
@@ -201,8 +201,8 @@ static bool rung_improves(const struct pack_rung *rung, uint32_t unaligned,
     return idle > rung->idle;
 }
 
-static void record(struct dive *d, const struct node_state *left, uint32_t code,
-                   uint32_t depth, uint32_t unaligned)
+static void record(struct dive *d, uint32_t code, uint32_t depth,
+                   uint32_t unaligned)
 {
     struct pack_rung *rung = &d->pack->rungs[code];
     unsigned cards = 0;
@@ -273,18 +273,24 @@ static bool gpus_are_lowest(const struct dive *d, unsigned used, unsigned gpus)
     return true;
 }
 
-static void dive(struct dive *d, const struct node_state *left, size_t shape,
+static void dive(struct dive *d, const struct node_state *left, size_t at,
                  unsigned order, uint32_t code, uint32_t unaligned);
 
-static void dive_ways(struct dive *d, const struct node_state *left,
-                      size_t shape, unsigned order, uint32_t code,
-                      uint32_t unaligned)
+static uint32_t depth_of(const struct dive *d)
 {
+    uint32_t depth = 0;
+    for (size_t s = 0; s < d->pack->n_shapes; s++)
+        depth += d->used[s];
+    return depth;
+}
+
+static void dive_ways(struct dive *d, const struct node_state *left, size_t at,
+                      unsigned order, uint32_t code, uint32_t unaligned)
+{
+    size_t shape = d->pack->order[at];
     const struct demand *demand = &d->shapes[shape];
     unsigned cards = cards_for(left, demand);
-    uint32_t depth = 0;
-    for (size_t s = 0; s <= shape; s++)
-        depth += d->used[s];
+    uint32_t depth = depth_of(d);
     for (size_t i = 0; i < d->ways[shape].n; i++) {
         const struct way *way = &d->ways[shape].list[i];
         if (way->order < order || (way->choice.cards & ~cards) != 0 ||
@@ -300,24 +306,32 @@ static void dive_ways(struct dive *d, const struct node_state *left,
         node_state_take(&next, demand, &way->choice);
         d->chosen[depth] = way->choice;
         d->used[shape]++;
-        dive(d, &next, shape, way->order, code + d->pack->stride[shape],
+        dive(d, &next, at, way->order, code + d->pack->stride[shape],
              unaligned + way->unaligned);
         d->used[shape]--;
     }
 }
 
-static void dive(struct dive *d, const struct node_state *left, size_t shape,
+static void dive(struct dive *d, const struct node_state *left, size_t at,
                  unsigned order, uint32_t code, uint32_t unaligned)
 {
-    uint32_t depth = 0;
-    for (size_t s = 0; s <= shape; s++)
-        depth += d->used[s];
+    uint32_t depth = depth_of(d);
     if (was_seen(d, left, (uint64_t)code << 32 | order, unaligned))
         return;
     record(d, code, depth, unaligned);
-    for (size_t s = shape; s < d->pack->n_shapes; s++)
-        if (d->used[s] < d->pack->most[s])
-            dive_ways(d, left, s, s == shape ? order : 0, code, unaligned);
+    for (size_t i = at; i < d->pack->n_shapes; i++)
+        if (d->used[d->pack->order[i]] < d->pack->most[d->pack->order[i]])
+            dive_ways(d, left, i, i == at ? order : 0, code, unaligned);
+}
+
+/* Pairs that state no need close their cards: they come last. */
+static void order_shapes(struct pack *p, const struct demand *shapes)
+{
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t s = 0; s < p->n_shapes; s++)
+            if (shapes[s].has_card_need == (pass == 0))
+                p->order[n++] = (uint8_t)s;
 }
 
 void pack_init(struct pack *p, const struct node_state *state,
@@ -329,6 +343,7 @@ void pack_init(struct pack *p, const struct node_state *state,
     memset(p, 0, sizeof *p);
     p->n_shapes = n_shapes;
     p->n_rungs = 1;
+    order_shapes(p, shapes);
     for (size_t s = 0; s < n_shapes; s++) {
         p->most[s] = most[s];
         p->stride[s] = p->n_rungs;

@@ -12,24 +12,85 @@ static struct plan *plan_create(uint32_t size)
     return p;
 }
 
-/* Plan, and if the job is small try everything. */
+/* Plan, and if the job is small try everything.  A refusal of jobs of several
+ * shapes still lacks its reason. */
 static bool make(const struct plan_cluster *cluster, const struct plan_job *job,
                  struct plan *plan, struct plan_refusal *ret_refusal)
 {
-    bool one = job->n_shapes == 1;
+    bool one = job->n_shapes == 1, done = false;
     bool found = one ? plan_one(cluster, job, plan->places, ret_refusal)
                      : plan_many(cluster, job, plan->places, ret_refusal);
     if (job->size - job->n_fixed > PLAN_FEW || (one && !found))
         return found;
-    return plan_search(cluster, job, found, plan->places, &plan->exact);
+    found = plan_search(cluster, job, found, plan->places, &done);
+    plan->exact = found && done;
+    if (!found && done)
+        ret_refusal->lack = PLAN_LACK_ROOM;
+    return found;
+}
+
+/* Would the job fit without what `change` leaves out?  Then on which tier? */
+static bool fits(const struct plan_cluster *cluster,
+                 const struct plan_job *change, unsigned *ret_tier)
+{
+    cleanup_with(plan) struct plan *plan = plan_create(change->size);
+    struct plan_refusal no;
+    struct plan_score score;
+    if (!make(cluster, change, plan, &no))
+        return false;
+    plan_score(cluster, change, plan->places, &score);
+    *ret_tier = score.tier;
+    return true;
+}
+
+/* The tier that the pairs which have their place are spread over. */
+static unsigned fixed_tier(const struct plan_cluster *cluster,
+                           const struct plan_job *job)
+{
+    unsigned tier = 0;
+    bool one_node = true;
+    for (size_t i = 0; i < job->n_fixed; i++) {
+        const struct plan_fixed *first = &job->fixed[0], *at = &job->fixed[i];
+        unsigned common = fabric_common_tier(cluster->fabric, first->leaf,
+                                             at->leaf);
+        tier = common > tier ? common : tier;
+        one_node &= at->node >= 0 && at->node == first->node;
+    }
+    return one_node ? 0 : tier;
+}
+
+/* What stands in the way, by leaving it out. */
+static void explain(const struct plan_cluster *cluster,
+                    const struct plan_job *job, struct plan_refusal *no)
+{
+    struct plan_job change = *job;
+    unsigned tier = FABRIC_APART;
+    if (job->within >= 0 && fixed_tier(cluster, job) > (unsigned)job->within) {
+        no->lack = PLAN_LACK_FIXED;
+        return;
+    }
+    change.pin_rank = change.pin_node = -1;
+    if (job->pin_rank >= 0 && fits(cluster, &change, &tier)) {
+        no->lack = PLAN_LACK_PIN;
+        return;
+    }
+    change = *job;
+    change.within = PLAN_ANYWHERE;
+    if (job->n_shapes > 1 && job->within >= 0 &&
+        fits(cluster, &change, &tier)) {
+        no->lack = PLAN_LACK_TIER;
+        no->fits_tier = tier;
+    }
 }
 
 int plan_make(const struct plan_cluster *cluster, const struct plan_job *job,
               struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
     cleanup_with(plan) struct plan *plan = plan_create(job->size);
-    if (!make(cluster, job, plan, ret_refusal))
+    if (!make(cluster, job, plan, ret_refusal)) {
+        explain(cluster, job, ret_refusal);
         return -EBUSY;
+    }
     plan_score(cluster, job, plan->places, &plan->score);
     *ret_plan = steal(&plan);
     return 0;

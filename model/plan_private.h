@@ -67,10 +67,29 @@ static inline bool plan_node_ok(const struct plan_cluster *c,
 struct ladder {
     uint32_t room, aligned;
     uint32_t *unaligned, *damage; /* by rung */
-    struct choice *choices;       /* rung n has the first n */
+    bool nested;                  /* rung n has the first n choices; else its
+                                   * own, from n * (n - 1) / 2 on */
+    struct choice *choices;
 };
+static inline const struct choice *ladder_choice(const struct ladder *l,
+                                                 uint32_t rung, uint32_t i)
+{
+    return &l->choices[(l->nested ? 0 : (size_t)rung * (rung - 1) / 2) + i];
+}
+
+/* What aligned means to a demand on a shape. */
+struct align {
+    const struct shape *shape;
+    struct decide_ideal ideal;
+    unsigned relation;             /* of an aligned pair, at worst */
+    uint16_t near[TOPO_CARDS_MAX]; /* cards that can be in one aligned pair
+                                    * with this one */
+};
+void align_init(struct align *a, const struct shape *shape,
+                const struct demand *demand);
 void ladder_init(struct ladder *l, const struct node_state *state,
-                 const struct demand *shape, uint32_t max);
+                 const struct demand *shape, const struct align *a,
+                 uint32_t max);
 void ladder_fini(struct ladder *l);
 
 /* Cards of wholly idle groups of `state` that are left behind once `cards`
@@ -79,22 +98,26 @@ uint32_t plan_damage(const struct node_state *state, uint16_t cards);
 
 /* Every best way to put a few pairs of several shapes on one state: the rung
  * of n_s pairs of each shape s is number sum(n_s * stride[s]). */
-enum { PLAN_FEW = 8 };
+enum {
+    PLAN_FEW = 8,    /* pairs of a job of which every plan is tried */
+    PACK_PAIRS = 16, /* that a pack holds, at most */
+};
 struct pack_rung {
     bool fits;
     uint32_t unaligned, damage;
-    uint32_t idle;                   /* idle cards that it takes */
-    struct choice choices[PLAN_FEW]; /* shape by shape */
+    uint32_t idle;                     /* idle cards that it takes */
+    struct choice choices[PACK_PAIRS]; /* shape by shape, in pack's order */
 };
 struct pack {
     size_t n_shapes;
+    uint8_t order[PLAN_SHAPES_MAX]; /* in which the shapes are placed */
     uint32_t most[PLAN_SHAPES_MAX], stride[PLAN_SHAPES_MAX];
     uint32_t n_rungs;
     struct pack_rung *rungs;
     bool cut; /* the steps did not suffice: rungs are not the best, or fit
                * although they say not */
 };
-/* At most `most[s]` pairs of each shape, PLAN_FEW together.  `*steps` are
+/* At most `most[s]` pairs of each shape, PACK_PAIRS together.  `*steps` are
  * what the search may spend, and then what is left. */
 void pack_init(struct pack *p, const struct node_state *state,
                const struct demand *shapes, size_t n_shapes,

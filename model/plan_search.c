@@ -96,8 +96,8 @@ static void step_to(struct seeker *k, struct partial *p, uint32_t r,
     }
     if (r > 0 && slot != k->slots[r - 1])
         s->crossings++;
-    if (k->job->size == 1 || (p->one_node == NOBODY && node >= 0))
-        p->one_node = node >= 0 ? node : 0;
+    if (p->one_node == NOBODY && node >= 0)
+        p->one_node = node;
     else if (node < 0 || p->one_node != node)
         p->one_node = SEVERAL;
     if (p->one_node >= 0)
@@ -286,15 +286,18 @@ static void write_places(struct seeker *k, struct plan_place *places)
 {
     const struct plan_job *job = k->job;
     cleanup_free uint8_t *given = xcalloc(k->n_seats + 1, 1);
-    for (size_t s = 0; s < job->n_shapes; s++) {
+    for (size_t turn = 0; turn < job->n_shapes; turn++) {
         for (uint32_t r = 0; r < job->size; r++) {
-            if (k->is_fixed[r] || plan_shape(job, r) != &job->shapes[s])
+            if (k->is_fixed[r])
                 continue;
             uint32_t i = k->best_seat[r];
             const struct pack *pack = &k->packs[k->seats[i].class];
-            places[r].node = (int32_t)k->seats[i].node;
-            places[r].fixed = false;
-            places[r].choice = pack->rungs[k->best_code[i]].choices[given[i]++];
+            if (plan_shape(job, r) != &job->shapes[pack->order[turn]])
+                continue;
+            places[r] = (struct plan_place){
+                .node = (int32_t)k->seats[i].node,
+                .choice = pack->rungs[k->best_code[i]].choices[given[i]++],
+            };
         }
     }
     for (size_t i = 0; i < job->n_fixed; i++)
