@@ -1,5 +1,4 @@
-/* The index of allocations: four hash tries (by pod, uid, pair and node),
- * each path-copied on a change, so that versions share all but a few small
+/* The index of allocations: hash tries (by pod, uid, pair, node and job), each path-copied on a change, so that versions share all but a few small
  * nodes. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,13 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 
-enum key { KEY_POD, KEY_UID, KEY_PAIR, KEY_NODE, KEY_COUNT };
+enum key { KEY_POD, KEY_UID, KEY_PAIR, KEY_NODE, KEY_JOB, KEY_COUNT };
 enum { LEAF_MAX = 8, TRIE_BITS = 5, TRIE_SHIFT_MAX = 60 };
+
+/* The low bits of a member's hash are its job's, the others its pair's: all
+ * members are in one part of the trie, and no leaf has to hold them all. */
+enum { JOB_BITS = 6 * TRIE_BITS };
+#define JOB_MASK ((UINT64_C(1) << JOB_BITS) - 1)
 
 /* A leaf lists allocations, a branch has a child per bit of its map.  Only
  * the trie by pod holds references to the allocations: the others of the
@@ -39,6 +43,17 @@ static uint64_t hash_pod(const char *namespace, const char *name)
     return hash_mix(hash_text(namespace) | 1, hash_text(name));
 }
 
+static uint64_t hash_job(const char *namespace, const char *job)
+{
+    return hash_mix(hash_text(namespace) | 1, hash_text(job)) & JOB_MASK;
+}
+
+static uint64_t hash_member(const struct demand *d)
+{
+    return hash_job(d->namespace, d->job) | hash_mix((uint64_t)d->pair + 1, 1)
+                                                << JOB_BITS;
+}
+
 static uint64_t hash_key(enum key key, const struct allocation *a)
 {
     switch (key) {
@@ -48,6 +63,8 @@ static uint64_t hash_key(enum key key, const struct allocation *a)
         return hash_text(a->demand.uid);
     case KEY_PAIR:
         return hash_text(a->pair_key);
+    case KEY_JOB:
+        return hash_member(&a->demand);
     default:
         return hash_text(a->node);
     }
@@ -257,9 +274,11 @@ size_t alloc_index_size(const struct alloc_index *x)
     return x->n;
 }
 
-/* A pod without a uid is not to be found by it. */
+/* A pod without a uid is not to be found by it, nor one without a job. */
 static bool has_key(enum key key, const struct allocation *a)
 {
+    if (key == KEY_JOB)
+        return a->demand.job[0] && a->demand.role != ROLE_SERVICE;
     return key != KEY_UID || a->demand.uid[0] != '\0';
 }
 
@@ -367,6 +386,55 @@ size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
     for (size_t i = 0; i < n && i < max; i++)
         ret[i] = found[i];
     return n;
+}
+
+/* The part of the trie where all members of a job are (others may be, too),
+ * or NULL. */
+static const struct trie *job_part(const struct alloc_index *x, uint64_t hash)
+{
+    const struct trie *t = x->roots[KEY_JOB];
+    for (unsigned shift = 0; t && !t->leaf && shift < JOB_BITS;
+         shift += TRIE_BITS) {
+        uint32_t bit = trie_bit(hash, shift);
+        if (!(t->map & bit))
+            return NULL;
+        t = t->slots[trie_position(t, bit)];
+    }
+    return t;
+}
+
+static size_t trie_count(const struct trie *t)
+{
+    size_t n = t && t->leaf ? t->n : 0;
+    for (uint32_t i = 0; t && !t->leaf && i < t->n; i++)
+        n += trie_count(t->slots[i]);
+    return n;
+}
+
+static int compare_member(const void *a, const void *b)
+{
+    const struct allocation *x = *(const struct allocation *const *)a;
+    const struct allocation *y = *(const struct allocation *const *)b;
+    if (x->demand.pair != y->demand.pair)
+        return x->demand.pair < y->demand.pair ? -1 : 1;
+    return compare_number(a, b);
+}
+
+const struct allocation **alloc_index_find_job(const struct alloc_index *x,
+                                               const char *namespace,
+                                               const char *job, size_t *ret_n)
+{
+    const struct trie *part = job_part(x, hash_job(namespace, job));
+    const struct allocation **list =
+        xmalloc((trie_count(part) + 1) * sizeof *list);
+    size_t found = trie_collect(part, list, 0), n = 0;
+    for (size_t i = 0; i < found; i++)
+        if (strcmp(list[i]->demand.job, job) == 0 &&
+            strcmp(list[i]->demand.namespace, namespace) == 0)
+            list[n++] = list[i];
+    qsort(list, n, sizeof *list, compare_member);
+    *ret_n = n;
+    return list;
 }
 
 const struct allocation **alloc_index_list(const struct alloc_index *x,

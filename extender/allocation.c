@@ -160,6 +160,8 @@ void allocation_encode(const struct allocation *a, struct str *out)
     encode_text(out, "bootId", a->epoch.boot_id);
     str_addf(out, ",\"generation\":%lld}", (long long)a->epoch.generation);
     str_addf(out, ",\"number\":%llu", (unsigned long long)a->number);
+    if (a->held)
+        str_add(out, ",\"held\":true");
     encode_need(&a->demand, out);
     str_add_c(out, '}');
 }
@@ -360,6 +362,7 @@ static int decode_parts(struct reader *r, struct allocation *a,
     a->numa = (int32_t)reader_int(r, "numa", -1, INT32_MAX);
     a->relation = read_relation(r, "relation");
     a->number = (uint64_t)reader_int(r, "number", 0, INT_MAX_EXACT);
+    a->held = reader_opt_bool(r, "held", false);
     int e = reader_finish_strict(r);
     struct devices list = {0};
     if (e == 0)

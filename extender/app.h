@@ -18,6 +18,7 @@ struct app {
     struct demand_config demand;
     int64_t max_candidates;       /* nodes in a filter's answer; 0: all */
     struct seen *seen;            /* pods that were asked about */
+    struct plans *plans;          /* that were made; NULL: none is kept */
     struct scratch_pool *scratch; /* working memory of scheduler requests */
     struct policy_file *policy;   /* NULL: none is configured */
     struct fabric_files *fabric;  /* the same */

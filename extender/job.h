@@ -11,23 +11,31 @@
 #include <stdint.h>
 
 #include "extender/allocation.h"
+#include "extender/plans.h"
+#include "extender/schedule.h"
 #include "extender/snapshot.h"
 #include "model/plan.h"
-
-/* --- the memory of plans: bounded, any thread ------------------------------- */
-struct plans;
-struct plans *plans_create(void);
-void plans_destroy(struct plans *p); /* NULL allowed */
 
 /* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
  * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
  * that is NODE_NONE.  `memory` may be NULL.
+ * Held places are kept; when that of the pod's own pair cannot be used, the
+ * pair is planned anew around the others, and when that cannot be, all pairs
+ * that nobody is bound of.
  * Returns 0 and a plan that the caller owns, or -EBUSY and the refusal.
  * The same (job, candidates, snapshot) gives the same plan in every process. */
 int job_plan(struct plans *memory, const struct snapshot *snapshot,
              const struct demand *pod, const int32_t *candidates, size_t n,
              int32_t pin, struct plan **ret_plan,
              struct plan_refusal *ret_refusal);
+
+/* Does the pod, as judged by schedule_init(), follow its pair: is a member of
+ * it bound, or a place held for it that it can have and that is among the
+ * candidates (NULL: all)?  Else its job is to be planned. */
+bool job_is_placed(const struct schedule *s, const int32_t *candidates,
+                   size_t n);
+/* The pod's index among the pairs of its plan. */
+uint32_t job_rank(const struct demand *pod);
 
 /* What job_plan() hands to plan_make(), for simulations, the explanations
  * and the benchmarks.  Borrows snapshot; fini releases the arrays. */
@@ -40,6 +48,8 @@ struct job_input {
     uint8_t *shape_of;
     struct plan_fixed *fixed;
     uint64_t *candidates;
+    struct node_state *changed; /* of nodes where something counts as gone */
+    size_t n_changed;
 };
 void job_input_init(struct job_input *in, const struct snapshot *snapshot,
                     const struct demand *pod, const int32_t *candidates,
@@ -47,14 +57,25 @@ void job_input_init(struct job_input *in, const struct snapshot *snapshot,
 void job_input_fini(struct job_input *in);
 
 /* The lease that goes with the first bind: one held allocation for every
- * pair of the plan that nobody of is bound; the caller owns array and
+ * pair that the plan has found a place for; the caller owns array and
  * references. */
 struct allocation **job_holds(const struct snapshot *snapshot,
-                              const struct demand *pod,
-                              const struct plan *plan, size_t *ret_n);
+                              const struct demand *pod, const struct plan *plan,
+                              size_t *ret_n);
 
 /* "NS/JOB", which all members of a job share; "NS/NAME" of a pod alone. */
 enum { JOB_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2 };
 void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX]);
+
+/* What is planned, and so leased, together: the key of its job, with '/'
+ * behind it, when that has several pairs, else of its pair. */
+enum { JOB_LEASE_KEY_MAX = DEMAND_PAIR_KEY_MAX };
+void job_lease_key(const struct demand *demand,
+                   char ret_key[JOB_LEASE_KEY_MAX]);
+/* Who is planned together with a pod, bound and held, by pair, in the
+ * caller's array (free it). */
+const struct allocation **job_together(const struct alloc_index *x,
+                                       const struct demand *demand,
+                                       size_t *ret_n);
 
 #endif

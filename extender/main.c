@@ -18,6 +18,7 @@ struct settings {
     const char *fabric, *fabric_labels;
     int64_t max_candidates;
     int64_t fresh_ms;
+    int64_t lease_ms;
     const char *gpu_resources;
     int64_t connections;
     int64_t request_ms;
@@ -97,6 +98,15 @@ static const struct conf_setting settings_table[] = {
      .metavar = "TIME",
      .help = "A node whose advertiser was not heard of for longer is stale "
              "and not chosen."},
+    {.name = "lease",
+     .type = CONF_DURATION,
+     .offset = AT(lease_ms),
+     .otherwise = "30s",
+     .min = 1000,
+     .max = 3600000,
+     .metavar = "TIME",
+     .help = "How long the places of a whole job are held after a bind of one "
+             "of its pods; each further bind begins the time anew."},
     {.name = "gpu-resources",
      .type = CONF_LIST,
      .offset = AT(gpu_resources),
@@ -189,6 +199,7 @@ static int run(const struct settings *s, struct error *err)
         .fabric_labels = s->fabric_labels,
         .max_candidates = s->max_candidates,
         .fresh_ms = s->fresh_ms,
+        .lease_ms = s->lease_ms,
         .sweep_ms = 1000,
         .connections = s->connections,
         .request_ms = s->request_ms,

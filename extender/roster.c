@@ -20,6 +20,7 @@ enum { RECORD_SIZE_AT = 4, RECORD_NAME_AT = 5 };
 
 struct roster {
     atomic_uint refs;
+    size_t n;
     size_t mask; /* slots - 1; at most half of them are in use */
     struct roster_slot *slots;
     char *text;
@@ -39,6 +40,7 @@ struct roster *roster_create(const char *const *names, size_t n)
         slots *= 2;
     for (size_t i = 0; i < n; i++)
         bytes += RECORD_NAME_AT + strlen(names[i]);
+    r->n = n;
     r->mask = slots - 1;
     r->slots = xcalloc(slots, sizeof *r->slots);
     r->text = xmalloc(bytes);
@@ -148,4 +150,15 @@ void roster_find_many(const struct roster *r, const struct jtext *names,
     for (size_t i = 0; i < n; i += BATCH)
         roster_find_batch(r, names + i, n - i < BATCH ? n - i : BATCH,
                           ret_indexes + i);
+}
+
+void roster_each(const struct roster *r, roster_name_f *visit, void *ctx)
+{
+    uint32_t offset = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const char *record = r->text + offset;
+        size_t size = (unsigned char)record[RECORD_SIZE_AT];
+        visit(ctx, i, record + RECORD_NAME_AT, size);
+        offset += RECORD_NAME_AT + (uint32_t)size;
+    }
 }

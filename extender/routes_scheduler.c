@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "extender/job.h"
 #include "extender/schedule.h"
 #include "extender/score.h"
 #include "extender/scratch.h"
@@ -69,6 +70,55 @@ static void refuse_all(struct app *app, struct scratch *m,
     wire_failures_end(&f);
 }
 
+/* The node where the pod's job is planned to have it, or NODE_NONE and
+ * why. */
+static int32_t plan_node(struct app *app, const struct snapshot *snapshot,
+                         const struct demand *pod, const int32_t *candidates,
+                         size_t n, struct plan_refusal *ret_refusal)
+{
+    cleanup_with(plan) struct plan *plan = NULL;
+    if (job_plan(app->plans, snapshot, pod, candidates, n, NODE_NONE, &plan,
+                 ret_refusal) < 0)
+        return NODE_NONE;
+    return plan->places[job_rank(pod)].node;
+}
+
+static bool is_to_plan(const struct schedule *s, const struct scratch *m)
+{
+    return demand_is_planned(s->demand) && s->quota.kind == QUOTA_OK &&
+           !job_is_placed(s, m->indexes, m->args.n);
+}
+
+/* Where a node stands in the request, or n. */
+static size_t find_position(const struct scratch *m, int32_t node)
+{
+    size_t i = 0;
+    while (i < m->args.n && (node < 0 || m->indexes[i] != node))
+        i++;
+    return i;
+}
+
+/* A pod of a planned job goes where the plan has it. */
+static void filter_planned(struct app *app, struct scratch *m,
+                           const struct snapshot *snapshot, struct str *out)
+{
+    struct demand pair;
+    struct schedule s;
+    struct plan_refusal refusal = {0};
+    const struct demand *pod = &m->args.demand;
+    int32_t node = plan_node(app, snapshot, pod, m->indexes, m->args.n,
+                             &refusal);
+    size_t at = find_position(m, node);
+    if (at < m->args.n) {
+        m->best[0] = (uint32_t)at;
+        wire_write_fitting(&m->args, m->best, 1, out);
+        return;
+    }
+    demand_pair(pod, pod->pair, &pair);
+    schedule_init_job(&s, snapshot, &pair, &refusal);
+    refuse_all(app, m, &s, out);
+}
+
 static int filter_with(struct app *app, struct scratch *m,
                        const struct snapshot *snapshot, struct jtext body,
                        struct str *out, struct error *err)
@@ -86,6 +136,10 @@ static int filter_with(struct app *app, struct scratch *m,
     }
     find_candidates(m, snapshot);
     schedule_init(&s, snapshot, &m->args.demand);
+    if (is_to_plan(&s, m)) {
+        filter_planned(app, m, snapshot, out);
+        return 0;
+    }
     size_t n = schedule_best(&s, m->indexes, m->args.n,
                              (size_t)app->max_candidates, m->best, &fitting);
     if (fitting > 0)
@@ -108,6 +162,19 @@ int scheduler_filter(struct app *app, const struct snapshot *snapshot,
 
 /* --- prioritize ------------------------------------------------------------------ */
 
+/* All that is known to a pod's prioritize is what its filter let through: no
+ * room for a whole job, so that is planned with all nodes then. */
+static int32_t prioritized(struct app *app, const struct scratch *m,
+                           const struct snapshot *snapshot)
+{
+    const struct demand *pod = &m->args.demand;
+    struct plan_refusal ignored;
+    int32_t node = plan_node(app, snapshot, pod, m->indexes, m->args.n,
+                             &ignored);
+    return node != NODE_NONE ? node
+                             : plan_node(app, snapshot, pod, NULL, 0, &ignored);
+}
+
 static int prioritize_with(struct app *app, struct scratch *m,
                            const struct snapshot *snapshot, struct jtext body,
                            struct str *out, struct error *err)
@@ -122,8 +189,12 @@ static int prioritize_with(struct app *app, struct scratch *m,
     }
     find_candidates(m, snapshot);
     schedule_init(&s, snapshot, &m->args.demand);
+    size_t at = m->args.n;
+    if (is_to_plan(&s, m))
+        at = find_position(m, prioritized(app, m, snapshot));
     for (size_t i = 0; i < m->args.n; i++)
-        m->costs[i] = schedule_cost(&s, m->indexes[i]);
+        m->costs[i] = at < m->args.n ? (i == at ? 1 : COST_NO_FIT)
+                                     : schedule_cost(&s, m->indexes[i]);
     score_ranks(m->costs, m->args.n, m->scores);
     wire_write_priorities(m->args.names, m->scores, m->args.n, out);
     return 0;
@@ -156,6 +227,10 @@ static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
     int r = verb(app, m, snapshot, body, httpd_reply(rq), &err);
     if (r == 0 && err.code == EDOM)
         seen_refuse(app->seen, &m->args.demand, err.text);
+    else if (r == 0 && verb == filter_with &&
+             demand_is_planned(&m->args.demand))
+        seen_put_planned(app->seen, &m->args.demand, snapshot, m->indexes,
+                         m->args.n);
     else if (r == 0)
         seen_put(app->seen, &m->args.demand);
     else
@@ -184,6 +259,7 @@ struct bind {
     struct writer_op op;
     struct wire_binding binding;
     struct demand demand;
+    struct candidates *candidates;
     struct httpd_request *rq;
     struct app *app;
 };
@@ -208,6 +284,7 @@ static void bind_done(struct writer_op *op)
     bind_answer(b->app, b->rq, result, op->result ? op->error.text : "");
     httpd_resume(b->rq);
     str_fini(&op->out);
+    candidates_unref(b->candidates);
     free(b);
 }
 
@@ -267,11 +344,13 @@ static void handle_bind(struct httpd_request *rq, void *ctx)
     struct bind *b = xcalloc(1, sizeof *b);
     b->binding = binding;
     b->demand = demand;
+    b->candidates = seen_candidates(app->seen, binding.uid);
     b->rq = rq;
     b->app = app;
     b->op = (struct writer_op){.kind = WRITER_BIND,
                                .node = b->binding.node,
                                .demand = &b->demand,
+                               .candidates = b->candidates,
                                .done = bind_done,
                                .ctx = b};
     str_init(&b->op.out, WIRE_BIND_BODY_MAX);

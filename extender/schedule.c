@@ -27,18 +27,28 @@ static size_t pair_members(const struct schedule *s,
     return kept;
 }
 
-/* The name of the node where the pod has to go, or NULL. */
-static const char *node_to_follow(const struct schedule *s)
+/* The name of the node where the pod has to go, or NULL: that of a bound
+ * member, else that of the place which is held for its pair. */
+static const char *node_to_follow(struct schedule *s)
 {
     const struct allocation *members[PAIR_MEMBERS_MAX];
-    const struct allocation *own = s->former;
+    const struct allocation *own = s->former, *bound = NULL;
+    size_t n = pair_members(s, members);
+    for (size_t i = 0; i < n; i++)
+        if (members[i]->held)
+            s->hold = members[i];
+        else if (!bound)
+            bound = members[i];
     if (own && strcmp(own->demand.uid, s->demand->uid) == 0)
-        return own->node;
-    return pair_members(s, members) > 0 ? members[0]->node : NULL;
+        bound = own;
+    s->bound = bound != NULL;
+    if (bound)
+        return bound->node;
+    return s->hold ? s->hold->node : NULL;
 }
 
-void schedule_init(struct schedule *s, const struct snapshot *snapshot,
-                   const struct demand *demand)
+static void init_free(struct schedule *s, const struct snapshot *snapshot,
+                      const struct demand *demand)
 {
     memset(s, 0, sizeof *s);
     s->snapshot = snapshot;
@@ -51,7 +61,12 @@ void schedule_init(struct schedule *s, const struct snapshot *snapshot,
     if (s->former)
         s->former_index = snapshot_find(snapshot, s->former->node,
                                         strlen(s->former->node));
+}
 
+void schedule_init(struct schedule *s, const struct snapshot *snapshot,
+                   const struct demand *demand)
+{
+    init_free(s, snapshot, demand);
     const char *node = node_to_follow(s);
     if (node) {
         s->follows = snapshot_find(snapshot, node, strlen(node));
@@ -64,6 +79,34 @@ void schedule_init(struct schedule *s, const struct snapshot *snapshot,
     s->own_share = policy_has_share(snapshot->policy, demand);
     if (demand->role != ROLE_NONE && !s->own_share)
         s->costs = states_costs(snapshot->states, demand);
+}
+
+void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
+                       const struct demand *pair,
+                       const struct plan_refusal *refusal)
+{
+    init_free(s, snapshot, pair);
+    s->refusal = refusal;
+    quota_judge(snapshot, pair, s->former, &s->quota);
+    if (s->quota.kind == QUOTA_OK)
+        s->costs = states_costs(snapshot->states, pair);
+}
+
+/* A held place of the very job that is asked about, which counts as free. */
+static bool is_own_hold(const struct schedule *s, const struct allocation *a)
+{
+    return a->held && s->refusal &&
+           strcmp(a->demand.job, s->demand->job) == 0 &&
+           strcmp(a->demand.namespace, s->demand->namespace) == 0;
+}
+
+static bool has_own_hold(const struct schedule *s, int32_t index)
+{
+    const struct node *node = snapshot_node(s->snapshot, (size_t)index);
+    for (size_t i = 0; i < node->n_allocations && s->refusal; i++)
+        if (is_own_hold(s, node->allocations[i]))
+            return true;
+    return false;
 }
 
 /* The state of `node` as the demand's pair sees it, and which cards that
@@ -133,6 +176,32 @@ static void view_open_unsized(const struct schedule *s, const struct node *node,
     }
 }
 
+/* Does a host pod ask for just what is held for it? */
+static bool is_held_for(const struct schedule *s)
+{
+    const struct demand *pod = s->demand;
+    return s->hold && pod->role == ROLE_HOST &&
+           pod->cards == s->hold->n_cards && pod->gpus == s->hold->n_gpus;
+}
+
+/* A host pod gets the place that is held for it, no other on its node. */
+static void view_hold(const struct schedule *s, const struct node *node,
+                      struct view *view)
+{
+    struct node_state *state = &view->state;
+    const struct allocation *hold = s->hold;
+    uint16_t cards = usage_cards(node->topo, hold);
+    view->must |= cards;
+    view->within = view->must;
+    state->gpus_used |= (uint16_t)~usage_gpus(node->topo, hold);
+    if (hold->numa < 0 || s->demand->cpu_milli == 0 ||
+        s->demand->cpu_milli > hold->demand.cpu_milli)
+        return;
+    for (unsigned i = 0; i < state->shape->n_numas; i++)
+        if (state->shape->numa_id[i] != hold->numa)
+            state->free_cpu_milli[i] = 0;
+}
+
 static void view_make(const struct schedule *s, const struct node *node,
                       const struct allocation *const *gone, size_t n_gone,
                       struct view *ret_view)
@@ -143,6 +212,9 @@ static void view_make(const struct schedule *s, const struct node *node,
     size_t n = 0;
     for (size_t i = 0; i < node->n_allocations; i++)
         if (node->allocations[i] != s->former &&
+            !(s->demand->role == ROLE_HOST &&
+              node->allocations[i] == s->hold) &&
+            !is_own_hold(s, node->allocations[i]) &&
             !is_gone(node->allocations[i], gone, n_gone))
             list[n++] = node->allocations[i];
     if (s->follows >= 0)
@@ -154,6 +226,8 @@ static void view_make(const struct schedule *s, const struct node *node,
     usage_state(&usage, s->demand, &view.state);
     if (s->follows >= 0)
         view_open_unsized(s, node, &view);
+    if (is_held_for(s) && s->follows >= 0)
+        view_hold(s, node, &view);
     *ret_view = view;
 }
 
@@ -217,7 +291,8 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
     if (reason != REASON_NONE)
         return reason;
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
-    if (s->follows < 0 && n == 0 && s->former_index != index && !s->own_share)
+    if (s->follows < 0 && n == 0 && s->former_index != index && !s->own_share &&
+        !has_own_hold(s, index))
         return decide(&node->state, s->demand, 0, UINT16_MAX, ret_choice);
 
     struct view view;
@@ -233,10 +308,49 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
     return reason_resolvable(reason) ? reason : REASON_PAIR_CARDS;
 }
 
+/* What the pod lacks may be only leased to others. */
+static enum reason leased_or(const struct schedule *s, int32_t index,
+                             enum reason reason)
+{
+    struct choice ignored;
+    if (index < 0 || !reason_resolvable(reason))
+        return reason;
+    const struct node *node = snapshot_node(s->snapshot, (size_t)index);
+    cleanup_free const struct allocation **gone = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        if (!a->held || is_own_hold(s, a) ||
+            strcmp(a->pair_key, s->pair_key) == 0)
+            continue;
+        if (!gone)
+            gone = xcalloc(node->n_allocations, sizeof *gone);
+        gone[n++] = a;
+    }
+    if (n &&
+        schedule_choose_without(s, index, gone, n, &ignored) == REASON_NONE)
+        return REASON_LEASED;
+    return reason;
+}
+
+/* The whole truth about a node that a pair, or pod, fits or not. */
+static enum reason final_reason(const struct schedule *s, int32_t index,
+                                enum reason reason)
+{
+    if (reason != REASON_NONE)
+        return leased_or(s, index, reason);
+    if (!s->refusal)
+        return REASON_NONE;
+    bool tier = s->refusal->lack == PLAN_LACK_TIER ||
+                (s->refusal->lack == PLAN_LACK_FIXED && s->demand->within >= 0);
+    return tier ? REASON_FABRIC_TIER : REASON_JOB_ROOM;
+}
+
 enum reason schedule_choose(const struct schedule *s, int32_t index,
                             struct choice *ret_choice)
 {
-    return schedule_choose_without(s, index, NULL, 0, ret_choice);
+    enum reason reason = schedule_choose_without(s, index, NULL, 0, ret_choice);
+    return final_reason(s, index, reason);
 }
 
 enum reason schedule_reason(const struct schedule *s, int32_t index,
@@ -248,14 +362,15 @@ enum reason schedule_reason(const struct schedule *s, int32_t index,
         return reason;
     uint32_t state = snapshot_state(s->snapshot, (size_t)index);
     if (s->follows >= 0 || s->former_index == index || s->own_share ||
-        state == STATE_UNUSABLE)
+        state == STATE_UNUSABLE || has_own_hold(s, index))
         return schedule_choose(s, index, &ignored);
     size_t at = state % SCHEDULE_REASONS;
     if (known->state[at] != state) {
-        known->reason[at] = (uint8_t)schedule_choose(s, index, &ignored);
+        known->reason[at] = (uint8_t)schedule_choose_without(s, index, NULL, 0,
+                                                             &ignored);
         known->state[at] = state;
     }
-    return (enum reason)known->reason[at];
+    return final_reason(s, index, (enum reason)known->reason[at]);
 }
 
 uint32_t schedule_cost(const struct schedule *s, int32_t index)
@@ -265,8 +380,9 @@ uint32_t schedule_cost(const struct schedule *s, int32_t index)
         return COST_NO_FIT;
     if (s->costs && s->former_index != index)
         return costs_get(s->costs, snapshot_state(s->snapshot, (size_t)index));
-    return schedule_choose(s, index, &choice) == REASON_NONE ? choice.cost
-                                                             : COST_NO_FIT;
+    if (schedule_choose_without(s, index, NULL, 0, &choice) != REASON_NONE)
+        return COST_NO_FIT;
+    return choice.cost;
 }
 
 /* --- the best of many ----------------------------------------------------------- */
@@ -434,11 +550,11 @@ static const struct allocation *host_of_pair(const struct schedule *s)
     return NULL;
 }
 
-struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
-                                       const struct choice *choice)
+struct allocation *schedule_place(const struct demand *demand,
+                                  const struct node *node,
+                                  const struct choice *choice)
 {
-    const struct node *node = snapshot_node(s->snapshot, (size_t)index);
-    struct allocation *a = allocation_create(s->demand, node->name);
+    struct allocation *a = allocation_create(demand, node->name);
     a->n_cards = copy_devices(node->topo, DEVICE_CARD, choice->cards, &a->cards,
                               &a->card_pci);
     a->n_gpus = copy_devices(node->topo, DEVICE_GPU, choice->gpus, &a->gpus,
@@ -446,6 +562,14 @@ struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
     a->relation = choice->relation;
     a->numa = choice->numa;
     a->epoch = node->epoch;
+    return a;
+}
+
+struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
+                                       const struct choice *choice)
+{
+    struct allocation *a = schedule_place(
+        s->demand, snapshot_node(s->snapshot, (size_t)index), choice);
     /* what counts for an xPU pod is how close its host pod is */
     const struct allocation *host = host_of_pair(s);
     if (host) {
@@ -483,6 +607,33 @@ static void brief_too_small(const struct demand *d, struct str *out)
     if (d->card_memory_mib)
         str_addf(out, "%u MiB", d->card_memory_mib);
     str_add(out, ", even idle");
+}
+
+/* Why there is no plan of its job. */
+static void brief_job(const struct schedule *s, struct str *out)
+{
+    const struct plan_refusal *r = s->refusal;
+    const struct demand *d = s->demand;
+    const char *tier = d->within >= 0 ? fabric_tier_name((unsigned)d->within)
+                                      : "fabric";
+    switch (r ? r->lack : PLAN_LACK_NOTHING) {
+    case PLAN_LACK_TIER:
+        str_addf(out,
+                 "its job needs %u pairs within one %s; the best %s has room "
+                 "for %u",
+                 r->asked, tier, tier, r->room_within);
+        return;
+    case PLAN_LACK_ROOM:
+        str_addf(out, "its job needs %u pairs; there is room for %u", r->asked,
+                 r->room);
+        return;
+    case PLAN_LACK_FIXED:
+        str_addf(out, "pairs of its job are bound where no one %s holds all",
+                 tier);
+        return;
+    default:
+        str_addf(out, "no room for all %d pairs of its job", (int)d->size);
+    }
 }
 
 void schedule_brief(const struct schedule *s, enum reason reason,
@@ -564,15 +715,11 @@ void schedule_brief(const struct schedule *s, enum reason reason,
         str_add(out, "the plan of its job has it elsewhere");
         return;
     case REASON_LEASED:
-        str_add(out, "leased to another job");
+        str_add(out, "what is free is leased to another job");
         return;
     case REASON_FABRIC_TIER:
-        str_addf(out, "no %s holds the whole job",
-                 d->within >= 0 ? fabric_tier_name((unsigned)d->within)
-                                : "fabric");
-        return;
     case REASON_JOB_ROOM:
-        str_addf(out, "no room for all %d pairs of its job", (int)d->size);
+        brief_job(s, out);
         return;
     case REASON_COUNT:
         break;
@@ -604,6 +751,11 @@ void schedule_explain(const struct schedule *s, int32_t index,
         return;
     case REASON_QUOTA:
         explain_quota(s, out);
+        return;
+    case REASON_LEASED:
+    case REASON_FABRIC_TIER:
+    case REASON_JOB_ROOM:
+        schedule_brief(s, reason, out);
         return;
     default:
         break;

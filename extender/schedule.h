@@ -10,13 +10,15 @@
 #include "extender/allocation.h"
 #include "extender/quota.h"
 #include "extender/snapshot.h"
+#include "model/plan.h"
 
 /* How a pod is judged: by itself, or behind a member of its pair that is
  * already on a node.  What is allocated to its own name counts as free: with
  * the same uid it is the pod's, which then belongs on that node and no other
  * (kube-scheduler asks again when the answer to a bind was lost); with
- * another uid it is that of a pod that has ended.  Borrows the snapshot and
- * the demand. */
+ * another uid it is that of a pod that has ended.  A pair of which nobody is
+ * bound follows the place that is held for it, if there is one; its host pod
+ * gets just that place.  Borrows the snapshot and the demand. */
 struct schedule {
     const struct snapshot *snapshot;
     const struct demand *demand;
@@ -27,7 +29,11 @@ struct schedule {
     const char *follows_node; /* its name, borrowed from the snapshot; NULL
                                * when free */
     const struct allocation *former; /* under its own name, or NULL */
-    int32_t former_index;       /* of that one's node; NODE_NONE: not there */
+    int32_t former_index; /* of that one's node; NODE_NONE: not there */
+    const struct allocation *hold; /* the place held for its pair, or NULL */
+    bool bound;                    /* a member of its pair, or it, is bound */
+    /* why the job of this pair has no plan, borrowed; NULL: not asked */
+    const struct plan_refusal *refusal;
     struct quota_verdict quota; /* when it follows nobody */
     bool own_share;             /* its service holds a share of some cards */
     struct costs *costs;        /* of its class; NULL: compute each */
@@ -36,6 +42,12 @@ enum { NODE_GONE = -2 };
 
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,
                    const struct demand *demand);
+/* A pair (see demand_pair) by itself, whose job has no plan: what is held for
+ * its job counts as free, and nodes that it would fit have the reason that its
+ * job does not. */
+void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
+                       const struct demand *pair,
+                       const struct plan_refusal *refusal);
 
 /* The cost of node `index` (NODE_NONE: an unknown name), COST_NO_FIT when
  * it does not fit. */
@@ -79,6 +91,10 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
                      size_t n, size_t max, uint32_t *ret_best,
                      size_t *ret_fitting);
 
+/* What a demand gets at a place: without the order of binding. */
+struct allocation *schedule_place(const struct demand *demand,
+                                  const struct node *node,
+                                  const struct choice *choice);
 /* The allocation that binding to node `index` with `choice` makes; the
  * caller owns it. */
 struct allocation *schedule_allocation(const struct schedule *s, int32_t index,

@@ -13,7 +13,8 @@ enum { CHAINS = 2 * SEEN_MAX, NOBODY = UINT16_MAX };
 /* Entries are given out in a circle; each is in two hash chains. */
 struct entry {
     struct demand demand;
-    char *refusal; /* or NULL */
+    char *refusal;                 /* or NULL */
+    struct candidates *candidates; /* or NULL */
     uint16_t next_uid, next_name;
     bool used;
 };
@@ -24,6 +25,7 @@ struct seen {
     uint16_t by_uid[CHAINS];
     uint16_t by_name[CHAINS];
     uint16_t turn;
+    struct candidates *last; /* pods of one job share them */
 };
 
 static size_t uid_chain(const char *uid)
@@ -53,8 +55,11 @@ void seen_destroy(struct seen *s)
     if (!s)
         return;
     (void)pthread_mutex_destroy(&s->lock);
-    for (size_t i = 0; i < SEEN_MAX; i++)
+    for (size_t i = 0; i < SEEN_MAX; i++) {
         free(s->entries[i].refusal);
+        candidates_unref(s->entries[i].candidates);
+    }
+    candidates_unref(s->last);
     free(s->entries);
     free(s);
 }
@@ -94,6 +99,8 @@ static void unlink_entry(struct seen *s, uint16_t index)
     e->used = false;
     free(e->refusal);
     e->refusal = NULL;
+    candidates_unref(e->candidates);
+    e->candidates = NULL;
 }
 
 static void link_entry(struct seen *s, uint16_t index,
@@ -119,8 +126,10 @@ static void put(struct seen *s, const struct demand *demand,
     struct entry *old = find_uid(s, demand->uid);
     if (old) {
         uint16_t index = (uint16_t)(old - s->entries);
+        struct candidates *kept = candidates_ref(old->candidates);
         unlink_entry(s, index);
         link_entry(s, index, demand, refusal);
+        old->candidates = kept;
     } else {
         uint16_t index = s->turn;
         s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
@@ -134,6 +143,36 @@ static void put(struct seen *s, const struct demand *demand,
 void seen_put(struct seen *s, const struct demand *demand)
 {
     put(s, demand, NULL);
+}
+
+void seen_put_planned(struct seen *s, const struct demand *demand,
+                      const struct snapshot *snapshot, const int32_t *indexes,
+                      size_t n)
+{
+    seen_put(s, demand);
+    (void)pthread_mutex_lock(&s->lock);
+    struct candidates *like = candidates_ref(s->last);
+    (void)pthread_mutex_unlock(&s->lock);
+    struct candidates *fresh = candidates_create(snapshot, indexes, n, like);
+    candidates_unref(like);
+    (void)pthread_mutex_lock(&s->lock);
+    struct entry *e = find_uid(s, demand->uid);
+    struct candidates *last = s->last, *old = e ? e->candidates : NULL;
+    if (e)
+        e->candidates = candidates_ref(fresh);
+    s->last = fresh;
+    (void)pthread_mutex_unlock(&s->lock);
+    candidates_unref(last);
+    candidates_unref(old);
+}
+
+struct candidates *seen_candidates(struct seen *s, const char *uid)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_uid(s, uid);
+    struct candidates *found = e ? candidates_ref(e->candidates) : NULL;
+    (void)pthread_mutex_unlock(&s->lock);
+    return found;
 }
 
 void seen_refuse(struct seen *s, const struct demand *demand, const char *text)

@@ -9,7 +9,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "extender/candidates.h"
 #include "model/demand.h"
 
 enum { SEEN_MAX = 8192 };
@@ -20,6 +22,15 @@ void seen_destroy(struct seen *s); /* NULL allowed */
 
 /* Remember (or bring up to date) the demand of a pod with a UID. */
 void seen_put(struct seen *s, const struct demand *demand);
+/* The same of a pod that filter has planned, with the nodes that the request
+ * named (n indexes into `snapshot`): what bind may plan with.  They are kept
+ * until the next such request. */
+void seen_put_planned(struct seen *s, const struct demand *demand,
+                      const struct snapshot *snapshot, const int32_t *indexes,
+                      size_t n);
+/* The nodes of the pod's last seen_put_planned(), for the caller to release;
+ * NULL: all, or there was none. */
+struct candidates *seen_candidates(struct seen *s, const char *uid);
 /* Remember that a pod (its names and UID are set) was refused because it
  * breaks the pod contract, and how. */
 void seen_refuse(struct seen *s, const struct demand *demand, const char *text);

@@ -8,6 +8,7 @@
 #include "extender/app.h"
 #include "extender/fabric_files.h"
 #include "extender/kube.h"
+#include "extender/plans.h"
 #include "extender/policy_file.h"
 #include "extender/reload.h"
 #include "extender/routes_ask.h"
@@ -137,11 +138,13 @@ int server_start(const struct server_config *config, struct server **ret,
     cleanup_with(server) struct server *s = xcalloc(1, sizeof *s);
     struct writer_config w = {.state_dir = config->state_dir,
                               .fresh_ms = config->fresh_ms,
+                              .lease_ms = config->lease_ms,
                               .sweep_ms = config->sweep_ms};
     s->app.max_candidates = config->max_candidates;
     s->app.demand = config->demand;
     s->app.metrics = app_metrics_create();
     s->app.seen = seen_create();
+    w.plans = s->app.plans = plans_create();
     s->app.scratch = scratch_pool_create();
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
@@ -184,6 +187,7 @@ void server_stop(struct server *s)
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     seen_destroy(s->app.seen);
+    plans_destroy(s->app.plans);
     metrics_destroy(s->app.metrics);
     free(s->read_table);
     free(s);

@@ -14,6 +14,11 @@ int32_t roster_find(const struct roster *r, const char *name, size_t size);
 void roster_find_many(const struct roster *r, const struct jtext *names,
                       size_t n, int32_t *ret_indexes);
 
+/* Visit all names in their order; `name` is not terminated. */
+typedef void roster_name_f(void *ctx, size_t index, const char *name,
+                           size_t size);
+void roster_each(const struct roster *r, roster_name_f *visit, void *ctx);
+
 /* --- nodes and pages ---------------------------------------------------- */
 
 /* A new version: everything of `old` (a reference to each part), to be

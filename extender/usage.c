@@ -38,6 +38,11 @@ uint16_t usage_cards(const struct topo *topo, const struct allocation *a)
     return device_bits(topo, DEVICE_CARD, a->cards, a->n_cards);
 }
 
+uint16_t usage_gpus(const struct topo *topo, const struct allocation *a)
+{
+    return device_bits(topo, DEVICE_GPU, a->gpus, a->n_gpus);
+}
+
 static void add_need(uint64_t *cores, uint64_t *memory, uint16_t cards,
                      const struct demand *need)
 {

@@ -68,8 +68,10 @@ void usage_each_share(const struct usage *u,
                       void (*visit)(void *ctx, const struct usage_share *share),
                       void *ctx);
 
-/* The cards (bits of `topo`'s order) that an allocation names. */
+/* The cards, or the GPUs, (bits of `topo`'s order) that an allocation
+ * names. */
 uint16_t usage_cards(const struct topo *topo, const struct allocation *a);
+uint16_t usage_gpus(const struct topo *topo, const struct allocation *a);
 
 /* The cards whose cores or memory nobody has told. */
 uint16_t usage_unsized(const struct topo *topo);

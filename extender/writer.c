@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "extender/lease.h"
 #include "extender/writer_private.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
@@ -156,6 +157,7 @@ static void batch_fini(struct batch *b)
 static void write_ops(struct writer *w, struct writer_op *ops)
 {
     struct batch b = {.w = w};
+    (void)leases_expire(&b); /* an error is the batch's */
     for (struct writer_op *op = ops; op && !b.error.code; op = op->next)
         if (is_write(op))
             apply(&b, op);
@@ -272,6 +274,7 @@ static void silence_commit(struct silence *x)
 
 static void sweep(struct writer *w)
 {
+    write_ops(w, NULL); /* leases that have ended */
     const struct snapshot *s = w->current;
     cleanup_with(draft) struct draft *draft = NULL;
     struct silence silence = {.w = w};
@@ -434,8 +437,11 @@ static struct writer *writer_create(const struct writer_config *config)
     struct writer *w = xcalloc(1, sizeof *w);
     pthread_condattr_t attr;
     w->config = *config;
+    if (w->config.lease_ms == 0)
+        w->config.lease_ms = WRITER_LEASE_MS;
     w->last = &w->first;
     w->ingest = ingest_create();
+    w->leases = leases_create();
     w->heard = heard_create();
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -480,6 +486,7 @@ void writer_stop(struct writer *w)
         (void)pthread_join(w->thread, NULL); /* it was started, once */
     }
     snapshot_unref(w->current);
+    leases_destroy(w->leases);
     heard_destroy(w->heard);
     ingest_destroy(w->ingest);
     store_close(w->store);

@@ -11,15 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/candidates.h"
+#include "extender/plans.h"
 #include "extender/snapshot.h"
 #include "model/base/error.h"
 #include "model/base/str.h"
 
 struct writer;
 
+enum { WRITER_LEASE_MS = 30000 };
+
 struct writer_config {
     const char *state_dir; /* NULL: in memory */
     int64_t fresh_ms;      /* a node unheard of for longer is stale: 15000 */
+    int64_t lease_ms;    /* how long a job's places are held after a bind of it;
+                       * 0: 30000 */
+    struct plans *plans; /* plans that were made already, or NULL; outlives
+                            * the writer */
     struct policy *policy; /* to begin with (a reference is taken), or NULL */
     struct fabric *fabric; /* the same */
     int64_t sweep_ms;      /* how often to look: 1000; 0: only
@@ -59,10 +67,12 @@ struct writer_op {
     const char *node; /* bind: the target; list: a filter */
     const char *after;
     size_t limit;
-    const struct demand *demand; /* bind */
-    const char *namespace, *pod; /* release */
-    struct policy *policy;       /* set: a reference is taken; NULL: none */
-    struct fabric *fabric;       /* the same */
+    const struct demand *demand;         /* bind */
+    const struct candidates *candidates; /* bind: what its job may be planned
+                                          * with; NULL: all nodes */
+    const char *namespace, *pod;         /* release */
+    struct policy *policy; /* set: a reference is taken; NULL: none */
+    struct fabric *fabric; /* the same */
     void (*call)(void *ctx);
 
     /* the outcome */

@@ -129,19 +129,32 @@ static void bind_repeat(struct writer_op *op, const struct allocation *old)
                            op->demand->namespace, op->demand->name, old->node);
 }
 
+/* The allocation, and the places that are held with it. */
 static void bind_store(struct batch *b, struct writer_op *op,
-                       struct allocation *a)
+                       struct allocation *a, const struct hold_change *change)
 {
+    const struct demand *pod = op->demand;
     op->result = batch_begin(b);
     if (op->result < 0)
         return;
     a->number = store_take_version(b->w->store);
     (void)failpoint("bind-before-write");
-    op->result = store_put_allocation(b->w->store, a, &b->error);
+    op->result = hold_change_store(b, change);
+    if (op->result == 0)
+        op->result = store_put_allocation(b->w->store, a, &b->error);
     (void)failpoint("bind-after-write");
     if (op->result < 0)
         return;
-    draft_allocate(batch_draft(b), allocation_ref(a));
+    struct draft *draft = batch_draft(b);
+    const struct allocation *old = draft_find_allocation(draft, pod->namespace,
+                                                         pod->name);
+    struct demand former;
+    if (old)
+        former = old->demand;
+    draft_allocate(draft, allocation_ref(a));
+    op->result = bind_settle(b, a, old ? &former : NULL);
+    if (op->result < 0)
+        return;
     op->created = true;
     b->has_bind = true;
     bind_answer(op, a);
@@ -151,6 +164,7 @@ void apply_bind(struct batch *b, struct writer_op *op)
 {
     const struct demand *pod = op->demand;
     cleanup_with(allocation) struct allocation *fresh = NULL;
+    struct hold_change change = {0};
     (void)failpoint("bind-begin");
     if (pod->role == ROLE_NONE) {
         op->result = error_set(&op->error, EINVAL,
@@ -158,19 +172,25 @@ void apply_bind(struct batch *b, struct writer_op *op)
                                pod->namespace, pod->name);
         return;
     }
-    const struct allocation *old =
-        draft_find_allocation(batch_draft(b), pod->namespace, pod->name);
+    const struct snapshot *now = b->draft ? batch_peek(b) : b->w->current;
+    const struct allocation *old = alloc_index_find(now->allocations,
+                                                    pod->namespace, pod->name);
     if (old && strcmp(old->demand.uid, pod->uid) == 0) {
         bind_repeat(op, old);
         return;
     }
     /* another pod of that name: the old one has ended, or there could be no
      * new one; schedule counts its room as free */
-    op->result = bind_decide(b, op, &fresh);
-    if (op->result < 0)
-        return;
-    (void)failpoint("bind-decided");
-    bind_store(b, op, fresh);
+    op->result = bind_plan(b, op, &change);
+    if (op->result == 0)
+        op->result = bind_decide(b, op, &fresh);
+    if (op->result == 0) {
+        (void)failpoint("bind-decided");
+        bind_store(b, op, fresh, &change);
+    } else if (change.n_added) {
+        hold_change_undo(b, &change);
+    }
+    hold_change_fini(&change);
 }
 
 void apply_release(struct batch *b, struct writer_op *op)
@@ -183,12 +203,19 @@ void apply_release(struct batch *b, struct writer_op *op)
                                op->pod);
         return;
     }
+    struct demand pod = old->demand;
+    bool held = old->held;
     op->result = batch_begin(b);
-    if (op->result == 0)
+    if (op->result == 0 && held) /* all that is held for the job, or nothing */
+        op->result = lease_give_back(b, &pod);
+    else if (op->result == 0)
         op->result = store_delete_allocation(b->w->store, op->namespace,
                                              op->pod, &b->error);
     if (op->result < 0)
         return;
     op->resource_version = store_take_version(b->w->store);
+    if (held)
+        return;
     (void)draft_release(batch_draft(b), op->namespace, op->pod);
+    op->result = lease_end_unbound(b, &pod);
 }

@@ -78,5 +78,6 @@ int writer_load(struct writer *w, struct error *err)
     draft_set_fabric(draft, w->config.fabric);
     draft_set_policy(draft, w->config.policy);
     w->current = draft_commit(steal(&draft));
+    leases_load(w);
     return 0;
 }

@@ -18,6 +18,8 @@ struct writer {
     struct store *store;
     struct ingest *ingest;
 
+    struct leases *leases;
+
     struct heard *heard;
 
     pthread_mutex_t current_lock; /* held for as long as a reference takes */
@@ -54,6 +56,34 @@ void apply_put_slice(struct batch *b, struct writer_op *op);
 void apply_delete_slice(struct batch *b, struct writer_op *op);
 void apply_bind(struct batch *b, struct writer_op *op);
 void apply_release(struct batch *b, struct writer_op *op);
+
+/* --- whole jobs: writer_job.c ---
+ * All return 0 or -errno, an error of the store in b->error. */
+
+/* What became of held places; zeroed: nothing. */
+struct hold_change {
+    struct allocation **added, **removed;
+    size_t n_added, n_removed;
+};
+/* Hold, in the draft, the places of the plan that the pod's bind needs; -EBUSY
+ * with the reason in op->error when there is none. */
+int bind_plan(struct batch *b, struct writer_op *op,
+              struct hold_change *ret_change);
+void hold_change_undo(struct batch *b, struct hold_change *change);
+int hold_change_store(struct batch *b, const struct hold_change *change);
+void hold_change_fini(struct hold_change *change);
+/* A pod has been bound, in place of `former` (or NULL): what was held for it
+ * is not any longer, and the lease of its job is renewed. */
+int bind_settle(struct batch *b, const struct allocation *fresh,
+                const struct demand *former);
+/* Give back all that is held with a pod's job: when nobody of it is bound any
+ * more; in any case. */
+int lease_end_unbound(struct batch *b, const struct demand *pod);
+int lease_give_back(struct batch *b, const struct demand *pod);
+/* End the leases whose time is over. */
+int leases_expire(struct batch *b);
+/* After a start everything that is held is leased anew. */
+void leases_load(struct writer *w);
 
 void read_slice(struct writer *w, struct writer_op *op);
 void read_slices(struct writer *w, struct writer_op *op);

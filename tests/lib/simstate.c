@@ -70,6 +70,16 @@ struct demand sim_pod(const char *name, enum pod_role role, const char *job,
     return d;
 }
 
+struct demand sim_member(const char *name, enum pod_role role, const char *job,
+                         int pair, int size)
+{
+    struct demand d = sim_pod(name, role, job, pair);
+    d.size = size;
+    d.prefer_align = RELATION_PIX;
+    d.within = d.prefer_within = DEMAND_ANYWHERE;
+    return d;
+}
+
 struct demand sim_need(struct demand d, uint32_t cores, uint32_t memory_mib)
 {
     d.has_card_need = true;

@@ -23,6 +23,9 @@ int sim_publish(struct writer *w, const char *node, unsigned n_cards,
 /* A pod of namespace "ns" and uid "uid-NAME" that asks for one card. */
 struct demand sim_pod(const char *name, enum pod_role role, const char *job,
                       int pair);
+/* A pod of a job of `size` pairs with one card each, which is planned. */
+struct demand sim_member(const char *name, enum pod_role role, const char *job,
+                         int pair, int size);
 struct demand sim_need(struct demand d, uint32_t cores, uint32_t memory_mib);
 
 /* `err` and `ret_created` may be NULL. */

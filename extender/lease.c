@@ -1,0 +1,100 @@
+#include "extender/lease.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/job.h"
+#include "extender/strmap.h"
+#include "model/base/mem.h"
+
+struct lease {
+    char key[JOB_LEASE_KEY_MAX];
+    struct demand pod; /* any of those it is for */
+    int64_t until_ms;
+    size_t at; /* in the list */
+};
+
+struct leases {
+    struct strmap by_key;
+    struct lease **list;
+    size_t n, cap;
+    int64_t first_ms; /* none ends earlier */
+};
+
+struct leases *leases_create(void)
+{
+    struct leases *l = xcalloc(1, sizeof *l);
+    l->first_ms = INT64_MAX;
+    return l;
+}
+
+void leases_destroy(struct leases *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        free(l->list[i]);
+    free(l->list);
+    strmap_fini(&l->by_key);
+    free(l);
+}
+
+void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
+{
+    char key[JOB_LEASE_KEY_MAX];
+    job_lease_key(pod, key);
+    struct lease *lease = strmap_get(&l->by_key, key);
+    if (!lease) {
+        lease = xcalloc(1, sizeof *lease);
+        memcpy(lease->key, key, strlen(key) + 1);
+        lease->pod = *pod;
+        lease->at = l->n;
+        l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
+        l->list[l->n++] = lease;
+        (void)strmap_put(&l->by_key, lease->key, lease);
+    }
+    lease->until_ms = until_ms;
+    if (until_ms < l->first_ms)
+        l->first_ms = until_ms;
+}
+
+static void find_first(struct leases *l)
+{
+    l->first_ms = INT64_MAX;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->list[i]->until_ms < l->first_ms)
+            l->first_ms = l->list[i]->until_ms;
+}
+
+void leases_drop(struct leases *l, const struct demand *pod)
+{
+    char key[JOB_LEASE_KEY_MAX];
+    job_lease_key(pod, key);
+    struct lease *lease = strmap_remove(&l->by_key, key);
+    if (!lease)
+        return;
+    struct lease *last = l->list[--l->n];
+    l->list[lease->at] = last;
+    last->at = lease->at;
+    free(lease);
+    find_first(l);
+}
+
+bool leases_due(const struct leases *l, int64_t now_ms)
+{
+    return l->first_ms <= now_ms;
+}
+
+const struct demand *leases_next_ended(const struct leases *l, int64_t now_ms,
+                                       size_t *pos)
+{
+    if (*pos > l->n)
+        *pos = l->n;
+    /* backwards: dropping one puts in its place what was met before */
+    while (*pos > 0) {
+        const struct lease *lease = l->list[--*pos];
+        if (lease->until_ms <= now_ms)
+            return &lease->pod;
+    }
+    return NULL;
+}
