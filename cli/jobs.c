@@ -119,7 +119,6 @@ static void say_job(struct cli *c, const cJSON *job)
     const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
     const cJSON *score = cJSON_GetObjectItemCaseSensitive(job, "score");
     const char *tier = json_text(score, "tier");
-    double lease = json_number(job, "leaseSeconds");
     str_add(&c->out, "job    ");
     text_clean(json_text(job, "namespace"), &c->out);
     str_add_c(&c->out, '/');
@@ -128,8 +127,6 @@ static void say_job(struct cli *c, const cJSON *job)
              json_number(pairs, "bound"), json_number(job, "size"));
     if (*json_text(job, "held"))
         str_addf(&c->out, "; held for: %s", json_text(job, "held"));
-    if (lease >= 0)
-        str_addf(&c->out, " (%.0f s left)", lease);
     if (*json_text(job, "missing"))
         str_addf(&c->out, "; missing: %s", json_text(job, "missing"));
     str_addf(&c->out,

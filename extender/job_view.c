@@ -349,8 +349,7 @@ static void write_pair(const struct job_view *v, const struct job_pair *p,
     str_add(out, "]}");
 }
 
-void job_view_write_whole(const struct job_view *v, int64_t lease_ms,
-                          struct str *out)
+void job_view_write_whole(const struct job_view *v, struct str *out)
 {
     cleanup_str struct str missing = STR_INIT(4096), held = STR_INIT(4096);
     job_view_add_missing(v, &missing);
@@ -358,9 +357,6 @@ void job_view_write_whole(const struct job_view *v, int64_t lease_ms,
     write_head(v, out);
     add_text(out, "missing", str_text(&missing));
     add_text(out, "held", str_text(&held));
-    if (lease_ms >= 0)
-        str_addf(out, ",\"leaseSeconds\":%" PRId64 ".%03" PRId64,
-                 lease_ms / 1000, lease_ms % 1000);
     str_add(out, ",\"pairList\":[");
     for (size_t i = 0; i < v->n_pairs; i++) {
         str_add(out, i ? ",\n" : "");

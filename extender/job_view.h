@@ -55,10 +55,8 @@ bool job_view_is_whole(const struct job_view *v);
 /* {"namespace","name","size","pairs":{"bound","held","missing"},"nodes",
  * "score":{"unaligned","tier","leaves","crossings"}} */
 void job_view_write(const struct job_view *v, struct str *out);
-/* The same and "missing", "held" (ranks as text), "pairList" and, with
- * lease_ms >= 0, "leaseSeconds". */
-void job_view_write_whole(const struct job_view *v, int64_t lease_ms,
-                          struct str *out);
+/* The same and "missing", "held" (ranks as text), "pairList". */
+void job_view_write_whole(const struct job_view *v, struct str *out);
 
 extern const char *const job_view_heads[];
 extern const char *const job_pair_heads[];

@@ -161,7 +161,7 @@ void on_job(struct httpd_request *rq, void *ctx)
         httpd_content_type(rq, plain);
         write_tables(&f.view, httpd_reply(rq));
     } else {
-        job_view_write_whole(&f.view, -1, httpd_reply(rq));
+        job_view_write_whole(&f.view, httpd_reply(rq));
         str_add_c(httpd_reply(rq), '\n');
     }
     found_fini(&f);
