@@ -3,8 +3,9 @@
 #
 #   model/base < model < model/io < advertiser | extender | cli
 #
-# advertiser, extender and cli never include each other.  tests and bench may
-# include anything but each other's files.
+# advertiser, extender and cli never include each other.  bench/replay, which
+# plays the extender on the advertiser's hosts, stands on all of them.  tests
+# and bench may include anything but each other's files.
 BEGIN {
     may["model/base"] = ""
     may["model"] = "model/base"
@@ -12,7 +13,9 @@ BEGIN {
     may["advertiser"] = "model/base model model/io"
     may["extender"] = "model/base model model/io"
     may["cli"] = "model/base model model/io"
-    may["tests"] = "model/base model model/io advertiser extender cli"
+    may["bench/replay"] = "model/base model model/io advertiser extender cli"
+    may["tests"] = "model/base model model/io advertiser extender cli " \
+                   "bench/replay"
     may["bench"] = "model/base model model/io advertiser extender cli tests"
     # what pure code has no business with
     split("arpa/ netinet/ sys/socket sys/stat sys/types pthread time unistd " \
@@ -22,6 +25,8 @@ BEGIN {
 function layer(path) {
     if (path ~ /^model\/(base|io)\//)
         return substr(path, 1, index(substr(path, 7), "/") + 5)
+    if (path ~ /^bench\/replay\//)
+        return "bench/replay"
     return substr(path, 1, index(path, "/") - 1)
 }
 /^[ \t]*#[ \t]*include[ \t]*"/ {

@@ -34,7 +34,7 @@ void profile_default(struct profile *ret_profile)
     memcpy(ret_profile->calls, own, sizeof own);
 }
 
-/* --- links -------------------------------------------------------------------------- */
+/* --- links -------------------------------------------------------------- */
 
 enum cost_tier cost_tier(const struct fabric *fabric,
                          const struct cost_place *a, const struct cost_place *b)
@@ -100,7 +100,7 @@ static struct link tree_links(const struct costs_model *m,
     return sum;
 }
 
-/* --- all to all ------------------------------------------------------------------------ */
+/* --- all to all --------------------------------------------------------- */
 
 /* How many pairs of the job are in the same place, by place. */
 struct tally {
@@ -178,7 +178,7 @@ static struct link exchange_links(const struct costs_model *m,
     return worst;
 }
 
-/* --- a job --------------------------------------------------------------------------------- */
+/* --- a job -------------------------------------------------------------- */
 
 double cost_job(const struct costs_model *m, const struct profile *profile,
                 const struct fabric *fabric, const struct cost_place *places,

@@ -65,7 +65,7 @@ struct profile {
     uint64_t n_skipped; /* point-to-point and other lines without a model */
 };
 
-/* --- reading --------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 /* JSON: see costs.json.  Strict but for members named "source" and
  * "note". */
@@ -78,7 +78,7 @@ int profile_read(const char *name, const char *text, size_t size,
 /* The project's own: one iteration of an MPI+UCC application. */
 void profile_default(struct profile *ret_profile);
 
-/* --- the model ----------------------------------------------------------------------- */
+/* --- the model ---------------------------------------------------------- */
 
 /* A pair as the model sees it. */
 struct cost_place {

@@ -40,7 +40,7 @@ static const struct replay_job *job_at(const struct sim *s, size_t i)
     return &s->config->trace->jobs[i];
 }
 
-/* --- the heap of running jobs ------------------------------------------------------- */
+/* --- the heap of running jobs ------------------------------------------- */
 
 static bool ends_before(const struct running *a, const struct running *b)
 {
@@ -70,7 +70,7 @@ static struct running heap_pop(struct sim *s)
     return top;
 }
 
-/* --- starting and ending ---------------------------------------------------------------- */
+/* --- starting and ending ------------------------------------------------ */
 
 /* What the extender would do with the choice: bind it. */
 static void allocate(struct sim *s, size_t number, uint32_t rank,
@@ -145,7 +145,7 @@ static void end_job(struct sim *s, struct running *done)
     s->r->makespan_us = done->end_us - s->config->trace->jobs[0].arrival_us;
 }
 
-/* --- the queue ------------------------------------------------------------------------------ */
+/* --- the queue ---------------------------------------------------------- */
 
 static void drop_waiting(struct sim *s, size_t at)
 {
@@ -197,7 +197,7 @@ static void give_up_first(struct sim *s)
     s->r->impossible++;
 }
 
-/* --- time ------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------- */
 
 static void sample_until(struct sim *s, int64_t now_us)
 {

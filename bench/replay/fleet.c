@@ -8,7 +8,7 @@
 #include "advertiser/hosts.h"
 #include "model/base/mem.h"
 
-/* --- one host --------------------------------------------------------------------- */
+/* --- one host ----------------------------------------------------------- */
 
 /* How many of the topology's cards are of the same model as this one. */
 static size_t same_model(const struct topo *topo, const struct device *card)
@@ -134,7 +134,7 @@ static void kind_init(struct host_kind *k, struct topo *topo)
     }
 }
 
-/* --- rating --------------------------------------------------------------------------- */
+/* --- rating ------------------------------------------------------------- */
 
 static unsigned nearest(const struct shape *s, unsigned card, unsigned gpus)
 {
@@ -203,7 +203,7 @@ unsigned kind_numas(const struct host_kind *kind, uint16_t cards, uint16_t gpus)
     return numas;
 }
 
-/* --- the fabric ------------------------------------------------------------------------- */
+/* --- the fabric --------------------------------------------------------- */
 
 static void host_name(size_t i, size_t n, char ret_name[32])
 {
@@ -289,7 +289,7 @@ static int read_fabric(const char *asked, size_t n, struct fabric **ret_fabric,
     return fabric_read(&source, 1, &labels, ret_fabric, err);
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
+/* --- the whole ---------------------------------------------------------- */
 
 static int read_kinds(struct replay_fleet *f, const struct fleet_config *config,
                       struct source *sources, struct error *err)

@@ -6,7 +6,7 @@
 #include "model/base/hash.h"
 #include "model/demand.h"
 
-/* --- random numbers ----------------------------------------------------------- */
+/* --- random numbers ----------------------------------------------------- */
 
 /* SplitMix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom
  * number generators", OOPSLA 2014. */
@@ -28,7 +28,7 @@ double random_unit(uint64_t *state)
     return (double)((random_u64(state) >> 11) + 1) * 0x1p-53;
 }
 
-/* --- what is asked -------------------------------------------------------------- */
+/* --- what is asked ------------------------------------------------------ */
 
 struct size_weight {
     uint32_t size;
@@ -160,7 +160,7 @@ static int recipe_read(const char *spec, struct recipe *ret_recipe,
     return 0;
 }
 
-/* --- making it ---------------------------------------------------------------------- */
+/* --- making it ---------------------------------------------------------- */
 
 static uint32_t draw_size(const struct recipe *r, uint64_t *random)
 {

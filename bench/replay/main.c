@@ -179,7 +179,7 @@ static const struct conf_program program = {
     .n_settings = ARRAY_LEN(table),
 };
 
-/* --- progress ----------------------------------------------------------------------- */
+/* --- progress ----------------------------------------------------------- */
 
 struct progress {
     const char *policy;
@@ -207,7 +207,7 @@ static void end_progress(const struct progress *p)
         fputs("\r\033[K", stderr);
 }
 
-/* --- what is asked for ------------------------------------------------------------------ */
+/* --- what is asked for -------------------------------------------------- */
 
 struct replay {
     struct settings set;

@@ -29,7 +29,7 @@ void measure_fini(struct measure *m)
     free(m->decisions);
 }
 
-/* --- jobs ------------------------------------------------------------------------------- */
+/* --- jobs --------------------------------------------------------------- */
 
 /* A node of unknown place is a leaf by itself. */
 static int32_t leaf_of(const struct measure *m, int32_t node)
@@ -126,7 +126,7 @@ double replay_comm_ratio(const struct replay_result *r,
     return count > 0 ? sum / count : 0;
 }
 
-/* --- what still has room --------------------------------------------------------------------- */
+/* --- what still has room ------------------------------------------------ */
 
 /* On one node: aligned pairs of one card, and whether one that takes the
  * whole host would be aligned. */
@@ -202,7 +202,7 @@ void replay_mean_sample(const struct replay_result *r, double *ret_pairs,
     }
 }
 
-/* --- quantiles ---------------------------------------------------------------------------------- */
+/* --- quantiles ---------------------------------------------------------- */
 
 static int compare_i64(const void *a, const void *b)
 {

@@ -98,7 +98,7 @@ void plot_relations(const struct replay_report *r, struct str *out)
     str_add(out, "</svg>\n");
 }
 
-/* --- lines over time -------------------------------------------------------------- */
+/* --- lines over time ---------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten, so that TICKS of them reach `most`. */
 static double tick_of(double most)

@@ -112,7 +112,7 @@ void replay_demand(const struct chooser *c, const struct replay_job *job,
                    number, rank);
 }
 
-/* --- biga ------------------------------------------------------------------------- */
+/* --- biga --------------------------------------------------------------- */
 
 static bool place_pod(struct chooser *c, const struct snapshot *s,
                       const struct demand *pod, struct spot *ret_spot)
@@ -146,7 +146,7 @@ static bool place_job(struct chooser *c, const struct snapshot *s,
     return true;
 }
 
-/* --- the others: devices of a node -------------------------------------------------- */
+/* --- the others: devices of a node -------------------------------------- */
 
 static unsigned count_bits(unsigned bits)
 {
@@ -280,7 +280,7 @@ static struct spot closest_known(struct chooser *c,
     return c->closest[slot];
 }
 
-/* --- the others: the node ------------------------------------------------------------- */
+/* --- the others: the node ----------------------------------------------- */
 
 static bool node_fits(const struct chooser *c, const struct replay_job *job,
                       size_t node)

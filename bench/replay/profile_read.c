@@ -56,7 +56,7 @@ static int read_double(const char *text, double *ret_value, struct error *err)
     return 0;
 }
 
-/* --- AICB: one call a line, columns named in the second line ------------------------ */
+/* --- AICB: one call a line, columns named in the second line ------------ */
 
 static const struct {
     const char *word;
@@ -97,7 +97,7 @@ static int read_aicb(char *line, struct profile *p, struct error *err)
     return 0;
 }
 
-/* --- SimGrid's time-independent trace: RANK ACTION ARGUMENT… ----------------------------- */
+/* --- SimGrid's time-independent trace: RANK ACTION ARGUMENT… ------------ */
 
 enum { TI_UNIT = 8 }; /* bytes of its default datatype, MPI_DOUBLE */
 
@@ -161,7 +161,7 @@ static int read_ti(char *line, struct profile *p, struct error *err)
     return add_call(p, what, size * unit, 1, err);
 }
 
-/* --- UCC's matrices: counts = { rows of numbers } ------------------------------------------ */
+/* --- UCC's matrices: counts = { rows of numbers } ----------------------- */
 
 /* What is known of the section that is being read. */
 struct ucc {
@@ -219,7 +219,7 @@ static int read_ucc(char *line, struct ucc *u, struct profile *p,
     return 0;
 }
 
-/* --- a file -------------------------------------------------------------------------------------- */
+/* --- a file ------------------------------------------------------------- */
 
 enum format { AICB, TI, UCC };
 

@@ -61,7 +61,7 @@ void html_text(const char *text, struct str *out)
     }
 }
 
-/* --- the table on top -------------------------------------------------------------- */
+/* --- the table on top --------------------------------------------------- */
 
 static void cell(struct str *out, bool known, double value, int digits)
 {
@@ -137,7 +137,7 @@ static void intro(const struct replay_report *r, struct str *out)
                  c->trace->n_no_card, c->trace->n_no_time, c->trace->n_late);
 }
 
-/* --- plots --------------------------------------------------------------------------- */
+/* --- plots -------------------------------------------------------------- */
 
 static void relations_plot(const struct replay_report *r, struct str *out)
 {

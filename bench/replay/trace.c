@@ -21,7 +21,7 @@ void trace_fini(struct trace *t)
     *t = (struct trace){0};
 }
 
-/* --- what both forms share -------------------------------------------------- */
+/* --- what both forms share ---------------------------------------------- */
 
 /* A line as it was read, before its limits are looked at. */
 struct record {
@@ -56,7 +56,7 @@ static int trace_add(struct trace *t, const struct record *r, struct error *err)
     return 0;
 }
 
-/* --- JSONL -------------------------------------------------------------------- */
+/* --- JSONL -------------------------------------------------------------- */
 
 /* A required number of seconds. */
 static double read_seconds(struct reader *r, const char *name)
@@ -100,7 +100,7 @@ static int read_json_line(const char *line, size_t size, struct trace *t,
     return rc < 0 ? rc : trace_add(t, &record, err);
 }
 
-/* --- SWF ------------------------------------------------------------------------ */
+/* --- SWF ---------------------------------------------------------------- */
 
 static int read_swf_line(const char *line, size_t size, struct trace *t,
                          struct error *err)
@@ -144,7 +144,7 @@ static int read_swf_line(const char *line, size_t size, struct trace *t,
     return trace_add(t, &r, err);
 }
 
-/* --- a file ---------------------------------------------------------------------- */
+/* --- a file ------------------------------------------------------------- */
 
 static enum trace_format guess_format(const char *text, size_t size)
 {

@@ -61,7 +61,7 @@ void trace_limit(struct trace *t, int64_t limit_us);
 /* Let jobs come `factor` times as fast, for the same time each. */
 void trace_compress(struct trace *t, double factor);
 
-/* --- random numbers: the same on every machine ------------------------------ */
+/* --- random numbers: the same on every machine -------------------------- */
 uint64_t random_u64(uint64_t *state);
 /* 0 … n - 1; n > 0. */
 uint32_t random_below(uint64_t *state, uint32_t n);

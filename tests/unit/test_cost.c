@@ -79,7 +79,7 @@ Test(cost, the_worst_relation_of_both_ends_counts)
     assert_near(cost(&simple, COLL_BCAST, 1e9, places, 2), 1e-6 + 2);
 }
 
-/* --- constants ---------------------------------------------------------------- */
+/* --- constants ---------------------------------------------------------- */
 
 Test(costs, those_that_are_compiled_in_are_read)
 {
@@ -118,7 +118,7 @@ Test(costs, what_is_wrong_is_named)
     }
 }
 
-/* --- profiles -------------------------------------------------------------------- */
+/* --- profiles ----------------------------------------------------------- */
 
 static double bytes_of(const struct profile *p, enum collective what,
                        uint64_t *ret_count)

@@ -39,7 +39,7 @@ static void assert_job(const struct trace *t, size_t i, double arrival_s,
     n " " submit " 0 " run " " alloc " -1 -1 " request \
       " -1 -1 1 1 1 1 1 1 -1 -1"
 
-/* --- JSON lines ------------------------------------------------------------- */
+/* --- JSON lines --------------------------------------------------------- */
 
 Test(trace, a_json_line_is_nodes_times_ranks_pairs)
 {
@@ -94,7 +94,7 @@ Test(trace, errors_name_the_line_and_the_member)
     assert_refused("", "t: has no job that takes a card");
 }
 
-/* --- SWF ----------------------------------------------------------------------- */
+/* --- SWF ---------------------------------------------------------------- */
 
 Test(trace, processors_of_swf_are_pairs)
 {
@@ -127,7 +127,7 @@ Test(trace, errors_of_swf_name_the_line_and_the_field)
                    "of at most 65536");
 }
 
-/* --- real ones ------------------------------------------------------------------ */
+/* --- real ones ---------------------------------------------------------- */
 
 static void read_real(const char *name, struct trace *t)
 {
@@ -160,7 +160,7 @@ Test(trace, openb_is_read)
     cr_assert_eq(t.n_no_card, 1088);
 }
 
-/* --- made from a seed --------------------------------------------------------------- */
+/* --- made from a seed --------------------------------------------------- */
 
 static void generate(const char *spec, uint64_t seed, struct trace *t)
 {
