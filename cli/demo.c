@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "cli/demo_fabric.h"
 #include "cli/pods.h"
 #include "cli/process.h"
 #include "cli/report.h"
@@ -156,20 +157,35 @@ static int get(struct demo *d, const char *path, cJSON **ret_json,
     return rc;
 }
 
+/* The switches that the hosts will hang on, as a file for the extender. */
+static int write_fabric(const struct demo *d, const char *path,
+                        struct error *err)
+{
+    cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
+    demo_fabric_write((size_t)d->c->set.hosts, &text);
+    cleanup_file FILE *f = fopen(path, "we");
+    if (!f || fwrite(str_text(&text), 1, text.size, f) != text.size ||
+        fflush(f) != 0)
+        return error_errno(err, errno, "%s", path);
+    return 0;
+}
+
 static int start_extender(struct demo *d, struct error *err)
 {
     cleanup_free char *path = NULL;
+    cleanup_free char *fabric = xasprintf("%s/fabric.json", d->dir);
     cleanup_free char *state = xasprintf("%s/state", d->dir);
     cleanup_free char *log = xasprintf("%s/extender.log", d->dir);
     struct error ignored = {0};
     int rc = process_find("biga-extender", &path, err);
-    if (rc < 0)
+    if (rc < 0 || (rc = write_fabric(d, fabric, err)) < 0)
         return rc;
     char *argv[] = {path,         (char *)"--scheduler-listen",
                     d->listen[0], (char *)"--publish-listen",
                     d->listen[1], (char *)"--read-listen",
                     d->listen[2], (char *)"--state",
-                    state,        NULL};
+                    state,        (char *)"--fabric",
+                    fabric,       NULL};
     say("Starting the extender on %s (read),\n  %s (scheduler), %s (publish) …",
         d->listen[2], d->listen[0], d->listen[1]);
     int64_t limit = clock_ms() + START_MS;
@@ -300,21 +316,54 @@ static int schedule_service(struct demo *d, struct error *err)
     return 0;
 }
 
+/* Other jobs: on the i-th host with GPUs up to three pods that take a card and
+ * a GPU each.  They go to where they have been running, as it were. */
+static int schedule_tenants(struct demo *d, struct error *err)
+{
+    size_t n = 0, n_hosts = 0;
+    for (size_t i = 0; i < d->n_hosts; i++) {
+        size_t want = i * 5 % 4, got = 0;
+        bool full = !count_kind(&d->hosts[i], DEVICE_CARD) ||
+                    !count_kind(&d->hosts[i], DEVICE_GPU);
+        for (; got < want && !full; got += !full) {
+            struct pod_spec pod = {.kind = POD_TENANT, .index = n + got};
+            cleanup_free char *node = NULL;
+            int rc = pod_schedule(d->scheduler, &pod, &d->names[i], 1, &node,
+                                  err);
+            if (rc < 0 && rc != -ENOSPC)
+                return rc;
+            full = rc == -ENOSPC;
+        }
+        n += got;
+        n_hosts += got > 0;
+    }
+    say("Other jobs: %zu pods with a card and a GPU each, on %zu hosts.\n", n,
+        n_hosts);
+    return 0;
+}
+
+/* One pair; the order in which its pods come does not matter. */
+static int schedule_pair(struct demo *d, size_t index, struct error *err)
+{
+    enum pod_kind kinds[] = {POD_HOST, POD_XPU};
+    struct pod_spec pod = {.index = index, .size = (size_t)d->c->set.pairs};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        cleanup_free char *node = NULL;
+        pod.kind = kinds[(i + index) % 2];
+        int rc = pod_schedule(d->scheduler, &pod, d->names, d->n_hosts, &node,
+                              err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
 static int schedule_job(struct demo *d, struct error *err)
 {
     size_t pairs = (size_t)d->c->set.pairs;
     int64_t start = clock_ns();
     for (size_t i = 0; i < pairs; i++) {
-        struct pod_spec pod = {.kind = POD_HOST, .index = i, .size = pairs};
-        cleanup_free char *host_node = NULL;
-        cleanup_free char *xpu_node = NULL;
-        int rc = pod_schedule(d->scheduler, &pod, d->names, d->n_hosts,
-                              &host_node, err);
-        if (rc < 0)
-            return rc;
-        pod.kind = POD_XPU;
-        rc = pod_schedule(d->scheduler, &pod, d->names, d->n_hosts, &xpu_node,
-                          err);
+        int rc = schedule_pair(d, i, err);
         if (rc < 0)
             return rc;
     }
@@ -328,20 +377,23 @@ static int schedule_job(struct demo *d, struct error *err)
 
 static int show(struct demo *d, struct error *err)
 {
-    cleanup_with(json) cJSON *allocations = NULL;
+    cleanup_with(json) cJSON *allocations = NULL, *job = NULL;
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     struct report r;
     int rc = get(d, "/v1/allocations?limit=100000", &allocations, err);
-    if (rc < 0)
+    if (rc < 0 ||
+        (rc = get(d, "/v1/jobs/" DEMO_NAMESPACE "/" DEMO_JOB, &job, err)) < 0)
         return rc;
     report_init(&r, d->hosts, d->n_hosts, (size_t)d->c->set.pairs, allocations);
     report_pairs(&r, d->c->colours, &out);
+    str_add_c(&out, '\n');
+    report_leaves(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
     report_summary(&r, &out);
     str_add_c(&out, '\n');
     report_picture(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
-    bool good = report_check(&r, &out);
+    bool good = report_check(&r, &out) && report_agrees(&r, job, &out);
     report_fini(&r);
     fwrite(str_text(&out), 1, out.size, stdout);
     fflush(stdout);
@@ -360,8 +412,11 @@ static void show_addresses(const struct demo *d)
         "           biga --server http://%s allocations\n"
         "           biga --server http://%s why " DEMO_NAMESPACE "/" DEMO_JOB
         "-host-0\n"
+        "           biga --server http://%s job " DEMO_NAMESPACE "/" DEMO_JOB
+        " [--rankfile]\n"
         "  metrics  curl http://%s/metrics\n",
-        read, d->listen[1], read, d->names[0], d->names[0], read, read, read);
+        read, d->listen[1], read, d->names[0], d->names[0], read, read, read,
+        read);
 }
 
 static int run(struct demo *d, struct error *err)
@@ -371,7 +426,8 @@ static int run(struct demo *d, struct error *err)
         (rc = make_directory(d, err)) < 0 ||
         (rc = start_extender(d, err)) < 0 || (rc = start_fleet(d, err)) < 0 ||
         (rc = read_topologies(d, err)) < 0 ||
-        (rc = schedule_service(d, err)) < 0 || (rc = schedule_job(d, err)) < 0)
+        (rc = schedule_service(d, err)) < 0 ||
+        (rc = schedule_tenants(d, err)) < 0 || (rc = schedule_job(d, err)) < 0)
         return rc;
     rc = show(d, err);
     if (d->c->set.once)

@@ -14,15 +14,23 @@ static int first_free(const struct host *h, enum device_kind kind,
     return -1;
 }
 
-void firstfit(const struct host *hosts, size_t n_hosts, size_t n,
+static bool *copy_taken(const struct fleet *f, size_t host)
+{
+    size_t n = f->hosts[host].n;
+    bool *copy = xcalloc(n + 1, sizeof *copy);
+    memcpy(copy, f->taken[host], n * sizeof *copy);
+    return copy;
+}
+
+void firstfit(const struct fleet *fleet, size_t n,
               struct placement *ret_placements)
 {
     size_t placed = 0;
     for (size_t i = 0; i < n; i++)
         ret_placements[i] = (struct placement){0};
-    for (size_t i = 0; i < n_hosts && placed < n; i++) {
-        const struct host *h = &hosts[i];
-        cleanup_free bool *taken = xcalloc(h->n + 1, sizeof *taken);
+    for (size_t i = 0; i < fleet->n_hosts && placed < n; i++) {
+        const struct host *h = &fleet->hosts[i];
+        cleanup_free bool *taken = copy_taken(fleet, i);
         int card, gpu;
         while (placed < n && (card = first_free(h, DEVICE_CARD, taken)) >= 0 &&
                (gpu = first_free(h, DEVICE_GPU, taken)) >= 0) {
@@ -61,18 +69,28 @@ static bool take_closest(const struct host *h, bool *taken,
     return true;
 }
 
-size_t best_relations(const struct host *hosts, size_t n_hosts, size_t n,
+size_t best_relations(const struct fleet *fleet, size_t n,
                       enum relation *ret_relations)
 {
     size_t count[RELATION_COUNT] = {0}, total = 0;
-    for (size_t i = 0; i < n_hosts; i++) {
-        cleanup_free bool *taken = xcalloc(hosts[i].n + 1, sizeof *taken);
+    for (size_t i = 0; i < fleet->n_hosts; i++) {
+        cleanup_free bool *taken = copy_taken(fleet, i);
         enum relation r;
-        while (take_closest(&hosts[i], taken, &r))
+        while (take_closest(&fleet->hosts[i], taken, &r))
             count[r]++;
     }
     for (int r = 0; r < RELATION_COUNT; r++)
         for (; total < n && count[r] > 0; count[r]--)
             ret_relations[total++] = (enum relation)r;
     return total;
+}
+
+size_t room_within(const struct fleet *fleet, size_t host, enum relation worst)
+{
+    cleanup_free bool *taken = copy_taken(fleet, host);
+    enum relation r;
+    size_t n = 0;
+    while (take_closest(&fleet->hosts[host], taken, &r) && r <= worst)
+        n++;
+    return n;
 }

@@ -174,7 +174,7 @@ static void draw_ranks(const struct spot *spots, size_t n, struct str *out)
 static void draw_leaf(const struct spot *spots, size_t n, struct str *out)
 {
     text_clean(*spots->leaf ? spots->leaf : "(no known leaf)", out);
-    str_addf(out, "  %zu pairs\n", n);
+    str_addf(out, "  %zu %s\n", n, n == 1 ? "pair" : "pairs");
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n; end++)
             if (strcmp(spots[end].node, spots[i].node) != 0)

@@ -9,15 +9,23 @@ enum { NAME_SIZE = 64, ANSWER_MAX = 16 << 20 };
 
 static const char *role(enum pod_kind kind)
 {
-    return kind == POD_SERVICE ? "service" : kind == POD_HOST ? "host" : "xpu";
+    return kind == POD_SERVICE ? "service" : kind == POD_XPU ? "xpu" : "host";
+}
+
+static bool is_of_job(const struct pod_spec *pod)
+{
+    return pod->kind == POD_HOST || pod->kind == POD_XPU;
 }
 
 void pod_name(const struct pod_spec *pod, char *ret_name, size_t size)
 {
-    (void)snprintf(ret_name, size, "%s-%s%s%zu",
-                   pod->kind == POD_SERVICE ? "hbn" : DEMO_JOB,
-                   pod->kind == POD_SERVICE ? "" : role(pod->kind),
-                   pod->kind == POD_SERVICE ? "" : "-", pod->index);
+    if (is_of_job(pod))
+        (void)snprintf(ret_name, size, DEMO_JOB "-%s-%zu", role(pod->kind),
+                       pod->index);
+    else
+        (void)snprintf(ret_name, size, "%s%zu",
+                       pod->kind == POD_SERVICE ? "hbn-" : "tenant-",
+                       pod->index);
 }
 
 /* It need only be unique here; it has the form of one. */
@@ -45,10 +53,17 @@ static void add_spec(const struct pod_spec *pod, struct str *out)
                       "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"2\","
                       "\"biga.dev/card-memory-mib\":\"2048\"");
         break;
+    case POD_TENANT:
+        add_container(out, "work", "example.org/train:1",
+                      "\"cpu\":\"8\",\"memory\":\"64Gi\","
+                      "\"nvidia.com/gpu\":\"1\",\"biga.dev/card\":\"1\"");
+        break;
     case POD_HOST:
         add_container(out, "rank", "example.org/mpi-ucc:1",
                       "\"cpu\":\"8\",\"memory\":\"64Gi\","
-                      "\"nvidia.com/gpu\":\"1\",\"biga.dev/card\":\"1\"");
+                      "\"nvidia.com/gpu\":\"1\",\"biga.dev/card\":\"1\","
+                      "\"biga.dev/card-cores\":\"4\","
+                      "\"biga.dev/card-memory-mib\":\"4096\"");
         break;
     case POD_XPU:
         add_container(out, "ucc-worker", "example.org/ucc-worker:1",
@@ -68,13 +83,16 @@ void pod_encode(const struct pod_spec *pod, struct str *out)
              name, DEMO_NAMESPACE);
     add_uid(pod, out);
     str_addf(out, ",\"labels\":{\"biga.dev/role\":\"%s\"", role(pod->kind));
-    if (pod->kind != POD_SERVICE)
+    if (is_of_job(pod))
         str_addf(out,
                  ",\"biga.dev/job\":\"%s\",\"biga.dev/pair\":\"%zu\"},"
-                 "\"annotations\":{\"biga.dev/size\":\"%zu\",",
+                 "\"annotations\":{\"biga.dev/size\":\"%zu\","
+                 "\"biga.dev/prefer-align\":\"pxb\",",
                  DEMO_JOB, pod->index, pod->size);
     else
         str_add(out, "},\"annotations\":{");
+    if (pod->kind == POD_XPU) /* of its host pod, which may come later */
+        str_add(out, "\"biga.dev/gpus\":\"1\",\"biga.dev/cpus\":\"8\",");
     str_add(out, "\"biga.dev/arch\":\"arm64\"}},"); /* of the images */
     add_spec(pod, out);
     str_add(out, ",\"status\":{\"phase\":\"Pending\"}}");

@@ -9,14 +9,15 @@
 #include "model/base/str.h"
 #include "model/io/http.h"
 
-enum pod_kind { POD_SERVICE, POD_HOST, POD_XPU };
+enum pod_kind { POD_SERVICE, POD_TENANT, POD_HOST, POD_XPU };
 
 #define DEMO_NAMESPACE "demo"
 #define DEMO_JOB "allreduce"
 
 struct pod_spec {
     enum pod_kind kind;
-    size_t index; /* of the pair in its job, or of the service's node */
+    size_t index; /* of the pair in its job, of the service's node, or of the
+                   * tenant: a host pod that has nothing to do with the job */
     size_t size;  /* pairs in the job */
 };
 

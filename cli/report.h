@@ -26,6 +26,8 @@ struct report {
     size_t n_possible;
     struct placement *services; /* host and card alone */
     size_t n_services, services_cap;
+    bool **taken; /* by other jobs: by host, then device */
+    size_t n_tenants;
 };
 
 /* Read the job's pairs from the answer of /v1/allocations and work out the
@@ -35,13 +37,21 @@ void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
 void report_fini(struct report *r);
 
 void report_pairs(const struct report *r, bool colours, struct str *out);
-/* How many of the pairs are aligned, here and there. */
+/* How many of the pairs are aligned, and how far they are spread over the
+ * fabric, here and there. */
 void report_summary(const struct report *r, struct str *out);
 /* The host with most of the pairs, with who is on which card. */
 void report_picture(const struct report *r, bool colours, struct str *out);
 
-/* Every pair is placed, its xPU pod on its card, and the relations are as
- * good as they can be; else says what is not. */
+/* Leaf by leaf, which pairs are on which host, here and there. */
+void report_leaves(const struct report *r, bool colours, struct str *out);
+
+/* Every pair is placed, its xPU pod on its card, as many pairs are aligned
+ * (PXB or better) as can be, and, when all are, on the fewest leaves; else
+ * says what is not. */
 bool report_check(const struct report *r, struct str *out);
+/* Does the server (`job`: its answer of /v1/jobs/NS/NAME) count leaves and
+ * crossings as we do?  Else says so. */
+bool report_agrees(const struct report *r, const cJSON *job, struct str *out);
 
 #endif

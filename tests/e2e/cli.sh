@@ -102,6 +102,10 @@ check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
 check "--json passes the server's JSON on" 0 '"relations":' \
     "$biga" --json topo "$node"
 check "an option may stand behind the command" 0 '^\{' "$biga" nodes --json
+check "no job yet" 0 "No pod of a job" "$biga" jobs
+check "an unknown job" 1 "404.*job lab/ring" "$biga" job ring -n lab
+check "an unknown job's hostfile" 1 "404.*job default/ring" "$biga" job ring --hostfile
+check "two files at a time" 2 "one file at a time" "$biga" job ring --ucx --urom
 check "an unknown pod" 1 "default/nopod" "$biga" why nopod
 
 cat >"$work/pod.json" <<'EOF'

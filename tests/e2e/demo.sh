@@ -48,8 +48,12 @@ else
 fi
 has "$work/1" "fleet of 64 hosts .* all ready" "a fleet of 64 hosts"
 has "$work/1" "HBN-like service: on a card of [1-9]" "the service runs"
+has "$work/1" "Other jobs: [1-9][0-9]* pods .* on [1-9][0-9]* hosts" "the fleet is busy"
 has "$work/1" "16 host pods and 16 xPU pods bound" "the job is bound"
-has "$work/1" "Biga: +16 of 16 pairs aligned" "every pair is aligned"
+has "$work/1" "Biga: +16 of 16 pairs aligned; 2 leaves, 1 crossing" \
+    "every pair is aligned, on two leaves"
+has "$work/1" "First fit: .*; ([3-9]|[1-9][0-9]+) leaves" "first fit needs more leaves"
+has "$work/1" "^leaf[0-9]+ +host[0-9]+ ■■.* \|" "a picture of the leaves"
 has "$work/1" "First fit: +[0-9]+ of 16" "first fit is shown beside it"
 has "$work/1" "◀ pair [0-9]+ host, P" "a picture with the pairs"
 [ "$(grep -Ec "^ *[0-9]+ .* same  " "$work/1")" = 16 ] && ok "xPU pods are on their cards" ||
@@ -74,6 +78,19 @@ if "$build/biga" --server "http://$read" allocations >"$work/out" 2>&1; then
 else
     not_ok "the address it prints answers" "$work/out"
 fi
+if "$build/biga" --server "http://$read" job demo/allreduce >"$work/out" 2>&1; then
+    has "$work/out" "pairs  4 of 4 bound" "biga job shows the job"
+    has "$work/out" "^leaf[0-9]+  [0-9]+ pairs?" "… leaf by leaf"
+else
+    not_ok "biga job shows the job" "$work/out"
+fi
+for map in hostfile dpu-hostfile rankfile ucx urom; do
+    if "$build/biga" --server "http://$read" job demo/allreduce "--$map" >"$work/out" 2>&1; then
+        ok "its $map"
+    else
+        not_ok "its $map" "$work/out"
+    fi
+done
 if "$build/biga" demo --once --hosts 8 --pairs 4 >"$work/3" 2>&1; then
     ok "a second demo beside it"
 else

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/demo_fabric.h"
 #include "cli/firstfit.h"
 #include "cli/host.h"
 #include "cli/pods.h"
@@ -302,9 +303,12 @@ Test(firstfit, takes_what_comes_first)
 {
     struct host h[2] = {0};
     struct placement at[5];
+    bool taken[2][8] = {{false}};
+    bool *const all[] = {taken[0], taken[1]};
+    struct fleet fleet = {h, 2, all};
     make_host(HOST("n1"), &h[0]);
     make_host(HOST("n2"), &h[1]);
-    firstfit(h, 2, 5, at);
+    firstfit(&fleet, 5, at);
     for (size_t i = 0; i < 4; i++) {
         cr_assert(at[i].placed);
         cr_assert_eq(at[i].host, i / 2);
@@ -321,14 +325,17 @@ Test(firstfit, the_best_there_is)
 {
     struct host h[2] = {0};
     enum relation best[5];
+    bool taken[2][8] = {{false}};
+    bool *const all[] = {taken[0], taken[1]};
+    struct fleet fleet = {h, 2, all};
     make_host(HOST("n1"), &h[0]);
     make_host(HOST("n2"), &h[1]);
-    cr_assert_eq(best_relations(h, 2, 5, best), 4);
+    cr_assert_eq(best_relations(&fleet, 5, best), 4);
     cr_assert_eq(best[0], RELATION_PIX);
     cr_assert_eq(best[1], RELATION_PIX);
     cr_assert_eq(best[2], RELATION_PXB);
     cr_assert_eq(best[3], RELATION_PXB);
-    cr_assert_eq(best_relations(h, 2, 1, best), 1);
+    cr_assert_eq(best_relations(&fleet, 1, best), 1);
     host_fini(&h[0]);
     host_fini(&h[1]);
 }
@@ -440,6 +447,68 @@ Test(report, a_missing_pair_is_told)
     static const struct member none[] = {{0}};
     assert_told(members, "Pair 1: its host pod");
     assert_told(none, "Pair 0: its host pod");
+}
+
+/* --- leaves --------------------------------------------------------------- */
+
+Test(jobs, leaves_are_drawn)
+{
+    cJSON *pairs = parse("[{\"rank\":0,\"leaf\":\"b\",\"node\":\"n2\"},"
+                         "{\"rank\":1,\"leaf\":\"b\",\"node\":\"n2\"},"
+                         "{\"rank\":2,\"leaf\":\"a\",\"node\":\"n1\"},"
+                         "{\"rank\":3,\"leaf\":\"b\",\"node\":\"n3\"},"
+                         "{\"rank\":4,\"leaf\":\"b\",\"node\":\"n2\"},"
+                         "{\"rank\":5,\"leaf\":null,\"node\":\"n9\"}]");
+    cleanup_str struct str out = STR_INIT(4096);
+    leaves_draw(pairs, &out);
+    cr_expect_str_eq(str_text(&out), "(no known leaf)  1 pair\n"
+                                     "  └─ n9  5\n"
+                                     "a  1 pair\n"
+                                     "  └─ n1  2\n"
+                                     "b  4 pairs\n"
+                                     "  ├─ n2  0-1,4\n"
+                                     "  └─ n3  3\n");
+    cJSON_Delete(pairs);
+}
+
+Test(demo_fabric, hangs_every_host_on_a_leaf)
+{
+    cleanup_str struct str out = STR_INIT(65536);
+    demo_fabric_write(9, &out);
+    cJSON *json = parse(str_text(&out));
+    cr_expect_eq(cJSON_GetArraySize(json_list(json, "hosts")), 9);
+    cr_expect_eq(cJSON_GetArraySize(json_list(json, "switches")), 4);
+    cr_expect_not_null(
+        strstr(str_text(&out), "{\"name\":\"host9\",\"leaf\":\"leaf1\"}"));
+    cJSON_Delete(json);
+    cr_expect_eq(demo_n_leaves(64), 10);
+    cr_expect_eq(demo_n_leaves(1), 1);
+}
+
+Test(report, draws_the_leaves)
+{
+    static const struct member members[] = {
+        {"host", 0, "card-0", "gpu-1"},
+        {"host", 1, "card-0", "gpu-0"},
+        {0},
+    };
+    cleanup_host struct host h = {0};
+    cleanup_str struct str text = STR_INIT(4096);
+    cJSON *json = allocations(members);
+    struct report r;
+    make_host(HOST("n1"), &h);
+    report_init(&r, &h, 1, 2, json);
+    report_leaves(&r, false, &text);
+    cr_expect_str_eq(str_text(&text), "LEAF   BIGA   | FIRST FIT\n"
+                                      "leaf1  n1 ■□  | n1 □□\n");
+    cJSON *job = parse("{\"score\":{\"leaves\":1,\"crossings\":0}}");
+    cr_expect(report_agrees(&r, job, &text));
+    cJSON_Delete(job);
+    job = parse("{\"score\":{\"leaves\":2,\"crossings\":0}}");
+    cr_expect_not(report_agrees(&r, job, &text));
+    cJSON_Delete(job);
+    report_fini(&r);
+    cJSON_Delete(json);
 }
 
 /* --- the demo's pods ------------------------------------------------------ */
