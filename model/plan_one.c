@@ -11,12 +11,21 @@ struct scope {
     uint32_t slot;
 };
 
+struct offer {
+    uint64_t cap;
+    uint32_t slot;
+};
+
 struct one {
     struct plan_map map;
     struct plan_leaf *sums; /* by domain: what its whole tree holds */
     struct plan_leaf total;
+    uint32_t *active; /* slots with nodes or anchors, by their domain on the
+                       * tier that the plan keeps to */
+    size_t n_active;
+    struct offer *offers;
     uint32_t *picked; /* slots in use, those with anchors first */
-    size_t n_picked, n_bound;
+    size_t n_picked;
     uint64_t *quota; /* by slot */
     uint32_t *count; /* by node: pairs that it gets */
 };
@@ -28,6 +37,8 @@ static void one_init(struct one *o, const struct plan_cluster *cluster,
     plan_map_init(&o->map, cluster, job);
     size_t n_domains = fabric_n_domains(cluster->fabric);
     o->sums = xcalloc(n_domains + 1, sizeof *o->sums);
+    o->active = xcalloc(o->map.n_slots + 1, sizeof *o->active);
+    o->offers = xcalloc(o->map.n_slots + 1, sizeof *o->offers);
     o->picked = xcalloc(o->map.n_slots + 1, sizeof *o->picked);
     o->quota = xcalloc(o->map.n_slots + 1, sizeof *o->quota);
     o->count = xcalloc(cluster->n_nodes + 1, sizeof *o->count);
@@ -37,6 +48,8 @@ static void one_fini(struct one *o)
 {
     plan_map_fini(&o->map);
     free(o->sums);
+    free(o->active);
+    free(o->offers);
     free(o->picked);
     free(o->quota);
     free(o->count);
@@ -58,6 +71,7 @@ static void sum_up(struct one *o)
         const struct plan_leaf *leaf = &o->map.leaves[s];
         if (leaf->n == 0 && leaf->anchors == 0)
             continue;
+        o->active[o->n_active++] = (uint32_t)s;
         leaf_add(&o->total, leaf);
         int32_t d = plan_slot_leaf(o->map.cluster, (uint32_t)s);
         for (; d != FABRIC_NONE; d = fabric_domain(fabric, d)->parent)
@@ -135,22 +149,36 @@ static bool best_tier(const struct one *o, uint64_t *ret_unaligned,
 
 /* --- level 4: which leaves ------------------------------------------------------ */
 
-static bool in_scope(const struct one *o, const struct scope *scope,
-                     uint32_t slot)
+/* The number of the scope of `tier` that a slot is in. */
+static uint32_t scope_of(const struct one *o, unsigned tier, uint32_t slot)
 {
     const struct plan_cluster *c = o->map.cluster;
-    if (scope->tier == FABRIC_APART)
-        return true;
-    if (scope->domain == FABRIC_NONE)
-        return slot == scope->slot;
-    return fabric_up(c->fabric, plan_slot_leaf(c, slot), scope->tier) ==
-           scope->domain;
+    int32_t leaf = plan_slot_leaf(c, slot);
+    if (tier == FABRIC_APART)
+        return 0;
+    if (leaf == FABRIC_NONE)
+        return tier == 0 ? slot : UINT32_MAX;
+    int32_t domain = fabric_up(c->fabric, leaf, tier);
+    return domain == FABRIC_NONE ? UINT32_MAX : (uint32_t)domain;
 }
 
-struct offer {
-    uint64_t cap;
-    uint32_t slot;
-};
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Bring the slots of each scope of `tier` together. */
+static void sort_active(struct one *o, unsigned tier)
+{
+    cleanup_free uint64_t *keys = xcalloc(o->n_active + 1, sizeof *keys);
+    for (size_t i = 0; i < o->n_active; i++)
+        keys[i] = (uint64_t)scope_of(o, tier, o->active[i]) << 32 |
+                  o->active[i];
+    qsort(keys, o->n_active, sizeof *keys, compare_u64);
+    for (size_t i = 0; i < o->n_active; i++)
+        o->active[i] = (uint32_t)keys[i];
+}
 
 static int compare_offer(const void *a, const void *b)
 {
@@ -174,48 +202,59 @@ static void pick_offers(struct one *o, const struct offer *offers, size_t n,
     }
 }
 
-static void pick_leaves(struct one *o, const struct scope *scope,
+/* The leaves of the scope whose slots are active[first] … */
+static void pick_leaves(struct one *o, unsigned tier, size_t first,
                         uint64_t unaligned)
 {
     const struct plan_map *m = &o->map;
-    cleanup_free struct offer *offers = xcalloc(m->n_slots + 1, sizeof *offers);
     size_t n = 0;
     uint64_t have = 0;
+    uint32_t scope = scope_of(o, tier, o->active[first]);
     o->n_picked = 0;
-    for (uint32_t s = 0; s < m->n_slots; s++) {
+    for (size_t i = first; i < o->n_active; i++) {
+        uint32_t s = o->active[i];
         const struct plan_leaf *leaf = &m->leaves[s];
-        if ((leaf->n == 0 && leaf->anchors == 0) || !in_scope(o, scope, s))
-            continue;
+        if (scope_of(o, tier, s) != scope)
+            break;
         uint64_t cap = unaligned ? leaf->room : leaf->aligned;
         if (leaf->anchors || (unaligned && leaf->aligned)) {
             o->picked[o->n_picked++] = s;
             have += cap;
         } else if (cap) {
-            offers[n++] = (struct offer){cap, s};
+            o->offers[n++] = (struct offer){cap, s};
         }
     }
-    o->n_bound = o->n_picked;
-    qsort(offers, n, sizeof *offers, compare_offer);
-    if (have < m->asked)
-        pick_offers(o, offers, n, m->asked - have);
+    if (have >= m->asked)
+        return;
+    qsort(o->offers, n, sizeof *o->offers, compare_offer);
+    pick_offers(o, o->offers, n, m->asked - have);
 }
 
-static bool best_scope(struct one *o, uint64_t unaligned, unsigned tier,
-                       struct scope *ret_scope)
+/* Of the scopes of `tier` with the fewest unaligned one with the fewest
+ * leaves. */
+static void pick_scope(struct one *o, uint64_t unaligned, unsigned tier)
 {
-    struct scope scope;
-    size_t fewest = SIZE_MAX;
-    for (size_t at = 0; next_scope(o, &at, &scope);) {
-        if (scope.tier != tier || !scope_allowed(o, &scope) ||
-            !scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
+    size_t fewest = SIZE_MAX, best = 0;
+    uint32_t last = UINT32_MAX;
+    sort_active(o, tier);
+    for (size_t i = 0; i < o->n_active; i++) {
+        uint32_t number = scope_of(o, tier, o->active[i]);
+        struct scope scope = {tier, FABRIC_NONE, number};
+        if (number == UINT32_MAX || (i > 0 && number == last))
             continue;
-        pick_leaves(o, &scope, unaligned);
+        last = number;
+        if (tier != FABRIC_APART &&
+            number < fabric_n_domains(o->map.cluster->fabric))
+            scope.domain = (int32_t)number;
+        if (!scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
+            continue;
+        pick_leaves(o, tier, i, unaligned);
         if (o->n_picked < fewest) {
             fewest = o->n_picked;
-            *ret_scope = scope;
+            best = i;
         }
     }
-    return fewest != SIZE_MAX;
+    pick_leaves(o, tier, best, unaligned);
 }
 
 /* --- level 5: which ranks on which leaf ------------------------------------------- */
@@ -390,7 +429,6 @@ bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
     cleanup_with(one) struct one *o = &work;
     uint64_t unaligned = 0;
     unsigned tier = FABRIC_APART;
-    struct scope scope;
     sum_up(o);
     if (!pin_fits(o) || !best_tier(o, &unaligned, &tier)) {
         refuse(o, ret_refusal);
@@ -398,8 +436,7 @@ bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
             ret_refusal->lack = PLAN_LACK_PIN;
         return false;
     }
-    (void)best_scope(o, unaligned, tier, &scope);
-    pick_leaves(o, &scope, unaligned);
+    pick_scope(o, unaligned, tier);
     set_quotas(o);
     cleanup_free int64_t *slot_of = xcalloc(job->size, sizeof *slot_of);
     assign_ranks(o, slot_of);
