@@ -58,7 +58,7 @@ E2E   := $(wildcard tests/e2e/*.sh)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard extender/main.c),biga-extender) \
          $(if $(wildcard cli/main.c),biga) \
-         $(if $(wildcard extender/job.c),biga-replay)
+         $(if $(wildcard bench/replay/main.c),biga-replay)
 PROGRAMS := $(NAMES:%=$(BUILD)/%)
 MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 

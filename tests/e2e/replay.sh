@@ -1,0 +1,74 @@
+#!/bin/bash
+# biga replay: a small run from end to end, the same bytes for the same seed,
+# and what it says of bad input.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+biga=$build/biga
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset BIGA_SERVER BIGA_JSON BIGA_HTML BIGA_HOSTS
+
+bad=0
+check() { # what, exit status wanted, pattern in the output, command…
+    local what=$1 want=$2 pattern=$3 status
+    shift 3
+    "$@" >"$work/out" 2>&1
+    status=$?
+    if [ "$status" = "$want" ] && grep -Eq -- "$pattern" "$work/out"; then
+        echo "ok - $what"
+    else
+        echo "not ok - $what: exit $status (want $want), wanted /$pattern/ in:"
+        sed 's/^/# /' "$work/out" | head -20
+        bad=1
+    fi
+}
+
+small=(--hosts 48 --fabric leaf=8,spine=2 --generate mpi:jobs=40)
+check "the project's own trace" 0 "^biga +100\.00" \
+    "$biga" replay "${small[@]}" --json "$work/a.json" --html "$work/a.html"
+cp "$work/out" "$work/first"
+check "all policies are compared" 0 "^most-allocated\+aligned " \
+    cat "$work/first"
+check "decision times are shown" 0 "^TIME OF A DECISION" cat "$work/first"
+"$biga" replay "${small[@]}" --json "$work/b.json" --html "$work/b.html" \
+    >/dev/null 2>&1
+same() { cmp "$1" "$2" && echo same; }
+check "the same seed gives the same JSON" 0 "^same$" \
+    same "$work/a.json" "$work/b.json"
+check "… and the same page" 0 "^same$" same "$work/a.html" "$work/b.html"
+"$biga" replay "${small[@]}" --seed 2 --json "$work/b.json" >/dev/null 2>&1
+check "another seed does not" 1 "differ" cmp "$work/a.json" "$work/b.json"
+check "the page needs no network" 1 "^0$" grep -c "http" "$work/a.html"
+check "JSON on the standard output" 0 '"policy": "biga"' \
+    "$biga" replay "${small[@]}" --policies biga --json -
+check "timings only when asked for" 1 "^0$" grep -c decisionP50 "$work/a.json"
+check "… then they are there" 0 "decisionP50Microseconds" \
+    "$biga" replay "${small[@]}" --policies biga --timings --json -
+check "the loss model" 0 "is refused" \
+    "$biga" replay --hosts 16 --loss --generate poisson:jobs=500 -p biga
+
+printf '; Version: 2.2\n%s\n%s\n' \
+    "1 0 -1 100 8 -1 -1 8 -1 -1 1 1 1 1 1 1 -1 -1" \
+    "2 5 -1 100 8 -1 -1 8 -1 -1 1 1 1 1 1 1 -1 -1" >"$work/t.swf"
+check "a trace in SWF" 0 "t\.swf: 2 jobs" \
+    "$biga" replay --hosts 4 "$work/t.swf"
+printf '{"arrival_s":0,"duration_s":5,"nodes":2,"ranks_per_node":8}\n' \
+    >"$work/t.jsonl"
+check "a trace in JSON lines" 0 "t\.jsonl: 1 jobs" \
+    "$biga" replay --hosts 4 "$work/t.jsonl"
+
+echo '{"arrival_s":1}' >>"$work/t.jsonl"
+check "a bad line is named" 1 "t\.jsonl:2: duration_s: required" \
+    "$biga" replay "$work/t.jsonl"
+echo '3 4' >>"$work/t.swf"
+check "… in SWF too" 1 "t\.swf:4: has 2 fields, must have 18" \
+    "$biga" replay "$work/t.swf"
+check "a file that is not there" 1 "none\.jsonl: No such file" \
+    "$biga" replay "$work/none.jsonl"
+check "a wrong recipe" 1 'generate: has "gauss"' "$biga" replay -g gauss
+check "a wrong policy" 1 'policies: has "best"' "$biga" replay -p best
+check "a wrong fabric" 1 'fabric: is "leaf=x"' "$biga" replay -f leaf=x
+check "a wrong option" 2 "no such option" "$biga" replay --frob
+check "its own help" 0 "^  -g, --generate" "$biga" replay --help
+exit $bad
