@@ -405,7 +405,7 @@ static void answer_preemption(const struct wire_preemption *p,
 }
 
 static void preempt_with(const struct wire_preemption *p,
-                         const struct snapshot *snapshot, struct str *out)
+                         struct snapshot *snapshot, struct str *out)
 {
     size_t n = p->n_nodes;
     cleanup_free const struct allocation **given = xcalloc(p->n_uids + 1,

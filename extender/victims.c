@@ -42,7 +42,7 @@ static void find_on_node(const struct schedule *s,
     pool_fini(&pool);
 }
 
-void victims_find(const struct snapshot *snapshot, const struct demand *pod,
+void victims_find(struct snapshot *snapshot, const struct demand *pod,
                   const struct victims_ask *asks, size_t n,
                   struct victims *ret_victims)
 {
@@ -53,7 +53,7 @@ void victims_find(const struct snapshot *snapshot, const struct demand *pod,
     if (s.quota.kind != QUOTA_OK)
         return; /* evicting others does not help */
     if (s.follows == NODE_NONE && demand_is_planned(pod)) {
-        victims_find_job(&s, asks, n, ret_victims);
+        victims_find_job(snapshot, &s, asks, n, ret_victims);
         return;
     }
     for (size_t i = 0; i < n; i++)

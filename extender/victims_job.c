@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/job.h"
 #include "extender/usage.h"
 #include "extender/victims_private.h"
 #include "model/base/mem.h"
@@ -19,7 +20,7 @@ struct group {
 };
 
 struct hunt_job {
-    const struct snapshot *snapshot;
+    struct snapshot *snapshot;
     const struct demand *pod;
     const struct allocation *former; /* under the pod's name, which has
                                       * ended; NULL: none */
@@ -434,6 +435,27 @@ static void answer_open(const struct spot *spots, uint32_t n,
             ret_victims[spots[i].ask - asks].fits = true;
 }
 
+/* Is there a plan for the job once all that was found is evicted? */
+static bool has_plan(const struct hunt_job *h, struct spot *spots, uint32_t n)
+{
+    struct draft *draft = draft_create(h->snapshot);
+    struct plan_refusal ignored;
+    struct plan *plan = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t n_gone;
+        const struct allocation *const *gone =
+            pool_gone(&spots[i].pool, spots[i].evicted, &n_gone);
+        for (size_t k = 0; k < n_gone; k++)
+            (void)draft_release(draft, gone[k]->demand.namespace,
+                                gone[k]->demand.name);
+    }
+    struct snapshot *after = draft_commit(draft);
+    int r = job_plan(NULL, after, h->pod, NULL, 0, NODE_NONE, &plan, &ignored);
+    plan_unref(r == 0 ? plan : NULL);
+    snapshot_unref(after);
+    return r == 0;
+}
+
 static void answer_evictions(const struct hunt_job *h, struct spot *spots,
                              uint32_t n, const struct victims_ask *asks,
                              struct victims *ret_victims)
@@ -468,15 +490,17 @@ static void answer_job(struct hunt_job *h, struct spot *spots, uint32_t n,
         best_first = first;
         best_n = end - first;
     }
-    if (best.pairs > 0)
+    if (best.pairs > 0 && best.pairs < UINT32_MAX &&
+        has_plan(h, spots + best_first, best_n))
         answer_evictions(h, spots + best_first, best_n, asks, ret_victims);
 }
 
-void victims_find_job(const struct schedule *schedule,
+void victims_find_job(struct snapshot *snapshot,
+                      const struct schedule *schedule,
                       const struct victims_ask *asks, size_t n,
                       struct victims *ret_victims)
 {
-    struct hunt_job h = {.snapshot = schedule->snapshot,
+    struct hunt_job h = {.snapshot = snapshot,
                          .pod = schedule->demand,
                          .former = schedule->former,
                          .steps = VICTIMS_STEPS_MAX};

@@ -50,7 +50,8 @@ void pool_name(struct pool *p, const struct victims_ask *ask, uint64_t set,
                struct victims *ret_victims);
 
 /* victims_find() for a pod whose job has to be planned. */
-void victims_find_job(const struct schedule *schedule,
+void victims_find_job(struct snapshot *snapshot,
+                      const struct schedule *schedule,
                       const struct victims_ask *asks, size_t n,
                       struct victims *ret_victims);
 

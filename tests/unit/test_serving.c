@@ -156,6 +156,44 @@ Test(serving, refusals_say_why_and_whether_preemption_helps)
         "no topology published");
 }
 
+/* As newer kube-schedulers do: a node that only we refused comes without
+ * victims, and goes back with those that the cards need. */
+Test(serving, preempt_names_the_victims)
+{
+    cleanup_with(server) struct server *s = world_start();
+    char error[256], first[64];
+    world_publish(s, 3, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        char name[8], node[16];
+        (void)snprintf(name, sizeof name, "low%u", i);
+        (void)snprintf(node, sizeof node, "node%03u", i);
+        const struct world_pod low = {name, "host", name, 0,   1,
+                                      0,    16,     64,   NULL};
+        cr_assert_eq(filter(s, &low, 3, first), 3 - (int)i);
+        bind_pod(s, &low, node, error);
+        cr_assert_str_eq(error, "");
+    }
+    cleanup_str struct str body = STR_INIT(1 << 20);
+    str_add(&body,
+            "{\"Pod\":{\"metadata\":{\"name\":\"high\",\"namespace\":\"ns\","
+            "\"uid\":\"uid-high\",\"labels\":{\"biga.dev/role\":\"host\"}},"
+            "\"spec\":{\"priority\":5,\"containers\":[{\"resources\":{"
+            "\"requests\":{\"biga.dev/card-cores\":\"9\"}}}]}},"
+            "\"NodeNameToVictims\":null,\"NodeNameToMetaVictims\":{"
+            "\"node000\":{\"Pods\":[],\"NumPDBViolations\":0},"
+            "\"node001\":{\"Pods\":[{\"UID\":\"not-ours\"}],"
+            "\"NumPDBViolations\":1},"
+            "\"node002\":{\"Pods\":null,\"NumPDBViolations\":0}}}");
+    cleanup_with(json) cJSON *r = ask(s, "preempt", &body);
+    cleanup_free char *text = cJSON_PrintUnformatted(r);
+    cleanup_free char *want = xasprintf(
+        "{\"NodeNameToMetaVictims\":{\"node000\":{\"Pods\":[{\"UID\":\"%s\"}],"
+        "\"NumPDBViolations\":0},\"node001\":{\"Pods\":[{\"UID\":\"not-ours\"},"
+        "{\"UID\":\"%s\"}],\"NumPDBViolations\":1}}}",
+        "uid-low0", "uid-low1");
+    cr_assert_str_eq(text, want);
+}
+
 Test(serving, a_pod_that_breaks_its_contract_reads_so_in_its_events)
 {
     cleanup_with(server) struct server *s = world_start();
