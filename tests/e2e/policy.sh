@@ -32,6 +32,12 @@ ask() { # VERB BODY
 bind() { # NAME NAMESPACE NODE
     ask bind "{\"PodName\":\"$1\",\"PodNamespace\":\"$2\",\"PodUID\":\"uid-$1\",\"Node\":\"$3\"}"
 }
+# member RANK: the host pod of a pair of a job of three
+member() {
+    pod "m$1" team-j 1 | sed 's|"biga.dev/role":"host"|&,"biga.dev/job":"j",|
+        s|"biga.dev/job":"j",|&"biga.dev/pair":"'"$1"'"|
+        s|"biga.dev/cards":"1"|&,"biga.dev/size":"3"|'
+}
 shows() { biga policy 2>&1 | grep -Eq -- "$1"; }
 
 quota='{"quotas":[{"namespace":"team-a","cards":3}]}'
@@ -102,6 +108,26 @@ curl -s "http://127.0.0.1:$(port read)/v1/cards?limit=1" |
 ok $? "a card shows who holds what of it"
 shows '^infra/huge lacks its share on node .*cannot hold it'
 ok $? "a share that cannot be is told"
+
+put '{"quotas":[{"namespace":"team-j","cards":2}]}'
+until_true shows '^team-j +0/2 '
+filter "$(member 0)" |
+    grep -q 'quota of namespace team-j: 0 of 2 cards used, 3 more asked'
+ok $? "a job is refused as a whole"
+put '{"quotas":[{"namespace":"team-j","cards":3}]}'
+until_true shows '^team-j +0/3 '
+place() { # RANK: filter and bind it
+    local node
+    node=$(filter "$(member "$1")" |
+        sed -n 's/.*"NodeNames":\["\([^"]*\)".*/\1/p')
+    [ "$(bind "m$1" team-j "$node")" = '{"Error":""}' ]
+}
+place 1 && shows '^team-j +3/3 '
+ok $? "a job has its quota from its first bind"
+filter "$(pod d team-j 1)" | grep -q '3 of 3 cards used, 1 more asked'
+ok $? "… which nobody else gets"
+place 0 && shows '^team-j +3/3 '
+ok $? "… and its other pairs do"
 
 { kill -9 "$extender" && wait "$extender"; } 2>/dev/null
 put "$quota"
