@@ -6,65 +6,8 @@
 #include "model/base/mem.h"
 #include "model/base/str.h"
 #include "model/demand.h"
+#include "tests/lib/podtext.h"
 #include "tests/lib/testdata.h"
-
-static char *quoted(const char *text)
-{
-    char *copy = xstrdup(text);
-    for (char *p = copy; *p; p++)
-        if (*p == '\'')
-            *p = '"';
-    return copy;
-}
-
-static int read_bytes(const char *json, size_t size, struct demand *d,
-                      struct error *err)
-{
-    struct demand_config config;
-    struct jscan s;
-    demand_config_default(&config);
-    jscan_init(&s, json, size);
-    int rc = demand_read(&s, &config, d, err);
-    if (rc == 0 || rc == -EDOM)
-        cr_assert(jscan_end(&s), "cursor not behind the pod: %s", json);
-    return rc;
-}
-
-static struct demand read_ok(const char *text)
-{
-    cleanup_free char *json = quoted(text);
-    struct demand d;
-    struct error err = {0};
-    memset(&d, 0xee, sizeof d);
-    int rc = read_bytes(json, strlen(json), &d, &err);
-    cr_assert_eq(rc, 0, "%s\n%s", err.text, text);
-    return d;
-}
-
-/* Refused with this code, with a text that contains `want`; the
- * out-parameter says no more than whose pod it is, or is not touched. */
-static void refused(int code, const char *text, const char *want)
-{
-    cleanup_free char *json = quoted(text);
-    cleanup_free char *expected = quoted(want);
-    struct demand d, before;
-    struct error err = {0};
-    memset(&d, 0xee, sizeof d);
-    before = d;
-    int rc = read_bytes(json, strlen(json), &d, &err);
-    cr_assert_eq(rc, -code, "%d for %s: %s", rc, text, err.text);
-    cr_assert_eq(err.code, code);
-    cr_assert(strstr(err.text, expected), "\"%s\" is not in \"%s\"", expected,
-              err.text);
-    if (code == EDOM) { /* all but the names says nothing */
-        memset(&before, 0, sizeof before);
-        before.within = before.prefer_within = DEMAND_ANYWHERE;
-        memcpy(before.name, d.name, sizeof d.name);
-        memcpy(before.namespace, d.namespace, sizeof d.namespace);
-        memcpy(before.uid, d.uid, sizeof d.uid);
-    }
-    cr_assert_eq(memcmp(&d, &before, sizeof d), 0);
-}
 
 Test(demand, a_refused_pod_is_named)
 {
@@ -73,21 +16,15 @@ Test(demand, a_refused_pod_is_named)
     const char *text =
         "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u-1\","
         "\"labels\":{\"biga.dev/role\":\"card\"}}}";
-    cr_assert_eq(read_bytes(text, strlen(text), &d, &err), -EDOM);
+    cr_assert_eq(pod_read_bytes(text, strlen(text), &d, &err), -EDOM);
     cr_expect_str_eq(d.name, "p");
     cr_expect_str_eq(d.namespace, "ns");
     cr_expect_str_eq(d.uid, "u-1");
 }
 
-#define POD(role, labels, annotations, spec)                \
-    "{'metadata':{'name':'p','namespace':'ns','uid':'u-1'," \
-    "'labels':{'biga.dev/role':'" role "'" labels "},"      \
-    "'annotations':{" annotations "}},'spec':{" spec "}}"
-#define REQUESTS(list) "'containers':[{'resources':{'requests':{" list "}}}]"
-
 Test(demand, defaults)
 {
-    struct demand d = read_ok(POD("host", "", "", ""));
+    struct demand d = pod_read_ok(POD("host", "", "", ""));
     cr_assert_str_eq(d.name, "p");
     cr_assert_str_eq(d.namespace, "ns");
     cr_assert_str_eq(d.uid, "u-1");
@@ -106,27 +43,27 @@ Test(demand, defaults)
 
 Test(demand, no_role_is_not_ours)
 {
-    cr_assert_eq(read_ok("{}").role, ROLE_NONE);
-    cr_assert_eq(read_ok("{'metadata':null,'spec':null}").role, ROLE_NONE);
-    cr_assert_eq(read_ok("{'metadata':{'labels':null,'annotations':null},"
-                         "'spec':{'containers':null}}")
+    cr_assert_eq(pod_read_ok("{}").role, ROLE_NONE);
+    cr_assert_eq(pod_read_ok("{'metadata':null,'spec':null}").role, ROLE_NONE);
+    cr_assert_eq(pod_read_ok("{'metadata':{'labels':null,'annotations':null},"
+                             "'spec':{'containers':null}}")
                      .role,
                  ROLE_NONE);
     /* what is wrong does not matter then */
-    struct demand d = read_ok(
+    struct demand d = pod_read_ok(
         "{'metadata':{'name':'p','annotations':{'biga.dev/cards':'x'}},'spec':"
         "{" REQUESTS("'biga.dev/card':'-1'") "}}");
     cr_assert_eq(d.role, ROLE_NONE);
     cr_assert_eq(d.cards, 0);
     cr_assert_str_eq(d.namespace, "default");
-    d = read_ok("{'metadata':{'name':'a b','namespace':'n'}}");
+    d = pod_read_ok("{'metadata':{'name':'a b','namespace':'n'}}");
     cr_assert_eq(d.role, ROLE_NONE);
     cr_assert_str_eq(d.name, "");
 }
 
 Test(demand, everything_stated)
 {
-    struct demand d = read_ok(
+    struct demand d = pod_read_ok(
         POD("xpu", ",'biga.dev/job':'ring','biga.dev/pair':'12'",
             "'biga.dev/size':'16','biga.dev/cards':'2','biga.dev/align':'pxb',"
             "'biga.dev/exclusive':'true','biga.dev/arch':'arm64'",
@@ -145,12 +82,12 @@ Test(demand, everything_stated)
     cr_assert_eq(d.card_memory_mib, 2000);
     cr_assert_str_eq(d.arch, "arm64");
     cr_assert_eq(d.priority, -5);
-    cr_assert_eq(read_ok(POD("service", "", "", "")).role, ROLE_SERVICE);
+    cr_assert_eq(pod_read_ok(POD("service", "", "", "")).role, ROLE_SERVICE);
 }
 
 Test(demand, members_in_any_order_and_escaped)
 {
-    struct demand d = read_ok("{'spec':{" REQUESTS(
+    struct demand d = pod_read_ok("{'spec':{" REQUESTS(
         "'biga.dev\\/card-cores':'\\u0034'") ",'schedulingGroup':{'"
                                              "podGroupName':'pg'}},'status':{'"
                                              "a':[1,{}]},"
@@ -173,23 +110,23 @@ Test(demand, job_and_pair_by_preference)
 #define BATCH                              \
     ",'batch.kubernetes.io/job-name':'b'," \
     "'batch.kubernetes.io/job-completion-index':'7'"
-    struct demand d = read_ok(POD("host", BATCH, "", ""));
+    struct demand d = pod_read_ok(POD("host", BATCH, "", ""));
     cr_assert_str_eq(d.job, "b");
     cr_assert_eq(d.pair, 7);
-    d = read_ok(POD("host", BATCH,
-                    "'batch.kubernetes.io/job-completion-index':'8'",
-                    "'schedulingGroup':{'podGroupName':'pg.1'}"));
+    d = pod_read_ok(POD("host", BATCH,
+                        "'batch.kubernetes.io/job-completion-index':'8'",
+                        "'schedulingGroup':{'podGroupName':'pg.1'}"));
     cr_assert_str_eq(d.job, "pg.1");
     cr_assert_eq(d.pair, 8);
-    d = read_ok(POD("host", BATCH ",'biga.dev/job':'j','biga.dev/pair':'9'",
-                    "'batch.kubernetes.io/job-completion-index':'8'",
-                    "'schedulingGroup':{'podGroupName':'pg'}"));
+    d = pod_read_ok(POD("host", BATCH ",'biga.dev/job':'j','biga.dev/pair':'9'",
+                        "'batch.kubernetes.io/job-completion-index':'8'",
+                        "'schedulingGroup':{'podGroupName':'pg'}"));
     cr_assert_str_eq(d.job, "j");
     cr_assert_eq(d.pair, 9);
     char key[DEMAND_PAIR_KEY_MAX];
     demand_pair_key(&d, key);
     cr_assert_str_eq(key, "ns/j/9");
-    d = read_ok(POD("host", "", "", ""));
+    d = pod_read_ok(POD("host", "", "", ""));
     demand_pair_key(&d, key);
     cr_assert_str_eq(key, "ns/p");
 }
@@ -216,30 +153,30 @@ Test(demand, cards_of_pair_and_pod)
             xasprintf("{'metadata':{'name':'p','labels':{'biga.dev/role':'%s'},"
                       "'annotations':{%s}},'spec':{" REQUESTS("%s") "}}",
                       cases[i].role, cases[i].annotation, cases[i].resource);
-        struct demand d = read_ok(text);
+        struct demand d = pod_read_ok(text);
         cr_assert_eq(d.cards, cases[i].cards, "%s", text);
         cr_assert_eq(d.pair_cards, cases[i].pair_cards, "%s", text);
     }
     const char *one = "metadata.annotations['biga.dev/cards']: is '1', but "
                       "the containers ask for 2 of resource biga.dev/card";
-    refused(EDOM,
-            POD("host", "", "'biga.dev/cards':'1'",
-                REQUESTS("'biga.dev/card':'2'")),
-            one);
-    refused(
+    pod_refused(EDOM,
+                POD("host", "", "'biga.dev/cards':'1'",
+                    REQUESTS("'biga.dev/card':'2'")),
+                one);
+    pod_refused(
         EDOM,
         POD("xpu", "", "'biga.dev/cards':'1'", REQUESTS("'biga.dev/card':'2'")),
         one);
-    refused(EDOM,
-            POD("host", "", "'biga.dev/cards':'3'",
-                REQUESTS("'biga.dev/card':'2'")),
-            "must be as many");
-    refused(EDOM,
-            POD("service", "", "'biga.dev/cards':'3'",
-                REQUESTS("'biga.dev/card':'2'")),
-            "must be as many");
-    refused(EDOM, POD("xpu", "", "", REQUESTS("'biga.dev/card':'17'")),
-            "is 17 over all containers, must be at most 16");
+    pod_refused(EDOM,
+                POD("host", "", "'biga.dev/cards':'3'",
+                    REQUESTS("'biga.dev/card':'2'")),
+                "must be as many");
+    pod_refused(EDOM,
+                POD("service", "", "'biga.dev/cards':'3'",
+                    REQUESTS("'biga.dev/card':'2'")),
+                "must be as many");
+    pod_refused(EDOM, POD("xpu", "", "", REQUESTS("'biga.dev/card':'17'")),
+                "is 17 over all containers, must be at most 16");
 }
 
 static struct demand of_containers(const char *spec)
@@ -248,7 +185,7 @@ static struct demand of_containers(const char *spec)
         xasprintf("{'metadata':{'name':'p','labels':{'biga.dev/role':'xpu'}},"
                   "'spec':{%s}}",
                   spec);
-    return read_ok(text);
+    return pod_read_ok(text);
 }
 
 #define CORES(n) "{'resources':{'requests':{'biga.dev/card-cores':'" n "'}}}"
@@ -349,14 +286,14 @@ Test(demand, quantities)
             "'biga.dev/card-memory-mib':%s}}}]}}",
             cases[i].text);
         if (cases[i].value >= 0)
-            cr_assert_eq(read_ok(text).card_memory_mib, cases[i].value, "%s",
-                         text);
+            cr_assert_eq(pod_read_ok(text).card_memory_mib, cases[i].value,
+                         "%s", text);
         else
-            refused(EDOM, text,
-                    "spec.containers[1].resources.requests["
-                    "'biga.dev/card-memory-mib']: is ");
+            pod_refused(EDOM, text,
+                        "spec.containers[1].resources.requests["
+                        "'biga.dev/card-memory-mib']: is ");
     }
-    refused(
+    pod_refused(
         EDOM,
         POD("xpu", "", "", "'containers':[" CORES("3G") "," CORES("3G") "]"),
         "more than 4294967295 over all containers");
@@ -370,118 +307,131 @@ Test(demand, gpus_of_the_host_pod_alone)
         xasprintf("{'metadata':{'name':'p','labels':{'biga.dev/role':'host'}},"
                   "'spec':{%s}}",
                   gpus);
-    cr_assert_eq(read_ok(host).gpus, 3);
+    cr_assert_eq(pod_read_ok(host).gpus, 3);
     cr_assert_eq(
-        read_ok(POD("xpu", "", "", REQUESTS("'nvidia.com/gpu':'2'"))).gpus, 0);
+        pod_read_ok(POD("xpu", "", "", REQUESTS("'nvidia.com/gpu':'2'"))).gpus,
+        0);
     cr_assert_eq(
-        read_ok(POD("host", "", "", REQUESTS("'nvidia.com/gpu':'3k'"))).gpus,
+        pod_read_ok(POD("host", "", "", REQUESTS("'nvidia.com/gpu':'3k'")))
+            .gpus,
         UINT8_MAX);
-    refused(EDOM, POD("host", "", "", REQUESTS("'amd.com/gpu':'1m'")),
-            "spec.containers[0].resources.requests['amd.com/gpu']");
+    pod_refused(EDOM, POD("host", "", "", REQUESTS("'amd.com/gpu':'1m'")),
+                "spec.containers[0].resources.requests['amd.com/gpu']");
 }
 
 Test(demand, wrong_values_name_path_value_and_what_is_allowed)
 {
-    refused(EDOM, POD("card", "", "", ""),
-            "metadata.labels['biga.dev/role']: is 'card', must be 'host', "
-            "'xpu' or 'service'");
-    refused(EDOM, POD("", "", "", ""), "is ''");
-    refused(EDOM, POD("HOST", "", "", ""), "is 'HOST'");
-    refused(EDOM, POD("host", "", "'biga.dev/cards':'x'", ""),
-            "metadata.annotations['biga.dev/cards']: is 'x', must be a whole "
-            "number from 1 to 16");
-    refused(EDOM, POD("host", "", "'biga.dev/cards':'0'", ""), "1 to 16");
-    refused(EDOM, POD("host", "", "'biga.dev/cards':'17'", ""), "1 to 16");
-    refused(EDOM, POD("host", "", "'biga.dev/cards':'02'", ""), "1 to 16");
-    refused(EDOM, POD("host", "", "'biga.dev/size':'0'", ""),
-            "from 1 to 65536");
-    refused(EDOM, POD("host", "", "'biga.dev/size':'99999999999'", ""),
-            "from 1 to 65536");
-    refused(EDOM, POD("host", ",'biga.dev/pair':'-1'", "", ""),
-            "metadata.labels['biga.dev/pair']: is '-1', must be a whole "
-            "number from 0 to 999999");
-    refused(EDOM, POD("host", ",'biga.dev/job':'a/b'", "", ""),
-            "metadata.labels['biga.dev/job']: is 'a/b'");
-    refused(EDOM, POD("host", ",'biga.dev/job':''", "", ""), "is ''");
-    refused(EDOM,
-            POD("host", "", "",
-                "'schedulingGroup':{'podGroupName':"
-                "'-a'}"),
-            "spec.schedulingGroup.podGroupName: is '-a'");
-    refused(EDOM, POD("host", "", "'biga.dev/align':'near'", ""),
-            "must be 'pix', 'pxb', 'phb', 'node', 'socket' or 'sys'");
-    refused(EDOM, POD("host", "", "'biga.dev/exclusive':'yes'", ""),
-            "must be 'true' or 'false'");
-    refused(EDOM, POD("host", "", "'biga.dev/arch':'a very long arch.'", ""),
-            "metadata.annotations['biga.dev/arch']");
-    refused(EDOM, "{'metadata':{'labels':{'biga.dev/role':'host'}}}",
-            "metadata.name: missing");
-    refused(EDOM, "{'metadata':{'name':'','labels':{'biga.dev/role':'host'}}}",
-            "metadata.name: is ''");
-    refused(EDOM,
-            "{'metadata':{'name':'a b','labels':{'biga.dev/role':"
-            "'host'}}}",
-            "metadata.name: is 'a b'");
+    pod_refused(EDOM, POD("card", "", "", ""),
+                "metadata.labels['biga.dev/role']: is 'card', must be 'host', "
+                "'xpu' or 'service'");
+    pod_refused(EDOM, POD("", "", "", ""), "is ''");
+    pod_refused(EDOM, POD("HOST", "", "", ""), "is 'HOST'");
+    pod_refused(
+        EDOM, POD("host", "", "'biga.dev/cards':'x'", ""),
+        "metadata.annotations['biga.dev/cards']: is 'x', must be a whole "
+        "number from 1 to 16");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/cards':'0'", ""), "1 to 16");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/cards':'17'", ""), "1 to 16");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/cards':'02'", ""), "1 to 16");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/size':'0'", ""),
+                "from 1 to 65536");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/size':'99999999999'", ""),
+                "from 1 to 65536");
+    pod_refused(EDOM, POD("host", ",'biga.dev/pair':'-1'", "", ""),
+                "metadata.labels['biga.dev/pair']: is '-1', must be a whole "
+                "number from 0 to 999999");
+    pod_refused(EDOM, POD("host", ",'biga.dev/job':'a/b'", "", ""),
+                "metadata.labels['biga.dev/job']: is 'a/b'");
+    pod_refused(EDOM, POD("host", ",'biga.dev/job':''", "", ""), "is ''");
+    pod_refused(EDOM,
+                POD("host", "", "",
+                    "'schedulingGroup':{'podGroupName':"
+                    "'-a'}"),
+                "spec.schedulingGroup.podGroupName: is '-a'");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/align':'near'", ""),
+                "must be 'pix', 'pxb', 'phb', 'node', 'socket' or 'sys'");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/exclusive':'yes'", ""),
+                "must be 'true' or 'false'");
+    pod_refused(EDOM,
+                POD("host", "", "'biga.dev/arch':'a very long arch.'", ""),
+                "metadata.annotations['biga.dev/arch']");
+    pod_refused(EDOM, "{'metadata':{'labels':{'biga.dev/role':'host'}}}",
+                "metadata.name: missing");
+    pod_refused(EDOM,
+                "{'metadata':{'name':'','labels':{'biga.dev/role':'host'}}}",
+                "metadata.name: is ''");
+    pod_refused(EDOM,
+                "{'metadata':{'name':'a b','labels':{'biga.dev/role':"
+                "'host'}}}",
+                "metadata.name: is 'a b'");
 }
 
 Test(demand, edges_of_values)
 {
-    cr_assert(!read_ok(POD("host", "", "'biga.dev/exclusive':'false'", ""))
+    cr_assert(!pod_read_ok(POD("host", "", "'biga.dev/exclusive':'false'", ""))
                    .exclusive);
     cr_assert_eq(
-        read_ok(POD("host", "", "'biga.dev/align':'Socket'", "")).align,
+        pod_read_ok(POD("host", "", "'biga.dev/align':'Socket'", "")).align,
         RELATION_SOCKET);
-    cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'0'", "", "")).pair, 0);
-    cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'999999'", "", "")).pair,
-                 999999);
-    cr_assert_eq(read_ok(POD("host", ",'biga.dev/pair':'65535'",
-                             "'biga.dev/size':'65536'", ""))
+    cr_assert_eq(pod_read_ok(POD("host", ",'biga.dev/pair':'0'", "", "")).pair,
+                 0);
+    cr_assert_eq(
+        pod_read_ok(POD("host", ",'biga.dev/pair':'999999'", "", "")).pair,
+        999999);
+    cr_assert_eq(pod_read_ok(POD("host", ",'biga.dev/pair':'65535'",
+                                 "'biga.dev/size':'65536'", ""))
                      .size,
                  DEMAND_SIZE_MAX);
-    refused(EDOM, POD("host", "", "'biga.dev/size':'65537'", ""), "65536");
-    refused(EDOM, POD("xpu", ",'biga.dev/pair':'4'", "'biga.dev/size':'4'", ""),
-            "metadata.labels['biga.dev/pair']: is '4', but "
-            "metadata.annotations['biga.dev/size'] is '4'; must be from 0 to "
-            "3");
-    refused(EDOM,
-            POD("host", "",
-                "'biga.dev/size':'1',"
-                "'batch.kubernetes.io/job-completion-index':'1'",
-                ""),
-            "metadata.annotations['batch.kubernetes.io/job-completion-index']: "
-            "is '1', but");
-    refused(EDOM, POD("host", ",'biga.dev/pair':'00'", "", ""), "is '00'");
-    refused(EDOM, POD("host", ",'biga.dev/pair':'1:'", "", ""), "is '1:'");
-    refused(EDOM, POD("host", ",'biga.dev/pair':''", "", ""), "is ''");
-    refused(EDOM, POD("host", ",'biga.dev/pair':'1000000'", "", ""), "999999");
-    refused(EDOM, POD("host", "", "'biga.dev/exclusive':'TRUE'", ""), "TRUE");
-    refused(EDOM, POD("host", "", "'biga.dev/exclusive':'true, or false'", ""),
-            "is 'true, or false'");
-    refused(EDOM, POD("host", "", "'biga.dev/align':'closer than pix'", ""),
-            "is 'closer than pix'");
-    refused(EDOM, POD("host", "", "'biga.dev/arch':'a{b'", ""), "is 'a{b'");
-    refused(EDOM, POD("host", ",'biga.dev/job':'a-'", "", ""), "is 'a-'");
-    refused(EDOM, POD("host", ",'biga.dev/job':'-a'", "", ""), "is '-a'");
-    refused(EDOM, POD("host", ",'biga.dev/job':'a@b'", "", ""), "is 'a@b'");
-    refused(EDOM,
-            "{'metadata':{'name':'p','namespace':'a b','labels':{"
-            "'biga.dev/role':'host'}}}",
-            "metadata.namespace: is 'a b'");
-    refused(EDOM,
-            "{'metadata':{'name':'p','uid':'a b','labels':{"
-            "'biga.dev/role':'host'}}}",
-            "metadata.uid: is 'a b'");
-    struct demand d = read_ok("{'metadata':{'name':'p','namespace':'','uid':"
-                              "'','labels':{'biga.dev/role':'host'}}}");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/size':'65537'", ""), "65536");
+    pod_refused(
+        EDOM, POD("xpu", ",'biga.dev/pair':'4'", "'biga.dev/size':'4'", ""),
+        "metadata.labels['biga.dev/pair']: is '4', but "
+        "metadata.annotations['biga.dev/size'] is '4'; must be from 0 to "
+        "3");
+    pod_refused(
+        EDOM,
+        POD("host", "",
+            "'biga.dev/size':'1',"
+            "'batch.kubernetes.io/job-completion-index':'1'",
+            ""),
+        "metadata.annotations['batch.kubernetes.io/job-completion-index']: "
+        "is '1', but");
+    pod_refused(EDOM, POD("host", ",'biga.dev/pair':'00'", "", ""), "is '00'");
+    pod_refused(EDOM, POD("host", ",'biga.dev/pair':'1:'", "", ""), "is '1:'");
+    pod_refused(EDOM, POD("host", ",'biga.dev/pair':''", "", ""), "is ''");
+    pod_refused(EDOM, POD("host", ",'biga.dev/pair':'1000000'", "", ""),
+                "999999");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/exclusive':'TRUE'", ""),
+                "TRUE");
+    pod_refused(EDOM,
+                POD("host", "", "'biga.dev/exclusive':'true, or false'", ""),
+                "is 'true, or false'");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/align':'closer than pix'", ""),
+                "is 'closer than pix'");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/arch':'a{b'", ""), "is 'a{b'");
+    pod_refused(EDOM, POD("host", ",'biga.dev/job':'a-'", "", ""), "is 'a-'");
+    pod_refused(EDOM, POD("host", ",'biga.dev/job':'-a'", "", ""), "is '-a'");
+    pod_refused(EDOM, POD("host", ",'biga.dev/job':'a@b'", "", ""), "is 'a@b'");
+    pod_refused(EDOM,
+                "{'metadata':{'name':'p','namespace':'a b','labels':{"
+                "'biga.dev/role':'host'}}}",
+                "metadata.namespace: is 'a b'");
+    pod_refused(EDOM,
+                "{'metadata':{'name':'p','uid':'a b','labels':{"
+                "'biga.dev/role':'host'}}}",
+                "metadata.uid: is 'a b'");
+    struct demand d = pod_read_ok(
+        "{'metadata':{'name':'p','namespace':'','uid':"
+        "'','labels':{'biga.dev/role':'host'}}}");
     cr_assert_str_eq(d.namespace, "default");
     cr_assert_str_eq(d.uid, "");
     /* the first of two wrong quantities is told; others are not looked at */
-    refused(EDOM,
-            POD("xpu", "", "",
-                "'containers':[{'resources':{'claims':[],"
-                "'limits':{'biga.dev/card':'x','biga.dev/card-cores':"
-                "'y'}}}]"),
-            "limits['biga.dev/card']: is 'x'");
+    pod_refused(EDOM,
+                POD("xpu", "", "",
+                    "'containers':[{'resources':{'claims':[],"
+                    "'limits':{'biga.dev/card':'x','biga.dev/card-cores':"
+                    "'y'}}}]"),
+                "limits['biga.dev/card']: is 'x'");
 }
 
 Test(demand, texts_are_capped)
@@ -495,23 +445,23 @@ Test(demand, texts_are_capped)
                        "'host'}}}",
                        name);
         if (n <= DEMAND_NAME_MAX)
-            cr_assert_eq(strlen(read_ok(text).name), n);
+            cr_assert_eq(strlen(pod_read_ok(text).name), n);
         else
-            refused(EDOM, text, "aaaa…', must be 1 to 253 letters");
+            pod_refused(EDOM, text, "aaaa…', must be 1 to 253 letters");
     }
     struct str s = STR_INIT(100000);
     str_add(&s, "{'metadata':{'name':'");
     for (int i = 0; i < 300; i++)
         str_add(&s, "\\u00e9");
     str_add(&s, "','labels':{'biga.dev/role':'host'}}}");
-    refused(EDOM, str_text(&s), "metadata.name");
+    pod_refused(EDOM, str_text(&s), "metadata.name");
     /* a long value is not cut within a character */
     str_reset(&s);
     str_add(&s, "{'metadata':{'name':'a");
     for (int i = 0; i < 40; i++)
         str_add(&s, "é");
     str_add(&s, "','labels':{'biga.dev/role':'host'}}}");
-    refused(EDOM, str_text(&s), "éé…', must be");
+    pod_refused(EDOM, str_text(&s), "éé…', must be");
     str_fini(&s);
 }
 
@@ -563,321 +513,25 @@ Test(demand, wrong_types_and_duplicates)
          "spec.containers[0].resources.limits['biga.dev/card']: given twice"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        refused(EINVAL, cases[i].text, cases[i].want);
+        pod_refused(EINVAL, cases[i].text, cases[i].want);
     /* members that are not read may come twice, and in other spellings */
-    cr_assert_eq(read_ok("{'status':1,'status':2,'Metadata':3}").role,
+    cr_assert_eq(pod_read_ok("{'status':1,'status':2,'Metadata':3}").role,
                  ROLE_NONE);
-}
-
-/* What a pod says of its pair and of its job. */
-Test(demand, wishes_of_the_job)
-{
-    struct demand d = read_ok(POD("host", "", "", ""));
-    cr_assert_eq(d.within, DEMAND_ANYWHERE);
-    cr_assert_eq(d.prefer_within, DEMAND_ANYWHERE);
-    cr_assert_eq(d.prefer_align, RELATION_PIX);
-    d = read_ok(POD("xpu", "",
-                    "'biga.dev/within':'Spine','biga.dev/prefer-within':"
-                    "'tier-0','biga.dev/prefer-align':'SYS'",
-                    ""));
-    cr_assert_eq(d.within, 1);
-    cr_assert_eq(d.prefer_within, 0);
-    cr_assert_eq(d.prefer_align, RELATION_SYS);
-    cr_assert_eq(
-        read_ok(POD("host", "", "'biga.dev/within':'tier-7'", "")).within, 7);
-    refused(EDOM, POD("host", "", "'biga.dev/within':'rack'", ""),
-            "metadata.annotations['biga.dev/within']: is 'rack', must be "
-            "'leaf', 'spine', 'core' or 'tier-N' with N from 0 to 7");
-    refused(EDOM, POD("host", "", "'biga.dev/prefer-within':'tier-8'", ""),
-            "metadata.annotations['biga.dev/prefer-within']: is 'tier-8'");
-    refused(EDOM, POD("host", "", "'biga.dev/prefer-align':'best'", ""),
-            "metadata.annotations['biga.dev/prefer-align']: is 'best', must "
-            "be 'pix', 'pxb'");
-}
-
-Test(demand, gpus_and_cpus_of_the_pair)
-{
-    struct demand d = read_ok(POD("xpu", "",
-                                  "'biga.dev/gpus':'2','biga.dev/cpus':'1.5'",
-                                  REQUESTS("'cpu':'9','nvidia.com/gpu':'3'")));
-    cr_assert_eq(d.gpus, 0);
-    cr_assert_eq(d.pair_gpus, 2);
-    cr_assert_eq(d.cpu_milli, 1500);
-    cr_assert(demand_is_planned(&d));
-    d = read_ok(POD("host", "", "'biga.dev/gpus':'2','biga.dev/cpus':'4'",
-                    REQUESTS("'cpu':'4000m','nvidia.com/gpu':'2'")));
-    cr_assert_eq(d.gpus, 2);
-    cr_assert_eq(d.pair_gpus, 2);
-    cr_assert_eq(d.cpu_milli, 4000);
-    cr_assert(!demand_is_planned(&d));
-    d = read_ok(
-        POD("host", "", "'biga.dev/gpus':'2','biga.dev/cpus':'500m'", ""));
-    cr_assert_eq(d.gpus, 2);
-    cr_assert_eq(d.cpu_milli, 500);
-    d = read_ok(POD("service", "", "'biga.dev/gpus':'2','biga.dev/cpus':'1'",
-                    REQUESTS("'cpu':'9'")));
-    cr_assert_eq(d.pair_gpus + d.gpus + d.cpu_milli, 0);
-    refused(EDOM,
-            POD("host", "", "'biga.dev/gpus':'0'",
-                REQUESTS("'nvidia.com/gpu':'2'")),
-            "metadata.annotations['biga.dev/gpus']: is 0, but sum of GPU "
-            "resources over all containers: is 2; both must be the same");
-    refused(EDOM,
-            POD("host", "", "'biga.dev/cpus':'2'", REQUESTS("'cpu':'2500m'")),
-            "metadata.annotations['biga.dev/cpus']: is 2000m, but "
-            "resources['cpu'] over all containers: is 2500m; both");
-    refused(EDOM, POD("xpu", "", "'biga.dev/gpus':'17'", ""), "from 0 to 16");
-    refused(EDOM, POD("xpu", "", "'biga.dev/cpus':'many'", ""),
-            "metadata.annotations['biga.dev/cpus']: is 'many', must be CPUs "
-            "such as 2, 1.5 or 500m");
-}
-
-Test(demand, cpus_of_the_host_pod)
-{
-    static const struct {
-        const char *text;
-        int64_t milli; /* -1: refused */
-    } cases[] = {
-        {"'2'", 2000},
-        {"3", 3000},
-        {"1.5", 1500},
-        {"'0.1'", 100},
-        {"'.5'", 500},
-        {"'1.'", 1000},
-        {"'500m'", 500},
-        {"'1.5m'", 2},
-        {"'1u'", 1},
-        {"'1500000n'", 2},
-        {"'1k'", 1000000},
-        {"'1e3'", 1000000},
-        {"'25E-1'", 2500},
-        {"'1e+1'", 10000},
-        {"0", 0},
-        {"'0.0001'", 1},
-        {"'4294967'", 4294967000},
-        {"'4294968'", -1},
-        {"'1e9'", -1},
-        {"'1.2.3'", -1},
-        {"''", -1},
-        {"'.'", -1},
-        {"'m'", -1},
-        {"'-1'", -1},
-        {"'1 '", -1},
-        {"'1e'", -1},
-        {"'1e10'", -1},
-        {"'1ee1'", -1},
-        {"'1Ki'", -1},
-        {"'1234567890123456789'", -1},
-        {"true", -1},
-        {"'0.00000000000000001'", 1},
-        {"'1e-'", -1},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cleanup_free char *text = xasprintf(
-            "{'metadata':{'name':'p','labels':{'biga.dev/role':'host'}},"
-            "'spec':{'containers':[{'resources':{'requests':{'cpu':%s}}}]}}",
-            cases[i].text);
-        if (cases[i].milli >= 0)
-            cr_assert_eq(read_ok(text).cpu_milli, cases[i].milli, "%s", text);
-        else
-            refused(EDOM, text,
-                    "spec.containers[0].resources.requests['cpu']: is ");
-    }
-    cr_assert_eq(read_ok(POD("host", "", "",
-                             "'containers':[{'resources':{'limits':{'cpu':"
-                             "'250m'}}},{'resources':{'requests':{'cpu':1}}}],"
-                             "'initContainers':[{'restartPolicy':'Always',"
-                             "'resources':{'requests':{'cpu':'1m'}}}]"))
-                     .cpu_milli,
-                 1251);
-    refused(EDOM,
-            POD("host", "", "",
-                "'containers':[{'resources':{'requests':{'cpu':'4294967'}}},"
-                "{'resources':{'requests':{'cpu':'1'}}}]"),
-            "resources['cpu']: more than 4294967 over all containers");
-}
-
-#define SHAPES(text) "'biga.dev/size':'6','biga.dev/shapes':'" text "'"
-
-Test(demand, shapes)
-{
-    struct demand d = read_ok(
-        POD("xpu", ",'biga.dev/job':'j','biga.dev/pair':'5'",
-            SHAPES("0: ; 1-4 :cards=2  gpus=1 cores=4 memory-mib=1024 cpus=1.5 "
-                   "align=PXB"),
-            ""));
-    cr_assert_eq(d.n_shapes, 2);
-    cr_assert_eq(d.shapes[0].first, 0);
-    cr_assert_eq(d.shapes[0].last, 0);
-    cr_assert_eq(d.shapes[0].cards, 1);
-    cr_assert_eq(d.shapes[0].gpus, 0);
-    cr_assert_eq(d.shapes[0].align, RELATION_SYS);
-    cr_assert(!d.shapes[0].has_card_need);
-    cr_assert_eq(d.shapes[0].cpu_milli, 0);
-    cr_assert_eq(d.shapes[1].first, 1);
-    cr_assert_eq(d.shapes[1].last, 4);
-    cr_assert_eq(d.shapes[1].cards, 2);
-    cr_assert_eq(d.shapes[1].gpus, 1);
-    cr_assert_eq(d.shapes[1].align, RELATION_PXB);
-    cr_assert(d.shapes[1].has_card_need);
-    cr_assert_eq(d.shapes[1].card_cores, 4);
-    cr_assert_eq(d.shapes[1].card_memory_mib, 1024);
-    cr_assert_eq(d.shapes[1].cpu_milli, 1500);
-    cr_assert_eq(d.pair_cards, 1); /* not listed: as it says itself */
-
-    struct demand pair;
-    demand_pair(&d, 3, &pair);
-    cr_assert_eq(pair.role, ROLE_HOST);
-    cr_assert_eq(pair.pair, 3);
-    cr_assert_eq(pair.cards, 2);
-    cr_assert_eq(pair.gpus, 1);
-    cr_assert_eq(pair.cpu_milli, 1500);
-    cr_assert_eq(pair.align, RELATION_PXB);
-    cr_assert_eq(pair.card_cores, 4);
-    demand_pair(&d, 5, &pair);
-    cr_assert_eq(pair.cards, 1);
-    cr_assert(!pair.has_card_need);
-}
-
-Test(demand, wrong_shapes)
-{
-    static const struct {
-        const char *text, *want;
-    } cases[] = {
-        {"", "entry 1: '' must be FIRST[-LAST]: KEY=VALUE …"},
-        {"0: cards=1;", "entry 2: '' must be FIRST[-LAST]"},
-        {"0 cards=1", "entry 1: '0 cards=1' must be FIRST"},
-        {"x: cards=1", "entry 1: 'x' must be the index of a pair"},
-        {"00:", "entry 1: '00' must be"},
-        {"2-1:", "entry 1: '2-1' must be the index"},
-        {"1-:", "entry 1: '1-' must be"},
-        {"-1:", "entry 1: '-1' must be"},
-        {"99999999999:", "must be the index"},
-        {"0:; 3-6: cards=1", "entry 2: '3-6' is beyond the last pair: "
-                             "metadata.annotations['biga.dev/size'] is 6"},
-        {"2:; 1:", "entry 2: '1' must come after 2, the last pair of"},
-        {"0-2:; 2:", "entry 2: '2' must come after 2"},
-        {"0: cards=0", "entry 1: cards is '0', must be a whole number from 1"},
-        {"0: cards=17", "to 16"},
-        {"0: cards=", "cards is '', must be"},
-        {"0: cards", "entry 1: 'cards' must be KEY=VALUE, with KEY cards, "},
-        {"0: card=1", "entry 1: 'card=…' must be KEY=VALUE"},
-        {"0: cards=1 cards=1", "entry 1: cards is given twice"},
-        {"0: gpus=+1", "gpus is '+1', must be a whole number from 0 to 16"},
-        {"0: cores=4294967296", "cores is '4294967296', must be a whole"},
-        {"0: memory-mib=1Gi", "memory-mib is '1Gi'"},
-        {"0: cpus=x", "cpus is 'x', must be CPUs such as 2, 1.5 or 500m"},
-        {"0: align=near", "align is 'near', must be pix, pxb, phb, node, "},
-        {"0:\\u00e9", "at most 1024 printable ASCII characters"},
-        {"0:;0:;0:;0:;0:;0:;0:;0:;0:", "must come after"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cleanup_free char *text = xasprintf(
-            "{'metadata':{'name':'p','labels':{'biga.dev/role':'host',"
-            "'biga.dev/pair':'5'},'annotations':{'biga.dev/size':'6',"
-            "'biga.dev/shapes':'%s'}}}",
-            cases[i].text);
-        refused(EDOM, text, cases[i].want);
-        refused(EDOM, text, "metadata.annotations['biga.dev/shapes']: ");
-    }
-    refused(EDOM,
-            POD("host", ",'biga.dev/pair':'9'",
-                "'biga.dev/size':'10',"
-                "'biga.dev/shapes':'0:;1:;2:;3:;4:;5:;6:;7:;8:'",
-                ""),
-            "metadata.annotations['biga.dev/shapes']: more than 8 entries");
-    refused(EDOM, POD("host", "", "'biga.dev/shapes':'1:'", ""),
-            "entry 1: '1' is beyond the last pair");
-    struct str s = STR_INIT(20000);
-    str_add(&s, "{'metadata':{'name':'p','labels':{'biga.dev/role':'host'},"
-                "'annotations':{'biga.dev/shapes':'0:");
-    for (int i = 0; i < 1100; i++)
-        str_add(&s, " ");
-    str_add(&s, "'}}}");
-    refused(EDOM, str_text(&s), "at most 1024 printable ASCII");
-    str_fini(&s);
-}
-
-/* A pod and the shape of its own pair. */
-Test(demand, own_shape)
-{
-    /* what the pod leaves open */
-    struct demand d = read_ok(
-        POD("host", "", SHAPES("0-5: cards=2 gpus=1 cores=4 cpus=2 align=node"),
-            ""));
-    cr_assert_eq(d.cards, 2);
-    cr_assert_eq(d.gpus, 1);
-    cr_assert_eq(d.card_cores, 4);
-    cr_assert(d.has_card_need);
-    cr_assert_eq(d.cpu_milli, 2000);
-    cr_assert_eq(d.align, RELATION_NODE);
-    /* an xPU pod takes a part of it */
-    d = read_ok(POD("xpu", "", SHAPES("0-5: cards=2 gpus=1 cores=4 cpus=2"),
-                    REQUESTS("'biga.dev/card':'1','biga.dev/card-cores':'3'")));
-    cr_assert_eq(d.cards, 1);
-    cr_assert_eq(d.pair_cards, 2);
-    cr_assert_eq(d.gpus, 0);
-    cr_assert_eq(d.pair_gpus, 1);
-    cr_assert_eq(d.card_cores, 3);
-    cr_assert_eq(d.cpu_milli, 2000);
-    struct demand pair;
-    demand_pair(&d, 0, &pair);
-    cr_assert_eq(pair.cards, 2);
-    cr_assert_eq(pair.gpus, 1);
-    cr_assert_eq(pair.card_cores, 4);
-    /* a service is in no pair */
-    d = read_ok(POD("service", "", SHAPES("0-5: cards=2"), ""));
-    cr_assert_eq(d.cards, 1);
-
-    refused(EDOM,
-            POD("host", "", SHAPES("0: cards=2") ",'biga.dev/cards':'1'", ""),
-            "metadata.annotations['biga.dev/cards']: is 1, but "
-            "metadata.annotations['biga.dev/shapes'], cards of pair 0: is 2; "
-            "both must be the same");
-    refused(
-        EDOM,
-        POD("host", "", SHAPES("0: cards=2"), REQUESTS("'biga.dev/card':'1'")),
-        "metadata.annotations['biga.dev/shapes'], cards of pair 0: is "
-        "'2', but the containers ask for 1 of resource biga.dev/card");
-    refused(
-        EDOM,
-        POD("host", "", SHAPES("0: cards=2"), REQUESTS("'nvidia.com/gpu':'1'")),
-        "gpus of pair 0: is 0, but sum of GPU resources over all "
-        "containers: is 1");
-    refused(EDOM, POD("host", "", SHAPES("0: cpus=2"), REQUESTS("'cpu':'1'")),
-            "cpus of pair 0: is 2000m, but resources['cpu'] over all "
-            "containers: is 1000m");
-    refused(EDOM,
-            POD("host", "", SHAPES("0: cores=4"),
-                REQUESTS("'biga.dev/card-cores':'3'")),
-            "cores of pair 0: is 4, but resources['biga.dev/card-cores']: is "
-            "3");
-    refused(EDOM,
-            POD("xpu", "", SHAPES("0: memory-mib=4"),
-                REQUESTS("'biga.dev/card-memory-mib':'5'")),
-            "memory-mib of pair 0: is 4, but "
-            "resources['biga.dev/card-memory-mib']: is 5");
-    refused(
-        EDOM,
-        POD("host", "", SHAPES("0: align=pix") ",'biga.dev/align':'sys'", ""),
-        "metadata.annotations['biga.dev/align']: is SYS, but "
-        "metadata.annotations['biga.dev/shapes'], align of pair 0: is "
-        "PIX");
 }
 
 /* Cut anywhere, a pod is malformed and said to be so with the position. */
 Test(demand, cut_short)
 {
-    cleanup_free char *json =
-        quoted(POD("xpu", ",'biga.dev/job':'j'", "'biga.dev/cards':'2'",
-                   "'priority':1,'initContainers':[" SIDECAR("1") "]," REQUESTS(
-                       "'biga.dev/card':'1','nvidia.com/gpu':2")));
+    cleanup_free char *json = pod_quoted(
+        POD("xpu", ",'biga.dev/job':'j'", "'biga.dev/cards':'2'",
+            "'priority':1,'initContainers':[" SIDECAR("1") "]," REQUESTS(
+                "'biga.dev/card':'1','nvidia.com/gpu':2")));
     size_t size = strlen(json);
     for (size_t n = 0; n < size; n++) {
         cleanup_free char *cut = xmemdup(json, n ? n : 1);
         struct demand d;
         struct error err = {0};
-        cr_assert_eq(read_bytes(cut, n, &d, &err), -EINVAL, "%zu", n);
+        cr_assert_eq(pod_read_bytes(cut, n, &d, &err), -EINVAL, "%zu", n);
         cr_assert(strstr(err.text, "(byte "), "%s", err.text);
     }
 }
