@@ -24,6 +24,7 @@ const char *change_kind_word(enum change_kind kind)
         [CHANGE_PAIRS] = "pairs",
         [CHANGE_QUOTA] = "quota",
         [CHANGE_RELEASE] = "release",
+        [CHANGE_JOB_END] = "job-end",
     };
     return (unsigned)kind < CHANGE_KINDS ? words[kind] : "?";
 }
@@ -211,6 +212,9 @@ void change_text(const struct schedule *s, const struct change *change,
     case CHANGE_RELEASE:
         text_release(s, change, out);
         break;
+    case CHANGE_JOB_END:
+        str_addf(out, "wait for job %s to end, or delete it", change->job);
+        break;
     default:
         text_less(change, out);
         break;
@@ -305,7 +309,7 @@ static void write_change(const struct schedule *s, const struct change *change,
         str_addf(out, ",\"numa\":%d", change->numa);
     if (change->kind == CHANGE_RELEASE)
         write_pods(change, out);
-    if (change->kind == CHANGE_LEASE) {
+    if (change->kind == CHANGE_LEASE || change->kind == CHANGE_JOB_END) {
         str_add(out, ",\"job\":");
         str_add_json(out, change->job);
     }

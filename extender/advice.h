@@ -34,6 +34,7 @@ enum change_kind {
     CHANGE_PAIRS,       /* a job of fewer pairs */
     CHANGE_QUOTA,       /* raise the quota of the namespace */
     CHANGE_RELEASE,     /* delete pods on one node */
+    CHANGE_JOB_END,     /* end another job */
     CHANGE_KINDS
 };
 /* "lease", "free", "free-cpus", "within" … */
@@ -57,7 +58,7 @@ struct change {
     /* RELEASE: pods on `node`; borrowed from the snapshot */
     const struct allocation *gone[ADVICE_GONE_MAX];
     size_t n_gone;
-    char job[JOB_KEY_MAX]; /* LEASE: whose */
+    char job[JOB_KEY_MAX]; /* LEASE, JOB_END: whose */
 };
 
 struct near_node {
@@ -73,6 +74,13 @@ struct advice {
 
 /* For a pod that `s` finds no node for. */
 void advise_pod(const struct schedule *s, struct advice *ret_advice);
+
+/* The nodes that lack least. */
+void advise_nearest(const struct schedule *s, struct advice *advice);
+/* For a planned pod whose job has no plan, with the candidates that it was
+ * refused with (NULL: all nodes). */
+void advise_job(const struct snapshot *snapshot, const struct demand *pod,
+                const int32_t *candidates, size_t n, struct advice *ret_advice);
 
 /* "free 2 cores on card 0000:17:00.0 of host17". */
 void change_text(const struct schedule *s, const struct change *change,

@@ -90,6 +90,9 @@ static uint64_t distance(const struct schedule *s, int32_t node,
         uint64_t bound = advice_free_bound(&spot, s->demand);
         return bound < step ? bound : TAKEN * step;
     }
+    case REASON_JOB_ROOM:
+    case REASON_FABRIC_TIER:
+        return FREEABLE * step;
     case REASON_NO_CARD:
     case REASON_UNKNOWN_NODE:
     case REASON_PAIR_ELSEWHERE:
@@ -99,16 +102,16 @@ static uint64_t distance(const struct schedule *s, int32_t node,
     }
 }
 
-static void find_nearest(struct pod_search *p)
+void advise_nearest(const struct schedule *s, struct advice *advice)
 {
-    const struct snapshot *snapshot = p->s->snapshot;
-    struct advice *a = p->advice;
+    const struct snapshot *snapshot = s->snapshot;
+    struct advice *a = advice;
     uint64_t far[ADVICE_NEAREST_MAX];
     struct schedule_reasons known = {0};
     for (size_t i = 0; i < snapshot->n_nodes; i++) {
         int32_t node = (int32_t)i;
-        enum reason reason = schedule_reason(p->s, node, &known);
-        uint64_t d = distance(p->s, node, reason);
+        enum reason reason = schedule_reason(s, node, &known);
+        uint64_t d = distance(s, node, reason);
         size_t at = a->n_nearest;
         if (at == ADVICE_NEAREST_MAX && d >= far[at - 1])
             continue;
@@ -232,16 +235,22 @@ static void try_less(struct pod_search *p, enum change_kind kind)
 
 /* --- what others could give up ---------------------------------------------------- */
 
-/* Pods of the node that could be deleted: nobody's service, not of its own
- * pair, no place that is only held. */
-static size_t deletable(const struct schedule *s, const struct node *node,
-                        const struct allocation **ret)
+bool advice_is_of_job(const struct allocation *a, const char *job)
+{
+    char key[JOB_KEY_MAX];
+    job_key(&a->demand, key);
+    return strcmp(key, job) == 0;
+}
+
+size_t advice_deletable(const struct node *node, const char *pair_key,
+                        const char *job, const struct allocation **ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < node->n_allocations && n < ADVICE_GONE_MAX; i++) {
         const struct allocation *a = node->allocations[i];
-        if (a->demand.role != ROLE_SERVICE && !a->held && a != s->former &&
-            strcmp(a->pair_key, s->pair_key) != 0)
+        if (a->demand.role != ROLE_SERVICE && !a->held &&
+            strcmp(a->pair_key, pair_key) != 0 &&
+            !(job && advice_is_of_job(a, job)))
             ret[n++] = a;
     }
     return n;
@@ -264,8 +273,8 @@ static size_t fewest_gone(struct pod_search *p, int32_t node, size_t below,
                           const struct allocation **ret)
 {
     const struct allocation *all[ADVICE_GONE_MAX], *two[2];
-    size_t n = deletable(p->s, snapshot_node(p->s->snapshot, (size_t)node),
-                         all);
+    size_t n = advice_deletable(snapshot_node(p->s->snapshot, (size_t)node),
+                                p->s->pair_key, NULL, all);
     if (n == 0 || below < 2 || !fits_without(p, node, all, n))
         return 0;
     for (size_t i = 0; i < n; i++) {
@@ -320,15 +329,14 @@ static void try_release(struct pod_search *p)
         advice_add(p->advice, &change);
 }
 
-/* The places on `node` that the job of `held` holds. */
-static size_t held_by(const struct node *node, const struct allocation *held,
+/* The places on `node` that a job holds. */
+static size_t held_by(const struct node *node, const char *job,
                       const struct allocation **ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < node->n_allocations && n < ADVICE_GONE_MAX; i++) {
         const struct allocation *a = node->allocations[i];
-        if (a->held && strcmp(a->demand.job, held->demand.job) == 0 &&
-            strcmp(a->demand.namespace, held->demand.namespace) == 0)
+        if (a->held && advice_is_of_job(a, job))
             ret[n++] = a;
     }
     return n;
@@ -343,12 +351,11 @@ static bool try_lease_on(struct pod_search *p, int32_t node,
         const struct allocation *a = n->allocations[i];
         if (!a->held || strcmp(a->pair_key, p->s->pair_key) == 0)
             continue;
-        size_t n_gone = held_by(n, a, gone);
+        job_key(&a->demand, change->job);
+        size_t n_gone = held_by(n, change->job, gone);
         if (gone[0] != a || !fits_without(p, node, gone, n_gone))
             continue;
         change->node = node;
-        (void)snprintf(change->job, sizeof change->job, "%s/%s",
-                       a->demand.namespace, a->demand.job);
         return true;
     }
     return false;
@@ -445,7 +452,7 @@ void advise_pod(const struct schedule *s, struct advice *ret_advice)
     bool granted = s->quota.kind == QUOTA_OK;
     find_spots(&p);
     if (granted) {
-        find_nearest(&p);
+        advise_nearest(s, &advice);
         try_lease(&p);
         try_free(&p);
         try_free_cpus(&p);

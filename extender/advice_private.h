@@ -37,6 +37,34 @@ uint32_t advice_free_cpus(const struct spot *spot, const struct demand *d,
 struct node_state advice_freed(const struct node_state *state,
                                const struct change *change);
 
+/* Pods of the node that could be deleted: nobody's service, not of the pair
+ * itself (by its key) or of the job (NULL: none), no place that is only held.
+ * At most ADVICE_GONE_MAX. */
+size_t advice_deletable(const struct node *node, const char *pair_key,
+                        const char *job, const struct allocation **ret);
+/* The key of the job that an allocation is of, see job_key(). */
+bool advice_is_of_job(const struct allocation *a, const char *job);
+
+/* --- jobs --------------------------------------------------------------------- */
+
+/* A job that has no plan, and what it is tried with.  A plan costs about as
+ * many steps as there are different states, nodes and pairs; the sum over all
+ * trials is bounded. */
+struct job_search {
+    const struct snapshot *snapshot;
+    const struct demand *pod;
+    struct job_input in;
+    struct plan_refusal refusal;
+    struct advice *advice;
+    char job[JOB_KEY_MAX];
+    uint64_t steps, steps_per_plan;
+};
+/* Is there a plan, with `in` as it is now? */
+bool job_search_fits(struct job_search *j);
+/* What others hold or have: LEASE, FREE, FREE_CPUS; RELEASE, JOB_END. */
+void job_search_take_little(struct job_search *j);
+void job_search_take_more(struct job_search *j);
+
 /* How much more quota `d` (of a planned pod: its whole job) needs in `policy`,
  * whose quota of the namespace is raised on the way; false when no quota
  * helps. */

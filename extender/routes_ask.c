@@ -66,13 +66,13 @@ static void why_allocated(struct httpd_request *rq,
     str_add_c(out, '}');
 }
 
-static void why_text(const struct schedule *s, const struct why *why,
-                     struct str *out)
+static void why_text(const struct why *why, struct str *out)
 {
+    const struct schedule *s = &why->schedule;
     str_addf(out, "pod %s/%s is pending: ", s->demand->namespace,
              s->demand->name);
-    why_summary(s, why, out);
-    str_add(out, "\n\nNODES  REASON\n");
+    why_summary(why, out);
+    str_add(out, why->plan ? "\n" : "\n\nNODES  REASON\n");
     for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
         if (!why->count[r])
             continue;
@@ -93,29 +93,32 @@ static void why_text(const struct schedule *s, const struct why *why,
     }
 }
 
-static void why_pending(struct httpd_request *rq,
+static void why_pending(struct httpd_request *rq, void *ctx,
                         const struct snapshot *snapshot,
                         const struct demand *demand)
 {
     struct str *out = httpd_reply(rq);
-    struct schedule s;
-    struct why why;
-    schedule_init(&s, snapshot, demand);
-    why_judge(&s, &why);
-    why_advise(&s, &why);
+    struct app *app = ctx;
+    size_t n = 0;
+    cleanup_with(candidates) struct candidates *names =
+        seen_candidates(app->seen, demand->uid);
+    cleanup_free int32_t *indexes = candidates_indexes(names, snapshot, &n);
+    cleanup_why struct why why;
+    why_init(&why, snapshot, demand, app->plans, indexes, n);
+    why_advise(&why);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
-        why_text(&s, &why, out);
+        why_text(&why, out);
         return;
     }
-    cleanup_str struct str text = STR_INIT(4096);
-    why_summary(&s, &why, &text);
+    cleanup_str struct str text = STR_INIT(65536);
+    why_summary(&why, &text);
     str_add(out, "{\"pod\":");
     why_write_pod(demand, out);
     str_add(out, ",\"state\":\"pending\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add_c(out, ',');
-    why_write(&s, &why, out);
+    why_write(&why, out);
     str_add_c(out, '}');
 }
 
@@ -184,26 +187,60 @@ static void handle_why(struct httpd_request *rq, void *ctx)
                    "Biga",
                    namespace, name);
     else
-        why_pending(rq, snapshot, &demand);
+        why_pending(rq, app, snapshot, &demand);
     snapshot_unref(snapshot);
 }
 
 /* --- simulate ------------------------------------------------------------------ */
 
+/* Refused pods of one simulation for which the way out is looked for. */
+enum { ADVISED_MAX = 16 };
+
 struct simulation {
     struct app *app;
+    size_t n_advised;
     struct draft *draft;
     struct str *out;
     size_t n_pods;
     size_t n_nodes;
 };
 
+/* Hold the places of the plan, as a bind does, so that the other pods of the
+ * job follow. */
+static void simulate_holds(struct simulation *sim, const struct why *why)
+{
+    size_t n;
+    struct allocation **holds = job_holds(why->snapshot, why->pod, why->plan,
+                                          &n);
+    for (size_t i = 0; i < n; i++)
+        draft_allocate(sim->draft, holds[i]);
+    free(holds);
+}
+
+/* Place the pod on `node` of the draft.  A host pod takes the place that is
+ * held for it. */
+static void simulate_place(struct simulation *sim, const struct demand *demand,
+                           int32_t node)
+{
+    cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
+    struct schedule s;
+    struct choice choice;
+    schedule_init(&s, now, demand);
+    if (schedule_choose(&s, node, &choice) != REASON_NONE)
+        return;
+    struct allocation *a = schedule_allocation(&s, node, &choice);
+    str_add(sim->out, ",\"allocation\":");
+    allocation_encode(a, sim->out);
+    if (s.hold && (demand->role == ROLE_HOST || !demand->job[0]))
+        (void)draft_release(sim->draft, s.hold->demand.namespace,
+                            s.hold->demand.name);
+    draft_allocate(sim->draft, a);
+}
+
 /* Place one pod on the draft and write what became of it. */
 static void simulate_demand(struct simulation *sim, struct demand *demand)
 {
     struct str *out = sim->out;
-    struct schedule s;
-    struct why why;
     if (sim->n_pods++)
         str_add_c(out, ',');
     if (!demand->uid[0])
@@ -216,27 +253,23 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
                      "biga.dev/role: any node\"}");
         return;
     }
-    struct snapshot *now = draft_peek(sim->draft);
-    schedule_init(&s, now, demand);
-    why_judge(&s, &why);
-    why_advise(&s, &why);
-    cleanup_str struct str text = STR_INIT(4096);
-    why_summary(&s, &why, &text);
+    cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
+    cleanup_why struct why why;
+    why_init(&why, now, demand, NULL, NULL, 0);
+    if (!why.n_fitting && sim->n_advised++ < ADVISED_MAX)
+        why_advise(&why);
+    cleanup_str struct str text = STR_INIT(65536);
+    why_summary(&why, &text);
     str_addf(out, ",\"state\":\"%s\",\"summary\":",
              why.n_fitting ? "placed" : "refused");
     str_add_json(out, str_text(&text));
     str_add_c(out, ',');
-    why_write(&s, &why, out);
-    struct choice choice;
-    if (why.n_fitting &&
-        schedule_choose(&s, why.best[0], &choice) == REASON_NONE) {
-        struct allocation *a = schedule_allocation(&s, why.best[0], &choice);
-        str_add(out, ",\"allocation\":");
-        allocation_encode(a, out);
-        draft_allocate(sim->draft, a);
-    }
+    why_write(&why, out);
+    if (why.plan)
+        simulate_holds(sim, &why);
+    if (why.n_fitting)
+        simulate_place(sim, demand, why.best[0]);
     str_add_c(out, '}');
-    snapshot_unref(now);
 }
 
 static int simulate_pod(struct simulation *sim, struct jscan *s,

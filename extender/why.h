@@ -1,5 +1,5 @@
-/* why - a pod against all nodes: how many it fits, why not the others, and
- * where it would go, as JSON. Pure. */
+/* why - a pod against all nodes: how many it fits, why not the others, where
+ * it would go, and what would make it fit, as JSON. Pure. */
 #ifndef BIGA_EXTENDER_WHY_H
 #define BIGA_EXTENDER_WHY_H
 
@@ -12,29 +12,49 @@
 
 enum { WHY_BEST_MAX = 3 };
 
+/* Borrows snapshot and demand. */
 struct why {
+    const struct snapshot *snapshot;
+    const struct demand *pod;
+    struct schedule schedule; /* how nodes are judged */
+    struct demand pair;       /* of a job that is to be planned */
+    bool to_plan;             /* the pod's job has to be planned */
+    struct plan *plan;        /* of it; NULL: */
+    struct plan_refusal refusal;
+    const int32_t *candidates; /* NULL: all nodes */
+    size_t n_names; /* nodes that the last filter named; all when it is not
+                     * known */
     size_t n_nodes, n_fitting;
     size_t n_best;
     int32_t best[WHY_BEST_MAX];    /* node indexes, best first */
     size_t count[REASON_COUNT];    /* nodes per reason */
     int32_t example[REASON_COUNT]; /* the first node of each reason */
-    struct advice advice;          /* when nothing fits, see why_advise() */
+    struct advice advice;          /* see why_advise() */
 };
 
-/* Judge all nodes of the snapshot. */
-void why_judge(const struct schedule *s, struct why *ret_why);
-/* Look for the way out when no node fits. */
-void why_advise(const struct schedule *s, struct why *why);
+/* Judge a pod by itself on all nodes of the snapshot; a pod whose job is to
+ * be planned, with the candidates of its last filter (NULL: all nodes; they
+ * are borrowed).  `memory` may be NULL. */
+void why_init(struct why *why, const struct snapshot *snapshot,
+              const struct demand *pod, struct plans *memory,
+              const int32_t *candidates, size_t n);
+void why_fini(struct why *why);
+static inline void cleanup_why_p(struct why *why)
+{
+    why_fini(why);
+}
+#define cleanup_why __attribute__((__cleanup__(cleanup_why_p)))
+/* Look for the way out when nothing fits. */
+void why_advise(struct why *why);
 
-/* Members (no braces): "nodes", "fitting", "best": where it would go, and
- * "reasons": [{"reason","nodes","preemptable","message","example",
- * "detail"}], most frequent first, and what advice_write() gives. */
-void why_write(const struct schedule *s, const struct why *why,
-               struct str *out);
+/* Members (no braces): "nodes", "fitting", "sample", "best": where it would
+ * go, and "reasons": [{"reason","nodes","preemptable","message","example",
+ * "detail"}], most frequent first, what advice_write() gives, and for a job
+ * that is to be planned "plan" or "lack". */
+void why_write(const struct why *why, struct str *out);
 
 /* One sentence for a person. */
-void why_summary(const struct schedule *s, const struct why *why,
-                 struct str *out);
+void why_summary(const struct why *why, struct str *out);
 
 /* {"namespace","name","uid","role","job","pair"} */
 void why_write_pod(const struct demand *d, struct str *out);

@@ -1,0 +1,193 @@
+/* Advice for a job of which not all pairs have a place: what its owner could
+ * do without. */
+#include <string.h>
+
+#include "extender/advice_private.h"
+#include "model/base/mem.h"
+
+/* What all trials may cost together, see job_search.steps, and a single decision on a
+ * state. */
+#define STEPS_MAX UINT64_C(400000)
+enum { STATE_STEPS = 8, AMOUNTS_MAX = 16 };
+
+bool job_search_fits(struct job_search *j)
+{
+    struct plan *plan = NULL;
+    struct plan_refusal ignored;
+    if (j->steps < j->steps_per_plan)
+        return false;
+    j->steps -= j->steps_per_plan;
+    if (plan_make(&j->in.cluster, &j->in.job, &plan, &ignored) < 0)
+        return false;
+    plan_unref(plan);
+    return true;
+}
+
+/* --- asking for less -------------------------------------------------------------- */
+
+/* Does it help to ask for `value` where a pair asks for more (a farther
+ * relation: where it asks for a nearer one)? */
+static bool fits_with_less(void *ctx, enum change_kind kind, uint64_t value)
+{
+    struct job_search *j = ctx;
+    const struct demand *old = j->in.job.shapes;
+    struct demand shapes[PLAN_SHAPES_MAX];
+    for (size_t i = 0; i < j->in.job.n_shapes; i++) {
+        shapes[i] = old[i];
+        uint64_t now = demand_amount(&old[i], kind);
+        if (kind == CHANGE_ALIGN ? now < value : now > value)
+            demand_set_amount(&shapes[i], kind, value);
+    }
+    j->in.job.shapes = shapes;
+    bool fits = job_search_fits(j);
+    j->in.job.shapes = old;
+    return fits;
+}
+
+/* The shape that asks for most. */
+static const struct demand *greediest(const struct job_search *j,
+                                      enum change_kind kind)
+{
+    const struct demand *most = &j->in.job.shapes[0];
+    for (size_t i = 1; i < j->in.job.n_shapes; i++) {
+        const struct demand *d = &j->in.job.shapes[i];
+        uint64_t a = demand_amount(d, kind), b = demand_amount(most, kind);
+        if (kind == CHANGE_ALIGN ? a < b : a > b)
+            most = d;
+    }
+    return most;
+}
+
+static void try_less(struct job_search *j, enum change_kind kind)
+{
+    const struct demand *d = greediest(j, kind);
+    struct change change = {.kind = kind, .node = NODE_NONE};
+    uint64_t least = advice_least(d, kind), now = demand_amount(d, kind);
+    if ((kind == CHANGE_GPUS || kind == CHANGE_CARDS) && now > AMOUNTS_MAX)
+        return;
+    if (advice_lessen(d, kind, least, fits_with_less, j, &change.value))
+        advice_add(j->advice, &change);
+}
+
+/* --- the fabric, the number of pairs ------------------------------------------------ */
+
+static void try_within(struct job_search *j)
+{
+    struct change change = {.kind = CHANGE_WITHIN, .node = NODE_NONE};
+    struct plan_job *job = &j->in.job;
+    int within = job->within, n = (int)fabric_n_tiers(j->in.cluster.fabric);
+    bool fits = false;
+    if (within < 0)
+        return;
+    job->within = PLAN_ANYWHERE;
+    if (!job_search_fits(j)) {
+        job->within = within;
+        return;
+    }
+    for (int tier = within + 1; tier < n && !fits; tier++) {
+        job->within = tier;
+        change.value = (uint64_t)tier;
+        fits = job_search_fits(j);
+    }
+    if (!fits)
+        change.value = FABRIC_APART;
+    job->within = within;
+    advice_add(j->advice, &change);
+}
+
+/* No pair may have its place behind the last one. */
+static bool covers_fixed(const struct plan_job *job, uint32_t size)
+{
+    return job->n_fixed == 0 ||
+           job->fixed[job->n_fixed - 1].rank < (int32_t)size;
+}
+
+static void try_pairs(struct job_search *j)
+{
+    struct change change = {.kind = CHANGE_PAIRS, .node = NODE_NONE};
+    struct plan_job *job = &j->in.job;
+    uint32_t size = job->size, fixed = (uint32_t)job->n_fixed;
+    uint32_t room = j->refusal.lack == PLAN_LACK_TIER ? j->refusal.room_within
+                                                      : j->refusal.room;
+    uint32_t fewer = fixed + (room < size - fixed ? room : size - fixed);
+    if (fewer >= size)
+        fewer = size - 1;
+    if (fewer == 0 || !covers_fixed(job, fewer))
+        return;
+    job->size = fewer;
+    bool fits = job_search_fits(j);
+    job->size = size;
+    change.value = fewer;
+    if (fits)
+        advice_add(j->advice, &change);
+}
+
+/* --- the quota ------------------------------------------------------------------------ */
+
+static void try_quota(struct job_search *j, const struct allocation *former)
+{
+    struct change change = {.kind = CHANGE_QUOTA, .node = NODE_NONE};
+    struct policy policy = *j->snapshot->policy;
+    cleanup_free struct policy_quota *quotas =
+        xmemdup(policy.quotas, policy.n_quotas * sizeof *quotas);
+    policy.quotas = quotas;
+    /* the plan itself knows of no quota */
+    if (advice_raise_quota(j->snapshot, j->pod, former, &policy,
+                           &change.quota) &&
+        job_search_fits(j))
+        advice_add(j->advice, &change);
+}
+
+/* --- the whole -------------------------------------------------------------------------- */
+
+/* How many different states there are, about: equal ones are neighbours or
+ * share a place in the list of those seen. */
+static uint64_t count_states(const struct plan_cluster *c)
+{
+    enum { SEEN = 4096 };
+    cleanup_free const struct node_state **seen = xcalloc(SEEN, sizeof *seen);
+    uint64_t n = 0;
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        size_t at = ((uintptr_t)c->states[i] / sizeof *c->states[i]) % SEEN;
+        n += c->states[i] && seen[at] != c->states[i];
+        seen[at] = c->states[i];
+    }
+    return n;
+}
+
+static void search(struct job_search *j)
+{
+    struct plan *plan = NULL;
+    uint64_t each = j->in.cluster.n_nodes / 4 + j->in.job.size;
+    j->steps_per_plan = each + STATE_STEPS * count_states(&j->in.cluster);
+    j->steps = STEPS_MAX;
+    if (plan_make(&j->in.cluster, &j->in.job, &plan, &j->refusal) == 0) {
+        plan_unref(plan);
+        return;
+    }
+    job_search_take_little(j);
+    try_within(j);
+    for (enum change_kind kind = CHANGE_ALIGN; kind <= CHANGE_CARDS; kind++)
+        try_less(j, kind);
+    try_pairs(j);
+    job_search_take_more(j);
+}
+
+void advise_job(const struct snapshot *snapshot, const struct demand *pod,
+                const int32_t *candidates, size_t n, struct advice *ret_advice)
+{
+    struct advice advice = {0};
+    struct job_search j = {.snapshot = snapshot, .pod = pod, .advice = &advice};
+    struct schedule s;
+    schedule_init(&s, snapshot, pod);
+    job_key(pod, j.job);
+    job_input_init(&j.in, snapshot, pod, candidates, n, NODE_NONE);
+    if (s.quota.kind == QUOTA_OK) {
+        search(&j);
+    } else {
+        j.steps = STEPS_MAX;
+        try_quota(&j, s.former);
+    }
+    job_input_fini(&j.in);
+    *ret_advice = advice;
+}
