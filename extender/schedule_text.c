@@ -1,0 +1,207 @@
+#include "extender/schedule.h"
+
+#include <stdlib.h>
+
+#include "extender/usage.h"
+#include "model/base/mem.h"
+
+/* --- in a few words ------------------------------------------------------------ */
+
+/* Who follows its pair is judged with the place that it would get. */
+static void explain_quota(const struct schedule *s, struct str *out)
+{
+    struct quota_verdict verdict = s->quota;
+    struct node_state state;
+    struct choice choice;
+    uint16_t must, within;
+    if (s->follows >= 0) {
+        schedule_view(s, s->follows, &state, &must, &within);
+        if (decide(&state, s->demand, must, within, &choice) == REASON_NONE) {
+            struct allocation *a = schedule_allocation(s, s->follows, &choice);
+            quota_judge_allocation(s->snapshot, a, s->former, &verdict);
+            allocation_unref(a);
+        }
+    }
+    quota_explain(s->demand->namespace, &verdict, out);
+}
+
+static void brief_too_small(const struct demand *d, struct str *out)
+{
+    str_add(out, "no card with ");
+    if (!d->card_cores && !d->card_memory_mib)
+        str_add(out, "cores and memory");
+    if (d->card_cores)
+        str_addf(out, "%u core%s", d->card_cores, d->card_cores > 1 ? "s" : "");
+    if (d->card_cores && d->card_memory_mib)
+        str_add(out, " and ");
+    if (d->card_memory_mib)
+        str_addf(out, "%u MiB", d->card_memory_mib);
+    str_add(out, ", even idle");
+}
+
+/* Why there is no plan of its job. */
+static void brief_job(const struct schedule *s, struct str *out)
+{
+    const struct plan_refusal *r = s->refusal;
+    const struct demand *d = s->demand;
+    const char *tier = d->within >= 0 ? fabric_tier_name((unsigned)d->within)
+                                      : "fabric";
+    switch (r ? r->lack : PLAN_LACK_NOTHING) {
+    case PLAN_LACK_TIER:
+        str_addf(out,
+                 "its job needs %u pairs within one %s; the best %s has room "
+                 "for %u",
+                 r->asked, tier, tier, r->room_within);
+        return;
+    case PLAN_LACK_ROOM:
+        str_addf(out, "its job needs %u pairs; there is room for %u", r->asked,
+                 r->room);
+        return;
+    case PLAN_LACK_FIXED:
+        str_addf(out, "pairs of its job are bound where no one %s holds all",
+                 tier);
+        return;
+    default:
+        str_addf(out, "no room for all %d pairs of its job", (int)d->size);
+    }
+}
+
+/* Those that need no numbers; NULL: the others. */
+static const char *brief_plain(enum reason reason)
+{
+    switch (reason) {
+    case REASON_NONE:
+        return "fits";
+    case REASON_UNKNOWN_NODE:
+        return "no topology published";
+    case REASON_STALE:
+        return "stale topology: advertiser silent";
+    case REASON_INCOMPLETE:
+        return "incomplete topology";
+    case REASON_NO_CARD:
+        return "no card";
+    case REASON_UNHEALTHY:
+        return "cards withdrawn as unhealthy";
+    case REASON_CARDS_RESERVED:
+        return "services have shares of the cards";
+    case REASON_PAIR_CARDS:
+        return "the cards of its pair cannot take it";
+    case REASON_JOB_ELSEWHERE:
+        return "the plan of its job has it elsewhere";
+    case REASON_LEASED:
+        return "what is free is leased to another job";
+    default:
+        return NULL;
+    }
+}
+
+/* What the hardware lacks, or others have. */
+static void brief_node(const struct demand *d, enum reason reason,
+                       struct str *out)
+{
+    const char *cards = d->cards == 1 ? "card" : "cards";
+    switch (reason) {
+    case REASON_TOO_FEW_CARDS:
+        str_addf(out, "fewer cards than the %u asked", d->cards);
+        break;
+    case REASON_ARCH:
+        str_addf(out, "no card of architecture %s", d->arch);
+        break;
+    case REASON_CARD_TOO_SMALL:
+        brief_too_small(d, out);
+        break;
+    case REASON_TOO_FEW_GPUS:
+        str_addf(out, "fewer GPUs than the %u asked", d->gpus);
+        break;
+    case REASON_ALIGNMENT_NEVER:
+        str_addf(out, "hardware cannot align %u %s within %s", d->cards, cards,
+                 relation_name(d->align));
+        break;
+    case REASON_CARDS_BUSY:
+        str_addf(out, "fewer than %u %s free", d->cards, cards);
+        break;
+    case REASON_CARD_CORES:
+        str_addf(out, "too few free cores on the cards (%u asked of each)",
+                 d->card_cores);
+        break;
+    case REASON_CARD_MEMORY:
+        str_addf(out,
+                 "too little free memory on the cards (%u MiB asked of each)",
+                 d->card_memory_mib);
+        break;
+    case REASON_GPUS_BUSY:
+        str_addf(out, "fewer than %u GPUs free", d->gpus);
+        break;
+    case REASON_ALIGNMENT:
+        str_addf(out, "free cards are not within %s", relation_name(d->align));
+        break;
+    case REASON_NUMA_CPUS:
+        str_addf(out, "no NUMA node near the cards has %u CPUs free",
+                 (d->cpu_milli + 999) / 1000);
+        break;
+    default:
+        str_add(out, reason_word(reason));
+        break;
+    }
+}
+
+void schedule_brief(const struct schedule *s, enum reason reason,
+                    struct str *out)
+{
+    const char *plain = brief_plain(reason);
+    if (plain)
+        str_add(out, plain);
+    else if (reason == REASON_PAIR_ELSEWHERE)
+        str_addf(out, "its pair is on node %s", s->follows_node);
+    else if (reason == REASON_QUOTA)
+        explain_quota(s, out);
+    else if (reason == REASON_FABRIC_TIER || reason == REASON_JOB_ROOM)
+        brief_job(s, out);
+    else
+        brief_node(s->demand, reason, out);
+}
+
+/* --- with the node's own numbers -------------------------------------------------- */
+
+void schedule_explain(const struct schedule *s, int32_t index,
+                      enum reason reason, struct str *out)
+{
+    switch (reason) {
+    case REASON_UNKNOWN_NODE:
+        str_add(out, "no topology was published for this node: run "
+                     "biga-advertiser on it");
+        return;
+    case REASON_STALE:
+        str_add(out, "its advertiser is silent, so its topology may no longer "
+                     "be true: restart biga-advertiser there");
+        return;
+    case REASON_INCOMPLETE:
+        str_add(out, "its pool of slices is incomplete: see the log of its "
+                     "biga-advertiser");
+        return;
+    case REASON_PAIR_ELSEWHERE:
+    case REASON_PAIR_CARDS:
+    case REASON_QUOTA:
+    case REASON_LEASED:
+    case REASON_FABRIC_TIER:
+    case REASON_JOB_ROOM:
+        schedule_brief(s, reason, out);
+        return;
+    default:
+        break;
+    }
+    struct node_state state;
+    uint16_t must, within;
+    schedule_view(s, index, &state, &must, &within);
+    state.usable &= within; /* speak of its pair's cards only */
+    reason_explain(reason, &state, s->demand, out);
+    if (reason == REASON_CARD_TOO_SMALL && state.reserved)
+        str_add(out, " besides the shares of services (biga policy)");
+    const struct topo *topo = snapshot_node(s->snapshot, (size_t)index)->topo;
+    unsigned unsized = (unsigned)__builtin_popcount(usage_unsized(topo));
+    if (reason == REASON_CARD_TOO_SMALL && unsized)
+        str_addf(out,
+                 "; the size of %u %s is not known: say it in the card "
+                 "file of its biga-advertiser",
+                 unsized, unsized == 1 ? "card" : "cards");
+}
