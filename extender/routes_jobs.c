@@ -116,22 +116,17 @@ static bool find_job(struct httpd_request *rq, struct app *app,
 {
     const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    size_t n, i = 0, end = 0;
-    cleanup_free const struct allocation **members = job_members(s->allocations,
-                                                                 namespace, &n);
-    for (; i < n; i = end) {
-        end = job_members_end(members, n, i);
-        if (strcmp(members[i]->demand.job, job) == 0)
-            break;
-    }
-    if (i == n) {
+    size_t n;
+    cleanup_free const struct allocation **members =
+        alloc_index_find_job(s->allocations, namespace, job, &n);
+    if (n == 0) {
         httpd_fail(rq, 404,
                    "no pod of job %.63s/%.253s is bound, and no place is held "
                    "for one",
                    namespace, job);
         return false;
     }
-    job_view_init(&ret_found->view, s, members + i, end - i);
+    job_view_init(&ret_found->view, s, members, n);
     ret_found->snapshot = steal(&s);
     ret_found->members = steal(&members);
     return true;

@@ -187,3 +187,20 @@ Test(jobs, a_map_that_cannot_be_written_says_why)
     expect_body("\"urom\":null");
     expect_body("\"errors\":{");
 }
+
+/* The first bind of a planned job holds the places of all its pairs. */
+Test(jobs, held_places_are_told)
+{
+    bind_pair("ring", 1, 4, "n1");
+    cr_assert_eq(get("/v1/jobs/ns/ring"), 200);
+    expect_json();
+    expect_body("\"size\":4,\"pairs\":{\"bound\":1,\"held\":3,\"missing\":0}");
+    expect_body("\"missing\":\"\",\"held\":\"0,2-3\"");
+    expect_body("{\"rank\":0,\"state\":\"held\",\"node\":");
+    expect_body("\"members\":[]");
+    expect_body("{\"rank\":1,\"state\":\"bound\",\"node\":\"n1\"");
+    cr_assert_eq(get_text("/v1/jobs"), 200);
+    expect_body("ns/ring  4     1      3     0");
+    cr_assert_eq(get("/v1/jobs/ns/ring/maps?format=hostfile"), 409);
+    expect_body("job ns/ring: 1 of 4 pairs are bound; only held: 0,2-3");
+}
