@@ -33,7 +33,7 @@ host() {
 }
 host >"$dir/h.host"
 
-start_extender # shellcheck disable=SC2119
+start_extender
 read=$(port read) publish=$(port publish) sched=$(port scheduler)
 for node in node-a node-b; do
     "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
