@@ -385,8 +385,9 @@ void draft_set_policy(struct draft *d, struct policy *policy)
     struct policy *old = d->policy;
     d->policy = policy ? policy_ref(policy) : NULL;
     bool shares = (old && old->n_services) || (policy && policy->n_services);
+    bool same = old && policy && old->hash == policy->hash;
     policy_unref(old);
-    if (!shares)
+    if (!shares || same)
         return;
     draft_settle(d);
     for (size_t i = 0; i < d->n_slots; i++) {

@@ -25,6 +25,7 @@ static const char head[] =
     "<p><a href=\"/v1/nodes\">nodes</a> · <a href=\"/v1/cards\">cards</a> · "
     "<a href=\"/v1/topology\">topology</a> · "
     "<a href=\"/v1/fabric\">fabric</a> · "
+    "<a href=\"/v1/policy\">policy</a> · "
     "<a href=\"/v1/allocations\">allocations</a> · "
     "<a href=\"/metrics\">metrics</a> · "
     "<a href=\"/openapi.yaml\">openapi.yaml</a> · "
