@@ -253,7 +253,8 @@ static int decode_shape(const cJSON *json, struct demand *d, struct error *err)
     char path[32];
     struct pair_shape *s = &d->shapes[d->n_shapes];
     int64_t after = d->n_shapes ? s[-1].last + 1 : 0;
-    (void)snprintf(path, sizeof path, "need.shapes[%u]", d->n_shapes++);
+    (void)snprintf(path, sizeof path, "need.shapes[%u]", (unsigned)d->n_shapes);
+    d->n_shapes++;
     reader_init(&r, json, path, err);
     s->first = (int32_t)reader_int(&r, "first", after, DEMAND_SIZE_MAX - 1);
     s->last = (int32_t)reader_int(&r, "last", s->first, DEMAND_SIZE_MAX - 1);

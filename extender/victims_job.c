@@ -230,7 +230,8 @@ static bool place_group(struct hunt_job *h, struct spot *spots, uint32_t n,
                 spots[i].before = spots[i].evicted;
                 find_steps(h, &spots[i], i, group, &l);
             }
-    qsort(l.list, l.n, sizeof *l.list, compare_steps);
+    if (l.n)
+        qsort(l.list, l.n, sizeof *l.list, compare_steps);
     for (size_t i = 0; i < l.n && got < need; i++) {
         const struct step *t = &l.list[i];
         uint32_t pairs = t->pairs < need - got ? t->pairs : need - got;
