@@ -72,8 +72,16 @@ static struct demand make_pod(int job, int role, int rank, unsigned uid)
     struct demand d = sim_member(name, role ? ROLE_XPU : ROLE_HOST, jobs[job],
                                  rank, sizes[job]);
     (void)snprintf(d.uid, sizeof d.uid, "%s-%u", name, uid);
-    if (job == 1) /* shares its cards */
+    if (job == 1) { /* shares its cards, and has a pair of three */
         d = sim_need(d, 4, 4096);
+        d.n_shapes = 1;
+        d.shapes[0] = (struct pair_shape){.cards = 3,
+                                          .align = RELATION_SYS,
+                                          .has_card_need = true,
+                                          .card_cores = 4,
+                                          .card_memory_mib = 4096};
+        d.cards = d.pair_cards = rank == 0 ? 3 : 1;
+    }
     if (job == 2) { /* with GPUs, and nobody else on its cards */
         d.exclusive = true;
         d.pair_gpus = 1;
