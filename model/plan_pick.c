@@ -20,7 +20,8 @@ static bool make(const struct plan_cluster *cluster, const struct plan_job *job,
     bool one = job->n_shapes == 1, done = false;
     bool found = one ? plan_one(cluster, job, plan->places, ret_refusal)
                      : plan_many(cluster, job, plan->places, ret_refusal);
-    if (job->size - job->n_fixed > PLAN_FEW || (one && !found))
+    if (job->size - job->n_fixed > PLAN_FEW ||
+        (one && (!found || cluster->n_nodes > PLAN_FEW_NODES)))
         return found;
     found = plan_search(cluster, job, found, plan->places, &done);
     plan->exact = found && done;

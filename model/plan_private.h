@@ -100,6 +100,8 @@ uint32_t plan_damage(const struct node_state *state, uint16_t cards);
  * of n_s pairs of each shape s is number sum(n_s * stride[s]). */
 enum {
     PLAN_FEW = 8,    /* pairs of a job of which every plan is tried */
+    PLAN_FEW_NODES = 64, /* … for one shape: on more nodes the search is cut
+                          * before it finds anything */
     PACK_PAIRS = 16, /* that a pack holds, at most */
 };
 struct pack_rung {
