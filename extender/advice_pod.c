@@ -237,9 +237,11 @@ static void try_less(struct pod_search *p, enum change_kind kind)
 
 bool advice_is_of_job(const struct allocation *a, const char *job)
 {
-    char key[JOB_KEY_MAX];
-    job_key(&a->demand, key);
-    return strcmp(key, job) == 0;
+    const char *space = a->demand.namespace;
+    const char *name = a->demand.job[0] ? a->demand.job : a->demand.name;
+    size_t size = strlen(space);
+    return strncmp(job, space, size) == 0 && job[size] == '/' &&
+           strcmp(job + size + 1, name) == 0;
 }
 
 size_t advice_deletable(const struct node *node, const char *pair_key,

@@ -4,10 +4,11 @@
 
 #include "extender/advice_private.h"
 #include "extender/usage.h"
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 
 enum {
-    JOBS_MAX = 32,    /* other jobs that are tried */
+    JOBS_MAX = 8,     /* other jobs that are tried */
     OFFERS_MAX = 16,  /* changes of one node that are tried as plans */
     NODES_MAX = 1024, /* nodes whose pods are looked at */
     PAIRS_MAX = 64,   /* pairs of one node that are filled in */
@@ -45,91 +46,6 @@ static bool is_candidate(const struct job_search *j, size_t index)
     return j->in.states[index] && (!bits || bits[index / 64] >> index % 64 & 1);
 }
 
-/* --- other jobs ----------------------------------------------------------------------- */
-
-struct other {
-    char job[JOB_KEY_MAX];
-    bool held; /* only what it holds */
-    uint32_t places;
-};
-
-static bool is_of_other(const void *ctx, const struct allocation *a)
-{
-    const struct other *o = ctx;
-    return a->held == o->held && a->demand.role != ROLE_SERVICE &&
-           advice_is_of_job(a, o->job);
-}
-
-/* The other jobs that have, or only hold, places: those of few places first,
- * at most JOBS_MAX. */
-static size_t list_others(const struct job_search *j, bool held,
-                          struct other *others)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < j->snapshot->n_nodes; i++) {
-        const struct node *node = snapshot_node(j->snapshot, i);
-        for (size_t k = 0; k < node->n_allocations; k++) {
-            const struct allocation *a = node->allocations[k];
-            size_t at = 0;
-            if (a->held != held || !a->demand.job[0] ||
-                a->demand.role == ROLE_SERVICE || advice_is_of_job(a, j->job))
-                continue;
-            while (at < n && !advice_is_of_job(a, others[at].job))
-                at++;
-            if (at == JOBS_MAX)
-                continue;
-            if (at == n) {
-                others[n].held = held;
-                others[n].places = 0;
-                job_key(&a->demand, others[n++].job);
-            }
-            others[at].places++;
-        }
-    }
-    return n;
-}
-
-static int compare_others(const void *a, const void *b)
-{
-    const struct other *x = a, *y = b;
-    if (x->places != y->places)
-        return x->places < y->places ? -1 : 1;
-    return strcmp(x->job, y->job);
-}
-
-/* Nodes on which it has something get a state of their own. */
-static bool fits_without(struct job_search *j, const struct other *o)
-{
-    size_t n = j->in.cluster.n_nodes, n_own = 0;
-    cleanup_free struct node_state *own = xcalloc(o->places + 1, sizeof *own);
-    cleanup_free const struct node_state **states =
-        xmemdup(j->in.states, n * sizeof(*states));
-    for (size_t i = 0; i < n && n_own < o->places; i++)
-        if (states[i] && state_without(j, i, is_of_other, o, &own[n_own]))
-            states[i] = &own[n_own++];
-    j->in.cluster.states = states;
-    bool fits = job_search_fits(j);
-    j->in.cluster.states = j->in.states;
-    return fits;
-}
-
-static void try_others(struct job_search *j, enum change_kind kind)
-{
-    struct change change = {.kind = kind, .node = NODE_NONE};
-    struct other others[JOBS_MAX];
-    size_t n = list_others(j, kind == CHANGE_LEASE, others);
-    qsort(others, n, sizeof *others, compare_others);
-    for (size_t i = 0; i < n; i++) {
-        if (!fits_without(j, &others[i]))
-            continue;
-        memcpy(change.job, others[i].job, sizeof change.job);
-        advice_add(j->advice, &change);
-        return;
-    }
-}
-
-/* --- one node -------------------------------------------------------------------------- */
-
 /* Pairs for which there is no room. */
 static uint32_t missing(const struct job_search *j)
 {
@@ -137,6 +53,148 @@ static uint32_t missing(const struct job_search *j)
     uint32_t room = r->lack == PLAN_LACK_TIER ? r->room_within : r->room;
     return r->asked > room ? r->asked - room : 0;
 }
+
+/* --- other jobs ----------------------------------------------------------------------- */
+
+/* A job of others: what it has (or only holds) on which nodes. */
+struct other {
+    const struct allocation *sample; /* one of its pods or places */
+    uint32_t places, devices;
+};
+
+struct others {
+    bool held;
+    struct other *list;
+    uint32_t *slots; /* open addressing by name: index + 1 */
+    size_t n, cap, n_slots;
+    uint32_t *of;   /* by place: which other */
+    uint32_t *node; /* by place */
+    size_t n_places, places_cap;
+};
+
+static void others_fini(struct others *o)
+{
+    free(o->list);
+    free(o->slots);
+    free(o->of);
+    free(o->node);
+}
+
+static bool same_job(const struct allocation *a, const struct allocation *b)
+{
+    return strcmp(a->demand.job, b->demand.job) == 0 &&
+           strcmp(a->demand.namespace, b->demand.namespace) == 0;
+}
+
+static bool is_of_other(const void *ctx, const struct allocation *a)
+{
+    const struct other *o = ctx;
+    return a->held == o->sample->held && a->demand.role != ROLE_SERVICE &&
+           same_job(a, o->sample);
+}
+
+static uint32_t find_other(struct others *o, const struct allocation *a)
+{
+    uint64_t hash = hash_bytes(a->demand.job, strlen(a->demand.job));
+    size_t at = hash % o->n_slots;
+    for (; o->slots[at]; at = (at + 1) % o->n_slots)
+        if (same_job(o->list[o->slots[at] - 1].sample, a))
+            return o->slots[at] - 1;
+    o->list = xgrow(o->list, o->n, &o->cap, sizeof *o->list);
+    o->list[o->n] = (struct other){.sample = a};
+    o->slots[at] = (uint32_t)++o->n;
+    return (uint32_t)(o->n - 1);
+}
+
+static void add_place(struct others *o, const struct allocation *a, size_t node)
+{
+    uint32_t which = find_other(o, a);
+    size_t cap = o->places_cap;
+    o->of = xgrow(o->of, o->n_places, &cap, sizeof *o->of);
+    o->node = xgrow(o->node, o->n_places, &o->places_cap, sizeof *o->node);
+    o->of[o->n_places] = which;
+    o->node[o->n_places++] = (uint32_t)node;
+    o->list[which].places++;
+    o->list[which].devices += (uint32_t)a->n_cards + a->n_gpus;
+}
+
+/* The places of jobs but this one on nodes that it could use. */
+static void others_init(struct others *o, const struct job_search *j, bool held)
+{
+    const struct snapshot *s = j->snapshot;
+    memset(o, 0, sizeof *o);
+    o->held = held;
+    o->n_slots = 2 * alloc_index_size(s->allocations) + 1;
+    o->slots = xcalloc(o->n_slots, sizeof *o->slots);
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        for (size_t k = 0; is_candidate(j, i) && k < node->n_allocations; k++) {
+            const struct allocation *a = node->allocations[k];
+            if (a->held == held && a->demand.job[0] &&
+                a->demand.role != ROLE_SERVICE && !advice_is_of_job(a, j->job))
+                add_place(o, a, i);
+        }
+    }
+}
+
+/* The nodes on which it has something get a state of their own. */
+static bool fits_without(struct job_search *j, const struct others *all,
+                         uint32_t which)
+{
+    const struct other *o = &all->list[which];
+    size_t n = j->in.cluster.n_nodes, n_own = 0;
+    cleanup_free struct node_state *own = xcalloc(o->places + 1, sizeof *own);
+    cleanup_free const struct node_state **states =
+        xmemdup(j->in.states, n * sizeof(*states));
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < all->n_places; i++) {
+        size_t node = all->node[i];
+        if (all->of[i] != which || node == last)
+            continue;
+        last = node;
+        if (state_without(j, node, is_of_other, o, &own[n_own]))
+            states[node] = &own[n_own++];
+    }
+    j->in.cluster.states = states;
+    bool fits = job_search_fits(j);
+    j->in.cluster.states = j->in.states;
+    return fits;
+}
+
+/* Fewer places first, then by the order of nodes. */
+static uint32_t next_other(const struct others *o, const bool *tried,
+                           uint32_t devices)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (!tried[i] && o->list[i].devices >= devices &&
+            (best == UINT32_MAX || o->list[i].places < o->list[best].places))
+            best = i;
+    return best;
+}
+
+static void try_others(struct job_search *j, enum change_kind kind)
+{
+    struct change change = {.kind = kind, .node = NODE_NONE};
+    struct others o;
+    others_init(&o, j, kind == CHANGE_LEASE);
+    cleanup_free bool *tried = xcalloc(o.n + 1, sizeof *tried);
+    for (unsigned i = 0; i < JOBS_MAX; i++) {
+        /* each pair that gets room gets it from a device that was not free */
+        uint32_t which = next_other(&o, tried, missing(j));
+        if (which == UINT32_MAX)
+            break;
+        tried[which] = true;
+        if (!fits_without(j, &o, which))
+            continue;
+        job_key(&o.list[which].sample->demand, change.job);
+        advice_add(j->advice, &change);
+        break;
+    }
+    others_fini(&o);
+}
+
+/* --- one node -------------------------------------------------------------------------- */
 
 /* Could more room on this node be of use? */
 static bool is_of_use(const struct job_search *j, size_t index)
@@ -317,7 +375,7 @@ static void try_release(struct job_search *j)
     struct change best = {.kind = CHANGE_RELEASE};
     unsigned nodes = NODES_MAX, plans = OFFERS_MAX;
     uint32_t lack = missing(j), aligned;
-    if (lack == 0 || lack > PAIRS_MAX || j->in.job.n_shapes > 1)
+    if (lack == 0 || lack > TOPO_CARDS_MAX || j->in.job.n_shapes > 1)
         return;
     for (size_t i = 0; i < j->in.cluster.n_nodes && nodes && plans; i++) {
         struct gone gone;
