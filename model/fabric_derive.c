@@ -232,7 +232,7 @@ static void grow_components(struct derivation *d, unsigned tier)
     for (size_t i = 0; i < n; i++) {
         uint32_t r = find_root(d->root, (uint32_t)i);
         d->leaves[r] += d->level[i] == 0;
-        if (d->level[i] == (int)tier && i < d->top[r])
+        if (i < d->top[r] && d->level[i] == (int)tier)
             d->top[r] = (uint32_t)i;
     }
 }

@@ -101,8 +101,9 @@ static int expand(struct expansion *x, size_t size, const char *p,
 
 /* "01-12" or "15": the name so far, with each number, and what follows. */
 static int expand_range(struct expansion *x, size_t size, const char **p,
-                        const char *close, const char *end, unsigned depth)
+                        const char *end, unsigned depth)
 {
+    const char *close = memchr(*p, ']', (size_t)(end - *p));
     uint32_t from, to;
     int width, other;
     if (!read_digits(p, close, &from, &width))
@@ -149,7 +150,7 @@ static int expand(struct expansion *x, size_t size, const char *p,
     if (!close || ++p == close || depth == BRACKETS_MAX)
         return slurm_fail(x->r, x->key, list_form);
     while (p < close) {
-        int rc = expand_range(x, size, &p, close, end, depth);
+        int rc = expand_range(x, size, &p, end, depth);
         if (rc < 0)
             return rc;
         if (p == close && close[-1] == ',')

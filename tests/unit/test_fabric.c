@@ -35,10 +35,14 @@ static unsigned common(const struct fabric *f, const char *a, const char *b)
     return fabric_common_tier(f, leaf_of(f, a), leaf_of(f, b));
 }
 
-#define HOST(name, leaf) "{\"name\":\"" name "\",\"leaf\":\"" leaf "\"}"
-#define RAILS(name, ports) "{\"name\":\"" name "\",\"ports\":[" ports "]}"
-#define PORT(leaf) "{\"leaf\":\"" leaf "\"}"
-#define SWITCH(name, links) "{\"name\":\"" name "\",\"links\":[" links "]}"
+/* ' stands for ". */
+static struct fabric *read_json(const char *text)
+{
+    cleanup_free char *quoted = xstrdup(text);
+    for (char *p = quoted; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    return read_one(quoted);
+}
 
 Test(fabric, without_one_nothing_is_known)
 {
@@ -59,26 +63,21 @@ Test(fabric, without_one_nothing_is_known)
 
 /* Two leaves to each of two spines, all spines to a core: a fat tree, which
  * is no tree. */
-static const char fat[] =
-    "{\"switches\":[" SWITCH("l1", "\"s1\",\"s2\"") "," SWITCH("l2", "\"s1\","
-                                                                     "\"s2\"") "," SWITCH("l3", "\"s3\",\"s4\"") "," SWITCH("l4", "\"s3\",\"s4\"") "," SWITCH("s1", "\"c\"") "," SWITCH(
-        "s2",
-        "\"c\"") "," SWITCH("s3",
-                            "\"c\"") "," SWITCH("s4",
-                                                "\"c\"") "," SWITCH("c",
-                                                                    "") "],"
-                                                                        "\"host"
-                                                                        "s\":"
-                                                                        "[" HOST("a",
-                                                                                 "l1") "," HOST("b",
-                                                                                                "l1") "," HOST("c",
-                                                                                                               "l2") "," HOST("d",
-                                                                                                                              "l3") "," HOST("e",
-                                                                                                                                             "l4") "]}";
+static const char fat[] = "{'switches':[{'name':'l1','links':['s1','s2']},"
+                          "{'name':'l2','links':['s1','s2']},"
+                          "{'name':'l3','links':['s3','s4']},"
+                          "{'name':'l4','links':['s3','s4']},"
+                          "{'name':'s1','links':['c']},"
+                          "{'name':'s2','links':['c']},"
+                          "{'name':'s3','links':['c']},"
+                          "{'name':'s4','links':['c']},{'name':'c'}],"
+                          "'hosts':[{'name':'a','leaf':'l1'},"
+                          "{'name':'b','leaf':'l1'},{'name':'c','leaf':'l2'},"
+                          "{'name':'d','leaf':'l3'},{'name':'e','leaf':'l4'}]}";
 
 Test(fabric, a_fat_tree_has_nested_domains)
 {
-    cleanup_with(fabric) struct fabric *f = read_one(fat);
+    cleanup_with(fabric) struct fabric *f = read_json(fat);
     cr_expect_eq(fabric_n_tiers(f), 3);
     cr_expect_eq(fabric_n_domains(f), 4 + 2 + 1);
     cr_expect_eq(common(f, "a", "b"), 0);
@@ -106,47 +105,45 @@ Test(fabric, a_fat_tree_has_nested_domains)
 /* Leaves that are linked to each other are two leaves all the same. */
 Test(fabric, linked_leaves_meet_on_the_next_tier)
 {
-    cleanup_with(fabric) struct fabric *f =
-        read_one("{\"switches\":[" SWITCH("x", "\"y\"") "," SWITCH(
-            "y", "") "],\"hosts\":[" HOST("a", "x") "," HOST("b", "y") "]}");
+    cleanup_with(fabric) struct fabric *f = read_json(
+        "{'switches':[{'name':'x','links':['y']},{'name':'y'}],"
+        "'hosts':[{'name':'a','leaf':'x'},{'name':'b','leaf':'y'}]}");
     cr_expect_eq(fabric_n_tiers(f), 2);
     cr_expect_eq(common(f, "a", "b"), 1);
 }
 
 Test(fabric, switches_without_a_way_are_apart)
 {
-    cleanup_with(fabric) struct fabric *f = read_one(
-        "{\"switches\":[" SWITCH("x", "") "," SWITCH("y", "") "," SWITCH(
-            "z",
-            "\"w\"") "," SWITCH("w",
-                                "") "],\"hosts\":[" HOST("a",
-                                                         "x") "," HOST("b",
-                                                                       "y") "]"
-                                                                            "}");
+    cleanup_with(fabric) struct fabric *f = read_json(
+        "{'switches':[{'name':'x'},{'name':'y'},"
+        "{'name':'z','links':['w']},{'name':'w'}],"
+        "'hosts':[{'name':'a','leaf':'x'},{'name':'b','leaf':'y'}]}");
     cr_expect_eq(fabric_n_tiers(f), 1, "no host is below z and w");
     cr_expect_eq(common(f, "a", "b"), FABRIC_APART);
 }
 
 /* Four rails, each a plane of its own with a spine; e has lost one rail, f
  * three of them. */
-#define FOUR(g) PORT("1" g) "," PORT("2" g) "," PORT("3" g) "," PORT("4" g)
-static const char
-    rails
-        [] = "{\"switches\":[" SWITCH("1a", "\"p1\"") "," SWITCH("2a", "\"p2\"") "," SWITCH(
-            "3a", "\"p3\"") "," SWITCH("4a",
-                                       "\"p4\"") "," SWITCH("1b",
-                                                            "\"p1\"") "," SWITCH("2b", "\"p2\"") "," SWITCH("3b", "\"p3\"") "," SWITCH("4b", "\"p4\"") "," SWITCH("p1", "") "," SWITCH("p2", "") "," SWITCH("p3", "") "," SWITCH("p4", "") "],\"hosts\":[" RAILS("a",
-                                                                                                                                                                                                                                                                 FOUR(
-                                                                                                                                                                                                                                                                     "a")) "," RAILS("b",
-                                                                                                                                                                                                                                                                                     FOUR("a")) "," RAILS("c",
-                                                                                                                                                                                                                                                                                                          FOUR("b")) "," RAILS("d",
-                                                                                                                                                                                                                                                                                                                               FOUR("b")) "," RAILS("e",
-                                                                                                                                                                                                                                                                                                                                                    PORT("1a") "," PORT(
-                                                                                                                                                                                                                                                                                                                                                        "2a") "," PORT("4a")) "," RAILS("f", PORT("2b")) "]}";
+#define FOUR(group)                                                         \
+    "'ports':[{'leaf':'1" group "'},{'leaf':'2" group "'},{'leaf':'3" group \
+    "'},{'leaf':'4" group "'}]"
+static const char rails[] =
+    "{'switches':[{'name':'p1','links':['1a','1b']},"
+    "{'name':'p2','links':['2a','2b']},{'name':'p3','links':['3a','3b']},"
+    "{'name':'p4','links':['4a','4b']},{'name':'1a'},{'name':'2a'},"
+    "{'name':'3a'},{'name':'4a'},{'name':'1b'},{'name':'2b'},{'name':'3b'},"
+    "{'name':'4b'}],'hosts':["
+    "{'name':'a'," FOUR("a") "},{'name':'b'," FOUR(
+        "a") "},"
+             "{'name':'c'," FOUR("b") "},{'name':'d'," FOUR(
+                 "b") "},"
+                      "{'name':'e','ports':[{'leaf':'1a'},{'leaf':'2a'},{'leaf'"
+                      ":'4a'}]},"
+                      "{'name':'f','leaf':'2b'}]}";
 
 Test(fabric, rails_make_one_leaf)
 {
-    cleanup_with(fabric) struct fabric *f = read_one(rails);
+    cleanup_with(fabric) struct fabric *f = read_json(rails);
     cr_expect_eq(common(f, "a", "b"), 0);
     cr_expect_eq(common(f, "a", "c"), 1);
     cr_expect_eq(common(f, "a", "e"), 0, "most of the rails are left");
@@ -164,15 +161,10 @@ Test(fabric, rails_make_one_leaf)
 /* A host on two fabrics does not bring those near that are on one each. */
 Test(fabric, a_gateway_joins_nothing)
 {
-    cleanup_with(fabric) struct fabric *f =
-        read_one("{\"switches\":[" SWITCH("x", "") "," SWITCH(
-            "y",
-            "") "],\"hosts\":[" HOST("a",
-                                     "x") "," HOST("b",
-                                                   "y") "," RAILS("g",
-                                                                  PORT("x") "," PORT(
-                                                                      "y")) "]"
-                                                                            "}");
+    cleanup_with(fabric) struct fabric *f = read_json(
+        "{'switches':[{'name':'x'},{'name':'y'}],'hosts':["
+        "{'name':'a','leaf':'x'},{'name':'b','leaf':'y'},"
+        "{'name':'g','ports':[{'leaf':'x'},{'leaf':'y'}]}]}");
     cr_expect_eq(common(f, "a", "b"), FABRIC_APART);
     cr_expect_eq(common(f, "a", "g"), FABRIC_APART);
 }
@@ -182,13 +174,9 @@ Test(fabric, the_first_source_places_a_host)
     static const char *const texts[] = {
         "SwitchName=x Nodes=a,b\nSwitchName=s Switches=x,y\n"
         "SwitchName=y Nodes=c\n",
-        "{\"switches\":[" SWITCH("x", "") "," SWITCH(
-            "z",
-            "") "],\"hosts\":[" HOST("c",
-                                     "x") "," HOST("d",
-                                                   "x") "," HOST("e",
-                                                                 "z") "," HOST("A",
-                                                                               "z") "]}",
+        "{\"switches\":[{\"name\":\"x\"},{\"name\":\"z\"}],\"hosts\":["
+        "{\"name\":\"c\",\"leaf\":\"x\"},{\"name\":\"d\",\"leaf\":\"x\"},"
+        "{\"name\":\"e\",\"leaf\":\"z\"},{\"name\":\"A\",\"leaf\":\"z\"}]}",
     };
     cleanup_with(fabric) struct fabric *f = read_n(texts, 2);
     cr_expect_eq(fabric_n_hosts(f), 5);
@@ -205,12 +193,11 @@ Test(fabric, the_first_source_places_a_host)
 
 Test(fabric, a_guid_of_two_hosts_tells_neither)
 {
-    cleanup_with(fabric) struct fabric *f = read_one("{\"switches\":[" SWITCH(
-        "x",
-        "") "],\"hosts\":["
-            "{\"name\":\"a\",\"ports\":[{\"leaf\":\"x\",\"guid\":\"0x12\"}]},"
-            "{\"name\":\"b\",\"ports\":[{\"leaf\":\"x\",\"guid\":\"0:12\"}]},"
-            "{\"name\":\"c\",\"ports\":[{\"leaf\":\"x\",\"guid\":\"C0\"}]}]}");
+    cleanup_with(fabric) struct fabric *f = read_json(
+        "{'switches':[{'name':'x'}],'hosts':["
+        "{'name':'a','ports':[{'leaf':'x','guid':'0x12'}]},"
+        "{'name':'b','ports':[{'leaf':'x','guid':'0:12'}]},"
+        "{'name':'c','ports':[{'leaf':'x','guid':'C0'}]}]}");
     cr_expect_null(fabric_find_guid(f, "12"));
     cr_expect_eq(fabric_find_guid(f, "0000:0000:0000:00c0"),
                  fabric_find(f, "c", 1));
