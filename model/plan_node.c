@@ -39,6 +39,29 @@ static uint32_t card_serves(const struct node_state *state,
     return max;
 }
 
+/* How many pairs the NUMA nodes have the CPUs for. */
+static uint32_t cpus_bound(const struct node_state *state,
+                           const struct demand *shape, uint32_t max)
+{
+    uint32_t cpus = decide_cpus(shape);
+    uint64_t bound = 0;
+    if (!cpus || shape->align > (shape->gpus ? RELATION_NODE : RELATION_SOCKET))
+        return max;  /* they may be anywhere */
+    if (shape->gpus) /* cards that are on no NUMA node leave it open */
+        for (unsigned c = 0; c < state->shape->n_cards; c++) {
+            bool rooted = false;
+            for (unsigned n = 0; n < state->shape->n_numas; n++)
+                rooted |= state->shape->card_numa[c][n] <= RELATION_NODE;
+            if (!rooted)
+                return max;
+        }
+    for (unsigned n = 0; n < state->shape->n_numas; n++)
+        bound += state->free_cpu_milli[n] == UINT32_MAX
+                     ? max
+                     : state->free_cpu_milli[n] / cpus;
+    return bound < max ? (uint32_t)bound : max;
+}
+
 /* No node holds more pairs than this, wherever its devices are. */
 static uint32_t room_bound(const struct node_state *state,
                            const struct demand *shape, uint32_t max)
@@ -47,6 +70,7 @@ static uint32_t room_bound(const struct node_state *state,
     uint64_t places = 0;
     if (shape->cards == 0 || count_bits(cards) < shape->cards)
         return 0;
+    max = cpus_bound(state, shape, max);
     if (shape->gpus)
         max = least(max, (state->shape->n_gpus - count_bits(state->gpus_used)) /
                              shape->gpus);

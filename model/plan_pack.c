@@ -7,10 +7,10 @@
 
 /* One way to give one pair its devices. */
 struct way {
-    struct choice choice; /* cost not yet known */
+    struct choice choice; /* NUMA node, relation to it and cost not yet
+                           * known */
     uint16_t order;       /* of its set of cards: pairs of one shape follow
                            * each other in this order */
-    bool unaligned;
 };
 
 struct ways {
@@ -18,11 +18,18 @@ struct ways {
     size_t n, cap;
 };
 
+/* How far a dive has come. */
+struct walk {
+    uint32_t code, unaligned;
+    struct choice choice; /* of the pair that comes next */
+};
+
 struct dive {
     const struct node_state *state;
     const struct demand *shapes;
     struct pack *pack;
     struct ways ways[PLAN_SHAPES_MAX];
+    struct decide_ideal ideal[PLAN_SHAPES_MAX];
     uint16_t lower_twins[TOPO_GPUS_MAX]; /* GPUs below that are as close to
                                           * every card */
     uint32_t used[PLAN_SHAPES_MAX];
@@ -63,11 +70,15 @@ static unsigned gpu_relation(const struct shape *s, unsigned cards,
     return worst;
 }
 
-static unsigned numa_relation(const struct shape *s, unsigned cards, unsigned n)
+static unsigned numa_relation(const struct shape *s, unsigned cards, unsigned n,
+                              unsigned *ret_sum)
 {
-    unsigned worst = RELATION_NODE;
-    for (unsigned c = cards; c; c &= c - 1)
+    unsigned worst = RELATION_NODE, sum = 0;
+    for (unsigned c = cards; c; c &= c - 1) {
         worst = worse(worst, s->card_numa[__builtin_ctz(c)][n]);
+        sum += s->card_numa[__builtin_ctz(c)][n];
+    }
+    *ret_sum = sum;
     return worst;
 }
 
@@ -77,30 +88,7 @@ static void add_way(struct ways *ways, const struct way *way)
     ways->list[ways->n++] = *way;
 }
 
-/* The way with every NUMA node that could hold its CPUs; with the closest one
- * when CPUs do not matter. */
-static void add_numas(struct ways *ways, const struct node_state *state,
-                      const struct demand *demand, struct way *way)
-{
-    const struct shape *shape = state->shape;
-    unsigned best = RELATION_COUNT, align = decide_align(demand);
-    int best_numa = -1;
-    for (unsigned n = 0; n < shape->n_numas; n++) {
-        unsigned relation = numa_relation(shape, way->choice.cards, n);
-        if (relation < best) {
-            best = relation;
-            best_numa = shape->numa_id[n];
-        }
-    }
-    if (best == RELATION_COUNT)
-        best = RELATION_SYS;
-    if (!demand->gpus)
-        way->choice.relation = (uint8_t)best;
-    way->choice.numa = (int16_t)best_numa;
-    if (way->choice.relation <= align)
-        add_way(ways, way);
-}
-
+/* The same set of cards with all sets of GPUs. */
 static void add_gpus(struct ways *ways, const struct node_state *state,
                      const struct demand *demand, struct way *way)
 {
@@ -108,7 +96,7 @@ static void add_gpus(struct ways *ways, const struct node_state *state,
                     ~(unsigned)state->gpus_used;
     if (!demand->gpus) {
         way->choice.gpus = 0;
-        add_numas(ways, state, demand, way);
+        add_way(ways, way);
         return;
     }
     for (unsigned m = (1u << demand->gpus) - 1; m <= free;) {
@@ -117,7 +105,7 @@ static void add_gpus(struct ways *ways, const struct node_state *state,
             way->choice.relation = (uint8_t)gpu_relation(state->shape,
                                                          way->choice.cards, m);
             if (way->choice.relation <= demand->align)
-                add_numas(ways, state, demand, way);
+                add_way(ways, way);
         }
         /* the next number with as many bits */
         unsigned low = m & -m, up = m + low;
@@ -151,7 +139,6 @@ static bool list_ways(struct ways *ways, const struct node_state *state,
     unsigned cards = cards_for(state, demand);
     unsigned n_gpus = shape->n_gpus -
                       (unsigned)__builtin_popcount(state->gpus_used);
-    struct decide_ideal ideal = {0, 0};
     struct way way = {.choice = {.cost = 0}};
     if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||
         demand->gpus > n_gpus)
@@ -160,18 +147,13 @@ static bool list_ways(struct ways *ways, const struct node_state *state,
             choose(n_gpus, demand->gpus) >
         WAYS_MAX)
         return false;
-    (void)decide_ideal(shape, demand, &ideal);
     for (uint32_t i = shape->first[demand->cards];
          i < shape->first[demand->cards + 1]; i++) {
         if (shape->subsets[i].cards & ~cards)
             continue;
-        size_t first = ways->n;
         way.choice.cards = shape->subsets[i].cards;
         add_gpus(ways, state, demand, &way);
         way.order++;
-        for (size_t k = first; k < ways->n; k++)
-            ways->list[k].unaligned = !decide_meets(shape, demand, &ideal,
-                                                    &ways->list[k].choice);
     }
     return true;
 }
@@ -284,31 +266,116 @@ static uint32_t depth_of(const struct dive *d)
     return depth;
 }
 
-static void dive_ways(struct dive *d, const struct node_state *left, size_t at,
-                      unsigned order, uint32_t code, uint32_t unaligned)
+/* One more pair of a shape, as `way` says and on that NUMA node. */
+static void dive_pair(struct dive *d, const struct node_state *left, size_t at,
+                      const struct way *way, struct walk walk)
 {
     size_t shape = d->pack->order[at];
     const struct demand *demand = &d->shapes[shape];
-    unsigned cards = cards_for(left, demand);
-    uint32_t depth = depth_of(d);
-    for (size_t i = 0; i < d->ways[shape].n; i++) {
+    const struct choice *choice = &walk.choice;
+    if (d->steps == 0) {
+        d->pack->cut = true;
+        return;
+    }
+    d->steps--;
+    struct node_state next = *left;
+    bool bad = !decide_meets(left->shape, demand, &d->ideal[shape], choice);
+    node_state_take(&next, demand, choice);
+    d->chosen[depth_of(d)] = *choice;
+    d->used[shape]++;
+    dive(d, &next, at, way->order, walk.code + d->pack->stride[shape],
+         walk.unaligned + bad);
+    d->used[shape]--;
+}
+
+/* Is one of the cards on the NUMA node, as far as they are on any? */
+static bool numa_is_own(const struct shape *s, unsigned cards, unsigned n)
+{
+    bool rooted = false;
+    for (unsigned c = cards; c; c &= c - 1)
+        for (unsigned m = 0; m < s->n_numas; m++)
+            if (s->card_numa[__builtin_ctz(c)][m] <= RELATION_NODE) {
+                rooted = true;
+                if (m == n)
+                    return true;
+            }
+    return !rooted;
+}
+
+/* May the pair's CPUs be on no NUMA node in particular?  Whether one would
+ * do must not matter, or the order of pairs would. */
+static bool may_be_nowhere(const struct shape *s, const struct demand *demand,
+                           unsigned cards)
+{
+    if (!demand->gpus)
+        return demand->align == RELATION_SYS;
+    return demand->align > RELATION_NODE || !decide_cpus(demand) ||
+           numa_is_own(s, cards, TOPO_NUMAS_MAX);
+}
+
+/* The closest NUMA node of `*numas` that may hold the pair's CPUs, taken out
+ * of them; false when there is none. */
+static bool next_numa(const struct shape *shape, const struct demand *demand,
+                      unsigned cards, uint64_t *numas, struct choice *choice)
+{
+    bool own = demand->gpus && demand->align <= RELATION_NODE &&
+               decide_cpus(demand);
+    unsigned best = UINT32_MAX, best_n = 0;
+    for (uint64_t m = *numas; m; m &= m - 1) {
+        unsigned n = (unsigned)__builtin_ctzll(m), sum;
+        unsigned relation = numa_relation(shape, cards, n, &sum);
+        unsigned weight = relation * TOPO_CARDS_MAX * RELATION_COUNT + sum;
+        if (weight >= best ||
+            (!demand->gpus && relation > decide_align(demand)) ||
+            (own && !numa_is_own(shape, cards, n)))
+            continue;
+        best = weight;
+        best_n = n;
+        choice->numa = shape->numa_id[n];
+        if (!demand->gpus)
+            choice->relation = (uint8_t)relation;
+    }
+    *numas &= ~(UINT64_C(1) << best_n);
+    return best != UINT32_MAX;
+}
+
+/* On every NUMA node that may hold the pair's CPUs; the closest alone when it
+ * makes no difference. */
+static void dive_numas(struct dive *d, const struct node_state *left, size_t at,
+                       const struct way *way, struct walk walk)
+{
+    const struct demand *demand = &d->shapes[d->pack->order[at]];
+    unsigned cards = way->choice.cards;
+    uint64_t numas = decide_numas_with(left, decide_cpus(demand));
+    bool any = false;
+    walk.choice = way->choice;
+    while (next_numa(left->shape, demand, cards, &numas, &walk.choice)) {
+        any = true;
+        dive_pair(d, left, at, way, walk);
+        if (!decide_cpus(demand))
+            break;
+    }
+    if ((any && !decide_cpus(demand)) ||
+        !may_be_nowhere(left->shape, demand, cards))
+        return;
+    walk.choice.numa = -1;
+    if (!demand->gpus)
+        walk.choice.relation = RELATION_SYS;
+    dive_pair(d, left, at, way, walk);
+}
+
+static void dive_ways(struct dive *d, const struct node_state *left, size_t at,
+                      unsigned order, struct walk walk)
+{
+    size_t shape = d->pack->order[at];
+    unsigned cards = cards_for(left, &d->shapes[shape]);
+    for (size_t i = 0; i < d->ways[shape].n && !d->pack->cut; i++) {
         const struct way *way = &d->ways[shape].list[i];
         if (way->order < order || (way->choice.cards & ~cards) != 0 ||
             (way->choice.gpus & left->gpus_used) != 0 ||
             !gpus_are_lowest(d, left->gpus_used, way->choice.gpus))
             continue;
-        if (d->steps == 0) {
-            d->pack->cut = true;
-            return;
-        }
-        d->steps--;
-        struct node_state next = *left;
-        node_state_take(&next, demand, &way->choice);
-        d->chosen[depth] = way->choice;
-        d->used[shape]++;
-        dive(d, &next, at, way->order, code + d->pack->stride[shape],
-             unaligned + way->unaligned);
-        d->used[shape]--;
+        dive_numas(d, left, at, way, walk);
     }
 }
 
@@ -321,7 +388,8 @@ static void dive(struct dive *d, const struct node_state *left, size_t at,
     record(d, code, depth, unaligned);
     for (size_t i = at; i < d->pack->n_shapes; i++)
         if (d->used[d->pack->order[i]] < d->pack->most[d->pack->order[i]])
-            dive_ways(d, left, i, i == at ? order : 0, code, unaligned);
+            dive_ways(d, left, i, i == at ? order : 0,
+                      (struct walk){.code = code, .unaligned = unaligned});
 }
 
 /* Pairs that state no need close their cards: they come last. */
@@ -352,8 +420,11 @@ void pack_init(struct pack *p, const struct node_state *state,
     p->rungs = xcalloc(p->n_rungs, sizeof *p->rungs);
     find_twins(&d);
     for (size_t s = 0; s < n_shapes; s++)
-        if (most[s] && !list_ways(&d.ways[s], state, &shapes[s]))
-            p->cut = true;
+        if (most[s]) {
+            (void)decide_ideal(state->shape, &shapes[s], &d.ideal[s]);
+            if (!list_ways(&d.ways[s], state, &shapes[s]))
+                p->cut = true;
+        }
     dive(&d, state, 0, 0, 0, 0);
     *steps = d.steps;
     for (size_t s = 0; s < n_shapes; s++)

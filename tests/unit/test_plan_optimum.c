@@ -71,6 +71,7 @@ static void roll_shape(struct demand *d)
 {
     demand_roll(d, (struct randnode_limits){2, 2, 3});
     d->role = ROLE_HOST;
+    d->cpu_milli = odds(30) ? 1 + roll(9000) : 0;
     if (odds(60))
         d->cards = 1;
     if (d->gpus > d->cards && odds(70))
@@ -196,36 +197,73 @@ static unsigned nearest_card(const struct shape *s, unsigned gpu,
     return near;
 }
 
-static unsigned relation_of(const struct shape *s, unsigned cards,
-                            unsigned gpus)
+static unsigned gpu_relation(const struct shape *s, unsigned cards,
+                             unsigned gpus)
 {
-    unsigned worst = 0, best = 99;
+    unsigned worst = 0;
     for (unsigned g = 0; g < s->n_gpus; g++)
         if (has(gpus, g) && nearest_card(s, g, cards) > worst)
             worst = nearest_card(s, g, cards);
-    for (unsigned c = 0; c < s->n_cards && gpus; c++)
+    for (unsigned c = 0; c < s->n_cards; c++)
         if (has(cards, c) && nearest_gpu(s, c, gpus) > worst)
             worst = nearest_gpu(s, c, gpus);
-    if (gpus)
-        return worst;
-    for (unsigned n = 0; n < s->n_numas; n++) {
-        worst = RELATION_NODE;
-        for (unsigned c = 0; c < s->n_cards; c++)
-            if (has(cards, c) && s->card_numa[c][n] > worst)
-                worst = s->card_numa[c][n];
-        if (worst < best)
-            best = worst;
-    }
-    return best == 99 ? RELATION_SYS : best;
+    return worst;
 }
 
-/* Do these cards and GPUs serve the demand?  Fills the choice. */
-static bool serves(const struct node_state *st, const struct demand *d,
-                   unsigned cards, unsigned gpus, struct choice *ret)
+static unsigned numa_relation(const struct shape *s, unsigned cards, unsigned n)
 {
-    unsigned align = d->align;
-    if (!d->gpus && align < RELATION_NODE)
-        align = RELATION_NODE;
+    unsigned worst = RELATION_NODE;
+    for (unsigned c = 0; c < s->n_cards; c++)
+        if (has(cards, c) && s->card_numa[c][n] > worst)
+            worst = s->card_numa[c][n];
+    return worst;
+}
+
+static bool card_is_on(const struct shape *s, unsigned cards, unsigned n)
+{
+    for (unsigned c = 0; c < s->n_cards; c++)
+        if (has(cards, c) && s->card_numa[c][n] <= RELATION_NODE)
+            return true;
+    return false;
+}
+
+/* May the pair's CPUs be on NUMA column `n`?  With GPUs and an alignment of
+ * NODE or closer one of its cards has to be there, if they are anywhere. */
+static bool numa_serves(const struct node_state *st, const struct demand *d,
+                        unsigned cards, unsigned n)
+{
+    bool rooted = false;
+    if (st->free_cpu_milli[n] < d->cpu_milli)
+        return false;
+    if (!d->gpus)
+        return numa_relation(st->shape, cards, n) <=
+               (d->align < RELATION_NODE ? RELATION_NODE : d->align);
+    for (unsigned m = 0; m < st->shape->n_numas; m++)
+        rooted |= card_is_on(st->shape, cards, m);
+    return !d->cpu_milli || d->align > RELATION_NODE || !rooted ||
+           card_is_on(st->shape, cards, n);
+}
+
+/* May the CPUs be on none?  Without CPUs only when there is none. */
+static bool nowhere_serves(const struct node_state *st, const struct demand *d,
+                           unsigned cards)
+{
+    bool rooted = false;
+    for (unsigned n = 0; n < st->shape->n_numas; n++) {
+        if (!d->cpu_milli && numa_serves(st, d, cards, n))
+            return false;
+        rooted |= card_is_on(st->shape, cards, n);
+    }
+    if (!d->gpus)
+        return d->align == RELATION_SYS;
+    return d->align > RELATION_NODE || !rooted || !d->cpu_milli;
+}
+
+/* Do these cards and GPUs serve the demand, with its CPUs on that NUMA
+ * column, or on none (-1)?  Fills the choice. */
+static bool serves(const struct node_state *st, const struct demand *d,
+                   unsigned cards, unsigned gpus, int numa, struct choice *ret)
+{
     if ((unsigned)__builtin_popcount(cards) != d->cards ||
         (unsigned)__builtin_popcount(gpus) != d->gpus ||
         (gpus & st->gpus_used) || gpus >> st->shape->n_gpus)
@@ -233,12 +271,20 @@ static bool serves(const struct node_state *st, const struct demand *d,
     for (unsigned c = 0; c < TOPO_CARDS_MAX; c++)
         if (has(cards, c) && !card_is_free(st, d, c))
             return false;
+    if (numa < 0 ? !nowhere_serves(st, d, cards)
+                 : !numa_serves(st, d, cards, (unsigned)numa))
+        return false;
     memset(ret, 0, sizeof *ret);
-    ret->relation = (uint8_t)relation_of(st->shape, cards, gpus);
     ret->cards = (uint16_t)cards;
     ret->gpus = (uint16_t)gpus;
-    ret->numa = -1;
-    return ret->relation <= align;
+    ret->numa = (int16_t)(numa < 0 ? -1 : st->shape->numa_id[numa]);
+    ret->relation = RELATION_SYS;
+    if (d->gpus)
+        ret->relation = (uint8_t)gpu_relation(st->shape, cards, gpus);
+    else if (numa >= 0)
+        ret->relation = (uint8_t)numa_relation(st->shape, cards,
+                                               (unsigned)numa);
+    return !d->gpus || ret->relation <= d->align;
 }
 
 /* --- all ways to fill one node --------------------------------------------------- */
@@ -300,20 +346,24 @@ static void fill(struct filling *f, const struct node_state *left, unsigned at,
         const struct demand *d = &f->t->shapes[s];
         if (f->used[s] == f->most[s])
             continue;
-        for (unsigned cards = 1; cards < 1u << shape->n_cards; cards++)
-            for (unsigned gpus = 0; gpus < 1u << shape->n_gpus; gpus++) {
-                struct node_state next = *left;
-                struct choice *choice = &f->chosen[f->depth];
-                if (!serves(left, d, cards, gpus, choice))
-                    continue;
-                bool bad = !decide_is_aligned(shape, d, choice);
-                node_state_take(&next, d, choice);
-                f->used[s]++;
-                f->depth++;
-                fill(f, &next, at, unaligned + bad);
-                f->depth--;
-                f->used[s]--;
-            }
+        unsigned n_cards = 1u << shape->n_cards, n_gpus = 1u << shape->n_gpus;
+        unsigned ways = n_cards * n_gpus * (shape->n_numas + 1u);
+        for (unsigned way = 0; way < ways; way++) {
+            struct node_state next = *left;
+            struct choice *choice = &f->chosen[f->depth];
+            if (!d->cpu_milli && d->gpus && way >= 2 * n_cards * n_gpus)
+                break; /* the NUMA node makes no difference */
+            if (!serves(left, d, way % n_cards, way / n_cards % n_gpus,
+                        (int)(way / n_cards / n_gpus) - 1, choice))
+                continue;
+            bool bad = !decide_is_aligned(shape, d, choice);
+            node_state_take(&next, d, choice);
+            f->used[s]++;
+            f->depth++;
+            fill(f, &next, at, unaligned + bad);
+            f->depth--;
+            f->used[s]--;
+        }
     }
 }
 
@@ -432,8 +482,12 @@ static void validate_place(const struct trial *t,
     cr_assert(!t->job.candidates || t->candidates >> place->node & 1);
     if ((int32_t)r == t->job.pin_rank)
         cr_assert_eq(place->node, t->job.pin_node);
+    const struct shape *shape = t->states[place->node]->shape;
+    int numa = shape->n_numas - 1;
+    while (numa >= 0 && shape->numa_id[numa] != place->choice.numa)
+        numa--;
     cr_assert(serves(&left[place->node], d, place->choice.cards,
-                     place->choice.gpus, &choice),
+                     place->choice.gpus, numa, &choice),
               "rank %u on node %d", r, place->node);
     cr_assert_eq(choice.relation, place->choice.relation);
     node_state_take(&left[place->node], d, &place->choice);
