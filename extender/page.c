@@ -27,6 +27,7 @@ static const char head[] =
     "<a href=\"/v1/fabric\">fabric</a> · "
     "<a href=\"/v1/policy\">policy</a> · "
     "<a href=\"/v1/allocations\">allocations</a> · "
+    "<a href=\"/v1/jobs\">jobs</a> · "
     "<a href=\"/metrics\">metrics</a> · "
     "<a href=\"/openapi.yaml\">openapi.yaml</a> · "
     "<a href=\"/readyz\">readyz</a>. Why a pod is where it is, or nowhere: "

@@ -20,9 +20,12 @@ n_cpus=$(nproc)
 cards=$((n_cpus < 2 ? 1 : 2)) # a rank on each
 pairs=$((2 * cards))
 
-host() {
-    echo "package 0"
-    echo "  numa 0 cpus=$n_cpus memory=16GiB cpu-list=$cpus"
+package=$(cat /sys/devices/system/cpu/cpu0/topology/physical_package_id)
+[ "${package:--1}" -ge 0 ] || package=0
+
+host() { # further words on the NUMA node
+    echo "package $package"
+    echo "  numa 0 cpus=$n_cpus memory=16GiB $*"
     echo "    root 0000:00"
     local i
     for i in $(seq "$cards"); do
@@ -31,17 +34,21 @@ host() {
             "rdma=mlx5_$i endpoint=tcp://{node}-dpu$i:2376"
     done
 }
-host >"$dir/h.host"
+host cpu-list="$cpus" >"$dir/h.host"
+host >"$dir/plain.host"
 
 start_extender
 read=$(port read) publish=$(port publish) sched=$(port scheduler)
-for node in node-a node-b; do
+advertise() { # node, host description
     "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
-        --hostfile "$dir/h.host" --node "$node" 2>"$dir/$node.log" &
+        --hostfile "$dir/$2" --node "$1" 2>"$dir/$1.log" &
     pids+=($!)
-done
-until_true ready 2
-ok $? "two nodes are ready"
+}
+advertise node-a h.host
+advertise node-b h.host
+advertise node-c plain.host
+until_true ready 3
+ok $? "the nodes are ready"
 
 # --- a job, as kube-scheduler places it -------------------------------------------
 
@@ -49,23 +56,23 @@ ask() { # verb, body
     curl -s -m 10 -H 'Content-Type: application/json' -d "$2" \
         "http://127.0.0.1:$sched/v1/scheduler/$1"
 }
-place() { # rank
+place() { # job, size, rank, nodes
     local pod node
-    pod='{"metadata":{"name":"ring-'$1'","namespace":"lab","uid":"uid-'$1'",
-        "labels":{"biga.dev/role":"host","biga.dev/job":"ring",
-        "biga.dev/pair":"'$1'"},"annotations":{"biga.dev/size":"'$pairs'",
+    pod='{"metadata":{"name":"'$1-$3'","namespace":"lab","uid":"uid-'$1-$3'",
+        "labels":{"biga.dev/role":"host","biga.dev/job":"'$1'",
+        "biga.dev/pair":"'$3'"},"annotations":{"biga.dev/size":"'$2'",
         "biga.dev/exclusive":"true"}},"spec":{"containers":[{"name":"c",
         "resources":{"requests":{"biga.dev/card":"1"}}}]}}'
-    node=$(ask filter '{"Pod":'"$pod"',"NodeNames":["node-a","node-b"]}' |
+    node=$(ask filter '{"Pod":'"$pod"',"NodeNames":['"$4"']}' |
         grep -o '"NodeNames":\["[a-z-]*"' | cut -d'"' -f4)
-    ask bind '{"PodName":"ring-'"$1"'","PodNamespace":"lab",
-        "PodUID":"uid-'"$1"'","Node":"'"$node"'"}' >"$dir/bind.out"
+    ask bind '{"PodName":"'"$1-$3"'","PodNamespace":"lab",
+        "PodUID":"uid-'"$1-$3"'","Node":"'"$node"'"}' >"$dir/bind.out"
     grep -q '"Error":""' "$dir/bind.out" || grep -qx '{}' "$dir/bind.out"
 }
 
 placed=0
 for rank in $(seq 0 $((pairs - 2))); do
-    place "$rank" && placed=$((placed + 1))
+    place ring "$pairs" "$rank" '"node-a","node-b"' && placed=$((placed + 1))
 done
 [ "$placed" = $((pairs - 1)) ]
 ok $? "all pairs but one are placed"
@@ -73,7 +80,7 @@ biga job ring -n lab --rankfile >"$dir/early.out" 2>"$dir/early.log"
 [ $? = 1 ] && [ ! -s "$dir/early.out" ] &&
     grep -q "409.*$((pairs - 1)) of $pairs pairs are bound.*$((pairs - 1))" "$dir/early.log"
 ok $? "no map before the whole job is bound: which pairs lack is told"
-place $((pairs - 1))
+place ring "$pairs" $((pairs - 1)) '"node-a","node-b"'
 ok $? "the last pair is placed"
 
 # --- the files ----------------------------------------------------------------------
@@ -122,14 +129,29 @@ timeout 60 mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
 grep -q "not enough slots" "$dir/many.log"
 ok $? "and has no room for one rank more"
 
-# shellcheck disable=SC2016 # expanded by the ranks
-timeout 120 mpirun --hostfile "$dir/hostfile" --rankfile "$dir/rankfile" \
-    --mca rmaps_rank_file_physical 1 -np "$pairs" sh -c 'echo \
-    "rank $OMPI_COMM_WORLD_RANK=$BIGA_TEST_NODE slot=$(sed -n \
-    "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)"' \
-    >"$dir/run.out" 2>"$dir/run.log"
+# run NP: what the ranks say of themselves, as a rankfile
+run() {
+    # shellcheck disable=SC2016 # expanded by the ranks
+    timeout 120 mpirun --hostfile "$dir/hostfile" --rankfile "$dir/rankfile" \
+        --mca rmaps_rank_file_physical 1 -np "$1" sh -c 'echo \
+        "rank $OMPI_COMM_WORLD_RANK=$BIGA_TEST_NODE slot=$(sed -n \
+        "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)"' \
+        >"$dir/run.out" 2>"$dir/run.log"
+}
+run "$pairs"
 ok $? "Open MPI runs the job with the rankfile"
 sort "$dir/run.out" >"$dir/run.sorted"
 sort "$dir/rankfile" | cmp -s - "$dir/run.sorted"
 ok $? "every rank is on its node and on its CPUs"
 sed "s/^/# /" "$dir/run.sorted"
+
+# a node that does not tell its CPUs: the package
+place plain 1 0 '"node-c"' &&
+    biga job lab/plain --hostfile >"$dir/hostfile" &&
+    biga job lab/plain --rankfile >"$dir/rankfile" &&
+    grep -qx "rank 0=node-c slot=$package:\*" "$dir/rankfile"
+ok $? "without a CPU list the rankfile names the package"
+run 1
+ok $? "and Open MPI takes that"
+grep -q "^rank 0=node-c slot=" "$dir/run.out"
+ok $? "on that node"

@@ -53,6 +53,8 @@ Test(probe, numa_indexes_need_not_be_in_order)
     cleanup_with(topo) struct topo *xeon =
         machine_probe("hosts/hwloc-24em64t-2n6c2t-pci.xml");
     cr_expect_eq(topo_find(xeon, "numa-0")->cpus, 12);
+    cr_expect_str_eq(topo_find(xeon, "numa-0")->cpu_list, "0-10:2;12-22:2");
+    cr_expect_str_eq(topo_find(xeon, "numa-1")->cpu_list, "1-11:2;13-23:2");
     cr_expect_eq(topo_find(xeon, "gpu-0000-06-00-0")->numa, 0);
     cr_expect_eq(topo_find(xeon, "gpu-0000-11-00-0")->numa, 1);
     cr_expect_eq(topo_distance(xeon, 0, 0), 10);
