@@ -33,7 +33,7 @@ void job_lease_key(const struct demand *demand, char ret_key[JOB_LEASE_KEY_MAX])
 
 uint32_t job_rank(const struct demand *pod)
 {
-    return is_whole(pod) && pod->pair > 0 ? (uint32_t)pod->pair : 0;
+    return is_whole(pod) && pod->pair < pod->size ? (uint32_t)pod->pair : 0;
 }
 
 const struct allocation **job_together(const struct alloc_index *x,
@@ -355,8 +355,11 @@ bool job_is_placed(const struct schedule *s, const int32_t *candidates,
     bool among = !candidates;
     for (size_t i = 0; i < n && !among; i++)
         among = candidates[i] == s->follows;
-    return among && schedule_choose_without(s, s->follows, NULL, 0, &ignored) ==
-                        REASON_NONE;
+    if (!among)
+        return false;
+    enum reason reason = schedule_choose_without(s, s->follows, NULL, 0,
+                                                 &ignored);
+    return reason == REASON_NONE || reason == REASON_QUOTA;
 }
 
 /* What one and the same plan is made for: whoever of the job asks. */

@@ -61,6 +61,9 @@ static void brief_job(const struct schedule *s, struct str *out)
         str_addf(out, "pairs of its job are bound where no one %s holds all",
                  tier);
         return;
+    case PLAN_LACK_PIN:
+        str_add(out, "the rest of its job does not fit around this pair here");
+        return;
     default:
         str_addf(out, "no room for all %d pairs of its job", (int)d->size);
     }

@@ -219,6 +219,31 @@ static int refuse(struct batch *b, struct writer_op *op, int32_t node,
                      str_text(&why));
 }
 
+/* What is held now counts, too: more than before, and more than allowed? */
+static bool is_over(uint64_t before, uint64_t after, uint64_t limit)
+{
+    return after > before && after > limit;
+}
+
+static int check_quota(struct batch *b, struct writer_op *op,
+                       const struct quota_use *before)
+{
+    const struct snapshot *s = batch_view(b);
+    const char *namespace = op->demand->namespace;
+    const struct policy_quota *quota = policy_find_quota(s->policy, namespace);
+    struct quota_use after;
+    snapshot_quota_use(s, namespace, &after);
+    if (!quota ||
+        !(is_over(before->cards, after.cards, quota->cards) ||
+          is_over(before->cores, after.cores, quota->cores) ||
+          is_over(before->memory_mib, after.memory_mib, quota->memory_mib)))
+        return 0;
+    return error_set(&op->error, EBUSY,
+                     "pod %s/%s does not fit node %s: quota of namespace %s "
+                     "used up",
+                     namespace, op->demand->name, op->node, namespace);
+}
+
 int bind_plan(struct batch *b, struct writer_op *op,
               struct hold_change *ret_change)
 {
@@ -235,10 +260,13 @@ int bind_plan(struct batch *b, struct writer_op *op,
         return 0; /* schedule has the last word */
     if (plan_bind(b, op, node, &plan, &refusal) < 0)
         return refuse(b, op, node, &refusal);
+    struct quota_use before;
+    snapshot_quota_use(snapshot, op->demand->namespace, &before);
     int e = batch_begin(b);
-    if (e == 0)
-        hold_places(b, op->demand, plan, ret_change);
-    return e;
+    if (e < 0)
+        return e;
+    hold_places(b, op->demand, plan, ret_change);
+    return check_quota(b, op, &before);
 }
 
 /* --- after a bind ------------------------------------------------------------ */
