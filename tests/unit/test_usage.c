@@ -103,6 +103,55 @@ Test(usage, charges_host_pods_cpus_where_they_are)
     cr_expect_eq(s.free_cpu_milli[1], MILLI, "its own are not in its way");
 }
 
+static struct allocation *with_choice(const struct demand *d,
+                                      const struct choice *choice)
+{
+    size_t first = 0;
+    (void)topo_count(topo, DEVICE_GPU, &first);
+    struct allocation *a = on_cards(*d, choice->cards);
+    a->gpus = xcalloc(4, sizeof *a->gpus);
+    for (unsigned i = 0; i < 4; i++)
+        if (choice->gpus >> i & 1)
+            (void)snprintf(a->gpus[a->n_gpus++], sizeof *a->gpus, "%s",
+                           topo_device(topo, first + i)->id);
+    a->numa = choice->numa;
+    return a;
+}
+
+/* What a plan takes off a state is what allocations will. */
+Test(usage, is_what_plans_take)
+{
+    uint64_t random = 7;
+    unsigned taken = 0;
+    for (unsigned round = 0; round < 2000; round++) {
+        struct allocation *list[6];
+        struct node_state planned;
+        struct choice choice;
+        size_t n = 0;
+        node_state_init(&planned, topo, shape);
+        for (unsigned i = 0; i < ARRAY_LEN(list); i++) {
+            char name[16];
+            (void)snprintf(name, sizeof name, "p%u", i);
+            struct demand d = sim_pod(name, ROLE_HOST, "", 0);
+            d.cards = d.pair_cards = (uint8_t)(1 + sim_random(&random) % 2);
+            d.gpus = d.pair_gpus = (uint8_t)(sim_random(&random) % 3);
+            d.cpu_milli = sim_random(&random) % 20000;
+            d.exclusive = sim_random(&random) % 8 == 0;
+            if (sim_random(&random) % 4)
+                d = sim_need(d, 1 + sim_random(&random) % 9, 64);
+            if (decide(&planned, &d, 0, UINT16_MAX, &choice) != REASON_NONE)
+                continue;
+            node_state_take(&planned, &d, &choice);
+            list[n++] = with_choice(&d, &choice);
+        }
+        taken += (unsigned)n;
+        struct node_state counted = state_of(list, n, NULL);
+        cr_assert_eq(memcmp(&planned, &counted, sizeof counted), 0, "%u",
+                     round);
+    }
+    cr_assert(taken > 4000, "%u", taken);
+}
+
 Test(usage, holds_for_a_host_pod_the_larger_of_both)
 {
     struct demand h = sim_need(sim_pod("h", ROLE_HOST, "j", 0), 6, 1000);
