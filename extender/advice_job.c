@@ -7,7 +7,7 @@
 
 /* What all trials may cost together, see job_search.steps, and a single decision on a
  * state. */
-#define STEPS_MAX UINT64_C(400000)
+#define STEPS_MAX UINT64_C(250000)
 enum { STATE_STEPS = 8, AMOUNTS_MAX = 16 };
 
 bool job_search_fits(struct job_search *j)
