@@ -153,27 +153,57 @@ static bool split_pod(const char *pod, char *namespace, size_t cap,
     return **ret_name && !strchr(*ret_name, '/');
 }
 
-static void handle_why(struct httpd_request *rq, void *ctx)
+static bool is_allocated(const void *ctx, const struct demand *demand)
 {
-    struct app *app = ctx;
-    char namespace[DEMAND_NAMESPACE_MAX + 1];
-    const char *name;
+    const struct snapshot *snapshot = ctx;
+    return alloc_index_find(snapshot->allocations, demand->namespace,
+                            demand->name) != NULL;
+}
+
+/* A place that is only held has no pod to speak of. */
+static size_t first_bound(const struct allocation *const *members, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!members[i]->held)
+            return i;
+    return 0;
+}
+
+/* By a pod of the job that has no place yet, if one is known. */
+static bool why_job(struct httpd_request *rq, struct app *app,
+                    const struct snapshot *snapshot, const char *namespace,
+                    const char *job)
+{
+    struct demand demand;
+    size_t n;
+    cleanup_free const struct allocation **members =
+        alloc_index_find_job(snapshot->allocations, namespace, job, &n);
+    bool seen = seen_find_job(app->seen, namespace, job, is_allocated, snapshot,
+                              &demand);
+    if (seen && !is_allocated(snapshot, &demand) && demand.role != ROLE_NONE)
+        why_pending(rq, app, snapshot, &demand);
+    else if (n > 0)
+        why_allocated(rq, snapshot, members[first_bound(members, n)]);
+    else
+        return false;
+    return true;
+}
+
+static void why_pod(struct httpd_request *rq, struct app *app,
+                    const struct snapshot *snapshot, const char *namespace,
+                    const char *name)
+{
     struct demand demand;
     cleanup_free char *refusal = NULL;
-    const char *pod = httpd_query(rq, "pod");
-    if (!pod || !split_pod(pod, namespace, sizeof namespace, &name)) {
-        httpd_fail(rq, 400,
-                   "query parameter pod: is \"%.64s\", must be "
-                   "NAMESPACE/NAME",
-                   pod ? pod : "");
-        return;
-    }
-    struct snapshot *snapshot = writer_snapshot(app->writer);
     const struct allocation *a = alloc_index_find(snapshot->allocations,
                                                   namespace, name);
+    bool seen = !a &&
+                seen_find_name(app->seen, namespace, name, &demand, &refusal);
     if (a)
         why_allocated(rq, snapshot, a);
-    else if (!seen_find_name(app->seen, namespace, name, &demand, &refusal))
+    else if (!seen && why_job(rq, app, snapshot, namespace, name))
+        return;
+    else if (!seen)
         httpd_fail(rq, 404,
                    "pod %s/%s is not known: no scheduler has asked about it "
                    "since this extender started (is its container requesting "
@@ -188,7 +218,33 @@ static void handle_why(struct httpd_request *rq, void *ctx)
                    namespace, name);
     else
         why_pending(rq, app, snapshot, &demand);
-    snapshot_unref(snapshot);
+}
+
+static void handle_why(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    const char *name;
+    const char *job = httpd_query(rq, "job"), *pod = httpd_query(rq, "pod");
+    const char *key = job ? job : pod;
+    if (!key || (job && pod) ||
+        !split_pod(key, namespace, sizeof namespace, &name)) {
+        httpd_fail(rq, 400,
+                   "query parameter %s: is \"%.64s\", must be "
+                   "NAMESPACE/NAME%s",
+                   job ? "job" : "pod", key ? key : "",
+                   job && pod ? ", and pod is not asked at the same time" : "");
+        return;
+    }
+    cleanup_with(snapshot) struct snapshot *snapshot =
+        writer_snapshot(app->writer);
+    if (!job)
+        why_pod(rq, app, snapshot, namespace, name);
+    else if (!why_job(rq, app, snapshot, namespace, name))
+        httpd_fail(rq, 404,
+                   "job %s/%s is not known: no pod of it is bound, and no "
+                   "scheduler has asked about one since this extender started",
+                   namespace, name);
 }
 
 /* --- simulate ------------------------------------------------------------------ */

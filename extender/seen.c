@@ -204,6 +204,30 @@ bool seen_find_name(struct seen *s, const char *namespace, const char *name,
     return e != NULL;
 }
 
+bool seen_find_job(struct seen *s, const char *namespace, const char *job,
+                   seen_done_f *is_done, const void *ctx,
+                   struct demand *ret_demand)
+{
+    const struct entry *done = NULL, *open = NULL;
+    (void)pthread_mutex_lock(&s->lock);
+    for (unsigned i = 1; i <= SEEN_MAX && !open; i++) {
+        const struct entry *e =
+            &s->entries[(s->turn + SEEN_MAX - i) % SEEN_MAX];
+        if (!e->used || e->refusal || strcmp(e->demand.job, job) != 0 ||
+            strcmp(e->demand.namespace, namespace) != 0)
+            continue;
+        if (!is_done(ctx, &e->demand))
+            open = e;
+        else if (!done)
+            done = e;
+    }
+    const struct entry *found = open ? open : done;
+    if (found)
+        *ret_demand = found->demand;
+    (void)pthread_mutex_unlock(&s->lock);
+    return found != NULL;
+}
+
 void seen_forget(struct seen *s, const char *namespace, const char *name)
 {
     (void)pthread_mutex_lock(&s->lock);

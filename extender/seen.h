@@ -40,6 +40,12 @@ bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand);
  * (the caller's to free), or NULL: then the demand is whole. */
 bool seen_find_name(struct seen *s, const char *namespace, const char *name,
                     struct demand *ret_demand, char **ret_refusal);
+/* The newest pod of a job that keeps to the contract and for which `is_done`
+ * is false; else the newest for which it is true.  False when there is none. */
+typedef bool seen_done_f(const void *ctx, const struct demand *demand);
+bool seen_find_job(struct seen *s, const char *namespace, const char *job,
+                   seen_done_f *is_done, const void *ctx,
+                   struct demand *ret_demand);
 void seen_forget(struct seen *s, const char *namespace, const char *name);
 
 #endif

@@ -1,0 +1,159 @@
+/* /v1/why and /v1/simulate over HTTP: whole jobs, and the way out. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/json.h"
+#include "model/base/mem.h"
+#include "tests/lib/world.h"
+
+static cJSON *call(struct server *s, enum server_listener listener,
+                   const char *method, const char *path, const char *body,
+                   int want)
+{
+    struct raw_reply reply = {0};
+    struct error err = {0};
+    cJSON *json = NULL;
+    struct jtext text = {body, strlen(body), false};
+    int status = world_call(s, listener, method, path, text, &reply);
+    cr_assert_eq(status, want, "%s: %d %s", path, status,
+                 str_text(&reply.body));
+    cr_assert_eq(json_parse(reply.body.data, reply.body.size, &json, &err), 0,
+                 "%s", err.text);
+    raw_reply_fini(&reply);
+    return json;
+}
+
+/* A pair's host pod of a job that shares no card. */
+static void add_pod(const char *job, int rank, int size, struct str *out)
+{
+    str_addf(out,
+             "{\"metadata\":{\"name\":\"%s-%d\",\"namespace\":\"default\","
+             "\"uid\":\"uid-%s-%d\",\"labels\":{\"biga.dev/role\":\"host\","
+             "\"biga.dev/job\":\"%s\",\"biga.dev/pair\":\"%d\"},"
+             "\"annotations\":{\"biga.dev/size\":\"%d\","
+             "\"biga.dev/exclusive\":\"true\"}},\"spec\":{}}",
+             job, rank, job, rank, job, rank, size);
+}
+
+static void filter(struct server *s, const char *job, int size,
+                   unsigned n_nodes)
+{
+    cleanup_str struct str body = STR_INIT(65536);
+    str_add(&body, "{\"Pod\":");
+    add_pod(job, 0, size, &body);
+    str_add(&body, ",\"Nodes\":null,\"NodeNames\":[");
+    for (unsigned i = 0; i < n_nodes; i++)
+        str_addf(&body, "%s\"node%03u\"", i ? "," : "", i);
+    str_add(&body, "]}");
+    cJSON_Delete(call(s, SERVER_SCHEDULER, "POST", "/v1/scheduler/filter",
+                      str_text(&body), 200));
+}
+
+static const cJSON *member(const cJSON *json, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(json, name);
+    cr_assert_not_null(x, "no member %s", name);
+    return x;
+}
+
+static const cJSON *change(const cJSON *why, const char *kind)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, member(why, "changes"))
+    {
+        cr_expect(cJSON_IsTrue(member(x, "verified")));
+        if (strcmp(member(x, "kind")->valuestring, kind) == 0)
+            return x;
+    }
+    return NULL;
+}
+
+Test(why, a_job_without_room_is_told_what_would_fit)
+{
+    cleanup_with(server) struct server *s = world_start();
+    world_publish(s, 3, 2);
+    filter(s, "ring", 8, 3);
+    cleanup_with(json) cJSON *why = call(s, SERVER_READ, "GET",
+                                         "/v1/why?job=default/ring", "", 200);
+    cr_expect_str_eq(member(why, "state")->valuestring, "pending");
+    cr_expect(cJSON_IsFalse(member(why, "sample")));
+    const cJSON *lack = member(why, "lack");
+    cr_expect_str_eq(member(lack, "what")->valuestring, "room");
+    cr_expect_eq(member(lack, "asked")->valueint, 8);
+    cr_expect_eq(member(lack, "room")->valueint, 6);
+    const cJSON *pairs = change(why, "pairs");
+    cr_assert_not_null(pairs);
+    cr_expect_eq(member(pairs, "value")->valueint, 6);
+    cr_expect(strstr(member(why, "summary")->valuestring,
+                     "its job needs 8 pairs; there is room for 6"),
+              "%s", member(why, "summary")->valuestring);
+    /* by its name alone, too */
+    cJSON_Delete(
+        call(s, SERVER_READ, "GET", "/v1/why?pod=default/ring", "", 200));
+    cJSON_Delete(
+        call(s, SERVER_READ, "GET", "/v1/why?job=default/no", "", 404));
+    cJSON_Delete(
+        call(s, SERVER_READ, "GET", "/v1/why?job=a/b&pod=a/c", "", 400));
+}
+
+Test(why, a_job_that_fits_is_told_where)
+{
+    cleanup_with(server) struct server *s = world_start();
+    world_publish(s, 3, 2);
+    filter(s, "ring", 4, 3);
+    cleanup_with(json) cJSON *why = call(s, SERVER_READ, "GET",
+                                         "/v1/why?pod=default/ring-0", "", 200);
+    const cJSON *plan = member(why, "plan");
+    cr_expect_eq(member(plan, "pairs")->valueint, 4);
+    cr_expect_eq(member(plan, "unaligned")->valueint, 0);
+    cr_expect_eq(cJSON_GetArraySize(member(why, "best")), 1);
+    cr_expect_eq(cJSON_GetArraySize(member(why, "changes")), 0);
+}
+
+Test(why, a_sample_is_called_one)
+{
+    cleanup_with(server) struct server *s = world_start();
+    world_publish(s, 3, 2);
+    filter(s, "ring", 6, 2);
+    cleanup_with(json) cJSON *why = call(s, SERVER_READ, "GET",
+                                         "/v1/why?job=default/ring", "", 200);
+    cr_expect(cJSON_IsTrue(member(why, "sample")));
+    cr_expect_eq(member(member(why, "lack"), "room")->valueint, 4);
+}
+
+Test(why, a_simulated_job_is_placed_whole)
+{
+    cleanup_with(server) struct server *s = world_start();
+    cleanup_str struct str body = STR_INIT(65536);
+    bool taken[3][2] = {{false}};
+    world_publish(s, 3, 2);
+    str_add_c(&body, '[');
+    for (int i = 0; i < 7; i++) {
+        str_add(&body, i ? "," : "");
+        add_pod(i < 6 ? "ring" : "late", i % 6, i < 6 ? 6 : 2, &body);
+    }
+    str_add_c(&body, ']');
+    cleanup_with(json) cJSON *r = call(s, SERVER_READ, "POST", "/v1/simulate",
+                                       str_text(&body), 200);
+    const cJSON *x;
+    int n = 0;
+    cJSON_ArrayForEach(x, member(r, "results"))
+    {
+        if (n++ == 6) {
+            cr_expect_str_eq(member(x, "state")->valuestring, "refused");
+            continue;
+        }
+        cr_expect_str_eq(member(x, "state")->valuestring, "placed");
+        const cJSON *a = member(x, "allocation");
+        const char *card = member(cJSON_GetArrayItem(member(a, "cards"), 0),
+                                  "id")
+                               ->valuestring;
+        int node = member(a, "node")->valuestring[6] - '0';
+        bool second = strcmp(card, "card-0000-12-00") != 0;
+        cr_assert(node >= 0 && node < 3);
+        cr_expect_not(taken[node][second], "%s twice", card);
+        taken[node][second] = true;
+    }
+    cr_expect_eq(n, 7);
+}
