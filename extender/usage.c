@@ -245,15 +245,21 @@ static bool same_service(const struct policy_service *a,
            strcmp(a->namespace, b->namespace) == 0;
 }
 
-/* What a service's pods have of one card. */
-static void add_used(const struct usage *at, unsigned card,
+/* What a service's pods have of one card.  True when somebody else has the
+ * card alone. */
+static bool add_used(const struct usage *at, unsigned card,
                      struct usage_share *share)
 {
     uint64_t cores = 0, memory = 0;
+    bool blocked = false;
     for (size_t i = 0; i < at->n; i++) {
         const struct allocation *a = at->allocations[i];
-        if (!is_service(share->service, &a->demand) ||
+        bool own = is_service(share->service, &a->demand);
+        if ((!own && !a->demand.exclusive) ||
             !(usage_cards(at->topo, a) >> card & 1))
+            continue;
+        blocked |= !own;
+        if (!own)
             continue;
         cores += a->demand.card_cores;
         memory += a->demand.card_memory_mib;
@@ -261,13 +267,14 @@ static void add_used(const struct usage *at, unsigned card,
     share->used_cores = cores < UINT32_MAX ? (uint32_t)cores : UINT32_MAX;
     share->used_memory_mib = memory < UINT32_MAX ? (uint32_t)memory
                                                  : UINT32_MAX;
+    return blocked;
 }
 
 /* What a card has to give to shares. */
 struct giving {
     uint32_t cores, memory_mib;           /* of the whole card, promised off */
     uint32_t free_cores, free_memory_mib; /* now */
-    bool sized, exclusive;
+    bool sized;
 };
 
 static uint32_t keep(uint32_t share, uint32_t used, uint32_t *has)
@@ -278,7 +285,8 @@ static uint32_t keep(uint32_t share, uint32_t used, uint32_t *has)
     return kept;
 }
 
-static void settle_share(struct usage_share *share, struct giving *card)
+static void settle_share(struct usage_share *share, bool blocked,
+                         struct giving *card)
 {
     const struct policy_service *s = share->service;
     if (!card->sized || s->cores > card->cores ||
@@ -295,7 +303,7 @@ static void settle_share(struct usage_share *share, struct giving *card)
     uint32_t memory = take(s->memory_mib, share->used_memory_mib);
     bool lacking = share->kept_cores < cores ||
                    share->kept_memory_mib < memory ||
-                   (card->exclusive && (cores || memory));
+                   (blocked && (cores || memory));
     share->state = lacking ? SHARE_SHORT : SHARE_HELD;
 }
 
@@ -320,7 +328,6 @@ static size_t card_shares(const struct usage *at, const struct node_state *all,
         .free_cores = all->free_cores[card],
         .free_memory_mib = all->free_memory_mib[card],
         .sized = device && device->cores && device->memory_mib,
-        .exclusive = exclusive_cards(at) >> card & 1,
     };
     size_t n = 0;
     for (size_t i = 0; device && i < at->policy->n_services; i++) {
@@ -332,8 +339,8 @@ static size_t card_shares(const struct usage *at, const struct node_state *all,
             continue;
         ret_shares[n] = (struct usage_share){.service = service,
                                              .card = (uint8_t)card};
-        add_used(at, card, &ret_shares[n]);
-        settle_share(&ret_shares[n++], &giving);
+        bool blocked = add_used(at, card, &ret_shares[n]);
+        settle_share(&ret_shares[n++], blocked, &giving);
     }
     return n;
 }
@@ -394,7 +401,8 @@ static void hold_shares(const struct usage *at, const struct demand *asking,
 {
     struct usage_share shares[POLICY_SERVICES_MAX];
     uint16_t exclusive = exclusive_cards(at);
-    uint16_t own = own_cards(at, asking);
+    /* what the pair had alone before there was a share, it keeps */
+    uint16_t own = own_cards(at, asking) & exclusive;
     for (unsigned c = 0; c < at->shape->n_cards; c++) {
         size_t n = card_shares(at, all, c, shares);
         unsigned bit = 1u << c;

@@ -398,6 +398,14 @@ Test(usage, keeps_nothing_from_the_pair_that_was_there_first)
     struct allocation *host = on_cards(h, 1);
     cr_expect_eq(state_of(&host, 1, &x).free_cores[0], CORES,
                  "what its host pod was promised");
+    h.exclusive = x.exclusive = true;
+    host = on_cards(h, 1);
+    struct node_state s = state_of(&host, 1, &x);
+    cr_expect_eq(s.shared, 14, "it has the card alone already");
+    h.exclusive = false;
+    host = on_cards(h, 1);
+    s = state_of(&host, 1, &x);
+    cr_expect_eq(s.shared, 15, "it is too late to be alone");
 }
 
 Test(usage, opens_its_share_on_a_card_whose_need_is_not_known)
