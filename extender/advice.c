@@ -334,7 +334,11 @@ void advice_write(const struct schedule *s, const struct advice *advice,
         str_addf(out,
                  ",\"reason\":\"%s\",\"detail\":", reason_word(near->reason));
         str_reset(&text);
-        schedule_explain(s, near->node, near->reason, &text);
+        if (near->reason == REASON_JOB_ROOM ||
+            near->reason == REASON_FABRIC_TIER)
+            str_add(&text, "this pair fits, not all pairs of its job do");
+        else
+            schedule_explain(s, near->node, near->reason, &text);
         str_add_json(out, str_text(&text));
         str_add_c(out, '}');
     }
