@@ -157,6 +157,25 @@ static void step_expire(struct worker *w)
     usleep(5000);
 }
 
+static void step_policy(struct worker *w)
+{
+    static const char *const texts[] = {
+        "{\"services\":[{\"namespace\":\"ns\",\"name\":\"job1\",\"cores\":2}]}",
+        "{\"services\":[{\"namespace\":\"ns\",\"name\":\"job2\","
+        "\"nodes\":\"node0[01]*\",\"memoryMiB\":4096}]}",
+        "{\"quotas\":[{\"namespace\":\"ns\",\"cards\":2000,"
+        "\"cardMemoryMiB\":9000000}]}",
+        "{}"};
+    struct error err = {0};
+    cleanup_with(policy) struct policy *p = NULL;
+    const char *text = texts[sim_random(&w->random) % ARRAY_LEN(texts)];
+    if (policy_read(text, strlen(text), &p, &err) < 0)
+        die("a policy", err.text);
+    struct writer_op op = {.kind = WRITER_SET_POLICY, .policy = p};
+    (void)writer_run(writer, &op); /* it has no result */
+    usleep(50000);
+}
+
 static void step_check(struct worker *w)
 {
     cleanup_str struct str why = STR_INIT(4096);
@@ -188,7 +207,7 @@ static void publish_all(void)
 
 int main(int argc, char **argv)
 {
-    static struct worker workers[N_BINDERS + N_FILTERS + 4];
+    static struct worker workers[N_BINDERS + N_FILTERS + 5];
     long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 4;
     size_t n = 0;
     log_set_level(LOG_WARN);
@@ -204,6 +223,7 @@ int main(int argc, char **argv)
     workers[n++].step = step_simulate;
     workers[n++].step = step_publish;
     workers[n++].step = step_expire;
+    workers[n++].step = step_policy;
     workers[n++].step = step_check;
     for (size_t i = 0; i < n; i++) {
         workers[i].number = (unsigned)i;
