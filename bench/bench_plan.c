@@ -212,6 +212,10 @@ static void measure_fleet(size_t n, unsigned rounds)
                         .demand = pair_of(8, 0),
                         .size = PAIRS,
                         .within = PLAN_ANYWHERE};
+    struct task few = {.fleet = &f,
+                       .demand = pair_of(1, 1),
+                       .size = 8,
+                       .within = PLAN_ANYWHERE};
     struct task leaf = {
         .fleet = &f, .demand = pair_of(1, 1), .size = PAIRS, .within = 0};
     measure("scan", &gpu, run_scan, rounds);
@@ -222,6 +226,7 @@ static void measure_fleet(size_t n, unsigned rounds)
             gpu.score.unaligned, gpu.score.tier, gpu.score.leaves,
             gpu.score.crossings);
     measure("plan-card", &card, run_plan, rounds);
+    measure("plan-8-pairs", &few, run_plan, rounds);
     measure("plan-whole-hosts", &many, run_plan, rounds);
     measure("plan-one-leaf", &leaf, run_plan, rounds);
     fleet_fini(&f);

@@ -71,9 +71,14 @@ static void map_leaves(struct plan_map *m)
     size_t n = m->cluster->n_nodes;
     uint32_t at = 0;
     m->nodes = xcalloc(n + 1, sizeof *m->nodes);
-    for (size_t i = 0; i < n; i++)
-        if (m->classes.class_of[i] != UINT32_MAX)
-            m->leaves[plan_node_slot(m->cluster, i)].n++;
+    for (size_t i = 0; i < n; i++) {
+        const struct node_state *state = m->cluster->states[i];
+        struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
+        if (state)
+            leaf->idle += (unsigned)__builtin_popcount(
+                state->usable & ~(unsigned)state->occupied);
+        leaf->n += m->classes.class_of[i] != UINT32_MAX;
+    }
     for (size_t s = 0; s < m->n_slots; s++) {
         m->leaves[s].first = at;
         at += m->leaves[s].n;

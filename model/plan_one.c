@@ -11,6 +11,8 @@ struct scope {
     uint32_t slot;
 };
 
+enum { FILL_STEPS = 4000000 };
+
 struct offer {
     uint64_t cap;
     uint32_t slot;
@@ -26,6 +28,7 @@ struct one {
     struct offer *offers;
     uint32_t *picked; /* slots in use, those with anchors first */
     size_t n_picked;
+    uint64_t steps;  /* that may go into filling leaves well */
     uint64_t *quota; /* by slot */
     uint32_t *count; /* by node: pairs that it gets */
 };
@@ -34,6 +37,7 @@ static void one_init(struct one *o, const struct plan_cluster *cluster,
                      const struct plan_job *job)
 {
     memset(o, 0, sizeof *o);
+    o->steps = FILL_STEPS;
     plan_map_init(&o->map, cluster, job);
     size_t n_domains = fabric_n_domains(cluster->fabric);
     o->sums = xcalloc(n_domains + 1, sizeof *o->sums);
@@ -230,35 +234,6 @@ static void pick_leaves(struct one *o, unsigned tier, size_t first,
     pick_offers(o, o->offers, n, m->asked - have);
 }
 
-/* Of the scopes of `tier` with the fewest unaligned one with the fewest
- * leaves. */
-static void pick_scope(struct one *o, uint64_t unaligned, unsigned tier)
-{
-    size_t fewest = SIZE_MAX, best = 0;
-    uint32_t last = UINT32_MAX;
-    sort_active(o, tier);
-    for (size_t i = 0; i < o->n_active; i++) {
-        uint32_t number = scope_of(o, tier, o->active[i]);
-        struct scope scope = {tier, FABRIC_NONE, number};
-        if (number == UINT32_MAX || (i > 0 && number == last))
-            continue;
-        last = number;
-        if (tier != FABRIC_APART &&
-            number < fabric_n_domains(o->map.cluster->fabric))
-            scope.domain = (int32_t)number;
-        if (!scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
-            continue;
-        pick_leaves(o, tier, i, unaligned);
-        if (o->n_picked < fewest) {
-            fewest = o->n_picked;
-            best = i;
-        }
-    }
-    pick_leaves(o, tier, best, unaligned);
-}
-
-/* --- level 5: which ranks on which leaf ------------------------------------------- */
-
 /* All leaves give what they have aligned; what is too much is left out of
  * the last, what is missing taken from the first with unaligned room. */
 static void set_quotas(struct one *o)
@@ -283,6 +258,67 @@ static void set_quotas(struct one *o)
         sum += more;
     }
 }
+
+/* Levels 4, 6 and 7 of what is picked. */
+struct weight {
+    uint64_t leaves, damage, idle;
+};
+
+static struct weight weigh(struct one *o)
+{
+    struct weight w = {.leaves = o->n_picked};
+    set_quotas(o);
+    for (size_t i = 0; i < o->n_picked; i++) {
+        uint32_t s = o->picked[i];
+        w.damage += plan_fill(&o->map, s, o->quota[s], &o->steps, o->count);
+        w.idle += o->map.leaves[s].idle;
+    }
+    return w;
+}
+
+static bool is_lighter(const struct weight *a, const struct weight *b)
+{
+    if (a->leaves != b->leaves)
+        return a->leaves < b->leaves;
+    if (a->damage != b->damage)
+        return a->damage < b->damage;
+    return a->idle < b->idle;
+}
+
+/* Of the scopes of `tier` with the fewest unaligned the one with the fewest
+ * leaves, then the least damage and the fewest idle cards. */
+static void pick_scope(struct one *o, uint64_t unaligned, unsigned tier)
+{
+    struct weight lightest = {UINT64_MAX, 0, 0}, w;
+    size_t best = 0;
+    uint32_t last = UINT32_MAX;
+    sort_active(o, tier);
+    for (size_t i = 0; i < o->n_active; i++) {
+        uint32_t number = scope_of(o, tier, o->active[i]);
+        struct scope scope = {tier, FABRIC_NONE, number};
+        if (number == UINT32_MAX || (i > 0 && number == last))
+            continue;
+        last = number;
+        if (tier != FABRIC_APART &&
+            number < fabric_n_domains(o->map.cluster->fabric))
+            scope.domain = (int32_t)number;
+        if (!scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
+            continue;
+        pick_leaves(o, tier, i, unaligned);
+        if (o->n_picked > lightest.leaves)
+            continue;
+        w = weigh(o);
+        if (is_lighter(&w, &lightest)) {
+            lightest = w;
+            best = i;
+        }
+    }
+    o->steps = FILL_STEPS;
+    pick_leaves(o, tier, best, unaligned);
+    (void)weigh(o);
+}
+
+/* --- level 5: which ranks on which leaf ------------------------------------------- */
 
 /* The leaf for the free ranks from `rank` on: that of the rank before, else
  * of the next rank that has its place, else the first with something left. */
@@ -316,27 +352,6 @@ static void assign_ranks(const struct one *o, int64_t *slot_of)
             continue;
         slot_of[r] = choose_leaf(o, left, slot_of, r);
         left[slot_of[r]]--;
-    }
-}
-
-/* --- level 6: which nodes of a leaf ------------------------------------------------ */
-
-static void fill_leaf(struct one *o, uint32_t slot)
-{
-    const struct plan_map *m = &o->map;
-    const struct plan_leaf *leaf = &m->leaves[slot];
-    uint64_t left = o->quota[slot];
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < leaf->n && left; i++) {
-            uint32_t node = m->nodes[leaf->first + i];
-            uint32_t most = pass ? plan_map_room(m, node)
-                                 : plan_map_aligned(m, node);
-            uint32_t more = most - o->count[node];
-            if (more > left)
-                more = (uint32_t)left;
-            o->count[node] += more;
-            left -= more;
-        }
     }
 }
 
@@ -437,11 +452,8 @@ bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
         return false;
     }
     pick_scope(o, unaligned, tier);
-    set_quotas(o);
     cleanup_free int64_t *slot_of = xcalloc(job->size, sizeof *slot_of);
     assign_ranks(o, slot_of);
-    for (size_t i = 0; i < o->n_picked; i++)
-        fill_leaf(o, o->picked[i]);
     place_ranks(o, slot_of, places);
     return true;
 }

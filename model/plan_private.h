@@ -6,6 +6,7 @@
  * plan_class.c  nodes with equal states
  * plan_map.c    the nodes by leaf, and what every domain holds
  * plan_one.c    jobs of one shape
+ * plan_fill.c   which nodes of a leaf they get
  * plan_many.c   jobs of several shapes
  * plan_search.c small jobs: every plan is tried
  * plan_pick.c   plan_make(): which of them, and why there is no plan */
@@ -99,10 +100,10 @@ uint32_t plan_damage(const struct node_state *state, uint16_t cards);
 /* Every best way to put a few pairs of several shapes on one state: the rung
  * of n_s pairs of each shape s is number sum(n_s * stride[s]). */
 enum {
-    PLAN_FEW = 8,    /* pairs of a job of which every plan is tried */
+    PLAN_FEW = 8,        /* pairs of a job of which every plan is tried */
     PLAN_FEW_NODES = 64, /* … for one shape: on more nodes the search is cut
                           * before it finds anything */
-    PACK_PAIRS = 16, /* that a pack holds, at most */
+    PACK_PAIRS = 16,     /* that a pack holds, at most */
 };
 struct pack_rung {
     bool fits;
@@ -140,6 +141,7 @@ void plan_classes_fini(struct plan_classes *k);
 /* --- the map ------------------------------------------------------------------ */
 struct plan_leaf {
     uint64_t room, aligned;
+    uint64_t idle;     /* cards, of all its nodes */
     uint32_t first, n; /* its nodes in map->nodes */
     uint32_t anchors;  /* pairs that have their place on it */
 };
@@ -163,6 +165,12 @@ void plan_map_fini(struct plan_map *m);
 /* Room and aligned room of a node beside the pinned pair. */
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node);
 uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node);
+
+/* How many of `quota` pairs each node of a leaf gets (beside the pinned one),
+ * into `ret_count` by node: the fewest unaligned, then the least damage.
+ * Returns the damage.  `*steps` are what it may spend. */
+uint64_t plan_fill(const struct plan_map *m, uint32_t slot, uint64_t quota,
+                   uint64_t *steps, uint32_t *ret_count);
 
 /* --- the planners ------------------------------------------------------------- */
 /* Each fills `places` (of job->size, zeroed) and returns true, or says why
