@@ -1,132 +1,259 @@
-/* Jobs of several shapes. */
+/* Jobs of several shapes: scope after scope, from the lowest tier up, the
+ * ranks are put on its nodes one by one. */
 #include <string.h>
 
 #include "model/plan_private.h"
 
+enum {
+    MANY_STEPS = 40000, /* choices on nodes, beside those of the last scope */
+    FITS = 0,           /* what is known of a shape on a node: nothing, */
+    NOT_ALIGNED = 1,    /* it has no aligned place any more, */
+    FULL = 2,           /* it has none at all */
+};
+
 struct many {
     const struct plan_cluster *cluster;
     const struct plan_job *job;
-    struct node_state *left; /* by node in `order` */
-    uint32_t *order;         /* nodes that may be used, leaf by leaf */
+    uint8_t *has_place;              /* by rank: fixed, or pinned */
+    uint32_t asked[PLAN_SHAPES_MAX]; /* ranks without a place */
+    uint64_t *holds; /* by slot: pairs of all shapes, as if alone */
+    uint64_t steps;
+    bool room;     /* some scope has room for every shape alone */
+    uint32_t most; /* pairs that a scope holds, every shape as if alone */
+    /* of the scope that is tried */
+    uint32_t *order;         /* its nodes, the leaf with most room first */
+    struct node_state *left; /* of those */
+    uint8_t *known;          /* by node and shape */
     size_t n;
 };
 
-static uint64_t order_key(const struct plan_cluster *c, uint32_t node)
+/* --- scopes ------------------------------------------------------------------ */
+
+struct entry {
+    uint64_t holds;
+    uint32_t slot, node;
+};
+
+static int compare_entry(const void *a, const void *b)
 {
-    return (uint64_t)plan_node_slot(c, node) << 32 | node;
+    const struct entry *x = a, *y = b;
+    if (x->holds != y->holds)
+        return x->holds > y->holds ? -1 : 1;
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static int compare_key(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The nodes of a scope: within `domain` of `tier`, or all. */
-static void list_nodes(struct many *m, unsigned tier, int32_t domain)
+static void count_holds(struct many *m)
 {
     const struct plan_cluster *c = m->cluster;
-    cleanup_free uint64_t *keys = xcalloc(c->n_nodes + 1, sizeof *keys);
-    m->n = 0;
-    for (uint32_t i = 0; i < c->n_nodes; i++)
-        if (plan_node_ok(c, m->job, i) &&
-            (tier == FABRIC_APART ||
-             fabric_up(c->fabric, c->leaves[i], tier) == domain))
-            keys[m->n++] = order_key(c, i);
-    qsort(keys, m->n, sizeof *keys, compare_key);
-    for (size_t i = 0; i < m->n; i++) {
-        m->order[i] = (uint32_t)keys[i];
-        m->left[i] = *c->states[m->order[i]];
-    }
+    for (size_t i = 0; i < c->n_nodes; i++)
+        for (size_t s = 0; s < m->job->n_shapes; s++)
+            if (m->asked[s] && plan_node_ok(c, m->job, i))
+                m->holds[plan_node_slot(c, i)] +=
+                    ladder_bound(c->states[i], &m->job->shapes[s], m->asked[s]);
 }
 
-static bool try_place(struct many *m, size_t i, uint32_t rank,
+/* Is all that has its place within the domain? */
+static bool holds_fixed(const struct many *m, unsigned tier, int32_t domain)
+{
+    const struct plan_job *job = m->job;
+    const struct plan_cluster *c = m->cluster;
+    if (tier == FABRIC_APART)
+        return true;
+    for (size_t i = 0; i < job->n_fixed; i++)
+        if (fabric_up(c->fabric, job->fixed[i].leaf, tier) != domain)
+            return false;
+    return job->pin_rank < 0 ||
+           fabric_up(c->fabric, c->leaves[job->pin_node], tier) == domain;
+}
+
+/* Its nodes; false when a shape has no room there even alone. */
+static bool enter_scope(struct many *m, unsigned tier, int32_t domain)
+{
+    const struct plan_cluster *c = m->cluster;
+    const struct plan_job *job = m->job;
+    uint64_t room[PLAN_SHAPES_MAX] = {0};
+    cleanup_free struct entry *list = xcalloc(c->n_nodes + 1, sizeof *list);
+    m->n = 0;
+    for (uint32_t i = 0; i < c->n_nodes; i++) {
+        if (!plan_node_ok(c, job, i) ||
+            (tier != FABRIC_APART &&
+             fabric_up(c->fabric, c->leaves[i], tier) != domain))
+            continue;
+        uint32_t slot = plan_node_slot(c, i);
+        list[m->n++] = (struct entry){m->holds[slot], slot, i};
+        for (size_t s = 0; s < job->n_shapes; s++)
+            if (room[s] < m->asked[s])
+                room[s] += ladder_bound(c->states[i], &job->shapes[s],
+                                        m->asked[s]);
+    }
+    bool fits = true;
+    uint32_t most = 0;
+    for (size_t s = 0; s < job->n_shapes; s++) {
+        fits &= room[s] >= m->asked[s];
+        most += (uint32_t)(room[s] < m->asked[s] ? room[s] : m->asked[s]);
+    }
+    m->most = most > m->most ? most : m->most;
+    if (!fits)
+        return false;
+    qsort(list, m->n, sizeof *list, compare_entry);
+    for (size_t i = 0; i < m->n; i++) {
+        m->order[i] = list[i].node;
+        m->left[i] = *c->states[list[i].node];
+    }
+    memset(m->known, FITS, m->n * job->n_shapes);
+    return true;
+}
+
+/* --- filling one -------------------------------------------------------------- */
+
+/* Put a rank on the i-th node, only if aligned or anyhow. */
+static bool try_place(struct many *m, size_t i, uint32_t rank, bool anyhow,
                       struct plan_place *places)
 {
     const struct demand *shape = plan_shape(m->job, rank);
+    size_t s = (size_t)(shape - m->job->shapes);
+    uint8_t *known = &m->known[i * m->job->n_shapes + s];
     struct choice choice;
-    if (!decide_search(&m->left[i], shape, 0, UINT16_MAX, &choice))
+    if (*known > (anyhow ? NOT_ALIGNED : FITS))
         return false;
+    m->steps -= m->steps > 0;
+    if (!decide_search(&m->left[i], shape, 0, UINT16_MAX, &choice)) {
+        *known = FULL;
+        return false;
+    }
+    if (!anyhow && !decide_is_aligned(m->left[i].shape, shape, &choice)) {
+        *known = NOT_ALIGNED;
+        return false;
+    }
     node_state_take(&m->left[i], shape, &choice);
     places[rank] = (struct plan_place){.node = (int32_t)m->order[i],
                                        .choice = choice};
     return true;
 }
 
-/* Rank after rank, each on the node of the one before when it fits, else on
- * the first that has room. */
-static bool fill(struct many *m, const uint8_t *has_place,
-                 struct plan_place *places)
+static bool place_pin(struct many *m, struct plan_place *places)
+{
+    size_t i = 0;
+    if (m->job->pin_rank < 0)
+        return true;
+    while (i < m->n && (int32_t)m->order[i] != m->job->pin_node)
+        i++;
+    return i < m->n &&
+           try_place(m, i, (uint32_t)m->job->pin_rank, true, places);
+}
+
+/* Each rank on the node of the one before, if it is aligned there, else on
+ * the first where it is, else on the first that has room. */
+static bool fill(struct many *m, struct plan_place *places)
 {
     const struct plan_job *job = m->job;
-    size_t at = 0;
-    if (job->pin_rank >= 0) {
-        size_t i = 0;
-        while (i < m->n && (int32_t)m->order[i] != job->pin_node)
-            i++;
-        if (i == m->n || !try_place(m, i, (uint32_t)job->pin_rank, places))
-            return false;
-    }
+    size_t first[2][PLAN_SHAPES_MAX] = {{0}}, at = 0;
+    if (!place_pin(m, places))
+        return false;
     for (uint32_t r = 0; r < job->size; r++) {
-        if (has_place[r])
+        if (m->has_place[r])
             continue;
-        size_t tried = 0;
-        while (tried < m->n && !try_place(m, at, r, places)) {
-            at = (at + 1) % m->n;
-            tried++;
+        size_t s = (size_t)(plan_shape(job, r) - job->shapes);
+        bool placed = try_place(m, at, r, false, places);
+        for (int anyhow = 0; anyhow < 2 && !placed; anyhow++) {
+            size_t *i = &first[anyhow][s];
+            for (; *i < m->n; (*i)++) {
+                placed = try_place(m, *i, r, anyhow, places);
+                if (placed) {
+                    at = *i;
+                    break;
+                }
+            }
         }
-        if (tried >= m->n)
+        if (!placed)
             return false;
     }
     return true;
 }
 
-bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
-               struct plan_place *places, struct plan_refusal *ret_refusal)
+/* --- the whole ------------------------------------------------------------------ */
+
+/* A plan of this scope, if it is better than the best so far. */
+static void try_scope(struct many *m, unsigned tier, int32_t domain,
+                      struct plan *best, bool *found)
 {
-    cleanup_free struct node_state *left = xcalloc(cluster->n_nodes + 1,
-                                                   sizeof *left);
-    cleanup_free uint32_t *order = xcalloc(cluster->n_nodes + 1, sizeof *order);
-    cleanup_free uint8_t *has_place = xcalloc(job->size, 1);
-    struct many m = {
-        .cluster = cluster, .job = job, .left = left, .order = order};
-    struct plan_refusal no = {.lack = PLAN_LACK_SEARCH,
-                              .asked = job->size - (uint32_t)job->n_fixed,
-                              .domain = FABRIC_NONE,
-                              .fits_tier = FABRIC_APART};
-    for (size_t i = 0; i < job->n_fixed; i++) {
-        has_place[job->fixed[i].rank] = 1;
+    const struct plan_job *job = m->job;
+    struct plan_score score;
+    if (!holds_fixed(m, tier, domain) || !enter_scope(m, tier, domain))
+        return;
+    m->room = true;
+    cleanup_free struct plan_place *places = xcalloc(job->size, sizeof *places);
+    for (size_t i = 0; i < job->n_fixed; i++)
         places[job->fixed[i].rank] =
             (struct plan_place){.node = job->fixed[i].node, .fixed = true};
+    if (m->n == 0 || !fill(m, places))
+        return;
+    plan_score(m->cluster, job, places, &score);
+    if (*found && plan_score_compare(&score, &best->score) >= 0)
+        return;
+    *found = true;
+    best->score = score;
+    memcpy(best->places, places, job->size * sizeof *places);
+}
+
+static void try_tiers(struct many *m, struct plan *best, bool *found)
+{
+    const struct fabric *fabric = m->cluster->fabric;
+    int within = m->job->within;
+    uint32_t fixed_unaligned = 0;
+    for (size_t i = 0; i < m->job->n_fixed; i++)
+        fixed_unaligned += m->job->fixed[i].unaligned;
+    for (unsigned tier = 0; tier < fabric_n_tiers(fabric); tier++) {
+        if (within >= 0 && tier > (unsigned)within)
+            return;
+        for (size_t d = 0; d < fabric_n_domains(fabric); d++)
+            if (fabric_domain(fabric, (int32_t)d)->tier == tier &&
+                (m->steps || tier == (unsigned)within ||
+                 tier + 1 == fabric_n_tiers(fabric)))
+                try_scope(m, tier, (int32_t)d, best, found);
+        if (*found && best->score.unaligned == fixed_unaligned)
+            return; /* wider is no better */
     }
+    if (within < 0)
+        try_scope(m, FABRIC_APART, FABRIC_NONE, best, found);
+}
+
+bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
+               struct plan *plan, struct plan_refusal *ret_refusal)
+{
+    size_t n = cluster->n_nodes + 1;
+    cleanup_free struct node_state *left = xcalloc(n, sizeof *left);
+    cleanup_free uint32_t *order = xcalloc(n, sizeof *order);
+    cleanup_free uint8_t *known = xcalloc(n, job->n_shapes);
+    cleanup_free uint8_t *has_place = xcalloc(job->size, 1);
+    cleanup_free uint64_t *holds = xcalloc(plan_n_slots(cluster, job) + 1,
+                                           sizeof *holds);
+    struct many m = {.cluster = cluster,
+                     .job = job,
+                     .has_place = has_place,
+                     .holds = holds,
+                     .steps = MANY_STEPS,
+                     .order = order,
+                     .left = left,
+                     .known = known};
+    bool found = false;
+    for (size_t i = 0; i < job->n_fixed; i++)
+        has_place[job->fixed[i].rank] = 1;
+    for (uint32_t r = 0; r < job->size; r++)
+        m.asked[plan_shape(job, r) - job->shapes] += !has_place[r];
     if (job->pin_rank >= 0)
         has_place[job->pin_rank] = 1;
-    for (unsigned tier = 0; tier < fabric_n_tiers(cluster->fabric); tier++) {
-        if (job->within >= 0 && tier > (unsigned)job->within)
-            break;
-        for (size_t d = 0; d < fabric_n_domains(cluster->fabric); d++) {
-            if (fabric_domain(cluster->fabric, (int32_t)d)->tier != tier)
-                continue;
-            bool inside = true;
-            for (size_t i = 0; i < job->n_fixed && inside; i++)
-                inside = fabric_up(cluster->fabric, job->fixed[i].leaf, tier) ==
-                         (int32_t)d;
-            if (job->pin_rank >= 0 && inside)
-                inside = fabric_up(cluster->fabric,
-                                   cluster->leaves[job->pin_node],
-                                   tier) == (int32_t)d;
-            if (!inside)
-                continue;
-            list_nodes(&m, tier, (int32_t)d);
-            if (fill(&m, has_place, places))
-                return true;
-        }
-    }
-    if (job->within < 0) {
-        list_nodes(&m, FABRIC_APART, FABRIC_NONE);
-        if (fill(&m, has_place, places))
-            return true;
-    }
-    *ret_refusal = no;
+    count_holds(&m);
+    try_tiers(&m, plan, &found);
+    if (found)
+        return true;
+    *ret_refusal = (struct plan_refusal){
+        .lack = m.room || job->within >= 0 ? PLAN_LACK_SEARCH : PLAN_LACK_ROOM,
+        .asked = job->size - (uint32_t)job->n_fixed,
+        .room = m.most,
+        .domain = FABRIC_NONE,
+        .fits_tier = FABRIC_APART};
     return false;
 }

@@ -62,9 +62,8 @@ static uint32_t cpus_bound(const struct node_state *state,
     return bound < max ? (uint32_t)bound : max;
 }
 
-/* No node holds more pairs than this, wherever its devices are. */
-static uint32_t room_bound(const struct node_state *state,
-                           const struct demand *shape, uint32_t max)
+uint32_t ladder_bound(const struct node_state *state,
+                      const struct demand *shape, uint32_t max)
 {
     unsigned cards = cards_for(state, shape);
     uint64_t places = 0;
@@ -244,7 +243,7 @@ void ladder_init(struct ladder *l, const struct node_state *state,
                  uint32_t max)
 {
     memset(l, 0, sizeof *l);
-    uint32_t room = room_bound(state, shape, max);
+    uint32_t room = ladder_bound(state, shape, max);
     climb(l, state, shape, a, room);
     if (!is_best(l, room, aligned_bound(state, shape, a, room)))
         improve(l, state, shape, room);

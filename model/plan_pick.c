@@ -19,14 +19,17 @@ static bool make(const struct plan_cluster *cluster, const struct plan_job *job,
 {
     bool one = job->n_shapes == 1, done = false;
     bool found = one ? plan_one(cluster, job, plan->places, ret_refusal)
-                     : plan_many(cluster, job, plan->places, ret_refusal);
+                     : plan_many(cluster, job, plan, ret_refusal);
     if (job->size - job->n_fixed > PLAN_FEW ||
         (one && (!found || cluster->n_nodes > PLAN_FEW_NODES)))
         return found;
     found = plan_search(cluster, job, found, plan->places, &done);
     plan->exact = found && done;
-    if (!found && done)
+    if (!found && done) {
         ret_refusal->lack = PLAN_LACK_ROOM;
+        if (ret_refusal->room == ret_refusal->asked && ret_refusal->room)
+            ret_refusal->room--; /* shape by shape there is, together not */
+    }
     return found;
 }
 

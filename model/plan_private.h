@@ -92,6 +92,9 @@ void ladder_init(struct ladder *l, const struct node_state *state,
                  const struct demand *shape, const struct align *a,
                  uint32_t max);
 void ladder_fini(struct ladder *l);
+/* No node holds more pairs than this, wherever its devices are. */
+uint32_t ladder_bound(const struct node_state *state,
+                      const struct demand *shape, uint32_t max);
 
 /* Cards of wholly idle groups of `state` that are left behind once `cards`
  * are taken. */
@@ -178,7 +181,7 @@ uint64_t plan_fill(const struct plan_map *m, uint32_t slot, uint64_t quota,
 bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,
               struct plan_place *places, struct plan_refusal *ret_refusal);
 bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
-               struct plan_place *places, struct plan_refusal *ret_refusal);
+               struct plan *plan, struct plan_refusal *ret_refusal);
 
 /* Try every plan of a job that asks for at most PLAN_FEW places.  `places` is
  * the plan to beat when `found`; true when there is one then.  `*ret_done`:

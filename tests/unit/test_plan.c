@@ -328,3 +328,57 @@ Test(plan, refusals_are_monotone, .timeout = 60)
     }
     cr_assert(refused > 100, "%u", refused);
 }
+
+/* A launcher beside many workers: all have a place, nothing twice, and the
+ * plan is worth its score. */
+Test(plan, large_jobs_of_several_shapes, .timeout = 60)
+{
+    enum { SIZE = 48 };
+    unsigned planned = 0, aligned = 0;
+    cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
+    for (unsigned round = 0; round < 40; round++) {
+        struct fleet f;
+        struct demand shapes[2] = {pair_of(2, 0), pair_of(1, 1)};
+        uint8_t shape_of[SIZE];
+        struct plan_job job = {.size = SIZE,
+                               .shape_of = shape_of,
+                               .shapes = shapes,
+                               .n_shapes = 2,
+                               .within = odds(50) ? 1 : -1,
+                               .prefer_within = PLAN_ANYWHERE,
+                               .pin_rank = -1,
+                               .pin_node = -1};
+        cleanup_with(plan) struct plan *plan = NULL;
+        struct plan_refusal no;
+        fleet_init(&f);
+        memset(shape_of, 1, sizeof shape_of);
+        shape_of[0] = 0;
+        cleanup_free struct node_state *left = xmemdup(f.own, sizeof f.own);
+        int rc = plan_make(&f.cluster, &job, &plan, &no);
+        for (uint32_t r = 0; rc == 0 && r < SIZE; r++) {
+            const struct plan_place *place = &plan->places[r];
+            const struct demand *d = &shapes[shape_of[r]];
+            struct choice same;
+            uint16_t cards = place->choice.cards;
+            cr_assert_eq(decide(&left[place->node], d, cards, cards, &same),
+                         REASON_NONE, "round %u, rank %u", round, r);
+            cr_assert_eq(left[place->node].gpus_used & place->choice.gpus, 0);
+            node_state_take(&left[place->node], d, &place->choice);
+        }
+        if (rc == 0) {
+            struct plan_score score;
+            plan_score(&f.cluster, &job, plan->places, &score);
+            cr_assert_eq(plan_score_compare(&score, &plan->score), 0);
+            cr_assert(job.within < 0 || score.tier <= job.within);
+            aligned += SIZE - score.unaligned;
+            planned++;
+        } else {
+            cr_assert_eq(rc, -EBUSY);
+            cr_assert_neq(no.lack, PLAN_LACK_NOTHING);
+        }
+        fleet_fini(&f);
+    }
+    cr_log_info("%u of 40 planned, %u pairs aligned", planned, aligned);
+    cr_assert(planned > 10);
+    cr_assert(aligned > planned * SIZE * 9 / 10);
+}
