@@ -9,7 +9,7 @@ enum {
     LABEL = 168, /* width of the policies' names */
     WIDTH = 900,
     HALF = 480,
-    VALUE = 70, /* room for a number at the right */
+    VALUE = 78, /* room for a number at the right */
     LINES_HEIGHT = 260,
     LINES_LEFT = 48,
     LINES_BOTTOM = 30,

@@ -14,6 +14,14 @@ const struct replay_result *report_biga(const struct replay_report *r)
     return NULL;
 }
 
+bool report_has_gangs(const struct replay_report *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->results[i].gangs)
+            return true;
+    return false;
+}
+
 double share(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part / (double)whole : 0;
@@ -107,8 +115,7 @@ static void jobs_table(const struct replay_report *r, struct str *out)
     table_render(&t, false, out);
 }
 
-/* The most cards that pairs of the trace ask for. */
-static unsigned most_cards(const struct replay_report *r)
+unsigned report_most_cards(const struct replay_report *r)
 {
     unsigned most = 1;
     for (unsigned k = 1; r->n && k <= TOPO_CARDS_MAX; k++)
@@ -120,7 +127,7 @@ static unsigned most_cards(const struct replay_report *r)
 static void flow_table(const struct replay_report *r, struct str *out)
 {
     char refused[32];
-    unsigned most = most_cards(r);
+    unsigned most = report_most_cards(r);
     const struct table_column columns[] = {
         {"FLOW", false},       {"STARTED", true},  {"REFUSED, %", true},
         {refused, true},       {"WAIT p50", true}, {"p99", true},
@@ -179,8 +186,10 @@ void report_table(const struct replay_report *r, struct str *out)
                  : "Jobs wait in order of arrival.");
     pairs_table(r, out);
     str_add_c(out, '\n');
-    jobs_table(r, out);
-    str_add_c(out, '\n');
+    if (report_has_gangs(r)) {
+        jobs_table(r, out);
+        str_add_c(out, '\n');
+    }
     flow_table(r, out);
     str_add(out,
             "\nALIGNED: as close as the host's hardware offers to such a pair. "

@@ -23,6 +23,10 @@ struct replay_report {
 
 /* The results of Biga, or NULL when it was not asked for. */
 const struct replay_result *report_biga(const struct replay_report *r);
+/* Were there jobs of several pairs? */
+bool report_has_gangs(const struct replay_report *r);
+/* The most cards that pairs of the trace ask for. */
+unsigned report_most_cards(const struct replay_report *r);
 double share(uint64_t part, uint64_t whole);
 double seconds(int64_t us);
 

@@ -152,11 +152,21 @@ static void relations_plot(const struct replay_report *r, struct str *out)
     plot_relations(r, out);
 }
 
-enum figure { LEAVES, CROSSINGS, COMM, REFUSED, WAIT, MAKESPAN, ROOM };
+enum figure {
+    LEAVES,
+    CROSSINGS,
+    COMM,
+    REFUSED,
+    REFUSED_WIDE,
+    WAIT,
+    MAKESPAN,
+    ROOM
+};
 
 static double figure_of(const struct replay_report *r,
                         const struct replay_result *x, enum figure figure)
 {
+    const struct size_count *wide;
     double pairs, jobs, hosts, gangs = x->gangs ? (double)x->gangs : 1;
     switch (figure) {
     case LEAVES:
@@ -167,6 +177,9 @@ static double figure_of(const struct replay_report *r,
         return replay_comm_ratio(x, report_biga(r), r->config->trace->n);
     case REFUSED:
         return 100 * share(x->rejected + x->impossible, x->jobs);
+    case REFUSED_WIDE:
+        wide = &x->by_cards[report_most_cards(r)];
+        return 100 * share(wide->asked - wide->started, wide->asked);
     case WAIT:
         return seconds(x->wait_p99_us) / 60;
     case MAKESPAN:
@@ -191,18 +204,10 @@ static void bars(const struct replay_report *r, enum figure figure,
     str_add(out, "</section>\n");
 }
 
-static bool has_gangs(const struct replay_report *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (r->results[i].gangs)
-            return true;
-    return false;
-}
-
 static void all_bars(const struct replay_report *r, struct str *out)
 {
     str_add(out, "<div class=\"two\">\n");
-    if (has_gangs(r)) {
+    if (report_has_gangs(r)) {
         bars(r, LEAVES, "Leaf switches per job",
              "Of jobs of several pairs; fewer are better.", out);
         bars(r, CROSSINGS, "Crossings per job",
@@ -221,7 +226,10 @@ static void all_bars(const struct replay_report *r, struct str *out)
     else
         bars(r, WAIT, "Wait, p99, minutes",
              "From arrival to start, of the jobs that started.", out);
-    if (!r->config->loss)
+    if (r->config->loss)
+        bars(r, REFUSED_WIDE, "Refused of the widest pairs, %",
+             "Of the jobs whose pairs ask for the most cards.", out);
+    else
         bars(r, MAKESPAN, "Makespan, hours",
              "From the first arrival to the end of the last job.", out);
     bars(r, ROOM, "Whole hosts that still fit",
