@@ -24,7 +24,7 @@ static uint32_t roll(uint32_t n)
     return (uint32_t)((chance * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % n;
 }
 
-/* --- the fleet --------------------------------------------------------------- */
+/* --- the fleet ---------------------------------------------------------- */
 
 static struct fabric *make_fabric(size_t n)
 {
@@ -134,14 +134,14 @@ static struct snapshot *make_fleet(size_t n)
     return s;
 }
 
-/* --- what is measured --------------------------------------------------------- */
+/* --- what is measured --------------------------------------------------- */
 
 static size_t explain(const struct snapshot *s, const struct demand *pod,
                       struct str *out)
 {
     struct why why;
     str_reset(out);
-    why_init(&why, s, pod, NULL, NULL, 0);
+    why_init(&why, s, pod, NULL, NULL);
     why_advise(&why);
     why_write(&why, out);
     size_t n = why.advice.n_changes;

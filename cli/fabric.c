@@ -12,7 +12,7 @@
 
 enum { HOSTS_PER_PAGE = 100000, DIGITS_MAX = 18 };
 
-/* --- reading ------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 void picture_init(struct picture *p)
 {
@@ -141,7 +141,7 @@ void picture_finish(struct picture *p)
     }
 }
 
-/* --- folding ------------------------------------------------------------------- */
+/* --- folding ------------------------------------------------------------ */
 
 /* A name around its last number. */
 struct parts {
@@ -236,7 +236,7 @@ void picture_fold(const struct picture_host *hosts, size_t n, struct str *out)
     }
 }
 
-/* --- the tree ------------------------------------------------------------------ */
+/* --- the tree ----------------------------------------------------------- */
 
 /* "32 hosts, 120 of 256 cards idle" */
 static void add_numbers(const struct picture_domain *d, struct str *out)
@@ -292,7 +292,7 @@ void picture_tree(const struct picture *p, struct str *out)
                      "--fabric of biga-extender.\n");
 }
 
-/* --- the graph ------------------------------------------------------------------ */
+/* --- the graph ---------------------------------------------------------- */
 
 static void add_dot_text(const char *text, struct str *out)
 {
@@ -339,7 +339,7 @@ void picture_dot(const struct picture *p, struct str *out)
     str_add(out, "}\n");
 }
 
-/* --- the verb ------------------------------------------------------------------- */
+/* --- the verb ----------------------------------------------------------- */
 
 /* All pages; with --json the first is printed as it is. */
 static int fetch(struct cli *c, struct picture *p, bool *ret_done)

@@ -33,7 +33,7 @@ struct drawing {
     struct str *out;
 };
 
-/* --- where everything goes ------------------------------------------------------ */
+/* --- where everything goes ---------------------------------------------- */
 
 static int columns_for(size_t n, int width)
 {
@@ -110,7 +110,7 @@ static struct box measure(struct drawing *d, int32_t at, int width)
     return inner;
 }
 
-/* --- writing it -------------------------------------------------------------------- */
+/* --- writing it --------------------------------------------------------- */
 
 /* At most `letters` bytes (0: all), never a part of a character. */
 static void add_xml(const char *text, size_t letters, struct str *out)
@@ -172,11 +172,18 @@ static const char *cell_class(int32_t cards, int32_t idle)
     return 2 * idle >= cards ? "m" : "w";
 }
 
-static void draw_cells(struct drawing *d, size_t first, size_t n, int x, int y,
-                       int columns)
+/* A leaf, or the hosts of unknown place. */
+struct block {
+    const char *name;
+    size_t first, n;
+    uint64_t cards, idle;
+};
+
+static void draw_cells(struct drawing *d, const struct block *b, int x, int y)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct picture_host *h = &d->p->hosts[first + i];
+    int columns = columns_for(b->n, WIDTH);
+    for (size_t i = 0; i < b->n; i++) {
+        const struct picture_host *h = &d->p->hosts[b->first + i];
         const char *class = cell_class(h->cards, h->idle);
         int half = *class == 'u'; /* keep the stroke inside */
         str_addf(d->out,
@@ -197,11 +204,11 @@ static void draw_cells(struct drawing *d, size_t first, size_t n, int x, int y,
 
 /* How many of the cards are idle, as a bar. */
 static void draw_bar(struct drawing *d, const struct box *box, int x, int y,
-                     uint64_t cards, uint64_t idle)
+                     const struct block *b)
 {
     int width = box->w - 2 * PAD;
-    int part = cards ? (int)((uint64_t)width * idle / cards) : 0;
-    if (!cards)
+    int part = b->cards ? (int)((uint64_t)width * b->idle / b->cards) : 0;
+    if (!b->cards)
         return;
     str_addf(d->out,
              "<rect class=\"n\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>"
@@ -209,12 +216,6 @@ static void draw_bar(struct drawing *d, const struct box *box, int x, int y,
              "height=\"%d\"/>\n",
              x, y, width, BAR - 1, x, y, part, BAR - 1);
 }
-
-struct block {
-    const char *name;
-    size_t first, n;
-    uint64_t cards, idle;
-};
 
 static void draw_block(struct drawing *d, const struct box *box, int x, int y,
                        const struct block *b)
@@ -235,9 +236,8 @@ static void draw_block(struct drawing *d, const struct box *box, int x, int y,
     else
         str_addf(d->out, "%zu host%s", b->n, b->n == 1 ? "" : "s");
     str_add(d->out, "</text>\n");
-    draw_bar(d, box, text, y + PAD + TITLE + 11, b->cards, b->idle);
-    draw_cells(d, b->first, b->n, text, y + PAD + 2 * TITLE + BAR,
-               columns_for(b->n, WIDTH));
+    draw_bar(d, box, text, y + PAD + TITLE + 11, b);
+    draw_cells(d, b, text, y + PAD + 2 * TITLE + BAR);
 }
 
 static void draw_domain(struct drawing *d, int32_t at, int x, int y)
@@ -269,7 +269,7 @@ static void draw_domain(struct drawing *d, int32_t at, int x, int y)
         draw_domain(d, c, x, y);
 }
 
-/* --- head and legend ------------------------------------------------------------ */
+/* --- head and legend ---------------------------------------------------- */
 
 static void add_sums(const struct picture_host *hosts, size_t n,
                      uint64_t *cards, uint64_t *idle)

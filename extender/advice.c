@@ -34,7 +34,7 @@ void advice_add(struct advice *advice, const struct change *change)
     advice->changes[advice->n_changes++] = *change;
 }
 
-/* --- in words ----------------------------------------------------------------- */
+/* --- in words ----------------------------------------------------------- */
 
 static void add_count(struct str *out, uint64_t n, const char *noun)
 {
@@ -221,7 +221,7 @@ void change_text(const struct schedule *s, const struct change *change,
     }
 }
 
-/* --- as JSON ------------------------------------------------------------------- */
+/* --- as JSON ------------------------------------------------------------ */
 
 static void write_cards(const struct schedule *s, const struct change *change,
                         struct str *out)

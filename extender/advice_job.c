@@ -5,8 +5,7 @@
 #include "extender/advice_private.h"
 #include "model/base/mem.h"
 
-/* What all trials may cost together, see job_search.steps, and a single decision on a
- * state. */
+/* What all trials may cost together, see job_search.steps. */
 #define STEPS_MAX UINT64_C(250000)
 enum { STATE_STEPS = 8, AMOUNTS_MAX = 16 };
 
@@ -23,7 +22,7 @@ bool job_search_fits(struct job_search *j)
     return true;
 }
 
-/* --- asking for less -------------------------------------------------------------- */
+/* --- asking for less ---------------------------------------------------- */
 
 /* Does it help to ask for `value` where a pair asks for more (a farther
  * relation: where it asks for a nearer one)? */
@@ -62,14 +61,14 @@ static void try_less(struct job_search *j, enum change_kind kind)
 {
     const struct demand *d = greediest(j, kind);
     struct change change = {.kind = kind, .node = NODE_NONE};
-    uint64_t least = advice_least(d, kind), now = demand_amount(d, kind);
+    uint64_t now = demand_amount(d, kind);
     if ((kind == CHANGE_GPUS || kind == CHANGE_CARDS) && now > AMOUNTS_MAX)
         return;
-    if (advice_lessen(d, kind, least, fits_with_less, j, &change.value))
+    if (advice_lessen(d, kind, fits_with_less, j, &change.value))
         advice_add(j->advice, &change);
 }
 
-/* --- the fabric, the number of pairs ------------------------------------------------ */
+/* --- the fabric, the number of pairs ------------------------------------ */
 
 static void try_within(struct job_search *j)
 {
@@ -122,7 +121,7 @@ static void try_pairs(struct job_search *j)
         advice_add(j->advice, &change);
 }
 
-/* --- the quota ------------------------------------------------------------------------ */
+/* --- the quota ---------------------------------------------------------- */
 
 static void try_quota(struct job_search *j, const struct allocation *former)
 {
@@ -138,7 +137,7 @@ static void try_quota(struct job_search *j, const struct allocation *former)
         advice_add(j->advice, &change);
 }
 
-/* --- the whole -------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 /* How many different states there are, about: equal ones are neighbours or
  * share a place in the list of those seen. */

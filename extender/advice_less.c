@@ -52,7 +52,8 @@ void demand_set_amount(struct demand *d, enum change_kind kind, uint64_t value)
     }
 }
 
-uint64_t advice_least(const struct demand *d, enum change_kind kind)
+/* The least that it makes sense to ask for. */
+static uint64_t least_amount(const struct demand *d, enum change_kind kind)
 {
     uint64_t now = demand_amount(d, kind);
     switch (kind) {
@@ -73,10 +74,10 @@ static bool is_monotone(enum change_kind kind)
            kind == CHANGE_CPUS;
 }
 
-bool advice_lessen(const struct demand *d, enum change_kind kind,
-                   uint64_t least, fits_f *fits, void *ctx, uint64_t *ret_value)
+bool advice_lessen(const struct demand *d, enum change_kind kind, fits_f *fits,
+                   void *ctx, uint64_t *ret_value)
 {
-    uint64_t now = demand_amount(d, kind);
+    uint64_t now = demand_amount(d, kind), least = least_amount(d, kind);
     if (kind == CHANGE_ALIGN) {
         for (uint64_t r = least; r < RELATION_COUNT; r++)
             if (fits(ctx, kind, r)) {

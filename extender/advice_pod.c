@@ -27,7 +27,7 @@ static void pod_search_fini(struct pod_search *p)
     free(p->views);
 }
 
-/* --- which nodes ---------------------------------------------------------------- */
+/* --- which nodes -------------------------------------------------------- */
 
 static bool by_state(const struct schedule *s, int32_t node)
 {
@@ -73,7 +73,7 @@ static void find_spots(struct pod_search *p)
     }
 }
 
-/* --- the nearest nodes ---------------------------------------------------------- */
+/* --- the nearest nodes -------------------------------------------------- */
 
 /* How far a node is from fitting, about: it lacks a part of its cards, or
  * what others have, or its hardware does not do, or it does not count. */
@@ -128,7 +128,7 @@ void advise_nearest(const struct schedule *s, struct advice *advice)
     }
 }
 
-/* --- what could become free ------------------------------------------------------ */
+/* --- what could become free --------------------------------------------- */
 
 static bool spot_fits(const struct spot *spot, const struct node_state *state,
                       const struct demand *d)
@@ -184,7 +184,7 @@ static void try_free_cpus(struct pod_search *p)
         advice_add(p->advice, &change);
 }
 
-/* --- what could be asked instead ------------------------------------------------- */
+/* --- what could be asked instead ---------------------------------------- */
 
 static bool within_quota(const struct schedule *s, const struct demand *d)
 {
@@ -217,8 +217,7 @@ static void try_less(struct pod_search *p, enum change_kind kind)
     const struct demand *d = p->s->demand;
     struct change change = {.kind = kind, .node = NODE_NONE};
     p->tries = ADVICE_TRIES;
-    if (!advice_lessen(d, kind, advice_least(d, kind), fits_somewhere, p,
-                       &change.value))
+    if (!advice_lessen(d, kind, fits_somewhere, p, &change.value))
         return;
     /* as it would really be asked */
     struct demand less = *d;
@@ -233,7 +232,7 @@ static void try_less(struct pod_search *p, enum change_kind kind)
         advice_add(p->advice, &change);
 }
 
-/* --- what others could give up ---------------------------------------------------- */
+/* --- what others could give up ------------------------------------------ */
 
 bool advice_is_of_job(const struct allocation *a, const char *job)
 {
@@ -379,7 +378,7 @@ static void try_lease(struct pod_search *p)
     }
 }
 
-/* --- the quota --------------------------------------------------------------------- */
+/* --- the quota ---------------------------------------------------------- */
 
 bool advice_raise_quota(const struct snapshot *s, const struct demand *d,
                         const struct allocation *former, struct policy *policy,

@@ -45,7 +45,7 @@ size_t advice_deletable(const struct node *node, const char *pair_key,
 /* The key of the job that an allocation is of, see job_key(). */
 bool advice_is_of_job(const struct allocation *a, const char *job);
 
-/* --- jobs --------------------------------------------------------------------- */
+/* --- jobs --------------------------------------------------------------- */
 
 /* A job that has no plan, and what it is tried with.  A plan costs about as
  * many steps as there are different states, nodes and pairs; the sum over all
@@ -75,7 +75,7 @@ bool advice_raise_quota(const struct snapshot *s, const struct demand *d,
 /* Add a change to the end. */
 void advice_add(struct advice *advice, const struct change *change);
 
-/* --- asking for less: CHANGE_ALIGN … CHANGE_CARDS ------------------------------- */
+/* --- asking for less: CHANGE_ALIGN … CHANGE_CARDS ----------------------- */
 
 /* What is asked now; for EXCLUSIVE 1 or 0. */
 uint64_t demand_amount(const struct demand *d, enum change_kind kind);
@@ -83,13 +83,8 @@ void demand_set_amount(struct demand *d, enum change_kind kind, uint64_t value);
 
 /* Does it fit when `value` is asked for? */
 typedef bool fits_f(void *ctx, enum change_kind kind, uint64_t value);
-/* The value nearest to what `d` asks with which it fits, looked for from
- * `least` (a value that is known to fit, or would be the first of interest);
- * false when none does. */
-bool advice_lessen(const struct demand *d, enum change_kind kind,
-                   uint64_t least, fits_f *fits, void *ctx,
-                   uint64_t *ret_value);
-/* The least that it makes sense to ask for. */
-uint64_t advice_least(const struct demand *d, enum change_kind kind);
-
+/* The value nearest to what `d` asks with which it fits; false when none
+ * does. */
+bool advice_lessen(const struct demand *d, enum change_kind kind, fits_f *fits,
+                   void *ctx, uint64_t *ret_value);
 #endif

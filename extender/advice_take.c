@@ -14,7 +14,7 @@ enum {
     PAIRS_MAX = 64,   /* pairs of one node that are filled in */
 };
 
-/* --- states without some of the pods ------------------------------------------------ */
+/* --- states without some of the pods ------------------------------------ */
 
 typedef bool gone_f(const void *ctx, const struct allocation *a);
 
@@ -54,7 +54,7 @@ static uint32_t missing(const struct job_search *j)
     return r->asked > room ? r->asked - room : 0;
 }
 
-/* --- other jobs ----------------------------------------------------------------------- */
+/* --- other jobs --------------------------------------------------------- */
 
 /* A job of others: what it has (or only holds) on which nodes. */
 struct other {
@@ -194,7 +194,7 @@ static void try_others(struct job_search *j, enum change_kind kind)
     others_fini(&o);
 }
 
-/* --- one node -------------------------------------------------------------------------- */
+/* --- one node ----------------------------------------------------------- */
 
 /* Could more room on this node be of use? */
 static bool is_of_use(const struct job_search *j, size_t index)
@@ -315,7 +315,7 @@ static void try_free(struct job_search *j, enum change_kind kind)
     }
 }
 
-/* --- pods of one node --------------------------------------------------------------- */
+/* --- pods of one node --------------------------------------------------- */
 
 struct gone {
     const struct allocation *list[ADVICE_GONE_MAX];

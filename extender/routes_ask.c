@@ -9,7 +9,7 @@
 #include "model/base/jscan.h"
 #include "model/base/mem.h"
 
-/* --- why -------------------------------------------------------------------- */
+/* --- why ---------------------------------------------------------------- */
 
 /* What its relation is to. */
 static void why_to_what(const struct snapshot *snapshot,
@@ -104,7 +104,8 @@ static void why_pending(struct httpd_request *rq, void *ctx,
         seen_candidates(app->seen, demand->uid);
     cleanup_free int32_t *indexes = candidates_indexes(names, snapshot, &n);
     cleanup_why struct why why;
-    why_init(&why, snapshot, demand, app->plans, indexes, n);
+    struct why_names last = {indexes, n};
+    why_init(&why, snapshot, demand, app->plans, &last);
     why_advise(&why);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
@@ -247,7 +248,7 @@ static void handle_why(struct httpd_request *rq, void *ctx)
                    namespace, name);
 }
 
-/* --- simulate ------------------------------------------------------------------ */
+/* --- simulate ----------------------------------------------------------- */
 
 /* Refused pods of one simulation for which the way out is looked for. */
 enum { ADVISED_MAX = 16 };
@@ -311,7 +312,7 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
     }
     cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
     cleanup_why struct why why;
-    why_init(&why, now, demand, NULL, NULL, 0);
+    why_init(&why, now, demand, NULL, NULL);
     if (!why.n_fitting && sim->n_advised++ < ADVISED_MAX)
         why_advise(&why);
     cleanup_str struct str text = STR_INIT(65536);

@@ -5,7 +5,7 @@
 
 #include "model/base/mem.h"
 
-/* --- judging ------------------------------------------------------------------ */
+/* --- judging ------------------------------------------------------------ */
 
 static void count_reasons(struct why *why)
 {
@@ -47,14 +47,14 @@ static void judge_job(struct why *why, struct plans *memory)
 
 void why_init(struct why *why, const struct snapshot *snapshot,
               const struct demand *pod, struct plans *memory,
-              const int32_t *candidates, size_t n)
+              const struct why_names *names)
 {
     memset(why, 0, sizeof *why);
     why->snapshot = snapshot;
     why->pod = pod;
     why->n_nodes = snapshot->n_nodes;
-    why->candidates = candidates;
-    why->n_names = candidates ? n : why->n_nodes;
+    why->candidates = names ? names->indexes : NULL;
+    why->n_names = why->candidates ? names->n : why->n_nodes;
     schedule_init(&why->schedule, snapshot, pod);
     why->to_plan = demand_is_planned(pod) &&
                    why->schedule.quota.kind == QUOTA_OK &&
@@ -86,7 +86,7 @@ void why_fini(struct why *why)
     why->plan = NULL;
 }
 
-/* --- writing -------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------ */
 
 void why_write_pod(const struct demand *d, struct str *out)
 {

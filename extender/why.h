@@ -12,6 +12,12 @@
 
 enum { WHY_BEST_MAX = 3 };
 
+/* The nodes that a filter named. */
+struct why_names {
+    const int32_t *indexes; /* NULL: all nodes */
+    size_t n;
+};
+
 /* Borrows snapshot and demand. */
 struct why {
     const struct snapshot *snapshot;
@@ -33,11 +39,11 @@ struct why {
 };
 
 /* Judge a pod by itself on all nodes of the snapshot; a pod whose job is to
- * be planned, with the candidates of its last filter (NULL: all nodes; they
+ * be planned, with the names of its last filter (NULL: all nodes; the indexes
  * are borrowed).  `memory` may be NULL. */
 void why_init(struct why *why, const struct snapshot *snapshot,
               const struct demand *pod, struct plans *memory,
-              const int32_t *candidates, size_t n);
+              const struct why_names *names);
 void why_fini(struct why *why);
 static inline void cleanup_why_p(struct why *why)
 {

@@ -8,7 +8,7 @@
 #include "tests/lib/randnode.h"
 #include "tests/lib/simhost.h"
 
-/* --- random small clusters ------------------------------------------------------ */
+/* --- random small clusters ---------------------------------------------- */
 
 enum { ROUNDS = 5000, NODES_MAX = 4, CARDS_MAX = 4, PODS_MAX = 14 };
 
@@ -268,7 +268,7 @@ Test(advice, every_change_makes_the_pod_fit_and_none_is_too_large)
     cr_expect_gt(said[CHANGE_CARDS], 50);
 }
 
-/* --- the words ------------------------------------------------------------------ */
+/* --- the words ---------------------------------------------------------- */
 
 static void bind_to(struct snapshot **s, const struct demand *d, int32_t node)
 {

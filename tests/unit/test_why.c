@@ -7,10 +7,12 @@
 #include "model/base/mem.h"
 #include "tests/lib/world.h"
 
-static cJSON *call(struct server *s, enum server_listener listener,
-                   const char *method, const char *path, const char *body,
-                   int want)
+static cJSON *call(struct server *s, const char *method, const char *path,
+                   const char *body, int want)
 {
+    enum server_listener listener = strncmp(path, "/v1/scheduler/", 14) == 0
+                                        ? SERVER_SCHEDULER
+                                        : SERVER_READ;
     struct raw_reply reply = {0};
     struct error err = {0};
     cJSON *json = NULL;
@@ -46,8 +48,7 @@ static void filter(struct server *s, const char *job, int size,
     for (unsigned i = 0; i < n_nodes; i++)
         str_addf(&body, "%s\"node%03u\"", i ? "," : "", i);
     str_add(&body, "]}");
-    cJSON_Delete(call(s, SERVER_SCHEDULER, "POST", "/v1/scheduler/filter",
-                      str_text(&body), 200));
+    cJSON_Delete(call(s, "POST", "/v1/scheduler/filter", str_text(&body), 200));
 }
 
 static const cJSON *member(const cJSON *json, const char *name)
@@ -74,8 +75,8 @@ Test(why, a_job_without_room_is_told_what_would_fit)
     cleanup_with(server) struct server *s = world_start();
     world_publish(s, 3, 2);
     filter(s, "ring", 8, 3);
-    cleanup_with(json) cJSON *why = call(s, SERVER_READ, "GET",
-                                         "/v1/why?job=default/ring", "", 200);
+    cleanup_with(json)
+        cJSON *why = call(s, "GET", "/v1/why?job=default/ring", "", 200);
     cr_expect_str_eq(member(why, "state")->valuestring, "pending");
     cr_expect(cJSON_IsFalse(member(why, "sample")));
     const cJSON *lack = member(why, "lack");
@@ -89,12 +90,9 @@ Test(why, a_job_without_room_is_told_what_would_fit)
                      "its job needs 8 pairs; there is room for 6"),
               "%s", member(why, "summary")->valuestring);
     /* by its name alone, too */
-    cJSON_Delete(
-        call(s, SERVER_READ, "GET", "/v1/why?pod=default/ring", "", 200));
-    cJSON_Delete(
-        call(s, SERVER_READ, "GET", "/v1/why?job=default/no", "", 404));
-    cJSON_Delete(
-        call(s, SERVER_READ, "GET", "/v1/why?job=a/b&pod=a/c", "", 400));
+    cJSON_Delete(call(s, "GET", "/v1/why?pod=default/ring", "", 200));
+    cJSON_Delete(call(s, "GET", "/v1/why?job=default/no", "", 404));
+    cJSON_Delete(call(s, "GET", "/v1/why?job=a/b&pod=a/c", "", 400));
 }
 
 Test(why, a_job_that_fits_is_told_where)
@@ -102,8 +100,8 @@ Test(why, a_job_that_fits_is_told_where)
     cleanup_with(server) struct server *s = world_start();
     world_publish(s, 3, 2);
     filter(s, "ring", 4, 3);
-    cleanup_with(json) cJSON *why = call(s, SERVER_READ, "GET",
-                                         "/v1/why?pod=default/ring-0", "", 200);
+    cleanup_with(json)
+        cJSON *why = call(s, "GET", "/v1/why?pod=default/ring-0", "", 200);
     const cJSON *plan = member(why, "plan");
     cr_expect_eq(member(plan, "pairs")->valueint, 4);
     cr_expect_eq(member(plan, "unaligned")->valueint, 0);
@@ -116,8 +114,8 @@ Test(why, a_sample_is_called_one)
     cleanup_with(server) struct server *s = world_start();
     world_publish(s, 3, 2);
     filter(s, "ring", 6, 2);
-    cleanup_with(json) cJSON *why = call(s, SERVER_READ, "GET",
-                                         "/v1/why?job=default/ring", "", 200);
+    cleanup_with(json)
+        cJSON *why = call(s, "GET", "/v1/why?job=default/ring", "", 200);
     cr_expect(cJSON_IsTrue(member(why, "sample")));
     cr_expect_eq(member(member(why, "lack"), "room")->valueint, 4);
 }
@@ -134,8 +132,8 @@ Test(why, a_simulated_job_is_placed_whole)
         add_pod(i < 6 ? "ring" : "late", i % 6, i < 6 ? 6 : 2, &body);
     }
     str_add_c(&body, ']');
-    cleanup_with(json) cJSON *r = call(s, SERVER_READ, "POST", "/v1/simulate",
-                                       str_text(&body), 200);
+    cleanup_with(json)
+        cJSON *r = call(s, "POST", "/v1/simulate", str_text(&body), 200);
     const cJSON *x;
     int n = 0;
     cJSON_ArrayForEach(x, member(r, "results"))
