@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "extender/server.h"
@@ -17,7 +18,12 @@
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
 
-enum { N_NODES = 20, N_PODS = 40 };
+enum {
+    N_NODES = 20,
+    N_PODS = 40,
+    N_ALONE = 20, /* the others are members of whole jobs */
+    JOB_SIZE = 4,
+};
 
 static struct server *server;
 static atomic_bool stopping;
@@ -79,21 +85,33 @@ static void schedule(struct client *c)
     unsigned pod = sim_random(&c->random) % N_PODS;
     str_addf(&body,
              "{\"Pod\":{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"ns\","
-             "\"uid\":\"u%u\",\"labels\":{\"biga.dev/role\":\"xpu\"}},\"spec\":"
-             "{\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{"
-             "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"2\"}}}]}},"
-             "\"NodeNames\":[",
+             "\"uid\":\"u%u\",\"labels\":{\"biga.dev/role\":\"xpu\"",
              pod, pod);
+    if (pod >= N_ALONE)
+        str_addf(&body,
+                 ",\"biga.dev/job\":\"j%u\",\"biga.dev/pair\":\"%u\"},"
+                 "\"annotations\":{\"biga.dev/size\":\"%d\"",
+                 pod / JOB_SIZE, pod % JOB_SIZE, JOB_SIZE);
+    str_add(&body,
+            "}},\"spec\":"
+            "{\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{"
+            "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"2\"}}}]}},"
+            "\"NodeNames\":[");
     for (unsigned i = 0; i < N_NODES; i++)
         str_addf(&body, "%s\"n%u\"", i ? "," : "", i);
     str_add(&body, "]}");
     call(c, "POST", "/v1/scheduler/filter", body.data, 200);
+    unsigned node = sim_random(&c->random) % N_NODES;
+    const char *first = strstr(str_text(&c->reply.body), "\"NodeNames\":[\"n");
+    if (first && pod >= N_ALONE)
+        node = (unsigned)strtoul(first + strlen("\"NodeNames\":[\"n"), NULL,
+                                 10);
     call(c, "POST", "/v1/scheduler/prioritize", body.data, 200);
     str_reset(&body);
     str_addf(&body,
              "{\"PodName\":\"p%u\",\"PodNamespace\":\"ns\",\"PodUID\":\"u%u\","
              "\"Node\":\"n%u\"}",
-             pod, pod, sim_random(&c->random) % N_NODES);
+             pod, pod, node);
     call(c, "POST", "/v1/scheduler/bind", body.data, 200);
 }
 
