@@ -55,14 +55,14 @@ struct plan_fixed {
 };
 
 struct plan_job {
-    uint32_t size;          /* ranks 0 … size - 1 */
-    const uint8_t *shape_of; /* of each rank: index into shapes; NULL: 0 */
+    uint32_t size;               /* ranks 0 … size - 1 */
+    const uint8_t *shape_of;     /* of each rank: index into shapes; NULL: 0 */
     const struct demand *shapes; /* what a pair of each shape asks:
                                   * demand_pair() */
     size_t n_shapes;             /* 1 … PLAN_SHAPES_MAX */
     const struct plan_fixed *fixed; /* by ascending rank */
     size_t n_fixed;
-    int within, prefer_within;      /* tiers, or PLAN_ANYWHERE */
+    int within, prefer_within;  /* tiers, or PLAN_ANYWHERE */
     const uint64_t *candidates; /* bits by node index: nodes that may be
                                  * used; NULL: all */
     int32_t pin_rank; /* this rank (not fixed) must be on pin_node; -1: none */
@@ -80,8 +80,8 @@ struct plan_score {
 int plan_score_compare(const struct plan_score *a, const struct plan_score *b);
 
 struct plan_place {
-    int32_t node;         /* index; of a fixed pair: its node */
-    bool fixed;           /* then `choice` is all zero */
+    int32_t node; /* index; of a fixed pair: its node */
+    bool fixed;   /* then `choice` is all zero */
     struct choice choice;
 };
 
@@ -100,19 +100,20 @@ DEFINE_CLEANUP(plan, struct plan *, plan_unref)
 /* Why there is no plan. */
 enum plan_lack {
     PLAN_LACK_NOTHING,
-    PLAN_LACK_ROOM,  /* all candidates together have no room */
-    PLAN_LACK_TIER,  /* they have, no domain of tier `within` has */
-    PLAN_LACK_FIXED, /* pairs that have a place are not within one domain,
-                      * or on a node that is gone */
-    PLAN_LACK_PIN,   /* the pinned rank does not fit its node, or the rest
+    PLAN_LACK_ROOM,   /* all candidates together have no room */
+    PLAN_LACK_TIER,   /* they have, no domain of tier `within` has */
+    PLAN_LACK_FIXED,  /* pairs that have a place are not within one domain of
+                      * tier `within`; nobody knows where a node is that is
+                      * gone */
+    PLAN_LACK_PIN,    /* the pinned rank does not fit its node, or the rest
                       * does not fit around it */
     PLAN_LACK_SEARCH, /* jobs of several shapes only: the bounded search
                        * found none, which does not prove that there is none */
 };
 struct plan_refusal {
     enum plan_lack lack;
-    uint32_t asked;   /* pairs without a place */
-    uint32_t room;    /* of them have room on all candidates together */
+    uint32_t asked;       /* pairs without a place */
+    uint32_t room;        /* of them have room on all candidates together */
     uint32_t room_within; /* in the best domain of tier `within` */
     int32_t domain;       /* that domain, or FABRIC_NONE */
     unsigned fits_tier;   /* the lowest tier on which the job would fit,
