@@ -335,3 +335,78 @@ Test(advice, names_card_node_and_amount)
     cr_expect(strstr(str_text(&json), "\"verified\":true"));
     snapshot_unref(s);
 }
+
+/* --- quotas, CPUs --------------------------------------------------------------- */
+
+static struct snapshot *with_policy(struct snapshot *s, struct policy *policy)
+{
+    struct draft *draft = draft_create(s);
+    draft_set_policy(draft, policy);
+    struct snapshot *next = draft_commit(draft);
+    snapshot_unref(s);
+    return next;
+}
+
+Test(advice, a_quota_is_raised_by_what_is_missing)
+{
+    struct policy_quota quota = {.namespace = "ns",
+                                 .cards = 1,
+                                 .cores = 10,
+                                 .memory_mib = POLICY_UNLIMITED};
+    struct policy policy = {.refs = 16, .quotas = &quota, .n_quotas = 1};
+    struct snapshot *s = with_policy(fleet(2, 2), &policy);
+    struct demand a = plain("a", 8), b = plain("b", 6);
+    struct schedule sc;
+    struct advice advice;
+    bind_to(&s, &a, 0);
+    schedule_init(&sc, s, &b);
+    cr_assert_eq(sc.quota.kind, QUOTA_CARDS);
+    advise_pod(&sc, &advice);
+    cr_assert_geq(advice.n_changes, 1);
+    const struct change *c = &advice.changes[0];
+    cr_assert_eq(c->kind, CHANGE_QUOTA);
+    cr_expect_eq(c->quota.cards, 1);
+    cr_expect_eq(c->quota.cores, 4);
+    cr_expect_eq(c->quota.memory_mib, 0);
+
+    struct policy_quota raised = quota;
+    raised.cards += c->quota.cards;
+    raised.cores += c->quota.cores;
+    struct policy more = {.refs = 16, .quotas = &raised, .n_quotas = 1};
+    s = with_policy(s, &more);
+    cr_expect(fits(s, &b), "raised in vain");
+    raised.cores--;
+    struct policy less = {.refs = 16, .quotas = &raised, .n_quotas = 1};
+    s = with_policy(s, &less);
+    cr_expect_not(fits(s, &b), "one core less would do");
+    snapshot_unref(s);
+}
+
+Test(advice, cpus_are_freed_on_the_node_that_lacks_least)
+{
+    struct snapshot *s = fleet(1, 2);
+    struct snapshot *base = s;
+    struct demand a = plain("a", 4), b = plain("b", 4);
+    struct schedule sc;
+    struct advice advice;
+    cleanup_str struct str text = STR_INIT(4096);
+    const struct node_state *state = &snapshot_node(base, 0)->state;
+    uint32_t cpus = state->free_cpu_milli[0];
+    a.role = b.role = ROLE_HOST;
+    a.align = b.align = RELATION_NODE;
+    if (cpus == UINT32_MAX) { /* these hosts do not tell */
+        snapshot_unref(s);
+        cr_skip_test("the CPUs of simhost are not known");
+    }
+    a.cpu_milli = cpus;
+    b.cpu_milli = 1500;
+    bind_to(&s, &a, 0);
+    a.name[0] = 'c';
+    bind_to(&s, &a, 0);
+    schedule_init(&sc, s, &b);
+    advise_pod(&sc, &advice);
+    cr_assert_geq(advice.n_changes, 1);
+    change_text(&sc, &advice.changes[0], &text);
+    cr_expect_str_eq(str_text(&text), "free 1.5 CPUs on NUMA node 0 of host0");
+    snapshot_unref(s);
+}
