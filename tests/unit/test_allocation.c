@@ -272,3 +272,27 @@ Test(alloc_index, agrees_with_an_array_through_20000_changes)
     cr_expect_eq(on, size);
     alloc_index_unref(x);
 }
+
+Test(allocation, a_held_place_says_so)
+{
+    struct demand d = {.role = ROLE_HOST, .size = 4, .cards = 1};
+    struct error err = {0};
+    struct allocation *back = NULL;
+    cleanup_str struct str json = STR_INIT(8192);
+    (void)snprintf(d.namespace, sizeof d.namespace, "ns");
+    (void)snprintf(d.name, sizeof d.name, "solver/3");
+    (void)snprintf(d.job, sizeof d.job, "solver");
+    d.pair = 3;
+    struct allocation *a = allocation_create(&d, "node1");
+    allocation_encode(a, &json);
+    cr_assert_null(strstr(str_text(&json), "held"));
+    str_reset(&json);
+    a->held = true;
+    allocation_encode(a, &json);
+    cr_assert_eq(allocation_decode(json.data, json.size, &back, &err), 0, "%s",
+                 err.text);
+    cr_assert(back->held);
+    cr_assert_str_eq(back->pair_key, "ns/solver/3");
+    allocation_unref(back);
+    allocation_unref(a);
+}
