@@ -112,16 +112,9 @@ static struct box measure(struct drawing *d, int32_t at, int width)
 
 /* --- writing it --------------------------------------------------------- */
 
-/* At most `letters` bytes (0: all), never a part of a character. */
-static void add_xml(const char *text, size_t letters, struct str *out)
+static void add_xml_n(const char *text, size_t size, struct str *out)
 {
-    size_t size = strlen(text), end = size;
-    if (letters && size > letters) {
-        end = letters - 1;
-        while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
-            end--;
-    }
-    for (size_t i = 0; i < end; i++) {
+    for (size_t i = 0; i < size; i++) {
         switch (text[i]) {
         case '&':
             str_add(out, "&amp;");
@@ -142,7 +135,29 @@ static void add_xml(const char *text, size_t letters, struct str *out)
             break;
         }
     }
-    str_add(out, end < size ? "…" : "");
+}
+
+static bool inside_character(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* A longer text (`letters` 0: none is) loses its middle: switches are told
+ * apart by how their names end. */
+static void add_xml(const char *text, size_t letters, struct str *out)
+{
+    size_t size = strlen(text), head = size, tail = size;
+    if (letters && size > letters) {
+        head = letters / 3;
+        tail = size - (letters - head - 1);
+        while (head > 0 && inside_character(text[head]))
+            head--;
+        while (inside_character(text[tail]))
+            tail++;
+    }
+    add_xml_n(text, head, out);
+    str_add(out, head < size ? "…" : "");
+    add_xml_n(text + tail, size - tail, out);
 }
 
 /* Plain rules, not variables: not every viewer knows those. */
