@@ -1,4 +1,5 @@
-/* The index of allocations: hash tries (by pod, uid, pair, node and job), each path-copied on a change, so that versions share all but a few small
+/* The index of allocations: hash tries (by pod, uid, pair, node and job),
+ * each path-copied on a change, so that versions share all but a few small
  * nodes. */
 #include <stdlib.h>
 #include <string.h>

@@ -14,9 +14,10 @@
  * Equal plans: the lowest node names in the order of ranks.
  * Required are `within` and each shape's own `align`.
  *
- * Feasibility is exact; so are levels 1, 3 and 4 for jobs of one shape.  For
- * the rest the search is exact for small jobs and bounded for large ones; its
- * bound counts steps, never time. */
+ * For jobs of one shape feasibility is exact, and so are levels 1, 3 and 4 as
+ * long as no pair costs others of its node their alignment.  Small jobs (up
+ * to eight pairs) are searched to the end; large ones within a bound that
+ * counts steps, never time (schema/plan.md, Limits). */
 #ifndef BIGA_MODEL_PLAN_H
 #define BIGA_MODEL_PLAN_H
 

@@ -128,7 +128,7 @@ Test(job_serving, whole_job_comes_and_goes)
     for (int i = 0; i < 12; i++) {
         cleanup_free char *path = xasprintf("/v1/allocations/default/a-%s-%d",
                                             i % 2 ? "xpu" : "host", i / 2);
-        cleanup_with(json) cJSON *r = ask(s, SERVER_READ, "DELETE", path, NULL);
+        cJSON_Delete(ask(s, SERVER_READ, "DELETE", path, NULL));
     }
     cr_assert_eq(count_items(s, "/v1/allocations"), 0);
 }
@@ -171,8 +171,8 @@ Test(job_serving, refusals_speak_of_the_job)
     cr_assert_not(filter(s, &third, node, &why));
     cr_assert_str_eq(str_text(&why), "what is free is leased to another job");
     /* all that is held goes at once */
-    cleanup_with(json) cJSON *r = ask(s, SERVER_READ, "DELETE",
-                                      "/v1/allocations/default/b%2F3", NULL);
+    cJSON_Delete(ask(s, SERVER_READ, "DELETE",
+                     "/v1/allocations/default/b%2F3", NULL));
     cr_assert(filter(s, &third, node, NULL));
 }
 
