@@ -3,6 +3,28 @@
 
 #include "model/plan_private.h"
 
+enum { MAP_STEPS = 500000 }; /* for the ladders of all states */
+
+/* All open ladders together have a fixed number of steps, so that a cluster
+ * where no two nodes are alike takes no longer: each has its part of what is
+ * left, and leaves to the others what it did not need. */
+static void improve_ladders(struct plan_map *m)
+{
+    uint64_t left = MAP_STEPS, n_open = 0;
+    for (uint32_t i = 0; i < m->classes.n; i++)
+        n_open += m->ladders[i].open;
+    for (uint32_t i = 0; i < m->classes.n; i++) {
+        if (!m->ladders[i].open)
+            continue;
+        uint64_t part = left / n_open--;
+        part = part < LADDER_STEPS ? part : LADDER_STEPS;
+        left -= part;
+        ladder_improve(&m->ladders[i], m->classes.states[i], &m->job->shapes[0],
+                       &part);
+        left += part;
+    }
+}
+
 static void map_ladders(struct plan_map *m)
 {
     enum { ALIGNS = 16 }; /* shapes that are remembered */
@@ -25,6 +47,7 @@ static void map_ladders(struct plan_map *m)
         }
         ladder_init(&m->ladders[i], state, demand, &aligns[k], m->job->size);
     }
+    improve_ladders(m);
 }
 
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node)

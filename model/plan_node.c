@@ -220,15 +220,12 @@ static void ladder_from(struct ladder *l, const struct pack *p)
     }
 }
 
-/* Try everything; keep what is better. */
-static void improve(struct ladder *l, const struct node_state *state,
-                    const struct demand *shape, uint32_t room)
+void ladder_improve(struct ladder *l, const struct node_state *state,
+                    const struct demand *shape, uint64_t *steps)
 {
-    enum { STEPS = 200000 };
     struct pack p;
-    uint64_t steps = STEPS;
-    uint32_t most = least(room, PACK_PAIRS);
-    pack_init(&p, state, shape, 1, &most, &steps);
+    uint32_t most = least(l->bound, PACK_PAIRS);
+    pack_init(&p, state, shape, 1, &most, steps);
     uint32_t top = most;
     while (!p.rungs[top].fits)
         top--;
@@ -243,10 +240,10 @@ void ladder_init(struct ladder *l, const struct node_state *state,
                  uint32_t max)
 {
     memset(l, 0, sizeof *l);
-    uint32_t room = ladder_bound(state, shape, max);
-    climb(l, state, shape, a, room);
-    if (!is_best(l, room, aligned_bound(state, shape, a, room)))
-        improve(l, state, shape, room);
+    l->bound = ladder_bound(state, shape, max);
+    climb(l, state, shape, a, l->bound);
+    l->open = l->room <= PACK_PAIRS &&
+              !is_best(l, l->bound, aligned_bound(state, shape, a, l->bound));
 }
 
 void ladder_fini(struct ladder *l)
@@ -261,8 +258,11 @@ uint32_t plan_room(const struct node_state *state, const struct demand *shape,
 {
     struct ladder l;
     struct align a;
+    uint64_t steps = LADDER_STEPS;
     align_init(&a, state->shape, shape);
     ladder_init(&l, state, shape, &a, max);
+    if (l.open)
+        ladder_improve(&l, state, shape, &steps);
     uint32_t room = l.room;
     *ret_aligned = l.aligned;
     ladder_fini(&l);

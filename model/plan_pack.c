@@ -88,6 +88,16 @@ static void add_way(struct ways *ways, const struct way *way)
     ways->list[ways->n++] = *way;
 }
 
+/* The bits of `among` whose numbers, counted from below, are in `bits`. */
+static unsigned spread(unsigned bits, unsigned among)
+{
+    unsigned out = 0;
+    for (; bits; bits >>= 1, among &= among - 1)
+        if (bits & 1)
+            out |= among & -among;
+    return out;
+}
+
 /* The same set of cards with all sets of GPUs. */
 static void add_gpus(struct ways *ways, const struct node_state *state,
                      const struct demand *demand, struct way *way)
@@ -99,14 +109,14 @@ static void add_gpus(struct ways *ways, const struct node_state *state,
         add_way(ways, way);
         return;
     }
-    for (unsigned m = (1u << demand->gpus) - 1; m <= free;) {
-        if ((m & ~free) == 0) {
-            way->choice.gpus = (uint16_t)m;
-            way->choice.relation = (uint8_t)gpu_relation(state->shape,
-                                                         way->choice.cards, m);
-            if (way->choice.relation <= demand->align)
-                add_way(ways, way);
-        }
+    unsigned n = (unsigned)__builtin_popcount(free);
+    for (unsigned m = (1u << demand->gpus) - 1; m < 1u << n;) {
+        unsigned gpus = spread(m, free);
+        way->choice.gpus = (uint16_t)gpus;
+        way->choice.relation = (uint8_t)gpu_relation(state->shape,
+                                                     way->choice.cards, gpus);
+        if (way->choice.relation <= demand->align)
+            add_way(ways, way);
         /* the next number with as many bits */
         unsigned low = m & -m, up = m + low;
         m = (((up ^ m) >> 2) / low) | up;
@@ -130,9 +140,9 @@ static uint64_t choose(unsigned n, unsigned k)
     return k <= n ? ways : 0;
 }
 
-/* False when there are more than can be looked at. */
+/* False when there are more than can be looked at; each is a step. */
 static bool list_ways(struct ways *ways, const struct node_state *state,
-                      const struct demand *demand)
+                      const struct demand *demand, uint64_t *steps)
 {
     enum { WAYS_MAX = 16384 };
     const struct shape *shape = state->shape;
@@ -143,10 +153,11 @@ static bool list_ways(struct ways *ways, const struct node_state *state,
     if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||
         demand->gpus > n_gpus)
         return true;
-    if (choose((unsigned)__builtin_popcount(cards), demand->cards) *
-            choose(n_gpus, demand->gpus) >
-        WAYS_MAX)
+    uint64_t n = choose((unsigned)__builtin_popcount(cards), demand->cards) *
+                 choose(n_gpus, demand->gpus);
+    if (n > WAYS_MAX || n > *steps)
         return false;
+    *steps -= n;
     for (uint32_t i = shape->first[demand->cards];
          i < shape->first[demand->cards + 1]; i++) {
         if (shape->subsets[i].cards & ~cards)
@@ -422,7 +433,7 @@ void pack_init(struct pack *p, const struct node_state *state,
     for (size_t s = 0; s < n_shapes; s++)
         if (most[s]) {
             (void)decide_ideal(state->shape, &shapes[s], &d.ideal[s]);
-            if (!list_ways(&d.ways[s], state, &shapes[s]))
+            if (!list_ways(&d.ways[s], state, &shapes[s], &d.steps))
                 p->cut = true;
         }
     dive(&d, state, 0, 0, 0, 0);

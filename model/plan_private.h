@@ -16,6 +16,8 @@
 #include "model/decide_private.h"
 #include "model/plan.h"
 
+enum { LADDER_STEPS = 200000 }; /* for the rungs of one state */
+
 /* --- leaves ------------------------------------------------------------------
  * A slot stands for a leaf: slots below fabric_n_domains() for the domains,
  * then one for each node (in use when its place is unknown), then one for
@@ -67,6 +69,8 @@ static inline bool plan_node_ok(const struct plan_cluster *c,
  * pairs on it; rungs up to `aligned` have nobody unaligned. */
 struct ladder {
     uint32_t room, aligned;
+    uint32_t bound; /* there is no rung above */
+    bool open;      /* there may be better rungs: ladder_improve() */
     uint32_t *unaligned, *damage; /* by rung */
     bool nested;                  /* rung n has the first n choices; else its
                                    * own, from n * (n - 1) / 2 on */
@@ -91,6 +95,10 @@ void align_init(struct align *a, const struct shape *shape,
 void ladder_init(struct ladder *l, const struct node_state *state,
                  const struct demand *shape, const struct align *a,
                  uint32_t max);
+/* Try everything, for at most `*steps`, of which those it took are gone then;
+ * what is better is kept. */
+void ladder_improve(struct ladder *l, const struct node_state *state,
+                    const struct demand *shape, uint64_t *steps);
 void ladder_fini(struct ladder *l);
 /* No node holds more pairs than this, wherever its devices are. */
 uint32_t ladder_bound(const struct node_state *state,

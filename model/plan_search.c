@@ -47,13 +47,20 @@ struct partial {
     int64_t one_node;
 };
 
+/* NULL when there are no steps left to make it. */
 static const struct pack *pack_of(struct seeker *k, const struct seat *seat)
 {
     struct pack *p = &k->packs[seat->class];
+    if (p->n_rungs == 0 && k->pack_steps == 0) {
+        k->cut = true;
+        return NULL;
+    }
     if (p->n_rungs == 0) {
         pack_init(p, k->classes.states[seat->class], k->job->shapes,
                   k->job->n_shapes, k->most, &k->pack_steps);
         k->cut |= p->cut;
+        uint64_t room = p->n_rungs; /* memory is bounded, too */
+        k->pack_steps -= room < k->pack_steps ? room : k->pack_steps;
     }
     return p;
 }
@@ -116,6 +123,8 @@ static void try_seat(struct seeker *k, uint32_t r, struct seat *seat,
 {
     const struct pack *pack = pack_of(k, seat);
     size_t shape = (size_t)(plan_shape(k->job, r) - k->job->shapes);
+    if (!pack)
+        return;
     const struct pack_rung *from = &pack->rungs[seat->code];
     const struct pack_rung *to = from + pack->stride[shape];
     if (!to->fits)
