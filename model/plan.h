@@ -14,8 +14,9 @@
  * Equal plans: the lowest node names in the order of ranks.
  * Required are `within` and each shape's own `align`.
  *
- * For jobs of one shape feasibility is exact, and so are levels 1, 3 and 4 as
- * long as no pair costs others of its node their alignment.  Small jobs (up
+ * For jobs of one shape feasibility is exact unless the refusal says
+ * PLAN_LACK_SEARCH, and so are levels 1, 3 and 4 as long as no pair costs
+ * others of its node their alignment.  Small jobs (up
  * to eight pairs) are searched to the end; large ones within a bound that
  * counts steps, never time (schema/plan.md, Limits). */
 #ifndef BIGA_MODEL_PLAN_H
@@ -108,8 +109,9 @@ enum plan_lack {
                       * gone */
     PLAN_LACK_PIN,    /* the pinned rank does not fit its node, or the rest
                       * does not fit around it */
-    PLAN_LACK_SEARCH, /* jobs of several shapes only: the bounded search
-                       * found none, which does not prove that there is none */
+    PLAN_LACK_SEARCH, /* the bounded search found none, which does not prove
+                       * that there is none: jobs of several shapes, or cards
+                       * that are shared in very many ways */
 };
 struct plan_refusal {
     enum plan_lack lack;

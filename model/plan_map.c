@@ -3,7 +3,7 @@
 
 #include "model/plan_private.h"
 
-enum { MAP_STEPS = 500000 }; /* for the ladders of all states */
+enum { MAP_STEPS = 60000 }; /* for the ladders of all states */
 
 /* All open ladders together have a fixed number of steps, so that a cluster
  * where no two nodes are alike takes no longer: each has its part of what is

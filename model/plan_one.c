@@ -393,6 +393,17 @@ static void place_ranks(struct one *o, const int64_t *slot_of,
     }
 }
 
+/* Might there be room after all, had the search of the ladders not been
+ * cut? */
+static bool is_open(const struct plan_map *m)
+{
+    uint64_t room = 0;
+    for (size_t i = 0; i < m->cluster->n_nodes; i++)
+        if (m->classes.class_of[i] != UINT32_MAX)
+            room += m->ladders[m->classes.class_of[i]].bound;
+    return room >= m->asked + (uint64_t)(m->pin >= 0);
+}
+
 static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
 {
     struct plan_refusal no = {.lack = PLAN_LACK_ROOM,
@@ -407,6 +418,8 @@ static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
               pinned;
     if (o->total.room >= m->asked)
         no.lack = PLAN_LACK_TIER;
+    else if (is_open(m))
+        no.lack = PLAN_LACK_SEARCH;
     bool any = false; /* domain that has all anchors */
     for (size_t at = 0; next_scope(o, &at, &scope);) {
         const struct plan_leaf *sum = scope_sum(o, &scope);

@@ -5,6 +5,8 @@
 #include "model/base/hash.h"
 #include "model/plan_private.h"
 
+enum { WAYS_PER_STEP = 16 }; /* that cost no more to skip than one step */
+
 /* One way to give one pair its devices. */
 struct way {
     struct choice choice; /* NUMA node, relation to it and cost not yet
@@ -380,6 +382,8 @@ static void dive_ways(struct dive *d, const struct node_state *left, size_t at,
 {
     size_t shape = d->pack->order[at];
     unsigned cards = cards_for(left, &d->shapes[shape]);
+    uint64_t scan = d->ways[shape].n / WAYS_PER_STEP;
+    d->steps -= scan < d->steps ? scan : d->steps;
     for (size_t i = 0; i < d->ways[shape].n && !d->pack->cut; i++) {
         const struct way *way = &d->ways[shape].list[i];
         if (way->order < order || (way->choice.cards & ~cards) != 0 ||

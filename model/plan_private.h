@@ -69,16 +69,22 @@ static inline bool plan_node_ok(const struct plan_cluster *c,
  * pairs on it; rungs up to `aligned` have nobody unaligned. */
 struct ladder {
     uint32_t room, aligned;
-    uint32_t bound; /* there is no rung above */
+    uint32_t bound; /* there is no rung above; > room: nor is it known that
+                     * there is none up to it */
     bool open;      /* there may be better rungs: ladder_improve() */
     uint32_t *unaligned, *damage; /* by rung */
     bool nested;                  /* rung n has the first n choices; else its
                                    * own, from n * (n - 1) / 2 on */
     struct choice *choices;
+    struct choice *low; /* nested choices of the rungs below low_end; NULL: as
+                         * the others */
+    uint32_t low_end;
 };
 static inline const struct choice *ladder_choice(const struct ladder *l,
                                                  uint32_t rung, uint32_t i)
 {
+    if (l->low && rung < l->low_end)
+        return &l->low[i];
     return &l->choices[(l->nested ? 0 : (size_t)rung * (rung - 1) / 2) + i];
 }
 
