@@ -140,6 +140,7 @@ static void bind_store(struct batch *b, struct writer_op *op,
     a->number = store_take_version(b->w->store);
     (void)failpoint("bind-before-write");
     op->result = hold_change_store(b, change);
+    (void)failpoint("bind-holds-written");
     if (op->result == 0)
         op->result = store_put_allocation(b->w->store, a, &b->error);
     (void)failpoint("bind-after-write");

@@ -18,6 +18,7 @@ static const char *const names[] = {
     "bind-begin",
     "bind-decided",
     "bind-before-write",
+    "bind-holds-written",
     "bind-after-write",
     "bind-before-commit",
     "bind-after-commit",

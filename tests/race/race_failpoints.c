@@ -2,7 +2,9 @@
  * hit, and failures of commit and fsync: after the restart every
  * acknowledged bind and release is there, an unacknowledged one is there
  * whole or not at all, nothing is promised twice, and a repeated bind gets
- * the answer it got before.
+ * the answer it got before.  A job of which a pod is bound has a place for
+ * every pair, unless one's pod was released; one of which nobody is bound
+ * has none.
  *
  *   race_failpoints [FIRST_SEED]
  *
@@ -41,6 +43,8 @@ enum {
     N_NODES = 3,
     N_CARDS = 4,
     N_PODS = 16,
+    N_ALONE = 8,   /* the others are members of whole jobs */
+    JOB_SIZE = 4,  /* pairs, of which each has one pod here */
     N_UIDS = 3,    /* lives of one pod name */
     N_GROUPS = 60, /* of operations that a child posts */
     GROUP_MAX = 4, /* operations posted together */
@@ -68,12 +72,31 @@ static void pod_name(int pod, char name[16])
     (void)snprintf(name, 16, "p%d", pod);
 }
 
+static const char *job_name(int pod)
+{
+    static const char *const jobs[] = {"ja", "jb"};
+    return jobs[(pod - N_ALONE) / JOB_SIZE % 2];
+}
+
+static struct demand job_demand(int pod, int uid)
+{
+    char name[16];
+    pod_name(pod, name);
+    struct demand d = sim_member(name, pod % 3 ? ROLE_HOST : ROLE_XPU,
+                                 job_name(pod), (pod - N_ALONE) % JOB_SIZE,
+                                 JOB_SIZE);
+    (void)snprintf(d.uid, sizeof d.uid, "%s-%d", name, uid);
+    return sim_need(d, 4, 1024);
+}
+
 /* The same pod always asks the same. */
 static struct demand pod_demand(int pod, int uid)
 {
     char name[16];
     uint64_t r = (uint64_t)(pod * N_UIDS + uid);
     pod_name(pod, name);
+    if (pod >= N_ALONE)
+        return job_demand(pod, uid);
     enum pod_role role = pod % 4 == 3 ? ROLE_SERVICE : ROLE_HOST;
     struct demand d = sim_pod(name, role, "", 0);
     (void)snprintf(d.uid, sizeof d.uid, "%s-%d", name, uid);
@@ -119,7 +142,8 @@ static void child_post(struct writer *w, struct child_op *c, uint64_t *random)
     c->record.uid = (int)(sim_random(random) % N_UIDS);
     c->record.node = (int)(sim_random(random) % N_NODES);
     c->demand = pod_demand(c->record.pod, c->record.uid);
-    bool bind = sim_random(random) % 5 < 3;
+    unsigned chance = sim_random(random) % 10;
+    bool bind = c->record.pod < N_ALONE ? chance < 6 : chance < 9;
     c->op = (struct writer_op){.kind = bind ? WRITER_BIND : WRITER_RELEASE,
                                .node = nodes[c->record.node],
                                .demand = &c->demand,
@@ -167,11 +191,13 @@ struct pod {
     struct state known;
     struct record open[N_GROUPS * GROUP_MAX];
     size_t n_open;
+    bool left; /* was released since its pair last had a place for sure */
 };
 
 static void learn(struct pod *pods, const struct record *r)
 {
     struct pod *p = &pods[r->pod];
+    p->left |= r->kind == 'r';
     if (r->kind == 'b' || r->kind == 'r') {
         p->open[p->n_open++] = *r;
         return;
@@ -224,14 +250,55 @@ static void check_repeat(struct writer *w, struct pod *p, int number)
     str_fini(&op.out);
 }
 
+/* All pairs have a place or none has, but for those whose pod left.  How many
+ * places are held is added up. */
+static void check_job(const struct snapshot *s, struct pod *pods, int first,
+                      const char *where, size_t *n_held)
+{
+    bool bound = false;
+    size_t n, held = 0;
+    cleanup_free const struct allocation **members =
+        alloc_index_find_job(s->allocations, "ns", job_name(first), &n);
+    for (size_t i = 0; i < n; i++) {
+        bound |= !members[i]->held;
+        held += members[i]->held;
+    }
+    for (int rank = 0; rank < JOB_SIZE; rank++) {
+        bool placed = false;
+        for (size_t i = 0; i < n; i++)
+            placed |= members[i]->demand.pair == rank;
+        if (bound && !placed && !pods[first + rank].left)
+            die(where, "a pair of a job has no place");
+        if (placed)
+            pods[first + rank].left = false;
+    }
+    if (held && !bound)
+        die(where, "places are held for a job that is not there");
+    for (int rank = 0; rank < JOB_SIZE && !bound; rank++)
+        pods[first + rank].left = false; /* the next bind plans them all */
+    *n_held += held;
+}
+
+static size_t n_held_in_all;
+
+static void check_jobs(const struct snapshot *s, struct pod *pods,
+                       const char *where, size_t *n_held)
+{
+    *n_held = 0;
+    for (int first = N_ALONE; first < N_PODS; first += JOB_SIZE)
+        check_job(s, pods, first, where, n_held);
+    n_held_in_all += *n_held;
+}
+
 static void check_restart(const char *dir, struct pod *pods, const char *where)
 {
     cleanup_str struct str why = STR_INIT(4096);
     struct writer *w = sim_writer(dir);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
-    size_t n = 0;
+    size_t n = 0, n_held;
     if (!sim_check(s, &why))
         die(where, str_text(&why));
+    check_jobs(s, pods, where, &n_held);
     for (int i = 0; i < N_PODS; i++) {
         char name[16];
         pod_name(i, name);
@@ -244,7 +311,7 @@ static void check_restart(const char *dir, struct pod *pods, const char *where)
         if (a)
             check_repeat(w, &pods[i], i);
     }
-    if (alloc_index_size(s->allocations) != n)
+    if (alloc_index_size(s->allocations) != n + n_held)
         die(where, "there are allocations that nobody asked for");
     writer_stop(w);
 }
@@ -337,9 +404,10 @@ int main(int argc, char **argv)
             kills += try_name(*name, "kill", pods, &seed);
         else if (strcmp(*name, "commit") == 0 || strcmp(*name, "fsync") == 0)
             failures += try_name(*name, "fail", pods, &seed);
-    (void)printf("race_failpoints: %u kills, %u failed commits and syncs, "
-                 "nothing lost and nothing promised twice\n",
-                 kills, failures);
+    (void)printf("race_failpoints: %u kills, %u failed commits and syncs, %zu "
+                 "places held meanwhile, nothing lost and nothing promised "
+                 "twice\n",
+                 kills, failures, n_held_in_all);
     free(pods);
     return 0;
 }
