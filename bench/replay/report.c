@@ -175,8 +175,8 @@ void report_table(const struct replay_report *r, struct str *out)
     str_addf(out, ".\nFleet: %zu hosts (", f->n);
     text_clean(r->shapes, out);
     str_addf(out,
-             "), %" PRIu64 " cards, %" PRIu64 " GPUs, %zu leaf switches.\n",
-             f->n_cards, f->n_gpus, f->n_leaves);
+             "), %" PRIu64 " cards, %" PRIu64 " GPUs, %zu leaf switch%s.\n",
+             f->n_cards, f->n_gpus, f->n_leaves, f->n_leaves == 1 ? "" : "es");
     str_addf(out, "A pair of k cards %s.  %s\n\n",
              r->config->want_gpus ? "takes k GPUs too" : "takes cards only",
              r->config->loss ? "What does not fit at once is refused."

@@ -111,10 +111,11 @@ static int read_swf_line(const char *line, size_t size, struct trace *t,
     for (char *p = text; *(p += strspn(p, " \t")); n++) {
         char *end;
         double value = strtod(p, &end);
+        size_t len = strcspn(p, " \t");
         if (end == p || (*end && !strchr(" \t", *end)) || !isfinite(value))
             return error_set(err, EINVAL,
-                             "field %d: is \"%.32s\", must be a number", n + 1,
-                             p);
+                             "field %d: is \"%.*s\", must be a number", n + 1,
+                             (int)(len < 32 ? len : 32), p);
         if (n < SWF_FIELDS)
             field[n] = value;
         p = end;
