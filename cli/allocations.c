@@ -23,7 +23,10 @@ static void add_allocation(struct table *t, const cJSON *a)
     const char *relation = json_text(a, "relation");
     double numa = json_number(a, "numa");
     table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
-    table_add(t, json_text(pod, "role"));
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "held")))
+        table_add_style(t, STYLE_FAIR, "held"); /* nobody is bound there */
+    else
+        table_add(t, json_text(pod, "role"));
     table_add(t, json_text(a, "node"));
     add_devices(t, json_list(a, "cards"));
     add_devices(t, json_list(a, "gpus"));

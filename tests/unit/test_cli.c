@@ -449,6 +449,24 @@ Test(report, a_missing_pair_is_told)
     assert_told(none, "Pair 0: its host pod");
 }
 
+/* --- allocations ------------------------------------------------------------ */
+
+Test(allocations, a_held_place_is_told_from_a_pod)
+{
+    cJSON *list = parse(
+        "[{\"pod\":{\"namespace\":\"a\",\"name\":\"p\",\"role\":\"host\"},"
+        "\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\"},"
+        "{\"pod\":{\"namespace\":\"a\",\"name\":\"j/1\",\"role\":\"host\"},"
+        "\"held\":true,\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\"}]");
+    struct cli c = {.out = STR_INIT(4096)};
+    cr_expect(allocations_render(&c, list));
+    assert_text(&c.out, "POD    ROLE  NODE  CARD  GPU  NUMA  RELATION\n"
+                        "a/p    host  n     -     -       0  PIX\n"
+                        "a/j/1  held  n     -     -       0  PIX\n");
+    str_fini(&c.out);
+    cJSON_Delete(list);
+}
+
 /* --- leaves --------------------------------------------------------------- */
 
 Test(jobs, leaves_are_drawn)
