@@ -119,6 +119,9 @@ static void say_job(struct cli *c, const cJSON *job)
     const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
     const cJSON *score = cJSON_GetObjectItemCaseSensitive(job, "score");
     const char *tier = json_text(score, "tier");
+    double nodes = json_number(job, "nodes"),
+           leaves = json_number(score, "leaves"),
+           crossings = json_number(score, "crossings");
     str_add(&c->out, "job    ");
     text_clean(json_text(job, "namespace"), &c->out);
     str_add_c(&c->out, '/');
@@ -130,10 +133,11 @@ static void say_job(struct cli *c, const cJSON *job)
     if (*json_text(job, "missing"))
         str_addf(&c->out, "; missing: %s", json_text(job, "missing"));
     str_addf(&c->out,
-             "\nplace  %.0f nodes on %.0f leaves, %.0f crossings, %.0f "
+             "\nplace  %.0f node%s on %.0f lea%s, %.0f crossing%s, %.0f "
              "unaligned, ",
-             json_number(job, "nodes"), json_number(score, "leaves"),
-             json_number(score, "crossings"), json_number(score, "unaligned"));
+             nodes, nodes == 1 ? "" : "s", leaves, leaves == 1 ? "f" : "ves",
+             crossings, crossings == 1 ? "" : "s",
+             json_number(score, "unaligned"));
     if (*tier)
         str_addf(&c->out, "within one %s\n\n", tier);
     else
