@@ -21,7 +21,10 @@ static void why_to_what(const struct snapshot *snapshot,
                                      MEMBERS_MAX);
     for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)
         if (a->demand.role == ROLE_XPU && pair[i]->demand.role == ROLE_HOST) {
-            str_addf(text, " to its host pod %s", pair[i]->demand.name);
+            if (pair[i]->held)
+                str_add(text, " to the place held for its host pod");
+            else
+                str_addf(text, " to its host pod %s", pair[i]->demand.name);
             return;
         }
     if (a->n_gpus) {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "extender/routes_ask.h"
 #include "extender/routes_read.h"
 #include "model/base/json.h"
 #include "model/base/mem.h"
@@ -13,14 +14,24 @@
 static struct test_extender x;
 static struct raw_reply reply;
 
-static void start(void)
+static void start_with(const struct httpd_route *routes, size_t n)
 {
-    test_extender_start(&x, read_routes, n_read_routes, NULL);
+    test_extender_start(&x, routes, n, NULL);
     for (int i = 0; i < 3; i++) {
         char node[8];
         (void)snprintf(node, sizeof node, "n%d", i);
         cr_assert_eq(sim_publish(x.app.writer, node, 2, "boot", 1), 0);
     }
+}
+
+static void start(void)
+{
+    start_with(read_routes, n_read_routes);
+}
+
+static void start_asking(void)
+{
+    start_with(ask_routes, n_ask_routes);
 }
 
 static void stop(void)
@@ -30,6 +41,7 @@ static void stop(void)
 }
 
 TestSuite(jobs, .init = start, .fini = stop);
+TestSuite(jobs_why, .init = start_asking, .fini = stop);
 
 static int get(const char *target)
 {
@@ -203,4 +215,18 @@ Test(jobs, held_places_are_told)
     expect_body("ns/ring  4     1      3     0");
     cr_assert_eq(get("/v1/jobs/ns/ring/maps?format=hostfile"), 409);
     expect_body("job ns/ring: 1 of 4 pairs are bound; only held: 0,2-3");
+}
+
+Test(jobs_why, an_xpu_pod_is_near_to_a_held_place)
+{
+    struct error err;
+    struct demand d = sim_pod("x-2", ROLE_XPU, "ring", 2);
+    d.size = 4;
+    cr_assert_eq(sim_bind(x.app.writer, &d, "n1", NULL, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(get_text("/v1/why?pod=ns/x-2"), 200);
+    expect_body(" to the place held for its host pod\n");
+    bind_pair("ring", 2, 4, "n1");
+    cr_assert_eq(get_text("/v1/why?pod=ns/x-2"), 200);
+    expect_body(" to its host pod ring-2\n");
 }
