@@ -168,18 +168,20 @@ static const char style[] =
     ".d{fill:#59636e;font-size:11px}.bg{fill:#fff}\n"
     ".f{fill:#f3f5f8;stroke:#c8d1da}.l{fill:#fff;stroke:#c8d1da}\n"
     ".a{fill:#0757ba}.m{fill:#4493f8}.w{fill:#b3d7ff}.n{fill:#e3b264}\n"
-    ".u{fill:none;stroke:#a3aeb9;stroke-dasharray:2 2}\n"
+    ".u,.z{fill:none;stroke:#a3aeb9}.u{stroke-dasharray:2 2}\n"
     "@media(prefers-color-scheme:dark){\n"
     "text{fill:#e6edf3}.d{fill:#9198a1}.bg{fill:#0d1117}\n"
     ".f{fill:#151b23;stroke:#3d444d}.l{fill:#0d1117;stroke:#3d444d}\n"
     ".a{fill:#79c0ff}.m{fill:#3a84d8}.w{fill:#1d4578}.n{fill:#8a5d14}\n"
-    ".u{stroke:#656c76}}\n"
+    ".u,.z{stroke:#656c76}}\n"
     "</style>\n";
 
 static const char *cell_class(int32_t cards, int32_t idle)
 {
-    if (cards <= 0)
+    if (cards < 0)
         return "u";
+    if (cards == 0)
+        return "z";
     if (idle <= 0)
         return "n";
     if (idle == cards)
@@ -200,7 +202,7 @@ static void draw_cells(struct drawing *d, const struct block *b, int x, int y)
     for (size_t i = 0; i < b->n; i++) {
         const struct picture_host *h = &d->p->hosts[b->first + i];
         const char *class = cell_class(h->cards, h->idle);
-        int half = *class == 'u'; /* keep the stroke inside */
+        int half = *class == 'u' || *class == 'z'; /* strokes stay inside */
         str_addf(d->out,
                  "<rect class=\"%s\" x=\"%d%s\" y=\"%d%s\" width=\"%d\" "
                  "height=\"%d\" rx=\"2\"><title>",
@@ -210,6 +212,8 @@ static void draw_cells(struct drawing *d, const struct block *b, int x, int y)
         add_xml(h->name, 0, d->out);
         if (h->cards < 0)
             str_add(d->out, ": has not published");
+        else if (h->cards == 0)
+            str_add(d->out, ": no card");
         else
             str_addf(d->out, ": %d of %d cards idle", (int)h->idle,
                      (int)h->cards);
@@ -300,8 +304,9 @@ static void draw_legend(struct drawing *d)
     static const struct {
         const char *class, *text;
     } kinds[] = {
-        {"a", "all cards idle"}, {"m", "half or more"},      {"w", "fewer"},
-        {"n", "none idle"},      {"u", "has not published"},
+        {"a", "all cards idle"}, {"m", "half or more"},
+        {"w", "fewer"},          {"n", "none idle"},
+        {"z", "no card"},        {"u", "has not published"},
     };
     int x = MARGIN;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {

@@ -125,6 +125,22 @@ Test(picture, the_drawing_has_a_square_for_every_host)
     cr_expect_eq(count(svg, "</svg>"), 1);
 }
 
+Test(picture, a_host_without_cards_is_not_called_silent)
+{
+    static const char text[] =
+        "{\"domains\":[],\"items\":["
+        "{\"name\":\"n\",\"leaf\":null,\"cards\":{\"total\":0,\"idle\":0}}]}";
+    cleanup_picture struct picture p;
+    cleanup_str struct str out = STR_INIT(1 << 20);
+    struct error err = {0};
+    picture_init(&p);
+    cr_assert_eq(add(&p, text, &err), 0, "%s", err.text);
+    picture_finish(&p);
+    picture_svg(&p, &out);
+    cr_expect_eq(count(str_text(&out), "<title>n: no card</title>"), 1);
+    cr_expect_eq(count(str_text(&out), "class=\"z\""), 2); /* and legend */
+}
+
 Test(picture, a_page_that_makes_no_sense_is_refused)
 {
     static const struct {
