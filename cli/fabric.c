@@ -341,6 +341,19 @@ void picture_dot(const struct picture *p, struct str *out)
 
 /* --- the verb ----------------------------------------------------------- */
 
+/* On standard error, as what is drawn may go into a file. */
+static void say_refused(const cJSON *json)
+{
+    cleanup_str struct str text = STR_INIT(4096);
+    if (!*json_text(json, "error"))
+        return;
+    text_clean(json_text(json, "error"), &text);
+    fprintf(stderr,
+            "biga: the fabric's files as they are now are not in force, this "
+            "is the fabric before: %s\n",
+            str_text(&text));
+}
+
 /* All pages; with --json the first is printed as it is. */
 static int fetch(struct cli *c, struct picture *p, bool *ret_done)
 {
@@ -357,6 +370,8 @@ static int fetch(struct cli *c, struct picture *p, bool *ret_done)
         *ret_done = rc || !json;
         if (*ret_done)
             return rc;
+        if (!after)
+            say_refused(json);
         if (picture_add(p, json, &err) < 0) {
             fprintf(stderr, "biga: the server's fabric: %s\n", err.text);
             *ret_done = true;
