@@ -341,18 +341,132 @@ static uint32_t choose_leaf(const struct one *o, const uint64_t *left,
     return o->picked[i];
 }
 
-static void assign_ranks(const struct one *o, int64_t *slot_of)
+/* What `room` leaves for the ranks that have no slot yet, to them. */
+static void assign_in_order(const struct one *o, const uint64_t *room,
+                            int64_t *slot_of)
 {
     const struct plan_map *m = &o->map;
-    cleanup_free uint64_t *left = xmemdup(o->quota,
+    cleanup_free uint64_t *left = xmemdup(room,
                                           (m->n_slots + 1) * sizeof *left);
+    for (uint32_t r = 0; r < m->job->size; r++)
+        if (m->anchor[r] < 0 && slot_of[r] >= 0)
+            left[slot_of[r]]--;
     for (uint32_t r = 0; r < m->job->size; r++) {
-        slot_of[r] = m->anchor[r];
         if (slot_of[r] >= 0)
             continue;
         slot_of[r] = choose_leaf(o, left, slot_of, r);
         left[slot_of[r]]--;
     }
+}
+
+/* Free ranks in a row, between two that have their place. */
+struct run {
+    uint32_t first, n;
+    int64_t before, after; /* slots, -1: the job begins or ends */
+};
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct run *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static size_t list_runs(const struct plan_map *m, struct run *runs)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < m->job->size; r++) {
+        if (m->anchor[r] >= 0)
+            continue;
+        struct run run = {.first = r, .before = -1, .after = -1};
+        if (r > 0)
+            run.before = m->anchor[r - 1];
+        while (r < m->job->size && m->anchor[r] < 0)
+            r++;
+        run.n = r - run.first;
+        if (r < m->job->size)
+            run.after = m->anchor[r];
+        runs[n++] = run;
+    }
+    return n;
+}
+
+/* What the leaves of fixed pairs have goes to the shortest runs beside them
+ * that it can fill: each saves as much. */
+static void assign_runs(const struct one *o, const uint64_t *room,
+                        int64_t *slot_of)
+{
+    const struct plan_map *m = &o->map;
+    cleanup_free uint64_t *left = xmemdup(room,
+                                          (m->n_slots + 1) * sizeof *left);
+    cleanup_free struct run *runs = xcalloc(m->job->size, sizeof *runs);
+    size_t n = list_runs(m, runs);
+    qsort(runs, n, sizeof *runs, compare_runs);
+    for (size_t i = 0; i < n; i++) {
+        const struct run *run = &runs[i];
+        int64_t a = run->before >= 0 ? run->before : run->after;
+        int64_t b = run->after >= 0 ? run->after : a;
+        if (a < 0 || left[a] + (a == b ? 0 : left[b]) < run->n)
+            continue;
+        uint64_t from_a = left[a] < run->n ? left[a] : run->n;
+        for (uint32_t k = 0; k < run->n; k++)
+            slot_of[run->first + k] = k < from_a ? a : b;
+        left[a] -= from_a;
+        left[b] -= run->n - from_a;
+    }
+}
+
+static uint32_t count_crossings(const int64_t *slot_of, uint32_t size)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 1; r < size; r++)
+        n += slot_of[r] != slot_of[r - 1];
+    return n;
+}
+
+static void assign_better(const struct one *o, const uint64_t *room, bool runs,
+                          int64_t *best)
+{
+    const struct plan_map *m = &o->map;
+    uint32_t size = m->job->size;
+    cleanup_free int64_t *slot_of = xmemdup(m->anchor, size * sizeof *slot_of);
+    if (runs)
+        assign_runs(o, room, slot_of);
+    assign_in_order(o, room, slot_of);
+    if (count_crossings(slot_of, size) < count_crossings(best, size))
+        memcpy(best, slot_of, size * sizeof *best);
+}
+
+/* Around fixed pairs several ways are tried, also with more on some of the
+ * leaves than their quotas, as long as nobody is unaligned: crossings come
+ * before damage. */
+static void assign_ranks(struct one *o, int64_t *slot_of)
+{
+    const struct plan_map *m = &o->map;
+    cleanup_free uint64_t *room = xcalloc(m->n_slots + 1, sizeof *room);
+    bool aligned = true;
+    memcpy(slot_of, m->anchor, m->job->size * sizeof *slot_of);
+    assign_in_order(o, o->quota, slot_of);
+    if (m->n_anchors == 0)
+        return;
+    assign_better(o, o->quota, true, slot_of);
+    for (size_t i = 0; i < o->n_picked; i++) {
+        uint32_t s = o->picked[i];
+        room[s] = m->leaves[s].aligned;
+        aligned &= o->quota[s] <= room[s];
+    }
+    if (!aligned)
+        return;
+    assign_better(o, room, false, slot_of);
+    assign_better(o, room, true, slot_of);
+    for (size_t i = 0; i < o->n_picked; i++)
+        o->quota[o->picked[i]] = 0;
+    for (uint32_t r = 0; r < m->job->size; r++)
+        o->quota[slot_of[r]] += m->anchor[r] < 0;
+    for (size_t i = 0; i < o->n_picked; i++)
+        (void)plan_fill(m, o->picked[i], o->quota[o->picked[i]], &o->steps,
+                        o->count);
 }
 
 /* --- the whole -------------------------------------------------------------------- */
