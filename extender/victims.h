@@ -18,7 +18,8 @@
 enum {
     VICTIMS_PAIRS_MAX = 64, /* pairs of one node that are looked at: those of
                              * the lowest priority */
-    VICTIMS_STEPS_MAX = 131072, /* sets of pairs tried for one request */
+    VICTIMS_STEPS_MAX = 131072,    /* sets of pairs tried for one request */
+    VICTIMS_JOB_STEPS_MAX = 32768, /* the same when a whole job is planned */
 };
 
 /* A node that the scheduler offers, and those of its victims there that have
@@ -48,7 +49,7 @@ void victims_fini(struct victims *v);
  *
  * A pod whose whole job is planned: nodes for all pairs without a place, in
  * one domain of its `within`, with few victims per pair (found on as many
- * nodes as VICTIMS_STEPS_MAX lasts for, those that are asked for first); of those nodes the
+ * nodes as VICTIMS_JOB_STEPS_MAX lasts for, those that are asked for first); of those nodes the
  * ones that are asked for and need victims fit.  Evicting on one of them at a
  * time makes room for the whole job: job_plan() finds a plan then.  For that
  * the snapshot is simulated further, which changes nothing of it. */

@@ -11,6 +11,8 @@
 enum {
     ROOM_MAX = 64, /* pairs of one job that are put on one node by evictions;
                     * more go there if they fit without */
+    ROOM_STEPS = 2000,     /* to find the room on one node, */
+    ROOMS_STEPS = 1000000, /* on all of them */
 };
 
 /* Pairs of the job that ask the same and have no place. */
@@ -31,6 +33,7 @@ struct hunt_job {
     uint32_t *rooms;      /* by state id: room for the first group plus one */
     uint32_t n_rooms;
     uint32_t steps;
+    uint64_t *room_steps; /* that are left */
 };
 
 /* A node on the way to an answer. */
@@ -99,8 +102,14 @@ static uint32_t spot_room(const struct wanted *w,
 {
     struct node_state state;
     uint32_t aligned;
+    uint64_t *left = w->hunt->room_steps;
+    uint64_t part = *left < ROOM_STEPS ? *left : ROOM_STEPS;
+    *left -= part;
     spot_state(w->hunt, w->spot, gone, n, &state);
-    return plan_room(&state, &w->hunt->groups[w->group].shape, max, &aligned);
+    uint32_t room = plan_room_for(&state, &w->hunt->groups[w->group].shape, max,
+                                  &part, &aligned);
+    *left += part;
+    return room;
 }
 
 static bool has_room(void *ctx, const struct allocation *const *gone, size_t n)
@@ -501,10 +510,12 @@ void victims_find_job(struct snapshot *snapshot,
                       const struct victims_ask *asks, size_t n,
                       struct victims *ret_victims)
 {
+    uint64_t room_steps = ROOMS_STEPS;
     struct hunt_job h = {.snapshot = snapshot,
+                         .room_steps = &room_steps,
                          .pod = schedule->demand,
                          .former = schedule->former,
-                         .steps = VICTIMS_STEPS_MAX};
+                         .steps = VICTIMS_JOB_STEPS_MAX};
     uint32_t n_spots;
     if (!read_job(&h))
         return;

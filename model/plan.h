@@ -140,4 +140,10 @@ void plan_score(const struct plan_cluster *cluster, const struct plan_job *job,
 uint32_t plan_room(const struct node_state *state, const struct demand *shape,
                    uint32_t max, uint32_t *ret_aligned);
 
+/* The same for at most `*steps` of search, of which those it took are gone
+ * then; less than exact when they do not suffice, but never too much. */
+uint32_t plan_room_for(const struct node_state *state,
+                       const struct demand *shape, uint32_t max,
+                       uint64_t *steps, uint32_t *ret_aligned);
+
 #endif

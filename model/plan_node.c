@@ -434,18 +434,25 @@ void ladder_fini(struct ladder *l)
     free(l->low);
 }
 
-uint32_t plan_room(const struct node_state *state, const struct demand *shape,
-                   uint32_t max, uint32_t *ret_aligned)
+uint32_t plan_room_for(const struct node_state *state,
+                       const struct demand *shape, uint32_t max,
+                       uint64_t *steps, uint32_t *ret_aligned)
 {
     struct ladder l;
     struct align a;
-    uint64_t steps = LADDER_STEPS;
     align_init(&a, state->shape, shape);
     ladder_init(&l, state, shape, &a, max);
-    if (l.open)
-        ladder_improve(&l, state, shape, &steps);
+    if (l.open && *steps)
+        ladder_improve(&l, state, shape, steps);
     uint32_t room = l.room;
     *ret_aligned = l.aligned;
     ladder_fini(&l);
     return room;
+}
+
+uint32_t plan_room(const struct node_state *state, const struct demand *shape,
+                   uint32_t max, uint32_t *ret_aligned)
+{
+    uint64_t steps = LADDER_STEPS;
+    return plan_room_for(state, shape, max, &steps, ret_aligned);
 }
