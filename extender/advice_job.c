@@ -3,11 +3,17 @@
 #include <string.h>
 
 #include "extender/advice_private.h"
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 
 /* What all trials may cost together, see job_search.steps. */
 #define STEPS_MAX UINT64_C(250000)
-enum { STATE_STEPS = 8, AMOUNTS_MAX = 16 };
+enum {
+    STATE_STEPS = 16,   /* of one that many hosts have in common */
+    ODD_STEPS = 128,    /* where hardly two hosts are alike, cards are shared */
+    STATES_USUAL = 512, /* and what they hold takes longer to find out */
+    AMOUNTS_MAX = 16,
+};
 
 bool job_search_fits(struct job_search *j)
 {
@@ -139,26 +145,41 @@ static void try_quota(struct job_search *j, const struct allocation *former)
 
 /* --- the whole ---------------------------------------------------------- */
 
-/* How many different states there are, about: equal ones are neighbours or
- * share a place in the list of those seen. */
+/* How many different states there are, about: by what is in them, so that
+ * every process counts the same; of large clusters a sample is looked at, and
+ * stands for the whole when it is mostly different. */
 static uint64_t count_states(const struct plan_cluster *c)
 {
-    enum { SEEN = 4096 };
-    cleanup_free const struct node_state **seen = xcalloc(SEEN, sizeof *seen);
-    uint64_t n = 0;
-    for (size_t i = 0; i < c->n_nodes; i++) {
-        size_t at = ((uintptr_t)c->states[i] / sizeof *c->states[i]) % SEEN;
-        n += c->states[i] && seen[at] != c->states[i];
-        seen[at] = c->states[i];
+    enum { LOOKS = 2048, SEEN = 2 * LOOKS };
+    cleanup_free uint64_t *seen = xcalloc(SEEN, sizeof *seen);
+    size_t step = 1 + c->n_nodes / LOOKS;
+    uint64_t n = 0, looks = 0;
+    for (size_t i = 0; i < c->n_nodes; i += step) {
+        const struct node_state *state = c->states[i];
+        if (!state)
+            continue;
+        uint64_t hash =
+            hash_mix(hash_bytes(state->free_cores,
+                                sizeof *state - sizeof state->shape),
+                     state->shape->hash) |
+            1;
+        size_t at = hash / 2 % SEEN;
+        while (seen[at] && seen[at] != hash)
+            at = (at + 1) % SEEN;
+        n += !seen[at];
+        seen[at] = hash;
+        looks++;
     }
-    return n;
+    return n > looks / 2 ? n * step : n;
 }
 
 static void search(struct job_search *j)
 {
     struct plan *plan = NULL;
     uint64_t each = j->in.cluster.n_nodes / 4 + j->in.job.size;
-    j->steps_per_plan = each + STATE_STEPS * count_states(&j->in.cluster);
+    uint64_t states = count_states(&j->in.cluster);
+    uint64_t odd = states > STATES_USUAL ? states - STATES_USUAL : 0;
+    j->steps_per_plan = each + STATE_STEPS * (states - odd) + ODD_STEPS * odd;
     j->steps = STEPS_MAX;
     if (plan_make(&j->in.cluster, &j->in.job, &plan, &j->refusal) == 0) {
         plan_unref(plan);
