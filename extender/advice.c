@@ -176,7 +176,10 @@ void change_text(const struct schedule *s, const struct change *change,
 {
     switch (change->kind) {
     case CHANGE_LEASE:
-        str_addf(out, "wait for the lease of job %s to end", change->job);
+        if (change->job[0])
+            str_addf(out, "wait for the lease of job %s to end", change->job);
+        else
+            str_add(out, "wait for the leases of the other jobs to end");
         break;
     case CHANGE_FREE:
         text_free(s, change, out);
@@ -309,7 +312,7 @@ static void write_change(const struct schedule *s, const struct change *change,
         str_addf(out, ",\"numa\":%d", change->numa);
     if (change->kind == CHANGE_RELEASE)
         write_pods(change, out);
-    if (change->kind == CHANGE_LEASE || change->kind == CHANGE_JOB_END) {
+    if (change->job[0]) {
         str_add(out, ",\"job\":");
         str_add_json(out, change->job);
     }

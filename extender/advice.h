@@ -58,7 +58,7 @@ struct change {
     /* RELEASE: pods on `node`; borrowed from the snapshot */
     const struct allocation *gone[ADVICE_GONE_MAX];
     size_t n_gone;
-    char job[JOB_KEY_MAX]; /* LEASE, JOB_END: whose */
+    char job[JOB_KEY_MAX]; /* LEASE, JOB_END: whose; "": of all others */
 };
 
 struct near_node {

@@ -9,6 +9,7 @@
 
 enum {
     JOBS_MAX = 8,     /* other jobs that are tried */
+    ALL_MAX = 4096,   /* places of other jobs that are tried at once */
     OFFERS_MAX = 16,  /* changes of one node that are tried as plans */
     NODES_MAX = 1024, /* nodes whose pods are looked at */
     PAIRS_MAX = 64,   /* pairs of one node that are filled in */
@@ -137,22 +138,35 @@ static void others_init(struct others *o, const struct job_search *j, bool held)
     }
 }
 
+/* Of any job but this one, a place that is only held? */
+static bool is_leased(const void *ctx, const struct allocation *a)
+{
+    const struct job_search *j = ctx;
+    return a->held && a->demand.job[0] && a->demand.role != ROLE_SERVICE &&
+           !advice_is_of_job(a, j->job);
+}
+
+enum { ALL_OTHERS = UINT32_MAX };
+
 /* The nodes on which it has something get a state of their own. */
 static bool fits_without(struct job_search *j, const struct others *all,
                          uint32_t which)
 {
-    const struct other *o = &all->list[which];
+    bool any = which == ALL_OTHERS;
+    gone_f *is_gone = any ? is_leased : is_of_other;
+    const void *ctx = any ? (const void *)j : &all->list[which];
+    size_t places = any ? all->n_places : all->list[which].places;
     size_t n = j->in.cluster.n_nodes, n_own = 0;
-    cleanup_free struct node_state *own = xcalloc(o->places + 1, sizeof *own);
+    cleanup_free struct node_state *own = xcalloc(places + 1, sizeof *own);
     cleanup_free const struct node_state **states =
         xmemdup(j->in.states, n * sizeof(*states));
     size_t last = SIZE_MAX;
     for (size_t i = 0; i < all->n_places; i++) {
         size_t node = all->node[i];
-        if (all->of[i] != which || node == last)
+        if ((!any && all->of[i] != which) || node == last)
             continue;
         last = node;
-        if (state_without(j, node, is_of_other, o, &own[n_own]))
+        if (state_without(j, node, is_gone, ctx, &own[n_own]))
             states[node] = &own[n_own++];
     }
     j->in.cluster.states = states;
@@ -173,24 +187,28 @@ static uint32_t next_other(const struct others *o, const bool *tried,
     return best;
 }
 
+/* One of those with the fewest places; then the leases of all at once. */
 static void try_others(struct job_search *j, enum change_kind kind)
 {
     struct change change = {.kind = kind, .node = NODE_NONE};
+    bool found = false;
     struct others o;
     others_init(&o, j, kind == CHANGE_LEASE);
     cleanup_free bool *tried = xcalloc(o.n + 1, sizeof *tried);
-    for (unsigned i = 0; i < JOBS_MAX; i++) {
+    for (unsigned i = 0; i < JOBS_MAX && !found; i++) {
         /* each pair that gets room gets it from a device that was not free */
         uint32_t which = next_other(&o, tried, missing(j));
         if (which == UINT32_MAX)
             break;
         tried[which] = true;
-        if (!fits_without(j, &o, which))
-            continue;
-        job_key(&o.list[which].sample->demand, change.job);
-        advice_add(j->advice, &change);
-        break;
+        found = fits_without(j, &o, which);
+        if (found)
+            job_key(&o.list[which].sample->demand, change.job);
     }
+    if (!found && o.held && o.n > 1 && o.n_places <= ALL_MAX)
+        found = fits_without(j, &o, ALL_OTHERS);
+    if (found)
+        advice_add(j->advice, &change);
     others_fini(&o);
 }
 

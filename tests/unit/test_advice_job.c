@@ -137,11 +137,15 @@ static void check_job_gone(struct snapshot *s, const struct demand *pod,
     const struct allocation *gone[PODS_MAX];
     cleanup_free const struct allocation **list =
         alloc_index_list(s->allocations, &n);
+    char own[JOB_KEY_MAX];
+    job_key(pod, own);
     for (size_t i = 0; i < n; i++) {
         char key[JOB_KEY_MAX];
         job_key(&list[i]->demand, key);
-        if (strcmp(key, c->job) == 0 &&
-            list[i]->held == (c->kind == CHANGE_LEASE))
+        bool is_its = c->job[0]
+                          ? strcmp(key, c->job) == 0
+                          : list[i]->demand.job[0] && strcmp(key, own) != 0;
+        if (is_its && list[i]->held == (c->kind == CHANGE_LEASE))
             gone[n_gone++] = list[i];
     }
     cr_assert_gt(n_gone, 0);
@@ -243,6 +247,7 @@ static void check_change(struct snapshot *s, const struct demand *pod,
 Test(advice_job, every_change_gives_the_job_a_plan)
 {
     unsigned said[CHANGE_KINDS] = {0}, refused = 0, helped = 0;
+    unsigned all_leases = 0;
     printf("seed %llu\n", (unsigned long long)chance_init());
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct snapshot *s = crowd(fleet(), roll(PODS_MAX));
@@ -257,6 +262,8 @@ Test(advice_job, every_change_gives_the_job_a_plan)
                           advice.changes[i - 1].kind < advice.changes[i].kind);
                 check_change(s, &pod, &advice.changes[i]);
                 said[advice.changes[i].kind]++;
+                all_leases += advice.changes[i].kind == CHANGE_LEASE &&
+                              !advice.changes[i].job[0];
             }
         }
         snapshot_unref(s);
@@ -264,7 +271,9 @@ Test(advice_job, every_change_gives_the_job_a_plan)
     printf("refused %u, helped %u\n", refused, helped);
     for (enum change_kind k = 0; k < CHANGE_KINDS; k++)
         printf("%s: %u\n", change_kind_word(k), said[k]);
+    printf("leases of all others: %u\n", all_leases);
     cr_expect_gt(said[CHANGE_LEASE], 20);
+    cr_expect_gt(all_leases, 5);
     cr_expect_gt(said[CHANGE_FREE], 20);
     cr_expect_gt(said[CHANGE_WITHIN], 50);
     cr_expect_gt(said[CHANGE_ALIGN], 50);
