@@ -152,13 +152,19 @@ int server_start(const struct server_config *config, struct server **ret,
     unsigned connections = 0;
     cleanup_with(policy) struct policy *policy = NULL;
     int r = fit_connections((unsigned)config->connections, &connections, err);
-    if (r == 0 && config->policy && *config->policy)
+    if (r == 0 && config->policy && *config->policy) {
         r = policy_file_open(config->policy, &s->app.policy, &policy, err);
+        if (r < 0)
+            return error_wrap(err, "--policy");
+    }
     w.policy = policy;
     cleanup_with(fabric) struct fabric *fabric = NULL;
-    if (r == 0 && config->fabric && *config->fabric)
+    if (r == 0 && config->fabric && *config->fabric) {
         r = fabric_files_open(config->fabric, config->fabric_labels,
                               &s->app.fabric, &fabric, err);
+        if (r < 0)
+            return error_wrap(err, "--fabric");
+    }
     w.fabric = fabric;
     if (r == 0)
         r = writer_start(&w, &s->app.writer, err);
