@@ -386,10 +386,14 @@ static int fetch(struct cli *c, struct picture *p, bool *ret_done)
 
 int verb_fabric(struct cli *c, int argc, char **argv)
 {
-    cleanup_picture struct picture p;
+    cleanup_picture struct picture p = {0};
     bool done;
     (void)argc;
     (void)argv;
+    if (c->set.svg && c->set.dot) {
+        fputs("biga: fabric: one drawing at a time: --dot or --svg\n", stderr);
+        return CLI_USAGE;
+    }
     picture_init(&p);
     int rc = fetch(c, &p, &done);
     if (done)

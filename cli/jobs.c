@@ -237,6 +237,15 @@ static bool asked_map(const struct cli *c, const char **ret_format)
     return true;
 }
 
+/* Does --namespace say another than the job's own name? */
+static bool is_contradicted(const struct cli *c, const char *name)
+{
+    const char *slash = strchr(name, '/'), *own = c->set.namespace;
+    return *own && slash &&
+           (strlen(own) != (size_t)(slash - name) ||
+            memcmp(own, name, (size_t)(slash - name)) != 0);
+}
+
 static void add_path(const struct cli *c, const char *name, struct str *path)
 {
     const char *slash = strchr(name, '/');
@@ -264,6 +273,11 @@ int verb_job(struct cli *c, int argc, char **argv)
         fputs("biga: job: one file at a time: one of --hostfile, "
               "--dpu-hostfile, --rankfile, --ucx, --urom\n",
               stderr);
+        return CLI_USAGE;
+    }
+    if (is_contradicted(c, argv[0])) {
+        fprintf(stderr, "biga: job: is \"%s\", but --namespace is \"%s\"\n",
+                argv[0], c->set.namespace);
         return CLI_USAGE;
     }
     add_path(c, argv[0], &path);

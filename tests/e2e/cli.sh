@@ -106,6 +106,10 @@ check "no job yet" 0 "No pod of a job" "$biga" jobs
 check "an unknown job" 1 "404.*job lab/ring" "$biga" job ring -n lab
 check "an unknown job's hostfile" 1 "404.*job default/ring" "$biga" job ring --hostfile
 check "two files at a time" 2 "one file at a time" "$biga" job ring --ucx --urom
+check "two namespaces at a time" 2 'is "a/ring", but --namespace is "lab"' \
+    "$biga" job a/ring -n lab
+check "two drawings at a time" 2 "one drawing at a time" \
+    "$biga" fabric --dot --svg
 check "an unknown pod" 1 "default/nopod" "$biga" why nopod
 
 cat >"$work/pod.json" <<'EOF'
