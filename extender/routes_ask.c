@@ -210,8 +210,9 @@ static void why_pod(struct httpd_request *rq, struct app *app,
     else if (!seen)
         httpd_fail(rq, 404,
                    "pod %s/%s is not known: no scheduler has asked about it "
-                   "since this extender started (is its container requesting "
-                   "a resource of managedResources?)",
+                   "since this extender started (is the namespace right, and "
+                   "its container requesting a resource of "
+                   "managedResources?)",
                    namespace, name);
     else if (refusal)
         why_refused(rq, &demand, refusal);

@@ -122,7 +122,8 @@ static bool find_job(struct httpd_request *rq, struct app *app,
     if (n == 0) {
         httpd_fail(rq, 404,
                    "no pod of job %.63s/%.253s is bound, and no place is held "
-                   "for one",
+                   "for one: see /v1/jobs (biga jobs) for the jobs, and "
+                   "/v1/why (biga why) for one that is pending",
                    namespace, job);
         return false;
     }

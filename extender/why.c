@@ -297,7 +297,10 @@ static void summarize_refusal(const struct why *why, struct str *out)
         schedule_explain(s, why->example[r], r, out);
     }
     if (why->n_names < why->n_nodes)
-        str_addf(out, " (among the %zu of %zu nodes that the scheduler named)",
+        str_addf(out,
+                 " (among the %zu of %zu nodes that the scheduler named; it "
+                 "has ruled out the others, or names only a sample: "
+                 "percentageOfNodesToScore)",
                  why->n_names, why->n_nodes);
     if (why->advice.n_changes) {
         str_add(out, ". The smallest change: ");
