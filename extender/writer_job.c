@@ -97,12 +97,32 @@ int leases_expire(struct batch *b)
     return e;
 }
 
+/* Give back what is held for a job of which nobody is bound: also what a
+ * member with another idea of the job's size has left behind. */
+static int give_back_orphans(struct batch *b, const struct demand *pod)
+{
+    size_t n;
+    int e = 0;
+    bool bound = false;
+    cleanup_with(snapshot) struct snapshot *s =
+        snapshot_ref((struct snapshot *)batch_view(b));
+    cleanup_free const struct allocation **list =
+        alloc_index_find_job(s->allocations, pod->namespace, pod->job, &n);
+    for (size_t i = 0; i < n && !bound; i++)
+        bound = !list[i]->held;
+    for (size_t i = 0; i < n && !bound && e == 0; i++)
+        e = drop_hold(b, list[i]);
+    return e;
+}
+
 int lease_end_unbound(struct batch *b, const struct demand *pod)
 {
     struct together t;
     together_init(&t, b, pod);
     int e = t.n_held == t.n ? give_back(b, &t) : 0;
     together_fini(&t);
+    if (e == 0 && pod->job[0] && pod->role != ROLE_SERVICE)
+        e = give_back_orphans(b, pod);
     return e;
 }
 

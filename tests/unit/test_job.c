@@ -218,6 +218,20 @@ Test(job, last_member_takes_the_lease_along)
     finish(w);
 }
 
+Test(job, last_member_may_say_another_size)
+{
+    struct writer *w = start(NULL);
+    struct demand first = member("a", 0, 4, ROLE_HOST);
+    struct demand other = member("a", 1, 1, ROLE_HOST);
+    cr_assert_eq(bind_planned(w, &first), 0);
+    cr_assert_eq(bind_planned(w, &other), 0);
+    cr_assert_eq(sim_release(w, first.name), 0);
+    cr_counts(w, "a", 1, 2);
+    cr_assert_eq(sim_release(w, other.name), 0);
+    cr_counts(w, "a", 0, 0);
+    finish(w);
+}
+
 Test(job, held_places_go_as_a_whole)
 {
     struct writer *w = start(NULL);
