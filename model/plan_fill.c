@@ -38,16 +38,20 @@ static void fill_best(const struct plan_map *m, const struct plan_leaf *leaf,
     cleanup_free uint64_t *best = xcalloc(width, sizeof *best);
     cleanup_free uint64_t *next = xcalloc(width, sizeof *next);
     cleanup_free uint32_t *took = xcalloc(width * (leaf->n + 1u), sizeof *took);
+    uint64_t before = 0, later = leaf->room; /* room of the other nodes */
     for (size_t q = 1; q < width; q++)
         best[q] = UINT64_MAX;
     for (uint32_t i = 0; i < leaf->n; i++) {
         uint32_t node = m->nodes[leaf->first + i];
         uint32_t room = plan_map_room(m, node);
+        later -= room;
+        size_t low = quota > later ? quota - later : 0;
         for (size_t q = 0; q < width; q++)
             next[q] = UINT64_MAX;
         for (uint32_t n = room < quota ? room : quota;; n--) {
             uint64_t cost = cost_of(m, node, n);
-            for (size_t q = n; q < width; q++)
+            size_t end = width - n > before ? n + before + 1 : width;
+            for (size_t q = n > low ? n : low; q < end; q++)
                 if (best[q - n] != UINT64_MAX && best[q - n] + cost < next[q]) {
                     next[q] = best[q - n] + cost;
                     took[i * width + q] = n;
@@ -55,6 +59,7 @@ static void fill_best(const struct plan_map *m, const struct plan_leaf *leaf,
             if (n == 0)
                 break;
         }
+        before += room;
         uint64_t *held = best;
         best = next;
         next = held;

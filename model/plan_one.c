@@ -264,14 +264,21 @@ struct weight {
     uint64_t leaves, damage, idle;
 };
 
+static uint64_t picked_idle(const struct one *o)
+{
+    uint64_t idle = 0;
+    for (size_t i = 0; i < o->n_picked; i++)
+        idle += o->map.leaves[o->picked[i]].idle;
+    return idle;
+}
+
 static struct weight weigh(struct one *o)
 {
-    struct weight w = {.leaves = o->n_picked};
+    struct weight w = {.leaves = o->n_picked, .idle = picked_idle(o)};
     set_quotas(o);
     for (size_t i = 0; i < o->n_picked; i++) {
         uint32_t s = o->picked[i];
         w.damage += plan_fill(&o->map, s, o->quota[s], &o->steps, o->count);
-        w.idle += o->map.leaves[s].idle;
     }
     return w;
 }
@@ -305,8 +312,9 @@ static void pick_scope(struct one *o, uint64_t unaligned, unsigned tier)
         if (!scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
             continue;
         pick_leaves(o, tier, i, unaligned);
-        if (o->n_picked > lightest.leaves)
-            continue;
+        w = (struct weight){o->n_picked, 0, picked_idle(o)};
+        if (!is_lighter(&w, &lightest))
+            continue; /* not even without damage */
         w = weigh(o);
         if (is_lighter(&w, &lightest)) {
             lightest = w;
