@@ -14,6 +14,7 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "tests/lib/benchhost.h"
+#include "tests/lib/simfleet.h"
 
 enum {
     BEST = 16,
@@ -73,16 +74,7 @@ static struct snapshot *publish(size_t n)
         char name[NAME_SIZE];
         (void)snprintf(name, sizeof name, "node-%06zu", i);
         cleanup_with(topo) struct topo *topo = benchhost_create(name, i);
-        struct node_update update = {
-            .name = name,
-            .status = NODE_READY,
-            .epoch = {.boot_id = "bench", .generation = 1},
-            .hash = "0",
-            .n_slices = 1,
-            .pool_count = 1,
-            .topo = topo,
-        };
-        draft_put_node(draft, &update);
+        simfleet_put(draft, topo);
     }
     struct snapshot *s = draft_commit(draft);
     snapshot_unref(empty);

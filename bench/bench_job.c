@@ -16,6 +16,7 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "tests/lib/benchhost.h"
+#include "tests/lib/simfleet.h"
 
 enum { PAIRS = 512, ROUNDS = 20, BODY_MAX = 4 << 20 };
 
@@ -30,16 +31,8 @@ static void put_host(struct draft *d, size_t i)
 {
     char name[16];
     (void)snprintf(name, sizeof name, "host%05zu", i);
-    struct topo *topo = benchhost_create(name, i);
-    struct node_update u = {.name = name,
-                            .status = NODE_READY,
-                            .epoch = {"boot-1", 1},
-                            .hash = "0123456789abcdef",
-                            .n_slices = 1,
-                            .pool_count = 1,
-                            .topo = topo};
-    draft_put_node(d, &u);
-    topo_unref(topo);
+    cleanup_with(topo) struct topo *topo = benchhost_create(name, i);
+    simfleet_put(d, topo);
 }
 
 static void write_request(struct bench *b, int pair)

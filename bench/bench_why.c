@@ -11,6 +11,7 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "tests/lib/benchhost.h"
+#include "tests/lib/simfleet.h"
 
 enum { ROUNDS = 60, PAIRS = 512, LEAF_HOSTS = 32, SPINE_LEAVES = 8 };
 
@@ -56,16 +57,8 @@ static void put_host(struct draft *d, size_t i)
 {
     char name[16];
     (void)snprintf(name, sizeof name, "host%05zu", i);
-    struct topo *topo = benchhost_create(name, i);
-    struct node_update u = {.name = name,
-                            .status = NODE_READY,
-                            .epoch = {"boot-1", 1},
-                            .hash = "0123456789abcdef",
-                            .n_slices = 1,
-                            .pool_count = 1,
-                            .topo = topo};
-    draft_put_node(d, &u);
-    topo_unref(topo);
+    cleanup_with(topo) struct topo *topo = benchhost_create(name, i);
+    simfleet_put(d, topo);
 }
 
 static struct demand pair_of(const char *job, int rank, unsigned cards,

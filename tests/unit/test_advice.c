@@ -6,33 +6,11 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 #include "tests/lib/randnode.h"
-#include "tests/lib/simhost.h"
+#include "tests/lib/simfleet.h"
 
 /* --- random small clusters ---------------------------------------------- */
 
 enum { ROUNDS = 5000, NODES_MAX = 4, CARDS_MAX = 4, PODS_MAX = 14 };
-
-static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
-{
-    struct snapshot *empty = snapshot_create_empty();
-    struct draft *d = draft_create(empty);
-    for (unsigned i = 0; i < n_nodes; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "host%u", i);
-        cleanup_with(topo) struct topo *topo = simhost_topo(name, n_cards);
-        struct node_update u = {.name = name,
-                                .status = NODE_READY,
-                                .epoch = {"boot-1", 1},
-                                .hash = "0123456789abcdef",
-                                .n_slices = 1,
-                                .pool_count = 1,
-                                .topo = topo};
-        draft_put_node(d, &u);
-    }
-    struct snapshot *s = draft_commit(d);
-    snapshot_unref(empty);
-    return s;
-}
 
 static struct demand pod(unsigned number)
 {
@@ -238,8 +216,9 @@ Test(advice, every_change_makes_the_pod_fit_and_none_is_too_large)
     unsigned said[CHANGE_KINDS] = {0};
     printf("seed %llu\n", (unsigned long long)chance_init());
     for (unsigned round = 0; round < ROUNDS; round++) {
-        struct snapshot *s = crowd(
-            fleet(1 + roll(NODES_MAX), 1 + roll(CARDS_MAX)), roll(PODS_MAX));
+        struct snapshot *s =
+            crowd(simfleet_create(1 + roll(NODES_MAX), 1 + roll(CARDS_MAX)),
+                  roll(PODS_MAX));
         struct demand d = pod(1000);
         struct schedule sc;
         struct advice advice;
@@ -302,7 +281,7 @@ static struct demand plain(const char *name, uint32_t cores)
 
 Test(advice, names_card_node_and_amount)
 {
-    struct snapshot *s = fleet(2, 1);
+    struct snapshot *s = simfleet_create(2, 1);
     struct demand a = plain("a", 12), b = plain("b", 9), c = plain("c", 6);
     struct schedule sc;
     struct advice advice;
@@ -315,14 +294,14 @@ Test(advice, names_card_node_and_amount)
     cr_assert_geq(advice.n_changes, 3);
     change_text(&sc, &advice.changes[0], &text);
     cr_expect_str_eq(str_text(&text),
-                     "free 1 core on card 0000:12:00.0 of host1");
+                     "free 1 core on card 0000:12:00.0 of node001");
     str_reset(&text);
     change_text(&sc, &advice.changes[1], &text);
     cr_expect_str_eq(str_text(&text),
                      "ask for 7 cores of each card (biga.dev/card-cores)");
     str_reset(&text);
     change_text(&sc, &advice.changes[2], &text);
-    cr_expect_str_eq(str_text(&text), "delete pod ns/a on host0");
+    cr_expect_str_eq(str_text(&text), "delete pod ns/a on node000");
     cr_expect_eq(advice.nearest[0].node, 1);
     cr_expect_eq(advice.nearest[1].node, 0);
 
@@ -354,7 +333,7 @@ Test(advice, a_quota_is_raised_by_what_is_missing)
                                  .cores = 10,
                                  .memory_mib = POLICY_UNLIMITED};
     struct policy policy = {.refs = 16, .quotas = &quota, .n_quotas = 1};
-    struct snapshot *s = with_policy(fleet(2, 2), &policy);
+    struct snapshot *s = with_policy(simfleet_create(2, 2), &policy);
     struct demand a = plain("a", 8), b = plain("b", 6);
     struct schedule sc;
     struct advice advice;
@@ -384,7 +363,7 @@ Test(advice, a_quota_is_raised_by_what_is_missing)
 
 Test(advice, cpus_are_freed_on_the_node_that_lacks_least)
 {
-    struct snapshot *s = fleet(1, 2);
+    struct snapshot *s = simfleet_create(1, 2);
     struct snapshot *base = s;
     struct demand a = plain("a", 4), b = plain("b", 4);
     struct schedule sc;
@@ -407,6 +386,7 @@ Test(advice, cpus_are_freed_on_the_node_that_lacks_least)
     advise_pod(&sc, &advice);
     cr_assert_geq(advice.n_changes, 1);
     change_text(&sc, &advice.changes[0], &text);
-    cr_expect_str_eq(str_text(&text), "free 1.5 CPUs on NUMA node 0 of host0");
+    cr_expect_str_eq(str_text(&text),
+                     "free 1.5 CPUs on NUMA node 0 of node000");
     snapshot_unref(s);
 }

@@ -7,14 +7,15 @@
 #include "extender/advice.h"
 #include "model/base/mem.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 
 enum { ROUNDS = 3000, NODES = 4, CARDS = 4, PODS_MAX = 16, JOBS = 3 };
 
 static struct fabric *two_leaves(void)
 {
-    static const char text[] = "SwitchName=l0 Nodes=host[0-1]\n"
-                               "SwitchName=l1 Nodes=host[2-3]\n"
+    static const char text[] = "SwitchName=l0 Nodes=node[000-001]\n"
+                               "SwitchName=l1 Nodes=node[002-003]\n"
                                "SwitchName=s Switches=l[0-1]\n";
     struct fabric_source source = {"test", text, strlen(text), FABRIC_SLURM};
     struct fabric_labels labels = {.n_keys = 0};
@@ -27,26 +28,10 @@ static struct fabric *two_leaves(void)
 
 static struct snapshot *fleet(void)
 {
-    struct snapshot *empty = snapshot_create_empty();
-    struct draft *d = draft_create(empty);
+    struct draft *d = simfleet_draft(simhost_topo, NODES, CARDS);
     cleanup_with(fabric) struct fabric *fabric = two_leaves();
-    for (unsigned i = 0; i < NODES; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "host%u", i);
-        cleanup_with(topo) struct topo *topo = simhost_topo(name, CARDS);
-        struct node_update u = {.name = name,
-                                .status = NODE_READY,
-                                .epoch = {"boot-1", 1},
-                                .hash = "0123456789abcdef",
-                                .n_slices = 1,
-                                .pool_count = 1,
-                                .topo = topo};
-        draft_put_node(d, &u);
-    }
     draft_set_fabric(d, fabric);
-    struct snapshot *s = draft_commit(d);
-    snapshot_unref(empty);
-    return s;
+    return draft_commit(d);
 }
 
 static struct demand pair(const char *job, int rank)

@@ -5,6 +5,7 @@
 
 #include "extender/snapshot.h"
 #include "model/base/mem.h"
+#include "tests/lib/simfleet.h"
 
 static struct fabric *fabric_of(const char *text)
 {
@@ -28,14 +29,7 @@ static void put(struct draft *d, const char *name, const char *guid)
                                          .root_domain = TOPO_ROOT_NONE,
                                          .guid = guid});
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
-    draft_put_node(d, &(struct node_update){.name = name,
-                                            .status = NODE_READY,
-                                            .epoch = {"boot", 1},
-                                            .hash = "0123456789abcdef",
-                                            .n_slices = 1,
-                                            .pool_count = 1,
-                                            .topo = topo,
-                                            .heard_ms = 5});
+    simfleet_put(d, topo);
 }
 
 static struct snapshot *commit(struct draft *d, struct snapshot *base)

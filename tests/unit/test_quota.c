@@ -8,6 +8,7 @@
 #include "extender/schedule.h"
 #include "extender/writer.h"
 #include "model/base/mem.h"
+#include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
@@ -23,21 +24,7 @@ static struct policy *policy_of(const char *text)
 /* Four hosts of four cards under a policy. */
 static struct draft *fleet(const char *policy_text)
 {
-    cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
-    struct draft *d = draft_create(empty);
-    for (unsigned i = 0; i < 4; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "node%u", i);
-        cleanup_with(topo) struct topo *topo = simhost_topo(name, 4);
-        struct node_update u = {.name = name,
-                                .status = NODE_READY,
-                                .epoch = {"boot-1", 1},
-                                .hash = "0123456789abcdef",
-                                .n_slices = 1,
-                                .pool_count = 1,
-                                .topo = topo};
-        draft_put_node(d, &u);
-    }
+    struct draft *d = simfleet_draft(simhost_topo, 4, 4);
     cleanup_with(policy) struct policy *p = policy_of(policy_text);
     draft_set_policy(d, p);
     return d;

@@ -4,35 +4,8 @@
 
 #include "extender/schedule.h"
 #include "model/base/mem.h"
+#include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
-
-static struct snapshot *fleet_of(struct topo *(*make)(const char *, unsigned),
-                                 unsigned n_nodes, unsigned n_cards)
-{
-    struct snapshot *empty = snapshot_create_empty();
-    struct draft *d = draft_create(empty);
-    for (unsigned i = 0; i < n_nodes; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "node%03u", i);
-        cleanup_with(topo) struct topo *topo = make(name, n_cards);
-        struct node_update u = {.name = name,
-                                .status = NODE_READY,
-                                .epoch = {"boot-1", 1},
-                                .hash = "0123456789abcdef",
-                                .n_slices = 1,
-                                .pool_count = 1,
-                                .topo = topo};
-        draft_put_node(d, &u);
-    }
-    struct snapshot *s = draft_commit(d);
-    snapshot_unref(empty);
-    return s;
-}
-
-static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
-{
-    return fleet_of(simhost_topo, n_nodes, n_cards);
-}
 
 static struct demand pod(const char *name, enum pod_role role, const char *job,
                          int pair)
@@ -82,7 +55,7 @@ static enum reason ask(struct snapshot *s, const struct demand *d,
 
 Test(schedule, xpu_pod_follows_its_host_pod_to_node_and_card)
 {
-    struct snapshot *s = fleet(4, 4);
+    struct snapshot *s = simfleet_create(4, 4);
     struct choice host, xpu;
     struct demand h = pod("h", ROLE_HOST, "job", 0);
     struct demand x = pod("x", ROLE_XPU, "job", 0);
@@ -103,7 +76,7 @@ Test(schedule, xpu_pod_follows_its_host_pod_to_node_and_card)
 
 Test(schedule, host_pod_follows_its_xpu_pod)
 {
-    struct snapshot *s = fleet(4, 4);
+    struct snapshot *s = simfleet_create(4, 4);
     struct choice host, xpu;
     struct demand h = pod("h", ROLE_HOST, "job", 7);
     struct demand x = pod("x", ROLE_XPU, "job", 7);
@@ -128,7 +101,7 @@ Test(schedule, host_pod_follows_its_xpu_pod)
 
 Test(schedule, a_card_promised_to_a_pair_of_unknown_need_is_closed)
 {
-    struct snapshot *s = fleet(1, 2);
+    struct snapshot *s = simfleet_create(1, 2);
     struct choice c;
     struct demand h = pod("h", ROLE_HOST, "a", 0);
     struct demand big = pod("b", ROLE_XPU, "b", 0);
@@ -147,7 +120,7 @@ Test(schedule, a_card_promised_to_a_pair_of_unknown_need_is_closed)
 
 Test(schedule, a_stated_need_is_held_for_the_xpu_pod)
 {
-    struct snapshot *s = fleet(1, 1);
+    struct snapshot *s = simfleet_create(1, 1);
     struct choice c;
     struct demand h = pod("h", ROLE_HOST, "a", 0);
     struct demand small = pod("s", ROLE_SERVICE, "", 0);
@@ -166,7 +139,7 @@ Test(schedule, a_stated_need_is_held_for_the_xpu_pod)
 
 Test(schedule, the_best_are_best_first_with_ties_by_name)
 {
-    struct snapshot *s = fleet(40, 4);
+    struct snapshot *s = simfleet_create(40, 4);
     struct choice c;
     struct schedule sc;
     int32_t candidates[40];
@@ -198,7 +171,7 @@ Test(schedule, the_best_are_best_first_with_ties_by_name)
 
 Test(schedule, unknown_stale_and_incomplete_nodes_never_fit)
 {
-    struct snapshot *s = fleet(3, 1);
+    struct snapshot *s = simfleet_create(3, 1);
     struct choice c;
     struct draft *d = draft_create(s);
     draft_set_status(d, "node001", NODE_STALE);
@@ -221,7 +194,7 @@ Test(schedule, unknown_stale_and_incomplete_nodes_never_fit)
 
 Test(schedule, room_that_victims_would_make)
 {
-    struct snapshot *s = fleet(1, 1);
+    struct snapshot *s = simfleet_create(1, 1);
     struct choice c;
     struct demand victim = pod("v", ROLE_HOST, "v", 0);
     struct demand h = pod("h", ROLE_HOST, "h", 0);
@@ -238,7 +211,7 @@ Test(schedule, room_that_victims_would_make)
 
 Test(schedule, a_pair_whose_node_is_gone_waits_for_it)
 {
-    struct snapshot *s = fleet(2, 1);
+    struct snapshot *s = simfleet_create(2, 1);
     struct choice c;
     struct demand h = pod("h", ROLE_HOST, "j", 0);
     struct demand x = pod("x", ROLE_XPU, "j", 0);
@@ -258,7 +231,7 @@ Test(schedule, a_pair_whose_node_is_gone_waits_for_it)
 
 Test(schedule, a_card_of_unknown_size_is_had_whole_or_not_at_all)
 {
-    struct snapshot *s = fleet_of(simhost_unsized, 1, 1);
+    struct snapshot *s = draft_commit(simfleet_draft(simhost_unsized, 1, 1));
     struct choice c;
     struct demand service = pod("s", ROLE_SERVICE, "", 0);
     need(&service, 8, 1024);
@@ -293,7 +266,7 @@ Test(schedule, too_small_names_what_was_asked_alone)
         {0, 64, "no card with 64 MiB, even idle"},
         {0, 0, "no card with cores and memory, even idle"},
     };
-    struct snapshot *s = fleet_of(simhost_unsized, 1, 1);
+    struct snapshot *s = draft_commit(simfleet_draft(simhost_unsized, 1, 1));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup_str struct str text = STR_INIT(1024);
         struct demand d = pod("s", ROLE_SERVICE, "", 0);
@@ -308,7 +281,7 @@ Test(schedule, too_small_names_what_was_asked_alone)
 
 Test(schedule, a_pod_that_is_bound_already_fits_its_node_alone)
 {
-    struct snapshot *s = fleet(2, 1);
+    struct snapshot *s = simfleet_create(2, 1);
     struct choice c;
     struct demand h = pod("h", ROLE_HOST, "j", 0);
     struct demand x = pod("x", ROLE_XPU, "j", 0);
@@ -331,7 +304,7 @@ Test(schedule, a_pod_that_is_bound_already_fits_its_node_alone)
 
 Test(schedule, a_pod_that_was_made_again_has_the_room_of_its_namesake)
 {
-    struct snapshot *s = fleet(2, 1);
+    struct snapshot *s = simfleet_create(2, 1);
     struct choice c;
     struct schedule sc;
     struct demand h = pod("h", ROLE_HOST, "", 0);
@@ -361,7 +334,7 @@ Test(schedule, a_pod_that_was_made_again_has_the_room_of_its_namesake)
 
 Test(schedule, what_a_host_pod_asks_is_what_its_xpu_pods_have)
 {
-    struct snapshot *s = fleet(1, 1);
+    struct snapshot *s = simfleet_create(1, 1);
     struct choice c;
     struct demand h = pod("h", ROLE_HOST, "j", 0);
     struct demand x = pod("x", ROLE_XPU, "j", 0);
@@ -383,7 +356,7 @@ Test(schedule, what_a_host_pod_asks_is_what_its_xpu_pods_have)
 
 Test(schedule, a_service_of_a_job_is_in_no_pair)
 {
-    struct snapshot *s = fleet(1, 2);
+    struct snapshot *s = simfleet_create(1, 2);
     struct choice c;
     struct demand service = pod("s", ROLE_SERVICE, "j", 0);
     struct demand x = pod("x", ROLE_XPU, "j", 0);
@@ -400,7 +373,7 @@ Test(schedule, a_service_of_a_job_is_in_no_pair)
 
 Test(schedule, remembered_reasons_are_the_reasons)
 {
-    struct snapshot *s = fleet(6, 2);
+    struct snapshot *s = simfleet_create(6, 2);
     struct choice c;
     struct demand taker = pod("t", ROLE_HOST, "t", 0);
     struct demand xpu = pod("y", ROLE_XPU, "pair", 0);
@@ -442,7 +415,7 @@ Test(schedule, keeps_a_service_its_share)
     static const char text[] = "{\"services\":[{\"namespace\":\"default\","
                                "\"name\":\"svc\",\"cores\":4,\"nodes\":"
                                "\"node000\"}]}";
-    struct snapshot *s = fleet(2, 1);
+    struct snapshot *s = simfleet_create(2, 1);
     struct error err = {0};
     cleanup_with(policy) struct policy *policy = NULL;
     cr_assert_eq(policy_read(text, strlen(text), &policy, &err), 0);

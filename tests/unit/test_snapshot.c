@@ -6,20 +6,14 @@
 
 #include "extender/usage.h"
 #include "model/base/mem.h"
+#include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 
 static void put(struct draft *d, const char *name, unsigned n_cards)
 {
     cleanup_with(topo) struct topo *topo = simhost_topo(name, n_cards);
-    draft_put_node(d, &(struct node_update){.name = name,
-                                            .status = NODE_READY,
-                                            .epoch = {"boot", 1},
-                                            .hash = "0123456789abcdef",
-                                            .n_slices = 1,
-                                            .pool_count = 1,
-                                            .topo = topo,
-                                            .heard_ms = 5});
+    simfleet_put(d, topo);
 }
 
 static struct draft *draft_of(struct snapshot *s)

@@ -13,6 +13,7 @@
 #include "model/base/mem.h"
 #include "model/plan.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 
@@ -20,8 +21,8 @@
 
 static struct fabric *two_leaves(void)
 {
-    static const char text[] = "SwitchName=leaf0 Nodes=node0,node1\n"
-                               "SwitchName=leaf1 Nodes=node2,node3\n"
+    static const char text[] = "SwitchName=leaf0 Nodes=node[000-001]\n"
+                               "SwitchName=leaf1 Nodes=node[002-003]\n"
                                "SwitchName=spine Switches=leaf0,leaf1\n";
     const struct fabric_source source = {"topology.conf", text, sizeof text - 1,
                                          FABRIC_SLURM};
@@ -35,25 +36,10 @@ static struct fabric *two_leaves(void)
 
 static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
 {
-    struct snapshot *empty = snapshot_create_empty();
-    struct draft *d = draft_create(empty);
-    for (unsigned i = 0; i < n_nodes; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "node%u", i);
-        cleanup_with(topo) struct topo *topo = simhost_topo(name, n_cards);
-        draft_put_node(d, &(struct node_update){.name = name,
-                                                .status = NODE_READY,
-                                                .epoch = {"boot", 1},
-                                                .hash = "0123456789abcdef",
-                                                .n_slices = 1,
-                                                .pool_count = 1,
-                                                .topo = topo});
-    }
+    struct draft *d = simfleet_draft(simhost_topo, n_nodes, n_cards);
     cleanup_with(fabric) struct fabric *fabric = two_leaves();
     draft_set_fabric(d, fabric);
-    struct snapshot *s = draft_commit(d);
-    snapshot_unref(empty);
-    return s;
+    return draft_commit(d);
 }
 
 /* Bind where it fits, if it does. */
