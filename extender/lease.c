@@ -58,6 +58,17 @@ void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
         l->first_ms = until_ms;
 }
 
+bool leases_prolong(struct leases *l, const struct demand *pod,
+                    int64_t until_ms)
+{
+    char key[JOB_LEASE_KEY_MAX];
+    job_lease_key(pod, key);
+    if (!strmap_get(&l->by_key, key))
+        return false;
+    leases_renew(l, pod, until_ms);
+    return true;
+}
+
 static void find_first(struct leases *l)
 {
     l->first_ms = INT64_MAX;

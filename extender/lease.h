@@ -19,6 +19,9 @@ void leases_destroy(struct leases *l); /* NULL allowed */
 /* Begin or prolong the lease of whatever is planned together with `pod`
  * (job_lease_key()). */
 void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms);
+/* Prolong it; false when there is none. */
+bool leases_prolong(struct leases *l, const struct demand *pod,
+                    int64_t until_ms);
 /* Drop it, if it is there. */
 void leases_drop(struct leases *l, const struct demand *pod);
 /* Has any lease ended by now?  Cheap. */

@@ -321,10 +321,15 @@ int bind_settle(struct batch *b, const struct allocation *fresh,
         e = lease_end_unbound(b, former);
     if (e < 0)
         return e;
+    /* of a large job each bind would look at all pairs; a lease under which
+     * nothing is held any more ends by itself */
+    int64_t until_ms = clock_ms() + b->w->config.lease_ms;
+    if (leases_prolong(b->w->leases, &leased, until_ms))
+        return 0;
     struct together t;
     together_init(&t, b, &leased);
     if (t.n_held)
-        leases_renew(b->w->leases, &leased, clock_ms() + b->w->config.lease_ms);
+        leases_renew(b->w->leases, &leased, until_ms);
     together_fini(&t);
     return 0;
 }
