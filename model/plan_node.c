@@ -339,30 +339,42 @@ static void climb_evenly(struct ladder *l, const struct node_state *state,
     climb_part(&c, UINT16_MAX, gpus_left(&c.left, shape), false, max);
 }
 
-/* From the first rung on that `tall` has better use its own, if it is no
- * worse on all of them.  `tall` is used up. */
+/* As many as there is room for, aligned or not. */
+static void climb_fully(struct ladder *l, const struct node_state *state,
+                        const struct demand *shape, const struct align *a,
+                        uint32_t max)
+{
+    struct climber c;
+    climber_init(&c, l, state, shape, a);
+    climb_part(&c, UINT16_MAX, gpus_left(state, shape), false, max);
+}
+
+/* Take the upper rungs of `tall`, from the first one on from where it is
+ * nowhere worse and somewhere better.  `tall` is used up. */
 static void ladder_merge(struct ladder *l, struct ladder *tall)
 {
-    uint32_t first = 1;
-    bool worse = tall->room < l->room;
-    for (uint32_t n = 1; n <= l->room && !worse; n++) {
-        worse = tall->unaligned[n] > l->unaligned[n];
-        if (first == n && tall->unaligned[n] == l->unaligned[n])
-            first++;
+    uint32_t first = l->room + 1;
+    while (first > 1 && first - 1 <= tall->room &&
+           tall->unaligned[first - 1] <= l->unaligned[first - 1])
+        first--;
+    while (first <= l->room && first <= tall->room &&
+           tall->unaligned[first] == l->unaligned[first])
+        first++;
+    if (tall->room < l->room || first > tall->room) {
+        ladder_fini(tall);
+        return;
     }
-    if (!worse && first <= tall->room) {
-        for (uint32_t n = 1; n < first; n++) {
-            tall->damage[n] = l->damage[n];
-            tall->unaligned[n] = l->unaligned[n];
-        }
-        tall->low = l->choices;
-        tall->low_end = first;
-        l->choices = NULL;
-        struct ladder held = *l;
-        *l = *tall;
-        *tall = held;
+    for (uint32_t n = 1; n < first; n++) {
+        tall->damage[n] = l->damage[n];
+        tall->unaligned[n] = l->unaligned[n];
     }
-    ladder_fini(tall);
+    tall->aligned = 0;
+    while (tall->aligned < tall->room &&
+           tall->unaligned[tall->aligned + 1] == 0)
+        tall->aligned++;
+    tall->low = xmemdup(l, sizeof *l);
+    tall->low_end = first;
+    *l = *tall;
 }
 
 /* Does every rung have as few unaligned as can be? */
@@ -421,6 +433,10 @@ void ladder_init(struct ladder *l, const struct node_state *state,
         struct ladder even;
         climb_evenly(&even, state, shape, a, bound);
         ladder_merge(l, &even);
+        if (l->room < bound) {
+            climb_fully(&even, state, shape, a, bound);
+            ladder_merge(l, &even);
+        }
     }
     l->bound = bound;
     l->open = l->room <= PACK_PAIRS && !is_best(l, bound, aligned);
@@ -431,6 +447,8 @@ void ladder_fini(struct ladder *l)
     free(l->unaligned);
     free(l->damage);
     free(l->choices);
+    if (l->low)
+        ladder_fini(l->low);
     free(l->low);
 }
 

@@ -76,15 +76,14 @@ struct ladder {
     bool nested;                  /* rung n has the first n choices; else its
                                    * own, from n * (n - 1) / 2 on */
     struct choice *choices;
-    struct choice *low; /* nested choices of the rungs below low_end; NULL: as
-                         * the others */
+    struct ladder *low; /* has the rungs below low_end; NULL: none */
     uint32_t low_end;
 };
 static inline const struct choice *ladder_choice(const struct ladder *l,
                                                  uint32_t rung, uint32_t i)
 {
     if (l->low && rung < l->low_end)
-        return &l->low[i];
+        return ladder_choice(l->low, rung, i);
     return &l->choices[(l->nested ? 0 : (size_t)rung * (rung - 1) / 2) + i];
 }
 
