@@ -15,17 +15,23 @@ enum {
     AMOUNTS_MAX = 16,
 };
 
-bool job_search_fits(struct job_search *j)
+/* Without a plan, what it lacks; that is left alone when the steps are spent. */
+static bool fits_or_lacks(struct job_search *j, struct plan_refusal *refusal)
 {
     struct plan *plan = NULL;
-    struct plan_refusal ignored;
     if (j->steps < j->steps_per_plan)
         return false;
     j->steps -= j->steps_per_plan;
-    if (plan_make(&j->in.cluster, &j->in.job, &plan, &ignored) < 0)
+    if (plan_make(&j->in.cluster, &j->in.job, &plan, refusal) < 0)
         return false;
     plan_unref(plan);
     return true;
+}
+
+bool job_search_fits(struct job_search *j)
+{
+    struct plan_refusal ignored;
+    return fits_or_lacks(j, &ignored);
 }
 
 /* --- asking for less ---------------------------------------------------- */
@@ -119,8 +125,16 @@ static void try_pairs(struct job_search *j)
         fewer = size - 1;
     if (fewer == 0 || !covers_fixed(job, fewer))
         return;
+    struct plan_refusal lacks = {.lack = PLAN_LACK_ROOM};
     job->size = fewer;
-    bool fits = job_search_fits(j);
+    bool fits = fits_or_lacks(j, &lacks);
+    if (!fits && lacks.lack == PLAN_LACK_TIER &&
+        fixed + lacks.room_within < fewer) {
+        /* room for so many is there, but not within one domain */
+        fewer = fixed + lacks.room_within;
+        job->size = fewer;
+        fits = fewer > 0 && covers_fixed(job, fewer) && job_search_fits(j);
+    }
     job->size = size;
     change.value = fewer;
     if (fits)

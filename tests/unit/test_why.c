@@ -95,6 +95,28 @@ Test(why, a_job_without_room_is_told_what_would_fit)
     cJSON_Delete(call(s, "GET", "/v1/why?job=a/b&pod=a/c", "", 400));
 }
 
+/* There is no room for it anywhere, and less of it within one leaf. */
+Test(why, a_job_is_told_how_many_pairs_its_tier_holds)
+{
+    cleanup_with(server) struct server *s = world_start();
+    cleanup_str struct str pod = STR_INIT(4096), body = STR_INIT(8192);
+    world_publish(s, 3, 2);
+    add_pod("near", 0, 8, &pod);
+    const char *rest = strstr(str_text(&pod), "\"biga.dev/size\"");
+    str_add(&body, "{\"Pod\":");
+    str_add_n(&body, str_text(&pod), (size_t)(rest - str_text(&pod)));
+    str_addf(&body, "\"biga.dev/within\":\"leaf\",%s", rest);
+    str_add(&body, ",\"Nodes\":null,\"NodeNames\":[\"node000\",\"node001\","
+                   "\"node002\"]}");
+    cJSON_Delete(call(s, "POST", "/v1/scheduler/filter", str_text(&body), 200));
+    cleanup_with(json)
+        cJSON *why = call(s, "GET", "/v1/why?job=default/near", "", 200);
+    cr_expect_eq(member(member(why, "lack"), "room")->valueint, 6);
+    const cJSON *pairs = change(why, "pairs");
+    cr_assert_not_null(pairs);
+    cr_expect_eq(member(pairs, "value")->valueint, 2);
+}
+
 Test(why, a_job_that_fits_is_told_where)
 {
     cleanup_with(server) struct server *s = world_start();
