@@ -126,6 +126,16 @@ static enum fabric_format text_format(const struct fabric_source *source)
     return FABRIC_IB;
 }
 
+/* A file that is being written anew must not take all hosts away. */
+static bool is_blank(const struct fabric_source *source)
+{
+    size_t i = 0;
+    while (i < source->size && strchr(" \t\r\n", source->text[i]) &&
+           source->text[i])
+        i++;
+    return i == source->size;
+}
+
 static int read_source(const struct fabric_source *source,
                        const struct fabric_labels *labels,
                        struct fabric_graph *g, struct error *err)
@@ -134,6 +144,8 @@ static int read_source(const struct fabric_source *source,
     if (source->size > FABRIC_TEXT_MAX)
         return error_set(err, EINVAL, "%s: has more than %d bytes",
                          source->name, FABRIC_TEXT_MAX);
+    if (is_blank(source))
+        return error_set(err, EINVAL, "%s: is empty", source->name);
     if (format == FABRIC_AUTO)
         format = text_format(source);
     switch (format) {

@@ -82,7 +82,7 @@ static const char topology_file[] =
                       "[36]\t\"S-248a0703008a8600\"[2]\t\t# \"spine1\" lid 2 "
                       "4xEDR\n"
                       "\n" SPINE "[1]\t\"S-248a0703008a8501\"[36]\t\t# "
-                                 "\"leaf1\" lid 4 4xEDR\n"
+                      "\"leaf1\" lid 4 4xEDR\n"
                       "[3][ext "
                       "7]\t\"R-248a0703008a8700\"[1](248a0703008a8701)\t\t# "
                       "\"r\" lid 8 4xEDR\n"
@@ -442,6 +442,7 @@ Test(fabric_read, wrong_json_is_refused)
         {"{\"switches\":[],\n\"what\":1}",
          "test:2: member: is \"what\", must be switches or hosts"},
         {"[]", "test: expected an object"},
+        {" \n", "test: is empty"},
         {"{\"hosts\":[{\"name\":\"a\"}]}",
          "hosts[].leaf: required member missing"},
         {"{\"hosts\":[{\"leaf\":\"a\"}]}",
