@@ -409,7 +409,7 @@ static void show_addresses(const struct demo *d)
         "  browser  http://%s/\n"
         "  kubectl  kubectl --server=http://%s get resourceslices\n"
         "  biga     biga --server http://%s nodes | node %s | topo %s\n"
-        "           biga --server http://%s allocations\n"
+        "           biga --server http://%s allocations | jobs | fabric\n"
         "           biga --server http://%s why " DEMO_NAMESPACE "/" DEMO_JOB
         "-host-0\n"
         "           biga --server http://%s job " DEMO_NAMESPACE "/" DEMO_JOB

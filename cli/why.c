@@ -69,10 +69,12 @@ static void say_reasons(struct cli *c, const cJSON *list)
     table_init(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(x, list)
     {
+        const char *message = json_text(x, "message"),
+                   *detail = json_text(x, "detail");
         table_addf(&t, "%.0f", json_number(x, "nodes"));
-        table_add(&t, json_text(x, "message"));
+        table_add(&t, message);
         table_add(&t, json_text(x, "example"));
-        table_add(&t, json_text(x, "detail"));
+        table_add(&t, strcmp(message, detail) ? detail : ""); /* said */
     }
     if (!t.n_cells)
         return;
