@@ -224,3 +224,57 @@ Test(plan_large, leaves_and_crossings, .timeout = 300)
     cr_assert(n.free > rounds / 10 && n.around > rounds / 10);
     cr_assert(n.around_best * 100 >= n.around * 45);
 }
+
+/* Hosts of four cards, of which `taken` are not free, on the leaves said. */
+static struct plan_score score_of(const uint16_t *taken, const int32_t *leaves,
+                                  size_t n, uint32_t size)
+{
+    cleanup_with(topo) struct topo *topo = simhost_topo("host", CARDS);
+    struct shape *shape = shape_create(topo);
+    const size_t per = 8;
+    cleanup_with(fabric) struct fabric *fabric = simfabric_create(LEAVES, &per,
+                                                                  2);
+    struct node_state states[LEAVES * HOSTS];
+    const struct node_state *pointers[LEAVES * HOSTS];
+    for (size_t i = 0; i < n; i++) {
+        node_state_init(&states[i], topo, shape);
+        states[i].occupied = states[i].closed = taken[i];
+        pointers[i] = &states[i];
+    }
+    struct demand demand = {.role = ROLE_HOST,
+                            .cards = 1,
+                            .pair_cards = 1,
+                            .align = RELATION_SYS,
+                            .prefer_align = RELATION_SYS};
+    struct plan_cluster cluster = {fabric, n, pointers, leaves};
+    struct plan_job job = {.size = size,
+                           .shapes = &demand,
+                           .n_shapes = 1,
+                           .within = PLAN_ANYWHERE,
+                           .prefer_within = PLAN_ANYWHERE,
+                           .pin_rank = -1,
+                           .pin_node = -1};
+    cleanup_with(plan) struct plan *plan = NULL;
+    struct plan_refusal no;
+    cr_assert_eq(plan_make(&cluster, &job, &plan, &no), 0);
+    struct plan_score score = plan->score;
+    shape_destroy(shape);
+    return score;
+}
+
+Test(plan_large, the_rest_goes_where_it_harms_least)
+{
+    struct plan_score s = score_of((const uint16_t[]){0, 0, 0, 7},
+                                   (const int32_t[]){0, 0, 0, 0}, 4, 9);
+    cr_expect_eq(s.damage, 0, "%u cards left useless", s.damage);
+    cr_expect_eq(s.leaves, 1);
+}
+
+Test(plan_large, the_last_leaf_is_the_smallest_that_suffices)
+{
+    struct plan_score s = score_of((const uint16_t[]){0, 0, 0, 7},
+                                   (const int32_t[]){0, 0, 1, 2}, 4, 9);
+    cr_expect_eq(s.leaves, 2);
+    cr_expect_eq(s.damage, 0);
+    cr_expect_eq(s.idle_left, 0, "%u idle", (unsigned)s.idle_left);
+}
