@@ -5,6 +5,8 @@
 
 #include "cli/fabric.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
+#include "model/base/utf8.h"
 #include "model/fabric.h"
 
 enum {
@@ -112,36 +114,6 @@ static struct box measure(struct drawing *d, int32_t at, int width)
 
 /* --- writing it --------------------------------------------------------- */
 
-static void add_xml_n(const char *text, size_t size, struct str *out)
-{
-    for (size_t i = 0; i < size; i++) {
-        switch (text[i]) {
-        case '&':
-            str_add(out, "&amp;");
-            break;
-        case '<':
-            str_add(out, "&lt;");
-            break;
-        case '>':
-            str_add(out, "&gt;");
-            break;
-        case '"':
-            str_add(out, "&quot;");
-            break;
-        default:
-            str_add_c(out, (unsigned char)text[i] < ' ' || text[i] == 0x7f
-                               ? '?'
-                               : text[i]);
-            break;
-        }
-    }
-}
-
-static bool inside_character(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* A longer text (`letters` 0: none is) loses its middle: switches are told
  * apart by how their names end. */
 static void add_xml(const char *text, size_t letters, struct str *out)
@@ -150,14 +122,14 @@ static void add_xml(const char *text, size_t letters, struct str *out)
     if (letters && size > letters) {
         head = letters / 3;
         tail = size - (letters - head - 1);
-        while (head > 0 && inside_character(text[head]))
+        while (head > 0 && utf8_inside(text[head]))
             head--;
-        while (inside_character(text[tail]))
+        while (utf8_inside(text[tail]))
             tail++;
     }
-    add_xml_n(text, head, out);
+    text_escape_n(text, head, out);
     str_add(out, head < size ? "…" : "");
-    add_xml_n(text + tail, size - tail, out);
+    text_escape_n(text + tail, size - tail, out);
 }
 
 /* Plain rules, not variables: not every viewer knows those. */

@@ -25,23 +25,6 @@ void table_fini(struct table *t)
     t->n_cells = t->cells_cap = 0;
 }
 
-void text_clean(const char *text, struct str *out)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        str_add_c(out, c < 0x20 || c == 0x7f ? '?' : *text);
-    }
-}
-
-/* Every byte of UTF-8 that begins a character counts as one column. */
-size_t text_width(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 void text_render(const char *text, enum table_style style, bool colours,
                  struct str *out)
 {

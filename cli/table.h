@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "model/base/str.h"
+#include "model/base/text.h"
 
 enum { TABLE_COLUMNS_MAX = 16, TABLE_CELL_MAX = 512 };
 
@@ -49,12 +50,8 @@ void table_addf(struct table *t, const char *fmt, ...)
  * space.  A row that was begun is filled up with "-". */
 void table_render(const struct table *t, bool colours, struct str *out);
 
-/* Columns that a text takes on the terminal. */
-size_t text_width(const char *text);
 /* Append `text` in a style; plain when `colours` is false. */
 void text_render(const char *text, enum table_style style, bool colours,
                  struct str *out);
-/* Append `text` with control characters replaced by '?'. */
-void text_clean(const char *text, struct str *out);
 
 #endif

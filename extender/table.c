@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/text.h"
+
 enum { CELL_MAX = 512 };
 
 void table_init(struct table *t, const char *const *heads)
@@ -22,26 +24,10 @@ void table_fini(struct table *t)
     str_fini(&t->cells);
 }
 
-static size_t width_of(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 void table_add(struct table *t, const char *text)
 {
-    size_t column = t->n_cells++ % t->n_columns, width = width_of(text);
-    for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        /* C0, DEL, and C1 as it is written in UTF-8 */
-        bool control = c < 0x20 || c == 0x7f ||
-                       (c == 0xc2 && (unsigned char)p[1] < 0xa0);
-        str_add_c(&t->cells, control ? '?' : *p);
-        if (control && c == 0xc2)
-            p++;
-    }
+    size_t column = t->n_cells++ % t->n_columns, width = text_width(text);
+    text_clean(text, &t->cells);
     str_add_n(&t->cells, "", 1);
     if (width > t->widths[column])
         t->widths[column] = width;
@@ -68,7 +54,7 @@ void table_add_known(struct table *t, long long number)
 static void write_padded(struct str *out, const char *text, size_t width,
                          bool last)
 {
-    size_t have = width_of(text);
+    size_t have = text_width(text);
     str_add(out, text);
     for (; !last && have < width + 2; have++)
         str_add_c(out, ' ');
@@ -88,45 +74,20 @@ void table_write_text(const struct table *t, struct str *out)
     }
 }
 
-void html_escape(struct str *out, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            str_add(out, "&amp;");
-            break;
-        case '<':
-            str_add(out, "&lt;");
-            break;
-        case '>':
-            str_add(out, "&gt;");
-            break;
-        case '"':
-            str_add(out, "&quot;");
-            break;
-        case '\'':
-            str_add(out, "&#39;");
-            break;
-        default:
-            str_add_c(out, *text);
-        }
-    }
-}
-
 void table_write_html(const struct table *t, struct str *out)
 {
     const char *cell = str_text(&t->cells);
     str_add(out, "<table><thead><tr>");
     for (size_t i = 0; i < t->n_columns; i++) {
         str_add(out, "<th>");
-        html_escape(out, t->heads[i]);
+        text_escape(t->heads[i], out);
         str_add(out, "</th>");
     }
     str_add(out, "</tr></thead><tbody>\n");
     for (size_t i = 0; i < t->n_cells && !t->cells.overflow; i++) {
         size_t column = i % t->n_columns;
         str_add(out, column == 0 ? "<tr><td>" : "<td>");
-        html_escape(out, cell);
+        text_escape(cell, out);
         str_add(out, column + 1 == t->n_columns ? "</td></tr>\n" : "</td>");
         cell += strlen(cell) + 1;
     }

@@ -34,7 +34,4 @@ void table_add_known(struct table *t, long long number);
 void table_write_text(const struct table *t, struct str *out);
 void table_write_html(const struct table *t, struct str *out);
 
-/* Text with what HTML would take for markup escaped. */
-void html_escape(struct str *out, const char *text);
-
 #endif

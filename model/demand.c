@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/utf8.h"
 #include "model/demand_private.h"
 #include "model/fabric.h"
 #include "model/pod.h"
@@ -34,7 +35,7 @@ static int fail_text(const struct pod *pod, enum pod_text which,
 {
     const struct jtext *t = &pod->text[which];
     size_t shown = t->size < SHOWN_MAX ? t->size : SHOWN_MAX;
-    while (shown < t->size && shown > 0 && (t->data[shown] & 0xc0) == 0x80)
+    while (shown < t->size && shown > 0 && utf8_inside(t->data[shown]))
         shown--; /* not within a character */
     return error_set(err, EDOM, "%s: is \"%.*s%s\", must be %s",
                      pod_text_path(which), (int)shown, t->data,

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/text.h"
+
 enum {
     ROW = 24,
     BAR = 15,
@@ -20,7 +22,7 @@ static void begin_svg(int width, int height, const char *title, struct str *out)
 {
     str_addf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
              width, height);
-    html_text(title, out);
+    text_escape(title, out);
     str_add(out, "\">\n");
 }
 
@@ -28,7 +30,7 @@ static void label(int row, const char *text, bool own, struct str *out)
 {
     str_addf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\"%s>", LABEL - 8,
              row * ROW + BAR - 2, own ? " class=\"own\"" : "");
-    html_text(text, out);
+    text_escape(text, out);
     str_add(out, "</text>\n");
 }
 

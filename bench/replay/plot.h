@@ -24,7 +24,4 @@ void plot_relations(const struct replay_report *r, struct str *out);
 /* Lines over time: 8-pair jobs that still fit. */
 void plot_room(const struct replay_report *r, struct str *out);
 
-/* Text for HTML, with the special characters escaped. */
-void html_text(const char *text, struct str *out);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "bench/replay/plot.h"
 #include "bench/replay/report.h"
+#include "model/base/text.h"
 
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -44,22 +45,6 @@ static const char head[] =
     ".35rem;vertical-align:-1px}\n"
     "@media (max-width:30rem){.two{grid-template-columns:1fr}}\n"
     "</style>\n</head>\n<body>\n<main>\n";
-
-void html_text(const char *text, struct str *out)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            str_add(out, "&lt;");
-        else if (*text == '>')
-            str_add(out, "&gt;");
-        else if (*text == '&')
-            str_add(out, "&amp;");
-        else if (*text == '"')
-            str_add(out, "&quot;");
-        else if ((unsigned char)*text >= ' ')
-            str_add_c(out, *text);
-    }
-}
 
 /* --- the table on top --------------------------------------------------- */
 
@@ -118,10 +103,10 @@ static void intro(const struct replay_report *r, struct str *out)
 {
     const struct replay_config *c = r->config;
     str_add(out, "<h1>Replay of ");
-    html_text(r->trace, out);
+    text_escape(r->trace, out);
     str_addf(out, "</h1>\n<p>%zu jobs on %zu hosts (", c->trace->n,
              c->fleet->n);
-    html_text(r->shapes, out);
+    text_escape(r->shapes, out);
     str_addf(out,
              ") with %" PRIu64 " cards and %" PRIu64 " GPUs below %zu leaf "
              "switches. A pair of k cards %s. %s Seed %" PRIu64 ".</p>\n",
@@ -265,7 +250,7 @@ void report_html(const struct replay_report *r, struct str *out)
             "on the same hosts. Random, first-fit, least- and most-allocated, "
             "numa-only and pcie-greedy place pod by pod; equal nodes are taken "
             "at random, as kube-scheduler does. Communication profile: ");
-    html_text(r->profile, out);
+    text_escape(r->profile, out);
     str_add(out, ". The constants of the model and their sources are in "
                  "bench/replay/costs.json; what each figure means is in "
                  "bench/README.md.</p>\n</main>\n</body>\n</html>\n");

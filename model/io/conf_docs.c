@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/str.h"
+#include "model/base/text.h"
 #include "model/io/conf_private.h"
 
 enum { HELP_INDENT = 26, HELP_WIDTH = 79, HEAD_MAX = 160 };
@@ -96,20 +97,11 @@ static bool has_default(const struct conf_setting *s)
 
 /* --- help ------------------------------------------------------------------ */
 
-/* Columns, not bytes: continuation bytes of UTF-8 take none. */
-static size_t columns(const char *text, size_t size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < size; i++)
-        n += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return n;
-}
-
 static void print_wrapped(const char *text, FILE *out)
 {
     size_t column = HELP_INDENT;
     for (const char *p = text; *p;) {
-        size_t n = strcspn(p, " "), width = columns(p, n);
+        size_t n = strcspn(p, " "), width = text_width_n(p, n);
         if (column > HELP_INDENT && column + 1 + width > HELP_WIDTH) {
             fprintf(out, "\n%*s", HELP_INDENT, "");
             column = HELP_INDENT;
@@ -131,7 +123,7 @@ static void print_help_of(const struct conf_setting *s, bool own, FILE *out)
                 : snprintf(head, sizeof head, "      --%s", s->name);
     if (s->type != CONF_FLAG)
         (void)snprintf(head + n, sizeof head - (size_t)n, " %s", metavar(s));
-    size_t width = columns(head, strlen(head));
+    size_t width = text_width(head);
     if (width + 2 > HELP_INDENT)
         fprintf(out, "%s\n%*s", head, HELP_INDENT, "");
     else

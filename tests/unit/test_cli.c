@@ -96,12 +96,6 @@ Test(table, colours_do_not_count_as_width)
     cr_assert_null(strchr(str_text(&plain), '\033'));
 }
 
-Test(table, utf8_counts_characters)
-{
-    cr_assert_eq(text_width("◀ pair"), 6);
-    cr_assert_eq(text_width(""), 0);
-}
-
 /* --- verbs ---------------------------------------------------------------- */
 
 Test(verbs, every_verb_is_found_and_described)
