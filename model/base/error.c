@@ -4,6 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Texts repeat what was wrong, and end on a terminal: no escape codes. */
+static void make_plain(char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f)
+            *text = '?';
+}
+
 int error_set(struct error *err, int code, const char *fmt, ...)
 {
     if (err) {
@@ -13,6 +21,7 @@ int error_set(struct error *err, int code, const char *fmt, ...)
         err->code = code;
         (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
         va_end(ap);
+        make_plain(err->text);
         errno = saved;
     }
     return -code;
@@ -26,6 +35,7 @@ int error_errno(struct error *err, int code, const char *fmt, ...)
         err->code = code;
         (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
         va_end(ap);
+        make_plain(err->text);
         size_t len = strlen(err->text);
         (void)snprintf(err->text + len, sizeof err->text - len, ": %s",
                        strerror(code));
@@ -44,6 +54,7 @@ int error_wrap(struct error *err, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+    make_plain(err->text);
     size_t len = strlen(err->text);
     (void)snprintf(err->text + len, sizeof err->text - len, ": %s", text);
     return err->code ? -err->code : -EINVAL;
