@@ -57,6 +57,11 @@ void json_join(const cJSON *list, struct str *out);
 /* "NS/NAME" of a pod that may be given without a namespace. */
 void cli_pod_key(const char *arg, struct str *ret_key);
 
+/* A cell with the PCI addresses (or else the ids) of devices. */
+void cli_add_devices(struct table *t, const cJSON *list);
+/* A cell with a whole number; a negative one is not known. */
+void cli_add_known(struct table *t, double number);
+
 /* The style of a relation's name: green, yellow, red. */
 enum table_style relation_style(const char *relation);
 

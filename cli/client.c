@@ -139,6 +139,27 @@ void cli_pod_key(const char *arg, struct str *ret_key)
     str_add(ret_key, arg);
 }
 
+void cli_add_devices(struct table *t, const cJSON *list)
+{
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        const char *pci = json_text(x, "pci");
+        str_addf(&text, "%s%s", text.size ? ", " : "",
+                 *pci ? pci : json_text(x, "id"));
+    }
+    table_add(t, str_text(&text));
+}
+
+void cli_add_known(struct table *t, double number)
+{
+    if (number >= 0)
+        table_addf(t, "%.0f", number);
+    else
+        table_add(t, "");
+}
+
 enum table_style relation_style(const char *relation)
 {
     struct error err = {0};

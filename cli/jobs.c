@@ -64,35 +64,17 @@ int verb_jobs(struct cli *c, int argc, char **argv)
 
 /* --- one job ---------------------------------------------------------------- */
 
-/* The PCI addresses (or else the ids) of devices. */
-static void add_devices(struct table *t, const cJSON *list)
-{
-    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
-    const cJSON *x;
-    cJSON_ArrayForEach(x, list)
-    {
-        const char *pci = json_text(x, "pci");
-        str_addf(&text, "%s%s", text.size ? ", " : "",
-                 *pci ? pci : json_text(x, "id"));
-    }
-    table_add(t, str_text(&text));
-}
-
 static void add_pair(struct table *t, const cJSON *pair)
 {
     const char *state = json_text(pair, "state");
     const char *relation = json_text(pair, "relation");
-    double numa = json_number(pair, "numa");
     table_addf(t, "%.0f", json_number(pair, "rank"));
     table_add_style(t, strcmp(state, "bound") ? STYLE_FAIR : STYLE_GOOD, state);
     table_add(t, json_text(pair, "node"));
     table_add(t, json_text(pair, "leaf"));
-    add_devices(t, json_list(pair, "cards"));
-    add_devices(t, json_list(pair, "gpus"));
-    if (numa >= 0)
-        table_addf(t, "%.0f", numa);
-    else
-        table_add(t, "");
+    cli_add_devices(t, json_list(pair, "cards"));
+    cli_add_devices(t, json_list(pair, "gpus"));
+    cli_add_known(t, json_number(pair, "numa"));
     table_add_style(t, relation_style(relation), relation);
     table_addf(t, "%d", cJSON_GetArraySize(json_list(pair, "members")));
 }
