@@ -4,7 +4,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
 biga=$build/biga
-work=$(mktemp -d)
+# shellcheck source=tests/lib/check.sh
+. tests/lib/check.sh
 pids=()
 finish() {
     for p in "${pids[@]}"; do kill "$p" 2>/dev/null; done
@@ -13,21 +14,6 @@ finish() {
 }
 trap finish EXIT
 unset BIGA_SERVER BIGA_JSON
-
-bad=0
-check() { # what, exit status wanted, pattern in the output, command…
-    local what=$1 want=$2 pattern=$3 status
-    shift 3
-    "$@" >"$work/out" 2>&1
-    status=$?
-    if [ "$status" = "$want" ] && grep -Eq -- "$pattern" "$work/out"; then
-        echo "ok - $what"
-    else
-        echo "not ok - $what: exit $status (want $want), wanted /$pattern/ in:"
-        sed 's/^/# /' "$work/out" | head -20
-        bad=1
-    fi
-}
 
 free_port() {
     local p

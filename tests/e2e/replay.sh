@@ -5,24 +5,10 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
 biga=$build/biga
-work=$(mktemp -d)
+# shellcheck source=tests/lib/check.sh
+. tests/lib/check.sh
 trap 'rm -rf "$work"' EXIT
 unset BIGA_SERVER BIGA_JSON BIGA_HTML BIGA_HOSTS
-
-bad=0
-check() { # what, exit status wanted, pattern in the output, command…
-    local what=$1 want=$2 pattern=$3 status
-    shift 3
-    "$@" >"$work/out" 2>&1
-    status=$?
-    if [ "$status" = "$want" ] && grep -Eq -- "$pattern" "$work/out"; then
-        echo "ok - $what"
-    else
-        echo "not ok - $what: exit $status (want $want), wanted /$pattern/ in:"
-        sed 's/^/# /' "$work/out" | head -20
-        bad=1
-    fi
-}
 
 small=(--hosts 48 --fabric "leaf=8,spine=2" --generate "mpi:jobs=40")
 check "the project's own trace" 0 "^biga +100\.00" \
