@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "extender/advice_private.h"
-#include "extender/usage.h"
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 
@@ -17,28 +16,14 @@ enum {
 
 /* --- states without some of the pods ------------------------------------ */
 
-typedef bool gone_f(const void *ctx, const struct allocation *a);
-
 /* The node as a pair of the job would see it with some pods gone; false when
  * that makes no difference. */
 static bool state_without(const struct job_search *j, size_t index,
                           gone_f *is_gone, const void *ctx,
                           struct node_state *ret_state)
 {
-    const struct node *node = snapshot_node(j->snapshot, index);
-    cleanup_free const struct allocation **list =
-        xcalloc(node->n_allocations + 1, sizeof *list);
-    struct usage usage;
-    node_usage(node, j->snapshot->policy, &usage);
-    usage.allocations = list;
-    usage.n = 0;
-    for (size_t i = 0; i < node->n_allocations; i++)
-        if (!is_gone(ctx, node->allocations[i]))
-            list[usage.n++] = node->allocations[i];
-    if (usage.n == node->n_allocations)
-        return false;
-    usage_state(&usage, NULL, ret_state);
-    return true;
+    return node_state_without(snapshot_node(j->snapshot, index),
+                              j->snapshot->policy, is_gone, ctx, ret_state);
 }
 
 static bool is_candidate(const struct job_search *j, size_t index)

@@ -194,8 +194,9 @@ static void take_shapes(struct make *m)
 
 /* --- the cluster --------------------------------------------------------------- */
 
-static bool is_gone(const struct make *m, const struct allocation *a)
+static bool is_gone(const void *ctx, const struct allocation *a)
 {
+    const struct make *m = ctx;
     for (size_t i = 0; i < m->n_gone; i++)
         if (m->gone[i] == a)
             return true;
@@ -207,17 +208,10 @@ static void change_state(struct make *m, size_t index)
 {
     const struct node *node = snapshot_node(m->snapshot, index);
     struct job_input *in = m->in;
-    cleanup_free const struct allocation **list =
-        xcalloc(node->n_allocations + 1, sizeof *list);
-    struct usage usage;
-    node_usage(node, m->snapshot->policy, &usage);
-    usage.allocations = list;
-    usage.n = 0;
-    for (size_t i = 0; i < node->n_allocations; i++)
-        if (!is_gone(m, node->allocations[i]))
-            list[usage.n++] = node->allocations[i];
-    struct node_state *state = &in->changed[in->n_changed++];
-    usage_state(&usage, NULL, state);
+    struct node_state *state = &in->changed[in->n_changed];
+    if (!node_state_without(node, m->snapshot->policy, is_gone, m, state))
+        return;
+    in->n_changed++;
     in->states[index] = state;
 }
 

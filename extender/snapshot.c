@@ -129,6 +129,25 @@ void node_usage(const struct node *n, const struct policy *policy,
     };
 }
 
+bool node_state_without(const struct node *n, const struct policy *policy,
+                        gone_f *is_gone, const void *ctx,
+                        struct node_state *ret_state)
+{
+    cleanup_free const struct allocation **list = xcalloc(n->n_allocations + 1,
+                                                          sizeof *list);
+    struct usage usage;
+    node_usage(n, policy, &usage);
+    usage.allocations = list;
+    usage.n = 0;
+    for (size_t i = 0; i < n->n_allocations; i++)
+        if (!is_gone(ctx, n->allocations[i]))
+            list[usage.n++] = n->allocations[i];
+    if (usage.n == n->n_allocations)
+        return false;
+    usage_state(&usage, NULL, ret_state);
+    return true;
+}
+
 void node_recount(struct node *n, const struct policy *policy)
 {
     struct usage usage;

@@ -104,6 +104,12 @@ static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
 struct usage;
 void node_usage(const struct node *n, const struct policy *policy,
                 struct usage *ret_usage);
+/* What the node would have left without some of its allocations; false when
+ * it has none of those. */
+typedef bool gone_f(const void *ctx, const struct allocation *a);
+bool node_state_without(const struct node *n, const struct policy *policy,
+                        gone_f *is_gone, const void *ctx,
+                        struct node_state *ret_state);
 
 /* What a namespace has now, held places included. */
 struct quota_use {
