@@ -38,14 +38,10 @@ static void add_pods(struct table *t, const cJSON *list)
 
 static void add_card(struct table *t, const cJSON *card)
 {
-    double numa = json_number(card, "numa");
     table_add(t, json_text(card, "node"));
     table_add(t, json_text(card, "id"));
     table_add(t, json_text(card, "pci"));
-    if (numa >= 0)
-        table_addf(t, "%.0f", numa);
-    else
-        table_add(t, "");
+    cli_add_known(t, json_number(card, "numa"));
     table_add(t, json_text(card, "model"));
     table_add(t, json_text(card, "arch"));
     add_of(t, card, "freeCores", "cores");

@@ -9,14 +9,6 @@ static enum table_style status_style(const char *status)
     return strcmp(status, "ready") == 0 ? STYLE_GOOD : STYLE_BAD;
 }
 
-static void add_number(struct table *t, double number)
-{
-    if (number >= 0)
-        table_addf(t, "%.0f", number);
-    else
-        table_add(t, "");
-}
-
 static void add_node(struct table *t, const cJSON *node)
 {
     const cJSON *cards = cJSON_GetObjectItemCaseSensitive(node, "cards");
@@ -24,12 +16,12 @@ static void add_node(struct table *t, const cJSON *node)
     const char *status = json_text(node, "status");
     table_add(t, json_text(node, "name"));
     table_add_style(t, status_style(status), status);
-    add_number(t, json_number(cards, "total"));
-    add_number(t, json_number(cards, "idle"));
-    add_number(t, json_number(gpus, "total"));
-    add_number(t, json_number(gpus, "free"));
-    add_number(t, json_number(node, "allocations"));
-    add_number(t, json_number(node, "generation"));
+    cli_add_known(t, json_number(cards, "total"));
+    cli_add_known(t, json_number(cards, "idle"));
+    cli_add_known(t, json_number(gpus, "total"));
+    cli_add_known(t, json_number(gpus, "free"));
+    cli_add_known(t, json_number(node, "allocations"));
+    cli_add_known(t, json_number(node, "generation"));
 }
 
 int verb_nodes(struct cli *c, int argc, char **argv)
