@@ -52,6 +52,24 @@ int sim_publish(struct writer *w, const char *node, unsigned n_cards,
     return result;
 }
 
+int sim_withdraw(struct writer *w, const char *node)
+{
+    char name[SLICE_NAME_MAX + 1];
+    slice_name(node, 0, name);
+    struct writer_op op = {.kind = WRITER_DELETE_SLICE, .name = name};
+    return writer_run(w, &op);
+}
+
+bool sim_heartbeat(struct writer *w, const char *node, unsigned n_cards,
+                   const char *boot_id, int64_t generation)
+{
+    char name[SLICE_NAME_MAX + 1];
+    uint64_t version;
+    slice_name(node, 0, name);
+    cleanup_free char *json = sim_slice(node, n_cards, boot_id, generation, 0);
+    return writer_heartbeat(w, name, json, strlen(json), &version);
+}
+
 struct demand sim_pod(const char *name, enum pod_role role, const char *job,
                       int pair)
 {

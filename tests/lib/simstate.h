@@ -19,6 +19,11 @@ char *sim_slice(const char *node, unsigned n_cards, const char *boot_id,
 /* Publish all slices of a simhost; the first result that is not 0. */
 int sim_publish(struct writer *w, const char *node, unsigned n_cards,
                 const char *boot_id, int64_t generation);
+/* Withdraw a simhost of one slice; the result. */
+int sim_withdraw(struct writer *w, const char *node);
+/* A heartbeat with a simhost's one slice; was it taken as one? */
+bool sim_heartbeat(struct writer *w, const char *node, unsigned n_cards,
+                   const char *boot_id, int64_t generation);
 
 /* A pod of namespace "ns" and uid "uid-NAME" that asks for one card. */
 struct demand sim_pod(const char *name, enum pod_role role, const char *job,

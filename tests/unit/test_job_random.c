@@ -195,22 +195,16 @@ static void publish(struct world *x, int node)
 
 static void withdraw(struct world *x, int node)
 {
-    char name[SLICE_NAME_MAX + 1];
-    slice_name(nodes[node], 0, name);
-    struct writer_op op = {.kind = WRITER_DELETE_SLICE, .name = name};
-    cr_assert_eq(writer_run(x->w, &op), x->generation[node] ? 0 : -ENOENT);
+    cr_assert_eq(sim_withdraw(x->w, nodes[node]),
+                 x->generation[node] ? 0 : -ENOENT);
     x->generation[node] = 0;
     x->n_slices++;
 }
 
 static void heartbeat(struct world *x, int node)
 {
-    char name[SLICE_NAME_MAX + 1];
-    uint64_t version;
-    slice_name(nodes[node], 0, name);
-    cleanup_free char *json = sim_slice(nodes[node], N_CARDS, "boot",
-                                        x->generation[node], 0);
-    cr_assert(writer_heartbeat(x->w, name, json, strlen(json), &version));
+    cr_assert(
+        sim_heartbeat(x->w, nodes[node], N_CARDS, "boot", x->generation[node]));
 }
 
 static void pass_time(struct world *x, int64_t ms)
