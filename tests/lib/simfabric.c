@@ -1,5 +1,9 @@
 #include "tests/lib/simfabric.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "model/fabric_private.h"
 
 struct fabric *simfabric_create(size_t n_leaves, const size_t *per,
@@ -27,6 +31,18 @@ struct fabric *simfabric_create(size_t n_leaves, const size_t *per,
             };
         first += width;
         width = t + 1 < n_tiers ? (width + per[t] - 1) / per[t] : 0;
+    }
+    return f;
+}
+
+struct fabric *simfabric_read(const char *text)
+{
+    struct fabric_source source = {"test", text, strlen(text), FABRIC_AUTO};
+    struct fabric *f = NULL;
+    struct error err = {0};
+    if (fabric_read(&source, 1, NULL, &f, &err) < 0) {
+        (void)fprintf(stderr, "fabric_read: %s\n", err.text);
+        abort();
     }
     return f;
 }

@@ -1,4 +1,5 @@
-/* simfabric - regular trees of switches, without a text to read them from. */
+/* simfabric - fabrics for tests: regular trees without a text, or from a
+ * text. */
 #ifndef BIGA_TESTS_SIMFABRIC_H
 #define BIGA_TESTS_SIMFABRIC_H
 
@@ -9,5 +10,9 @@
  * numbers.  The domains 0 … n_leaves - 1 are the leaves.  No hosts. */
 struct fabric *simfabric_create(size_t n_leaves, const size_t *per,
                                 unsigned n_tiers);
+
+/* The fabric that a text in any known format describes; aborts when it
+ * cannot be read. */
+struct fabric *simfabric_read(const char *text);
 
 #endif

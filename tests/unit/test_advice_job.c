@@ -7,6 +7,7 @@
 #include "extender/advice.h"
 #include "model/base/mem.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 
@@ -17,13 +18,7 @@ static struct fabric *two_leaves(void)
     static const char text[] = "SwitchName=l0 Nodes=node[000-001]\n"
                                "SwitchName=l1 Nodes=node[002-003]\n"
                                "SwitchName=s Switches=l[0-1]\n";
-    struct fabric_source source = {"test", text, strlen(text), FABRIC_SLURM};
-    struct fabric_labels labels = {.n_keys = 0};
-    struct fabric *fabric = NULL;
-    struct error err = {0};
-    cr_assert_eq(fabric_read(&source, 1, &labels, &fabric, &err), 0, "%s",
-                 err.text);
-    return fabric;
+    return simfabric_read(text);
 }
 
 static struct snapshot *fleet(void)

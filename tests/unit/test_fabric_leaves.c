@@ -5,16 +5,8 @@
 
 #include "extender/snapshot.h"
 #include "model/base/mem.h"
+#include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"
-
-static struct fabric *fabric_of(const char *text)
-{
-    struct fabric_source source = {"test", text, strlen(text), FABRIC_AUTO};
-    struct fabric *f = NULL;
-    struct error err = {0};
-    cr_assert_eq(fabric_read(&source, 1, NULL, &f, &err), 0, "%s", err.text);
-    return f;
-}
 
 static void put(struct draft *d, const char *name, const char *guid)
 {
@@ -56,7 +48,7 @@ static const char tree[] =
 
 Test(fabric_leaves, follow_nodes_and_fabric)
 {
-    cleanup_with(fabric) struct fabric *f = fabric_of(tree);
+    cleanup_with(fabric) struct fabric *f = simfabric_read(tree);
     struct snapshot *s = snapshot_create_empty();
     struct draft *d = draft_create(s);
     put(d, "a", "");
@@ -97,7 +89,7 @@ Test(fabric_leaves, follow_nodes_and_fabric)
 
     /* another fabric, with nodes that are new in the same draft */
     cleanup_with(fabric) struct fabric *g =
-        fabric_of("SwitchName=z Nodes=b,v\n");
+        simfabric_read("SwitchName=z Nodes=b,v\n");
     d = draft_create(s);
     put(d, "v", "");
     draft_set_fabric(d, g);
@@ -122,7 +114,7 @@ Test(fabric_leaves, follow_nodes_and_fabric)
 Test(fabric_leaves, of_many_nodes)
 {
     enum { N = 700 };
-    cleanup_with(fabric) struct fabric *f = fabric_of(
+    cleanup_with(fabric) struct fabric *f = simfabric_read(
         "SwitchName=x Nodes=n[000-349]\n"
         "SwitchName=y Nodes=n[350-699]\n");
     struct snapshot *s = snapshot_create_empty();

@@ -13,6 +13,7 @@
 #include "model/base/mem.h"
 #include "model/plan.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
@@ -24,14 +25,7 @@ static struct fabric *two_leaves(void)
     static const char text[] = "SwitchName=leaf0 Nodes=node[000-001]\n"
                                "SwitchName=leaf1 Nodes=node[002-003]\n"
                                "SwitchName=spine Switches=leaf0,leaf1\n";
-    const struct fabric_source source = {"topology.conf", text, sizeof text - 1,
-                                         FABRIC_SLURM};
-    struct fabric_labels labels = {0};
-    struct fabric *fabric = NULL;
-    struct error err = {0};
-    cr_assert_eq(fabric_read(&source, 1, &labels, &fabric, &err), 0, "%s",
-                 err.text);
-    return fabric;
+    return simfabric_read(text);
 }
 
 static struct snapshot *fleet(unsigned n_nodes, unsigned n_cards)
