@@ -95,11 +95,11 @@ uint64_t fabric_hash(const struct fabric *f);
 
 /* --- reading ---------------------------------------------------------------- */
 enum fabric_format {
-    FABRIC_AUTO,     /* told from the text */
-    FABRIC_IB,       /* ibnetdiscover's output */
-    FABRIC_SLURM,    /* topology.conf: SwitchName= … or BlockName= … */
-    FABRIC_LABELS,   /* a list of Node objects: kubectl get nodes -o json */
-    FABRIC_JSON,     /* our own form, schema/fabric.md */
+    FABRIC_AUTO,   /* told from the text */
+    FABRIC_IB,     /* ibnetdiscover's output */
+    FABRIC_SLURM,  /* topology.conf: SwitchName= … or BlockName= … */
+    FABRIC_LABELS, /* a list of Node objects: kubectl get nodes -o json */
+    FABRIC_JSON,   /* our own form, schema/fabric.md */
 };
 
 /* One text to read.  `name` is for errors ("fabric.json"). */

@@ -171,8 +171,8 @@ Test(job_serving, refusals_speak_of_the_job)
     cr_assert_not(filter(s, &third, node, &why));
     cr_assert_str_eq(str_text(&why), "what is free is leased to another job");
     /* all that is held goes at once */
-    cJSON_Delete(ask(s, SERVER_READ, "DELETE",
-                     "/v1/allocations/default/b%2F3", NULL));
+    cJSON_Delete(
+        ask(s, SERVER_READ, "DELETE", "/v1/allocations/default/b%2F3", NULL));
     cr_assert(filter(s, &third, node, NULL));
 }
 
