@@ -8,7 +8,8 @@
 static void make_plain(char *text)
 {
     for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f)
+        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') ||
+            *text == 0x7f)
             *text = '?';
 }
 

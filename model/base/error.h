@@ -17,7 +17,8 @@ struct error {
 };
 
 /* Fill `err` (may be NULL) with `code` (positive errno) and a formatted
- * text, cut to ERROR_TEXT_MAX; control characters but newlines become '?'.
+ * text, cut to ERROR_TEXT_MAX; control characters become '?', but for
+ * newlines and tabs.
  * Returns -code, so that one can write
  * `return error_set(err, EINVAL, "…")`.  Keeps errno. */
 int error_set(struct error *err, int code, const char *fmt, ...)

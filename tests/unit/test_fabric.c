@@ -353,7 +353,7 @@ Test(fabric, another_content_is_another_hash)
         "SwitchName=x Nodes=b\n",
         "SwitchName=x Nodes=a,b\n",
         "SwitchName=x Nodes=a\nSwitchName=s Switches=x\n",
-        ""};
+        "# none\n"};
     uint64_t hashes[ARRAY_LEN(texts)];
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         cleanup_with(fabric) struct fabric *f = read_one(texts[i]);

@@ -37,7 +37,7 @@ static void start(void)
         (void)snprintf(path[i], sizeof path[i], "%s/fabric%zu", dir, i);
     (void)snprintf(list, sizeof list, "%s,%s", path[0], path[1]);
     put(path[0], tree);
-    put(path[1], "");
+    put(path[1], "# none yet\n");
     test_extender_start(&x, read_routes, n_read_routes, NULL);
 }
 
