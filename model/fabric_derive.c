@@ -1,7 +1,8 @@
 /* From switches, links and hosts to nested domains.
  *
- * The level of a switch is its distance from the nearest switch that hosts
- * hang on.  A component of tier t is what hangs together over links whose two
+ * The level of a switch is its distance from the nearest leaf: a switch that
+ * hosts hang on, but not a spine or core with a gateway on it, see
+ * choose_leaves().  A component of tier t is what hangs together over links whose two
  * ends are of level t or lower; on tier 0 each switch is one by itself.  A
  * host that hangs on several switches (rails) is in a set of components; the
  * hosts with the same set make one domain.  Sets shrink as components grow
@@ -25,8 +26,9 @@ struct derivation {
     struct fabric_link *links; /* between ranks */
     int *level;                /* by rank; FABRIC_TIERS_MAX: no host reaches
                                 * it */
+    uint32_t *hosts;           /* by rank: how many hang on it */
     uint32_t *root;            /* by rank: union-find; roots are lowest */
-    uint32_t *leaves, *top;    /* by root: leaf switches in it, the lowest
+    uint32_t *leaves, *top;    /* by root: switches with hosts in it, the lowest
                                 * switch of the tier's own level */
     uint32_t *pool;
     size_t n_pool, pool_cap;
@@ -150,10 +152,23 @@ static uint32_t *neighbours(const struct derivation *d, uint32_t *start)
     return ends;
 }
 
-static void find_distances(struct derivation *d)
+static uint32_t find_root(uint32_t *root, uint32_t at)
 {
-    cleanup_free uint32_t *start = xcalloc(d->n_switches + 2, sizeof *start);
-    cleanup_free uint32_t *ends = neighbours(d, start);
+    while (root[at] != at) {
+        root[at] = root[root[at]];
+        at = root[at];
+    }
+    return at;
+}
+
+struct adjacency {
+    uint32_t *start, *ends;
+};
+
+/* From the switches of level 0 on. */
+static void find_distances(struct derivation *d, const struct adjacency *adj)
+{
+    const uint32_t *start = adj->start, *ends = adj->ends;
     cleanup_free uint32_t *queue = xcalloc(d->n_switches + 1, sizeof *queue);
     size_t n = 0;
     for (size_t i = 0; i < d->n_switches; i++)
@@ -173,9 +188,100 @@ static void find_distances(struct derivation *d)
     }
 }
 
+static int descending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* Half of the hosts hang on switches with so many of them or more. */
+static uint32_t usual_hosts(const struct derivation *d)
+{
+    cleanup_free uint32_t *counts =
+        xmemdup(d->hosts, (d->n_switches + 1) * sizeof *counts);
+    uint64_t all = 0, sum = 0;
+    size_t at = 0;
+    qsort(counts, d->n_switches, sizeof *counts, descending);
+    for (size_t i = 0; i < d->n_switches; i++)
+        all += counts[i];
+    for (; at < d->n_switches; at++)
+        if (2 * (sum += counts[at]) >= all)
+            break;
+    return counts[at];
+}
+
+static void join_links(struct derivation *d, unsigned tier, uint32_t *root)
+{
+    for (size_t i = 0; i < d->g->n_links && tier > 0; i++) {
+        const struct fabric_link *l = &d->links[i];
+        if (d->level[l->a] > (int)tier || d->level[l->b] > (int)tier)
+            continue;
+        uint32_t a = find_root(root, l->a), b = find_root(root, l->b);
+        if (a < b)
+            root[b] = a;
+        else
+            root[a] = b;
+    }
+}
+
+/* Which switches are leaves.  First those with half of the usual number of
+ * hosts, and no fewer hosts than neighbours with hosts.  Of the others, those
+ * that would bring no other switches near to each other: what is linked to
+ * them is together on tier 1 anyway, or they are so far from the first that
+ * their surroundings are their own.  Fewer leaves make
+ * levels higher, so that nothing gets nearer by this. */
+static void choose_leaves(struct derivation *d, const struct adjacency *adj)
+{
+    size_t n = d->n_switches;
+    uint32_t usual = usual_hosts(d);
+    cleanup_free bool *leaf = xcalloc(n + 1, sizeof *leaf);
+    cleanup_free uint32_t *root = xcalloc(n + 1, sizeof *root);
+    cleanup_free uint32_t *seen = xcalloc(n + 1, sizeof *seen);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t near = 0;
+        for (uint32_t k = adj->start[i]; k < adj->start[i + 1]; k++) {
+            uint32_t at = adj->ends[k];
+            near += seen[at] != i + 1 && d->hosts[at] > 0;
+            seen[at] = (uint32_t)i + 1; /* links may be parallel */
+        }
+        root[i] = (uint32_t)i;
+        leaf[i] = d->hosts[i] > 0 && 2 * d->hosts[i] >= usual &&
+                  d->hosts[i] >= near;
+        d->level[i] = leaf[i] ? 0 : FABRIC_LEVEL_NONE;
+    }
+    find_distances(d, adj);
+    for (size_t i = 0; i < n; i++)
+        if (d->level[i] == FABRIC_LEVEL_NONE)
+            d->level[i] = FABRIC_TIERS_MAX;
+    join_links(d, 1, root);
+    for (size_t i = 0; i < n; i++) {
+        bool one = true;
+        for (uint32_t k = adj->start[i]; k < adj->start[i + 1]; k++)
+            one = one && find_root(root, adj->ends[k]) ==
+                             find_root(root, adj->ends[adj->start[i]]);
+        leaf[i] = leaf[i] || (d->hosts[i] > 0 &&
+                              (d->level[i] > 3 || (d->level[i] == 2 && one)));
+    }
+    for (size_t i = 0; i < n; i++)
+        d->level[i] = leaf[i] ? 0 : FABRIC_LEVEL_NONE;
+}
+
+/* A host counts once on a switch, whatever its ports. */
+static void count_hosts(struct derivation *d)
+{
+    const struct fabric_part *part = d->part;
+    d->hosts = xcalloc(d->n_switches + 1, sizeof *d->hosts);
+    for (size_t i = 0; i < d->n_hosts; i++)
+        for (uint32_t k = part->first[i]; k < part->first[i + 1]; k++) {
+            uint32_t before = part->first[i];
+            while (part->plugs[before].at != part->plugs[k].at)
+                before++;
+            d->hosts[part->plugs[k].at] += before == k;
+        }
+}
+
 static void find_levels(struct derivation *d)
 {
-    size_t n_plugs = d->part->first[d->n_hosts];
     bool derive = false, linked = false;
     d->level = xcalloc(d->n_switches + 1, sizeof *d->level);
     for (size_t i = 0; i < d->n_switches; i++) {
@@ -183,10 +289,17 @@ static void find_levels(struct derivation *d)
         d->level[i] = level < FABRIC_TIERS_MAX ? level : FABRIC_TIERS_MAX - 1;
         derive = derive || level == FABRIC_LEVEL_NONE;
     }
-    for (size_t i = 0; i < n_plugs; i++)
-        d->level[d->part->plugs[i].at] = 0;
-    if (derive)
-        find_distances(d);
+    for (size_t i = 0; i < d->n_switches; i++)
+        if (d->hosts[i] > 0)
+            d->level[i] = 0;
+    if (derive) {
+        cleanup_free uint32_t *start = xcalloc(d->n_switches + 2,
+                                               sizeof *start);
+        cleanup_free uint32_t *ends = neighbours(d, start);
+        struct adjacency adj = {start, ends};
+        choose_leaves(d, &adj);
+        find_distances(d, &adj);
+    }
     for (size_t i = 0; i < d->n_switches; i++) {
         if (d->level[i] == FABRIC_LEVEL_NONE)
             d->level[i] = FABRIC_TIERS_MAX;
@@ -202,37 +315,20 @@ static void find_levels(struct derivation *d)
 
 /* --- components ---------------------------------------------------------- */
 
-static uint32_t find_root(uint32_t *root, uint32_t at)
-{
-    while (root[at] != at) {
-        root[at] = root[root[at]];
-        at = root[at];
-    }
-    return at;
-}
-
 /* Bring components up to `tier`, and count what is in them. */
 static void grow_components(struct derivation *d, unsigned tier)
 {
     size_t n = d->n_switches;
-    for (size_t i = 0; i < d->g->n_links && tier > 0; i++) {
-        const struct fabric_link *l = &d->links[i];
-        if (d->level[l->a] > (int)tier || d->level[l->b] > (int)tier)
-            continue;
-        uint32_t a = find_root(d->root, l->a), b = find_root(d->root, l->b);
-        if (a < b)
-            d->root[b] = a;
-        else
-            d->root[a] = b;
-    }
+    join_links(d, tier, d->root);
     for (size_t i = 0; i < n; i++) {
         d->leaves[i] = 0;
         d->top[i] = UINT32_MAX;
     }
     for (size_t i = 0; i < n; i++) {
         uint32_t r = find_root(d->root, (uint32_t)i);
-        d->leaves[r] += d->level[i] == 0;
-        if (i < d->top[r] && d->level[i] == (int)tier)
+        d->leaves[r] += d->level[i] == 0 || d->hosts[i] > 0;
+        bool lent = tier > 0 && d->hosts[i] > 0; /* no name for it */
+        if (i < d->top[r] && d->level[i] == (int)tier && !lent)
             d->top[r] = (uint32_t)i;
     }
 }
@@ -448,6 +544,7 @@ static void derivation_fini(struct derivation *d)
     free(d->named);
     free(d->links);
     free(d->level);
+    free(d->hosts);
     free(d->root);
     free(d->leaves);
     free(d->top);
@@ -475,6 +572,7 @@ int fabric_derive(const struct fabric_graph *g, struct fabric_part *ret_part,
     rank_switches(&d);
     int r = sort_plugs(&d, err);
     if (r == 0) {
+        count_hosts(&d);
         find_levels(&d);
         d.root = xcalloc(d.n_switches + 1, sizeof *d.root);
         d.leaves = xcalloc(d.n_switches + 1, sizeof *d.leaves);
