@@ -44,7 +44,7 @@ struct fabric_domain {
     const char *name; /* of its switch, or the first of its switches */
     uint8_t tier;
     int32_t parent;      /* the domain of tier + 1 it lies in, FABRIC_NONE */
-    uint32_t n_switches; /* leaf switches in it */
+    uint32_t n_switches; /* with hosts of their own, in it */
     uint32_t n_hosts;    /* of its whole tree */
 };
 

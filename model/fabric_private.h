@@ -51,7 +51,7 @@ struct fabric_names {
 struct fabric_switch {
     const char *key;  /* unique in its graph */
     const char *name; /* what people call it */
-    int level;        /* 0: hosts hang on it; or FABRIC_LEVEL_NONE: its distance
+    int level;        /* 0: a leaf; or FABRIC_LEVEL_NONE: its distance
                 * from the nearest such */
 };
 struct fabric_link {
