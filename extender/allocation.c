@@ -70,6 +70,12 @@ static void encode_devices(struct str *out, const char *key,
     str_add_c(out, ']');
 }
 
+void allocation_encode_devices(const struct allocation *a, struct str *out)
+{
+    encode_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
+    encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
+}
+
 static void encode_text(struct str *out, const char *key, const char *value)
 {
     str_addf(out, "\"%s\":", key);
@@ -152,8 +158,7 @@ void allocation_encode(const struct allocation *a, struct str *out)
     encode_pod(&a->demand, out);
     str_add_c(out, ',');
     encode_text(out, "node", a->node);
-    encode_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
-    encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
+    allocation_encode_devices(a, out);
     str_addf(out, ",\"numa\":%d,", a->numa);
     encode_text(out, "relation", relation_name(a->relation));
     str_add(out, ",\"epoch\":{");

@@ -293,21 +293,6 @@ void job_view_write(const struct job_view *v, struct str *out)
     str_add_c(out, '}');
 }
 
-static void write_devices(struct str *out, const char *key,
-                          char (*ids)[TOPO_ID_MAX + 1],
-                          char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
-{
-    str_addf(out, ",\"%s\":[", key);
-    for (size_t i = 0; i < n; i++) {
-        str_add(out, i ? ",{\"id\":" : "{\"id\":");
-        str_add_json(out, ids[i]);
-        if (pci && *pci[i])
-            add_text(out, "pci", pci[i]);
-        str_add_c(out, '}');
-    }
-    str_add_c(out, ']');
-}
-
 static const char *leaf_name(const struct job_view *v, const struct job_pair *p)
 {
     return p->leaf == FABRIC_NONE
@@ -327,8 +312,7 @@ static void write_pair(const struct job_view *v, const struct job_pair *p,
         add_text(out, "leaf", leaf);
     else
         str_add(out, ",\"leaf\":null");
-    write_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
-    write_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
+    allocation_encode_devices(a, out);
     if (a->numa >= 0)
         str_addf(out, ",\"numa\":%" PRId32, a->numa);
     else
