@@ -115,7 +115,9 @@ exec sh -c "$*"
 EOF
 chmod +x "$dir/agent"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_plm_rsh_agent="$dir/agent" TMPDIR="$dir"
+# daemons that start at different speeds find no route to each other: Open MPI
+# itself names this way around
+export OMPI_MCA_plm_rsh_agent="$dir/agent" OMPI_MCA_routed=direct TMPDIR="$dir"
 
 timeout 60 mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
     -np "$pairs" true >"$dir/map.log" 2>&1
