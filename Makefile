@@ -20,7 +20,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
             $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 OPT      ?= -O2 -g
 SAN      ?=
-PACKAGES := libmicrohttpd libcurl libcjson hwloc sqlite3
+PACKAGES := libmicrohttpd libcurl libcjson hwloc sqlite3 yaml-0.1
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) \
              -lgnutls -lm -lpthread
@@ -40,13 +40,14 @@ MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 
 # --- what there is --------------------------------------------------------
-SRC_MODEL      := $(wildcard model/base/*.c model/*.c model/io/*.c)
+SRC_MODEL      := $(wildcard model/base/*.c model/*.c model/io/*.c \
+                    model/kube/*.c)
 SRC_ADVERTISER := $(filter-out %/main.c,$(wildcard advertiser/*.c))
 SRC_EXTENDER   := $(filter-out %/main.c,$(wildcard extender/*.c))
 SRC_CLI        := $(filter-out %/main.c,$(wildcard cli/*.c))
 SRC_REPLAY     := $(filter-out %/main.c,$(wildcard bench/replay/*.c))
 SRC_TESTLIB    := $(wildcard tests/lib/*.c)
-SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c \
+SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c model/kube/*.c \
                     advertiser/*.c extender/*.c cli/*.c bench/*.c \
                     bench/replay/*.c \
                     tests/lib/*.c tests/unit/*.c tests/fuzz/*.c tests/race/*.c)

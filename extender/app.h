@@ -22,6 +22,8 @@ struct app {
     struct scratch_pool *scratch; /* working memory of scheduler requests */
     struct policy_file *policy;   /* NULL: none is configured */
     struct fabric_files *fabric;  /* the same */
+    struct cluster *cluster;      /* NULL: embedded */
+    struct access *access;        /* NULL: everybody may call everything */
     uint64_t instance;            /* another one after each start; in ETags */
     atomic_bool ready;            /* the first snapshot is up; /readyz */
 };

@@ -7,7 +7,7 @@
 
 static void gauge_snapshot(struct app *app, const struct snapshot *s)
 {
-    size_t nodes[NODE_INCOMPLETE + 1] = {0}, cards[CARD_STATES] = {0}, first;
+    size_t nodes[NODE_STATUSES] = {0}, cards[CARD_STATES] = {0}, first;
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
         size_t n = view_count(node, DEVICE_CARD, &first);

@@ -3,8 +3,10 @@
 #ifndef BIGA_EXTENDER_SERVER_H
 #define BIGA_EXTENDER_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/store.h"
 #include "model/base/error.h"
 #include "model/base/mem.h"
 #include "model/demand.h"
@@ -18,10 +20,21 @@ enum server_listener {
 
 struct server_config {
     const char *listen[SERVER_LISTENERS]; /* "127.0.0.1:0" */
-    const char *state_dir;                /* NULL: in memory */
-    const char *policy;                   /* file; NULL: no policy */
-    const char *fabric;                   /* files, comma-separated, or NULL */
-    const char *fabric_labels;            /* of fabric_labels_parse, or NULL */
+    enum store_kind store;
+    const char *state_dir; /* of STORE_SQLITE; NULL: in memory */
+    /* of STORE_KUBERNETES: what cluster_config says */
+    const char *kubeconfig; /* NULL: as kube_config_load() finds it */
+    const char *namespace, *heartbeats, *identity;
+    bool elect, events;
+    /* HTTPS on all listeners; NULL: plain HTTP, on loopback alone unless
+     * `plain_anywhere` */
+    const char *tls_cert, *tls_key, *client_ca;
+    bool plain_anywhere;
+    const char *scheduler_names; /* of access_config */
+    const char *token_file;      /* the same; "kubernetes": the API server */
+    const char *policy;          /* file; NULL: no policy */
+    const char *fabric;          /* files, comma-separated, or NULL */
+    const char *fabric_labels;   /* of fabric_labels_parse, or NULL */
     int64_t max_candidates;
     int64_t fresh_ms, sweep_ms;
     int64_t lease_ms; /* 0: the default */

@@ -17,6 +17,10 @@ const char *node_status_name(enum node_status status)
         return "stale";
     case NODE_INCOMPLETE:
         return "incomplete";
+    case NODE_LOST:
+        return "lost";
+    case NODE_STATUSES:
+        break;
     }
     return "unknown";
 }

@@ -30,6 +30,8 @@ enum node_status {
     NODE_READY,
     NODE_STALE,      /* no heartbeat within the window */
     NODE_INCOMPLETE, /* slices of the newest generation are missing */
+    NODE_LOST,       /* the cluster says it is deleted or not ready */
+    NODE_STATUSES
 };
 const char *node_status_name(enum node_status status);
 

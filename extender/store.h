@@ -19,8 +19,14 @@
 
 struct store;
 
+/* Who keeps what must survive.  STORE_KUBERNETES: the API server does, and
+ * hands it over again by list and watch, so this only gives out versions;
+ * nothing is ever read back, and nothing can fail. */
+enum store_kind { STORE_SQLITE, STORE_KUBERNETES };
+
 /* `dir` is created (mode 0700) when missing; NULL: in memory only. A second
- * process on the same directory is refused. */
+ * process on the same directory is refused.  STORE_KUBERNETES takes no
+ * `dir`. */
 int store_open(const char *dir, struct store **ret_store, struct error *err);
 void store_close(struct store *s); /* NULL allowed */
 

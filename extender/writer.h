@@ -14,6 +14,7 @@
 #include "extender/candidates.h"
 #include "extender/plans.h"
 #include "extender/snapshot.h"
+#include "extender/store.h"
 #include "model/base/error.h"
 #include "model/base/str.h"
 
@@ -22,6 +23,7 @@ struct writer;
 enum { WRITER_LEASE_MS = 30000 };
 
 struct writer_config {
+    enum store_kind store;
     const char *state_dir; /* NULL: in memory */
     int64_t fresh_ms;      /* a node unheard of for longer is stale: 15000 */
     int64_t lease_ms;    /* how long a job's places are held after a bind of it;
@@ -55,6 +57,30 @@ enum writer_kind {
     WRITER_SET_POLICY,   /* policy */
     WRITER_SET_FABRIC,   /* fabric */
     WRITER_CALL,         /* tests: call(ctx) between two batches */
+
+    /* what a cluster tells (cluster.h); never refused for lack of room */
+    WRITER_ADOPT,  /* allocation: the pod has it, whatever we thought; `result`
+                     * 0, `created` when that was news */
+    WRITER_FREE,   /* namespace, pod, uid: as WRITER_RELEASE when the
+                     * allocation is of that uid, else nothing (-ENOENT) */
+    WRITER_KEEP,   /* uids, n_uids (sorted), number: release every allocation
+                     * of a pod (not held places) with a number up to `number`
+                     * whose uid is not among them, unless `keep` says so;
+                     * `n_out`: how many */
+    WRITER_HEARD,  /* node: its heartbeat came */
+    WRITER_LOST,   /* node: it is deleted or not ready (`gone`), or is back */
+    WRITER_ROOMS,  /* rooms, n_rooms: what the hosts have for pods */
+    WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
+                     * and are incomplete; `n_out`: jobs */
+    WRITER_FOLLOW, /* give back all that is held */
+};
+
+/* What a host has left for pods of ours: allocatable less what all other bound
+ * pods request (host pods with an allocation are charged by that); negative
+ * values count as none. */
+struct writer_room {
+    const char *node;
+    struct host_room room;
 };
 
 /* One operation.  The poster owns it and everything it points to until
@@ -74,6 +100,15 @@ struct writer_op {
     struct policy *policy; /* set: a reference is taken; NULL: none */
     struct fabric *fabric; /* the same */
     void (*call)(void *ctx);
+    struct allocation *allocation; /* adopt: a reference is taken */
+    const char *uid;               /* free */
+    const char *const *uids;       /* keep */
+    size_t n_uids;
+    uint64_t number;
+    bool (*keep)(void *ctx, const char *uid);
+    bool gone;                       /* lost */
+    const struct writer_room *rooms; /* rooms */
+    size_t n_rooms;
 
     /* the outcome */
     int result; /* 0 or -errno: -EINVAL bad input, -ESTALE an
@@ -94,6 +129,10 @@ struct writer_op {
     struct writer_op *next; /* the writer's */
     bool finished;          /* the writer's */
 };
+
+/* The newest version given out: allocations bound from now on have higher
+ * numbers.  Any thread. */
+uint64_t writer_version(struct writer *w);
 
 void writer_post(struct writer *w, struct writer_op *op);
 /* Post and wait: for tests and start-up, never on a listener's thread. */

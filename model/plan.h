@@ -37,6 +37,12 @@ enum {
     PLAN_ANYWHERE = -1, /* within, prefer_within: not asked */
 };
 
+/* What a host has left for the host pods of pairs that have no place yet;
+ * INT64_MAX: nobody knows, so it limits nothing. */
+struct host_room {
+    int64_t cpu_milli, memory_mib, pods;
+};
+
 /* What there is.  Everything is borrowed. */
 struct plan_cluster {
     const struct fabric *fabric; /* NULL: nothing is known */
@@ -45,7 +51,8 @@ struct plan_cluster {
      * off; NULL: it cannot be used.  Nodes with equal states should share the
      * pointer: work is done once per pointer. */
     const struct node_state *const *states;
-    const int32_t *leaves; /* domain of tier 0, or FABRIC_NONE */
+    const int32_t *leaves;         /* domain of tier 0, or FABRIC_NONE */
+    const struct host_room *rooms; /* of each node; NULL: not known */
 };
 
 /* A pair that has its place already (bound, or held by a lease). */

@@ -1,7 +1,7 @@
 # Who may include whom.  A file's layer is its folder; a layer may include
 # itself and the layers listed for it.
 #
-#   model/base < model < model/io < advertiser | extender | cli
+#   model/base < model < model/io < model/kube < advertiser | extender | cli
 #
 # advertiser, extender and cli never include each other.  bench/replay, which
 # plays the extender on the advertiser's hosts, stands on all of them.  tests
@@ -10,20 +10,23 @@ BEGIN {
     may["model/base"] = ""
     may["model"] = "model/base"
     may["model/io"] = "model/base model"
-    may["advertiser"] = "model/base model model/io"
-    may["extender"] = "model/base model model/io"
-    may["cli"] = "model/base model model/io"
-    may["bench/replay"] = "model/base model model/io advertiser extender cli"
-    may["tests"] = "model/base model model/io advertiser extender cli " \
+    may["model/kube"] = "model/base model model/io"
+    may["advertiser"] = "model/base model model/io model/kube"
+    may["extender"] = "model/base model model/io model/kube"
+    may["cli"] = "model/base model model/io model/kube"
+    may["bench/replay"] = "model/base model model/io model/kube advertiser " \
+                          "extender cli"
+    may["tests"] = "model/base model model/io model/kube advertiser extender cli " \
                    "bench/replay"
-    may["bench"] = "model/base model model/io advertiser extender cli tests"
+    may["bench"] = "model/base model model/io model/kube advertiser extender cli " \
+                   "tests"
     # what pure code has no business with
     split("arpa/ netinet/ sys/socket sys/stat sys/types pthread time unistd " \
           "fcntl poll signal microhttpd curl/ sqlite3 gnutls dirent",
           impure, " ")
 }
 function layer(path) {
-    if (path ~ /^model\/(base|io)\//)
+    if (path ~ /^model\/(base|io|kube)\//)
         return substr(path, 1, index(substr(path, 7), "/") + 5)
     if (path ~ /^bench\/replay\//)
         return "bench/replay"

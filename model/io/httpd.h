@@ -14,6 +14,7 @@
 
 #include "model/base/error.h"
 #include "model/base/str.h"
+#include "model/io/tls.h"
 
 enum httpd_method {
     HTTPD_GET = 1,
@@ -40,6 +41,10 @@ const char *httpd_header(const struct httpd_request *rq, const char *name);
 /* The whole body, NUL-terminated (the NUL is not counted); writable, so
  * that a scanner may decode in place. */
 char *httpd_body(struct httpd_request *rq, size_t *ret_size);
+/* The client by its certificate, which was verified against the listener's
+ * client authority at this request's time; NULL without TLS, or when the
+ * listener asks for none. */
+const struct tls_peer *httpd_peer(const struct httpd_request *rq);
 /* Does the client ask for text/plain rather than JSON? */
 bool httpd_wants_text(const struct httpd_request *rq);
 
@@ -95,6 +100,18 @@ struct httpd_observation {
  * it takes to close another one. */
 enum { HTTPD_SPARE = 64 };
 
+/* May this request be answered?  Called on the listener's thread before its
+ * route's handler. */
+enum httpd_admission {
+    HTTPD_ADMIT,
+    HTTPD_REFUSE, /* the reply is filled in: 401, 403 … */
+    HTTPD_LATER,  /* suspended; httpd_then() was given a function that calls
+                   * httpd_admit() or httpd_fail() */
+};
+/* Go on with the handler of a request that was HTTPD_LATER; on the listener's
+ * thread. */
+void httpd_admit(struct httpd_request *rq);
+
 struct httpd_config {
     const char *name;   /* for metrics: "scheduler" */
     const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free */
@@ -110,6 +127,12 @@ struct httpd_config {
     unsigned idle_ms;  /* keep-alive: default 300000 (Go closes at 90 s) */
     size_t memory_max; /* bytes held by bodies that are arriving or being
                           * worked on; beyond, 503: default 512 MiB */
+    /* NULL: plain HTTP.  Otherwise HTTPS; with a client authority, a client
+     * without a certificate, or with one that is foreign, expired or not meant
+     * for clients, gets 403 and the reason on every route; outlives the server */
+    struct tls *tls;
+    /* NULL: everybody */
+    enum httpd_admission (*admit)(struct httpd_request *rq, void *ctx);
     /* how error bodies look (they are JSON); NULL: as httpd_fail() says */
     void (*write_error)(struct str *out, unsigned status, const char *text);
     /* called after each reply, any thread; may be NULL */

@@ -1,0 +1,45 @@
+/* access - who may call what: the listeners' admission.
+ *
+ *   scheduler  with TLS: certificates whose CN or DNS name is listed
+ *              (default system:kube-scheduler)
+ *   publish    with TLS: a node's certificate; the slice's node must be it
+ *   read       bearer tokens, checked against a file or by the API server
+ *              (TokenReview, then SubjectAccessReview for the path as a
+ *              non-resource URL and the method as verb), verdicts remembered
+ *              for 10 s (refusals 5 s); /healthz, /readyz and the web page's
+ *              own text need none
+ *
+ * A token never reaches a log, an error or a metric. */
+#ifndef BIGA_EXTENDER_ACCESS_H
+#define BIGA_EXTENDER_ACCESS_H
+
+#include "model/base/error.h"
+#include "model/base/mem.h"
+#include "model/io/httpd.h"
+#include "model/kube/config.h"
+
+struct access;
+struct access_config {
+    const char *scheduler_names;    /* comma-separated */
+    const char *token_file;         /* "TOKEN,USER" lines (# comments), read
+                                  * again when it changes; or NULL */
+    const struct kube_config *kube; /* ask the API server; or NULL */
+};
+/* Starts a thread when the API server is to be asked. */
+int access_create(const struct access_config *config,
+                  struct access **ret_access, struct error *err);
+void access_destroy(struct access *a); /* NULL allowed */
+DEFINE_CLEANUP(access, struct access *, access_destroy)
+/* For a reload_item: the token file. */
+void access_poll(void *ctx);
+
+/* For httpd_config.admit; ctx of the listener is the struct app, whose
+ * `access` these use (NULL: everybody). */
+enum httpd_admission access_scheduler(struct httpd_request *rq, void *ctx);
+enum httpd_admission access_publish(struct httpd_request *rq, void *ctx);
+enum httpd_admission access_read(struct httpd_request *rq, void *ctx);
+
+/* Does the client speak for this node?  True without TLS (lab). */
+bool access_is_node(const struct httpd_request *rq, const char *node);
+
+#endif

@@ -1,0 +1,68 @@
+/* binder - makes binds true in the API server: POST pods/NAME/binding with
+ * the pod's UID as precondition, the node, and the annotation
+ * biga.dev/allocation, in one call.
+ *
+ * A few threads with a connection each.  What comes out is one of
+ *   BOUND    the pod is bound to that node with that annotation, by this call
+ *            or an earlier one
+ *   REFUSED  it is not and will not be by any call of ours: another node, no
+ *            such pod, another UID, not allowed, not the leader any more
+ *   UNKNOWN  after the deadline nobody answered what became of it: the pod is
+ *            looked up until that is known, and `settled` is called then
+ * so an allocation is given back only when nothing can make it true. */
+#ifndef BIGA_EXTENDER_BINDER_H
+#define BIGA_EXTENDER_BINDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/mem.h"
+#include "model/demand.h"
+#include "model/kube/config.h"
+
+enum { BINDER_THREADS = 4, BINDER_CALL_MS = 3000, BINDER_QUEUE_MAX = 16384 };
+
+enum binder_outcome { BINDER_BOUND, BINDER_REFUSED, BINDER_UNKNOWN };
+
+/* The poster owns it, and what it points to, until `done` was called (on a
+ * binder's thread) with BOUND or REFUSED, or `settled` after an UNKNOWN. */
+struct binding {
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    char name[DEMAND_NAME_MAX + 1];
+    char uid[DEMAND_UID_MAX + 1];
+    char node[DEMAND_NAME_MAX + 1];
+    const char *allocation; /* the annotation's text */
+    size_t allocation_size;
+    void (*done)(struct binding *b, enum binder_outcome outcome,
+                 const char *reason);
+    /* after an UNKNOWN; `outcome` is BOUND or REFUSED */
+    void (*settled)(struct binding *b, enum binder_outcome outcome);
+    void *ctx;
+    struct binding *next; /* the binder's */
+    int64_t deadline_ms;  /* the same */
+    unsigned attempts;
+};
+
+struct binder;
+struct binder_config {
+    const struct kube_config *kube; /* outlives it */
+    /* Asked right before every call that may bind; NULL: always. */
+    bool (*may_bind)(void *ctx, int64_t call_ms);
+    void *ctx;
+};
+int binder_start(const struct binder_config *config, struct binder **ret_binder,
+                 struct error *err);
+/* Every binding is finished first: what is unknown then is REFUSED to nobody:
+ * `settled` is not called any more. NULL allowed. */
+void binder_stop(struct binder *b);
+DEFINE_CLEANUP(binder, struct binder *, binder_stop)
+
+/* -EAGAIN when too many wait. */
+int binder_post(struct binder *b, struct binding *binding);
+/* Is a bind of this pod on its way or unsettled?  Any thread. */
+bool binder_is_busy(struct binder *b, const char *uid);
+size_t binder_n_busy(struct binder *b);
+
+#endif

@@ -1,0 +1,59 @@
+/* cluster - the extender in a Kubernetes cluster: everything that an embedded
+ * one is told over its publish listener or keeps in SQLite comes from the API
+ * server, and its binds go there.
+ *
+ *   reflector ─▶ cluster_slices ─┐
+ *             ─▶ cluster_beats  ─┤  operations, in order      snapshot
+ *             ─▶ cluster_nodes  ─┼─────────────────▶ writer ──────────▶ readers
+ *             ─▶ cluster_pods   ─┘                     │
+ *   elect ── lead / follow ────────────────────────────┤
+ *   scheduler's bind ──────────────────────────────────┴─▶ binder ─▶ API server
+ *   pairs: what the leader does about pairs (buddies, orphans, events)
+ */
+#ifndef BIGA_EXTENDER_CLUSTER_H
+#define BIGA_EXTENDER_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "extender/app.h"
+#include "extender/binder.h"
+#include "model/base/error.h"
+#include "model/base/mem.h"
+#include "model/kube/config.h"
+#include "model/kube/reflector.h"
+
+struct cluster_config {
+    const struct kube_config *kube; /* outlives it */
+    const char *namespace;          /* of the election's Lease: biga-system */
+    const char *heartbeats;         /* namespace of the nodes' Leases:
+                                     * biga-nodes */
+    const char *identity;           /* of this replica; NULL: made up */
+    const char *fabric_labels;      /* of fabric_labels_parse(), or NULL */
+    bool elect;  /* false: the only replica, always the leader
+                                * (tests, one replica without a Lease) */
+    bool events; /* write Events and conditions */
+};
+
+struct cluster;
+/* `app` has its writer (store kind STORE_KUBERNETES) already.  Returns once
+ * its threads run; app->ready follows later, when synced and leading. */
+int cluster_start(const struct cluster_config *config, struct app *app,
+                  struct cluster **ret_cluster, struct error *err);
+/* After the listeners have been stopped, before the writer is. NULL allowed */
+void cluster_stop(struct cluster *c);
+DEFINE_CLEANUP(cluster, struct cluster *, cluster_stop)
+
+/* Everything listed at least once: filter can be answered. */
+bool cluster_is_synced(const struct cluster *c);
+/* May this replica bind?  `ret_leader` is who may, as far as we know. */
+bool cluster_leads(struct cluster *c, char ret_leader[254]);
+struct binder *cluster_binder(struct cluster *c);
+/* A pod that no filter has shown to this replica, from the watch; false when
+ * it is not there, or is broken. */
+bool cluster_find_pod(struct cluster *c, const char *uid,
+                      struct demand *ret_demand);
+/* As JSON, for /v1/cluster: who leads, and each collection's state. */
+void cluster_write(struct cluster *c, struct str *out);
+
+#endif

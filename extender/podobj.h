@@ -1,0 +1,52 @@
+/* podobj - a Pod as the API server has it: what the pod contract says of it
+ * (model/demand.h) and what has become of it.  Read without a DOM; lenient
+ * about all that is Kubernetes' own. */
+#ifndef BIGA_EXTENDER_PODOBJ_H
+#define BIGA_EXTENDER_PODOBJ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/jscan.h"
+#include "model/demand.h"
+
+enum pod_phase {
+    POD_PENDING,
+    POD_RUNNING,
+    POD_SUCCEEDED,
+    POD_FAILED,
+    POD_PHASE_UNKNOWN
+};
+
+struct podobj {
+    struct demand demand; /* names and uid are always set */
+    bool broken;          /* breaks the contract; `why` says how */
+    struct error why;
+    char node[DEMAND_NAME_MAX + 1]; /* "" not bound */
+    enum pod_phase phase;
+    bool deleting;           /* metadata.deletionTimestamp is set */
+    bool gated;              /* spec.schedulingGates is not empty */
+    struct jtext allocation; /* the annotation as it stands (escaped), data
+                              * NULL: none; borrowed from the JSON */
+    char buddy[DEMAND_NAME_MAX + 1];    /* annotation biga.dev/buddy */
+    char owner_uid[DEMAND_UID_MAX + 1]; /* of an owner of kind Pod; "" */
+    char owner_name[DEMAND_NAME_MAX + 1];
+    char scheduler[DEMAND_NAME_MAX + 1]; /* spec.schedulerName */
+    char resource_version[64];
+    uint32_t restarts; /* of its containers together */
+    bool ready;        /* condition Ready is True */
+    /* what kube-scheduler charges its node: the larger of all containers
+     * (with sidecars) and each init container, plus overhead */
+    int64_t cpu_milli, memory_kib;
+};
+
+/* -EINVAL when it is no sound JSON or has no name, namespace or uid. */
+int podobj_read(const char *json, size_t size,
+                const struct demand_config *config, struct podobj *ret_pod,
+                struct error *err);
+/* Succeeded or Failed: its allocation is free, its node charges nothing. */
+bool podobj_is_finished(const struct podobj *pod);
+
+#endif

@@ -1,0 +1,82 @@
+/* kube_lease - coordination.k8s.io/v1 Lease objects, read and written; and
+ * the rules by which one of several holds one.  Pure: the clock is the
+ * caller's. */
+#ifndef BIGA_KUBE_LEASE_H
+#define BIGA_KUBE_LEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/str.h"
+
+enum { KUBE_LEASE_HOLDER_MAX = 253, KUBE_LEASE_NAME_MAX = 253 };
+
+struct kube_lease {
+    char namespace[64];
+    char name[KUBE_LEASE_NAME_MAX + 1];
+    char resource_version[64];
+    char uid[64];
+    char holder[KUBE_LEASE_HOLDER_MAX + 1]; /* "": nobody */
+    int32_t duration_s;
+    int32_t transitions;
+    /* MicroTime texts as they stand, "" absent: "2026-01-02T03:04:05.000006Z"
+     */
+    char acquired[40], renewed[40];
+};
+
+/* Lenient about members it does not know; strict about the types of these. */
+int kube_lease_read(const char *json, size_t size, struct kube_lease *ret_lease,
+                    struct error *err);
+/* As a whole object for POST or PUT; `owner_node` and its uid make it owned by
+ * that Node, NULL: by nobody.  resourceVersion is written unless "". */
+void kube_lease_write(const struct kube_lease *lease, const char *owner_node,
+                      const char *owner_uid, struct str *out);
+/* Wall time in microseconds since 1970 as a MicroTime. */
+void kube_lease_time(int64_t unix_us, char ret_text[40]);
+
+/* --- election: what one candidate does next -------------------------------- */
+
+struct election_config {
+    const char *identity; /* different for every process */
+    int64_t duration_ms;  /* unchanged for that long, a lease is free: 10000 */
+    int64_t renew_ms;     /* between renewals: 2000 */
+    int64_t deadline_ms; /* not renewed for that long, the holder stops: 6000 */
+};
+
+struct election {
+    const struct election_config *config;
+    struct kube_lease seen; /* as last read or written */
+    bool exists;            /* it is there at all */
+    int64_t seen_ms;        /* when it last changed, by our monotonic clock */
+    bool leading;
+    int64_t renewed_ms; /* when the last renewal that succeeded was *begun* */
+};
+
+enum election_move {
+    ELECTION_WAIT,   /* somebody else has it */
+    ELECTION_CREATE, /* write a new one */
+    ELECTION_TAKE,   /* write: it is free */
+    ELECTION_RENEW,  /* write: it is ours */
+};
+
+void election_init(struct election *e, const struct election_config *config);
+/* What was read (NULL: there is none) at `now_ms`. */
+void election_observe(struct election *e, const struct kube_lease *lease,
+                      int64_t now_ms);
+/* What to do, and when to come back. */
+enum election_move election_next(const struct election *e, int64_t now_ms);
+/* The lease to write for a move; `time` is the wall clock as MicroTime. */
+void election_lease(const struct election *e, enum election_move move,
+                    const char *time, struct kube_lease *ret_lease);
+/* The write begun at `begun_ms` was accepted; `written` is what the server
+ * answered. */
+void election_written(struct election *e, const struct kube_lease *written,
+                      int64_t begun_ms);
+/* May we still act as the leader at `now_ms`, for a call that takes up to
+ * `call_ms`?  False for good once the deadline has passed, until it is written
+ * again. */
+bool election_holds(const struct election *e, int64_t now_ms, int64_t call_ms);
+
+#endif
