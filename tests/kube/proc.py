@@ -1,0 +1,210 @@
+"""Programs in the background that several scripts can find again.
+
+Each has a log and a file with its pid and its start time, so that whoever
+stops it later ends this process and never another that got its number.
+"""
+import ctypes
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+
+
+def wait_for(what, true, timeout=10.0, every=0.05):
+    """The first true value of true(); TimeoutError after timeout seconds.
+
+    An exception of true() counts as false and is told at the end.
+    """
+    end = time.monotonic() + timeout
+    last = None
+    while True:
+        try:
+            value = true()
+            if value:
+                return value
+            last = None
+        except Exception as error:  # what is waited for may not be there yet
+            last = error
+        if time.monotonic() >= end:
+            why = f": {last}" if last else ""
+            raise TimeoutError(f"{what}: not within {timeout:g} s{why}")
+        time.sleep(every)
+
+
+_given = set()
+
+
+def free_port():
+    """A free port of 127.0.0.1, below those that the kernel hands out."""
+    while True:
+        port = random.randrange(20000, 32000)
+        if port in _given:
+            continue
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _given.add(port)
+        return port
+
+
+def _start_time(pid):
+    """When the process began, in ticks; None when it is gone or a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            fields = f.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Process:
+    """A program, named NAME: FOLDER/log/NAME.log, FOLDER/run/NAME.json."""
+
+    # Whether programs end with the script that started them.  This follows
+    # the thread that starts them: start them in the main one.
+    die_with_parent = True
+
+    def __init__(self, folder, name, argv=(), env=None):
+        self.folder, self.name = folder, name
+        self.argv, self.env = [str(a) for a in argv], env or {}
+        self.log = os.path.join(folder, "log", name + ".log")
+        self.file = os.path.join(folder, "run", name + ".json")
+        self._child = None
+        self._where = None  # (modification time, content) of the file
+
+    def _read(self):
+        try:
+            with open(self.file, encoding="utf-8") as f:
+                return json.load(f)
+        except FileNotFoundError:
+            return None
+
+    @property
+    def pid(self):
+        """The process's number while it runs, else None."""
+        if self._child is not None:
+            self._child.poll()  # or it stays a zombie
+        state = self._read()
+        if state and _start_time(state["pid"]) == state["start"]:
+            return state["pid"]
+        return None
+
+    @property
+    def running(self):
+        return self.pid is not None
+
+    @property
+    def started(self):
+        state = self._read()
+        return state["start"] if state else 0
+
+    def start(self, *more):
+        """Start it with its arguments, and these added to them for good."""
+        assert not self.running, f"{self.name} runs already"
+        self.argv += [str(a) for a in more]
+        for path in (self.log, self.file):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(self.log, "ab") as log:
+            self._child = subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **self.env}, cwd=self.folder,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if self.die_with_parent else None)
+        pid = self._child.pid
+        state = {"pid": pid, "start": _start_time(pid), "argv": self.argv}
+        with open(self.file + ".new", "w", encoding="utf-8") as f:
+            json.dump(state, f)
+        os.rename(self.file + ".new", self.file)
+        return self
+
+    def send(self, number):
+        pid = self.pid
+        if pid is None:
+            raise ProcessLookupError(f"{self.name} does not run")
+        os.kill(pid, number)
+
+    def pause(self):
+        self.send(signal.SIGSTOP)
+
+    def resume(self):
+        self.send(signal.SIGCONT)
+
+    def _gone(self, timeout):
+        wait_for(f"{self.name} ends", lambda: not self.running, timeout, 0.01)
+
+    def kill(self):
+        """End it as kill -9 does, and wait until it is gone."""
+        if self.running:
+            self.send(signal.SIGKILL)
+            self._gone(10)
+        self._forget()
+
+    def stop(self, timeout=20.0):
+        """End it as SIGTERM does; after timeout seconds as kill -9 does.
+
+        Returns whether it ended by itself.
+        """
+        clean = True
+        if self.running:
+            self.send(signal.SIGTERM)
+            self.send(signal.SIGCONT)  # one that is paused would not hear it
+            try:
+                self._gone(timeout)
+            except TimeoutError:
+                clean = False
+                print(f"{self.name}: does not end on SIGTERM, killed",
+                      file=sys.stderr)
+                self.kill()
+        self._forget()
+        return clean
+
+    def _forget(self):
+        try:
+            os.unlink(self.file)
+        except FileNotFoundError:
+            pass
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def exit_status(self):
+        """Of a program that this script started and that has ended."""
+        return self._child.poll() if self._child is not None else None
+
+    def text(self):
+        """All that it logged."""
+        try:
+            with open(self.log, encoding="utf-8", errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def alive(self):
+        """Raise when it has ended: nothing is worth waiting for then."""
+        if not self.running:
+            raise SystemExit(f"{self.name} has ended, status "
+                             f"{self.exit_status()}; the end of {self.log}:\n"
+                             + "\n".join(self.text().splitlines()[-15:]))
+        return True
+
+
+def running_in(folder):
+    """All processes of a folder that run, the youngest first."""
+    run = os.path.join(folder, "run")
+    names = [f[:-5] for f in os.listdir(run) if f.endswith(".json")] \
+        if os.path.isdir(run) else []
+    found = [p for p in (Process(folder, n) for n in names) if p.running]
+    return sorted(found, key=lambda p: p.started, reverse=True)
