@@ -7,7 +7,7 @@
 #
 # Sources are found by folder: a new model/x.c, extender/x.c, cli/x.c,
 # tests/unit/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
-# tests/e2e/x.sh, bench/bench_x.c or bench/replay/x.c needs no line here.
+# tests/e2e/x.sh, tests/kube/test_x.py, bench/bench_x.c or bench/replay/x.c needs no line here.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -56,6 +56,7 @@ FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
+KUBE  := $(wildcard tests/kube/test_*.py)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard extender/main.c),biga-extender) \
          $(if $(wildcard cli/main.c),biga) \
@@ -69,7 +70,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 
 .DEFAULT_GOAL := all
 .PHONY: all programs objects setup help demo test test-unit test-e2e lint \
-        bench fuzz race asan failpoints install uninstall docs man format \
+        test-kube kube-up kube-down bench fuzz race asan failpoints install uninstall docs man format \
         format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -151,6 +152,18 @@ test-unit: $(UNIT) $(FUZZ)
 	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ)
 test-e2e: programs
 	@scripts/run-tests --e2e $(E2E)
+
+# Kubernetes is built once, which takes minutes, and says so.  Where there is
+# no Go (status 77) the tests are skipped, with the reason.
+test-kube: programs
+	@scripts/setup --kube
+	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
+	@scripts/run-tests --kube $(KUBE)
+kube-up: programs
+	@scripts/setup --kube
+	@tests/kube/up $(BUILD)/kube
+kube-down:
+	@tests/kube/down $(BUILD)/kube
 
 lint:
 	@scripts/lint
@@ -235,6 +248,8 @@ define HELP
   all           build the programs (the default)
   demo          build and run the demo; DEMO_ARGS=--once ends by itself
   test          all tests; test-unit, test-e2e: parts of them
+  test-kube     tests against a real control plane; builds it with Go, once
+  kube-up       start a cluster to try Biga in; kube-down ends it
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
   asan          unit tests and fuzz corpora with ASan and UBSan
   race          the race programs with TSan

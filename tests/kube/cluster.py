@@ -77,10 +77,12 @@ class Cluster:
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind, value, _):
         self.stop()
         if self.temporary:
-            if kind or os.environ.get("BIGA_KEEP"):
+            good = kind is None or (kind is SystemExit and
+                                    value.code in (0, 77))
+            if not good or os.environ.get("BIGA_KEEP"):
                 print(f"# logs are in {self.folder}/log", flush=True)
             else:
                 shutil.rmtree(self.folder, ignore_errors=True)

@@ -146,9 +146,11 @@ class Process:
 
     def kill(self):
         """End it as kill -9 does, and wait until it is gone."""
-        if self.running:
+        try:
             self.send(signal.SIGKILL)
             self._gone(10)
+        except ProcessLookupError:
+            pass
         self._forget()
 
     def stop(self, timeout=20.0):
@@ -158,8 +160,11 @@ class Process:
         """
         clean = True
         if self.running:
-            self.send(signal.SIGTERM)
-            self.send(signal.SIGCONT)  # one that is paused would not hear it
+            try:
+                self.send(signal.SIGTERM)
+                self.send(signal.SIGCONT)  # a paused one would not hear it
+            except ProcessLookupError:
+                pass  # gone already
             try:
                 self._gone(timeout)
             except TimeoutError:
