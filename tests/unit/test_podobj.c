@@ -1,0 +1,173 @@
+#include "extender/podobj.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "tests/lib/testdata.h"
+
+static struct podobj read_text(const char *json, size_t size)
+{
+    struct podobj pod;
+    struct demand_config config;
+    struct error err = {0};
+    demand_config_default(&config);
+    cr_assert_eq(podobj_read(json, size, &config, &pod, &err), 0, "%s",
+                 err.text);
+    return pod;
+}
+
+#define NAMES "\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\"}"
+
+static struct podobj read_spec(const char *spec)
+{
+    cleanup_free char *json = xasprintf("{" NAMES ",\"spec\":{%s}}", spec);
+    struct podobj pod = read_text(json, strlen(json));
+    pod.allocation.data = NULL; /* the JSON ends here */
+    return pod;
+}
+
+Test(podobj, a_running_pod)
+{
+    size_t size;
+    cleanup_free char *json =
+        testdata_read("tests/fuzz/corpus/podobj/bound.json", &size);
+    struct podobj pod = read_text(json, size);
+    cr_expect_not(pod.broken, "%s", pod.why.text);
+    cr_expect_eq(pod.demand.role, ROLE_HOST);
+    cr_expect_str_eq(pod.demand.name, "train-0-host");
+    cr_expect_str_eq(pod.demand.namespace, "ml");
+    cr_expect_eq(pod.demand.cards, 2);
+    cr_expect_eq(pod.demand.gpus, 2);
+    cr_expect_str_eq(pod.node, "n1");
+    cr_expect_eq(pod.phase, POD_RUNNING);
+    cr_expect_not(pod.deleting);
+    cr_expect_not(pod.gated);
+    cr_expect(pod.ready);
+    cr_expect_eq(pod.restarts, 3);
+    cr_expect_str_eq(pod.buddy, "train-card");
+    cr_expect_str_eq(pod.owner_uid, "", "a Job is no Pod");
+    cr_expect_str_eq(pod.scheduler, "default-scheduler");
+    cr_expect_str_eq(pod.resource_version, "48211");
+    char text[64];
+    cr_assert(pod.allocation.escaped && pod.allocation.size < sizeof text);
+    (void)jtext_decode(&pod.allocation, text);
+    cr_expect_str_eq(text, "{\"node\":\"n1\"}");
+    /* the third init container beside the sidecar: 3.9 + 0.25 > 4 and > 3.35;
+     * memory of the containers and the sidecar */
+    cr_expect_eq(pod.cpu_milli, 4150 + 50);
+    int64_t bytes = (INT64_C(8) << 30) + 100000000 + (128 << 20) + (64 << 20);
+    cr_expect_eq(pod.memory_kib, (bytes + 1023) / 1024);
+    cr_expect_not(podobj_is_finished(&pod));
+}
+
+Test(podobj, a_pending_pod)
+{
+    size_t size;
+    cleanup_free char *json =
+        testdata_read("tests/fuzz/corpus/podobj/pending.json", &size);
+    struct podobj pod = read_text(json, size);
+    cr_expect_not(pod.broken, "%s", pod.why.text);
+    cr_expect_eq(pod.demand.role, ROLE_XPU);
+    cr_expect_str_eq(pod.node, "");
+    cr_expect_eq(pod.phase, POD_PENDING);
+    cr_expect(pod.deleting);
+    cr_expect(pod.gated);
+    cr_expect_not(pod.ready);
+    cr_expect_str_eq(pod.owner_name, "train-0-host");
+    cr_expect_str_eq(pod.owner_uid, "5f0c1a3e-92d4-4c17-8d1e-0a6b7c8d9e0f");
+    cr_expect_str_eq(pod.scheduler, "biga");
+    cr_expect_eq(pod.cpu_milli, 8000);
+    cr_expect_eq(pod.memory_kib, 0);
+    cr_expect_null(pod.allocation.data);
+}
+
+Test(podobj, a_pod_that_breaks_the_contract_keeps_its_names)
+{
+    size_t size;
+    cleanup_free char *json =
+        testdata_read("tests/fuzz/corpus/podobj/broken.json", &size);
+    struct podobj pod = read_text(json, size);
+    cr_expect(pod.broken);
+    cr_expect(strstr(pod.why.text, "biga.dev/cards"), "%s", pod.why.text);
+    cr_expect_str_eq(pod.demand.name, "a");
+    cr_expect_str_eq(pod.demand.namespace, "b");
+    cr_expect_str_eq(pod.demand.uid, "c");
+    cr_expect_eq(pod.demand.role, ROLE_NONE);
+    cr_expect(podobj_is_finished(&pod));
+    cr_expect_eq(pod.cpu_milli, 2000, "what the pod states as a whole");
+    cr_expect_eq(pod.memory_kib, INT64_C(9007199254741), "capped");
+}
+
+Test(podobj, requests)
+{
+    static const struct {
+        const char *spec;
+        int64_t cpu_milli, memory_kib;
+    } cases[] = {
+        {"", 0, 0},
+        {"\"containers\":null,\"initContainers\":null,\"overhead\":null", 0, 0},
+        {"\"containers\":[{\"resources\":{\"limits\":{\"cpu\":\"2\"}}}]", 0, 0},
+        {"\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"1\"}}},"
+         "{\"resources\":{\"requests\":{\"cpu\":\"1500u\",\"memory\":\"1\"}}},"
+         "{\"resources\":{\"requests\":{\"memory\":\"1023\"}}}]",
+         1002, 1},
+        /* an init container is the peak */
+        {"\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":\"7\"}}}],"
+         "\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]",
+         7000, 0},
+        /* a sidecar that starts after it does not count beside it */
+        {"\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":\"7\"}}},"
+         "{\"restartPolicy\":\"Always\",\"resources\":{\"requests\":"
+         "{\"cpu\":\"1\"}}}],"
+         "\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]",
+         7000, 0},
+        {"\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"2\"}}}],"
+         "\"initContainers\":[{\"restartPolicy\":\"Always\",\"resources\":"
+         "{\"requests\":{\"cpu\":\"1\",\"memory\":\"1Mi\"}}}]",
+         3000, 1024},
+        /* pod-level requests win over the sum, overhead comes on top */
+        {"\"resources\":{\"requests\":{\"cpu\":\"10\"}},\"overhead\":{\"cpu\":"
+         "\"1\",\"memory\":\"1Ki\"},\"containers\":[{\"resources\":"
+         "{\"requests\":{\"cpu\":\"2\",\"memory\":\"1Ki\"}}}]",
+         11000, 2},
+        {"\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"9E\"}}},"
+         "{\"resources\":{\"requests\":{\"cpu\":\"9E\"}}}]",
+         INT64_MAX, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct podobj pod = read_spec(cases[i].spec);
+        cr_expect_eq(pod.cpu_milli, cases[i].cpu_milli, "%s: %lld",
+                     cases[i].spec, (long long)pod.cpu_milli);
+        cr_expect_eq(pod.memory_kib, cases[i].memory_kib, "%s: %lld",
+                     cases[i].spec, (long long)pod.memory_kib);
+    }
+}
+
+Test(podobj, what_is_no_pod)
+{
+    static const struct {
+        const char *json, *word;
+    } cases[] = {
+        {"", "end"},
+        {"[]", "must be an object"},
+        {"{", "end"},
+        {"{}", "metadata.name"},
+        {"{\"metadata\":{\"name\":\"a\",\"uid\":\"c\"}}", "metadata.namespace"},
+        {"{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}}", "metadata.uid"},
+        {"{\"metadata\":{\"name\":1,\"namespace\":\"b\",\"uid\":\"c\"}}",
+         "metadata.name"},
+        {"{" NAMES ",\"spec\":{\"containers\":[{\"x\":01}]}}", "zero"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct podobj pod;
+        struct demand_config config;
+        struct error err = {0};
+        demand_config_default(&config);
+        cr_expect_eq(podobj_read(cases[i].json, strlen(cases[i].json), &config,
+                                 &pod, &err),
+                     -EINVAL, "%s", cases[i].json);
+        cr_expect(strstr(err.text, cases[i].word), "%s: %s", cases[i].json,
+                  err.text);
+    }
+}
