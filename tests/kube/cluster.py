@@ -295,6 +295,8 @@ class Cluster:
             "--service-account-signing-key-file=" + pki("sa.key"),
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
+            # or it waits a minute for those who watch when it ends
+            "--shutdown-watch-termination-grace-period=1s",
             "--allow-privileged=true", "--profiling=false"]
         if features:
             argv.append("--feature-gates=" + gates(features))
