@@ -47,6 +47,17 @@ void slice_name(const char *node, size_t index,
 void slice_encode(const struct topo *topo, const struct slice_epoch *epoch,
                   size_t index, struct str *out);
 
+/* The same as an object in a cluster: owned by the Node with this uid (NULL:
+ * by nobody), and written over this resourceVersion (NULL or "": over any, or
+ * new). */
+struct slice_meta {
+    const char *owner_uid;
+    const char *resource_version;
+};
+void slice_encode_object(const struct topo *topo,
+                         const struct slice_epoch *epoch, size_t index,
+                         const struct slice_meta *meta, struct str *out);
+
 /* The hash of the content of all slices of `topo` without the epoch: 16 hex
  * digits.  It changes exactly when the topology does. */
 void slice_content_hash(const struct topo *topo, char ret_hash[17]);
@@ -59,7 +70,8 @@ DEFINE_CLEANUP(slice, struct slice *, slice_unref)
 
 /* Read and validate one slice.  Strict about every field of ours (driver,
  * pool, nodeName, attribute types, the DRA limits), lenient about members
- * Kubernetes may add.  The error names the path of the wrong field, with its
+ * Kubernetes may add; kind and apiVersion may be absent, as in the items of a
+ * list.  The error names the path of the wrong field, with its
  * value: `spec.devices[3].attributes["biga.dev/kind"].string: is "gpux",
  * must be card, gpu, nic or numa`. */
 int slice_decode(const char *json, size_t size, struct slice **ret_slice,

@@ -32,10 +32,13 @@ bool slice_is_subdomain(const char *text, size_t size)
     }
 }
 
-/* A required member that is exactly one text. */
-static void read_fixed(struct reader *r, const char *name, const char *only)
+/* A member that is exactly one text; the items of a list need not say what
+ * they are. */
+static void read_fixed(struct reader *r, const char *name, const char *only,
+                       bool required)
 {
-    const char *text = reader_string(r, name, SLICE_BODY_MAX);
+    const char *text = required ? reader_string(r, name, SLICE_BODY_MAX)
+                                : reader_opt_string(r, name, SLICE_BODY_MAX);
     if (text && strcmp(text, only) != 0)
         (void)reader_fail(r, name, "is \"%.80s\", must be \"%s\"", text, only);
 }
@@ -201,15 +204,15 @@ static int read_slice(const cJSON *json, struct slice *s, struct error *err)
 {
     struct reader r, spec;
     reader_init(&r, json, "", err);
-    read_fixed(&r, "apiVersion", SLICE_API_VERSION);
-    read_fixed(&r, "kind", "ResourceSlice");
+    read_fixed(&r, "apiVersion", SLICE_API_VERSION, false);
+    read_fixed(&r, "kind", "ResourceSlice", false);
     const cJSON *spec_json = reader_object(&r, "spec");
     const cJSON *metadata = reader_object(&r, "metadata");
     int status = reader_finish_lenient(&r);
     if (status < 0)
         return status;
     reader_init(&spec, spec_json, "spec", err);
-    read_fixed(&spec, "driver", SLICE_DRIVER);
+    read_fixed(&spec, "driver", SLICE_DRIVER, true);
     status = reader_finish_lenient(&spec);
     if (status < 0)
         return status;

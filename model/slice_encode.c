@@ -264,8 +264,25 @@ void slice_content_hash(const struct topo *topo, char ret_hash[17])
                    hash_bytes(text.data, text.size));
 }
 
+static void add_owner(struct str *out, const char *node, const char *uid)
+{
+    str_add(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                 "\"Node\",\"name\":");
+    str_add_json(out, node);
+    str_add(out, ",\"uid\":");
+    str_add_json(out, uid);
+    str_add(out, "}]");
+}
+
 void slice_encode(const struct topo *topo, const struct slice_epoch *epoch,
                   size_t index, struct str *out)
+{
+    slice_encode_object(topo, epoch, index, &(struct slice_meta){0}, out);
+}
+
+void slice_encode_object(const struct topo *topo,
+                         const struct slice_epoch *epoch, size_t index,
+                         const struct slice_meta *meta, struct str *out)
 {
     char name[SLICE_NAME_MAX + 1], hash[17];
     slice_name(topo_node(topo), index, name);
@@ -273,6 +290,12 @@ void slice_encode(const struct topo *topo, const struct slice_epoch *epoch,
     str_add(out, "{\"apiVersion\":\"" SLICE_API_VERSION
                  "\",\"kind\":\"ResourceSlice\",\"metadata\":{\"name\":");
     str_add_json(out, name);
+    if (meta->resource_version && *meta->resource_version) {
+        str_add(out, ",\"resourceVersion\":");
+        str_add_json(out, meta->resource_version);
+    }
+    if (meta->owner_uid)
+        add_owner(out, topo_node(topo), meta->owner_uid);
     str_add(out, ",\"annotations\":{\"" SLICE_ANNOTATION_BOOT_ID "\":");
     str_add_json(out, epoch->boot_id);
     str_add(out, ",\"" SLICE_ANNOTATION_HASH "\":");

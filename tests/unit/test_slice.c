@@ -289,6 +289,30 @@ Test(slice, node_without_devices_is_published)
     cr_assert(roundtrip(topo));
 }
 
+Test(slice, as_an_object_it_has_an_owner_and_a_version)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create("empty");
+    cleanup_with(topo) struct topo *topo = NULL;
+    struct error err;
+    cr_assert_eq(topo_build(b, &topo, &err), 0);
+    cleanup_str struct str text = STR_INIT(SLICE_BODY_MAX);
+    const struct slice_meta meta = {.owner_uid = "u-1",
+                                    .resource_version = "42"};
+    slice_encode_object(topo, &epoch, 0, &meta, &text);
+    cleanup_with(json) cJSON *json = NULL;
+    cr_assert_eq(json_parse(text.data, text.size, &json, &err), 0, "%s",
+                 err.text);
+    cleanup_free char *metadata = cJSON_PrintUnformatted(
+        cJSON_GetObjectItemCaseSensitive(json, "metadata"));
+    cr_assert(
+        strstr(metadata,
+               "\"resourceVersion\":\"42\",\"ownerReferences\":[{"
+               "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"empty\","
+               "\"uid\":\"u-1\"}],\"annotations\":{"),
+        "%s", metadata);
+}
+
 Test(slice, content_hash_changes_with_the_content)
 {
     char hashes[4][17];

@@ -235,6 +235,20 @@ Test(slice, takes_what_kubernetes_adds)
     cr_assert_not(topo_device(topo, 0)->unhealthy);
 }
 
+/* The items of a list do not say what they are, as the list does. */
+Test(slice, takes_an_item_of_a_list)
+{
+    const char *json =
+        "{\"metadata\":{\"name\":\"h-0\",\"annotations\":{"
+        "\"biga.dev/boot-id\":\"b1\"}},\"spec\":{\"driver\":\"xpu.biga.dev\","
+        "\"nodeName\":\"h\",\"pool\":{\"name\":\"h\",\"generation\":1,"
+        "\"resourceSliceCount\":1}}}";
+    cleanup_with(slice) struct slice *slice = NULL;
+    struct error err;
+    cr_assert_eq(slice_decode(json, strlen(json), &slice, &err), 0, "%s",
+                 err.text);
+}
+
 /* --- joining ------------------------------------------------------------- */
 
 static struct slice *slice_of(const char *node, int generation, int count,
