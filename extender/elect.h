@@ -14,6 +14,7 @@ struct elect_config {
     const struct kube_config *kube; /* outlives it */
     const char *namespace, *name;   /* of the Lease: "biga-extender" */
     const char *identity;           /* "POD_UID": new for every process */
+    bool alone; /* there is no other: no Lease, only `lead` */
     /* Called on elect's thread.  `lead` returns 0 when everything is in order
      * to bind, or -EAGAIN to be asked again in a moment; only then
      * elect_holds() becomes true.  `follow`: somebody else may lead now. */
