@@ -16,10 +16,15 @@ import time
 PR_SET_PDEATHSIG = 1
 
 
+class Ended(RuntimeError):
+    """A program that is needed does not run any more."""
+
+
 def wait_for(what, true, timeout=10.0, every=0.05):
     """The first true value of true(); TimeoutError after timeout seconds.
 
-    An exception of true() counts as false and is told at the end.
+    An exception of true() counts as false and is told at the end; Ended is
+    not waited out.
     """
     end = time.monotonic() + timeout
     last = None
@@ -29,6 +34,8 @@ def wait_for(what, true, timeout=10.0, every=0.05):
             if value:
                 return value
             last = None
+        except Ended:
+            raise
         except Exception as error:  # what is waited for may not be there yet
             last = error
         if time.monotonic() >= end:
@@ -200,9 +207,9 @@ class Process:
     def alive(self):
         """Raise when it has ended: nothing is worth waiting for then."""
         if not self.running:
-            raise SystemExit(f"{self.name} has ended, status "
-                             f"{self.exit_status()}; the end of {self.log}:\n"
-                             + "\n".join(self.text().splitlines()[-15:]))
+            raise Ended(f"{self.name} has ended, status "
+                        f"{self.exit_status()}; the end of {self.log}:\n"
+                        + "\n".join(self.text().splitlines()[-15:]))
         return True
 
 

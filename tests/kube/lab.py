@@ -1,0 +1,222 @@
+"""Biga in a cluster, as deploy/ puts it there: RBAC, admission, mutual TLS,
+two replicas behind one address, a fleet of simulated hosts, and the scheduler
+that asks them.
+
+    with Cluster() as c:
+        c.start()
+        lab = Lab(c).up(nodes=16)
+"""
+import os
+import sys
+
+import fleet
+from api import Api, ApiError, write_private
+from cluster import CERTS, HERE, ROOT, certs
+from proc import free_port, wait_for
+
+BASE = os.path.join(ROOT, "deploy", "kustomize", "base")
+MANIFESTS = ("namespaces", "rbac-extender", "rbac-advertiser", "rbac-reader",
+             "admission", "classes")
+SERVICE = "biga-extender.biga-system.svc"
+MONTH = 30 * 24 * 3600
+
+
+class Lab:
+    def __init__(self, cluster, tls=True):
+        self.c, self.tls = cluster, tls
+        self.extenders, self.advertisers = [], []
+        self.service = self.kubelet = None
+        self.service_port = None
+
+    def pki(self, *parts):
+        return self.c.path("biga-pki", *parts)
+
+    # --- what an administrator does once -----------------------------------
+    def install(self):
+        """Namespaces, identities, rights and classes, from deploy/; keys
+        and certificates."""
+        for name in MANIFESTS:
+            self.c.kubectl("apply", "--server-side", "-f",
+                           os.path.join(BASE, name + ".yaml"))
+        # the rights of a whole fleet of simulated hosts: those of one
+        # advertiser, without being held to one node
+        self.bind("fleet", "biga-advertiser", cluster=True)
+        self.bind("fleet", "biga-advertiser-heartbeats",
+                  namespace="biga-nodes")
+        certs("ca", self.pki(), "--cn", "biga-test")
+        self.server_cert("extender")
+        self.client_cert("scheduler", "system:kube-scheduler")
+        return self
+
+    def bind(self, user, role, cluster=False, namespace=None):
+        kind = "Cluster" if cluster else ""
+        obj = {"apiVersion": "rbac.authorization.k8s.io/v1",
+               "kind": kind + "RoleBinding",
+               "metadata": {"name": f"test-{user}-{role}"},
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                           "kind": kind + "Role", "name": role},
+               "subjects": [{"apiGroup": "rbac.authorization.k8s.io",
+                             "kind": "User", "name": user}]}
+        if namespace:
+            obj["metadata"]["namespace"] = namespace
+        try:
+            self.c.api.create(
+                "clusterrolebindings" if cluster else "rolebindings", obj)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+
+    def server_cert(self, name, *days):
+        certs("server", self.pki(), name, "--san", SERVICE, "--san",
+              "localhost", "--san", "127.0.0.1", *days)
+
+    def client_cert(self, name, cn, *more):
+        certs("client", self.pki(), name, "--cn", cn, *more)
+        return self.pki(name + ".crt"), self.pki(name + ".key")
+
+    def reader(self, account="reader"):
+        """An Api of the read listener's kind of user; its token."""
+        api = self.c.api
+        if not api.maybe("serviceaccounts", "default", account):
+            api.create("serviceaccounts", {"metadata": {
+                "name": account, "namespace": "default"}})
+            self.bind(f"system:serviceaccount:default:{account}",
+                      "biga-reader", cluster=True)
+        return api.token_request("default", account, seconds=MONTH)
+
+    # --- programs ------------------------------------------------------------
+    def extender(self, name=None, *args, start=True):
+        """One more replica, with the service account's token."""
+        name = name or f"extender{len(self.extenders)}"
+        config = self.c.kubeconfig_token(
+            name, self.c.api.token_request("biga-system", "biga-extender",
+                                           seconds=MONTH))
+        more = ["--store=kubernetes", "--kubeconfig=" + config,
+                "--identity=" + name]
+        if self.tls:
+            more += ["--tls-cert=" + self.pki("extender.crt"),
+                     "--tls-key=" + self.pki("extender.key"),
+                     "--client-ca=" + self.pki("ca.crt"),
+                     "--read-tokens=kubernetes"]
+        found = fleet.Extender(self.c.folder, name, *more, *args)
+        self.extenders.append(found)
+        if start:
+            found.start()
+            found.wait_up(**self.ca())
+        return found
+
+    def ca(self):
+        """What an Api of a listener needs to trust it."""
+        return {"ca": self.pki("ca.crt")} if self.tls else {}
+
+    def read_api(self, extender, token=None):
+        """The read listener of one replica, for someone who may read."""
+        return extender.api("read", token=token, **self.ca())
+
+    def scheduler_api(self, extender, cert="scheduler"):
+        """The scheduler's listener, with a client's certificate."""
+        more = self.ca()
+        if self.tls and cert:
+            more.update(cert=self.pki(cert + ".crt"),
+                        key=self.pki(cert + ".key"))
+        return extender.api("scheduler", **more)
+
+    def ready(self):
+        """The replicas that say that they are ready: one, the leader."""
+        def is_ready(extender):
+            try:
+                status, _, _ = Api(
+                    extender.url("read", self.tls), timeout=2,
+                    **self.ca()).raw("GET", "/readyz")
+            except OSError:
+                return False
+            return status == 200
+        return [e for e in self.extenders if e.running and is_ready(e)]
+
+    def leader(self, timeout=20.0):
+        """Wait for a replica that binds."""
+        return wait_for("a replica leads", self.ready, timeout)[0]
+
+    def start_service(self):
+        """One address for all replicas; returns its URL."""
+        self.service_port = free_port()
+        self.service = self.c.process("service", [
+            sys.executable, "-B", os.path.join(HERE, "service.py"),
+            self.service_port,
+            *[f"{e.url('read', self.tls)}/readyz="
+              f"127.0.0.1:{e.ports['scheduler']}" for e in self.extenders]
+        ]).start()
+        return self.url
+
+    @property
+    def url(self):
+        return (f"http{'s' if self.tls else ''}://127.0.0.1:"
+                f"{self.service_port}")
+
+    def scheduler_part(self, url=None, **more):
+        """The extender's part of the scheduler's configuration; url: by
+        default the Service's, or that of one replica."""
+        tls = {"caFile": self.pki("ca.crt"), "serverName": SERVICE,
+               "certFile": self.pki("scheduler.crt"),
+               "keyFile": self.pki("scheduler.key")} if self.tls else None
+        return fleet.scheduler_extender(url or self.url, tls=tls, **more)
+
+    def start_scheduler(self, percentage=100, qps=None, url=None, **more):
+        part = self.scheduler_part(url)
+        return self.c.start_scheduler(self.c.scheduler_config(
+            [part], percentage, qps=qps, **more))
+
+    def advertise(self, n, prefix="host", *args, name="fleet"):
+        """Simulated hosts PREFIX0… publish."""
+        config = self.c.kubeconfig("fleet", "fleet")
+        found = fleet.Advertiser(
+            self.c.folder, name, "--server=kubernetes",
+            "--kubeconfig=" + config, f"--fleet={n}",
+            "--fleet-prefix=" + prefix, *args)
+        self.advertisers.append(found)
+        return found.start()
+
+    def advertiser(self, node, *args):
+        """One host's own advertiser, with the credentials of its node."""
+        config = self.c.account_kubeconfig(
+            "biga-system", "biga-advertiser", node,
+            name="advertiser-" + node)
+        found = fleet.Advertiser(
+            self.c.folder, "advertiser-" + node, "--server=kubernetes",
+            "--kubeconfig=" + config, "--node=" + node, *args)
+        self.advertisers.append(found)
+        return found.start()
+
+    def start_kubelet(self):
+        """Pods that are bound run, and end when they are deleted."""
+        self.kubelet = self.c.process("kubelet", [
+            sys.executable, "-B", os.path.join(HERE, "kubelet.py"),
+            self.c.folder]).start()
+
+    def wait_slices(self, n, timeout=60.0):
+        """Until the slices of n nodes are there."""
+        def enough():
+            nodes = {s["spec"].get("nodeName") for s in
+                     self.c.api.list("resourceslices")}
+            assert len(nodes) >= n, f"{len(nodes)} of {n}"
+            return True
+        return wait_for("nodes publish", enough, timeout, 0.2)
+
+    def up(self, nodes=16, replicas=2, say=lambda text: None, shapes=None):
+        """All of it, ready to schedule."""
+        self.install()
+        say("namespaces, rights and classes are there")
+        fleet.add_nodes(self.c.api, fleet.names("host", nodes))
+        say(f"{nodes} nodes are there")
+        for _ in range(replicas):
+            self.extender()
+        self.advertise(nodes, "host",
+                       *(["--fleet-shapes=" + shapes] if shapes else []))
+        self.wait_slices(nodes)
+        say(f"{nodes} simulated hosts publish")
+        self.start_service()
+        leader = self.leader()
+        say(f"{leader.name} binds")
+        self.start_scheduler()
+        say("kube-scheduler asks it")
+        return self

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What a Service does for several replicas: one address that leads to those
+that are ready.
+
+    service.py PORT READY-URL=HOST:PORT…
+
+Asks every READY-URL four times a second, without looking at certificates, and
+hands new connections to a replica that said 200.  Established ones stay where
+they are, as with kube-proxy.  With none ready a connection is refused.
+"""
+import asyncio
+import ssl
+import sys
+import urllib.error
+import urllib.request
+
+EVERY = 0.25
+
+
+class Service:
+    def __init__(self, replicas):
+        self.replicas = replicas  # [(url, host, port)]
+        self.ready = []
+        self.next = 0
+        self.context = ssl.create_default_context()
+        self.context.check_hostname = False
+        self.context.verify_mode = ssl.CERT_NONE
+
+    def _ask(self, url):
+        try:
+            with urllib.request.urlopen(url, timeout=1,
+                                        context=self.context) as answer:
+                return answer.status == 200
+        except (OSError, urllib.error.URLError, ValueError):
+            return False
+
+    async def look(self):
+        loop = asyncio.get_running_loop()
+        while True:
+            said = await asyncio.gather(*[
+                loop.run_in_executor(None, self._ask, url)
+                for url, _, _ in self.replicas])
+            ready = [r for r, yes in zip(self.replicas, said) if yes]
+            if ready != self.ready:
+                print("ready:", " ".join(f"{h}:{p}" for _, h, p in ready)
+                      or "none", flush=True)
+            self.ready = ready
+            await asyncio.sleep(EVERY)
+
+    async def connection(self, reader, writer):
+        if not self.ready:
+            writer.transport.abort()
+            return
+        self.next += 1
+        _, host, port = self.ready[self.next % len(self.ready)]
+        try:
+            to = await asyncio.open_connection(host, port)
+        except OSError:
+            writer.transport.abort()
+            return
+        await asyncio.gather(pump(reader, to[1]), pump(to[0], writer))
+
+
+async def pump(reader, writer):
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+    except OSError:
+        writer.transport.abort()  # let the other side see a reset, too
+
+
+async def main():
+    replicas = []
+    for word in sys.argv[2:]:
+        url, _, address = word.rpartition("=")
+        host, _, port = address.rpartition(":")
+        replicas.append((url, host, int(port)))
+    service = Service(replicas)
+    server = await asyncio.start_server(service.connection, "127.0.0.1",
+                                        int(sys.argv[1]))
+    async with server:
+        await service.look()
+
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+asyncio.run(main())
