@@ -105,6 +105,8 @@ static void encode_wishes(const struct demand *d, struct str *out)
         str_addf(out, ",\"pairGpus\":%u", d->pair_gpus);
     if (d->cpu_milli)
         str_addf(out, ",\"cpuMilli\":%u", d->cpu_milli);
+    if (d->memory_mib)
+        str_addf(out, ",\"hostMemoryMiB\":%u", d->memory_mib);
     if (d->prefer_align != RELATION_PIX)
         str_addf(out, ",\"preferAlign\":\"%s\"",
                  relation_name((enum relation)d->prefer_align));
@@ -129,6 +131,8 @@ static void encode_shapes(const struct demand *d, struct str *out)
         if (s->has_card_need)
             str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", s->card_cores,
                      s->card_memory_mib);
+        if (s->memory_mib)
+            str_addf(out, ",\"hostMemoryMiB\":%u", s->memory_mib);
         str_add_c(out, '}');
     }
     if (d->n_shapes)
@@ -266,6 +270,8 @@ static int decode_shape(const cJSON *json, struct demand *d, struct error *err)
     s->cards = (uint8_t)reader_int(&r, "cards", 1, TOPO_CARDS_MAX);
     s->gpus = (uint8_t)reader_int(&r, "gpus", 0, TOPO_GPUS_MAX);
     s->cpu_milli = (uint32_t)reader_int(&r, "cpuMilli", 0, UINT32_MAX);
+    s->memory_mib = (uint32_t)reader_opt_int(&r, "hostMemoryMiB", 0, UINT32_MAX,
+                                             0);
     s->align = (uint8_t)read_relation(&r, "align");
     s->has_card_need = read_card_need(&r, &s->card_cores, &s->card_memory_mib);
     return reader_finish_strict(&r);
@@ -281,6 +287,8 @@ static int decode_need(const cJSON *json, struct demand *d, struct error *err)
     d->pair_gpus = (uint8_t)reader_opt_int(&r, "pairGpus", 0, UINT8_MAX,
                                            d->gpus);
     d->cpu_milli = (uint32_t)reader_opt_int(&r, "cpuMilli", 0, UINT32_MAX, 0);
+    d->memory_mib = (uint32_t)reader_opt_int(&r, "hostMemoryMiB", 0, UINT32_MAX,
+                                             0);
     d->align = (uint8_t)read_relation(&r, "align");
     if (cJSON_GetObjectItemCaseSensitive(json, "preferAlign"))
         d->prefer_align = (uint8_t)read_relation(&r, "preferAlign");

@@ -406,6 +406,50 @@ static int take_cpus(const struct pod *pod, struct demand *d, struct error *err)
     return rc;
 }
 
+/* What an annotation says in MiB. */
+static int take_mib(const struct pod *pod, enum pod_text which, int64_t *mib,
+                    struct error *err)
+{
+    char text[12];
+    bool ok = copy_text(&pod->text[which], text, sizeof text);
+    size_t n = ok ? strlen(text) : 0;
+    ok = n > 0 && strspn(text, "0123456789") == n && (text[0] != '0' || n == 1);
+    if (!ok || !pod_parse_quantity(text, n, mib))
+        return fail_text(pod, which, "a whole number from 0 to 4294967295",
+                         err);
+    return 0;
+}
+
+/* The memory of the pair's host pod.  Shapes need not speak of it: then it is
+ * counted once the pod is there, and not before. */
+static int take_memory(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    char path[96];
+    int64_t stated = 0, mib = 0;
+    int64_t own = d->role == ROLE_HOST ? pod->take[POD_HOST_MEMORY] : 0;
+    bool given = is_given(pod, POD_PAIR_MEMORY);
+    const struct pair_shape *shape = own_shape(d);
+    uint32_t says = shape ? shape->memory_mib : 0;
+    int rc = given ? take_mib(pod, POD_PAIR_MEMORY, &stated, err) : 0;
+    own = own / 1024 + (own % 1024 != 0);
+    if (rc == 0 && own > UINT32_MAX)
+        rc = error_set(err, EDOM,
+                       "resources[\"memory\"]: more than %uMi over all "
+                       "containers",
+                       UINT32_MAX);
+    struct claim claims[] = {
+        {pod_text_path(POD_PAIR_MEMORY), given, stated},
+        claim_of_shape(d, "host-memory-mib", says, path),
+        {"resources[\"memory\"] over all containers, in MiB", own > 0, own}};
+    claims[1].given &= says > 0;
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &mib, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->memory_mib = (uint32_t)mib;
+    return rc;
+}
+
 /* --- wishes ------------------------------------------------------------------ */
 
 /* `*relation` is left alone when nothing is said. */
@@ -509,6 +553,8 @@ static int take_demand(const struct pod *pod, struct demand *d,
     if (rc == 0)
         rc = take_cpus(pod, d, err);
     if (rc == 0)
+        rc = take_memory(pod, d, err);
+    if (rc == 0)
         rc = take_alignment(pod, d, err);
     if (rc == 0)
         rc = take_tier(pod, POD_WITHIN, &d->within, err);
@@ -551,36 +597,4 @@ void demand_pair_key(const struct demand *demand,
     else
         (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s", demand->namespace,
                        demand->name);
-}
-
-/* --- pairs of a job ------------------------------------------------------- */
-
-void demand_pair(const struct demand *pod, int32_t rank,
-                 struct demand *ret_pair)
-{
-    struct demand pair = *pod;
-    const struct pair_shape *shape = shapes_find(pod, rank);
-    pair.role = ROLE_HOST;
-    pair.pair = rank;
-    pair.cards = pair.pair_cards = pod->pair_cards;
-    pair.gpus = pair.pair_gpus = pod->pair_gpus;
-    if (shape) {
-        pair.cards = pair.pair_cards = shape->cards;
-        pair.gpus = pair.pair_gpus = shape->gpus;
-        pair.align = shape->align;
-        pair.has_card_need = shape->has_card_need;
-        pair.card_cores = shape->card_cores;
-        pair.card_memory_mib = shape->card_memory_mib;
-        pair.cpu_milli = shape->cpu_milli;
-    }
-    *ret_pair = pair;
-}
-
-bool demand_is_planned(const struct demand *pod)
-{
-    if (pod->role != ROLE_HOST && pod->role != ROLE_XPU)
-        return false;
-    if ((pod->job[0] && pod->size > 1) || pod->cards != pod->pair_cards)
-        return true;
-    return pod->role == ROLE_XPU && (pod->pair_gpus || pod->cpu_milli);
 }

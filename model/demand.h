@@ -36,6 +36,7 @@ struct pair_shape {
     bool has_card_need;
     uint32_t card_cores, card_memory_mib;
     uint32_t cpu_milli;
+    uint32_t memory_mib; /* of the host pod; 0: not counted */
 };
 
 enum pod_role { ROLE_NONE, ROLE_HOST, ROLE_XPU, ROLE_SERVICE };
@@ -64,6 +65,8 @@ struct demand {
                           * xPU pod's are what annotation biga.dev/cpus says
                           * of its pair and decide nothing before
                           * demand_pair(); 0 for services */
+    uint32_t memory_mib;  /* the host pod's memory, in the same way; it only
+                           * matters to plans */
     uint8_t align;        /* enum relation: the worst acceptable */
     uint8_t prefer_align; /* enum relation: a pair that is worse counts as
                            * unaligned; RELATION_PIX: worse than the best
@@ -113,7 +116,7 @@ void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX]);
 
 /* What the whole pair of a host or xPU pod asks, as a host pod's demand:
- * all its cards, its GPUs, CPUs and need.  `rank` is the pair of the job
+ * all its cards, its GPUs, CPUs, memory and need.  `rank` is the pair of the job
  * that is meant: the pod's own, or another; they ask the same unless
  * `shapes` says otherwise (of the pod's own pair too: its entry has what all
  * its xPU pods take together).  Name and uid are those of the pod. */

@@ -20,6 +20,7 @@ enum key {
     KEY_CORES,
     KEY_MEMORY,
     KEY_CPUS,
+    KEY_HOST_MEMORY,
     KEY_ALIGN,
     KEY_COUNT
 };
@@ -33,6 +34,7 @@ static const struct {
     [KEY_CORES] = {"cores", 0, UINT32_MAX},
     [KEY_MEMORY] = {"memory-mib", 0, UINT32_MAX},
     [KEY_CPUS] = {"cpus", 0, 0},
+    [KEY_HOST_MEMORY] = {"host-memory-mib", 0, UINT32_MAX},
     [KEY_ALIGN] = {"align", 0, 0},
 };
 
@@ -102,8 +104,10 @@ static int take_value(struct entry *e, enum key key, const char *value)
         e->shape.gpus = (uint8_t)number;
     else if (key == KEY_CORES)
         e->shape.card_cores = (uint32_t)number;
-    else
+    else if (key == KEY_MEMORY)
         e->shape.card_memory_mib = (uint32_t)number;
+    else
+        e->shape.memory_mib = (uint32_t)number;
     return 0;
 }
 
@@ -119,7 +123,8 @@ static int take_word(struct entry *e, char *word)
     if (!value || k == KEY_COUNT)
         return error_set(e->err, EDOM,
                          "entry %u: \"%.32s%s\" must be KEY=VALUE, with KEY "
-                         "cards, gpus, cores, memory-mib, cpus or align",
+                         "cards, gpus, cores, memory-mib, cpus, "
+                         "host-memory-mib or align",
                          e->number, word, value ? "=…" : "");
     if (e->keys >> k & 1)
         return error_set(e->err, EDOM, "entry %u: %s is given twice", e->number,
@@ -197,4 +202,38 @@ int shapes_parse(char *text, struct demand *d, struct error *err)
         memcpy(&d->shapes[d->n_shapes++], &e.shape, sizeof e.shape);
     }
     return 0;
+}
+
+/* --- pairs of a job ------------------------------------------------------- */
+
+void demand_pair(const struct demand *pod, int32_t rank,
+                 struct demand *ret_pair)
+{
+    struct demand pair = *pod;
+    const struct pair_shape *shape = shapes_find(pod, rank);
+    pair.role = ROLE_HOST;
+    pair.pair = rank;
+    pair.cards = pair.pair_cards = pod->pair_cards;
+    pair.gpus = pair.pair_gpus = pod->pair_gpus;
+    if (shape) {
+        pair.cards = pair.pair_cards = shape->cards;
+        pair.gpus = pair.pair_gpus = shape->gpus;
+        pair.align = shape->align;
+        pair.has_card_need = shape->has_card_need;
+        pair.card_cores = shape->card_cores;
+        pair.card_memory_mib = shape->card_memory_mib;
+        pair.cpu_milli = shape->cpu_milli;
+        pair.memory_mib = shape->memory_mib;
+    }
+    *ret_pair = pair;
+}
+
+bool demand_is_planned(const struct demand *pod)
+{
+    if (pod->role != ROLE_HOST && pod->role != ROLE_XPU)
+        return false;
+    if ((pod->job[0] && pod->size > 1) || pod->cards != pod->pair_cards)
+        return true;
+    return pod->role == ROLE_XPU &&
+           (pod->pair_gpus || pod->cpu_milli || pod->memory_mib);
 }

@@ -37,6 +37,7 @@ static const struct contract {
     [POD_ARCH] = ANNOTATION("biga.dev/arch"),
     [POD_PAIR_GPUS] = ANNOTATION("biga.dev/gpus"),
     [POD_PAIR_CPUS] = ANNOTATION("biga.dev/cpus"),
+    [POD_PAIR_MEMORY] = ANNOTATION("biga.dev/memory-mib"),
     [POD_WITHIN] = ANNOTATION("biga.dev/within"),
     [POD_PREFER_WITHIN] = ANNOTATION("biga.dev/prefer-within"),
     [POD_PREFER_ALIGN] = ANNOTATION("biga.dev/prefer-align"),
@@ -48,7 +49,7 @@ static const struct contract {
 
 static const struct jtext resource_names[POD_GPUS] = {
     KEY("biga.dev/card"), KEY("biga.dev/card-cores"),
-    KEY("biga.dev/card-memory-mib"), KEY("cpu")};
+    KEY("biga.dev/card-memory-mib"), KEY("cpu"), KEY("memory")};
 
 enum {
     SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
@@ -226,19 +227,26 @@ struct place {
 static void note_bad_quantity(struct reading *r, const struct place *place,
                               const char *name, const struct jtext *t)
 {
-    bool cpu = name == resource_names[POD_CPU].data;
+    static const char *const allowed[] = {
+        [POD_CPU] = "CPUs such as 2, 1.5 or 500m, at most 4294967",
+        [POD_HOST_MEMORY] = "memory such as 512Mi, 16Gi or 1e9, at most "
+                            "4294967295Mi",
+    };
     if (r->pod->bad.code)
         return; /* the first one is told */
-    (void)error_set(&r->pod->bad, EDOM,
-                    "spec.%s[%u].resources.%s[\"%s\"]: is %.*s%s, must be %s "
-                    "%u%s",
-                    place->list, place->index, place->map, name,
-                    (int)(t->size < SHOWN_MAX ? t->size : SHOWN_MAX), t->data,
-                    t->size < SHOWN_MAX ? "" : "…",
-                    cpu ? "CPUs such as 2, 1.5 or 500m, at most"
-                        : "a whole number of at most",
-                    cpu ? UINT32_MAX / 1000 : UINT32_MAX,
-                    cpu ? "" : ", with or without one of k, M, G, Ki, Mi, Gi");
+    unsigned i = 0;
+    while (i < POD_GPUS && resource_names[i].data != name)
+        i++;
+    (void)error_set(
+        &r->pod->bad, EDOM,
+        "spec.%s[%u].resources.%s[\"%s\"]: is %.*s%s, must be %s", place->list,
+        place->index, place->map, name,
+        (int)(t->size < SHOWN_MAX ? t->size : SHOWN_MAX), t->data,
+        t->size < SHOWN_MAX ? "" : "…",
+        i < ARRAY_LEN(allowed) && allowed[i]
+            ? allowed[i]
+            : "a whole number of at most 4294967295, with or without one of k, "
+              "M, G, Ki, Mi, Gi");
 }
 
 static unsigned find_resource(const struct reading *r, const struct jtext *key)
@@ -268,6 +276,8 @@ static int read_quantity(struct reading *r, const struct place *place,
     }
     bool sound = name == resource_names[POD_CPU].data
                      ? pod_parse_cpus(text.data, text.size, value)
+                 : name == resource_names[POD_HOST_MEMORY].data
+                     ? pod_parse_memory(text.data, text.size, value)
                      : pod_parse_quantity(text.data, text.size, value);
     if (!sound)
         note_bad_quantity(r, place, name, &raw);

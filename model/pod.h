@@ -27,6 +27,7 @@ enum pod_text {
     POD_ARCH,
     POD_PAIR_GPUS,
     POD_PAIR_CPUS,
+    POD_PAIR_MEMORY,
     POD_WITHIN,
     POD_PREFER_WITHIN,
     POD_PREFER_ALIGN,
@@ -42,7 +43,8 @@ enum pod_resource {
     POD_CARD,
     POD_CORES,
     POD_MEMORY,
-    POD_CPU, /* in thousandths */
+    POD_CPU,         /* in thousandths */
+    POD_HOST_MEMORY, /* in KiB */
     POD_GPUS,
     POD_RESOURCE_COUNT = POD_GPUS + DEMAND_GPU_RESOURCES_MAX
 };
@@ -52,7 +54,8 @@ struct pod {
                                         * the JSON */
     int64_t priority;
     int64_t take[POD_RESOURCE_COUNT]; /* effective requests; each quantity
-                                       * is at most UINT32_MAX */
+                                       * is at most UINT32_MAX, of memory so
+                                       * many MiB */
     struct error bad; /* of the first quantity that is none; code 0: none */
 };
 
@@ -69,5 +72,9 @@ bool pod_parse_quantity(const char *data, size_t size, int64_t *ret_value);
 /* CPUs as Kubernetes writes them ("2", "1.5", "500m", "1e3"), in thousandths;
  * finer ones count up. False when it is none, or more than UINT32_MAX. */
 bool pod_parse_cpus(const char *data, size_t size, int64_t *ret_milli);
+/* Memory as Kubernetes writes it ("16Gi", "1.5G", "1e9", bytes without a
+ * suffix), in KiB; finer ones count up.  False when it is none, or more than
+ * UINT32_MAX MiB. */
+bool pod_parse_memory(const char *data, size_t size, int64_t *ret_kib);
 
 #endif

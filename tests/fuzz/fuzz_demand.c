@@ -57,7 +57,8 @@ static void check_answer(const struct demand *d)
     require(d->prefer_within >= DEMAND_ANYWHERE &&
             d->prefer_within < FABRIC_TIERS_MAX);
     require(d->role != ROLE_HOST || d->gpus == d->pair_gpus);
-    require(d->role != ROLE_SERVICE || (!d->pair_gpus && !d->cpu_milli));
+    require(d->role != ROLE_SERVICE ||
+            (!d->pair_gpus && !d->cpu_milli && !d->memory_mib));
     if (d->role != ROLE_SERVICE)
         check_shapes(d);
     require(d->has_card_need == (d->card_cores || d->card_memory_mib));

@@ -29,6 +29,7 @@ static struct allocation *make_full(void)
     (void)snprintf(d.arch, sizeof d.arch, "arm64");
     d.pair_gpus = 2;
     d.cpu_milli = 1500;
+    d.memory_mib = 3000;
     d.prefer_align = RELATION_NODE;
     d.within = 1;
     d.prefer_within = 0;
@@ -41,7 +42,8 @@ static struct allocation *make_full(void)
                                       .has_card_need = true,
                                       .card_cores = 4,
                                       .card_memory_mib = 8192,
-                                      .cpu_milli = 1500};
+                                      .cpu_milli = 1500,
+                                      .memory_mib = 3000};
     struct allocation *a = allocation_create(&d, "node-1");
     a->n_cards = 2;
     a->cards = xcalloc(2, sizeof *a->cards);
@@ -108,6 +110,8 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
         {"\"cores\":4,", "", "need.cores"},
         {"\"within\":\"spine\"", "\"within\":\"rack\"", "need.within"},
         {"\"cpuMilli\":1500", "\"cpuMilli\":-1", "need.cpuMilli"},
+        {"\"hostMemoryMiB\":3000", "\"hostMemoryMiB\":\"1\"",
+         "need.hostMemoryMiB"},
         {"\"preferAlign\":\"NODE\"", "\"preferAlign\":1", "need.preferAlign"},
         {"\"first\":7", "\"first\":6", "need.shapes[1].first"},
         {"\"shapes\":[", "\"shapes\":[{},{},{},{},{},{},{},", "need.shapes"},
@@ -152,6 +156,7 @@ Test(allocation, decodes_what_earlier_versions_stored)
                  err.text);
     cr_expect_eq(a->demand.pair_gpus, 3);
     cr_expect_eq(a->demand.cpu_milli, 0);
+    cr_expect_eq(a->demand.memory_mib, 0);
     cr_expect_eq(a->demand.prefer_align, RELATION_PIX);
     cr_expect_eq(a->demand.within, DEMAND_ANYWHERE);
     cr_expect_eq(a->demand.prefer_within, DEMAND_ANYWHERE);

@@ -143,7 +143,113 @@ Test(demand_job, cpus_of_the_host_pod)
         "resources['cpu']: more than 4294967 over all containers");
 }
 
+Test(demand_job, memory_of_the_pair)
+{
+    static const struct {
+        const char *text;
+        int64_t mib; /* -1: refused */
+    } cases[] = {
+        {"'0'", 0},
+        {"'1'", 1},
+        {"1048577", 2},
+        {"'16Gi'", 16384},
+        {"'1.5Gi'", 1536},
+        {"'1e9'", 954},
+        {"'1G'", 954},
+        {"'1000M'", 954},
+        {"'123456789e-3'", 1},
+        {"'128974848000m'", 123},
+        {"'4095Ti'", 4095LL << 20},
+        {"'4294967295Mi'", 4294967295},
+        {"'4294967295.1Mi'", -1},
+        {"'4Pi'", -1},
+        {"'1Ei'", -1},
+        {"'1E'", -1},
+        {"'1e99'", -1},
+        {"'0e99'", 0},
+        {"'1e-99'", 1},
+        {"'1KiB'", -1},
+        {"'1e1.5'", -1},
+        {"'Gi'", -1},
+        {"'-1'", -1},
+        {"false", -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_free char *text = xasprintf(
+            "{'metadata':{'name':'p','labels':{'biga.dev/role':'host'}},"
+            "'spec':{'containers':[{'resources':{'requests':{'memory':%s}}}]}}",
+            cases[i].text);
+        if (cases[i].mib >= 0)
+            cr_assert_eq(pod_read_ok(text).memory_mib, cases[i].mib, "%s",
+                         text);
+        else
+            pod_refused(EDOM, text,
+                        "spec.containers[0].resources.requests['memory']: is ");
+    }
+}
+
+Test(demand_job, memory_is_said_once)
+{
+    struct demand d = pod_read_ok(POD("xpu", "", "'biga.dev/memory-mib':'2048'",
+                                      REQUESTS("'memory':'9Gi'")));
+    cr_assert_eq(d.memory_mib, 2048);
+    cr_assert(demand_is_planned(&d));
+    d = pod_read_ok(POD("host", "", "'biga.dev/memory-mib':'2048'",
+                        REQUESTS("'memory':'2Gi'")));
+    cr_assert_eq(d.memory_mib, 2048);
+    d = pod_read_ok(POD("service", "", "'biga.dev/memory-mib':'2048'",
+                        REQUESTS("'memory':'2Gi'")));
+    cr_assert_eq(d.memory_mib, 0);
+    /* two halves of a MiB are one */
+    d = pod_read_ok(POD("host", "", "",
+                        "'containers':[{'resources':{'limits':{'memory':"
+                        "'512Ki'}}},{'resources':{'requests':{'memory':"
+                        "'512Ki'}}}]"));
+    cr_assert_eq(d.memory_mib, 1);
+    pod_refused(EDOM,
+                POD("host", "", "'biga.dev/memory-mib':'2048'",
+                    REQUESTS("'memory':'2049Mi'")),
+                "metadata.annotations['biga.dev/memory-mib']: is 2048, but "
+                "resources['memory'] over all containers, in MiB: is 2049; "
+                "both must be the same");
+    pod_refused(EDOM, POD("xpu", "", "'biga.dev/memory-mib':'2Gi'", ""),
+                "metadata.annotations['biga.dev/memory-mib']: is '2Gi', must "
+                "be a whole number from 0 to 4294967295");
+    pod_refused(EDOM,
+                POD("host", "", "",
+                    "'containers':[{'resources':{'requests':{'memory':"
+                    "'4294967295Mi'}}},{'resources':{'requests':{'memory':"
+                    "'1'}}}]"),
+                "resources['memory']: more than 4294967295Mi over all "
+                "containers");
+}
+
 #define SHAPES(text) "'biga.dev/size':'6','biga.dev/shapes':'" text "'"
+
+Test(demand_job, shapes_of_memory)
+{
+    struct demand d, pair;
+    d = pod_read_ok(POD("host", ",'biga.dev/job':'j','biga.dev/pair':'1'",
+                        SHAPES("0: cards=1; 1-5: host-memory-mib=1024"),
+                        REQUESTS("'memory':'1Gi'")));
+    demand_pair(&d, 2, &pair);
+    cr_assert_eq(pair.memory_mib, 1024);
+    demand_pair(&d, 0, &pair);
+    cr_assert_eq(pair.memory_mib, 0);
+    pod_refused(EDOM,
+                POD("host", ",'biga.dev/job':'j','biga.dev/pair':'1'",
+                    SHAPES("0-5: host-memory-mib=1024"),
+                    REQUESTS("'memory':'2Gi'")),
+                "metadata.annotations['biga.dev/shapes'], host-memory-mib of "
+                "pair 1: is 1024, but resources['memory'] over all "
+                "containers, in MiB: is 2048; both must be the same");
+    /* what is left out is not counted, whoever of the job asks */
+    d = pod_read_ok(POD("host", ",'biga.dev/job':'j','biga.dev/pair':'1'",
+                        SHAPES("0-5: cards=1"), REQUESTS("'memory':'1Gi'")));
+    cr_assert_eq(d.memory_mib, 1024);
+    demand_pair(&d, 1, &pair);
+    cr_assert_eq(pair.memory_mib, 0);
+}
 
 Test(demand_job, shapes)
 {
