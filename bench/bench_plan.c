@@ -27,6 +27,7 @@ struct fleet {
     struct node_state *pool;          /* open addressing by content */
     size_t pool_mask;
     int32_t *leaves;
+    struct host_room *rooms; /* a third of them short of memory */
     struct fabric *fabric;
 };
 
@@ -82,6 +83,18 @@ static void load_host(struct fleet *f, size_t i)
     f->states[i] = pooled(f, &state);
 }
 
+/* Memory for 0 to 3 pairs of 16 GiB, or plenty.  (CPUs would also be looked
+ * for on NUMA nodes, which is not what is compared here.) */
+static void room_host(struct fleet *f, size_t i)
+{
+    bool short_of = roll(3) == 0;
+    f->rooms[i] = (struct host_room){
+        .cpu_milli = 100000 + roll(48000),
+        .memory_mib = (short_of ? 0 : 2000000) + roll(65536),
+        .pods = 110 - roll(60),
+    };
+}
+
 static void fleet_init(struct fleet *f, size_t n)
 {
     const size_t per[2] = {8, 16};
@@ -89,6 +102,7 @@ static void fleet_init(struct fleet *f, size_t n)
     f->n = n;
     f->states = xcalloc(n, sizeof *f->states);
     f->leaves = xcalloc(n, sizeof *f->leaves);
+    f->rooms = xcalloc(n, sizeof *f->rooms);
     f->pool_mask = 65535;
     f->pool = xcalloc(f->pool_mask + 1, sizeof *f->pool);
     f->fabric = simfabric_create((n + 31) / 32, per, 3);
@@ -102,6 +116,10 @@ static void fleet_init(struct fleet *f, size_t n)
         f->leaves[i] = (int32_t)(i / 32);
         load_host(f, i);
     }
+    uint64_t before = chance; /* the hosts stay those of a run without */
+    for (size_t i = 0; i < n; i++)
+        room_host(f, i);
+    chance = before;
 }
 
 static void fleet_fini(struct fleet *f)
@@ -111,6 +129,7 @@ static void fleet_fini(struct fleet *f)
     fabric_unref(f->fabric);
     free(f->states);
     free(f->leaves);
+    free(f->rooms);
     free(f->pool);
 }
 
@@ -121,6 +140,7 @@ struct task {
     struct demand demand;
     uint32_t size;
     int within;
+    bool rooms;   /* what hosts have left is known */
     bool refused; /* what comes out */
     struct plan_score score;
 };
@@ -128,7 +148,8 @@ struct task {
 static void run_plan(struct task *t)
 {
     struct plan_cluster cluster = {t->fleet->fabric, t->fleet->n,
-                                   t->fleet->states, t->fleet->leaves};
+                                   t->fleet->states, t->fleet->leaves,
+                                   t->rooms ? t->fleet->rooms : NULL};
     struct plan_job job = {.size = t->size,
                            .shapes = &t->demand,
                            .n_shapes = 1,
@@ -242,6 +263,11 @@ static void measure_fleet(size_t n, unsigned rounds)
     measure("plan-8-pairs", &few, run_plan, rounds);
     measure("plan-whole-hosts", &many, run_plan, rounds);
     measure("plan-one-leaf", &leaf, run_plan, rounds);
+    gpu.rooms = few.rooms = leaf.rooms = true;
+    gpu.demand.memory_mib = few.demand.memory_mib = 16384;
+    measure("plan-rooms", &gpu, run_plan, rounds);
+    measure("plan-rooms-8-pairs", &few, run_plan, rounds);
+    measure("plan-rooms-one-leaf", &leaf, run_plan, rounds);
     fleet_fini(&f);
 }
 

@@ -23,6 +23,7 @@ struct many {
     /* of the scope that is tried */
     uint32_t *order;         /* its nodes, the leaf with most room first */
     struct node_state *left; /* of those */
+    struct host_room *rooms; /* the same; NULL: not known */
     uint8_t *known;          /* by node and shape */
     size_t n;
 };
@@ -44,14 +45,22 @@ static int compare_entry(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
+/* No node holds more pairs of a shape than this, if it were for it alone. */
+static uint32_t node_bound(const struct many *m, size_t node, size_t shape)
+{
+    const struct plan_cluster *c = m->cluster;
+    const struct demand *pair = &m->job->shapes[shape];
+    uint32_t max = plan_node_holds(c, node, pair, m->asked[shape]);
+    return max ? ladder_bound(c->states[node], pair, max) : 0;
+}
+
 static void count_holds(struct many *m)
 {
     const struct plan_cluster *c = m->cluster;
     for (size_t i = 0; i < c->n_nodes; i++)
         for (size_t s = 0; s < m->job->n_shapes; s++)
             if (m->asked[s] && plan_node_ok(c, m->job, i))
-                m->holds[plan_node_slot(c, i)] +=
-                    ladder_bound(c->states[i], &m->job->shapes[s], m->asked[s]);
+                m->holds[plan_node_slot(c, i)] += node_bound(m, i, s);
 }
 
 /* Is all that has its place within the domain? */
@@ -85,8 +94,7 @@ static bool enter_scope(struct many *m, unsigned tier, int32_t domain)
         list[m->n++] = (struct entry){m->holds[slot], slot, i};
         for (size_t s = 0; s < job->n_shapes; s++)
             if (room[s] < m->asked[s])
-                room[s] += ladder_bound(c->states[i], &job->shapes[s],
-                                        m->asked[s]);
+                room[s] += node_bound(m, i, s);
     }
     bool fits = true;
     uint32_t most = 0;
@@ -101,6 +109,8 @@ static bool enter_scope(struct many *m, unsigned tier, int32_t domain)
     for (size_t i = 0; i < m->n; i++) {
         m->order[i] = list[i].node;
         m->left[i] = *c->states[list[i].node];
+        if (m->rooms)
+            m->rooms[i] = c->rooms[list[i].node];
     }
     memset(m->known, FITS, m->n * job->n_shapes);
     return true;
@@ -119,7 +129,8 @@ static bool try_place(struct many *m, size_t i, uint32_t rank, bool anyhow,
     if (*known > (anyhow ? NOT_ALIGNED : FITS))
         return false;
     m->steps -= m->steps > 0;
-    if (!decide_search(&m->left[i], shape, 0, UINT16_MAX, &choice)) {
+    if ((m->rooms && !plan_room_holds(&m->rooms[i], shape, 1)) ||
+        !decide_search(&m->left[i], shape, 0, UINT16_MAX, &choice)) {
         *known = FULL;
         return false;
     }
@@ -128,6 +139,8 @@ static bool try_place(struct many *m, size_t i, uint32_t rank, bool anyhow,
         return false;
     }
     node_state_take(&m->left[i], shape, &choice);
+    if (m->rooms)
+        plan_room_take(&m->rooms[i], shape);
     places[rank] = (struct plan_place){.node = (int32_t)m->order[i],
                                        .choice = choice};
     return true;
@@ -225,6 +238,9 @@ bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
 {
     size_t n = cluster->n_nodes + 1;
     cleanup_free struct node_state *left = xcalloc(n, sizeof *left);
+    cleanup_free struct host_room *rooms = cluster->rooms
+                                               ? xcalloc(n, sizeof *rooms)
+                                               : NULL;
     cleanup_free uint32_t *order = xcalloc(n, sizeof *order);
     cleanup_free uint8_t *known = xcalloc(n, job->n_shapes);
     cleanup_free uint8_t *has_place = xcalloc(job->size, 1);
@@ -237,6 +253,7 @@ bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
                      .steps = MANY_STEPS,
                      .order = order,
                      .left = left,
+                     .rooms = rooms,
                      .known = known};
     bool found = false;
     for (size_t i = 0; i < job->n_fixed; i++)

@@ -50,11 +50,49 @@ static void map_ladders(struct plan_map *m)
     improve_ladders(m);
 }
 
-uint32_t plan_map_room(const struct plan_map *m, uint32_t node)
+/* Nodes of one class share their ladder; a host that has no room for all of
+ * it has the lower rungs. */
+static void map_hosts(struct plan_map *m)
+{
+    const struct plan_cluster *c = m->cluster;
+    for (size_t i = 0; c->rooms && i < c->n_nodes; i++) {
+        if (m->classes.class_of[i] == UINT32_MAX)
+            continue;
+        uint32_t bound = m->ladders[m->classes.class_of[i]].bound;
+        uint32_t holds = plan_room_holds(&c->rooms[i], &m->job->shapes[0],
+                                         bound);
+        if (holds == bound)
+            continue;
+        if (!m->holds) {
+            m->holds = xmalloc((c->n_nodes + 1) * sizeof *m->holds);
+            memset(m->holds, UINT8_MAX, (c->n_nodes + 1) * sizeof *m->holds);
+        }
+        m->holds[i] = holds;
+    }
+}
+
+static uint32_t limited(const struct plan_map *m, uint32_t node, uint32_t n)
+{
+    return m->holds && m->holds[node] < n ? m->holds[node] : n;
+}
+
+uint32_t plan_map_whole(const struct plan_map *m, uint32_t node)
 {
     if (m->classes.class_of[node] == UINT32_MAX)
         return 0;
-    uint32_t room = m->ladders[m->classes.class_of[node]].room;
+    return limited(m, node, m->ladders[m->classes.class_of[node]].room);
+}
+
+uint32_t plan_map_bound(const struct plan_map *m, uint32_t node)
+{
+    if (m->classes.class_of[node] == UINT32_MAX)
+        return 0;
+    return limited(m, node, m->ladders[m->classes.class_of[node]].bound);
+}
+
+uint32_t plan_map_room(const struct plan_map *m, uint32_t node)
+{
+    uint32_t room = plan_map_whole(m, node);
     return room - ((int32_t)node == m->pin && room > 0);
 }
 
@@ -62,7 +100,8 @@ uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node)
 {
     if (m->classes.class_of[node] == UINT32_MAX)
         return 0;
-    uint32_t aligned = m->ladders[m->classes.class_of[node]].aligned;
+    uint32_t aligned = limited(m, node,
+                               m->ladders[m->classes.class_of[node]].aligned);
     return aligned - ((int32_t)node == m->pin && aligned > 0);
 }
 
@@ -127,6 +166,7 @@ void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,
     m->leaves = xcalloc(m->n_slots + 1, sizeof *m->leaves);
     map_anchors(m);
     map_ladders(m);
+    map_hosts(m);
     map_leaves(m);
 }
 
@@ -135,6 +175,7 @@ void plan_map_fini(struct plan_map *m)
     for (size_t i = 0; i < m->classes.n; i++)
         ladder_fini(&m->ladders[i]);
     free(m->ladders);
+    free(m->holds);
     plan_classes_fini(&m->classes);
     free(m->anchor);
     free(m->leaves);

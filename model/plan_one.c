@@ -520,9 +520,8 @@ static void place_ranks(struct one *o, const int64_t *slot_of,
 static bool is_open(const struct plan_map *m)
 {
     uint64_t room = 0;
-    for (size_t i = 0; i < m->cluster->n_nodes; i++)
-        if (m->classes.class_of[i] != UINT32_MAX)
-            room += m->ladders[m->classes.class_of[i]].bound;
+    for (uint32_t i = 0; i < m->cluster->n_nodes; i++)
+        room += plan_map_bound(m, i);
     return room >= m->asked + (uint64_t)(m->pin >= 0);
 }
 
@@ -567,8 +566,7 @@ static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
 static bool pin_fits(const struct one *o)
 {
     const struct plan_map *m = &o->map;
-    return m->pin < 0 || (m->classes.class_of[m->pin] != UINT32_MAX &&
-                          m->ladders[m->classes.class_of[m->pin]].room > 0);
+    return m->pin < 0 || plan_map_whole(m, (uint32_t)m->pin) > 0;
 }
 
 bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,

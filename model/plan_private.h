@@ -1,6 +1,7 @@
 /* plan_private - what the parts of plan share.
  *
  * plan.c        plans, scores
+ * plan_host.c   what hosts have left for pods
  * plan_node.c   what one node holds: ladders
  * plan_pack.c   the same for a few pairs of several shapes: packs
  * plan_class.c  nodes with equal states
@@ -63,6 +64,21 @@ static inline bool plan_node_ok(const struct plan_cluster *c,
     return c->states[node] &&
            (!j->candidates || j->candidates[node / 64] >> node % 64 & 1);
 }
+
+/* --- hosts --------------------------------------------------------------------
+ * Where no rooms are known, nothing is limited and nothing is computed. */
+/* How many pairs like that a room holds, at most `max`. */
+uint32_t plan_room_holds(const struct host_room *room,
+                         const struct demand *pair, uint32_t max);
+static inline uint32_t plan_node_holds(const struct plan_cluster *c,
+                                       size_t node, const struct demand *pair,
+                                       uint32_t max)
+{
+    return c->rooms ? plan_room_holds(&c->rooms[node], pair, max) : max;
+}
+/* Take a pair off, or give it back. */
+void plan_room_take(struct host_room *room, const struct demand *pair);
+void plan_room_give(struct host_room *room, const struct demand *pair);
 
 /* --- one node ------------------------------------------------------------------
  * What a state holds of one shape: rung n (0 … room) is the best way to put n
@@ -169,6 +185,8 @@ struct plan_map {
     uint32_t n_anchors;
     struct plan_classes classes;
     struct ladder *ladders; /* by class */
+    uint32_t *holds;        /* by node: pairs that its host has CPU, memory and
+                             * pods for; NULL: that limits no node */
     size_t n_slots;
     struct plan_leaf *leaves; /* by slot */
     uint32_t *nodes;          /* by leaf, then index */
@@ -178,6 +196,9 @@ struct plan_map {
 void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,
                    const struct plan_job *job);
 void plan_map_fini(struct plan_map *m);
+/* What a node holds, and what nobody knows that it does not. */
+uint32_t plan_map_whole(const struct plan_map *m, uint32_t node);
+uint32_t plan_map_bound(const struct plan_map *m, uint32_t node);
 /* Room and aligned room of a node beside the pinned pair. */
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node);
 uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node);

@@ -14,8 +14,9 @@ enum {
 /* A node that may be used. */
 struct seat {
     uint32_t node, class, slot;
-    uint32_t twin; /* the seat before with the same class and slot */
-    uint32_t code; /* rung of its pack: who sits here */
+    uint32_t twin;         /* the seat before with the same class and slot */
+    uint32_t code;         /* rung of its pack: who sits here */
+    struct host_room room; /* left on its host; INT64_MAX: enough for all */
 };
 
 struct seeker {
@@ -121,8 +122,11 @@ static void seek(struct seeker *k, uint32_t r, const struct partial *p);
 static void try_seat(struct seeker *k, uint32_t r, struct seat *seat,
                      const struct partial *p)
 {
+    const struct demand *pair = plan_shape(k->job, r);
+    size_t shape = (size_t)(pair - k->job->shapes);
+    if (!plan_room_holds(&seat->room, pair, 1))
+        return;
     const struct pack *pack = pack_of(k, seat);
-    size_t shape = (size_t)(plan_shape(k->job, r) - k->job->shapes);
     if (!pack)
         return;
     const struct pack_rung *from = &pack->rungs[seat->code];
@@ -137,8 +141,10 @@ static void try_seat(struct seeker *k, uint32_t r, struct seat *seat,
     next.score.idle_left -= to->idle;
     if (!hopeless(k, &next)) {
         seat->code += pack->stride[shape];
+        plan_room_take(&seat->room, pair);
         k->seat_of[r] = (uint32_t)(seat - k->seats);
         seek(k, r + 1, &next);
+        plan_room_give(&seat->room, pair);
         seat->code -= pack->stride[shape];
     }
     k->on_slot[seat->slot]--;
@@ -178,17 +184,34 @@ static void seek(struct seeker *k, uint32_t r, const struct partial *p)
 
 /* --- before and after ------------------------------------------------------------ */
 
-static int compare_seat(const void *a, const void *b)
+static int compare_i64(int64_t a, int64_t b)
 {
-    const struct seat *x = a, *y = b;
+    return a < b ? -1 : a > b;
+}
+
+/* As far as two empty seats can differ for the job. */
+static int compare_kind(const struct seat *x, const struct seat *y)
+{
     if (x->class != y->class)
         return x->class < y->class ? -1 : 1;
     if (x->slot != y->slot)
         return x->slot < y->slot ? -1 : 1;
+    int order = compare_i64(x->room.cpu_milli, y->room.cpu_milli);
+    if (order == 0)
+        order = compare_i64(x->room.memory_mib, y->room.memory_mib);
+    return order ? order : compare_i64(x->room.pods, y->room.pods);
+}
+
+static int compare_seat(const void *a, const void *b)
+{
+    const struct seat *x = a, *y = b;
+    int order = compare_kind(x, y);
+    if (order)
+        return order;
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Of empty seats with the same class and slot only the first is tried,
+/* Of empty seats with the same class, slot and room only the first is tried,
  * unless something makes them differ. */
 static void find_twins(struct seeker *k)
 {
@@ -207,16 +230,49 @@ static void find_twins(struct seeker *k)
         struct seat *seat = &k->seats[sorted[i].code];
         if (apart[seat->node])
             continue;
-        if (last != UINT32_MAX && sorted[last].class == seat->class &&
-            sorted[last].slot == seat->slot)
+        if (last != UINT32_MAX && compare_kind(&sorted[last], seat) == 0)
             seat->twin = sorted[last].code;
         last = i;
     }
 }
 
+/* What a host has for the job; what all of it does not use up is without end,
+ * so that hosts with enough are alike, and of one shape only counts differ. */
+static struct host_room seat_room(const struct seeker *k, size_t node,
+                                  const struct host_room *all)
+{
+    struct host_room room = {INT64_MAX, INT64_MAX, INT64_MAX};
+    if (!k->cluster->rooms)
+        return room;
+    const struct host_room *has = &k->cluster->rooms[node];
+    if (k->job->n_shapes == 1) {
+        uint32_t n = plan_room_holds(has, k->job->shapes, k->most[0]);
+        room.pods = n < k->most[0] ? n : INT64_MAX;
+        return room;
+    }
+    if (has->cpu_milli < all->cpu_milli)
+        room.cpu_milli = has->cpu_milli;
+    if (has->memory_mib < all->memory_mib)
+        room.memory_mib = has->memory_mib;
+    if (has->pods < all->pods)
+        room.pods = has->pods;
+    return room;
+}
+
+/* What all pairs that need a place ask of their hosts together. */
+static struct host_room sum_asked(const struct seeker *k)
+{
+    struct host_room all = {0, 0, 0};
+    for (size_t s = 0; s < k->job->n_shapes; s++)
+        for (uint32_t n = 0; n < k->most[s]; n++)
+            plan_room_give(&all, &k->job->shapes[s]);
+    return all;
+}
+
 static void list_seats(struct seeker *k)
 {
     const struct plan_cluster *c = k->cluster;
+    const struct host_room all = sum_asked(k);
     for (uint32_t i = 0; i < c->n_nodes; i++) {
         uint32_t slot = plan_node_slot(c, i);
         if (c->states[i]) {
@@ -232,6 +288,7 @@ static void list_seats(struct seeker *k)
             .slot = slot,
             .twin = UINT32_MAX,
             .code = k->n_seats, /* its own number, for find_twins() */
+            .room = seat_room(k, i, &all),
         };
         k->n_seats++;
     }

@@ -237,7 +237,7 @@ static void fleet_init(struct fleet *f)
         f->leaves[i] = (int32_t)(i / 8);
     }
     f->cluster = (struct plan_cluster){simfabric_create(HOSTS / 8, per, 3),
-                                       HOSTS, f->states, f->leaves};
+                                       HOSTS, f->states, f->leaves, NULL};
 }
 
 static void fleet_fini(struct fleet *f)

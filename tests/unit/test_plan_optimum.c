@@ -27,6 +27,7 @@ struct trial {
     struct question nodes[NODES_MAX]; /* own the shapes */
     const struct node_state *states[NODES_MAX];
     int32_t leaves[NODES_MAX];
+    struct host_room rooms[NODES_MAX];
     struct plan_cluster cluster;
     struct demand shapes[SHAPES_MAX];
     uint8_t shape_of[PAIRS_MAX];
@@ -67,11 +68,35 @@ static void roll_nodes(struct trial *t)
         t->leaves[i] = FABRIC_NONE;
 }
 
+/* Often tight, sometimes without end, once in a while overdrawn. */
+static int64_t roll_room(uint32_t each)
+{
+    if (odds(30))
+        return INT64_MAX;
+    return odds(4) ? -(int64_t)roll(2000)
+                   : (int64_t)roll(PAIRS_MAX) * each + roll(each);
+}
+
+static void roll_rooms(struct trial *t)
+{
+    for (size_t i = 0; i < t->cluster.n_nodes; i++) {
+        if (i > 0 && odds(30))
+            t->rooms[i] = t->rooms[roll((uint32_t)i)];
+        else
+            t->rooms[i] = (struct host_room){
+                .cpu_milli = roll_room(4000),
+                .memory_mib = roll_room(3000),
+                .pods = odds(70) ? INT64_MAX : roll(PAIRS_MAX)};
+    }
+    t->cluster.rooms = t->rooms;
+}
+
 static void roll_shape(struct demand *d)
 {
     demand_roll(d, (struct randnode_limits){2, 2, 3});
     d->role = ROLE_HOST;
     d->cpu_milli = odds(30) ? 1 + roll(9000) : 0;
+    d->memory_mib = odds(30) ? 1 + roll(5000) : 0;
     if (odds(60))
         d->cards = 1;
     if (d->gpus > d->cards && odds(70))
@@ -126,6 +151,8 @@ static void trial_roll(struct trial *t)
 {
     memset(t, 0, sizeof *t);
     roll_nodes(t);
+    if (odds(50))
+        roll_rooms(t);
     size_t n_shapes = odds(60) ? 1 : 2 + roll(SHAPES_MAX - 1);
     for (size_t i = 0; i < n_shapes; i++)
         roll_shape(&t->shapes[i]);
@@ -404,12 +431,38 @@ static void fill_nodes(struct exhaustive *e)
     }
 }
 
+/* Do the pairs of each host fit what it has left? */
+static bool hosts_hold(const struct trial *t, const struct plan_place *places,
+                       uint32_t size)
+{
+    int64_t cpu[NODES_MAX] = {0}, memory[NODES_MAX] = {0},
+            pods[NODES_MAX] = {0};
+    for (uint32_t r = 0; r < size && t->cluster.rooms; r++) {
+        if (places[r].fixed)
+            continue;
+        const struct demand *d = &t->shapes[t->shape_of[r]];
+        const struct host_room *room = &t->rooms[places[r].node];
+        int32_t i = places[r].node;
+        cpu[i] += d->cpu_milli;
+        memory[i] += d->memory_mib;
+        pods[i]++;
+        /* who asks nothing is not kept off by what others overdrew */
+        if ((d->cpu_milli && cpu[i] > room->cpu_milli) ||
+            (d->memory_mib && memory[i] > room->memory_mib) ||
+            pods[i] > room->pods)
+            return false;
+    }
+    return true;
+}
+
 /* All ranks have a node: give them their choices and weigh the plan. */
 static void weigh(struct exhaustive *e)
 {
     const struct plan_job *job = &e->t->job;
     unsigned given[NODES_MAX] = {0}, used[NODES_MAX][SHAPES_MAX] = {0};
     struct plan_score score;
+    if (!hosts_hold(e->t, e->places, job->size))
+        return;
     for (uint32_t r = 0; r < job->size; r++)
         if (!e->is_fixed[r])
             used[e->places[r].node][e->t->shape_of[r]]++;
@@ -513,6 +566,7 @@ static void validate(const struct trial *t, const struct plan *plan,
         for (uint32_t r = 0; r < plan->size; r++)
             if (!is_fixed[r] && t->shape_of[r] == t->order[at])
                 validate_place(t, &plan->places[r], r, left);
+    cr_assert(hosts_hold(t, plan->places, plan->size), "round %u", round);
     plan_score(&t->cluster, &t->job, plan->places, &score);
     cr_assert_eq(plan_score_compare(&score, &plan->score), 0);
     if (t->job.within >= 0)
