@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""What deploy/ holds: taken by the API server, the chart the same as the
+overlay, and advertisers held to their own node."""
+import difflib
+import glob
+import json
+import os
+import subprocess
+
+from api import Api, ApiError
+from check import Checks, Skip
+from cluster import HERE, ROOT, Cluster
+from fleet import add_node, node
+from proc import wait_for
+
+DEPLOY = os.path.join(ROOT, "deploy")
+OVERLAYS = os.path.join(DEPLOY, "kustomize", "overlays")
+COMPONENTS = os.path.join(DEPLOY, "kustomize", "components")
+DRIVER = "xpu.biga.dev"
+
+
+def objects(c, text):
+    """The objects of a YAML text, by kind, namespace and name."""
+    out = c.kubectl("create", "--dry-run=client", "--validate=false",
+                    "-o", "json", "-f", "-", stdin=text)
+    found, decoder, at = {}, json.JSONDecoder(), 0
+    while at < len(out.rstrip()):
+        at += len(out[at:]) - len(out[at:].lstrip())
+        item, at = decoder.raw_decode(out, at)
+        for x in item.get("items", [item]):
+            x.pop("status", None)
+            x["metadata"].pop("creationTimestamp", None)
+            key = (x["kind"], x["metadata"].get("namespace", ""),
+                   x["metadata"]["name"])
+            assert key not in found, f"{key} is there twice"
+            found[key] = x
+    return found
+
+
+def helm(*args):
+    got = subprocess.run([os.path.join(HERE, "binaries"), "helm"],
+                         stdout=subprocess.PIPE, text=True, check=True)
+    program = os.path.join(got.stdout.strip(), "helm")
+    got = subprocess.run([program, *args], capture_output=True, text=True,
+                         check=False)
+    return got.returncode, got.stdout, got.stderr
+
+
+def rendered(*sets):
+    code, out, err = helm(
+        "template", "biga", os.path.join(DEPLOY, "chart"),
+        "-n", "biga-system", "--kube-version", "1.37.1",
+        *[word for s in sets for word in ("--set-json", s)])
+    assert code == 0, err
+    return out
+
+
+def taken(c, text):
+    """The API server takes all of it, in a dry run."""
+    out = c.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-",
+                    stdin=text)
+    n = out.count("serverside-applied")
+    assert n == len(objects(c, text)), out
+    return n
+
+
+def crds(c):
+    """Kinds that others bring: enough to take objects of them."""
+    for group, version, kind, plural in (
+            ("monitoring.coreos.com", "v1", "ServiceMonitor",
+             "servicemonitors"),
+            ("monitoring.coreos.com", "v1", "PrometheusRule",
+             "prometheusrules"),
+            ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs")):
+        c.apply([{
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {
+                "group": group, "scope": "Namespaced",
+                "names": {"kind": kind, "plural": plural,
+                          "singular": kind.lower()},
+                "versions": [{
+                    "name": version, "served": True, "storage": True,
+                    "schema": {"openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True}}}]}}])
+    c.kubectl("wait", "--for=condition=Established", "crd", "--all",
+              "--timeout=20s")
+
+
+def differences(a, b):
+    text = []
+    for key in sorted(a.keys() | b.keys()):
+        one, two = (json.dumps(x.get(key), sort_keys=True, indent=1)
+                    .splitlines() for x in (a, b))
+        if one != two:
+            text += [str(key), *difflib.unified_diff(one, two, lineterm="",
+                                                     n=1)]
+    return "\n".join(text)
+
+
+def manifests(t, c):
+    crds(c)
+    c.ensure_namespace("biga-system")
+    c.ensure_namespace("biga-nodes")
+    overlays = {}
+    for folder in sorted(glob.glob(os.path.join(OVERLAYS, "*"))):
+        name = os.path.basename(folder)
+        with t.check(f"overlay {name} is taken by the API server"):
+            overlays[name] = c.kubectl("kustomize", folder)
+            t.note(f"{taken(c, overlays[name])} objects")
+    t.ok({"single", "ha", "lab"} <= set(overlays), "all overlays are there")
+
+    with t.check("overlay ha with all components is taken"):
+        both = os.path.join(c.folder, "with-components")
+        os.makedirs(both)
+        parts = [os.path.relpath(x, both) for x in sorted(
+            glob.glob(os.path.join(COMPONENTS, "*")))]
+        assert len(parts) >= 2, parts
+        with open(os.path.join(both, "kustomization.yaml"), "w",
+                  encoding="utf-8") as file:
+            json.dump({"resources": [os.path.relpath(
+                os.path.join(OVERLAYS, "ha"), both)],
+                "components": parts}, file)
+        text = c.kubectl("kustomize", both)
+        taken(c, text)
+        for word in ("kind: ServiceMonitor", "kind: PrometheusRule",
+                     "--card-file="):
+            assert word in text, f"no {word}"
+
+    with t.check("the chart renders what overlay ha gives"):
+        chart = objects(c, rendered())
+        overlay = objects(c, overlays["ha"])
+        # whose namespace it is installed into is helm's business
+        del overlay[("Namespace", "", "biga-system")]
+        diff = differences(overlay, chart)
+        assert not diff, diff
+    with t.check("the chart with every setting changed is taken"):
+        text = rendered(
+            "tls.enabled=false", "monitoring.enabled=true",
+            "networkPolicy.enabled=false", "extender.replicas=1",
+            'extender.policy={"quotas":[]}', "extender.maxCandidates=0",
+            'extender.lease="10s"', 'extender.gpuResources=["a.b/gpu"]',
+            'extender.fabricLabels=["a/leaf","a/spine"]',
+            'extender.nodeSelector={"a":"b"}', 'advertiser.cards={"cards":[]}',
+            'advertiser.nodeSelector={"a":"b"}',
+            'images.pullSecrets=[{"name":"x"}]')
+        taken(c, text)
+        for word in ("--plain-http=anywhere", "--policy=", "--card-file=",
+                     "--max-candidates=0", "--lease=10s", "a/leaf,a/spine",
+                     "--gpu-resources=a.b/gpu", "kind: PrometheusRule",
+                     "{{ $labels.route }}"):
+            assert word in text, f"no {word}"
+        for word in ("NetworkPolicy", "PodDisruptionBudget", "--tls-cert"):
+            assert word not in text, f"there is {word}"
+    with t.check("the chart refuses values that it does not know"):
+        for wrong in ("extender.replicas=0", "extender.replica=2",
+                      'extender.fresh="soon"', "tls.enabled=\"yes\""):
+            code, _, err = helm("template", "biga",
+                                os.path.join(DEPLOY, "chart"),
+                                "--kube-version", "1.37.1",
+                                "--set-json", wrong)
+            key = wrong.split("=", maxsplit=1)[0].split(".")[1]
+            assert code != 0 and key in err, f"{wrong}: {err}"
+
+    c.kubectl("apply", "--server-side", "-f", "-", stdin=overlays["ha"])
+    for file in sorted(glob.glob(os.path.join(DEPLOY, "examples", "*.yaml"))):
+        with t.check(f"examples/{os.path.basename(file)} is taken"), \
+                open(file, encoding="utf-8") as f:
+            taken(c, f.read())
+
+
+# --- the admission of advertisers ---------------------------------------------
+
+def slice_of(node, pool=None, driver=DRIVER, name=None):
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
+            "metadata": {"name": name or f"{node}-{DRIVER}-0"},
+            "spec": {"driver": driver, "nodeName": node,
+                     "pool": {"name": pool or node, "generation": 1,
+                              "resourceSliceCount": 1},
+                     "devices": [{"name": "numa-0"}]}}
+
+
+def lease_of(node, namespace="biga-nodes"):
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": node, "namespace": namespace},
+            "spec": {"holderIdentity": "x", "leaseDurationSeconds": 40}}
+
+
+def refused(what, *words):
+    try:
+        what()
+    except ApiError as error:
+        assert error.status == 403, error
+        for word in words:
+            assert word in str(error), f"{word!r} is not in {error}"
+        return
+    raise AssertionError("it was allowed")
+
+
+def admission(t, c):
+    for name in ("node-a", "node-b"):
+        add_node(c.api, node(name))
+    token = c.api.token_request("biga-system", "biga-advertiser",
+                                node="node-a")
+    unbound = c.api.token_request("biga-system", "biga-advertiser")
+    stranger = c.api.as_token(unbound, c.ca)
+
+    def in_force():
+        """The API server looks for new policies about once a second."""
+        try:
+            stranger.create("resourceslices", slice_of("node-a"))
+        except ApiError as error:
+            return "name no node" in str(error)
+        c.api.delete("resourceslices", None, f"node-a-{DRIVER}-0")
+        return False
+
+    wait_for("the admission policy", in_force)
+    callers = {
+        "a token bound to the node": c.api.as_token(token, c.ca),
+        "a certificate of the node": c.user(
+            "advertiser-a", "system:node:node-a", ["biga:advertisers"]),
+    }
+    for who, api in callers.items():
+        with t.check(f"{who} writes its own slice, lease and annotation"):
+            slice_a = api.create("resourceslices", slice_of("node-a"))
+            slice_a["spec"]["pool"]["generation"] = 2
+            api.update("resourceslices", slice_a)
+            lease = api.create("leases", lease_of("node-a"))
+            lease["spec"]["holderIdentity"] = "y"
+            api.update("leases", lease)
+            api.patch("nodes", None, "node-a", {"metadata": {
+                "annotations": {"biga.dev/topology": who.replace(" ", "-")}}})
+            api.delete("resourceslices", None, slice_a["metadata"]["name"])
+            api.delete("leases", "biga-nodes", "node-a")
+        theirs = c.api.create("resourceslices", slice_of("node-b"))
+        c.api.create("leases", lease_of("node-b"))
+        name = theirs["metadata"]["name"]
+        with t.check(f"{who} cannot write another node's slice"):
+            refused(lambda a=api: a.create(
+                "resourceslices", slice_of("node-b", name="other")),
+                "node-a", "nodeName")
+            theirs["spec"]["pool"]["generation"] = 9
+            refused(lambda a=api: a.update("resourceslices", theirs),
+                    "node-a")
+            refused(lambda a=api: a.delete("resourceslices", None, name),
+                    "node-a")
+            refused(lambda a=api: a.create(
+                "resourceslices", slice_of("node-a", pool="node-b")), "pool")
+            refused(lambda a=api: a.create("resourceslices", slice_of(
+                "node-a", driver="gpu.example.org")), DRIVER)
+            got = c.api.get("resourceslices", None, name)
+            assert got["spec"]["pool"]["generation"] == 1, got
+        with t.check(f"{who} cannot write another node's lease"):
+            lease = c.api.get("leases", "biga-nodes", "node-b")
+            refused(lambda a=api: a.update("leases", lease), "biga-nodes")
+            refused(lambda a=api: a.create("leases", lease_of("node-c")),
+                    "biga-nodes/node-a")
+            refused(lambda a=api: a.delete("leases", "biga-nodes", "node-b"))
+        with t.check(f"{who} can do nothing else to a node"):
+            for change in (
+                    {"spec": {"unschedulable": True}},
+                    {"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}},
+                    {"metadata": {"labels": {"x": "y"}}},
+                    {"metadata": {"annotations": {"x": "y"}}},
+                    {"metadata": {"finalizers": ["x/y"]}}):
+                refused(lambda a=api, p=change: a.patch(
+                    "nodes", None, "node-a", p), "annotations")
+            refused(lambda a=api: a.patch("nodes", None, "node-b", {
+                "metadata": {"annotations": {"biga.dev/topology": "x"}}}),
+                "node-a")
+        c.api.delete("resourceslices", None, name)
+        c.api.delete("leases", "biga-nodes", "node-b")
+    with t.check("a token that is bound to no node writes nothing"):
+        refused(lambda: stranger.create("resourceslices", slice_of("node-a")),
+                "name no node")
+    with t.check("others are not held to anything by it"):
+        c.api.create("resourceslices", slice_of("node-b"))
+        c.api.delete("resourceslices", None, f"node-b-{DRIVER}-0")
+
+
+def main():
+    with Cluster() as c:
+        t = Checks(on_failure=c.log_ends)
+        c.start()
+        manifests(t, c)
+        admission(t, c)
+        t.finish()
+
+
+main()
