@@ -1,7 +1,7 @@
-/* store - what survives a restart: slices and allocations.
+/* store - what survives a restart: slices and allocations.  Used by the
+ * writer thread alone.
  *
- * The only noun with SQL.  One connection, used by the writer thread alone:
- * WAL, locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema
+ * STORE_SQLITE is the only noun with SQL.  One connection: WAL, locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema
  * OFF, cell_size_check ON, file mode 0600, quick_check at open.  A damaged
  * database is moved aside (its new name is logged) and a new one begun with
  * the allocations that can be saved: the advertisers publish again.  A
@@ -26,9 +26,11 @@ enum store_kind { STORE_SQLITE, STORE_KUBERNETES };
 
 /* `dir` is created (mode 0700) when missing; NULL: in memory only. A second
  * process on the same directory is refused.  STORE_KUBERNETES takes no
- * `dir`. */
-int store_open(const char *dir, struct store **ret_store, struct error *err);
+ * `dir`: -EINVAL. */
+int store_open(enum store_kind kind, const char *dir, struct store **ret_store,
+               struct error *err);
 void store_close(struct store *s); /* NULL allowed */
+enum store_kind store_get_kind(const struct store *s);
 
 /* One transaction around a batch of changes.  Commit is durable when it
  * returns 0.  A failed commit rolls back; -ENOSPC when the disk is full; an
@@ -64,7 +66,7 @@ typedef int store_slice_f(void *ctx, const char *name, const char *json,
                           size_t size, uint64_t resource_version);
 int store_each_slice(struct store *s, const char *after_name,
                      store_slice_f *visit, void *ctx, struct error *err);
-/* 0 found and visited, -ENOENT not there. */
+/* 0 found and visited, -ENOENT not there (or not kept here). */
 int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
                     void *ctx, struct error *err);
 typedef int store_boot_f(void *ctx, const char *node, const char *boot_id);
@@ -81,6 +83,8 @@ int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
 uint64_t store_resource_version(const struct store *s);
 /* The next one, for something that this transaction writes. */
 uint64_t store_take_version(struct store *s);
+/* Give out nothing up to `version` any more: somebody else did. */
+void store_raise_version(struct store *s, uint64_t version);
 
 /* Housekeeping for when nobody waits: moves what was committed from the log
  * into the database once there is enough of it. */

@@ -1,4 +1,6 @@
-/* What store.c and store_rows.c share. */
+/* What the kinds of store are made of: store.c counts versions and hands on to
+ * the operations of the kind; store_sqlite.c, store_rows.c and store_salvage.c
+ * are those of SQLite. */
 #ifndef BIGA_EXTENDER_STORE_PRIVATE_H
 #define BIGA_EXTENDER_STORE_PRIVATE_H
 
@@ -7,6 +9,77 @@
 
 #include "extender/store.h"
 #include "model/base/hash.h"
+
+/* A slice to be stored, under the version it gets. */
+struct store_slice {
+    const char *name, *node, *json;
+    size_t size;
+    uint64_t version;
+};
+
+/* As in store.h; the versions are counted before and after.  One that is NULL
+ * has nothing to do. */
+struct store_ops {
+    void (*close)(struct store *s); /* frees it, too */
+    int (*begin)(struct store *s, struct error *err);
+    int (*commit)(struct store *s, struct error *err);
+    void (*rollback)(struct store *s);
+    void (*tidy)(struct store *s);
+    int (*put_slice)(struct store *s, const struct store_slice *slice,
+                     struct error *err);
+    int (*delete_slice)(struct store *s, const char *name, struct error *err);
+    int (*retire_boot)(struct store *s, const char *node, const char *boot_id,
+                       struct error *err);
+    int (*set_silent)(struct store *s, const char *node, bool silent,
+                      struct error *err);
+    int (*put_allocation)(struct store *s, const struct allocation *a,
+                          struct error *err);
+    int (*delete_allocation)(struct store *s, const char *namespace,
+                             const char *name, struct error *err);
+    int (*each_slice)(struct store *s, const char *after, store_slice_f *visit,
+                      void *ctx, struct error *err);
+    int (*get_slice)(struct store *s, const char *name, store_slice_f *visit,
+                     void *ctx, struct error *err);
+    int (*each_retired_boot)(struct store *s, store_boot_f *visit, void *ctx,
+                             struct error *err);
+    int (*each_silent)(struct store *s, store_node_f *visit, void *ctx,
+                       struct error *err);
+    int (*each_allocation)(struct store *s, store_allocation_f *visit,
+                           void *ctx, struct error *err);
+};
+
+struct store {
+    const struct store_ops *ops;
+    enum store_kind kind;
+    uint64_t version;   /* the newest given out */
+    uint64_t committed; /* the newest that is durable */
+};
+
+/* --- SQLite -------------------------------------------------------------- */
+
+int sqlite_open(const char *dir, struct store **ret_store, struct error *err);
+/* The rows: of store_rows.c. */
+int sqlite_put_slice(struct store *s, const struct store_slice *slice,
+                     struct error *err);
+int sqlite_delete_slice(struct store *s, const char *name, struct error *err);
+int sqlite_each_slice(struct store *s, const char *after, store_slice_f *visit,
+                      void *ctx, struct error *err);
+int sqlite_get_slice(struct store *s, const char *name, store_slice_f *visit,
+                     void *ctx, struct error *err);
+int sqlite_retire_boot(struct store *s, const char *node, const char *boot_id,
+                       struct error *err);
+int sqlite_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
+                             struct error *err);
+int sqlite_set_silent(struct store *s, const char *node, bool silent,
+                      struct error *err);
+int sqlite_each_silent(struct store *s, store_node_f *visit, void *ctx,
+                       struct error *err);
+int sqlite_put_allocation(struct store *s, const struct allocation *a,
+                          struct error *err);
+int sqlite_delete_allocation(struct store *s, const char *namespace,
+                             const char *name, struct error *err);
+int sqlite_each_allocation(struct store *s, store_allocation_f *visit,
+                           void *ctx, struct error *err);
 
 enum sql {
     SQL_BEGIN,
@@ -28,28 +101,32 @@ enum sql {
     SQL_COUNT
 };
 
-struct store {
+struct sqlite {
+    struct store store; /* first */
     sqlite3 *db;
     sqlite3_stmt *sql[SQL_COUNT];
-    int lock_fd;        /* -1 in memory */
-    uint64_t version;   /* the newest given out */
-    uint64_t committed; /* the newest that is durable */
-    int log_pages;      /* waiting in the log */
-    bool tidy_failed;   /* said so already */
+    int lock_fd;      /* -1 in memory */
+    int log_pages;    /* waiting in the log */
+    bool tidy_failed; /* said so already */
 };
+
+static inline struct sqlite *sqlite_of(struct store *s)
+{
+    return (struct sqlite *)s;
+}
 
 /* Texts must outlive the statement's run. */
 void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size);
 
 /* Run a statement that returns no rows, with what was bound; `what` is for
  * the error text. */
-int store_run(struct store *s, enum sql which, const char *what,
+int store_run(struct sqlite *s, enum sql which, const char *what,
               struct error *err);
 
 /* Visit every row of a query; `visit` returns nonzero to end the walk. A row
  * whose sum is wrong is -EBADMSG. */
 typedef int store_row_f(sqlite3_stmt *q, void *ctx, struct error *err);
-int store_each_row(struct store *s, enum sql which, store_row_f *visit,
+int store_each_row(struct sqlite *s, enum sql which, store_row_f *visit,
                    void *ctx, struct error *err);
 
 /* Is the last column the sum of the others? */
@@ -58,7 +135,7 @@ bool store_row_is_whole(sqlite3_stmt *q);
 /* Take over the allocations that can still be read in the damaged database
  * at `path`, which is left as it is: what was promised is known to nobody
  * else.  Fails only when they cannot be stored. */
-int store_salvage(struct store *s, const char *path, struct error *err);
+int store_salvage(struct sqlite *s, const char *path, struct error *err);
 
 static inline const char *store_column(sqlite3_stmt *q, int i)
 {

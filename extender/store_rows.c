@@ -1,4 +1,4 @@
-/* The rows of the store: slices, boot ids, allocations. */
+/* The rows of the database: slices, boot ids, allocations. */
 #include "extender/store_private.h"
 #include "model/base/mem.h"
 #include "model/io/failpoint.h"
@@ -7,31 +7,27 @@ enum { RETIRED_BOOTS_MAX = 16 };
 
 /* --- slices ------------------------------------------------------------ */
 
-int store_put_slice(struct store *s, const char *name, const char *node,
-                    const char *json, size_t size,
-                    uint64_t *ret_resource_version, struct error *err)
+int sqlite_put_slice(struct store *base, const struct store_slice *slice,
+                     struct error *err)
 {
-    sqlite3_stmt *q = s->sql[SQL_PUT_SLICE];
-    uint64_t version = s->version + 1;
-    int64_t sum = sum_text(sum_text(0, name), node);
-    sum = sum_add(sum_u64(sum, version), json, size);
+    sqlite3_stmt *q = sqlite_of(base)->sql[SQL_PUT_SLICE];
+    int64_t sum = sum_text(sum_text(0, slice->name), slice->node);
+    sum = sum_add(sum_u64(sum, slice->version), slice->json, slice->size);
     if (failpoint("put-slice"))
-        return error_set(err, EIO, "storing slice %s: a failpoint", name);
-    store_bind(q, 1, name, strlen(name));
-    store_bind(q, 2, node, strlen(node));
-    (void)sqlite3_bind_int64(q, 3, (int64_t)version);
-    store_bind(q, 4, json, size);
+        return error_set(err, EIO, "storing slice %s: a failpoint",
+                         slice->name);
+    store_bind(q, 1, slice->name, strlen(slice->name));
+    store_bind(q, 2, slice->node, strlen(slice->node));
+    (void)sqlite3_bind_int64(q, 3, (int64_t)slice->version);
+    store_bind(q, 4, slice->json, slice->size);
     (void)sqlite3_bind_int64(q, 5, sum);
-    int e = store_run(s, SQL_PUT_SLICE, "storing a slice", err);
-    if (e == 0)
-        *ret_resource_version = store_take_version(s);
-    return e;
+    return store_run(sqlite_of(base), SQL_PUT_SLICE, "storing a slice", err);
 }
 
-int store_delete_slice(struct store *s, const char *name, struct error *err)
+int sqlite_delete_slice(struct store *base, const char *name, struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     store_bind(s->sql[SQL_DELETE_SLICE], 1, name, strlen(name));
-    (void)store_take_version(s); /* a change, though nobody is told which */
     return store_run(s, SQL_DELETE_SLICE, "deleting a slice", err);
 }
 
@@ -51,18 +47,20 @@ static int visit_slice(sqlite3_stmt *q, void *ctx, struct error *err)
                        (uint64_t)sqlite3_column_int64(q, 2));
 }
 
-int store_each_slice(struct store *s, const char *after_name,
-                     store_slice_f *visit, void *ctx, struct error *err)
+int sqlite_each_slice(struct store *base, const char *after_name,
+                      store_slice_f *visit, void *ctx, struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     struct slice_walk walk = {.visit = visit, .ctx = ctx};
     const char *after = after_name ? after_name : "";
     store_bind(s->sql[SQL_EACH_SLICE], 1, after, strlen(after));
     return store_each_row(s, SQL_EACH_SLICE, visit_slice, &walk, err);
 }
 
-int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
-                    void *ctx, struct error *err)
+int sqlite_get_slice(struct store *base, const char *name, store_slice_f *visit,
+                     void *ctx, struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     struct slice_walk walk = {.visit = visit, .ctx = ctx};
     store_bind(s->sql[SQL_GET_SLICE], 1, name, strlen(name));
     int e = store_each_row(s, SQL_GET_SLICE, visit_slice, &walk, err);
@@ -73,9 +71,10 @@ int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
 
 /* --- boots ------------------------------------------------------------- */
 
-int store_retire_boot(struct store *s, const char *node, const char *boot_id,
-                      struct error *err)
+int sqlite_retire_boot(struct store *base, const char *node,
+                       const char *boot_id, struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     sqlite3_stmt *put = s->sql[SQL_PUT_BOOT];
     store_bind(put, 1, node, strlen(node));
     store_bind(put, 2, boot_id, strlen(boot_id));
@@ -100,9 +99,10 @@ static int visit_boot(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, store_column(q, 0), store_column(q, 1));
 }
 
-int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
-                            struct error *err)
+int sqlite_each_retired_boot(struct store *base, store_boot_f *visit, void *ctx,
+                             struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     struct boot_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_BOOT, visit_boot, &walk, err);
 }
@@ -111,9 +111,10 @@ int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
 
 #define SILENT "silent/" /* what their keys begin with */
 
-int store_set_silent(struct store *s, const char *node, bool silent,
-                     struct error *err)
+int sqlite_set_silent(struct store *base, const char *node, bool silent,
+                      struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     sqlite3_stmt *q = s->sql[silent ? SQL_PUT_META : SQL_DELETE_META];
     cleanup_free char *key = xasprintf(SILENT "%s", node);
     store_bind(q, 1, key, strlen(key));
@@ -140,18 +141,20 @@ static int visit_silent(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, key + strlen(SILENT));
 }
 
-int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
-                      struct error *err)
+int sqlite_each_silent(struct store *base, store_node_f *visit, void *ctx,
+                       struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     struct silent_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_META, visit_silent, &walk, err);
 }
 
 /* --- allocations ------------------------------------------------------- */
 
-int store_put_allocation(struct store *s, const struct allocation *a,
-                         struct error *err)
+int sqlite_put_allocation(struct store *base, const struct allocation *a,
+                          struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     sqlite3_stmt *q = s->sql[SQL_PUT_ALLOCATION];
     const char *namespace = a->demand.namespace, *name = a->demand.name;
     cleanup_str struct str json = STR_INIT(STR_MAX_DEFAULT);
@@ -164,9 +167,10 @@ int store_put_allocation(struct store *s, const struct allocation *a,
     return store_run(s, SQL_PUT_ALLOCATION, "storing an allocation", err);
 }
 
-int store_delete_allocation(struct store *s, const char *namespace,
-                            const char *name, struct error *err)
+int sqlite_delete_allocation(struct store *base, const char *namespace,
+                             const char *name, struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     sqlite3_stmt *q = s->sql[SQL_DELETE_ALLOCATION];
     store_bind(q, 1, namespace, strlen(namespace));
     store_bind(q, 2, name, strlen(name));
@@ -190,9 +194,10 @@ static int visit_allocation(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, a);
 }
 
-int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
-                          struct error *err)
+int sqlite_each_allocation(struct store *base, store_allocation_f *visit,
+                           void *ctx, struct error *err)
 {
+    struct sqlite *s = sqlite_of(base);
     struct allocation_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_ALLOCATION, visit_allocation, &walk, err);
 }

@@ -33,7 +33,7 @@ static sqlite3 *open_damaged(const char *path)
 }
 
 /* One row into the store, if it is as it was written. */
-static int save_row(struct store *s, sqlite3_stmt *q, unsigned *n_saved,
+static int save_row(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
                     struct error *err)
 {
     cleanup_with(allocation) struct allocation *a = NULL;
@@ -41,13 +41,13 @@ static int save_row(struct store *s, sqlite3_stmt *q, unsigned *n_saved,
         allocation_decode(store_column(q, 2),
                           (size_t)sqlite3_column_bytes(q, 2), &a, NULL) < 0)
         return 0;
-    if (s->version < a->number)
-        s->version = a->number;
+    if (s->store.version < a->number)
+        s->store.version = a->number;
     ++*n_saved;
-    return store_put_allocation(s, a, err);
+    return store_put_allocation(&s->store, a, err);
 }
 
-static int save_rows(struct store *s, sqlite3 *db, const char *sql,
+static int save_rows(struct sqlite *s, sqlite3 *db, const char *sql,
                      unsigned *n_saved, struct error *err)
 {
     sqlite3_stmt *q = NULL;
@@ -59,15 +59,15 @@ static int save_rows(struct store *s, sqlite3 *db, const char *sql,
     return e;
 }
 
-int store_salvage(struct store *s, const char *path, struct error *err)
+int store_salvage(struct sqlite *s, const char *path, struct error *err)
 {
     unsigned n_saved[ARRAY_LEN(sql_salvage)] = {0};
     sqlite3 *db = open_damaged(path);
-    int e = store_begin(s, err);
+    int e = store_begin(&s->store, err);
     for (size_t i = 0; db && e == 0 && i < ARRAY_LEN(sql_salvage); i++)
         e = save_rows(s, db, sql_salvage[i], &n_saved[i], err);
     if (e == 0)
-        e = store_commit(s, err);
+        e = store_commit(&s->store, err);
     (void)sqlite3_close_v2(db); /* nothing was written */
 
     char read[32];

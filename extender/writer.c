@@ -458,7 +458,7 @@ int writer_start(const struct writer_config *config, struct writer **ret_writer,
                  struct error *err)
 {
     struct writer *w = writer_create(config);
-    int e = store_open(config->state_dir, &w->store, err);
+    int e = store_open(config->store, config->state_dir, &w->store, err);
     if (e == 0)
         e = writer_load(w, err);
     if (e == 0) {

@@ -36,7 +36,7 @@ static struct store *must_open(const char *where)
 {
     struct store *s = NULL;
     struct error err = {0};
-    cr_assert_eq(store_open(where, &s, &err), 0, "%s", err.text);
+    cr_assert_eq(store_open(STORE_SQLITE, where, &s, &err), 0, "%s", err.text);
     return s;
 }
 
@@ -191,7 +191,7 @@ Test(store, refuses_a_second_process)
 {
     struct store *s = must_open(dir), *other = NULL;
     struct error err = {0};
-    cr_expect_eq(store_open(dir, &other, &err), -EBUSY);
+    cr_expect_eq(store_open(STORE_SQLITE, dir, &other, &err), -EBUSY);
     cr_expect(strstr(err.text, "another process"), "%s", err.text);
     store_close(s);
     store_close(must_open(dir));
@@ -201,7 +201,8 @@ Test(store, says_which_directory_cannot_be_made)
 {
     struct store *s = NULL;
     struct error err = {0};
-    cr_expect_eq(store_open("/nowhere/at/all", &s, &err), -ENOENT);
+    cr_expect_eq(store_open(STORE_SQLITE, "/nowhere/at/all", &s, &err),
+                 -ENOENT);
     cr_expect(strstr(err.text, "/nowhere/at/all"), "%s", err.text);
 }
 
@@ -222,7 +223,7 @@ Test(store, refuses_a_newer_schema)
     store_close(s);
     s = NULL;
     execute("PRAGMA user_version = 2");
-    cr_expect_eq(store_open(dir, &s, &err), -ENOTSUP);
+    cr_expect_eq(store_open(STORE_SQLITE, dir, &s, &err), -ENOTSUP);
     cr_expect(strstr(err.text, "schema 2"), "%s", err.text);
     execute("PRAGMA user_version = 1");
     store_close(must_open(dir));
@@ -233,7 +234,7 @@ Test(store, refuses_a_database_of_others)
     struct store *s = NULL;
     struct error err = {0};
     execute("CREATE TABLE theirs (x)");
-    cr_expect_eq(store_open(dir, &s, &err), -EINVAL);
+    cr_expect_eq(store_open(STORE_SQLITE, dir, &s, &err), -EINVAL);
     cr_expect(strstr(err.text, "not one of Biga's"), "%s", err.text);
 }
 
@@ -296,7 +297,7 @@ Test(store, never_serves_garbage)
         copy[at] = (char)(copy[at] ^ 0x41);
         write_database(copy, size);
         s = NULL;
-        if (store_open(dir, &s, &err) < 0) {
+        if (store_open(STORE_SQLITE, dir, &s, &err) < 0) {
             n_refused++;
             continue;
         }
@@ -446,9 +447,9 @@ Test(store, refuses_a_directory_that_everybody_may_write_to)
     struct error err = {0};
     struct store *s = NULL;
     cr_assert_eq(chmod(dir, 0777), 0);
-    cr_assert_eq(store_open(dir, &s, &err), -EPERM);
+    cr_assert_eq(store_open(STORE_SQLITE, dir, &s, &err), -EPERM);
     cr_expect_not_null(strstr(err.text, "chmod o-w"), "%s", err.text);
     cr_assert_eq(chmod(dir, 0750), 0);
-    cr_assert_eq(store_open(dir, &s, &err), 0, "%s", err.text);
+    cr_assert_eq(store_open(STORE_SQLITE, dir, &s, &err), 0, "%s", err.text);
     store_close(s);
 }

@@ -1,0 +1,450 @@
+/* The database: opening it, and its transactions. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "extender/store_file.h"
+#include "extender/store_private.h"
+#include "model/base/mem.h"
+#include "model/io/failpoint.h"
+#include "model/io/log.h"
+
+enum {
+    SCHEMA_VERSION = 1,
+    APPLICATION_ID = 0x42494741, /* "BIGA" */
+    LOG_PAGES_MAX = 1000,        /* then they are moved into the database */
+};
+
+/* Every row carries the hash of its other columns, `sum`: SQLite itself does
+ * not notice a flipped bit inside a value. */
+#define SQL_SCHEMA                                                       \
+    "BEGIN;"                                                             \
+    "CREATE TABLE meta ("                                                \
+    "  key TEXT PRIMARY KEY, value INTEGER NOT NULL,"                    \
+    "  sum INTEGER NOT NULL) STRICT;"                                    \
+    "CREATE TABLE slices ("                                              \
+    "  name TEXT PRIMARY KEY, node TEXT NOT NULL,"                       \
+    "  version INTEGER NOT NULL, json TEXT NOT NULL,"                    \
+    "  sum INTEGER NOT NULL) STRICT;"                                    \
+    "CREATE TABLE retired_boots ("                                       \
+    "  seq INTEGER PRIMARY KEY, node TEXT NOT NULL,"                     \
+    "  boot_id TEXT NOT NULL, sum INTEGER NOT NULL,"                     \
+    "  UNIQUE (node, boot_id)) STRICT;"                                  \
+    "CREATE TABLE allocations ("                                         \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL," \
+    "  sum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) STRICT;"     \
+    "PRAGMA application_id = 1112098625;"                                \
+    "PRAGMA user_version = 1;"                                           \
+    "COMMIT;"
+
+#define SQL_PRAGMAS                    \
+    "PRAGMA locking_mode = EXCLUSIVE;" \
+    "PRAGMA trusted_schema = OFF;"     \
+    "PRAGMA cell_size_check = ON;"     \
+    "PRAGMA mmap_size = 0;"            \
+    "PRAGMA temp_store = MEMORY;"      \
+    "PRAGMA journal_mode = WAL;"       \
+    "PRAGMA synchronous = FULL;"       \
+    "PRAGMA journal_size_limit = 16777216;"
+
+static const char *const sql_texts[SQL_COUNT] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_PUT_META] = "INSERT INTO meta (key, value, sum) VALUES (?1, ?2, ?3) "
+                     "ON CONFLICT (key) DO UPDATE SET value = ?2, sum = ?3",
+    [SQL_DELETE_META] = "DELETE FROM meta WHERE key = ?1",
+    [SQL_EACH_META] = "SELECT key, value, sum FROM meta ORDER BY key",
+    [SQL_PUT_SLICE] =
+        "INSERT INTO slices (name, node, version, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO UPDATE "
+        "SET node = ?2, version = ?3, json = ?4, sum = ?5",
+    [SQL_DELETE_SLICE] = "DELETE FROM slices WHERE name = ?1",
+    [SQL_GET_SLICE] = "SELECT name, node, version, json, sum FROM slices "
+                      "WHERE name = ?1",
+    [SQL_EACH_SLICE] = "SELECT name, node, version, json, sum FROM slices "
+                       "WHERE name > ?1 ORDER BY name",
+    [SQL_PUT_BOOT] = "INSERT OR REPLACE INTO retired_boots "
+                     "(node, boot_id, sum) VALUES (?1, ?2, ?3)",
+    [SQL_TRIM_BOOTS] =
+        "DELETE FROM retired_boots WHERE node = ?1 AND seq NOT IN "
+        "(SELECT seq FROM retired_boots WHERE node = ?1 "
+        "ORDER BY seq DESC LIMIT ?2)",
+    [SQL_EACH_BOOT] = "SELECT node, boot_id, sum FROM retired_boots "
+                      "ORDER BY seq",
+    [SQL_PUT_ALLOCATION] =
+        "INSERT INTO allocations (namespace, name, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (namespace, name) "
+        "DO UPDATE SET json = ?3, sum = ?4",
+    [SQL_DELETE_ALLOCATION] = "DELETE FROM allocations "
+                              "WHERE namespace = ?1 AND name = ?2",
+    [SQL_EACH_ALLOCATION] = "SELECT namespace, name, json, sum "
+                            "FROM allocations ORDER BY namespace, name",
+};
+
+/* --- errors and statements ---------------------------------------------- */
+
+/* What is on disk after a failed fsync is unknown, and a second one may
+ * claim success although pages were lost: only a restart finds out. */
+static void die_of_fsync(int rc)
+{
+    if (rc != SQLITE_IOERR_FSYNC && rc != SQLITE_IOERR_DIR_FSYNC)
+        return;
+    log_event(LOG_ERROR, "store-fsync-failed", "error", sqlite3_errstr(rc),
+              NULL);
+    abort();
+}
+
+static int store_error(const struct sqlite *s, int rc, const char *what,
+                       struct error *err)
+{
+    int code = EIO;
+    die_of_fsync(rc);
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        code = ENOSPC;
+        break;
+    case SQLITE_READONLY:
+        code = EROFS;
+        break;
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+        code = EACCES;
+        break;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        code = EBADMSG;
+        break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        code = EBUSY;
+        break;
+    default:
+        break;
+    }
+    return error_set(err, code, "%s: %s", what,
+                     s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+}
+
+void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size)
+{
+    (void)sqlite3_bind_text64(q, at, text, size, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+int store_run(struct sqlite *s, enum sql which, const char *what,
+              struct error *err)
+{
+    sqlite3_stmt *q = s->sql[which];
+    int rc = sqlite3_step(q);
+    int e = rc == SQLITE_DONE ? 0 : store_error(s, rc, what, err);
+    (void)sqlite3_reset(q); /* repeats the error of step */
+    (void)sqlite3_clear_bindings(q);
+    return e;
+}
+
+/* --- sums -------------------------------------------------------------- */
+
+bool store_row_is_whole(sqlite3_stmt *q)
+{
+    int64_t sum = 0;
+    int n = sqlite3_column_count(q);
+    for (int i = 0; i < n - 1; i++) {
+        if (sqlite3_column_type(q, i) == SQLITE_INTEGER)
+            sum = sum_u64(sum, (uint64_t)sqlite3_column_int64(q, i));
+        else
+            sum = sum_add(sum, sqlite3_column_text(q, i),
+                          (size_t)sqlite3_column_bytes(q, i));
+    }
+    return sum == sqlite3_column_int64(q, n - 1);
+}
+
+int store_each_row(struct sqlite *s, enum sql which, store_row_f *visit,
+                   void *ctx, struct error *err)
+{
+    sqlite3_stmt *q = s->sql[which];
+    int rc = SQLITE_ROW, e = 0;
+    while (e == 0 && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+        if (!store_row_is_whole(q))
+            e = error_set(err, EBADMSG, "database: a row is damaged");
+        else
+            e = visit(q, ctx, err);
+    }
+    if (e == 0 && rc != SQLITE_DONE)
+        e = store_error(s, rc, "reading the database", err);
+    (void)sqlite3_reset(q); /* repeats the error of step */
+    (void)sqlite3_clear_bindings(q);
+    return e < 0 ? e : 0;
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+static int execute(struct sqlite *s, const char *sql, const char *what,
+                   struct error *err)
+{
+    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : store_error(s, rc, what, err);
+}
+
+/* One integer or text from a pragma. */
+static int query(struct sqlite *s, const char *sql, int64_t *ret_number,
+                 bool *ret_ok, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(q);
+    if (rc == SQLITE_ROW) {
+        const char *text = store_column(q, 0);
+        *ret_number = sqlite3_column_int64(q, 0);
+        *ret_ok = text && strcmp(text, "ok") == 0;
+        (void)sqlite3_finalize(q); /* of a query that succeeded */
+        return 0;
+    }
+    int e = store_error(s, rc, sql, err);
+    (void)sqlite3_finalize(q); /* repeats the error of step */
+    return e;
+}
+
+static int on_log(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    ((struct sqlite *)ctx)->log_pages = pages;
+    return SQLITE_OK;
+}
+
+static int check_schema(struct sqlite *s, struct error *err)
+{
+    int64_t id = 0, version = 0, tables = 0;
+    bool ok = false;
+    int e = query(s, "PRAGMA application_id", &id, &ok, err);
+    if (e == 0)
+        e = query(s, "PRAGMA user_version", &version, &ok, err);
+    if (e == 0)
+        e = query(s, "SELECT count(*) FROM sqlite_schema", &tables, &ok, err);
+    if (e < 0)
+        return e;
+    if (id == 0 && version == 0 && tables == 0)
+        return execute(s, SQL_SCHEMA, "making the database", err);
+    if (id != APPLICATION_ID)
+        return error_set(err, EINVAL, "database: not one of Biga's");
+    if (version > SCHEMA_VERSION)
+        return error_set(err, ENOTSUP,
+                         "database: has schema %" PRId64
+                         ", this program knows up to %d: use a newer "
+                         "program, or another state directory",
+                         version, SCHEMA_VERSION);
+    return 0;
+}
+
+static int prepare(struct sqlite *s, struct error *err)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        int rc = sqlite3_prepare_v3(s->db, sql_texts[i], -1,
+                                    SQLITE_PREPARE_PERSISTENT, &s->sql[i],
+                                    NULL);
+        /* a table or column that is not as it was made */
+        if (rc == SQLITE_ERROR)
+            return error_set(err, EBADMSG, "database: %s",
+                             sqlite3_errmsg(s->db));
+        if (rc != SQLITE_OK)
+            return store_error(s, rc, "database", err);
+    }
+    return 0;
+}
+
+static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct sqlite *s = ctx;
+    (void)err;
+    if (strcmp(store_column(q, 0), "version") == 0)
+        s->store.version = (uint64_t)sqlite3_column_int64(q, 1);
+    return 0;
+}
+
+static int visit_nothing(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    (void)q;
+    (void)ctx;
+    (void)err;
+    return 0;
+}
+
+/* -EBADMSG when anything in there is damaged. */
+static int check_content(struct sqlite *s, struct error *err)
+{
+    int64_t number;
+    bool ok = false;
+    int e = query(s, "PRAGMA quick_check(1)", &number, &ok, err);
+    if (e == 0 && !ok)
+        e = error_set(err, EBADMSG, "database: fails its check");
+    if (e == 0)
+        e = prepare(s, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_META, visit_meta, s, err);
+    store_bind(s->sql[SQL_EACH_SLICE], 1, "", 0);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_SLICE, visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_BOOT, visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_ALLOCATION, visit_nothing, NULL, err);
+    s->store.committed = s->store.version;
+    return e;
+}
+
+static void close_database(struct sqlite *s)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        (void)sqlite3_finalize(s->sql[i]); /* repeats an earlier error */
+        s->sql[i] = NULL;
+    }
+    (void)sqlite3_close_v2(s->db); /* what matters was committed */
+    s->db = NULL;
+}
+
+static int open_database(struct sqlite *s, const char *dir, struct error *err)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    cleanup_free char *path = dir ? xasprintf("%s/" STORE_FILE_NAME, dir)
+                                  : xstrdup(":memory:");
+    int rc = sqlite3_open_v2(path, &s->db, flags, NULL);
+    if (rc != SQLITE_OK)
+        return store_error(s, rc, path, err);
+    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_wal_hook(s->db, on_log, s);
+    int e = execute(s, SQL_PRAGMAS, path, err);
+    if (e == 0)
+        e = check_schema(s, err);
+    return e == 0 ? check_content(s, err) : e;
+}
+
+static int open_or_renew(struct sqlite *s, const char *dir, struct error *err)
+{
+    struct error why = {0};
+    int e = store_file_create(dir, err);
+    if (e < 0)
+        return e;
+    e = open_database(s, dir, &why);
+    if (e != -EBADMSG) {
+        if (e < 0 && err)
+            *err = why;
+        return e;
+    }
+    close_database(s);
+    cleanup_free char *aside = NULL;
+    e = store_file_set_aside(dir, &aside, err);
+    if (e < 0)
+        return e;
+    log_event(LOG_ERROR, "store-damaged", "error", why.text, "moved-to", aside,
+              NULL);
+    s->store.version = s->store.committed = 0;
+    e = store_file_create(dir, err);
+    if (e == 0)
+        e = open_database(s, dir, err);
+    return e == 0 ? store_salvage(s, aside, err) : e;
+}
+
+static void sqlite_close(struct store *base)
+{
+    struct sqlite *s = sqlite_of(base);
+    close_database(s);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd); /* nothing was written to it */
+    free(s);
+}
+
+/* --- transactions ------------------------------------------------------ */
+
+static int sqlite_begin(struct store *base, struct error *err)
+{
+    return store_run(sqlite_of(base), SQL_BEGIN, "beginning a transaction",
+                     err);
+}
+
+static int put_version(struct sqlite *s, struct error *err)
+{
+    sqlite3_stmt *q = s->sql[SQL_PUT_META];
+    int64_t sum = sum_u64(sum_text(0, "version"), s->store.version);
+    if (s->store.version == s->store.committed)
+        return 0;
+    store_bind(q, 1, "version", strlen("version"));
+    (void)sqlite3_bind_int64(q, 2, (int64_t)s->store.version);
+    (void)sqlite3_bind_int64(q, 3, sum);
+    return store_run(s, SQL_PUT_META, "writing the version", err);
+}
+
+static int sqlite_commit(struct store *base, struct error *err)
+{
+    struct sqlite *s = sqlite_of(base);
+    int e = put_version(s, err);
+    if (e == 0 && failpoint("commit"))
+        e = error_set(err, ENOSPC, "committing: a failpoint");
+    if (e == 0 && failpoint("fsync"))
+        die_of_fsync(SQLITE_IOERR_FSYNC);
+    if (e == 0)
+        e = store_run(s, SQL_COMMIT, "committing", err);
+    return e;
+}
+
+static void sqlite_rollback(struct store *base)
+{
+    struct sqlite *s = sqlite_of(base);
+    if (!sqlite3_get_autocommit(s->db))
+        (void)store_run(s, SQL_ROLLBACK, "",
+                        NULL); /* nothing else is left to do */
+}
+
+static void sqlite_tidy(struct store *base)
+{
+    struct sqlite *s = sqlite_of(base);
+    if (s->log_pages < LOG_PAGES_MAX)
+        return;
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                       NULL, NULL);
+    die_of_fsync(rc);
+    if (rc == SQLITE_OK)
+        s->log_pages = 0;
+    else if (!s->tidy_failed)
+        log_event(LOG_WARN, "store-tidy-failed", "error", sqlite3_errstr(rc),
+                  NULL);
+    s->tidy_failed = rc != SQLITE_OK;
+}
+
+static const struct store_ops sqlite_ops = {
+    .close = sqlite_close,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .tidy = sqlite_tidy,
+    .put_slice = sqlite_put_slice,
+    .delete_slice = sqlite_delete_slice,
+    .retire_boot = sqlite_retire_boot,
+    .set_silent = sqlite_set_silent,
+    .put_allocation = sqlite_put_allocation,
+    .delete_allocation = sqlite_delete_allocation,
+    .each_slice = sqlite_each_slice,
+    .get_slice = sqlite_get_slice,
+    .each_retired_boot = sqlite_each_retired_boot,
+    .each_silent = sqlite_each_silent,
+    .each_allocation = sqlite_each_allocation,
+};
+
+int sqlite_open(const char *dir, struct store **ret_store, struct error *err)
+{
+    struct sqlite *s = xcalloc(1, sizeof *s);
+    s->store.ops = &sqlite_ops;
+    s->store.kind = STORE_SQLITE;
+    s->lock_fd = -1;
+    int e = dir ? store_file_lock(dir, &s->lock_fd, err) : 0;
+    if (e == 0)
+        e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);
+    if (e < 0) {
+        sqlite_close(&s->store);
+        return dir ? error_wrap(err, "--state %s", dir) : e;
+    }
+    *ret_store = &s->store;
+    return 0;
+}
