@@ -44,6 +44,11 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                          "Pods with an allocation.",
                          METRIC_GAUGE,
                          {NULL}},
+    [APP_ALLOCATION_CONFLICTS] = {"biga_allocation_conflicts_total",
+                                  "Pods found bound to cards that others have, "
+                                  "too.",
+                                  METRIC_COUNTER,
+                                  {NULL}},
     [APP_SNAPSHOT] = {"biga_snapshot",
                       "Number of the current snapshot since the start.",
                       METRIC_GAUGE,

@@ -41,6 +41,7 @@ enum app_metric {
     APP_NODES,           /* status: node_status_name() */
     APP_CARDS,           /* state: card_state_name() */
     APP_ALLOCATIONS,
+    APP_ALLOCATION_CONFLICTS,
     APP_SNAPSHOT,     /* its number */
     APP_POLICY_READS, /* result: accepted, refused */
     APP_FABRIC_READS, /* the same */

@@ -110,11 +110,11 @@ bool heard_repeat(struct heard *h, const char *name, const char *body,
     pthread_mutex_lock(&h->lock);
     struct entry *e = strmap_get(&h->entries, name);
     bool same = e && digest_equal(&e->digest, &digest);
-    if (same) {
+    if (same && now_ms >= 0)
         atomic_store_explicit(&e->liveness->heard_ms, now_ms,
                               memory_order_relaxed);
+    if (same)
         *ret_version = e->version;
-    }
     pthread_mutex_unlock(&h->lock);
     return same;
 }

@@ -21,7 +21,7 @@ void heard_put(struct heard *h, const char *name, const char *body, size_t size,
 void heard_remove(struct heard *h, const char *name);
 
 /* True when `body` is what is stored under `name`: its node was heard from at
- * `now_ms`. */
+ * `now_ms`, unless that is negative. */
 bool heard_repeat(struct heard *h, const char *name, const char *body,
                   size_t size, int64_t now_ms, uint64_t *ret_version);
 

@@ -25,6 +25,8 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
     }
     metrics_set(app->metrics, APP_ALLOCATIONS, NULL,
                 (int64_t)alloc_index_size(s->allocations));
+    metrics_set(app->metrics, APP_ALLOCATION_CONFLICTS, NULL,
+                (int64_t)writer_conflicts(app->writer));
     metrics_set(app->metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 

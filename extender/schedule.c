@@ -274,8 +274,9 @@ static enum reason node_reason(const struct schedule *s, int32_t index)
         return REASON_UNKNOWN_NODE;
     switch (snapshot_node(s->snapshot, (size_t)index)->status) {
     case NODE_STALE:
-    case NODE_LOST:
         return REASON_STALE;
+    case NODE_LOST:
+        return REASON_LOST;
     case NODE_INCOMPLETE:
         return REASON_INCOMPLETE;
     case NODE_READY:

@@ -81,6 +81,8 @@ static const char *brief_plain(enum reason reason)
         return "stale topology: advertiser silent";
     case REASON_INCOMPLETE:
         return "incomplete topology";
+    case REASON_LOST:
+        return "node not ready or deleted";
     case REASON_NO_CARD:
         return "no card";
     case REASON_UNHEALTHY:
@@ -181,6 +183,10 @@ void schedule_explain(const struct schedule *s, int32_t index,
     case REASON_INCOMPLETE:
         str_add(out, "its pool of slices is incomplete: see the log of its "
                      "biga-advertiser");
+        return;
+    case REASON_LOST:
+        str_add(out, "the cluster says that the node is not ready or deleted: "
+                     "see kubectl describe node");
         return;
     case REASON_PAIR_ELSEWHERE:
     case REASON_PAIR_CARDS:

@@ -48,6 +48,11 @@ const struct snapshot *batch_peek(struct batch *b)
     return b->peek;
 }
 
+const struct snapshot *batch_view(struct batch *b)
+{
+    return b->draft ? batch_peek(b) : b->w->current;
+}
+
 int batch_begin(struct batch *b)
 {
     if (b->in_transaction)
@@ -57,30 +62,25 @@ int batch_begin(struct batch *b)
     return e;
 }
 
+typedef void apply_f(struct batch *b, struct writer_op *op);
+
+/* Of the operations that change something. */
+static apply_f *const applies[] = {
+    [WRITER_PUT_SLICE] = apply_put_slice,
+    [WRITER_DELETE_SLICE] = apply_delete_slice,
+    [WRITER_BIND] = apply_bind,
+    [WRITER_RELEASE] = apply_release,
+    [WRITER_ADOPT] = apply_adopt,
+    [WRITER_FREE] = apply_free,
+    [WRITER_KEEP] = apply_keep,
+    [WRITER_LOST] = apply_lost,
+    [WRITER_LEAD] = apply_lead,
+    [WRITER_FOLLOW] = apply_follow,
+};
+
 static bool is_write(const struct writer_op *op)
 {
-    return op->kind == WRITER_PUT_SLICE || op->kind == WRITER_DELETE_SLICE ||
-           op->kind == WRITER_BIND || op->kind == WRITER_RELEASE;
-}
-
-static void apply(struct batch *b, struct writer_op *op)
-{
-    switch (op->kind) {
-    case WRITER_PUT_SLICE:
-        apply_put_slice(b, op);
-        break;
-    case WRITER_DELETE_SLICE:
-        apply_delete_slice(b, op);
-        break;
-    case WRITER_BIND:
-        apply_bind(b, op);
-        break;
-    case WRITER_RELEASE:
-        apply_release(b, op);
-        break;
-    default:
-        break;
-    }
+    return op->kind < ARRAY_LEN(applies) && applies[op->kind];
 }
 
 /* Make the transaction durable, then visible. */
@@ -118,6 +118,7 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
         op->error = b->error;
         op->result = -b->error.code;
         op->created = false;
+        op->n_out = 0;
         str_reset(&op->out);
     }
 }
@@ -160,7 +161,7 @@ static void write_ops(struct writer *w, struct writer_op *ops)
     (void)leases_expire(&b); /* an error is the batch's */
     for (struct writer_op *op = ops; op && !b.error.code; op = op->next)
         if (is_write(op))
-            apply(&b, op);
+            applies[op->kind](&b, op);
     if (!b.error.code && b.in_transaction)
         batch_commit(&b);
     if (b.error.code)
@@ -168,6 +169,7 @@ static void write_ops(struct writer *w, struct writer_op *ops)
     else
         batch_remember(&b, ops);
     batch_fini(&b);
+    atomic_store(&w->version, store_resource_version(w->store));
 }
 
 /* The file is where it is kept, so there is nothing to store. */
@@ -195,6 +197,8 @@ static void read_op(struct writer *w, struct writer_op *op)
         set_policy(w, op->policy);
     else if (op->kind == WRITER_SET_FABRIC)
         set_fabric(w, op->fabric);
+    else if (op->kind == WRITER_HEARD)
+        read_heard(w, op);
     else if (op->kind == WRITER_CALL)
         op->call(op->ctx);
 }
@@ -229,8 +233,11 @@ static void process(struct writer *w, struct writer_op *ops)
 
 /* --- staleness --------------------------------------------------------- */
 
-static enum node_status status_now(const struct node *n, int64_t oldest_ms)
+enum node_status status_now(const struct writer *w, const struct node *n)
 {
+    int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
+    if (is_lost(w, n->name))
+        return NODE_LOST;
     bool heard = atomic_load_explicit(&n->liveness->heard_ms,
                                       memory_order_relaxed) >= oldest_ms;
     if (n->status == NODE_INCOMPLETE)
@@ -278,10 +285,9 @@ static void sweep(struct writer *w)
     const struct snapshot *s = w->current;
     cleanup_with(draft) struct draft *draft = NULL;
     struct silence silence = {.w = w};
-    int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *n = snapshot_node(s, i);
-        enum node_status status = status_now(n, oldest_ms);
+        enum node_status status = status_now(w, n);
         if (status == n->status)
             continue;
         if (!draft)
@@ -326,18 +332,22 @@ static bool is_stale(struct writer *w, const char *slice_name)
            snapshot_node(s, (size_t)index)->status == NODE_STALE;
 }
 
+void sweep_soon(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->sweep_wanted = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
 bool writer_heartbeat(struct writer *w, const char *name, const char *body,
                       size_t size, uint64_t *ret_resource_version)
 {
     if (!heard_repeat(w->heard, name, body, size, clock_ms(),
                       ret_resource_version))
         return false;
-    if (is_stale(w, name)) {
-        pthread_mutex_lock(&w->lock);
-        w->sweep_wanted = true;
-        pthread_cond_signal(&w->wake);
-        pthread_mutex_unlock(&w->lock);
-    }
+    if (is_stale(w, name))
+        sweep_soon(w);
     return true;
 }
 
@@ -403,6 +413,16 @@ static void *writer_thread(void *ctx)
         store_tidy(w->store);
     }
     return NULL;
+}
+
+uint64_t writer_version(struct writer *w)
+{
+    return atomic_load(&w->version);
+}
+
+uint64_t writer_conflicts(struct writer *w)
+{
+    return atomic_load(&w->conflicts);
 }
 
 void writer_post(struct writer *w, struct writer_op *op)
@@ -488,6 +508,7 @@ void writer_stop(struct writer *w)
     snapshot_unref(w->current);
     leases_destroy(w->leases);
     heard_destroy(w->heard);
+    lost_fini(w);
     ingest_destroy(w->ingest);
     store_close(w->store);
     (void)pthread_cond_destroy(&w->done);

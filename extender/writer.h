@@ -61,13 +61,15 @@ enum writer_kind {
     /* what a cluster tells (cluster.h); never refused for lack of room */
     WRITER_ADOPT,  /* allocation: the pod has it, whatever we thought; `result`
                      * 0, `created` when that was news */
-    WRITER_FREE,   /* namespace, pod, uid: as WRITER_RELEASE when the
-                     * allocation is of that uid, else nothing (-ENOENT) */
+    WRITER_FREE,   /* namespace, pod, uid; node, number (or NULL, 0): as
+                     * WRITER_RELEASE when the allocation is of that uid, on
+                     * that node and with that number, else nothing (-ENOENT) */
     WRITER_KEEP,   /* uids, n_uids (sorted), number: release every allocation
                      * of a pod (not held places) with a number up to `number`
                      * whose uid is not among them, unless `keep` says so;
                      * `n_out`: how many */
-    WRITER_HEARD,  /* node: its heartbeat came */
+    WRITER_HEARD,  /* node: its heartbeat came (-ENOENT: nothing was published
+                     * for it) */
     WRITER_LOST,   /* node: it is deleted or not ready (`gone`), or is back */
     WRITER_ROOMS,  /* rooms, n_rooms: what the hosts have for pods */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
@@ -90,7 +92,7 @@ struct writer_op {
     const char *name; /* slice name */
     const char *body; /* slice JSON */
     size_t body_size;
-    const char *node; /* bind: the target; list: a filter */
+    const char *node; /* bind: the target; list: a filter; heard, lost; free */
     const char *after;
     size_t limit;
     const struct demand *demand;         /* bind */
@@ -104,7 +106,7 @@ struct writer_op {
     const char *uid;               /* free */
     const char *const *uids;       /* keep */
     size_t n_uids;
-    uint64_t number;
+    uint64_t number; /* keep, free */
     bool (*keep)(void *ctx, const char *uid);
     bool gone;                       /* lost */
     const struct writer_room *rooms; /* rooms */
@@ -120,7 +122,7 @@ struct writer_op {
     struct str out;                /* get: the object's JSON; list: an array of
                             * them; bind: the allocation's JSON. Caps
                             * and frees are the poster's. */
-    size_t n_out;                  /* list: how many */
+    size_t n_out;                  /* list, keep, lead: how many */
     bool more;                     /* list: there is another page */
     char last[SLICE_NAME_MAX + 1]; /* list: the last name given */
 
@@ -133,6 +135,8 @@ struct writer_op {
 /* The newest version given out: allocations bound from now on have higher
  * numbers.  Any thread. */
 uint64_t writer_version(struct writer *w);
+/* How often a pod that was adopted has cards that others have, too. */
+uint64_t writer_conflicts(struct writer *w);
 
 void writer_post(struct writer *w, struct writer_op *op);
 /* Post and wait: for tests and start-up, never on a listener's thread. */

@@ -50,14 +50,26 @@ static void take_dropped(struct batch *b, struct ingest_result *r)
     }
 }
 
+/* Is it stored already?  Only from an advertiser that is a heartbeat: the
+ * API server says what is there, not who is alive. */
+static bool is_repeated(struct batch *b, struct writer_op *op)
+{
+    struct writer *w = b->w;
+    if (b->in_transaction)
+        return false;
+    if (store_get_kind(w->store) == STORE_KUBERNETES)
+        return heard_repeat(w->heard, op->name, op->body, op->body_size, -1,
+                            &op->resource_version);
+    return writer_heartbeat(w, op->name, op->body, op->body_size,
+                            &op->resource_version);
+}
+
 void apply_put_slice(struct batch *b, struct writer_op *op)
 {
     cleanup_with(slice) struct slice *slice = NULL;
     struct ingest_result result = {0};
     struct ingest *ingest = b->w->ingest;
-    if (!b->in_transaction &&
-        writer_heartbeat(b->w, op->name, op->body, op->body_size,
-                         &op->resource_version))
+    if (is_repeated(b, op))
         return; /* it was stored while this one waited */
 
     op->result = slice_decode(op->body, op->body_size, &slice, &op->error);
@@ -71,6 +83,8 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     if (op->result < 0)
         return;
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
+    if (is_lost(b->w, slice_get_node(slice)))
+        draft_set_status(batch_draft(b), slice_get_node(slice), NODE_LOST);
     take_dropped(b, &result);
     ingest_result_fini(&result);
 }
@@ -194,29 +208,46 @@ void apply_bind(struct batch *b, struct writer_op *op)
     hold_change_fini(&change);
 }
 
+/* --- release ----------------------------------------------------------- */
+
+int release_pod(struct batch *b, struct writer_op *op,
+                const struct allocation *a)
+{
+    struct demand pod = a->demand;
+    int e = batch_begin(b);
+    if (e == 0)
+        e = store_delete_allocation(b->w->store, pod.namespace, pod.name,
+                                    &b->error);
+    if (e < 0)
+        return e;
+    op->resource_version = store_take_version(b->w->store);
+    (void)draft_release(batch_draft(b), pod.namespace, pod.name);
+    return lease_end_unbound(b, &pod);
+}
+
+/* All that is held for the job, or nothing. */
+static int release_held(struct batch *b, struct writer_op *op,
+                        const struct demand *held)
+{
+    struct demand pod = *held;
+    int e = batch_begin(b);
+    if (e == 0)
+        e = lease_give_back(b, &pod);
+    if (e == 0)
+        op->resource_version = store_take_version(b->w->store);
+    return e;
+}
+
 void apply_release(struct batch *b, struct writer_op *op)
 {
     const struct allocation *old =
         draft_find_allocation(batch_draft(b), op->namespace, op->pod);
-    if (!old) {
+    if (!old)
         op->result = error_set(&op->error, ENOENT,
                                "pod %s/%s: has no allocation", op->namespace,
                                op->pod);
-        return;
-    }
-    struct demand pod = old->demand;
-    bool held = old->held;
-    op->result = batch_begin(b);
-    if (op->result == 0 && held) /* all that is held for the job, or nothing */
-        op->result = lease_give_back(b, &pod);
-    else if (op->result == 0)
-        op->result = store_delete_allocation(b->w->store, op->namespace,
-                                             op->pod, &b->error);
-    if (op->result < 0)
-        return;
-    op->resource_version = store_take_version(b->w->store);
-    if (held)
-        return;
-    (void)draft_release(batch_draft(b), op->namespace, op->pod);
-    op->result = lease_end_unbound(b, &pod);
+    else if (old->held)
+        op->result = release_held(b, op, &old->demand);
+    else
+        op->result = release_pod(b, op, old);
 }

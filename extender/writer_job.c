@@ -12,12 +12,7 @@
 
 /* --- giving held places back --------------------------------------------- */
 
-static const struct snapshot *batch_view(struct batch *b)
-{
-    return b->draft ? batch_peek(b) : b->w->current;
-}
-
-static int drop_hold(struct batch *b, const struct allocation *hold)
+int drop_hold(struct batch *b, const struct allocation *hold)
 {
     struct allocation *a = allocation_ref((struct allocation *)hold);
     const struct demand *d = &a->demand;
@@ -245,18 +240,24 @@ static bool is_over(uint64_t before, uint64_t after, uint64_t limit)
     return after > before && after > limit;
 }
 
-static int check_quota(struct batch *b, struct writer_op *op,
-                       const struct quota_use *before)
+static bool exceeds_quota(struct batch *b, const char *namespace,
+                          const struct quota_use *before)
 {
     const struct snapshot *s = batch_view(b);
-    const char *namespace = op->demand->namespace;
     const struct policy_quota *quota = policy_find_quota(s->policy, namespace);
     struct quota_use after;
     snapshot_quota_use(s, namespace, &after);
-    if (!quota ||
-        !(is_over(before->cards, after.cards, quota->cards) ||
-          is_over(before->cores, after.cores, quota->cores) ||
-          is_over(before->memory_mib, after.memory_mib, quota->memory_mib)))
+    return quota &&
+           (is_over(before->cards, after.cards, quota->cards) ||
+            is_over(before->cores, after.cores, quota->cores) ||
+            is_over(before->memory_mib, after.memory_mib, quota->memory_mib));
+}
+
+static int check_quota(struct batch *b, struct writer_op *op,
+                       const struct quota_use *before)
+{
+    const char *namespace = op->demand->namespace;
+    if (!exceeds_quota(b, namespace, before))
         return 0;
     return error_set(&op->error, EBUSY,
                      "pod %s/%s does not fit node %s: quota of namespace %s "
@@ -287,6 +288,27 @@ int bind_plan(struct batch *b, struct writer_op *op,
         return e;
     hold_places(b, op->demand, plan, ret_change);
     return check_quota(b, op, &before);
+}
+
+int hold_rest(struct batch *b, const struct demand *pod,
+              const struct plan *plan)
+{
+    struct hold_change change = {0};
+    struct quota_use before;
+    int e = batch_begin(b);
+    if (e < 0)
+        return e;
+    snapshot_quota_use(batch_view(b), pod->namespace, &before);
+    hold_places(b, pod, plan, &change);
+    if (exceeds_quota(b, pod->namespace, &before)) {
+        hold_change_undo(b, &change);
+        e = -EBUSY;
+    } else {
+        e = hold_change_store(b, &change);
+        leases_renew(b->w->leases, pod, clock_ms() + b->w->config.lease_ms);
+    }
+    hold_change_fini(&change);
+    return e;
 }
 
 /* --- after a bind ------------------------------------------------------------ */

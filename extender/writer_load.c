@@ -79,5 +79,6 @@ int writer_load(struct writer *w, struct error *err)
     draft_set_policy(draft, w->config.policy);
     w->current = draft_commit(steal(&draft));
     leases_load(w);
+    atomic_store(&w->version, store_resource_version(w->store));
     return 0;
 }

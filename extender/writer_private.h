@@ -1,4 +1,4 @@
-/* What writer.c, writer_load.c, writer_apply.c and writer_read.c share. */
+/* What the files of the writer share. */
 #ifndef BIGA_EXTENDER_WRITER_PRIVATE_H
 #define BIGA_EXTENDER_WRITER_PRIVATE_H
 
@@ -7,6 +7,7 @@
 #include "extender/heard.h"
 #include "extender/ingest.h"
 #include "extender/store.h"
+#include "extender/strmap.h"
 #include "extender/writer.h"
 
 struct writer {
@@ -21,6 +22,10 @@ struct writer {
     struct leases *leases;
 
     struct heard *heard;
+    struct strmap lost; /* names of nodes that the cluster says are lost */
+
+    _Atomic uint64_t version;   /* the newest given out */
+    _Atomic uint64_t conflicts; /* see writer_conflicts() */
 
     pthread_mutex_t current_lock; /* held for as long as a reference takes */
     struct snapshot *current;
@@ -47,6 +52,8 @@ struct batch {
 /* The draft, for a change: what was peeked at is let go. */
 struct draft *batch_draft(struct batch *b);
 const struct snapshot *batch_peek(struct batch *b);
+/* What is so now, in the batch; valid until its next change. */
+const struct snapshot *batch_view(struct batch *b);
 /* Called before anything is stored; 0 or -errno in b->error. */
 int batch_begin(struct batch *b);
 
@@ -56,6 +63,26 @@ void apply_put_slice(struct batch *b, struct writer_op *op);
 void apply_delete_slice(struct batch *b, struct writer_op *op);
 void apply_bind(struct batch *b, struct writer_op *op);
 void apply_release(struct batch *b, struct writer_op *op);
+/* Give back the allocation of a pod (no held place), and what is held for a
+ * job that nobody is bound of any more; 0 or -errno in b->error. */
+int release_pod(struct batch *b, struct writer_op *op,
+                const struct allocation *a);
+
+/* --- what a cluster tells: writer_cluster.c --- */
+void apply_adopt(struct batch *b, struct writer_op *op);
+void apply_free(struct batch *b, struct writer_op *op);
+void apply_keep(struct batch *b, struct writer_op *op);
+void apply_lost(struct batch *b, struct writer_op *op);
+void apply_lead(struct batch *b, struct writer_op *op);
+void apply_follow(struct batch *b, struct writer_op *op);
+void read_heard(struct writer *w, struct writer_op *op);
+bool is_lost(const struct writer *w, const char *node);
+void lost_fini(struct writer *w);
+
+/* The status that a node should have. */
+enum node_status status_now(const struct writer *w, const struct node *n);
+/* Have the next sweep at once. */
+void sweep_soon(struct writer *w);
 
 /* --- whole jobs: writer_job.c ---
  * All return 0 or -errno, an error of the store in b->error. */
@@ -76,6 +103,11 @@ void hold_change_fini(struct hold_change *change);
  * is not any longer, and the lease of its job is renewed. */
 int bind_settle(struct batch *b, const struct allocation *fresh,
                 const struct demand *former);
+/* Hold the places of a plan with a new lease; -EBUSY, with nothing changed,
+ * when the quota of its namespace does not allow it. */
+int hold_rest(struct batch *b, const struct demand *pod,
+              const struct plan *plan);
+int drop_hold(struct batch *b, const struct allocation *hold);
 /* Give back all that is held with a pod's job: when nobody of it is bound any
  * more; in any case. */
 int lease_end_unbound(struct batch *b, const struct demand *pod);

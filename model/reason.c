@@ -18,6 +18,7 @@ const char *reason_word(enum reason reason)
         [REASON_UNKNOWN_NODE] = "unknown-node",
         [REASON_STALE] = "stale",
         [REASON_INCOMPLETE] = "incomplete",
+        [REASON_LOST] = "lost",
         [REASON_NO_CARD] = "no-card",
         [REASON_TOO_FEW_CARDS] = "too-few-cards",
         [REASON_UNHEALTHY] = "unhealthy",
@@ -426,6 +427,8 @@ static const char *plain_text(enum reason reason)
         return "its advertiser went silent; what its cards hold is not known";
     case REASON_INCOMPLETE:
         return "its advertiser has not yet published all slices of its pool";
+    case REASON_LOST:
+        return "the cluster says that the node is not ready or deleted";
     case REASON_NO_CARD:
         return "the node has no card";
     case REASON_PAIR_ELSEWHERE:

@@ -1,0 +1,357 @@
+/* What a cluster tells: which pods have what, which nodes are there, and
+ * whether this replica leads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/job.h"
+#include "extender/schedule.h"
+#include "extender/strmap.h"
+#include "extender/usage.h"
+#include "extender/writer_private.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+enum {
+    LOST_MAX = 524288, /* names of lost nodes; then those without slices are
+                        * forgotten */
+};
+
+/* Versions stay exact in JSON whatever number an annotation makes up. */
+#define NUMBER_RAISED_MAX (UINT64_C(1) << 52)
+
+/* --- adopting ------------------------------------------------------------- */
+
+static bool is_same(const struct allocation *a, const struct allocation *b)
+{
+    cleanup_str struct str x = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_str struct str y = STR_INIT(STR_MAX_DEFAULT);
+    if (a->number != b->number)
+        return false;
+    allocation_encode(a, &x);
+    allocation_encode(b, &y);
+    return x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
+}
+
+/* The node as others leave it to the pod: without its own pair, and without
+ * what is only held. */
+static void state_beside(const struct snapshot *s, const struct node *node,
+                         const struct allocation *a,
+                         struct node_state *ret_state)
+{
+    const struct allocation **list = xcalloc(node->n_allocations + 1,
+                                             sizeof *list);
+    struct usage usage;
+    node_usage(node, s->policy, &usage);
+    usage.allocations = list;
+    usage.n = 0;
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *other = node->allocations[i];
+        bool own = a->demand.role != ROLE_SERVICE &&
+                   strcmp(other->pair_key, a->pair_key) == 0;
+        if (!other->held && !own && allocation_compare_pod(other, a) != 0)
+            list[usage.n++] = other;
+    }
+    usage_state(&usage, &a->demand, ret_state);
+    free(list);
+}
+
+/* Do others have what the pod has?  Asked before it is adopted. */
+static bool is_overcommitted(const struct snapshot *s,
+                             const struct allocation *a)
+{
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    const struct node *node = index < 0 ? NULL
+                                        : snapshot_node(s, (size_t)index);
+    if (!node || !node->topo)
+        return false;
+    uint16_t cards = usage_cards(node->topo, a);
+    struct node_state state;
+    struct choice ignored;
+    state_beside(s, node, a, &state);
+    if (state.gpus_used & usage_gpus(node->topo, a))
+        return true;
+    if (!cards)
+        return false;
+    struct demand asked = a->demand; /* of just these cards, nothing else */
+    asked.cards = asked.pair_cards = (uint8_t)__builtin_popcount(cards);
+    asked.gpus = asked.pair_gpus = 0;
+    asked.cpu_milli = 0;
+    asked.align = RELATION_SYS;
+    enum reason reason = decide(&state, &asked, cards, cards, &ignored);
+    return reason == REASON_CARDS_BUSY || reason == REASON_CARD_CORES ||
+           reason == REASON_CARD_MEMORY;
+}
+
+static void log_adopted(const struct allocation *a,
+                        const struct allocation *old, bool conflict)
+{
+    const struct demand *d = &a->demand;
+    if (old && strcmp(old->demand.uid, d->uid) == 0)
+        log_event(LOG_WARN, "allocation-healed", "namespace", d->namespace,
+                  "pod", d->name, "node", a->node, "was", old->node, NULL);
+    if (conflict)
+        log_event(LOG_ERROR, "allocation-conflict", "namespace", d->namespace,
+                  "pod", d->name, "node", a->node, "text",
+                  "the pod is bound to cards that others have, too", NULL);
+}
+
+static int adopt(struct batch *b, struct allocation *a,
+                 const struct allocation *old)
+{
+    struct demand former;
+    if (old)
+        former = old->demand;
+    int e = batch_begin(b);
+    if (e == 0)
+        e = store_put_allocation(b->w->store, a, &b->error);
+    if (e < 0)
+        return e;
+    store_raise_version(b->w->store, a->number < NUMBER_RAISED_MAX
+                                         ? a->number
+                                         : NUMBER_RAISED_MAX);
+    draft_allocate(batch_draft(b), allocation_ref(a));
+    return bind_settle(b, a, old ? &former : NULL);
+}
+
+void apply_adopt(struct batch *b, struct writer_op *op)
+{
+    struct allocation *a = op->allocation;
+    const struct demand *d = &a->demand;
+    if (a->held || d->role == ROLE_NONE || !d->uid[0]) {
+        op->result = error_set(&op->error, EINVAL,
+                               "pod %s/%s: its allocation is that of no pod",
+                               d->namespace, d->name);
+        return;
+    }
+    const struct snapshot *s = batch_view(b);
+    const struct allocation *old = alloc_index_find(s->allocations,
+                                                    d->namespace, d->name);
+    op->resource_version = a->number;
+    bool another = old && strcmp(old->demand.uid, d->uid) != 0;
+    if (old && (is_same(old, a) || (another && old->number > a->number)))
+        return; /* known, or the last that is heard of a pod of the past */
+    bool conflict = is_overcommitted(s, a);
+    log_adopted(a, old, conflict);
+    op->result = adopt(b, a, old);
+    op->created = op->result == 0;
+    if (conflict && op->created)
+        atomic_fetch_add(&b->w->conflicts, 1);
+}
+
+/* --- giving back ------------------------------------------------------------ */
+
+void apply_free(struct batch *b, struct writer_op *op)
+{
+    const struct allocation *a = alloc_index_find(batch_view(b)->allocations,
+                                                  op->namespace, op->pod);
+    if (a && !a->held && strcmp(a->demand.uid, op->uid) == 0 &&
+        (op->number == 0 || a->number == op->number) &&
+        (!op->node || strcmp(a->node, op->node) == 0))
+        op->result = release_pod(b, op, a);
+    else
+        op->result = error_set(&op->error, ENOENT,
+                               "pod %s/%s (uid %s): has no such allocation",
+                               op->namespace, op->pod, op->uid);
+}
+
+static int compare_uid(const void *key, const void *item)
+{
+    return strcmp(key, *(const char *const *)item);
+}
+
+static bool is_kept(const struct writer_op *op, const struct allocation *a)
+{
+    const char *uid = a->demand.uid;
+    if (a->held || a->number > op->number)
+        return true;
+    if (op->n_uids &&
+        bsearch(uid, op->uids, op->n_uids, sizeof *op->uids, compare_uid))
+        return true;
+    return op->keep && op->keep(op->ctx, uid);
+}
+
+void apply_keep(struct batch *b, struct writer_op *op)
+{
+    size_t n;
+    cleanup_with(snapshot) struct snapshot *s =
+        snapshot_ref((struct snapshot *)batch_view(b));
+    cleanup_free const struct allocation **list =
+        alloc_index_list(s->allocations, &n);
+    op->n_out = 0;
+    for (size_t i = 0; i < n && op->result == 0; i++) {
+        const struct allocation *a = list[i];
+        if (is_kept(op, a))
+            continue;
+        log_event(LOG_WARN, "allocation-dropped", "namespace",
+                  a->demand.namespace, "pod", a->demand.name, "node", a->node,
+                  "text", "the cluster has no such bound pod", NULL);
+        op->result = release_pod(b, op, a);
+        op->n_out += op->result == 0;
+    }
+}
+
+/* --- nodes ------------------------------------------------------------------ */
+
+bool is_lost(const struct writer *w, const char *node)
+{
+    return strmap_get(&w->lost, node) != NULL;
+}
+
+void lost_fini(struct writer *w)
+{
+    size_t pos = 0;
+    char *name;
+    while ((name = strmap_next(&w->lost, &pos)))
+        free(name);
+    strmap_fini(&w->lost);
+}
+
+/* Forget those that nothing else is known of. */
+static void lost_trim(struct batch *b)
+{
+    struct writer *w = b->w;
+    struct strmap kept = {0};
+    size_t pos = 0;
+    char *name;
+    while ((name = strmap_next(&w->lost, &pos))) {
+        if (draft_node(batch_draft(b), name))
+            (void)strmap_put(&kept, name, name);
+        else
+            free(name);
+    }
+    strmap_fini(&w->lost);
+    w->lost = kept;
+}
+
+static void lost_set(struct batch *b, const char *node, bool gone)
+{
+    struct writer *w = b->w;
+    if (!gone) {
+        free(strmap_remove(&w->lost, node));
+        return;
+    }
+    if (is_lost(w, node))
+        return;
+    if (w->lost.n >= LOST_MAX)
+        lost_trim(b);
+    char *name = xstrdup(node);
+    (void)strmap_put(&w->lost, name, name);
+}
+
+void apply_lost(struct batch *b, struct writer_op *op)
+{
+    lost_set(b, op->node, op->gone);
+    int32_t index = snapshot_find(batch_view(b), op->node, strlen(op->node));
+    if (index == NODE_NONE)
+        return; /* until its slices come */
+    const struct node *n = snapshot_node(batch_view(b), (size_t)index);
+    enum node_status status = status_now(b->w, n);
+    if (status == n->status)
+        return;
+    op->result = batch_begin(b);
+    if (op->result < 0)
+        return;
+    log_event(LOG_INFO, "node-status", "node", op->node, "status",
+              node_status_name(status), NULL);
+    draft_set_status(batch_draft(b), op->node, status);
+}
+
+void read_heard(struct writer *w, struct writer_op *op)
+{
+    int32_t index = snapshot_find(w->current, op->node, strlen(op->node));
+    if (index == NODE_NONE) {
+        op->result = error_set(&op->error, ENOENT,
+                               "node %s: nothing was published for it",
+                               op->node);
+        return;
+    }
+    const struct node *n = snapshot_node(w->current, (size_t)index);
+    atomic_store_explicit(&n->liveness->heard_ms, clock_ms(),
+                          memory_order_relaxed);
+    if (n->status == NODE_STALE)
+        sweep_soon(w);
+}
+
+/* --- leading ---------------------------------------------------------------- */
+
+/* The first pair of the pod's job that has no place, or -1.  `list` is in the
+ * order of pairs. */
+static int32_t first_missing(const struct allocation *const *list, size_t n,
+                             const struct demand *pod)
+{
+    int32_t pair = 0;
+    if (!pod->job[0] || pod->size <= 1)
+        return -1; /* it has its place, and nobody else is planned with it */
+    for (size_t i = 0; i < n && list[i]->demand.pair <= pair; i++)
+        if (list[i]->demand.pair == pair)
+            pair++;
+    return pair < pod->size ? pair : -1;
+}
+
+static int lead_job(struct batch *b, struct writer_op *op,
+                    const struct demand *member)
+{
+    size_t n;
+    struct demand rest = *member, *pod = &rest;
+    struct plan_refusal refusal;
+    cleanup_with(plan) struct plan *plan = NULL;
+    cleanup_free const struct allocation **list =
+        job_together(batch_view(b)->allocations, member, &n);
+    rest.pair = first_missing(list, n, member);
+    if (rest.pair < 0)
+        return 0;
+    /* a pod of that pair, whatever its name */
+    memset(rest.name, 0, sizeof rest.name);
+    memset(rest.uid, 0, sizeof rest.uid);
+    if (job_plan(NULL, batch_view(b), pod, NULL, 0, NODE_NONE, &plan,
+                 &refusal) < 0) {
+        log_event(LOG_WARN, "job-not-held", "namespace", pod->namespace, "job",
+                  pod->job, "text", "no room for the rest of it", NULL);
+        return 0;
+    }
+    int e = hold_rest(b, pod, plan);
+    if (e == 0)
+        op->n_out++;
+    return e == -EBUSY ? 0 : e;
+}
+
+void apply_lead(struct batch *b, struct writer_op *op)
+{
+    size_t n;
+    cleanup_with(snapshot) struct snapshot *s =
+        snapshot_ref((struct snapshot *)batch_view(b));
+    cleanup_free const struct allocation **list =
+        alloc_index_list(s->allocations, &n);
+    cleanup_free char(*keys)[JOB_LEASE_KEY_MAX] = xcalloc(n + 1, sizeof *keys);
+    struct strmap done = {0};
+    op->n_out = 0;
+    for (size_t i = 0; i < n && op->result == 0; i++) {
+        const struct demand *pod = &list[i]->demand;
+        if (list[i]->held || !demand_is_planned(pod))
+            continue;
+        job_lease_key(pod, keys[i]);
+        if (strmap_get(&done, keys[i]))
+            continue;
+        (void)strmap_put(&done, keys[i], keys[i]);
+        op->result = lead_job(b, op, pod);
+    }
+    strmap_fini(&done);
+}
+
+/* Their leases end by themselves, with nothing left to give back. */
+void apply_follow(struct batch *b, struct writer_op *op)
+{
+    size_t n;
+    cleanup_with(snapshot) struct snapshot *s =
+        snapshot_ref((struct snapshot *)batch_view(b));
+    cleanup_free const struct allocation **list =
+        alloc_index_list(s->allocations, &n);
+    op->n_out = 0;
+    for (size_t i = 0; i < n && op->result == 0; i++) {
+        if (!list[i]->held)
+            continue;
+        op->result = drop_hold(b, list[i]);
+        op->n_out += op->result == 0;
+    }
+}
