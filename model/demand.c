@@ -10,6 +10,7 @@
 
 enum {
     RAW_MAX = 6 * DEMAND_NAME_MAX, /* every character an escape */
+    LABEL_VALUE_MAX = 63,
     SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
 };
 
@@ -152,11 +153,35 @@ static int take_role(const struct pod *pod, struct demand *d, struct error *err)
     return 0;
 }
 
+/* A host pod whose xPU pod is made for it needs a job that both can name in a
+ * label: its own name, when it has none. */
+static int take_buddy(const struct pod *pod, struct demand *d,
+                      struct error *err)
+{
+    char name[DEMAND_NAME_MAX + 1];
+    if (d->role != ROLE_HOST || !is_given(pod, POD_BUDDY))
+        return 0;
+    int rc = take_name(pod, POD_BUDDY, name, sizeof name, err);
+    if (rc < 0 || d->job[0])
+        return rc;
+    size_t size = strlen(d->name);
+    if (size > LABEL_VALUE_MAX)
+        return error_set(err, EDOM,
+                         "%s: is missing, and the pod's name has %zu bytes, "
+                         "more than the %d of a label: with %s the pod needs "
+                         "a job",
+                         pod_text_path(POD_JOB), size, LABEL_VALUE_MAX,
+                         pod_text_path(POD_BUDDY));
+    memcpy(d->job, d->name, size + 1);
+    return 0;
+}
+
 static int take_job(const struct pod *pod, struct demand *d, struct error *err)
 {
-    static const enum pod_text jobs[] = {POD_JOB, POD_GROUP, POD_JOB_NAME};
+    static const enum pod_text jobs[] = {POD_JOB, POD_GROUP, POD_JOB_NAME,
+                                         POD_REPLICA_JOB};
     static const enum pod_text pairs[] = {POD_PAIR, POD_INDEX_ANNOTATION,
-                                          POD_INDEX_LABEL};
+                                          POD_INDEX_LABEL, POD_REPLICA_INDEX};
     enum pod_text pair = POD_PAIR;
     int rc = 0;
     d->size = 1;
@@ -171,6 +196,8 @@ static int take_job(const struct pod *pod, struct demand *d, struct error *err)
             rc = take_number(pod, pair, DEMAND_PAIR_MAX, &d->pair, err);
             break;
         }
+    if (rc == 0)
+        rc = take_buddy(pod, d, err);
     if (rc < 0 || !is_given(pod, POD_SIZE))
         return rc;
     rc = take_number(pod, POD_SIZE, DEMAND_SIZE_MAX, &d->size, err);

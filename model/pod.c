@@ -30,6 +30,8 @@ static const struct contract {
     [POD_PAIR] = LABEL("biga.dev/pair"),
     [POD_JOB_NAME] = LABEL("batch.kubernetes.io/job-name"),
     [POD_INDEX_LABEL] = LABEL("batch.kubernetes.io/job-completion-index"),
+    [POD_REPLICA_JOB] = LABEL("training.kubeflow.org/job-name"),
+    [POD_REPLICA_INDEX] = LABEL("training.kubeflow.org/replica-index"),
     [POD_SIZE] = ANNOTATION("biga.dev/size"),
     [POD_CARDS] = ANNOTATION("biga.dev/cards"),
     [POD_ALIGN] = ANNOTATION("biga.dev/align"),
@@ -42,6 +44,7 @@ static const struct contract {
     [POD_PREFER_WITHIN] = ANNOTATION("biga.dev/prefer-within"),
     [POD_PREFER_ALIGN] = ANNOTATION("biga.dev/prefer-align"),
     [POD_SHAPES] = ANNOTATION("biga.dev/shapes"),
+    [POD_BUDDY] = ANNOTATION("biga.dev/buddy"),
     [POD_INDEX_ANNOTATION] =
         ANNOTATION("batch.kubernetes.io/job-completion-index"),
     [POD_GROUP] = {KEY("podGroupName"), "spec.schedulingGroup.podGroupName"},
@@ -197,7 +200,8 @@ static int read_metadata(struct reading *r)
         if (IS_KEY(&key, "labels")) {
             rc = note_once(r, &seen, LABELS, "metadata.labels");
             if (rc == 0)
-                rc = read_map(r, "metadata.labels", POD_ROLE, POD_INDEX_LABEL);
+                rc = read_map(r, "metadata.labels", POD_ROLE,
+                              POD_REPLICA_INDEX);
         } else if (IS_KEY(&key, "annotations")) {
             rc = note_once(r, &seen, ANNOTATIONS, "metadata.annotations");
             if (rc == 0)

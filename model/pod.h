@@ -19,6 +19,8 @@ enum pod_text {
     POD_PAIR,
     POD_JOB_NAME,
     POD_INDEX_LABEL,
+    POD_REPLICA_JOB, /* of Kubeflow's operators */
+    POD_REPLICA_INDEX,
     /* annotations */
     POD_SIZE,
     POD_CARDS,
@@ -32,6 +34,7 @@ enum pod_text {
     POD_PREFER_WITHIN,
     POD_PREFER_ALIGN,
     POD_SHAPES,
+    POD_BUDDY,
     POD_INDEX_ANNOTATION,
     /* spec */
     POD_GROUP,

@@ -131,6 +131,48 @@ Test(demand, job_and_pair_by_preference)
     cr_assert_str_eq(key, "ns/p");
 }
 
+/* Kubeflow's operators label the workers of an MPIJob so. */
+Test(demand, job_and_pair_of_an_mpijob)
+{
+#define MPIJOB                                       \
+    ",'training.kubeflow.org/job-name':'solver',"    \
+    "'training.kubeflow.org/replica-type':'worker'," \
+    "'training.kubeflow.org/replica-index':'3'"
+    struct demand d =
+        pod_read_ok(POD("host", MPIJOB, "'biga.dev/size':'4'", ""));
+    cr_assert_str_eq(d.job, "solver");
+    cr_assert_eq(d.pair, 3);
+    d = pod_read_ok(POD("host",
+                        MPIJOB ",'batch.kubernetes.io/job-name':'b',"
+                               "'batch.kubernetes.io/job-completion-index':'7'",
+                        "", ""));
+    cr_assert_str_eq(d.job, "b");
+    cr_assert_eq(d.pair, 7);
+    pod_refused(EDOM, POD("host", MPIJOB, "'biga.dev/size':'3'", ""),
+                "metadata.labels['training.kubeflow.org/replica-index']: is "
+                "'3', but");
+}
+
+/* A pod with a buddy has a job that both can name. */
+Test(demand, job_of_a_buddy)
+{
+    struct demand d = pod_read_ok(POD("host", "", "'biga.dev/buddy':'t'", ""));
+    cr_assert_str_eq(d.job, "p");
+    d = pod_read_ok(
+        POD("host", ",'biga.dev/job':'j'", "'biga.dev/buddy':'t'", ""));
+    cr_assert_str_eq(d.job, "j");
+    d = pod_read_ok(POD("xpu", "", "'biga.dev/buddy':'t'", ""));
+    cr_assert_str_eq(d.job, "");
+    pod_refused(EDOM, POD("host", "", "'biga.dev/buddy':'-'", ""),
+                "metadata.annotations['biga.dev/buddy']: is '-'");
+    pod_refused(
+        EDOM,
+        "{'metadata':{'namespace':'ns','name':'p0123456789012345678901"
+        "234567890123456789012345678901234567890123456789','labels':{"
+        "'biga.dev/role':'host'},'annotations':{'biga.dev/buddy':'t'}}}",
+        "metadata.labels['biga.dev/job']: is missing");
+}
+
 /* The annotation speaks of the pair, the resource of the pod. */
 Test(demand, cards_of_pair_and_pod)
 {
