@@ -12,6 +12,7 @@
 #ifndef BIGA_BASE_JSPLIT_H
 #define BIGA_BASE_JSPLIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,8 @@
 
 enum jsplit_kind { JSPLIT_LIST, JSPLIT_STREAM };
 
-/* One object; borrowed for the call. Nonzero ends the split with that value
- * (a -errno). */
+/* One object; borrowed for the call, not NUL-terminated.  Nonzero ends the
+ * split with that value (a -errno). */
 typedef int jsplit_f(void *ctx, const char *json, size_t size);
 
 struct jsplit {
@@ -31,11 +32,13 @@ struct jsplit {
     void *ctx;
     struct str object; /* the one that is arriving */
     struct str rest;   /* JSPLIT_LIST: the list without its items, for its
-                         * metadata: at most JSPLIT_REST_MAX bytes */
+                        * metadata: at most JSPLIT_REST_MAX bytes */
     unsigned state, depth;
     uint64_t in_object; /* bit d: the container at depth d is an object */
-    int failed;         /* 0, or the -errno it ended with */
-    uint64_t n_objects, n_bytes;
+    bool in_string, escaped, had_items;
+    size_t key_at;      /* in rest: where the list's current key begins */
+    struct error fault; /* code 0, or what it ended with */
+    uint64_t n_objects, n_bytes; /* handed over; taken in */
 };
 enum { JSPLIT_REST_MAX = 65536, JSPLIT_DEPTH_MAX = 63 };
 
@@ -43,7 +46,9 @@ void jsplit_init(struct jsplit *s, enum jsplit_kind kind, size_t object_max,
                  jsplit_f *visit, void *ctx);
 void jsplit_fini(struct jsplit *s);
 /* More bytes: 0, or -EINVAL (no JSON of this form), -E2BIG (an object or the
- * rest is too large), or what visit returned.  The first error sticks. */
+ * rest is too large), or what visit returned.  The first error sticks.  How
+ * the bytes are cut into calls changes nothing.  A list whose `items` is null
+ * is an empty one. */
 int jsplit_feed(struct jsplit *s, const char *data, size_t size,
                 struct error *err);
 /* The stream has ended: -EINVAL when in the middle of something.  Of a list,
