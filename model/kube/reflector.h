@@ -26,10 +26,11 @@ enum { REFLECTOR_KINDS_MAX = 16, REFLECTOR_PAGE = 500 };
  * be NULL.  JSON is borrowed for the call, and is as the API server sent it:
  * not yet checked.  Objects in a list may lack kind and apiVersion. */
 struct reflector_handler {
-    /* A list begins (the first, or again after a gap): what is not put before
-     * `listed` is gone. */
+    /* A list begins (the first, again after a gap, or anew because the one
+     * under way cannot be completed): what is not put between the last of
+     * these and `listed` is gone. */
     void (*list)(void *ctx);
-    /* The object is there, or is so now. */
+    /* The object is there, or is so now; may be told twice. */
     void (*put)(void *ctx, const char *json, size_t size);
     /* It is gone, or no longer selected; its last state. */
     void (*gone)(void *ctx, const char *json, size_t size);
@@ -63,7 +64,7 @@ struct reflector_state {
     bool watching; /* a watch is open, or a list is under way */
     uint64_t lists, watches, events, failures;
     int64_t heard_ms; /* monotonic clock of the last byte; 0: never */
-    char error[200];  /* the last one; "" */
+    char error[200];  /* why it last failed; "" when it went on since */
 };
 size_t reflector_n_kinds(const struct reflector *r);
 void reflector_state(const struct reflector *r, size_t i,
