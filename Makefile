@@ -157,7 +157,8 @@ test-e2e: programs
 # no Go (status 77) the tests are skipped, with the reason.
 test-kube: programs
 	@scripts/setup --kube
-	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
+	@for what in '' helm; do \
+	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
 	@scripts/run-tests --kube $(KUBE)
 kube-up: programs
 	@scripts/setup --kube

@@ -17,7 +17,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 
 from api import Api, ApiError, kubeconfig, write_private
 from proc import Process, free_port, running_in, wait_for
@@ -163,7 +162,6 @@ class Cluster:
         return self
 
     def _start(self, features, runtime, more, controllers, wait):
-        began = time.monotonic()
         names = ("etcd", "etcd-peer", "apiserver", "scheduler")
         self.ports = {name: free_port() for name in names}
         with open(self.marker, "w", encoding="utf-8") as f:
@@ -176,8 +174,7 @@ class Cluster:
         self.apiserver = self._apiserver(features, runtime, more).start()
         self.api = self._admin()
         self.wait_ready(wait)
-        self.say(f"kube-apiserver is ready, {self.server}, after "
-                 f"{time.monotonic() - began:.1f} s")
+        self.say(f"kube-apiserver is ready at {self.server}")
         if controllers:
             self.controller_manager = self._controllers(
                 features, controllers).start()
@@ -185,8 +182,7 @@ class Cluster:
                      lambda: self.controller_manager.alive() and
                      self.api.get("serviceaccounts", "default", "default"),
                      wait)
-            self.say(f"controllers run, after "
-                     f"{time.monotonic() - began:.1f} s")
+            self.say("controllers run")
 
     def stop(self):
         """End what runs in the folder, the youngest first; etcd is last."""

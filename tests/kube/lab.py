@@ -84,6 +84,11 @@ class Lab:
                       "biga-reader", cluster=True)
         return api.token_request("default", account, seconds=MONTH)
 
+    def write_reader_token(self):
+        """reader.token in the cluster's folder."""
+        return write_private(self.c.path("reader.token"),
+                             self.reader() + "\n")
+
     # --- programs ------------------------------------------------------------
     def extender(self, name=None, *args, start=True):
         """One more replica, with the service account's token."""

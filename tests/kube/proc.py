@@ -62,7 +62,7 @@ def free_port():
         return port
 
 
-def _start_time(pid):
+def start_time(pid):
     """When the process began, in ticks; None when it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
@@ -104,7 +104,7 @@ class Process:
         if self._child is not None:
             self._child.poll()  # or it stays a zombie
         state = self._read()
-        if state and _start_time(state["pid"]) == state["start"]:
+        if state and start_time(state["pid"]) == state["start"]:
             return state["pid"]
         return None
 
@@ -130,7 +130,7 @@ class Process:
                 start_new_session=True,
                 preexec_fn=_die_with_parent if self.die_with_parent else None)
         pid = self._child.pid
-        state = {"pid": pid, "start": _start_time(pid), "argv": self.argv}
+        state = {"pid": pid, "start": start_time(pid), "argv": self.argv}
         with open(self.file + ".new", "w", encoding="utf-8") as f:
             json.dump(state, f)
         os.rename(self.file + ".new", self.file)

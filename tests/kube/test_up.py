@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""tests/kube/up and down, as a person uses them; nodes, kubelets and a
+restart of the API server, as the other tests use them."""
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+import fleet
+from api import ApiError
+from check import Checks
+from cluster import HERE, Cluster, binaries
+from proc import running_in, start_time, wait_for
+
+
+def script(name, *args, env=None):
+    got = subprocess.run([os.path.join(HERE, name), *args], check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, env={**os.environ, **(env or {})})
+    return got.returncode, got.stdout
+
+
+def up_and_down(t, folder):
+    with t.check("up starts a cluster and says how to use it"):
+        status, said = script("up", folder)
+        assert status == 0, said
+        assert f"KUBECONFIG={folder}/admin.kubeconfig" in said, said
+    running = running_in(folder)
+    names = sorted(p.name for p in running)
+    t.ok(names == ["apiserver", "controller-manager", "etcd", "scheduler"],
+         "it has left four programs running", names)
+    with t.check("its keys are their owner's alone"):
+        for where, _, files in os.walk(os.path.join(folder, "pki")):
+            for file in files:
+                mode = os.stat(os.path.join(where, file)).st_mode & 0o777
+                assert mode == 0o600 or file == "kube-scheduler.crt", \
+                    f"{file} has mode {mode:o}"
+        for file in os.listdir(folder):
+            if file.endswith(".kubeconfig"):
+                mode = os.stat(os.path.join(folder, file)).st_mode & 0o777
+                assert mode == 0o600, f"{file} has mode {mode:o}"
+    with t.check("up refuses a folder in which a cluster runs"):
+        status, said = script("up", folder)
+        assert status != 0 and "a cluster runs there" in said, said
+        assert {p.pid for p in running_in(folder)} == \
+            {p.pid for p in running}, "and what ran has changed"
+    with t.check("kubectl works with what up wrote"):
+        assert "Ready" not in Cluster.attach(folder).kubectl("get", "nodes")
+    with t.check("down ends them all"):
+        pids = [p.pid for p in running]
+        status, said = script("down", folder)
+        assert status == 0 and said.count("has ended") == 4, said
+        assert not running_in(folder)
+        assert not [p for p in pids if start_time(p)], "one still runs"
+    with t.check("down where nothing runs says so"):
+        status, said = script("down", folder)
+        assert status == 0 and "nothing runs" in said, said
+
+
+def failures(t, folder):
+    with t.check("up leaves other people's files alone"):
+        with open(os.path.join(folder, "mine"), "w", encoding="utf-8") as f:
+            f.write("mine")
+        status, said = script("up", folder)
+        assert status != 0 and "not a cluster's" in said, said
+        os.unlink(os.path.join(folder, "mine"))
+    with t.check("up that fails leaves nothing running"):
+        status, said = script("up", folder, "--biga", "--nodes", "1",
+                              env={"BIGA_BUILD": "there-is-none"})
+        assert status != 0 and "there-is-none" in said, said
+        assert not running_in(folder), said
+    with t.check("and its folder can be used again"):
+        status, said = script("up", folder)
+        assert status == 0, said
+        status, said = script("down", folder)
+        assert status == 0 and not running_in(folder), said
+
+
+def fakes(t, c):
+    with t.check("1,000 nodes are there in less than 15 s"):
+        began = time.monotonic()
+        fleet.add_nodes(c.api, fleet.names("host", 1000))
+        took = time.monotonic() - began
+        nodes = c.api.list("nodes")
+        assert len(nodes) == 1000 and took < 15, f"{len(nodes)}, {took:.1f} s"
+        assert not [n for n in nodes if n["spec"].get("taints")], "taints"
+    kubelet = fleet.Kubelet(c.api).start()
+    with t.check("pods are bound and run"):
+        names = [f"p{i}" for i in range(20)]
+        fleet.add_pods(c.api, [fleet.pod(n, requests={"cpu": 1})
+                               for n in names])
+        fleet.wait_bound(c.api, names)
+        wait_for("pods run", lambda: all(
+            p["status"]["phase"] == "Running"
+            for p in c.api.list("pods", "default")))
+    with t.check("a pod goes with its owner"):
+        owner = c.api.get("pods", "default", "p0")["metadata"]
+        c.api.create("pods", fleet.pod("child", owners=[{
+            "apiVersion": "v1", "kind": "Pod", "name": "p0",
+            "uid": owner["uid"]}], terminationGracePeriodSeconds=30))
+        fleet.wait_bound(c.api, ["child"])
+        c.api.delete("pods", "default", "p0")
+        wait_for("the child goes", lambda: not c.api.maybe(
+            "pods", "default", "child"), 20)
+    with t.check("a watch ends with the API server, which comes back whole"):
+        ended = threading.Event()
+
+        def watch():
+            for _ in c.api.watch("nodes", timeout=60):
+                pass
+            ended.set()
+        threading.Thread(target=watch, daemon=True).start()
+        assert c.apiserver.stop(timeout=10), "it did not end on SIGTERM"
+        assert ended.wait(5), "the watch goes on"
+        c.apiserver.start()
+        c.wait_ready()
+        assert len(c.api.list("nodes")) == 1000
+    with t.check("the scheduler and the kubelets come back by themselves"):
+        c.api.create("pods", fleet.pod("late", requests={"cpu": 1}))
+        fleet.wait_bound(c.api, ["late"])
+        wait_for("it runs", lambda: c.api.get("pods", "default", "late")[
+            "status"]["phase"] == "Running")
+    kubelet.stop()
+
+
+def identities(t, c):
+    with t.check("a node's certificate is the node, and no more"):
+        api = c.user("node-host1", "system:node:host1", ["biga:advertisers"])
+        try:
+            api.list("pods", "default")
+        except ApiError as error:
+            assert error.status == 403 and \
+                'User "system:node:host1"' in str(error), error
+        else:
+            raise AssertionError("it may list pods")
+    with t.check("a token can be bound to a node"):
+        token = c.api.token_request("default", "default", "host1")
+        who = c.api.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+                         {"apiVersion": "authentication.k8s.io/v1",
+                          "kind": "TokenReview", "spec": {"token": token}})
+        extra = who["status"]["user"]["extra"]
+        assert extra["authentication.kubernetes.io/node-name"] == ["host1"], \
+            extra
+    with t.check("nobody without credentials reads anything"):
+        try:
+            c.api.as_token(None, c.ca).list("nodes")
+        except ApiError as error:
+            assert error.status in (401, 403), error
+        else:
+            raise AssertionError("anybody may list nodes")
+
+
+def main():
+    binaries()
+    t = Checks()
+    with tempfile.TemporaryDirectory(prefix="biga-kube-") as folder:
+        try:
+            failures(t, folder)
+            up_and_down(t, folder)
+        finally:
+            script("down", folder)
+    with Cluster() as c:
+        t.on_failure = c.log_ends
+        c.start()
+        c.start_scheduler()
+        fakes(t, c)
+        identities(t, c)
+    t.finish()
+
+
+main()
