@@ -1,115 +1,92 @@
 #include "model/io/http.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
 #include <string.h>
-#include <strings.h>
 
 #include "model/base/json.h"
 #include "model/base/mem.h"
+#include "model/io/http_curl.h"
 
 enum {
     ANSWER_MAX = 64 << 20, /* bytes of one answer's body */
     URL_MAX = 4096,
-    SHOWN_MAX = 200, /* bytes of a body that is no JSON */
+    SHOWN_MAX = 200,        /* bytes of a body that is no JSON */
+    RETRY_MAX_MS = 3600000, /* a longer Retry-After is taken for this */
 };
 
 struct http_client {
+    struct http_config config;
+    struct http_target target;
     CURL *curl;
-    char *base; /* without a trailing slash */
+    char *authorization; /* the whole header; NULL: none */
+    bool reconnect;      /* the next call makes a new connection */
+    unsigned retry_ms;
+    bool unsent;
     char reason[CURL_ERROR_SIZE];
 };
 
-static pthread_once_t init_once = PTHREAD_ONCE_INIT;
-static CURLcode init_code;
-
-static void init_curl(void)
+int http_client_open(const struct http_config *config,
+                     struct http_client **ret_client, struct error *err)
 {
-    init_code = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
-static int check_base(const char *base, struct error *err)
-{
-    size_t size = strlen(base);
-    bool plain = strncasecmp(base, "http://", 7) == 0;
-    bool secure = strncasecmp(base, "https://", 8) == 0;
-    if (size < (secure ? 9u : 8u) || (!plain && !secure))
-        return error_set(err, EINVAL,
-                         "\"%.200s\" is no address of a server, which looks "
-                         "like http://127.0.0.1:PORT",
-                         base);
-    if (size > URL_MAX / 2)
-        return error_set(err, EINVAL, "address has %zu bytes, the limit is %d",
-                         size, URL_MAX / 2);
+    struct http_client *c = xcalloc(1, sizeof *c);
+    c->config = *config;
+    int r = http_target_init(&c->target, config, err);
+    if (r == 0)
+        r = http_curl_create(&c->config, &c->target, c->reason, &c->curl, err);
+    if (r < 0) {
+        http_client_destroy(c);
+        return r;
+    }
+    c->config.base = c->target.shown;
+    *ret_client = c;
     return 0;
-}
-
-/* What holds for every call.  The first failure is returned. */
-static CURLcode set_options(CURL *curl, unsigned timeout_ms, char *reason)
-{
-    CURLcode code = CURLE_OK;
-#define SET(option, value)                                \
-    do {                                                  \
-        if (code == CURLE_OK)                             \
-            code = curl_easy_setopt(curl, option, value); \
-    } while (0)
-    SET(CURLOPT_PROTOCOLS_STR, "http,https");
-    SET(CURLOPT_FOLLOWLOCATION, 0L);
-    SET(CURLOPT_PROXY, "");
-    SET(CURLOPT_NOPROXY, "*");
-    SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_TCP_NODELAY, 1L);
-    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    SET(CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
-    SET(CURLOPT_MAXCONNECTS, 1L);
-    SET(CURLOPT_USERAGENT, "biga/" BIGA_VERSION);
-    SET(CURLOPT_ERRORBUFFER, reason);
-#undef SET
-    return code;
 }
 
 int http_client_create(const char *base, unsigned timeout_ms,
                        struct http_client **ret_client, struct error *err)
 {
-    int r = check_base(base, err);
-    if (r < 0)
-        return r;
-    (void)pthread_once(&init_once, init_curl);
-    if (init_code != CURLE_OK)
-        return error_set(err, EIO, "libcurl: %s",
-                         curl_easy_strerror(init_code));
-    struct http_client *c = xcalloc(1, sizeof *c);
-    c->curl = curl_easy_init();
-    CURLcode code = c->curl ? set_options(c->curl, timeout_ms, c->reason)
-                            : CURLE_FAILED_INIT;
-    if (code != CURLE_OK) {
-        http_client_destroy(c);
-        return error_set(err, EIO, "libcurl: %s", curl_easy_strerror(code));
-    }
-    c->base = xstrdup(base);
-    for (size_t n = strlen(base); n > 0 && c->base[n - 1] == '/'; n--)
-        c->base[n - 1] = '\0';
-    *ret_client = c;
-    return 0;
+    const struct http_config config = {.base = base, .timeout_ms = timeout_ms};
+    return http_client_open(&config, ret_client, err);
 }
 
 void http_client_destroy(struct http_client *c)
 {
     if (!c)
         return;
-    if (c->curl)
-        curl_easy_cleanup(c->curl);
-    free(c->base);
+    curl_easy_cleanup(c->curl); /* NULL allowed */
+    http_target_fini(&c->target);
+    free(c->authorization);
     free(c);
 }
+
+void http_client_set_authorization(struct http_client *c, const char *value)
+{
+    free(c->authorization);
+    c->authorization = value ? xasprintf("Authorization: %s", value) : NULL;
+}
+
+void http_client_reconnect(struct http_client *c)
+{
+    c->reconnect = true;
+}
+
+struct taking {
+    struct http_answer *answer;
+    size_t max;
+    bool overflow;
+};
 
 /* Returning less than was given makes libcurl end the transfer. */
 static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 {
-    struct http_answer *answer = ctx;
-    str_add_n(&answer->body, data, size * n);
-    return answer->body.overflow ? 0 : size * n;
+    struct taking *t = ctx;
+    struct str *body = &t->answer->body;
+    if (size * n > t->max - body->size || !str_reserve(body, size * n)) {
+        t->overflow = true;
+        return 0;
+    }
+    str_add_n(body, data, size * n);
+    return size * n;
 }
 
 /* What a person can do about it. */
@@ -125,9 +102,11 @@ static const char *hint_of(CURLcode code)
     case CURLE_GOT_NOTHING:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:
-        return ": is this the port of a Biga server?";
+        return ": is this the right port, and http or https as it speaks?";
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
         return ": check the certificates of both sides";
     default:
         return "";
@@ -148,90 +127,142 @@ static int errno_of(CURLcode code)
     }
 }
 
-static struct curl_slist *make_headers(const char *accept, bool has_body)
+static struct curl_slist *make_headers(const struct http_client *c,
+                                       const struct http_request *rq)
 {
-    cleanup_free char *line = xasprintf("Accept: %s",
-                                        accept ? accept : "application/json");
-    struct curl_slist *list = curl_slist_append(NULL, line), *more;
+    const char *accept = rq->accept ? rq->accept : "application/json";
+    const char *type = rq->content_type ? rq->content_type : "application/json";
+    cleanup_free char *accepts = xasprintf("Accept: %s", accept);
+    cleanup_free char *is = xasprintf("Content-Type: %s", type);
+    struct curl_slist *list = http_curl_header(NULL, accepts);
     /* no round trip for "100 Continue" before the body */
-    const char *const others[] = {"Expect:", "Content-Type: application/json"};
-    for (size_t i = 0; i < (has_body ? 2u : 1u); i++) {
-        more = list ? curl_slist_append(list, others[i]) : NULL;
-        if (!more)
-            abort(); /* out of memory, as x*alloc does */
-        list = more;
-    }
+    list = http_curl_header(list, "Expect:");
+    if (rq->body)
+        list = http_curl_header(list, is);
+    if (c->target.host_header)
+        list = http_curl_header(list, c->target.host_header);
+    if (c->authorization)
+        list = http_curl_header(list, c->authorization);
     return list;
 }
 
-static CURLcode perform(struct http_client *c, const char *method,
-                        const char *url, struct curl_slist *headers,
-                        struct http_answer *answer)
+/* What is sent besides the head: HTTPGET turns both others off again. */
+static void set_body(CURL *curl, const struct http_request *rq)
 {
+    (void)curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    if (strcmp(rq->method, "HEAD") == 0)
+        (void)curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    if (!rq->body)
+        return;
+    (void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                           (curl_off_t)rq->body_size);
+    (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, rq->body);
+}
+
+static CURLcode perform(struct http_client *c, const struct http_request *rq,
+                        const char *url, struct taking *taking)
+{
+    const char *method = rq->method;
+    CURL *curl = c->curl;
+    unsigned timeout_ms = rq->timeout_ms ? rq->timeout_ms
+                                         : c->config.timeout_ms;
     CURLcode code = CURLE_OK;
+    struct curl_slist *headers = make_headers(c, rq);
+    set_body(curl, rq);
     c->reason[0] = '\0';
-#define SET(option, value)                                   \
-    do {                                                     \
-        if (code == CURLE_OK)                                \
-            code = curl_easy_setopt(c->curl, option, value); \
+#define SET(option, value)                                \
+    do {                                                  \
+        if (code == CURLE_OK)                             \
+            code = curl_easy_setopt(curl, option, value); \
     } while (0)
     SET(CURLOPT_URL, url);
     SET(CURLOPT_CUSTOMREQUEST, strcmp(method, "HEAD") == 0 ? NULL : method);
     SET(CURLOPT_HTTPHEADER, headers);
+    SET(CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
+    SET(CURLOPT_FRESH_CONNECT, c->reconnect ? 1L : 0L);
     SET(CURLOPT_WRITEFUNCTION, take_body);
-    SET(CURLOPT_WRITEDATA, answer);
+    SET(CURLOPT_WRITEDATA, taking);
 #undef SET
     if (code == CURLE_OK)
-        code = curl_easy_perform(c->curl);
-    (void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);
+        code = curl_easy_perform(curl);
+    (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
+    curl_slist_free_all(headers);
     return code;
 }
 
-/* What is sent besides the head: HTTPGET turns both others off again. */
-static void set_body(CURL *curl, const char *method, const char *body,
-                     size_t body_size)
+/* What the transfer says about itself. */
+static void note_transfer(struct http_client *c, CURLcode code,
+                          struct http_answer *answer)
 {
-    (void)curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
-    if (strcmp(method, "HEAD") == 0)
-        (void)curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-    if (!body)
-        return;
-    (void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
-    (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                           (curl_off_t)body_size);
-    (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    curl_off_t retry_s = 0;
+    long sent = 0; /* bytes, of all tries */
+    (void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &answer->status);
+    (void)curl_easy_getinfo(c->curl, CURLINFO_RETRY_AFTER, &retry_s);
+    (void)curl_easy_getinfo(c->curl, CURLINFO_REQUEST_SIZE, &sent);
+    if (retry_s > RETRY_MAX_MS / 1000)
+        retry_s = RETRY_MAX_MS / 1000;
+    c->retry_ms = retry_s > 0 ? (unsigned)retry_s * 1000 : 0;
+    c->unsent = code != CURLE_OK && sent == 0;
+    if (code == CURLE_OK) /* else the old connection may still be kept */
+        c->reconnect = false;
+}
+
+int http_send(struct http_client *c, const struct http_request *rq,
+              struct http_answer *ret_answer, struct error *err)
+{
+    cleanup_str struct str url = STR_INIT(URL_MAX);
+    str_add(&url, c->target.base);
+    str_add(&url, rq->path);
+    str_reset(&ret_answer->body);
+    ret_answer->status = 0;
+    c->retry_ms = 0;
+    c->unsent = true;
+    if (url.overflow)
+        return error_set(err, EINVAL, "%s: URL over %d bytes", c->target.shown,
+                         URL_MAX);
+    size_t max = c->config.answer_max ? c->config.answer_max : ANSWER_MAX;
+    if (ret_answer->body.max == 0)
+        ret_answer->body.max = max;
+    if (max > ret_answer->body.max)
+        max = ret_answer->body.max;
+    struct taking taking = {.answer = ret_answer, .max = max};
+    CURLcode code = perform(c, rq, url.data, &taking);
+    note_transfer(c, code, ret_answer);
+    if (taking.overflow)
+        return error_set(err, EMSGSIZE, "%s %s%s: the answer is over %zu bytes",
+                         rq->method, c->target.shown, rq->path, max);
+    if (code != CURLE_OK)
+        return error_set(err, errno_of(code), "%s %s%s: %s%s", rq->method,
+                         c->target.shown, rq->path,
+                         c->reason[0] ? c->reason : curl_easy_strerror(code),
+                         hint_of(code));
+    return 0;
 }
 
 int http_call(struct http_client *c, const char *method, const char *path,
               const char *body, size_t body_size, const char *accept,
               struct http_answer *ret_answer, struct error *err)
 {
-    cleanup_str struct str url = STR_INIT(URL_MAX);
-    str_add(&url, c->base);
-    str_add(&url, path);
-    if (url.overflow)
-        return error_set(err, EINVAL, "%s: URL over %d bytes", c->base,
-                         URL_MAX);
-    str_reset(&ret_answer->body);
-    ret_answer->body.overflow = false;
-    if (ret_answer->body.max == 0)
-        ret_answer->body.max = ANSWER_MAX;
-    ret_answer->status = 0;
+    const struct http_request request = {
+        .method = method,
+        .path = path,
+        .accept = accept,
+        .body = body,
+        .body_size = body_size,
+    };
+    return http_send(c, &request, ret_answer, err);
+}
 
-    set_body(c->curl, method, body, body_size);
-    struct curl_slist *headers = make_headers(accept, body != NULL);
-    CURLcode code = perform(c, method, url.data, headers, ret_answer);
-    curl_slist_free_all(headers);
-    (void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE,
-                            &ret_answer->status);
-    if (ret_answer->body.overflow)
-        return error_set(err, EMSGSIZE, "%s %s: the answer is over %zu bytes",
-                         method, url.data, ret_answer->body.max);
-    if (code != CURLE_OK)
-        return error_set(err, errno_of(code), "%s %s: %s%s", method, url.data,
-                         c->reason[0] ? c->reason : curl_easy_strerror(code),
-                         hint_of(code));
-    return 0;
+unsigned http_client_retry_ms(const struct http_client *c)
+{
+    return c->retry_ms;
+}
+
+bool http_client_unsent(const struct http_client *c)
+{
+    return c->unsent;
 }
 
 void http_answer_error(const struct http_answer *a, struct str *out)

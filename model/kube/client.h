@@ -57,7 +57,8 @@ unsigned kube_client_retry_ms(const struct kube_client *c);
 /* Was the last -EBUSY or -EEXIST a Status with this reason ("Conflict")? */
 bool kube_client_reason_is(const struct kube_client *c, const char *reason);
 
-/* Append one path segment, percent-encoded: for names from outside. */
+/* Append one path segment without its slash, percent-encoded: for names from
+ * outside. */
 void kube_path_add(struct str *path, const char *segment);
 
 #endif

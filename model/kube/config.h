@@ -4,11 +4,13 @@
  * /var/run/secrets/kubernetes.io/serviceaccount.  Of a kubeconfig the current
  * context is read: server, tls-server-name, certificate-authority[-data],
  * client-certificate[-data], client-key[-data], token, tokenFile, namespace.
- * exec, auth-provider, username/password, proxy-url and
+ * exec, auth-provider, username/password, impersonation (as…), proxy-url and
  * insecure-skip-tls-verify are refused with an error that says what to use
- * instead. */
+ * instead, and so is http to another host than this one. */
 #ifndef BIGA_KUBE_CONFIG_H
 #define BIGA_KUBE_CONFIG_H
+
+#include <stddef.h>
 
 #include "model/base/error.h"
 #include "model/base/mem.h"
@@ -34,6 +36,10 @@ int kube_config_load(const char *path, struct kube_config **ret_config,
 /* The parsing alone; relative paths of files start at `dir`. */
 int kube_config_parse(const char *data, size_t size, const char *dir,
                       struct kube_config **ret_config, struct error *err);
+/* In a pod: the API server's `host` and `port`; ca.crt, token and namespace
+ * are in `dir`. */
+int kube_config_in_pod(const char *host, const char *port, const char *dir,
+                       struct kube_config **ret_config, struct error *err);
 void kube_config_destroy(struct kube_config *c); /* NULL allowed */
 DEFINE_CLEANUP(kube_config, struct kube_config *, kube_config_destroy)
 
