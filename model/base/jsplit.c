@@ -154,12 +154,10 @@ static int take_container(struct jsplit *s, const char **cursor,
     size_t room = into->max - into->size;
     bool cut = (size_t)(end - from) > room;
     int r = pass_container(s, cursor, cut ? from + room : end, floor);
-    if (r < 0)
-        return r;
     size_t size = (size_t)(*cursor - from);
-    if (s->depth > floor) {
+    if (r < 0 || s->depth > floor) {
         str_add_n(into, from, size);
-        return cut ? too_large(s) : 0;
+        return r == 0 && cut ? too_large(s) : r;
     }
     /* often it is all there, and need not be copied */
     if (s->state == OBJECT && into->size == 0)
