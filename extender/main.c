@@ -22,6 +22,7 @@ struct settings {
     const char *gpu_resources;
     int64_t connections;
     int64_t request_ms;
+    const char *tls_cert, *tls_key, *client_ca, *plain_http;
     const char *log_level;
 };
 
@@ -131,6 +132,36 @@ static const struct conf_setting settings_table[] = {
      .metavar = "TIME",
      .help = "A request that has not arrived whole after this long is cut "
              "off."},
+    {.name = "tls-cert",
+     .type = CONF_TEXT,
+     .offset = AT(tls_cert),
+     .metavar = "FILE",
+     .help = "Certificate of the listeners, in PEM form, with those between "
+             "it and its authority after it: then they speak HTTPS. Read again "
+             "whenever it, the key or the authority changes; a set that is "
+             "wrong is refused at the start, and later leaves the one before "
+             "in force."},
+    {.name = "tls-key",
+     .type = CONF_TEXT,
+     .offset = AT(tls_key),
+     .metavar = "FILE",
+     .help = "The certificate's private key, in PEM form, without a "
+             "password."},
+    {.name = "client-ca",
+     .type = CONF_TEXT,
+     .offset = AT(client_ca),
+     .metavar = "FILE",
+     .help = "Authorities, in PEM form, that sign the certificates of "
+             "kube-scheduler and of advertisers: without a certificate of "
+             "theirs the scheduler and the publish listener answer nobody."},
+    {.name = "plain-http",
+     .type = CONF_CHOICE,
+     .offset = AT(plain_http),
+     .otherwise = "loopback",
+     .choices = "loopback|anywhere",
+     .metavar = "WHERE",
+     .help = "Where the listeners may do without TLS: on loopback only, or on "
+             "any address, for a laboratory whose network is trusted."},
     {.name = "log-level",
      .type = CONF_CHOICE,
      .offset = AT(log_level),
@@ -203,6 +234,10 @@ static int run(const struct settings *s, struct error *err)
         .sweep_ms = 1000,
         .connections = s->connections,
         .request_ms = s->request_ms,
+        .tls_cert = s->tls_cert,
+        .tls_key = s->tls_key,
+        .client_ca = s->client_ca,
+        .plain_anywhere = strcmp(s->plain_http, "anywhere") == 0,
     };
     sigset_t ends;
     int signal_number;

@@ -11,7 +11,7 @@ enum {
 
 /* --- MHD's callbacks ------------------------------------------------------ */
 
-static struct conn *conn_of(struct MHD_Connection *connection)
+struct conn *httpd_conn(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection,
                                    MHD_CONNECTION_INFO_SOCKET_CONTEXT)
@@ -24,7 +24,7 @@ static void *on_target(void *cls, const char *target,
 {
     struct httpd_request *rq = request_take(cls);
     rq->connection = connection;
-    rq->conn = conn_of(connection);
+    rq->conn = httpd_conn(connection);
     conn_enter(rq->conn, CONN_ARRIVING);
     rq->uri_fault = uri_parse(target, &rq->uri, &rq->err);
     return rq;
@@ -67,6 +67,19 @@ static enum MHD_Result reply_queue(struct httpd_request *rq)
     return r;
 }
 
+void httpd_admit(struct httpd_request *rq)
+{
+    rq->route->handle(rq, rq->h->config.ctx);
+}
+
+/* Hand the request to its handler, if the listener lets it in. */
+static void request_admit(struct httpd_request *rq)
+{
+    const struct httpd_config *c = &rq->h->config;
+    if (!c->admit || c->admit(rq, c->ctx) == HTTPD_ADMIT)
+        httpd_admit(rq);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
                                   const char *url, const char *method,
                                   const char *version, const char *data,
@@ -96,7 +109,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
         if (!rq->refused && atomic_load(&rq->h->stopping))
             request_refuse(rq, 503, "the server is stopping");
         if (!rq->refused)
-            rq->route->handle(rq, rq->h->config.ctx);
+            request_admit(rq);
     } else if (rq->then) {
         void (*then)(struct httpd_request * rq, void *arg) = rq->then;
         rq->then = NULL;
@@ -109,6 +122,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
     return rq->suspended ? MHD_YES : reply_queue(rq);
 }
 
+static void observe(struct httpd *h, const struct httpd_observation *o)
+{
+    if (h->config.observe)
+        h->config.observe(h->config.ctx, o);
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection,
                          void **con_cls, enum MHD_RequestTerminationCode how)
 {
@@ -119,16 +138,17 @@ static void on_completed(void *cls, struct MHD_Connection *connection,
     if (!rq)
         return;
     *con_cls = NULL;
-    if (rq->phase == PHASE_REPLIED && h->config.observe) {
+    if (rq->phase == PHASE_REPLIED) {
         struct httpd_observation o = {
             .listener = h->config.name,
             .route = rq->route,
             .status = rq->status,
+            .refusal = rq->refusal,
             .nanoseconds = rq->took_ns,
             .body_size = rq->body.size,
             .reply_size = rq->reply.size,
         };
-        h->config.observe(h->config.ctx, &o);
+        observe(h, &o);
     }
     conn_enter(rq->conn, CONN_IDLE);
     request_give(rq);
@@ -143,9 +163,18 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
         int fd = MHD_get_connection_info(connection,
                                          MHD_CONNECTION_INFO_CONNECTION_FD)
                      ->connect_fd;
-        *socket_context = conns_add(&h->conns, fd);
+        struct conn *conn = conns_add(&h->conns, fd);
+        *socket_context = conn;
+        if (h->config.tls)
+            conn_tls_begin(conn, &h->config, connection);
     } else if (*socket_context) {
-        conns_remove(&h->conns, steal(socket_context));
+        struct conn *conn = steal(socket_context);
+        const struct httpd_observation o = {.listener = h->config.name,
+                                            .refusal = "handshake"};
+        if (conn_shaking(conn))
+            observe(h, &o);
+        conn_tls_end(conn);
+        conns_remove(&h->conns, conn);
     }
 }
 
@@ -182,16 +211,27 @@ static struct MHD_Daemon *daemon_start(struct httpd *h)
 {
     const struct httpd_config *c = &h->config;
     struct MHD_OptionItem more[] = {
-        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)c->threads, NULL},
+        {MHD_OPTION_END, 0, NULL},
+        {MHD_OPTION_END, 0, NULL},
+        {MHD_OPTION_END, 0, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    if (c->threads == 1)
-        more[0] = more[1];
+    unsigned n = 0,
+             flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    if (c->threads > 1)
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE,
+                                            (intptr_t)c->threads, NULL};
+    if (c->tls) {
+        flags |= MHD_USE_TLS;
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+                                            (void *)TLS_PRIORITIES};
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0,
+                                            (void *)httpd_no_certificate};
+    }
     /* some room above connections_max: conns_add() makes place for a new
      * connection only once it has been accepted */
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        on_request, h, MHD_OPTION_LISTEN_SOCKET, h->fd,
+        flags, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, h->fd,
         MHD_OPTION_CONNECTION_LIMIT,
         c->connections_max + HTTPD_SPARE * c->threads,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
@@ -224,7 +264,7 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
     h->fd = -1;
     config_complete(&h->config);
     (void)pthread_mutex_init(&h->pool_lock, NULL);
-    int r = address_listen(config->listen, &h->fd, err);
+    int r = address_listen(config->listen, config->loopback, &h->fd, err);
     if (!r) {
         h->port = address_port(h->fd);
         r = conns_start(&h->conns, &h->config, err);

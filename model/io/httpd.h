@@ -62,6 +62,10 @@ void httpd_set_header(struct httpd_request *rq, const char *name,
 void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* For the observation: this request was refused for who its client is.  A
+ * constant word. */
+void httpd_refusal(struct httpd_request *rq, const char *word);
+
 /* Handlers run on the listener's thread and must not block.  One that has to
  * wait calls httpd_suspend(), hands the request to the other thread, and
  * returns; the other thread fills in the reply and calls httpd_resume(),
@@ -87,11 +91,16 @@ struct httpd_route {
     const char *name; /* for metrics: "filter" */
 };
 
-/* One finished request, for metrics. */
+/* One finished request, for metrics; or a TLS handshake that failed, with
+ * status 0 and nothing else but the refusal. */
 struct httpd_observation {
     const char *listener;            /* httpd_config.name */
     const struct httpd_route *route; /* NULL: refused before a route */
     unsigned status;
+    /* Why the client was refused, one word: "handshake"; of its certificate
+     * missing, foreign, expired, not-yet-valid, purpose, weak, unreadable; or
+     * what httpd_refusal() said.  NULL: it was not. */
+    const char *refusal;
     uint64_t nanoseconds; /* from whole request to whole reply ready */
     size_t body_size, reply_size;
 };
@@ -131,6 +140,8 @@ struct httpd_config {
      * without a certificate, or with one that is foreign, expired or not meant
      * for clients, gets 403 and the reason on every route; outlives the server */
     struct tls *tls;
+    bool anonymous; /* with tls: ask no client for a certificate */
+    bool loopback;  /* refuse (-EPERM) to listen anywhere else */
     /* NULL: everybody */
     enum httpd_admission (*admit)(struct httpd_request *rq, void *ctx);
     /* how error bodies look (they are JSON); NULL: as httpd_fail() says */

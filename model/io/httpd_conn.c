@@ -48,6 +48,8 @@ static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
         return false;
     if (state == CONN_REPLYING)
         return now - since > (int64_t)c->reply_ms;
+    if (state == CONN_SHAKING)
+        return now - since > (int64_t)c->request_ms && !has_unread(conn->fd);
     if (finished != conn->seen_requests) {
         /* what came until now is taken as part of finished requests */
         conn->seen_requests = finished;
@@ -123,27 +125,41 @@ void conns_stop(struct conns *c)
     (void)pthread_mutex_destroy(&c->lock);
 }
 
-/* The longest idle connection, or else the longest arriving request that had
- * its chance; NULL when all are at work. */
+/* Of those in a state, the one that has been there for longest, before
+ * `until`. */
+struct eldest {
+    struct conn *conn;
+    int64_t since;
+};
+
+static void eldest_see(struct eldest *e, struct conn *conn, int64_t since)
+{
+    if (since >= e->since)
+        return;
+    e->conn = conn;
+    e->since = since;
+}
+
+/* One that had its chance to show a certificate and did not; or else the
+ * longest idle connection, or the longest arriving request that had its
+ * chance; NULL when all are at work. */
 static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
 {
-    struct conn *idle = NULL, *slow = NULL;
-    int64_t idle_since = INT64_MAX, slow_since = now - SPARED_ARRIVING_MS;
+    struct eldest doubtful = {NULL, now - SPARED_ARRIVING_MS};
+    struct eldest idle = {NULL, INT64_MAX}, slow = doubtful;
     for (struct conn *x = c->first; x; x = x->next) {
         int state = atomic_load(&x->state);
         int64_t since = atomic_load(&x->since_ms);
-        if (x->cut)
+        if (x->cut || state > CONN_ARRIVING)
             continue;
-        if (state == CONN_IDLE && since < idle_since && !has_unread(x->fd)) {
-            idle = x;
-            idle_since = since;
-        }
-        if (state == CONN_ARRIVING && since < slow_since) {
-            slow = x;
-            slow_since = since;
-        }
+        if (state == CONN_SHAKING || atomic_load(&x->doubtful))
+            eldest_see(&doubtful, x, since);
+        else if (state == CONN_ARRIVING)
+            eldest_see(&slow, x, since);
+        else if (!has_unread(x->fd))
+            eldest_see(&idle, x, since);
     }
-    return idle ? idle : slow;
+    return doubtful.conn ? doubtful.conn : idle.conn ? idle.conn : slow.conn;
 }
 
 struct conn *conns_add(struct conns *c, int fd)
@@ -151,6 +167,7 @@ struct conn *conns_add(struct conns *c, int fd)
     struct conn *conn = xcalloc(1, sizeof *conn);
     int64_t now = clock_ms();
     conn->fd = fd;
+    atomic_store(&conn->state, CONN_IDLE);
     atomic_store(&conn->since_ms, now);
     pthread_mutex_lock(&c->lock);
     if (c->n >= c->max) {

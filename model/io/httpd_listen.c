@@ -53,7 +53,19 @@ static int address_split(const char *text, char host[256], const char **port,
     return 0;
 }
 
-int address_listen(const char *text, int *ret_fd, struct error *err)
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(
+            &((const struct sockaddr_in6 *)address)->sin6_addr);
+    return address->sa_family == AF_INET &&
+           ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >>
+                   24 ==
+               IN_LOOPBACKNET;
+}
+
+int address_listen(const char *text, bool loopback, int *ret_fd,
+                   struct error *err)
 {
     char host[256];
     const char *port = NULL;
@@ -68,8 +80,11 @@ int address_listen(const char *text, int *ret_fd, struct error *err)
                          gai_strerror(r));
     r = -EADDRNOTAVAIL;
     for (const struct addrinfo *ai = found; ai && r; ai = ai->ai_next)
-        r = listen_on(ai, ret_fd);
+        r = loopback && !is_loopback(ai->ai_addr) ? -EPERM
+                                                  : listen_on(ai, ret_fd);
     freeaddrinfo(found);
+    if (r == -EPERM && loopback)
+        return error_set(err, EPERM, "\"%s\" is not a loopback address", text);
     return r ? error_errno(err, -r, "cannot listen on \"%s\"", text) : 0;
 }
 

@@ -3,20 +3,23 @@
  * httpd.c turns MHD's callbacks into calls of handlers, httpd_request.c is
  * what handlers use, httpd_head.c judges a request by its head,
  * httpd_conn.c knows the connections and closes those that take too long,
- * httpd_listen.c opens the socket. */
+ * httpd_tls.c is what HTTPS adds to them, httpd_listen.c opens the socket. */
 #ifndef BIGA_IO_HTTPD_PRIVATE_H
 #define BIGA_IO_HTTPD_PRIVATE_H
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "model/io/httpd.h"
+#include "model/io/tls_private.h"
 #include "model/io/uri.h"
 
-/* What a connection is waiting for; only the first two can be cut for being
+/* What a connection is waiting for; only the first three can be cut for being
  * slow to send, only the last for being slow to read. */
 enum conn_state {
+    CONN_SHAKING,  /* the end of the TLS handshake */
     CONN_IDLE,     /* the first byte of a request, or its request line */
     CONN_ARRIVING, /* the rest of a request */
     CONN_HANDLING, /* us */
@@ -28,14 +31,25 @@ struct conn {
     int fd;
     atomic_int state;
     _Atomic int64_t since_ms; /* when it entered the state */
-    atomic_uint n_requests;   /* that were finished */
+    atomic_uint n_requests;   /* that were finished; a handshake is one */
     bool cut;                 /* under conns.lock */
+    atomic_bool doubtful;     /* asked for a certificate, it showed no good
+                               * one yet: the first to be closed for others */
+
+    /* with TLS; of the connection's thread */
+    struct tls_set *set;
+    struct tls_verdict *verdict; /* NULL: not judged yet */
 
     /* the reaper's memory of it, under conns.lock */
     unsigned seen_requests;
     uint64_t seen_bytes;
     int64_t arriving_ms; /* when the present request was first seen; 0 */
 };
+
+static inline bool conn_shaking(const struct conn *conn)
+{
+    return atomic_load(&conn->state) == CONN_SHAKING;
+}
 
 struct conns {
     pthread_mutex_t lock;
@@ -96,6 +110,7 @@ struct httpd_request {
     int uri_fault; /* 0 or -errno of uri_parse */
     struct error err;
     struct uri uri;
+    const char *refusal; /* of httpd_observation */
 };
 
 struct httpd {
@@ -128,8 +143,25 @@ void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
  * large, or all bodies together would be: then the request is refused. */
 bool request_reserve(struct httpd_request *rq, size_t size);
 
-/* Open "HOST:PORT" or "[V6]:PORT" for listening. */
-int address_listen(const char *text, int *ret_fd, struct error *err);
+/* A connection of an HTTPS listener came; is closed. */
+void conn_tls_begin(struct conn *conn, const struct httpd_config *config,
+                    struct MHD_Connection *connection);
+void conn_tls_end(struct conn *conn);
+/* For MHD, which must be given one: never used, conn_tls_begin() sees to the
+ * certificate. */
+int httpd_no_certificate(gnutls_session_t session,
+                         const gnutls_datum_t *authorities, int n_authorities,
+                         const gnutls_pk_algorithm_t *algorithms,
+                         int n_algorithms, gnutls_pcert_st **ret_certs,
+                         unsigned *ret_n, gnutls_privkey_t *ret_key);
+struct conn *httpd_conn(struct MHD_Connection *connection);
+/* Refuse a request whose client has no good certificate. */
+bool request_verify(struct httpd_request *rq);
+
+/* Open "HOST:PORT" or "[V6]:PORT" for listening; -EPERM when it must be on
+ * loopback and is not. */
+int address_listen(const char *text, bool loopback, int *ret_fd,
+                   struct error *err);
 uint16_t address_port(int fd);
 
 #endif

@@ -29,6 +29,7 @@ struct httpd_request *request_take(struct httpd *h)
     rq->route = NULL;
     rq->then = NULL;
     rq->refused = rq->suspended = rq->close = false;
+    rq->refusal = NULL;
     rq->status = 200;
     rq->type = "application/json";
     rq->n_headers = 0;
@@ -234,6 +235,11 @@ void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
     fail(rq, status, fmt, ap);
     va_end(ap);
     rq->refused = true;
+}
+
+void httpd_refusal(struct httpd_request *rq, const char *word)
+{
+    rq->refusal = word;
 }
 
 void httpd_suspend(struct httpd_request *rq)

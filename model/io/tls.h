@@ -43,6 +43,11 @@ struct tls_peer {
     char dns[TLS_NAMES_MAX][TLS_NAME_MAX + 1]; /* subjectAltName */
     unsigned n_dns;
 };
+/* What a certificate (DER) says of its owner; nothing is verified.  An error
+ * when a name is not printable ASCII, when there are two common names, or
+ * more names than fit: what is left out could be what matters. */
+int tls_peer_read(const void *der, size_t size, struct tls_peer *ret_peer,
+                  struct error *err);
 /* The name of the node that the peer speaks for: of CN "system:node:NAME", or
  * its only DNS subjectAltName.  False when there is none. */
 bool tls_peer_node(const struct tls_peer *peer,
