@@ -21,14 +21,6 @@ const struct reflector_tuning reflector_tuning_default = {
     .good_ms = 5000,
 };
 
-static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
-static CURLcode curl_code;
-
-static void curl_begin(void)
-{
-    curl_code = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 /* Begin what is due; returns how long nothing else will be. */
 static int step_all(struct reflector *r)
 {
@@ -73,7 +65,8 @@ static void reflector_free(struct reflector *r)
         follow_fini(&r->follows[i]);
     if (r->multi)
         (void)curl_multi_cleanup(r->multi);
-    caller_fini(&r->caller);
+    http_target_fini(&r->target);
+    kube_access_destroy(r->access);
     (void)pthread_mutex_destroy(r->lock);
     free(r->lock);
     free(r);
@@ -85,12 +78,15 @@ static int reflector_init(struct reflector *r, const struct kube_config *config,
 {
     r->lock = xmalloc(sizeof *r->lock);
     (void)pthread_mutex_init(r->lock, NULL);
-    int e = caller_init(&r->caller, config, err);
-    if (e < 0)
-        return e;
     if (n > REFLECTOR_KINDS_MAX)
         return error_set(err, EINVAL, "%zu kinds, the limit is %d", n,
                          REFLECTOR_KINDS_MAX);
+    kube_access_http(config, 0, 0, &r->http);
+    int e = kube_access_create(config, &r->access, err);
+    if (e == 0)
+        e = http_target_init(&r->target, &r->http, err);
+    if (e < 0)
+        return e;
     r->multi = curl_multi_init();
     if (!r->multi)
         return error_set(err, EIO, "libcurl: no handle");
@@ -110,10 +106,6 @@ int reflector_start_tuned(const struct kube_config *config,
                           const struct reflector_tuning *tuning,
                           struct reflector **ret_reflector, struct error *err)
 {
-    (void)pthread_once(&curl_once, curl_begin);
-    if (curl_code != CURLE_OK)
-        return error_set(err, EIO, "libcurl: %s",
-                         curl_easy_strerror(curl_code));
     struct reflector *r = xcalloc(1, sizeof *r);
     r->tuning = *tuning;
     int e = reflector_init(r, config, kinds, n, err);

@@ -5,7 +5,12 @@
 #include "model/io/log.h"
 #include "model/kube/reflector_private.h"
 
-enum { WATCH_MIN_S = 300, WATCH_MAX_S = 600, WRAP_MAX = 256 };
+enum {
+    WATCH_MIN_S = 300,
+    WATCH_MAX_S = 600,
+    WRAP_MAX = 256,
+    CONNECT_MS = 10000
+};
 
 static bool lists(const struct follow *f)
 {
@@ -45,14 +50,14 @@ static void tell_list(struct follow *f)
     if (f->told)
         return;
     f->told = true;
-    if (f->kind->handler.list)
-        f->kind->handler.list(f->kind->ctx);
+    if (f->kind.handler.list)
+        f->kind.handler.list(f->kind.ctx);
 }
 
 static void tell_put(struct follow *f, const char *json, size_t size)
 {
-    if (f->kind->handler.put)
-        f->kind->handler.put(f->kind->ctx, json, size);
+    if (f->kind.handler.put)
+        f->kind.handler.put(f->kind.ctx, json, size);
 }
 
 static int take_item(void *ctx, const char *json, size_t size)
@@ -88,9 +93,8 @@ static int take_event(void *ctx, const char *json, size_t size)
         return take_error(f, &event);
     if (event.type == EVENT_PUT)
         tell_put(f, event.object.data, event.object.size);
-    else if (event.type == EVENT_GONE && f->kind->handler.gone)
-        f->kind->handler.gone(f->kind->ctx, event.object.data,
-                              event.object.size);
+    else if (event.type == EVENT_GONE && f->kind.handler.gone)
+        f->kind.handler.gone(f->kind.ctx, event.object.data, event.object.size);
     memcpy(f->version, event.version, sizeof f->version);
     f->progress = true;
     f->refused = 0;
@@ -158,9 +162,9 @@ static void add_escaped(struct follow *f, struct str *url, const char *text)
 
 static void make_url(struct follow *f, struct str *url)
 {
-    str_addf(url, "%s%s?", f->owner->caller.base, f->kind->path);
-    if (f->kind->query && f->kind->query[0])
-        str_addf(url, "%s&", f->kind->query);
+    str_addf(url, "%s%s?", f->owner->target.base, f->kind.path);
+    if (f->kind.query && f->kind.query[0])
+        str_addf(url, "%s&", f->kind.query);
     if (lists(f)) {
         str_addf(url, "limit=%u", f->owner->tuning.page);
         if (f->next.size) {
@@ -186,14 +190,34 @@ static void begin_split(struct follow *f)
     f->splitting = true;
 }
 
+static void set_headers(struct follow *f)
+{
+    const struct reflector *r = f->owner;
+    const char *authorization = kube_access_authorization(r->access);
+    f->headers = http_curl_header(NULL, "Accept: application/json");
+    if (r->target.host_header)
+        f->headers = http_curl_header(f->headers, r->target.host_header);
+    if (authorization) {
+        cleanup_free char *line = xasprintf("Authorization: %s", authorization);
+        f->headers = http_curl_header(f->headers, line);
+    }
+}
+
+/* A connection stays what its certificates were when it began. */
+static void look_at_files(struct follow *f, int64_t now)
+{
+    struct reflector *r = f->owner;
+    r->files += (kube_access_poll(r->access, now) & KUBE_ACCESS_FILES) != 0;
+    f->fresh |= f->files != r->files;
+    f->files = r->files;
+}
+
 static int begin(struct follow *f, int64_t now)
 {
     cleanup_str struct str url = STR_INIT(65536);
-    int r = caller_refresh(&f->owner->caller, &f->err);
-    if (r < 0)
-        return r;
+    look_at_files(f, now);
     make_url(f, &url);
-    f->headers = caller_headers(&f->owner->caller);
+    set_headers(f);
     f->answered = f->progress = false;
     str_reset(&f->refusal);
     f->reason[0] = '\0';
@@ -263,7 +287,7 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
         char ms[24];
         (void)snprintf(ms, sizeof ms, "%" PRId64, wait);
         log_event(known && f->backoff.failures > 1 ? LOG_DEBUG : LOG_WARN,
-                  "reflector-failed", "kind", f->kind->name, "error",
+                  "reflector-failed", "kind", f->kind.name, "error",
                   f->err.text, "again-in-ms", ms, NULL);
     }
     f->err.code = 0;
@@ -310,8 +334,8 @@ static int result(struct follow *f, CURLcode code)
 static void list_complete(struct follow *f)
 {
     memcpy(f->version, f->listed, sizeof f->version);
-    if (f->kind->handler.listed)
-        f->kind->handler.listed(f->kind->ctx);
+    if (f->kind.handler.listed)
+        f->kind.handler.listed(f->kind.ctx);
     lock(f);
     f->state.synced = true;
     f->state.error[0] = '\0';
@@ -319,7 +343,7 @@ static void list_complete(struct follow *f)
     char n[24], failures[24];
     (void)snprintf(n, sizeof n, "%zu", f->n_listed);
     (void)snprintf(failures, sizeof failures, "%u", f->backoff.failures);
-    log_event(LOG_INFO, "reflector-listed", "kind", f->kind->name, "objects", n,
+    log_event(LOG_INFO, "reflector-listed", "kind", f->kind.name, "objects", n,
               "failures", failures, NULL);
     f->listed[0] = '\0';
     f->told = false;
@@ -399,7 +423,7 @@ int follow_init(struct follow *f, struct reflector *owner,
                 const struct reflector_kind *kind, struct error *err)
 {
     const struct reflector_tuning *t = &owner->tuning;
-    f->kind = kind;
+    f->kind = *kind;
     f->owner = owner;
     f->state.name = kind->name;
     str_init(&f->next, CONTINUE_MAX);
@@ -409,10 +433,8 @@ int follow_init(struct follow *f, struct reflector *owner,
     f->backoff = (struct backoff){.min_ms = t->wait_min_ms,
                                   .max_ms = t->wait_max_ms,
                                   .random = f->random};
-    f->easy = curl_easy_init();
-    if (!f->easy)
-        return error_set(err, EIO, "libcurl: no handle");
-    int r = caller_setup(&owner->caller, f->easy, err);
+    int r = http_curl_create(&owner->http, &owner->target, f->reason, &f->easy,
+                             err);
     if (r < 0)
         return r;
     CURLcode code = curl_easy_setopt(f->easy, CURLOPT_PRIVATE, f);
@@ -422,7 +444,12 @@ int follow_init(struct follow *f, struct reflector *owner,
         if (code == CURLE_OK)                             \
             code = curl_easy_setopt(easy, option, value); \
     } while (0)
-    SET(CURLOPT_ERRORBUFFER, f->reason);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    SET(CURLOPT_QUICK_EXIT, 1L); /* a slow name server delays no end */
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_TCP_KEEPIDLE, 30L);
+    SET(CURLOPT_TCP_KEEPINTVL, 10L);
+    SET(CURLOPT_BUFFERSIZE, 65536L);
     SET(CURLOPT_HEADERFUNCTION, take_header);
     SET(CURLOPT_HEADERDATA, f);
     SET(CURLOPT_WRITEFUNCTION, take_body);

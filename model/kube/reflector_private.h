@@ -12,7 +12,8 @@
 #include "model/base/jscan.h"
 #include "model/base/jsplit.h"
 #include "model/base/str.h"
-#include "model/io/watch.h"
+#include "model/io/http_curl.h"
+#include "model/kube/access.h"
 #include "model/kube/reflector.h"
 
 enum {
@@ -37,26 +38,6 @@ int reflector_start_tuned(const struct kube_config *config,
                           const struct reflector_kind *kinds, size_t n,
                           const struct reflector_tuning *tuning,
                           struct reflector **ret_reflector, struct error *err);
-
-/* --- calls: where the server is and who we are (reflector_call.c) --------- */
-
-struct caller {
-    const struct kube_config *config;
-    char *base; /* the server, without a trailing slash */
-    struct curl_slist *connect_to;
-    struct watched_file token_file;
-    struct str token; /* what "Authorization: Bearer" is followed by; empty */
-};
-int caller_init(struct caller *c, const struct kube_config *config,
-                struct error *err);
-void caller_fini(struct caller *c);
-/* Read the token again if its file has changed: -errno only when there is no
- * token to go on with. */
-int caller_refresh(struct caller *c, struct error *err);
-/* The headers of a call; curl_slist_free_all. */
-struct curl_slist *caller_headers(const struct caller *c);
-/* Options of a handle that hold for all of its calls. */
-int caller_setup(const struct caller *c, CURL *easy, struct error *err);
 
 /* --- reading answers (reflector_read.c) ----------------------------------- */
 
@@ -89,7 +70,7 @@ void status_read(const char *json, size_t size, struct status *ret_status);
 /* --- one collection (reflector_follow.c) ---------------------------------- */
 
 struct follow {
-    const struct reflector_kind *kind;
+    struct reflector_kind kind;
     struct reflector *owner;
     struct reflector_state state; /* guarded by the reflector's lock */
     CURL *easy;
@@ -99,6 +80,7 @@ struct follow {
     bool answered;  /* with 200, */
     bool splitting; /* and `split` is in use */
     bool fresh;     /* the next call is to begin a new connection */
+    unsigned files; /* the reflector's when the last call began */
     bool told;      /* handler.list was called for the list under way */
     bool progress;  /* the call has brought something whole */
     char version[VERSION_MAX + 1]; /* to watch from; "": list */
@@ -119,7 +101,10 @@ struct reflector {
     CURLM *multi;
     pthread_t thread;
     atomic_bool stopping;
-    struct caller caller;
+    struct http_config http;
+    struct http_target target;
+    struct kube_access *access;
+    unsigned files; /* how often files of certificates have changed */
     struct reflector_tuning tuning;
     pthread_mutex_t *lock; /* guards the states */
     struct follow follows[REFLECTOR_KINDS_MAX];
