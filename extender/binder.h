@@ -17,12 +17,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/base/backoff.h"
 #include "model/base/error.h"
 #include "model/base/mem.h"
 #include "model/demand.h"
 #include "model/kube/config.h"
 
-enum { BINDER_THREADS = 4, BINDER_CALL_MS = 3000, BINDER_QUEUE_MAX = 16384 };
+enum {
+    BINDER_THREADS = 4,
+    BINDER_CALL_MS = 3000,
+    BINDER_DEADLINE_MS = 4000, /* for an outcome: below the 5 s for which
+                                * kube-scheduler waits */
+    BINDER_QUEUE_MAX = 16384,
+};
 
 enum binder_outcome { BINDER_BOUND, BINDER_REFUSED, BINDER_UNKNOWN };
 
@@ -34,15 +41,23 @@ struct binding {
     char uid[DEMAND_UID_MAX + 1];
     char node[DEMAND_NAME_MAX + 1];
     const char *allocation; /* the annotation's text */
-    size_t allocation_size;
+    size_t allocation_size; /* 0: without an annotation */
     void (*done)(struct binding *b, enum binder_outcome outcome,
                  const char *reason);
-    /* after an UNKNOWN; `outcome` is BOUND or REFUSED */
+    /* after an UNKNOWN; `outcome` is BOUND or REFUSED, or UNKNOWN when the
+     * binder ends */
     void (*settled)(struct binding *b, enum binder_outcome outcome);
     void *ctx;
-    struct binding *next; /* the binder's */
-    int64_t deadline_ms;  /* the same */
-    unsigned attempts;
+
+    /* the binder's */
+    struct binding *next;
+    int64_t due_ms, deadline_ms;
+    int64_t unsure_until_ms; /* until then a call of ours may still arrive
+                              * whose answer is lost; 0: there is none */
+    bool looks;              /* the next call looks the pod up */
+    bool told;               /* UNKNOWN */
+    struct backoff backoff;
+    unsigned attempts; /* POSTs */
 };
 
 struct binder;
@@ -51,11 +66,12 @@ struct binder_config {
     /* Asked right before every call that may bind; NULL: always. */
     bool (*may_bind)(void *ctx, int64_t call_ms);
     void *ctx;
+    int64_t call_ms, deadline_ms; /* 0: as above (tests) */
 };
 int binder_start(const struct binder_config *config, struct binder **ret_binder,
                  struct error *err);
-/* Every binding is finished first: what is unknown then is REFUSED to nobody:
- * `settled` is not called any more. NULL allowed. */
+/* Every binding is finished first, as UNKNOWN if it cannot be helped (also to
+ * `settled`). NULL allowed. */
 void binder_stop(struct binder *b);
 DEFINE_CLEANUP(binder, struct binder *, binder_stop)
 
@@ -64,5 +80,11 @@ int binder_post(struct binder *b, struct binding *binding);
 /* Is a bind of this pod on its way or unsettled?  Any thread. */
 bool binder_is_busy(struct binder *b, const char *uid);
 size_t binder_n_busy(struct binder *b);
+
+/* A list of pods that begins now need not have what is bound from now on: from
+ * binder_remember() to binder_forget(), which come in pairs, a pod that was
+ * bound counts as busy, too.  Any thread. */
+void binder_remember(struct binder *b);
+void binder_forget(struct binder *b);
 
 #endif

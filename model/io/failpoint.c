@@ -25,6 +25,9 @@ static const char *const names[] = {
     "bind-before-swap",
     "bind-after-swap",
     "bind-before-reply",
+    "bind-before-post",
+    "bind-after-post",
+    "bind-before-look",
     /* steps that can fail */
     "commit",
     "fsync",

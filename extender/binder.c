@@ -1,0 +1,255 @@
+#include "extender/binder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/binder_private.h"
+#include "model/base/hash.h"
+#include "model/io/clock.h"
+
+/* --- who is busy ------------------------------------------------------------ */
+
+/* All under the lock. */
+
+static void busy_add(struct binder *x, const char *uid)
+{
+    struct busy *busy = strmap_get(&x->busy, uid);
+    if (!busy) {
+        busy = xcalloc(1, sizeof *busy);
+        memcpy(busy->uid, uid, strnlen(uid, DEMAND_UID_MAX));
+        (void)strmap_put(&x->busy, busy->uid, busy);
+    }
+    busy->n++;
+    x->n_busy++;
+}
+
+static void busy_remove(struct binder *x, const char *uid, bool remember)
+{
+    struct busy *busy = strmap_get(&x->busy, uid);
+    x->n_busy--;
+    if (--busy->n > 0 || (remember && x->n_remember))
+        return;
+    free(strmap_remove(&x->busy, uid));
+}
+
+/* Forget all that nothing is on its way of. */
+static void busy_trim(struct binder *x)
+{
+    struct strmap kept = {0};
+    size_t pos = 0;
+    struct busy *busy;
+    while ((busy = strmap_next(&x->busy, &pos))) {
+        if (busy->n)
+            (void)strmap_put(&kept, busy->uid, busy);
+        else
+            free(busy);
+    }
+    strmap_fini(&x->busy);
+    x->busy = kept;
+}
+
+bool binder_is_busy(struct binder *x, const char *uid)
+{
+    pthread_mutex_lock(&x->lock);
+    bool busy = strmap_get(&x->busy, uid) != NULL;
+    pthread_mutex_unlock(&x->lock);
+    return busy;
+}
+
+size_t binder_n_busy(struct binder *x)
+{
+    pthread_mutex_lock(&x->lock);
+    size_t n = x->n_busy;
+    pthread_mutex_unlock(&x->lock);
+    return n;
+}
+
+void binder_remember(struct binder *x)
+{
+    pthread_mutex_lock(&x->lock);
+    x->n_remember++;
+    pthread_mutex_unlock(&x->lock);
+}
+
+void binder_forget(struct binder *x)
+{
+    pthread_mutex_lock(&x->lock);
+    if (--x->n_remember == 0)
+        busy_trim(x);
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* --- who waits --------------------------------------------------------------- */
+
+static void enqueue(struct binder *x, struct binding *b)
+{
+    struct binding **at = &x->first;
+    while (*at && (*at)->due_ms <= b->due_ms)
+        at = &(*at)->next;
+    b->next = *at;
+    *at = b;
+    pthread_cond_signal(&x->wake);
+}
+
+int binder_post(struct binder *x, struct binding *b)
+{
+    int64_t now_ms = clock_ms();
+    int result = 0;
+    b->due_ms = now_ms;
+    b->deadline_ms = now_ms + x->config.deadline_ms;
+    b->unsure_until_ms = 0;
+    b->looks = b->told = false;
+    b->backoff = (struct backoff){.min_ms = 20,
+                                  .max_ms = 1000,
+                                  .random = hash_bytes(b->uid, strlen(b->uid))};
+    pthread_mutex_lock(&x->lock);
+    if (x->n_busy >= BINDER_QUEUE_MAX || x->stopping) {
+        result = -EAGAIN;
+    } else {
+        busy_add(x, b->uid);
+        enqueue(x, b);
+    }
+    pthread_mutex_unlock(&x->lock);
+    return result;
+}
+
+void binder_again(struct binder *x, struct binding *b, int64_t ms)
+{
+    int64_t now_ms = clock_ms();
+    b->due_ms = now_ms + ms;
+    if (!b->told && b->due_ms > b->deadline_ms)
+        b->due_ms = b->deadline_ms;
+    pthread_mutex_lock(&x->lock);
+    enqueue(x, b);
+    pthread_mutex_unlock(&x->lock);
+}
+
+void binder_finish(struct binder *x, struct binding *b,
+                   enum binder_outcome outcome, const char *reason)
+{
+    pthread_mutex_lock(&x->lock);
+    busy_remove(x, b->uid, outcome == BINDER_BOUND);
+    pthread_mutex_unlock(&x->lock);
+    if (b->told)
+        b->settled(b, outcome);
+    else
+        b->done(b, outcome, reason);
+}
+
+/* --- the threads --------------------------------------------------------------- */
+
+/* Under the lock: until something is posted, or due at `due_ms`. */
+static void wait_until(struct binder *x, int64_t due_ms)
+{
+    struct timespec t;
+    int64_t ms = due_ms - clock_ms();
+    if (ms <= 0)
+        return;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
+    t.tv_sec += (time_t)(ms / 1000);
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    (void)pthread_cond_timedwait(&x->wake, &x->lock, &t); /* looked at again */
+}
+
+/* The next that is due; NULL when there is nothing more to come. */
+static struct binding *next_due(struct binder *x)
+{
+    struct binding *b;
+    pthread_mutex_lock(&x->lock);
+    for (;;) {
+        b = x->first;
+        if (x->stopping || (b && b->due_ms <= clock_ms()))
+            break;
+        if (b)
+            wait_until(x, b->due_ms);
+        else
+            (void)pthread_cond_wait(&x->wake, &x->lock); /* never fails */
+    }
+    if (b)
+        x->first = b->next;
+    pthread_mutex_unlock(&x->lock);
+    return b;
+}
+
+static void *binder_main(void *ctx)
+{
+    struct binder_thread *t = ctx;
+    struct binding *b;
+    while ((b = next_due(t->binder)))
+        binding_step(t, b);
+    return NULL;
+}
+
+static int thread_start(struct binder *x, struct binder_thread *t,
+                        struct error *err)
+{
+    t->binder = x;
+    str_init(&t->answer.body, KUBE_OBJECT_MAX);
+    str_init(&t->path, 4096);
+    str_init(&t->body, KUBE_OBJECT_MAX);
+    int e = kube_client_create(x->config.kube, BINDER_CALL_MS, &t->client, err);
+    if (e < 0)
+        return e;
+    int rc = pthread_create(&t->thread, NULL, binder_main, t);
+    if (rc)
+        return error_errno(err, rc, "starting a thread of the binder");
+    x->n_threads++;
+    return 0;
+}
+
+int binder_start(const struct binder_config *config, struct binder **ret_binder,
+                 struct error *err)
+{
+    struct binder *x = xcalloc(1, sizeof *x);
+    pthread_condattr_t attr;
+    int e = 0;
+    x->config = *config;
+    if (x->config.call_ms == 0)
+        x->config.call_ms = BINDER_CALL_MS;
+    if (x->config.deadline_ms == 0)
+        x->config.deadline_ms = BINDER_DEADLINE_MS;
+    /* none of these can fail on Linux */
+    (void)pthread_mutex_init(&x->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&x->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    for (size_t i = 0; i < BINDER_THREADS && e == 0; i++)
+        e = thread_start(x, &x->threads[i], err);
+    if (e < 0) {
+        binder_stop(x);
+        return e;
+    }
+    *ret_binder = x;
+    return 0;
+}
+
+void binder_stop(struct binder *x)
+{
+    if (!x)
+        return;
+    pthread_mutex_lock(&x->lock);
+    x->stopping = true;
+    pthread_cond_broadcast(&x->wake);
+    pthread_mutex_unlock(&x->lock);
+    for (size_t i = 0; i < x->n_threads; i++)
+        (void)pthread_join(x->threads[i].thread, NULL); /* it was started */
+    for (size_t i = 0; i < BINDER_THREADS; i++) {
+        struct binder_thread *t = &x->threads[i];
+        kube_client_destroy(t->client);
+        str_fini(&t->answer.body);
+        str_fini(&t->path);
+        str_fini(&t->body);
+    }
+    x->n_remember = 0;
+    busy_trim(x);
+    strmap_fini(&x->busy);
+    (void)pthread_cond_destroy(&x->wake);
+    (void)pthread_mutex_destroy(&x->lock);
+    free(x);
+}
