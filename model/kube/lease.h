@@ -36,7 +36,15 @@ void kube_lease_write(const struct kube_lease *lease, const char *owner_node,
 /* Wall time in microseconds since 1970 as a MicroTime. */
 void kube_lease_time(int64_t unix_us, char ret_text[40]);
 
-/* --- election: what one candidate does next -------------------------------- */
+/* --- election: what one candidate does next --------------------------------
+ *
+ * Never do two hold at once, as long as each one's clock goes on while its
+ * process does not, and clocks differ in rate by less than a fifth.  A holder
+ * stops `deadline_ms` after it began its last renewal; nobody takes a lease
+ * that he has not seen unchanged for `duration_ms`, and who made one that was
+ * not there holds it only after as long, because whoever deleted the one
+ * before may have deleted a holder's; a PUT therefore names the uid.  Only one that its holder gave back (no
+ * holder, duration 1 s, as Kubernetes' own components do it) is free at once. */
 
 struct election_config {
     const char *identity; /* different for every process */
@@ -50,24 +58,33 @@ struct election {
     struct kube_lease seen; /* as last read or written */
     bool exists;            /* it is there at all */
     int64_t seen_ms;        /* when it last changed, by our monotonic clock */
+    bool made; /* if it is ours, then newly made, or of a process before us
+                * with the same identity */
     bool leading;
     int64_t renewed_ms; /* when the last renewal that succeeded was *begun* */
+    int64_t from_ms;    /* leading holds from then on */
 };
 
 enum election_move {
-    ELECTION_WAIT,   /* somebody else has it */
-    ELECTION_CREATE, /* write a new one */
-    ELECTION_TAKE,   /* write: it is free */
-    ELECTION_RENEW,  /* write: it is ours */
+    ELECTION_WAIT,    /* somebody else has it, or ours is fresh */
+    ELECTION_CREATE,  /* write a new one */
+    ELECTION_TAKE,    /* write: it is free */
+    ELECTION_RENEW,   /* write: it is ours */
+    ELECTION_RELEASE, /* write: it is free from now on; at the end only, after
+                       * election_resign() */
 };
 
 void election_init(struct election *e, const struct election_config *config);
-/* What was read (NULL: there is none) at `now_ms`. */
+/* What was read (NULL: there is none) at `now_ms`, the time after reading. */
 void election_observe(struct election *e, const struct kube_lease *lease,
                       int64_t now_ms);
-/* What to do, and when to come back. */
+/* What to do now. */
 enum election_move election_next(const struct election *e, int64_t now_ms);
-/* The lease to write for a move; `time` is the wall clock as MicroTime. */
+/* How long to wait before the next look (a leader: renewal), when what
+ * election_next() said has been done or has failed; at least 1. */
+int64_t election_wait_ms(const struct election *e, int64_t now_ms);
+/* The lease to write for a move; `time` is the wall clock as MicroTime.  Its
+ * namespace and name are those that were seen; fill them in for CREATE. */
 void election_lease(const struct election *e, enum election_move move,
                     const char *time, struct kube_lease *ret_lease);
 /* The write begun at `begun_ms` was accepted; `written` is what the server
@@ -78,5 +95,8 @@ void election_written(struct election *e, const struct kube_lease *written,
  * `call_ms`?  False for good once the deadline has passed, until it is written
  * again. */
 bool election_holds(const struct election *e, int64_t now_ms, int64_t call_ms);
+/* Act as the leader no more; true when the lease is ours to give back, which
+ * is to be written once no call of ours is on its way any more. */
+bool election_resign(struct election *e);
 
 #endif
