@@ -35,13 +35,18 @@ static bool take_string(struct jscan *s, struct jtext *ret)
 }
 
 /* A string that fits `cap` bytes with its NUL; else `dst` stays as it is. */
+static bool copy_text(const struct jtext *text, char *dst, size_t cap)
+{
+    if (text->size >= cap)
+        return false;
+    (void)jtext_decode(text, dst);
+    return true;
+}
+
 static bool copy_string(struct jscan *s, char *dst, size_t cap)
 {
     struct jtext text;
-    if (!take_string(s, &text) || text.size >= cap)
-        return false;
-    (void)jtext_decode(&text, dst);
-    return true;
+    return take_string(s, &text) && copy_text(&text, dst, cap);
 }
 #define COPY_STRING(s, field) copy_string(s, field, sizeof(field))
 
@@ -299,19 +304,28 @@ static void read_phase(struct jscan *s, struct podobj *pod)
 
 static void read_condition(struct jscan *s, struct podobj *pod)
 {
-    struct jtext key, text;
-    bool is_ready = false, is_true = false;
+    struct jtext key, type = {0}, status = {0}, message = {0};
     if (!enter_object(s))
         return;
     while (jscan_member(s, &key)) {
         if (jtext_is(&key, "type"))
-            is_ready = take_string(s, &text) && jtext_is(&text, "Ready");
+            (void)take_string(s, &type); /* stays empty */
         else if (jtext_is(&key, "status"))
-            is_true = take_string(s, &text) && jtext_is(&text, "True");
+            (void)take_string(s, &status);
+        else if (jtext_is(&key, "message"))
+            (void)take_string(s, &message);
         else
             (void)jscan_skip(s); /* a fault ends the loop */
     }
-    pod->ready = pod->ready || (is_ready && is_true);
+    bool is_true = status.data && jtext_is(&status, "True");
+    if (!type.data)
+        return;
+    if (jtext_is(&type, "Ready"))
+        pod->ready = pod->ready || is_true;
+    else if (jtext_is(&type, PODOBJ_XPU_READY))
+        pod->xpu_ready = is_true;
+    else if (jtext_is(&type, PODOBJ_PAIRED) && is_true && message.data)
+        (void)copy_text(&message, pod->paired_uid, sizeof pod->paired_uid);
 }
 
 static void read_container_status(struct jscan *s, struct podobj *pod)
@@ -400,7 +414,7 @@ int podobj_read(const char *json, size_t size,
                 const struct demand_config *config, struct podobj *ret_pod,
                 struct error *err)
 {
-    struct podobj pod = {.phase = POD_PHASE_UNKNOWN};
+    struct podobj pod = {.phase = POD_PHASE_UNKNOWN, .xpu_ready = -1};
     int r = read_object(json, size, &pod, err);
     if (r == 0)
         r = check_names(&pod, err);

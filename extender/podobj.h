@@ -12,6 +12,11 @@
 #include "model/base/jscan.h"
 #include "model/demand.h"
 
+/* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
+ * there; on an xPU pod, with the uid of its host pod as message. */
+#define PODOBJ_XPU_READY "biga.dev/XpuReady"
+#define PODOBJ_PAIRED "biga.dev/Paired"
+
 enum pod_phase {
     POD_PENDING,
     POD_RUNNING,
@@ -37,6 +42,11 @@ struct podobj {
     char resource_version[64];
     uint32_t restarts; /* of its containers together */
     bool ready;        /* condition Ready is True */
+    /* our own conditions (pairs.h): the host pod's uid that
+     * biga.dev/Paired names, "" none; and biga.dev/XpuReady: 1 True, 0 False,
+     * -1 absent */
+    char paired_uid[DEMAND_UID_MAX + 1];
+    int8_t xpu_ready;
     /* what kube-scheduler charges its node: the larger of all containers
      * (with sidecars) and each init container, plus overhead */
     int64_t cpu_milli, memory_kib;

@@ -1,0 +1,389 @@
+#include "extender/pairing.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/buddy.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+#include "model/kube/client.h"
+#include "model/kube/lease.h"
+
+enum {
+    BODY_MAX = KUBE_OBJECT_MAX,
+    IDLE_MS = 1000, /* while somebody else leads */
+    PATH_MAX_BYTES = 2048,
+};
+
+struct pairing {
+    struct pairing_config config;
+    struct kube_client *client;
+    struct http_answer answer, other;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;
+    bool stopping, listed;
+    struct pairs *pairs;
+    struct pairing_counts counts;
+};
+
+/* --- calls ------------------------------------------------------------------------ */
+
+static void pod_path(const char *namespace, const char *kind, const char *name,
+                     struct str *path)
+{
+    str_add(path, "/api/v1/namespaces/");
+    kube_path_add(path, namespace);
+    str_addf(path, "/%s", kind);
+    if (name) {
+        str_add_c(path, '/');
+        kube_path_add(path, name);
+    }
+}
+
+static int call(struct pairing *p, const char *method, const struct str *path,
+                const struct str *body, enum kube_body type,
+                struct http_answer *answer, struct error *err)
+{
+    struct kube_request request = {
+        .method = method,
+        .path = str_text(path),
+        .type = type,
+        .body = body ? body->data : NULL,
+        .body_size = body ? body->size : 0,
+        .timeout_ms = PAIRING_CALL_MS,
+    };
+    return kube_call(p->client, &request, answer, err);
+}
+
+static int delete_pod(struct pairing *p, const struct pairs_action *a,
+                      struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    cleanup_str struct str body = STR_INIT(PATH_MAX_BYTES);
+    pod_path(a->namespace, "pods", a->name, &path);
+    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
+                   "\"preconditions\":{\"uid\":");
+    str_add_json(&body, a->uid);
+    str_add(&body, "}}");
+    int r = call(p, "DELETE", &path, &body, KUBE_JSON, &p->answer, err);
+    /* another pod has that name now: the one that was meant is gone */
+    return r == -EBUSY ? -ENOENT : r;
+}
+
+/* One condition of a pod's status, by server-side apply: ours alone. */
+static int apply_condition(struct pairing *p, const struct pairs_action *a,
+                           const char *type, bool is_true, const char *reason,
+                           const char *message, struct error *err)
+{
+    char now[40];
+    struct timespec t;
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    cleanup_str struct str body = STR_INIT(8192);
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail on Linux */
+    kube_lease_time((int64_t)t.tv_sec * 1000000, now);
+    char *point = strchr(now, '.'); /* a metav1.Time has no fraction */
+    if (point)
+        memcpy(point, "Z", 2);
+    pod_path(a->namespace, "pods", a->name, &path);
+    str_addf(&path, "/status?fieldManager=biga-%s&force=true",
+             a->kind == PAIRS_MARK ? "paired" : "xpu-ready");
+    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+                   "\"name\":");
+    str_add_json(&body, a->name);
+    str_add(&body, ",\"uid\":");
+    str_add_json(&body, a->uid);
+    str_addf(&body,
+             "},\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":"
+             "\"%s\",\"reason\":\"%s\",\"lastTransitionTime\":\"%s\","
+             "\"message\":",
+             type, is_true ? "True" : "False", reason, now);
+    str_add_json(&body, message);
+    str_add(&body, "}]}}");
+    int r = call(p, "PATCH", &path, &body, KUBE_APPLY, &p->answer, err);
+    /* with a uid, an apply to a pod that is gone, or another one, conflicts */
+    return r == -EBUSY ? -ENOENT : r;
+}
+
+static int get(struct pairing *p, const char *namespace, const char *kind,
+               const char *name, struct http_answer *answer, struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    pod_path(namespace, kind, name, &path);
+    return call(p, "GET", &path, NULL, KUBE_JSON, answer, err);
+}
+
+static int post_buddy(struct pairing *p, const struct pairs_action *a,
+                      const struct podobj *pod, struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    cleanup_str struct str body = STR_INIT(BODY_MAX);
+    const struct buddy_input in = {
+        .host = str_text(&p->answer.body),
+        .host_size = p->answer.body.size,
+        .pod = pod,
+        .template = str_text(&p->other.body),
+        .template_size = p->other.body.size,
+        .name = a->made,
+    };
+    int r = buddy_compose(&in, &body, err);
+    if (r < 0)
+        return error_wrap(err, "PodTemplate %s", a->buddy);
+    pod_path(a->namespace, "pods", NULL, &path);
+    return call(p, "POST", &path, &body, KUBE_JSON, &p->answer, err);
+}
+
+/* The name is taken: by the xPU pod that we have made for this host pod, as
+ * when its answer was lost, or by somebody else's? */
+static int check_taken(struct pairing *p, const struct pairs_action *a,
+                       struct error *err)
+{
+    struct podobj there;
+    struct error ignored;
+    int r = get(p, a->namespace, "pods", a->made, &p->answer, &ignored);
+    if (r == 0)
+        r = podobj_read(str_text(&p->answer.body), p->answer.body.size,
+                        &p->config.demand, &there, &ignored);
+    if (r == 0 && strcmp(there.owner_uid, a->uid) == 0)
+        return 0;
+    return error_set(err, EEXIST,
+                     "pod %s/%s is there already and does not belong to host "
+                     "pod %s",
+                     a->namespace, a->made, a->name);
+}
+
+static int make_buddy(struct pairing *p, const struct pairs_action *a,
+                      struct error *err)
+{
+    struct podobj pod;
+    int r = get(p, a->namespace, "pods", a->name, &p->answer, err);
+    if (r == 0)
+        r = podobj_read(str_text(&p->answer.body), p->answer.body.size,
+                        &p->config.demand, &pod, err);
+    if (r < 0)
+        return r;
+    if (strcmp(pod.demand.uid, a->uid) != 0 || pod.broken || pod.deleting)
+        return error_set(err, EAGAIN, "pod %s/%s has changed", a->namespace,
+                         a->name);
+    r = get(p, a->namespace, "podtemplates", a->buddy, &p->other, err);
+    if (r == 0)
+        r = post_buddy(p, a, &pod, err);
+    return r == -EEXIST ? check_taken(p, a, err) : r;
+}
+
+/* --- one action ------------------------------------------------------------------- */
+
+static void post_event(struct pairing *p, const struct pairs_action *a,
+                       enum events_reason reason, const char *text)
+{
+    struct demand pod = {0};
+    memcpy(pod.namespace, a->namespace, sizeof pod.namespace);
+    memcpy(pod.name, a->name, sizeof pod.name);
+    memcpy(pod.uid, a->uid, sizeof pod.uid);
+    events_post(p->config.events, &pod, reason, text);
+}
+
+static int tell(struct pairing *p, const struct pairs_action *a,
+                struct error *err)
+{
+    int r = apply_condition(p, a, PODOBJ_XPU_READY, a->ready, a->reason,
+                            a->text, err);
+    if (r == 0 && !a->ready)
+        post_event(p, a,
+                   strcmp(a->reason, "XpuPodGone") == 0 ? EVENTS_XPU_POD_GONE
+                                                        : EVENTS_XPU_POD_FAILED,
+                   a->text);
+    return r;
+}
+
+static int make(struct pairing *p, const struct pairs_action *a,
+                struct error *err)
+{
+    char text[PAIRS_TEXT_MAX];
+    int r = make_buddy(p, a, err);
+    (void)snprintf(text, sizeof text, "made xPU pod %s from PodTemplate %s",
+                   a->made, a->buddy);
+    if (r != -EAGAIN)
+        post_event(p, a, r == 0 ? EVENTS_BUDDY_MADE : EVENTS_BUDDY_FAILED,
+                   r == 0 ? text : err->text);
+    return r;
+}
+
+static int carry_out(struct pairing *p, const struct pairs_action *a)
+{
+    struct error err = {0};
+    int r = 0;
+    switch (a->kind) {
+    case PAIRS_DELETE:
+        r = delete_pod(p, a, &err);
+        if (r == 0)
+            post_event(p, a, EVENTS_PAIR_ENDED, a->text);
+        break;
+    case PAIRS_MAKE:
+        r = make(p, a, &err);
+        break;
+    case PAIRS_MARK:
+        r = apply_condition(p, a, PODOBJ_PAIRED, true, "HostPod", a->host_uid,
+                            &err);
+        break;
+    case PAIRS_TELL:
+        r = tell(p, a, &err);
+        break;
+    }
+    if (r == 0)
+        log_event(LOG_INFO, "pair", "did", pairs_kind_name(a->kind),
+                  "namespace", a->namespace, "pod", a->name, "made", a->made,
+                  "text", a->text, NULL);
+    else if (r != -ENOENT || a->kind == PAIRS_MAKE)
+        log_event(LOG_WARN, "pair-failed", "to", pairs_kind_name(a->kind),
+                  "namespace", a->namespace, "pod", a->name, "error", err.text,
+                  NULL);
+    return r;
+}
+
+/* --- the thread ------------------------------------------------------------------------ */
+
+static void wait_until(struct pairing *p, int64_t due_ms)
+{
+    if (due_ms == INT64_MAX) {
+        (void)pthread_cond_wait(&p->wake, &p->lock); /* never fails */
+        return;
+    }
+    struct timespec t = {.tv_sec = (time_t)(due_ms / 1000),
+                         .tv_nsec = (long)(due_ms % 1000) * 1000000};
+    (void)pthread_cond_timedwait(&p->wake, &p->lock, &t);
+}
+
+static bool may_write(const struct pairing *p)
+{
+    return !p->config.may_write ||
+           p->config.may_write(p->config.ctx, PAIRING_CALL_MS);
+}
+
+static void *pairing_thread(void *ctx)
+{
+    struct pairing *p = ctx;
+    struct pairs_action a;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stopping) {
+        int64_t now_ms = clock_ms();
+        if (!p->listed || !may_write(p)) {
+            wait_until(p, now_ms + IDLE_MS);
+            continue;
+        }
+        if (!pairs_next(p->pairs, now_ms, &a)) {
+            wait_until(p, pairs_due(p->pairs));
+            continue;
+        }
+        pthread_mutex_unlock(&p->lock);
+        int r = carry_out(p, &a);
+        pthread_mutex_lock(&p->lock);
+        pairs_report(p->pairs, &a, r, clock_ms());
+        *(r == 0 ? &p->counts.done[a.kind] : &p->counts.failed[a.kind]) += 1;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void on_put(void *ctx, const struct podobj *pod)
+{
+    struct pairing *p = ctx;
+    pthread_mutex_lock(&p->lock);
+    pairs_put(p->pairs, pod, clock_ms());
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+    struct pairing *p = ctx;
+    pthread_mutex_lock(&p->lock);
+    pairs_gone(p->pairs, uid, clock_ms());
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void on_listed(void *ctx)
+{
+    struct pairing *p = ctx;
+    pthread_mutex_lock(&p->lock);
+    p->listed = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+struct cluster_pod_listener pairing_listener(struct pairing *p)
+{
+    return (struct cluster_pod_listener){on_put, on_gone, on_listed, p};
+}
+
+void pairing_lead(struct pairing *p)
+{
+    pthread_mutex_lock(&p->lock);
+    pairs_again(p->pairs, clock_ms());
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pairing_counts(struct pairing *p, struct pairing_counts *ret_counts)
+{
+    pthread_mutex_lock(&p->lock);
+    *ret_counts = p->counts;
+    ret_counts->n_pods = pairs_n_pods(p->pairs);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* --- start and stop ------------------------------------------------------------------------ */
+
+static void destroy(struct pairing *p)
+{
+    pairs_destroy(p->pairs);
+    kube_client_destroy(p->client);
+    str_fini(&p->answer.body);
+    str_fini(&p->other.body);
+    (void)pthread_cond_destroy(&p->wake);
+    (void)pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+int pairing_start(const struct pairing_config *config,
+                  struct pairing **ret_pairing, struct error *err)
+{
+    struct pairing *p = xcalloc(1, sizeof *p);
+    pthread_condattr_t attr;
+    p->config = *config;
+    p->answer.body.max = p->other.body.max = KUBE_ANSWER_MAX;
+    p->pairs = pairs_create();
+    /* none of these can fail on Linux */
+    (void)pthread_mutex_init(&p->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&p->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    int r = kube_client_create(config->kube, PAIRING_CALL_MS, &p->client, err);
+    if (r == 0) {
+        int rc = pthread_create(&p->thread, NULL, pairing_thread, p);
+        r = rc ? error_errno(err, rc, "starting the thread of pairs") : 0;
+    }
+    if (r < 0) {
+        destroy(p);
+        return r;
+    }
+    *ret_pairing = p;
+    return 0;
+}
+
+void pairing_stop(struct pairing *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stopping = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    (void)pthread_join(p->thread, NULL); /* it was started, once */
+    destroy(p);
+}
