@@ -16,8 +16,10 @@ struct draft {
     uint64_t number; /* of the base */
     struct roster *roster;
     struct node_page **pages;
+    struct room_page **rooms;
     size_t n_pages;
-    size_t n_slots; /* names in the roster, holes counted */
+    struct room_table *unplaced; /* of new nodes, too */
+    size_t n_slots;              /* names in the roster, holes counted */
     size_t n_holes;
     struct strmap added; /* struct node, by name */
     struct states *states;
@@ -40,16 +42,23 @@ struct draft *draft_create(struct snapshot *base)
     d->n_slots = base->n_nodes;
     d->n_pages = base->n_pages;
     d->pages = xcalloc(d->n_pages + 1, sizeof(*d->pages));
-    for (size_t i = 0; i < d->n_pages; i++)
+    d->rooms = xcalloc(d->n_pages + 1, sizeof(*d->rooms));
+    for (size_t i = 0; i < d->n_pages; i++) {
         d->pages[i] = page_ref(base->pages[i]);
+        d->rooms[i] = base->rooms[i] ? room_page_ref(base->rooms[i]) : NULL;
+    }
+    d->unplaced = base->unplaced ? room_table_ref(base->unplaced) : NULL;
     return d;
 }
 
 static void draft_drop_pages(struct draft *d)
 {
-    for (size_t i = 0; i < d->n_pages; i++)
+    for (size_t i = 0; i < d->n_pages; i++) {
         page_unref(d->pages[i]);
+        room_page_unref(d->rooms[i]);
+    }
     free(d->pages);
+    free(d->rooms);
 }
 
 static void draft_drop_added(struct draft *d)
@@ -67,6 +76,7 @@ void draft_destroy(struct draft *d)
         return;
     draft_drop_pages(d);
     draft_drop_added(d);
+    room_table_unref(d->unplaced);
     roster_unref(d->roster);
     alloc_index_unref(d->allocations);
     states_unref(d->states);
@@ -127,11 +137,31 @@ static int32_t draft_leaf(const struct draft *d, const struct node *n)
     return host ? host->leaf : FABRIC_NONE;
 }
 
+/* The room of a node that comes into its slot, goes, or stays: what is known
+ * of a hole's is among those without a node. */
+static void draft_move_room(struct draft *d, size_t i, const struct node *old,
+                            const struct node *node)
+{
+    const struct host_room none = {INT64_MAX, INT64_MAX, INT64_MAX};
+    struct room_page **page = &d->rooms[i / SNAPSHOT_PAGE];
+    size_t at = i % SNAPSHOT_PAGE;
+    struct host_room room = room_page_get(*page, at);
+    if (!old && node) {
+        room = room_table_get(d->unplaced, node->name);
+        room_table_set(&d->unplaced, node->name, &none);
+    } else if (old && !node) {
+        room_table_set(&d->unplaced, old->name, &room);
+    }
+    room_page_set(page, at, node ? &room : &none, node);
+}
+
 /* Put a version in its place; takes over the reference.  NULL: a hole. */
 static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
 {
     size_t i = (size_t)slot, at = i % SNAPSHOT_PAGE;
     struct node_page *page = draft_page(d, i);
+    if (d->rooms[i / SNAPSHOT_PAGE] || d->unplaced)
+        draft_move_room(d, i, page->nodes[at], node);
     if (page->nodes[at] && !node)
         d->n_holes++;
     else if (!page->nodes[at] && node)
@@ -205,6 +235,27 @@ void draft_remove_node(struct draft *d, const char *name)
     if (slot != NODE_NONE && slot_node(d, slot))
         draft_set_slot(d, slot, NULL);
     node_unref(strmap_remove(&d->added, name));
+}
+
+struct host_room draft_room(const struct draft *d, const char *name)
+{
+    int32_t slot = draft_slot(d, name);
+    if (slot == NODE_NONE || !slot_node(d, slot))
+        return room_table_get(d->unplaced, name);
+    return room_page_get(d->rooms[(size_t)slot / SNAPSHOT_PAGE],
+                         (size_t)slot % SNAPSHOT_PAGE);
+}
+
+void draft_set_room(struct draft *d, const char *name,
+                    const struct host_room *room)
+{
+    int32_t slot = draft_slot(d, name);
+    const struct node *node = slot == NODE_NONE ? NULL : slot_node(d, slot);
+    if (node)
+        room_page_set(&d->rooms[(size_t)slot / SNAPSHOT_PAGE],
+                      (size_t)slot % SNAPSHOT_PAGE, room, node);
+    else
+        room_table_set(&d->unplaced, name, room);
 }
 
 void draft_set_fabric(struct draft *d, struct fabric *fabric)
@@ -311,12 +362,38 @@ static struct node **draft_list(const struct draft *d, size_t *ret_n)
     return list;
 }
 
+static bool draft_knows_rooms(const struct draft *d)
+{
+    bool known = d->unplaced != NULL;
+    for (size_t i = 0; i < d->n_pages && !known; i++)
+        known = d->rooms[i] != NULL;
+    return known;
+}
+
+/* The rooms of a list of nodes, in new pages. */
+static struct room_page **draft_list_rooms(struct draft *d, struct node **list,
+                                           size_t n)
+{
+    const struct host_room none = {INT64_MAX, INT64_MAX, INT64_MAX};
+    struct room_page **rooms = xcalloc(n / SNAPSHOT_PAGE + 2, sizeof(*rooms));
+    if (!draft_knows_rooms(d))
+        return rooms;
+    for (size_t i = 0; i < n; i++) {
+        struct host_room room = draft_room(d, list[i]->name);
+        room_page_set(&rooms[i / SNAPSHOT_PAGE], i % SNAPSHOT_PAGE, &room,
+                      list[i]);
+        room_table_set(&d->unplaced, list[i]->name, &none);
+    }
+    return rooms;
+}
+
 /* Make roster and pages anew from the list of nodes. */
 static void draft_rebuild(struct draft *d, struct node **list, size_t n)
 {
     cleanup_free const char **names = xcalloc(n + 1, sizeof *names);
     size_t n_pages = (n + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE;
     struct node_page **pages = xcalloc(n_pages + 1, sizeof(*pages));
+    struct room_page **rooms = draft_list_rooms(d, list, n);
     for (size_t i = 0; i < n; i++) {
         struct node_page **page = &pages[i / SNAPSHOT_PAGE];
         if (!*page)
@@ -332,6 +409,7 @@ static void draft_rebuild(struct draft *d, struct node **list, size_t n)
     roster_unref(d->roster);
     d->roster = roster;
     d->pages = pages;
+    d->rooms = rooms;
     d->n_pages = n_pages;
     d->n_slots = n;
     d->n_holes = 0;
@@ -406,8 +484,12 @@ struct snapshot *draft_peek(struct draft *d)
     s->n_nodes = d->n_slots;
     s->n_pages = d->n_pages;
     s->pages = xcalloc(d->n_pages + 1, sizeof(*s->pages));
-    for (size_t i = 0; i < d->n_pages; i++)
+    s->rooms = xcalloc(d->n_pages + 1, sizeof(*s->rooms));
+    for (size_t i = 0; i < d->n_pages; i++) {
         s->pages[i] = page_ref(d->pages[i]);
+        s->rooms[i] = d->rooms[i] ? room_page_ref(d->rooms[i]) : NULL;
+    }
+    s->unplaced = d->unplaced ? room_table_ref(d->unplaced) : NULL;
     s->roster = roster_ref(d->roster);
     s->states = states_ref(d->states);
     s->allocations = alloc_index_ref(d->allocations);

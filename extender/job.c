@@ -215,6 +215,17 @@ static void change_state(struct make *m, size_t index)
     in->states[index] = state;
 }
 
+/* What those that count as gone take of their hosts. */
+static void change_rooms(struct make *m)
+{
+    for (size_t i = 0; m->in->rooms && i < m->n_gone; i++) {
+        const struct allocation *a = m->gone[i];
+        int32_t index = snapshot_find(m->snapshot, a->node, strlen(a->node));
+        if (index >= 0)
+            room_give(&m->in->rooms[index], a);
+    }
+}
+
 static int compare_node(const void *a, const void *b)
 {
     const struct allocation *x = *(const struct allocation *const *)a;
@@ -227,6 +238,7 @@ static void change_states(struct make *m)
     if (m->former)
         m->gone[m->n_gone++] = m->former;
     m->in->changed = xcalloc(m->n_gone + 1, sizeof *m->in->changed);
+    change_rooms(m);
     qsort(m->gone, m->n_gone, sizeof *m->gone, compare_node);
     for (size_t i = 0; i < m->n_gone; i++) {
         const char *node = m->gone[i]->node;
@@ -249,10 +261,12 @@ static void take_cluster(struct make *m)
         in->states[i] = id == STATE_UNUSABLE ? NULL : states_get(s->states, id);
         in->leaves[i] = snapshot_leaf(s, i);
     }
+    in->rooms = snapshot_rooms_left(s);
     in->cluster = (struct plan_cluster){.fabric = s->fabric,
                                         .n_nodes = s->n_nodes,
                                         .states = in->states,
-                                        .leaves = in->leaves};
+                                        .leaves = in->leaves,
+                                        .rooms = in->rooms};
 }
 
 /* Bits of the candidates, NULL for all. */
@@ -330,6 +344,7 @@ void job_input_fini(struct job_input *in)
 {
     free(in->states);
     free(in->leaves);
+    free(in->rooms);
     free(in->shape_of);
     free(in->fixed);
     free(in->candidates);

@@ -46,6 +46,7 @@ struct job_input {
     struct demand shapes[PLAN_SHAPES_MAX];
     const struct node_state **states;
     int32_t *leaves;
+    struct host_room *rooms; /* or NULL */
     uint8_t *shape_of;
     struct plan_fixed *fixed;
     uint64_t *candidates;

@@ -336,6 +336,25 @@ static enum reason leased_or(const struct schedule *s, int32_t index,
     return reason;
 }
 
+struct host_room schedule_room(const struct schedule *s, int32_t index)
+{
+    const struct node *node = snapshot_node(s->snapshot, (size_t)index);
+    struct host_room room = snapshot_room_left(s->snapshot, (size_t)index);
+    for (size_t i = 0; i < node->n_allocations; i++)
+        if (node->allocations[i] == s->former ||
+            is_own_hold(s, node->allocations[i]))
+            room_give(&room, node->allocations[i]);
+    return room;
+}
+
+static bool host_holds(const struct schedule *s, int32_t index)
+{
+    if (!snapshot_knows_room(s->snapshot, (size_t)index))
+        return true;
+    struct host_room room = schedule_room(s, index);
+    return host_room_holds(&room, s->demand, 1) == 1;
+}
+
 /* The whole truth about a node that a pair, or pod, fits or not. */
 static enum reason final_reason(const struct schedule *s, int32_t index,
                                 enum reason reason)
@@ -344,6 +363,8 @@ static enum reason final_reason(const struct schedule *s, int32_t index,
         return leased_or(s, index, reason);
     if (!s->refusal)
         return REASON_NONE;
+    if (index >= 0 && !host_holds(s, index))
+        return REASON_HOST_ROOM;
     bool tier = s->refusal->lack == PLAN_LACK_TIER ||
                 (s->refusal->lack == PLAN_LACK_FIXED && s->demand->within >= 0);
     return tier ? REASON_FABRIC_TIER : REASON_JOB_ROOM;

@@ -60,6 +60,9 @@ enum reason schedule_choose(const struct schedule *s, int32_t index,
 enum reason schedule_choose_without(const struct schedule *s, int32_t index,
                                     const struct allocation *const *gone,
                                     size_t n, struct choice *ret_choice);
+/* What the host of a node has left for the pair, what is held for its own job
+ * not taken off. */
+struct host_room schedule_room(const struct schedule *s, int32_t index);
 /* A ready node as the pod sees it: what its own pair holds is not in its way,
  * `must` and `within` are those of decide(). */
 void schedule_view(const struct schedule *s, int32_t index,

@@ -54,8 +54,11 @@ static void brief_job(const struct schedule *s, struct str *out)
                  r->asked, tier, tier, r->room_within);
         return;
     case PLAN_LACK_ROOM:
-        str_addf(out, "its job needs %u pairs; there is room for %u", r->asked,
-                 r->room);
+        str_addf(out, "its job needs %u pairs; there is room for %u%s",
+                 r->asked, r->room,
+                 r->hosts ? " (cards for all, but not the hosts' CPUs, memory "
+                            "and pods)"
+                          : "");
         return;
     case PLAN_LACK_FIXED:
         str_addf(out, "pairs of its job are bound where no one %s holds all",
@@ -67,6 +70,42 @@ static void brief_job(const struct schedule *s, struct str *out)
     default:
         str_addf(out, "no room for all %d pairs of its job", (int)d->size);
     }
+}
+
+/* What its pair's host pod needs of a host: "8 CPUs and 16384 MiB". */
+static void brief_host(const struct demand *d, struct str *out)
+{
+    str_add(out, "host has not ");
+    if (d->cpu_milli)
+        str_addf(out, "%g CPUs", d->cpu_milli / 1000.0);
+    if (d->cpu_milli && d->memory_mib)
+        str_add(out, " and ");
+    if (d->memory_mib)
+        str_addf(out, "%u MiB", d->memory_mib);
+    if (!d->cpu_milli && !d->memory_mib)
+        str_add(out, "one pod");
+    str_add(out, " left for the pair's host pod");
+}
+
+static double none_below_zero(int64_t amount)
+{
+    return amount > 0 ? (double)amount : 0;
+}
+
+static void explain_host(const struct schedule *s, int32_t index,
+                         struct str *out)
+{
+    const struct demand *d = s->demand;
+    struct host_room room = schedule_room(s, index);
+    if (d->cpu_milli && room.cpu_milli < d->cpu_milli)
+        str_addf(out, "host has %g CPUs left for pods, the pair here needs %g",
+                 none_below_zero(room.cpu_milli) / 1000, d->cpu_milli / 1000.0);
+    else if (d->memory_mib && room.memory_mib < d->memory_mib)
+        str_addf(out,
+                 "host has %.0f MiB left for pods, the pair here needs %u MiB",
+                 none_below_zero(room.memory_mib), d->memory_mib);
+    else
+        str_add(out, "host may have no more pods");
 }
 
 /* Those that need no numbers; NULL: the others. */
@@ -160,6 +199,8 @@ void schedule_brief(const struct schedule *s, enum reason reason,
         str_addf(out, "its pair is on node %s", s->follows_node);
     else if (reason == REASON_QUOTA)
         explain_quota(s, out);
+    else if (reason == REASON_HOST_ROOM)
+        brief_host(s->demand, out);
     else if (reason == REASON_FABRIC_TIER || reason == REASON_JOB_ROOM)
         brief_job(s, out);
     else
@@ -195,6 +236,9 @@ void schedule_explain(const struct schedule *s, int32_t index,
     case REASON_FABRIC_TIER:
     case REASON_JOB_ROOM:
         schedule_brief(s, reason, out);
+        return;
+    case REASON_HOST_ROOM:
+        explain_host(s, index, out);
         return;
     default:
         break;

@@ -213,6 +213,7 @@ struct snapshot *snapshot_create_empty(void)
 {
     struct snapshot *s = xcalloc(1, sizeof *s);
     atomic_init(&s->refs, 1);
+    s->rooms = xcalloc(1, sizeof(*s->rooms));
     s->roster = roster_create(NULL, 0);
     s->states = states_create();
     s->allocations = alloc_index_create();
@@ -233,6 +234,10 @@ void snapshot_unref(struct snapshot *s)
     for (size_t i = 0; i < s->n_pages; i++)
         page_unref(s->pages[i]);
     free(s->pages);
+    for (size_t i = 0; i < s->n_pages; i++)
+        room_page_unref(s->rooms[i]);
+    free(s->rooms);
+    room_table_unref(s->unplaced);
     roster_unref(s->roster);
     alloc_index_unref(s->allocations);
     states_unref(s->states);

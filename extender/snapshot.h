@@ -20,6 +20,7 @@
 #include "extender/states.h"
 #include "model/decide.h"
 #include "model/fabric.h"
+#include "model/plan.h"
 #include "model/policy.h"
 #include "model/slice.h"
 #include "model/topo.h"
@@ -69,6 +70,9 @@ struct node_page {
     struct node *nodes[SNAPSHOT_PAGE];
 };
 
+struct room_page;  /* what hosts have for pods, for as many nodes */
+struct room_table; /* the same of names that no node has */
+
 struct roster; /* the sorted names of all nodes and their hash index */
 
 struct snapshot {
@@ -77,6 +81,8 @@ struct snapshot {
     size_t n_nodes;
     size_t n_pages;
     struct node_page **pages;
+    struct room_page **rooms;    /* NULL items: of none of these nodes known */
+    struct room_table *unplaced; /* NULL: none */
     struct roster *roster;
     struct states *states;
     struct alloc_index *allocations;
@@ -100,6 +106,18 @@ static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
 {
     return s->pages[index / SNAPSHOT_PAGE]->leaf[index % SNAPSHOT_PAGE];
 }
+
+/* What the cluster says that a host has for pods of ours, all INT64_MAX when
+ * it does not; and what is left of it once its allocations of host pods and
+ * held places are taken off. */
+struct host_room snapshot_room(const struct snapshot *s, size_t index);
+struct host_room snapshot_room_left(const struct snapshot *s, size_t index);
+bool snapshot_knows_room(const struct snapshot *s, size_t index);
+/* What is left on every node, in the caller's array; NULL: of none known. */
+struct host_room *snapshot_rooms_left(const struct snapshot *s);
+/* Take what an allocation takes of its host off, or give it back. */
+void room_take(struct host_room *room, const struct allocation *a);
+void room_give(struct host_room *room, const struct allocation *a);
 
 /* A node (with a topo) and who is on it, to be counted (usage.h); borrowed
  * from both. */
@@ -162,6 +180,12 @@ void draft_set_status(struct draft *d, const char *name,
 /* Forget a node's hardware.  Its allocations are kept in the index and
  * counted again should the node come back. */
 void draft_remove_node(struct draft *d, const char *name);
+
+/* Set what a host has for pods of ours; all INT64_MAX: that is not known any
+ * more.  Of a node that is not there it is remembered until it comes. */
+void draft_set_room(struct draft *d, const char *name,
+                    const struct host_room *room);
+struct host_room draft_room(const struct draft *d, const char *name);
 
 /* Set fabric or policy (a reference is taken; NULL: none).  All nodes are
  * looked at again. */

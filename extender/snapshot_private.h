@@ -19,6 +19,29 @@ typedef void roster_name_f(void *ctx, size_t index, const char *name,
                            size_t size);
 void roster_each(const struct roster *r, roster_name_f *visit, void *ctx);
 
+/* --- rooms: snapshot_rooms.c ---------------------------------------------- */
+
+static inline bool room_is_known(const struct host_room *room)
+{
+    return room->cpu_milli != INT64_MAX || room->memory_mib != INT64_MAX ||
+           room->pods != INT64_MAX;
+}
+
+struct room_page *room_page_ref(struct room_page *p);
+void room_page_unref(struct room_page *p); /* NULL allowed */
+struct host_room room_page_get(const struct room_page *p, size_t at);
+/* Set what node (NULL: none) `at` has; the page is made or copied first when
+ * it is not the caller's alone. */
+void room_page_set(struct room_page **page, size_t at,
+                   const struct host_room *room, const struct node *node);
+
+struct room_table *room_table_ref(struct room_table *t);
+void room_table_unref(struct room_table *t); /* NULL allowed */
+struct host_room room_table_get(const struct room_table *t, const char *name);
+/* A room that is not known is forgotten. */
+void room_table_set(struct room_table **table, const char *name,
+                    const struct host_room *room);
+
 /* --- nodes and pages ---------------------------------------------------- */
 
 /* A new version: everything of `old` (a reference to each part), to be

@@ -74,6 +74,7 @@ static apply_f *const applies[] = {
     [WRITER_FREE] = apply_free,
     [WRITER_KEEP] = apply_keep,
     [WRITER_LOST] = apply_lost,
+    [WRITER_ROOMS] = apply_rooms,
     [WRITER_LEAD] = apply_lead,
     [WRITER_FOLLOW] = apply_follow,
 };

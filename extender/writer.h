@@ -79,7 +79,8 @@ enum writer_kind {
 
 /* What a host has left for pods of ours: allocatable less what all other bound
  * pods request (host pods with an allocation are charged by that); negative
- * values count as none. */
+ * values count as none, INT64_MAX as without end; all three: nothing is known
+ * of the host any more. */
 struct writer_room {
     const char *node;
     struct host_room room;

@@ -273,6 +273,14 @@ void read_heard(struct writer *w, struct writer_op *op)
         sweep_soon(w);
 }
 
+void apply_rooms(struct batch *b, struct writer_op *op)
+{
+    op->result = batch_begin(b);
+    struct draft *draft = op->result < 0 ? NULL : batch_draft(b);
+    for (size_t i = 0; draft && i < op->n_rooms; i++)
+        draft_set_room(draft, op->rooms[i].node, &op->rooms[i].room);
+}
+
 /* --- leading ---------------------------------------------------------------- */
 
 /* The first pair of the pod's job that has no place, or -1.  `list` is in the

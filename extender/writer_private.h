@@ -73,6 +73,7 @@ void apply_adopt(struct batch *b, struct writer_op *op);
 void apply_free(struct batch *b, struct writer_op *op);
 void apply_keep(struct batch *b, struct writer_op *op);
 void apply_lost(struct batch *b, struct writer_op *op);
+void apply_rooms(struct batch *b, struct writer_op *op);
 void apply_lead(struct batch *b, struct writer_op *op);
 void apply_follow(struct batch *b, struct writer_op *op);
 void read_heard(struct writer *w, struct writer_op *op);

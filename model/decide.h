@@ -75,6 +75,7 @@ enum reason {
     REASON_GPUS_BUSY,
     REASON_NUMA_CPUS,   /* no NUMA node near the cards has the CPUs free */
     REASON_ALIGNMENT,   /* the free cards are not aligned as asked */
+    REASON_HOST_ROOM,   /* its host has no CPU, memory or pods left for it */
     REASON_LEASED,      /* what is free is leased to another job's plan */
     REASON_FABRIC_TIER, /* no domain of the tier asked holds the whole job */
     REASON_JOB_ROOM,    /* this pair would fit, all pairs of its job do not */

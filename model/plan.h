@@ -42,6 +42,12 @@ enum {
 struct host_room {
     int64_t cpu_milli, memory_mib, pods;
 };
+/* How many pairs (their host pods) like that it holds, at most `max`. */
+uint32_t host_room_holds(const struct host_room *room,
+                         const struct demand *pair, uint32_t max);
+/* Take a pair off, or give it back. */
+void host_room_take(struct host_room *room, const struct demand *pair);
+void host_room_give(struct host_room *room, const struct demand *pair);
 
 /* What there is.  Everything is borrowed. */
 struct plan_cluster {
@@ -125,8 +131,10 @@ struct plan_refusal {
     uint32_t asked;       /* pairs without a place */
     uint32_t room;        /* of them have room on all candidates together */
     uint32_t room_within; /* in the best domain of tier `within` */
-    int32_t domain;       /* that domain, or FABRIC_NONE */
-    unsigned fits_tier;   /* the lowest tier on which the job would fit,
+    bool hosts;     /* for PLAN_LACK_ROOM: but for what hosts have left there
+                 * would be room */
+    int32_t domain; /* that domain, or FABRIC_NONE */
+    unsigned fits_tier; /* the lowest tier on which the job would fit,
                            * FABRIC_APART: only without `within`; meaningful
                            * for PLAN_LACK_TIER */
 };

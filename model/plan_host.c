@@ -14,7 +14,7 @@ static uint32_t times(int64_t left, uint64_t each, uint32_t max)
                                         : (uint32_t)((uint64_t)left / each);
 }
 
-uint32_t plan_room_holds(const struct host_room *room,
+uint32_t host_room_holds(const struct host_room *room,
                          const struct demand *pair, uint32_t max)
 {
     max = times(room->pods, 1, max);
@@ -28,14 +28,14 @@ static void change(int64_t *left, int64_t by)
         *left += by;
 }
 
-void plan_room_take(struct host_room *room, const struct demand *pair)
+void host_room_take(struct host_room *room, const struct demand *pair)
 {
     change(&room->cpu_milli, -(int64_t)pair->cpu_milli);
     change(&room->memory_mib, -(int64_t)pair->memory_mib);
     change(&room->pods, -1);
 }
 
-void plan_room_give(struct host_room *room, const struct demand *pair)
+void host_room_give(struct host_room *room, const struct demand *pair)
 {
     change(&room->cpu_milli, pair->cpu_milli);
     change(&room->memory_mib, pair->memory_mib);

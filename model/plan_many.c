@@ -129,7 +129,7 @@ static bool try_place(struct many *m, size_t i, uint32_t rank, bool anyhow,
     if (*known > (anyhow ? NOT_ALIGNED : FITS))
         return false;
     m->steps -= m->steps > 0;
-    if ((m->rooms && !plan_room_holds(&m->rooms[i], shape, 1)) ||
+    if ((m->rooms && !host_room_holds(&m->rooms[i], shape, 1)) ||
         !decide_search(&m->left[i], shape, 0, UINT16_MAX, &choice)) {
         *known = FULL;
         return false;
@@ -140,7 +140,7 @@ static bool try_place(struct many *m, size_t i, uint32_t rank, bool anyhow,
     }
     node_state_take(&m->left[i], shape, &choice);
     if (m->rooms)
-        plan_room_take(&m->rooms[i], shape);
+        host_room_take(&m->rooms[i], shape);
     places[rank] = (struct plan_place){.node = (int32_t)m->order[i],
                                        .choice = choice};
     return true;

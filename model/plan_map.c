@@ -59,7 +59,7 @@ static void map_hosts(struct plan_map *m)
         if (m->classes.class_of[i] == UINT32_MAX)
             continue;
         uint32_t bound = m->ladders[m->classes.class_of[i]].bound;
-        uint32_t holds = plan_room_holds(&c->rooms[i], &m->job->shapes[0],
+        uint32_t holds = host_room_holds(&c->rooms[i], &m->job->shapes[0],
                                          bound);
         if (holds == bound)
             continue;

@@ -80,6 +80,11 @@ static void explain(const struct plan_cluster *cluster,
     }
     change = *job;
     change.within = PLAN_ANYWHERE;
+    if (job->n_shapes > 1 && no->lack == PLAN_LACK_ROOM && cluster->rooms) {
+        struct plan_cluster without = *cluster;
+        without.rooms = NULL;
+        no->hosts = fits(&without, job, &tier);
+    }
     if (job->n_shapes > 1 && job->within >= 0 &&
         fits(cluster, &change, &tier)) {
         no->lack = PLAN_LACK_TIER;

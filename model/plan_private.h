@@ -67,18 +67,12 @@ static inline bool plan_node_ok(const struct plan_cluster *c,
 
 /* --- hosts --------------------------------------------------------------------
  * Where no rooms are known, nothing is limited and nothing is computed. */
-/* How many pairs like that a room holds, at most `max`. */
-uint32_t plan_room_holds(const struct host_room *room,
-                         const struct demand *pair, uint32_t max);
 static inline uint32_t plan_node_holds(const struct plan_cluster *c,
                                        size_t node, const struct demand *pair,
                                        uint32_t max)
 {
-    return c->rooms ? plan_room_holds(&c->rooms[node], pair, max) : max;
+    return c->rooms ? host_room_holds(&c->rooms[node], pair, max) : max;
 }
-/* Take a pair off, or give it back. */
-void plan_room_take(struct host_room *room, const struct demand *pair);
-void plan_room_give(struct host_room *room, const struct demand *pair);
 
 /* --- one node ------------------------------------------------------------------
  * What a state holds of one shape: rung n (0 … room) is the best way to put n

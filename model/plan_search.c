@@ -124,7 +124,7 @@ static void try_seat(struct seeker *k, uint32_t r, struct seat *seat,
 {
     const struct demand *pair = plan_shape(k->job, r);
     size_t shape = (size_t)(pair - k->job->shapes);
-    if (!plan_room_holds(&seat->room, pair, 1))
+    if (!host_room_holds(&seat->room, pair, 1))
         return;
     const struct pack *pack = pack_of(k, seat);
     if (!pack)
@@ -141,10 +141,10 @@ static void try_seat(struct seeker *k, uint32_t r, struct seat *seat,
     next.score.idle_left -= to->idle;
     if (!hopeless(k, &next)) {
         seat->code += pack->stride[shape];
-        plan_room_take(&seat->room, pair);
+        host_room_take(&seat->room, pair);
         k->seat_of[r] = (uint32_t)(seat - k->seats);
         seek(k, r + 1, &next);
-        plan_room_give(&seat->room, pair);
+        host_room_give(&seat->room, pair);
         seat->code -= pack->stride[shape];
     }
     k->on_slot[seat->slot]--;
@@ -246,7 +246,7 @@ static struct host_room seat_room(const struct seeker *k, size_t node,
         return room;
     const struct host_room *has = &k->cluster->rooms[node];
     if (k->job->n_shapes == 1) {
-        uint32_t n = plan_room_holds(has, k->job->shapes, k->most[0]);
+        uint32_t n = host_room_holds(has, k->job->shapes, k->most[0]);
         room.pods = n < k->most[0] ? n : INT64_MAX;
         return room;
     }
@@ -265,7 +265,7 @@ static struct host_room sum_asked(const struct seeker *k)
     struct host_room all = {0, 0, 0};
     for (size_t s = 0; s < k->job->n_shapes; s++)
         for (uint32_t n = 0; n < k->most[s]; n++)
-            plan_room_give(&all, &k->job->shapes[s]);
+            host_room_give(&all, &k->job->shapes[s]);
     return all;
 }
 

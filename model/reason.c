@@ -37,6 +37,7 @@ const char *reason_word(enum reason reason)
         [REASON_ALIGNMENT] = "alignment",
         [REASON_QUOTA] = "quota",
         [REASON_JOB_ELSEWHERE] = "job-elsewhere",
+        [REASON_HOST_ROOM] = "host-room",
         [REASON_LEASED] = "leased",
         [REASON_FABRIC_TIER] = "fabric-tier",
         [REASON_JOB_ROOM] = "job-room",
