@@ -158,7 +158,7 @@ static int make_number(struct loader *l, const char *text, enum number kind,
                     : HUGE_VAL;
     else
         value = strtod(digits, NULL);
-    if (kind == NUMBER_INTEGER && fabs(value) > 9007199254740992.0)
+    if (kind == NUMBER_INTEGER && fabs(value) >= 9007199254740992.0)
         return fail_text(l, text,
                          "has more digits than are kept exactly: quote it if "
                          "it is text");
