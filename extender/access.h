@@ -6,8 +6,8 @@
  *   read       bearer tokens, checked against a file or by the API server
  *              (TokenReview, then SubjectAccessReview for the path as a
  *              non-resource URL and the method as verb), verdicts remembered
- *              for 10 s (refusals 5 s); /healthz, /readyz and the web page's
- *              own text need none
+ *              for 10 s (refusals 5 s); /healthz, /readyz and /openapi.yaml
+ *              need none
  *
  * A token never reaches a log, an error or a metric. */
 #ifndef BIGA_EXTENDER_ACCESS_H
@@ -18,12 +18,18 @@
 #include "model/io/httpd.h"
 #include "model/kube/config.h"
 
+/* Who kube-scheduler is unless it is said otherwise. */
+#define ACCESS_SCHEDULER "system:kube-scheduler"
+
 struct access;
+struct metrics;
 struct access_config {
     const char *scheduler_names;    /* comma-separated */
-    const char *token_file;         /* "TOKEN,USER" lines (# comments), read
-                                  * again when it changes; or NULL */
-    const struct kube_config *kube; /* ask the API server; or NULL */
+    const char *token_file;         /* of tokens_parse(), read again when it
+                                     * changes; or NULL */
+    const struct kube_config *kube; /* ask the API server; or NULL.  Outlives
+                                     * the access. */
+    struct metrics *metrics;        /* or NULL */
 };
 /* Starts a thread when the API server is to be asked. */
 int access_create(const struct access_config *config,
@@ -39,7 +45,11 @@ enum httpd_admission access_scheduler(struct httpd_request *rq, void *ctx);
 enum httpd_admission access_publish(struct httpd_request *rq, void *ctx);
 enum httpd_admission access_read(struct httpd_request *rq, void *ctx);
 
-/* Does the client speak for this node?  True without TLS (lab). */
-bool access_is_node(const struct httpd_request *rq, const char *node);
+/* The one node that the client may publish for; false: for any (no TLS). */
+bool access_node(const struct httpd_request *rq,
+                 char ret_node[TLS_NAME_MAX + 1]);
+/* Calls that wait for the API server fail from now on, so that the listeners
+ * can stop. */
+void access_quiesce(struct access *a); /* NULL allowed */
 
 #endif

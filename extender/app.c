@@ -66,6 +66,30 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                     "can hold them.",
                     METRIC_GAUGE,
                     {"state"}},
+    [APP_REFUSALS] = {"biga_refusals_total",
+                      "Clients that were refused for who they are, by listener "
+                      "and reason.",
+                      METRIC_COUNTER,
+                      {"listener", "reason"}},
+    [APP_TLS_NOT_AFTER] = {"biga_tls_certificate_not_after_timestamp_seconds",
+                           "When the listeners' certificate ends, as Unix "
+                           "time.",
+                           METRIC_GAUGE,
+                           {NULL}},
+    [APP_TLS_READS] = {"biga_tls_reads_total",
+                       "Times that the certificate, its key and the clients' "
+                       "authorities were read, by result.",
+                       METRIC_COUNTER,
+                       {"result"}},
+    [APP_TOKEN_READS] = {"biga_token_reads_total",
+                         "Times that the file of tokens was read, by result.",
+                         METRIC_COUNTER,
+                         {"result"}},
+    [APP_REVIEWS] = {"biga_token_reviews_total",
+                     "Requests whose token the API server was asked about, by "
+                     "verdict.",
+                     METRIC_COUNTER,
+                     {"verdict"}},
 };
 
 struct metrics *app_metrics_create(void)
@@ -76,6 +100,12 @@ struct metrics *app_metrics_create(void)
 void app_observe(void *ctx, const struct httpd_observation *o)
 {
     struct app *app = ctx;
+    if (o->refusal) {
+        const char *refusal[METRICS_LABELS_MAX] = {o->listener, o->refusal};
+        metrics_add(app->metrics, APP_REFUSALS, refusal, 1);
+    }
+    if (o->status == 0)
+        return;
     const char code[] = {(char)('0' + o->status / 100 % 10),
                          (char)('0' + o->status / 10 % 10),
                          (char)('0' + o->status % 10), '\0'};

@@ -24,6 +24,7 @@ struct app {
     struct fabric_files *fabric;  /* the same */
     struct cluster *cluster;      /* NULL: embedded */
     struct access *access;        /* NULL: everybody may call everything */
+    struct tls *tls;              /* NULL: plain HTTP */
     uint64_t instance;            /* another one after each start; in ETags */
     atomic_bool ready;            /* the first snapshot is up; /readyz */
 };
@@ -46,6 +47,11 @@ enum app_metric {
     APP_POLICY_READS, /* result: accepted, refused */
     APP_FABRIC_READS, /* the same */
     APP_SHARES,       /* state: share_state_name() */
+    APP_REFUSALS,     /* listener, reason: httpd_observation's refusal */
+    APP_TLS_NOT_AFTER,
+    APP_TLS_READS,   /* result: accepted, refused */
+    APP_TOKEN_READS, /* the same */
+    APP_REVIEWS,     /* verdict: review_verdict_name() */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

@@ -103,13 +103,14 @@ void heard_remove(struct heard *h, const char *name)
     entry_destroy(old);
 }
 
-bool heard_repeat(struct heard *h, const char *name, const char *body,
-                  size_t size, int64_t now_ms, uint64_t *ret_version)
+bool heard_repeat(struct heard *h, const struct heard_body *body,
+                  int64_t now_ms, uint64_t *ret_version)
 {
-    struct digest digest = digest_of(body, size);
+    struct digest digest = digest_of(body->body, body->size);
     pthread_mutex_lock(&h->lock);
-    struct entry *e = strmap_get(&h->entries, name);
-    bool same = e && digest_equal(&e->digest, &digest);
+    struct entry *e = strmap_get(&h->entries, body->name);
+    bool same = e && digest_equal(&e->digest, &digest) &&
+                (!body->owner || strcmp(e->node, body->owner) == 0);
     if (same && now_ms >= 0)
         atomic_store_explicit(&e->liveness->heard_ms, now_ms,
                               memory_order_relaxed);

@@ -20,10 +20,16 @@ void heard_put(struct heard *h, const char *name, const char *body, size_t size,
                uint64_t version, const struct node *node);
 void heard_remove(struct heard *h, const char *name);
 
-/* True when `body` is what is stored under `name`: its node was heard from at
- * `now_ms`, unless that is negative. */
-bool heard_repeat(struct heard *h, const char *name, const char *body,
-                  size_t size, int64_t now_ms, uint64_t *ret_version);
+/* True when `body` is what is stored under `name`, for the node `owner`
+ * (NULL: for any): its node was heard from at `now_ms`, unless that is
+ * negative. */
+struct heard_body {
+    const char *name, *owner;
+    const char *body;
+    size_t size;
+};
+bool heard_repeat(struct heard *h, const struct heard_body *body,
+                  int64_t now_ms, uint64_t *ret_version);
 
 /* The node that the slice belongs to; false when it is not known. */
 bool heard_node(struct heard *h, const char *name,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/access.h"
 #include "extender/server.h"
 #include "model/base/mem.h"
 #include "model/io/conf.h"
@@ -23,6 +24,7 @@ struct settings {
     int64_t connections;
     int64_t request_ms;
     const char *tls_cert, *tls_key, *client_ca, *plain_http;
+    const char *scheduler_names, *read_tokens;
     const char *log_level;
 };
 
@@ -154,6 +156,22 @@ static const struct conf_setting settings_table[] = {
      .help = "Authorities, in PEM form, that sign the certificates of "
              "kube-scheduler and of advertisers: without a certificate of "
              "theirs the scheduler and the publish listener answer nobody."},
+    {.name = "scheduler-names",
+     .type = CONF_LIST,
+     .offset = AT(scheduler_names),
+     .otherwise = ACCESS_SCHEDULER,
+     .metavar = "NAME,…",
+     .help = "Whose certificates may call the scheduler listener: common names "
+             "or DNS names, compared whole."},
+    {.name = "read-tokens",
+     .type = CONF_TEXT,
+     .offset = AT(read_tokens),
+     .metavar = "FILE|kubernetes",
+     .help = "Who may call the read listener: those with a bearer token of the "
+             "file, one line TOKEN,USER for each (read again when it changes), "
+             "or whom the API server knows and allows the path and the method "
+             "(TokenReview, SubjectAccessReview). Without it, everybody who "
+             "reaches it."},
     {.name = "plain-http",
      .type = CONF_CHOICE,
      .offset = AT(plain_http),
@@ -237,6 +255,8 @@ static int run(const struct settings *s, struct error *err)
         .tls_cert = s->tls_cert,
         .tls_key = s->tls_key,
         .client_ca = s->client_ca,
+        .scheduler_names = s->scheduler_names,
+        .token_file = s->read_tokens,
         .plain_anywhere = strcmp(s->plain_http, "anywhere") == 0,
     };
     sigset_t ends;

@@ -30,12 +30,26 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
     metrics_set(app->metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 
+static void gauge_tls(struct app *app)
+{
+    const char *accepted = "accepted", *refused = "refused";
+    int64_t not_after;
+    uint64_t n_accepted, n_refused;
+    if (!app->tls)
+        return;
+    tls_state(app->tls, &not_after, &n_accepted, &n_refused);
+    metrics_set(app->metrics, APP_TLS_NOT_AFTER, NULL, not_after);
+    metrics_set(app->metrics, APP_TLS_READS, &accepted, (int64_t)n_accepted);
+    metrics_set(app->metrics, APP_TLS_READS, &refused, (int64_t)n_refused);
+}
+
 void on_metrics(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     gauge_snapshot(app, s);
     gauge_policy(app, s);
+    gauge_tls(app);
     metrics_write(app->metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/access.h"
 #include "extender/app.h"
 #include "extender/kube.h"
 #include "model/base/mem.h"
@@ -21,8 +22,9 @@ struct job {
     struct app *app;
     struct httpd_request *rq;
     char name[SLICE_NAME_MAX + 1];
-    bool table, whole; /* how a list is answered */
-    bool one;          /* a list of at most one, which may be missing */
+    char owner[TLS_NAME_MAX + 1]; /* the client's node */
+    bool table, whole;            /* how a list is answered */
+    bool one; /* a list of at most one, which may be missing */
 };
 
 static void job_destroy(struct job *job)
@@ -48,6 +50,8 @@ static struct job *job_create(struct app *app, struct httpd_request *rq,
     job->op.ctx = job;
     job->op.done = job_done;
     job->op.name = job->name;
+    if (access_node(rq, job->owner))
+        job->op.owner = job->owner;
     str_init(&job->op.out, OUT_MAX);
     return job;
 }
@@ -70,6 +74,8 @@ static unsigned status_of(int result)
     case -EBADMSG:
     case -ENAMETOOLONG:
         return 400;
+    case -EACCES:
+        return 403;
     case -ENOENT:
         return 404;
     case -ESTALE:
@@ -90,6 +96,8 @@ static void job_fail(struct job *job)
                    job->name);
         return;
     }
+    if (job->op.result == -EACCES)
+        httpd_refusal(job->rq, "node");
     httpd_fail(job->rq, status_of(job->op.result), "%s",
                job->op.error.text[0] ? job->op.error.text
                                      : strerror(-job->op.result));
@@ -100,6 +108,7 @@ static void count_rejected(struct app *app, int result)
     metrics_count(app->metrics, APP_SLICES_REJECTED,
                   result == -ESTALE         ? "stale"
                   : result == -EEXIST       ? "foreign"
+                  : result == -EACCES       ? "foreign"
                   : status_of(result) < 500 ? "invalid"
                                             : "error");
 }
@@ -153,12 +162,15 @@ static void on_put(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     char name[SLICE_NAME_MAX + 1];
+    char owner[TLS_NAME_MAX + 1];
     uint64_t version;
     size_t size;
     const char *body = httpd_body(rq, &size);
     if (!httpd_query_only(rq, write_params) || !name_take(rq, name))
         return;
-    if (writer_heartbeat(app->writer, name, body, size, &version)) {
+    const struct heard_body heard = {
+        name, access_node(rq, owner) ? owner : NULL, body, size};
+    if (writer_heartbeat(app->writer, &heard, &version)) {
         metrics_count(app->metrics, APP_SLICES_ACCEPTED, "heartbeat");
         reply_object(rq, name, version);
         return;

@@ -7,6 +7,7 @@
 
 #include "extender/app.h"
 #include "extender/fabric_files.h"
+#include "extender/guard.h"
 #include "extender/kube.h"
 #include "extender/plans.h"
 #include "extender/policy_file.h"
@@ -25,8 +26,8 @@ struct server {
     struct app app;
     struct httpd_route *read_table; /* what the read listener answers */
     struct httpd *listeners[SERVER_LISTENERS];
-    struct reload *reload; /* NULL: no file to look after */
-    struct tls *tls;       /* NULL: plain HTTP */
+    struct reload *reload;
+    struct guard guard;
 };
 
 enum { RELOAD_MS = 1000 };
@@ -81,55 +82,6 @@ static int fit_connections(unsigned asked, unsigned *ret_connections,
     return 0;
 }
 
-static bool is_given(const char *text)
-{
-    return text && *text;
-}
-
-/* The certificates of all listeners, when there are any. */
-static int start_tls(struct server *s, const struct server_config *config,
-                     struct error *err)
-{
-    const struct {
-        const char *name, *value;
-    } files[] = {{"--tls-cert", config->tls_cert},
-                 {"--tls-key", config->tls_key},
-                 {"--client-ca", config->client_ca}};
-    const char *given = NULL, *missing = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if (is_given(files[i].value))
-            given = files[i].name;
-        else
-            missing = files[i].name;
-    }
-    if (!given)
-        return 0;
-    if (missing)
-        return error_set(err, EINVAL,
-                         "%s is given without %s: HTTPS needs a certificate, "
-                         "its key, and the authority of kube-scheduler's and "
-                         "the advertisers' certificates",
-                         given, missing);
-    const struct tls_config c = {.cert_file = config->tls_cert,
-                                 .key_file = config->tls_key,
-                                 .client_ca_file = config->client_ca};
-    return tls_create(&c, &s->tls, err);
-}
-
-static int explain_listen(const char *listener, struct error *err)
-{
-    if (err->code != EPERM)
-        return error_wrap(err, "%s-listen", listener);
-    char text[ERROR_TEXT_MAX];
-    (void)snprintf(text, sizeof text, "%s", err->text);
-    return error_set(err, EINVAL,
-                     "%s-listen: %s, and without TLS everybody who reaches it "
-                     "could call it: give --tls-cert, --tls-key and "
-                     "--client-ca, or say --plain-http anywhere where the "
-                     "network is trusted",
-                     listener, text);
-}
-
 static int start_listeners(struct server *s, const struct server_config *config,
                            unsigned connections, struct error *err)
 {
@@ -155,13 +107,10 @@ static int start_listeners(struct server *s, const struct server_config *config,
             .request_ms = (unsigned)config->request_ms,
             .observe = app_observe,
             .write_error = kinds[i].write_error,
-            .tls = s->tls,
-            /* probes and people have tokens, if anything */
-            .anonymous = i == SERVER_READ,
-            .loopback = !s->tls && !config->plain_anywhere,
         };
+        guard_listener(&s->guard, (enum server_listener)i, &c);
         if (httpd_start(&c, &s->listeners[i], err) < 0)
-            return explain_listen(kinds[i].name, err);
+            return guard_explain(kinds[i].name, err);
         char port[16];
         (void)snprintf(port, sizeof port, "%u", httpd_port(s->listeners[i]));
         log_event(LOG_INFO, "listening", "listener", kinds[i].name, "address",
@@ -183,9 +132,10 @@ static int start_reload(struct server *s, struct error *err)
         fabric_files_serve(s->app.fabric, &s->app);
         items[n++] = (struct reload_item){fabric_files_poll, s->app.fabric};
     }
-    if (s->tls)
-        items[n++] = (struct reload_item){tls_poll, s->tls};
-    return n ? reload_start(items, n, RELOAD_MS, &s->reload, err) : 0;
+    if (s->guard.tls)
+        items[n++] = (struct reload_item){tls_poll, s->guard.tls};
+    items[n++] = (struct reload_item){access_poll, s->guard.access};
+    return reload_start(items, n, RELOAD_MS, &s->reload, err);
 }
 
 int server_start(const struct server_config *config, struct server **ret,
@@ -225,7 +175,9 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = writer_start(&w, &s->app.writer, err);
     if (r == 0)
-        r = start_tls(s, config, err);
+        r = guard_start(&s->guard, config, s->app.metrics, err);
+    s->app.access = s->guard.access;
+    s->app.tls = s->guard.tls;
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
@@ -242,6 +194,7 @@ void server_stop(struct server *s)
     if (!s)
         return;
     atomic_store(&s->app.ready, false);
+    access_quiesce(s->app.access);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
@@ -252,8 +205,8 @@ void server_stop(struct server *s)
     scratch_pool_destroy(s->app.scratch);
     seen_destroy(s->app.seen);
     plans_destroy(s->app.plans);
+    guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);
-    tls_destroy(s->tls);
     free(s->read_table);
     free(s);
 }

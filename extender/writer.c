@@ -341,13 +341,12 @@ void sweep_soon(struct writer *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-bool writer_heartbeat(struct writer *w, const char *name, const char *body,
-                      size_t size, uint64_t *ret_resource_version)
+bool writer_heartbeat(struct writer *w, const struct heard_body *body,
+                      uint64_t *ret_resource_version)
 {
-    if (!heard_repeat(w->heard, name, body, size, clock_ms(),
-                      ret_resource_version))
+    if (!heard_repeat(w->heard, body, clock_ms(), ret_resource_version))
         return false;
-    if (is_stale(w, name))
+    if (is_stale(w, body->name))
         sweep_soon(w);
     return true;
 }

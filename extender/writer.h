@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "extender/candidates.h"
+#include "extender/heard.h"
 #include "extender/plans.h"
 #include "extender/snapshot.h"
 #include "extender/store.h"
@@ -93,7 +94,9 @@ struct writer_op {
     const char *name; /* slice name */
     const char *body; /* slice JSON */
     size_t body_size;
-    const char *node; /* bind: the target; list: a filter; heard, lost; free */
+    const char *owner; /* put, delete: the node that asks, and may only touch
+                        * its own; NULL: anybody */
+    const char *node;  /* bind: the target; list: a filter; heard, lost; free */
     const char *after;
     size_t limit;
     const struct demand *demand;         /* bind */
@@ -116,7 +119,7 @@ struct writer_op {
     /* the outcome */
     int result; /* 0 or -errno: -EINVAL bad input, -ESTALE an
                             * older epoch, -ENOENT, -EBUSY no longer fits,
-                            * -EEXIST bound elsewhere, -ENOSPC, -EIO */
+                            * -EEXIST bound elsewhere, -EACCES not the owner, -ENOSPC, -EIO */
     struct error error;
     bool created; /* put: did not exist before; bind: not a repeat */
     uint64_t resource_version;
@@ -144,10 +147,11 @@ void writer_post(struct writer *w, struct writer_op *op);
 int writer_run(struct writer *w, struct writer_op *op);
 
 /* A publish that repeats, byte for byte, what is stored needs no writer:
- * true when `body` is the present content of slice `name`; the node then
- * counts as heard from, and `*ret_resource_version` is set.  Any thread. */
-bool writer_heartbeat(struct writer *w, const char *name, const char *body,
-                      size_t size, uint64_t *ret_resource_version);
+ * true when `body` is the present content of slice `name` of the node `owner`
+ * (NULL: any); the node then counts as heard from, and
+ * `*ret_resource_version` is set.  Any thread. */
+bool writer_heartbeat(struct writer *w, const struct heard_body *body,
+                      uint64_t *ret_resource_version);
 
 /* Look for nodes that went stale (or came back) now; waits until done. */
 void writer_sweep(struct writer *w);

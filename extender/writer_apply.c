@@ -57,11 +57,22 @@ static bool is_repeated(struct batch *b, struct writer_op *op)
     struct writer *w = b->w;
     if (b->in_transaction)
         return false;
+    const struct heard_body body = {op->name, op->owner, op->body,
+                                    op->body_size};
     if (store_get_kind(w->store) == STORE_KUBERNETES)
-        return heard_repeat(w->heard, op->name, op->body, op->body_size, -1,
-                            &op->resource_version);
-    return writer_heartbeat(w, op->name, op->body, op->body_size,
-                            &op->resource_version);
+        return heard_repeat(w->heard, &body, -1, &op->resource_version);
+    return writer_heartbeat(w, &body, &op->resource_version);
+}
+
+/* May who asks touch a slice of this node? */
+static int check_owner(struct writer_op *op, const char *node)
+{
+    if (!op->owner || !node || strcmp(op->owner, node) == 0)
+        return 0;
+    return error_set(&op->error, EACCES,
+                     "slice \"%s\" is of node \"%s\", and the client's "
+                     "certificate speaks for node \"%s\"",
+                     op->name, node, op->owner);
 }
 
 void apply_put_slice(struct batch *b, struct writer_op *op)
@@ -75,6 +86,8 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     op->result = slice_decode(op->body, op->body_size, &slice, &op->error);
     if (op->result == 0)
         op->result = check_name(op, slice, &op->error);
+    if (op->result == 0)
+        op->result = check_owner(op, slice_get_node(slice));
     if (op->result < 0)
         return;
     op->created = ingest_owner(ingest, op->name) == NULL;
@@ -91,8 +104,10 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
 
 void apply_delete_slice(struct batch *b, struct writer_op *op)
 {
-    op->result = ingest_delete(b->w->ingest, op->name, batch_draft(b),
-                               &op->error);
+    op->result = check_owner(op, ingest_owner(b->w->ingest, op->name));
+    if (op->result == 0)
+        op->result = ingest_delete(b->w->ingest, op->name, batch_draft(b),
+                                   &op->error);
     if (op->result < 0)
         return;
     op->result = batch_begin(b);

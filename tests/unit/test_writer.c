@@ -136,7 +136,8 @@ Test(writer, notices_silence_and_return)
     cr_expect_eq(status_of(w, "n1"), NODE_STALE);
     cr_expect_eq(sim_bind(w, &d, "n1", NULL, NULL), -EBUSY);
 
-    cr_expect(writer_heartbeat(w, name, json, strlen(json), &version));
+    cr_expect(writer_heartbeat(
+        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
     cr_expect_gt(version, 0);
     for (int i = 0; i < 2000 && status_of(w, "n1") != NODE_READY; i++)
         usleep(1000);
@@ -144,8 +145,10 @@ Test(writer, notices_silence_and_return)
     cr_expect_eq(sim_bind(w, &d, "n1", NULL, NULL), 0);
 
     json[strlen(json) - 1] = ' ';
-    cr_expect_not(writer_heartbeat(w, name, json, strlen(json), &version));
-    cr_expect_not(writer_heartbeat(w, "other", json, strlen(json), &version));
+    cr_expect_not(writer_heartbeat(
+        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
+    cr_expect_not(writer_heartbeat(
+        w, &(struct heard_body){"other", NULL, json, strlen(json)}, &version));
     clock_set_fake(-1);
     writer_stop(w);
 }
@@ -161,7 +164,8 @@ Test(writer, knows_a_repeat_after_a_restart)
     cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
     writer_stop(w);
     w = sim_writer(dir);
-    cr_expect(writer_heartbeat(w, name, json, strlen(json), &version));
+    cr_expect(writer_heartbeat(
+        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
     writer_stop(w);
     tmpdir_remove(dir);
 }
@@ -411,7 +415,8 @@ Test(writer, a_silent_node_is_silent_after_a_restart)
     char name[SLICE_NAME_MAX + 1];
     uint64_t version;
     slice_name("n1", 0, name);
-    cr_expect(writer_heartbeat(w, name, json, strlen(json), &version));
+    cr_expect(writer_heartbeat(
+        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
     writer_sweep(w);
     cr_expect_eq(status_of(w, "n1"), NODE_READY);
     writer_stop(w);
