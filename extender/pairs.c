@@ -31,12 +31,12 @@ struct pair {
     char lost_name[DEMAND_NAME_MAX + 1];
     int told; /* 0, 1, or NEVER_TOLD: of the host pod `told_uid` */
     char told_uid[DEMAND_UID_MAX + 1];
-    unsigned restarts; /* of the buddy of `made_for` */
-    int64_t made_ms;   /* when one was made last; 0: never */
-    char made_for[DEMAND_UID_MAX + 1];
-    unsigned failures; /* in a row */
-    int64_t due_ms;    /* to be looked at; INT64_MAX: when it changes */
-    size_t place;      /* in the heap, plus one; 0: not there */
+    unsigned restarts;                 /* of the buddy of `made_for` */
+    char made_for[DEMAND_UID_MAX + 1]; /* a host pod; "" none */
+    int64_t made_ms;                   /* when one was made last */
+    unsigned failures;                 /* in a row */
+    int64_t due_ms; /* to be looked at; INT64_MAX: when it changes */
+    size_t place;   /* in the heap, plus one; 0: not there */
 };
 
 struct pairs {
@@ -426,7 +426,7 @@ static int64_t restart_ms(unsigned restarts)
 /* When the next one may be made: at once, or after a while when one was. */
 static int64_t make_at(const struct pair *pair, const struct member *host)
 {
-    if (strcmp(pair->made_for, host->uid) != 0 || pair->made_ms == 0)
+    if (strcmp(pair->made_for, host->uid) != 0)
         return 0;
     return pair->made_ms + restart_ms(pair->restarts);
 }

@@ -1,0 +1,506 @@
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/pairs.h"
+#include "model/base/mem.h"
+
+static struct podobj pod(enum pod_role role, const char *name, const char *uid,
+                         int pair)
+{
+    struct podobj p = {.phase = POD_RUNNING, .ready = true, .xpu_ready = -1};
+    p.demand.role = role;
+    p.demand.pair = pair;
+    (void)snprintf(p.demand.namespace, sizeof p.demand.namespace, "ns");
+    (void)snprintf(p.demand.name, sizeof p.demand.name, "%s", name);
+    (void)snprintf(p.demand.uid, sizeof p.demand.uid, "%s", uid);
+    (void)snprintf(p.demand.job, sizeof p.demand.job, "job");
+    (void)snprintf(p.node, sizeof p.node, "n1");
+    return p;
+}
+
+static void own(struct podobj *p, const struct podobj *host)
+{
+    memcpy(p->owner_uid, host->demand.uid, sizeof p->owner_uid);
+}
+
+/* The next action, which must be of that kind about that pod. */
+static struct pairs_action next(struct pairs *p, int64_t now_ms,
+                                enum pairs_kind kind, const char *name)
+{
+    struct pairs_action a;
+    cr_assert(pairs_next(p, now_ms, &a), "nothing is due");
+    cr_assert_eq(a.kind, kind, "it is to %s %s", pairs_kind_name(a.kind),
+                 a.name);
+    cr_assert_str_eq(a.name, name);
+    return a;
+}
+
+static void quiet(struct pairs *p, int64_t now_ms)
+{
+    struct pairs_action a;
+    bool some = pairs_next(p, now_ms, &a);
+    cr_assert_not(some, "it is to %s %s", pairs_kind_name(a.kind), a.name);
+}
+
+Test(pairs, a_pair_is_marked_told_and_ended)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    xpu.phase = POD_PENDING;
+    xpu.ready = false;
+    xpu.node[0] = '\0';
+    pairs_put(p, &xpu, 0);
+    pairs_put(p, &host, 0);
+    quiet(p, 0);
+    memcpy(xpu.node, "n1", 3);
+    pairs_put(p, &xpu, 1);
+    struct pairs_action a = next(p, 1, PAIRS_MARK, "x");
+    cr_assert_str_eq(a.host_uid, "hu");
+    pairs_report(p, &a, 0, 1);
+    quiet(p, 1);
+    memcpy(xpu.paired_uid, "hu", 3);
+    xpu.phase = POD_RUNNING;
+    xpu.ready = true;
+    pairs_put(p, &xpu, 2);
+    a = next(p, 2, PAIRS_TELL, "h");
+    cr_assert(a.ready);
+    cr_assert_str_eq(a.reason, "XpuPodsReady");
+    pairs_report(p, &a, 0, 2);
+    quiet(p, 2);
+    /* seen by a later leader, it is not told again */
+    host.xpu_ready = 1;
+    pairs_put(p, &host, 3);
+    pairs_again(p, 3);
+    quiet(p, 3);
+
+    xpu.ready = false;
+    pairs_put(p, &xpu, 4);
+    a = next(p, 4, PAIRS_TELL, "h");
+    cr_assert_not(a.ready);
+    pairs_report(p, &a, 0, 4);
+
+    host.phase = POD_SUCCEEDED;
+    pairs_put(p, &host, 5);
+    a = next(p, 5, PAIRS_DELETE, "x");
+    cr_assert_str_eq(a.uid, "xu");
+    pairs_report(p, &a, 0, 5);
+    quiet(p, 5);
+    cr_assert_eq(pairs_due(p), 5 + PAIRS_SHOWN_MS);
+    /* it is still there: once more */
+    (void)next(p, 5 + PAIRS_SHOWN_MS, PAIRS_DELETE, "x");
+    pairs_gone(p, "xu", 20000);
+    quiet(p, 20000);
+    pairs_gone(p, "hu", 20000);
+    cr_assert_eq(pairs_n_pods(p), 0);
+    cr_assert_eq(pairs_due(p), INT64_MAX);
+    pairs_destroy(p);
+}
+
+/* A leader that never saw the host pod knows by the mark that there was one. */
+Test(pairs, orphans_of_an_earlier_leader)
+{
+    struct pairs *p = pairs_create();
+    struct podobj marked = pod(ROLE_XPU, "marked", "u1", 1);
+    struct podobj early = pod(ROLE_XPU, "early", "u2", 2);
+    struct podobj owned = pod(ROLE_XPU, "owned", "u3", 3);
+    struct podobj service = pod(ROLE_SERVICE, "service", "u4", 1);
+    memcpy(marked.paired_uid, "gone", 5);
+    memcpy(owned.paired_uid, "gone", 5);
+    memcpy(owned.owner_uid, "gone", 5);
+    pairs_put(p, &marked, 0);
+    pairs_put(p, &early, 0);
+    pairs_put(p, &owned, 0);
+    pairs_put(p, &service, 0);
+    cr_assert_eq(pairs_n_pods(p), 3);
+    struct pairs_action a = next(p, 0, PAIRS_DELETE, "marked");
+    pairs_report(p, &a, -EAGAIN, 0);
+    quiet(p, 0);
+    quiet(p, PAIRS_BACKOFF_MIN_MS - 1);
+    a = next(p, PAIRS_BACKOFF_MIN_MS, PAIRS_DELETE, "marked");
+    pairs_report(p, &a, -ENOENT, PAIRS_BACKOFF_MIN_MS);
+    quiet(p, PAIRS_BACKOFF_MIN_MS);
+    pairs_destroy(p);
+}
+
+/* A host pod that is still ending keeps its xPU pods, and one that takes its
+ * place, too. */
+Test(pairs, xpu_pods_end_after_their_host_pod)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct podobj again = pod(ROLE_HOST, "h2", "hu2", 0);
+    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    memcpy(xpu.paired_uid, "hu", 3);
+    host.xpu_ready = 1;
+    host.deleting = true;
+    pairs_put(p, &host, 0);
+    pairs_put(p, &xpu, 0);
+    quiet(p, 0);
+    pairs_put(p, &again, 1);
+    pairs_gone(p, "hu", 2);
+    struct pairs_action a = next(p, 2, PAIRS_MARK, "x");
+    cr_assert_str_eq(a.host_uid, "hu2");
+    pairs_report(p, &a, 0, 2);
+    (void)next(p, 2, PAIRS_TELL, "h2");
+    pairs_gone(p, "hu2", 3);
+    (void)next(p, 3, PAIRS_DELETE, "x");
+    pairs_destroy(p);
+}
+
+Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    memcpy(host.buddy, "tmpl", 5);
+    host.phase = POD_PENDING;
+    host.node[0] = '\0';
+    pairs_put(p, &host, 0);
+    struct pairs_action a = next(p, 0, PAIRS_MAKE, "h");
+    cr_assert_str_eq(a.made, "h-xpu");
+    cr_assert_str_eq(a.buddy, "tmpl");
+    /* no such template yet: later again, at longer and longer intervals */
+    int64_t now = 0, wait = PAIRS_BACKOFF_MIN_MS;
+    for (int i = 0; i < 8; i++) {
+        pairs_report(p, &a, -ENOENT, now);
+        quiet(p, now + wait - 1);
+        now += wait;
+        a = next(p, now, PAIRS_MAKE, "h");
+        wait = wait * 2 < PAIRS_BACKOFF_MAX_MS ? wait * 2
+                                               : PAIRS_BACKOFF_MAX_MS;
+    }
+    pairs_report(p, &a, 0, now);
+    quiet(p, now);
+
+    struct podobj xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
+    own(&xpu, &host);
+    pairs_put(p, &xpu, now);
+    quiet(p, now + PAIRS_RESTART_MAX_MS);
+    now += PAIRS_RESTART_MAX_MS;
+    memcpy(host.node, "n1", 3);
+    host.phase = POD_RUNNING;
+    host.xpu_ready = 1;
+    pairs_put(p, &host, now);
+    quiet(p, now);
+
+    xpu.phase = POD_FAILED;
+    pairs_put(p, &xpu, now);
+    a = next(p, now, PAIRS_MAKE, "h");
+    cr_assert_str_eq(a.made, "h-xpu-2");
+    pairs_report(p, &a, 0, now);
+    a = next(p, now, PAIRS_TELL, "h");
+    cr_assert_str_eq(a.reason, "XpuPodFailed");
+    pairs_report(p, &a, 0, now);
+
+    struct podobj second = pod(ROLE_XPU, "h-xpu-2", "x2", 0);
+    own(&second, &host);
+    second.phase = POD_FAILED;
+    pairs_put(p, &second, now);
+    /* the older one is of no more use; the next comes later */
+    a = next(p, now, PAIRS_DELETE, "h-xpu");
+    pairs_report(p, &a, 0, now);
+    quiet(p, now);
+    pairs_gone(p, "x1", now);
+    quiet(p, now + 2 * PAIRS_RESTART_MS - 1);
+    a = next(p, now + 2 * PAIRS_RESTART_MS, PAIRS_MAKE, "h");
+    cr_assert_str_eq(a.made, "h-xpu-3");
+    pairs_report(p, &a, 0, now);
+
+    /* one that succeeded is not made again */
+    struct podobj third = pod(ROLE_XPU, "h-xpu-3", "x3", 0);
+    own(&third, &host);
+    third.phase = POD_SUCCEEDED;
+    pairs_put(p, &third, now);
+    a = next(p, now, PAIRS_DELETE, "h-xpu-2");
+    pairs_report(p, &a, -ENOENT, now);
+    pairs_gone(p, "x2", now);
+    a = next(p, now, PAIRS_TELL, "h");
+    cr_assert(a.ready);
+    pairs_report(p, &a, 0, now);
+    quiet(p, now + PAIRS_RESTART_MAX_MS);
+    pairs_destroy(p);
+}
+
+Test(pairs, a_lost_xpu_pod_is_told)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    memcpy(xpu.paired_uid, "hu", 3);
+    host.xpu_ready = 1;
+    pairs_put(p, &host, 0);
+    pairs_put(p, &xpu, 0);
+    quiet(p, 0);
+    pairs_gone(p, "xu", 1);
+    struct pairs_action a = next(p, 1, PAIRS_TELL, "h");
+    cr_assert_str_eq(a.reason, "XpuPodGone");
+    cr_assert_str_eq(a.text, "xPU pod x is gone");
+    cr_assert_not(a.ready);
+    pairs_report(p, &a, 0, 1);
+    quiet(p, 1);
+    pairs_put(p, &xpu, 2);
+    a = next(p, 2, PAIRS_TELL, "h");
+    cr_assert(a.ready);
+    pairs_destroy(p);
+}
+
+Test(pairs, names_of_buddies_are_names)
+{
+    struct pairs *p = pairs_create();
+    char name[DEMAND_NAME_MAX + 1];
+    memset(name, 'a', DEMAND_NAME_MAX);
+    name[DEMAND_NAME_MAX] = '\0';
+    struct podobj one = pod(ROLE_HOST, name, "u1", 0);
+    name[DEMAND_NAME_MAX - 1] = 'b';
+    struct podobj two = pod(ROLE_HOST, name, "u2", 1);
+    struct pairs_action a, b;
+    memcpy(one.buddy, "t", 2);
+    memcpy(two.buddy, "t", 2);
+    pairs_put(p, &one, 0);
+    cr_assert(pairs_next(p, 0, &a));
+    pairs_report(p, &a, 0, 0);
+    pairs_put(p, &two, 0);
+    cr_assert(pairs_next(p, 0, &b));
+    cr_assert_eq(strlen(a.made), DEMAND_NAME_MAX);
+    cr_assert_str_neq(a.made, b.made);
+    pairs_destroy(p);
+}
+
+/* --- at random, against a model of the API server ------------------------------ */
+
+enum { PODS = 24, PAIRS = 4, STEPS = 200000 };
+
+struct world {
+    struct pairs *p;
+    struct podobj pods[PODS];
+    bool there[PODS];
+    int unseen;           /* made, but not told of yet; -1: none */
+    bool had_host[PAIRS]; /* since the pair had its first member */
+    unsigned uids;
+    uint64_t random;
+    int64_t now_ms;
+    unsigned done[PAIRS_TELL + 1];
+};
+
+static unsigned roll(struct world *w, unsigned n)
+{
+    w->random = w->random * UINT64_C(6364136223846793005) +
+                UINT64_C(1442695040888963407);
+    return (unsigned)(w->random >> 33) % n;
+}
+
+static int find(const struct world *w, const char *uid)
+{
+    for (int i = 0; i < PODS; i++)
+        if (w->there[i] && strcmp(w->pods[i].demand.uid, uid) == 0)
+            return i;
+    return -1;
+}
+
+static bool finished(const struct podobj *pod)
+{
+    return podobj_is_finished(pod);
+}
+
+static const struct podobj *unended(const struct world *w, int pair)
+{
+    for (int i = 0; i < PODS; i++)
+        if (w->there[i] && w->pods[i].demand.pair == pair &&
+            w->pods[i].demand.role == ROLE_HOST && !finished(&w->pods[i]))
+            return &w->pods[i];
+    return NULL;
+}
+
+static int add(struct world *w, enum pod_role role, int pair, const char *name)
+{
+    char uid[32];
+    for (int i = 0; i < PODS; i++) {
+        if (w->there[i])
+            continue;
+        (void)snprintf(uid, sizeof uid, "u%u", ++w->uids);
+        w->pods[i] = pod(role, name ? name : uid, uid, pair);
+        w->pods[i].phase = POD_PENDING;
+        w->pods[i].ready = false;
+        w->pods[i].node[0] = '\0';
+        w->there[i] = true;
+        w->had_host[pair] |= role == ROLE_HOST;
+        return i;
+    }
+    return -1;
+}
+
+static void put(struct world *w, int i)
+{
+    pairs_put(w->p, &w->pods[i], w->now_ms);
+}
+
+static void catch_up(struct world *w)
+{
+    if (w->unseen >= 0 && w->there[w->unseen])
+        put(w, w->unseen);
+    w->unseen = -1;
+}
+
+static void take_away(struct world *w, int i)
+{
+    int pair = w->pods[i].demand.pair;
+    catch_up(w);
+    w->there[i] = false;
+    pairs_gone(w->p, w->pods[i].demand.uid, w->now_ms);
+    bool any = false;
+    for (int j = 0; j < PODS; j++)
+        any |= w->there[j] && w->pods[j].demand.pair == pair;
+    if (!any)
+        w->had_host[pair] = false;
+}
+
+/* Something happens in the cluster, and is told in its order. */
+static void happen(struct world *w)
+{
+    int i = (int)roll(w, PODS);
+    catch_up(w);
+    struct podobj *pod = &w->pods[i];
+    if (!w->there[i]) {
+        enum pod_role role = roll(w, 2) ? ROLE_HOST : ROLE_XPU;
+        i = add(w, role, (int)roll(w, PAIRS), NULL);
+        if (role == ROLE_HOST && roll(w, 2))
+            memcpy(w->pods[i].buddy, "t", 2);
+        put(w, i);
+        return;
+    }
+    switch (roll(w, 6)) {
+    case 0:
+        take_away(w, i);
+        return;
+    case 1:
+        pod->phase = POD_FAILED;
+        break;
+    case 2:
+        pod->phase = POD_SUCCEEDED;
+        break;
+    case 3:
+        pod->deleting = true;
+        break;
+    default:
+        memcpy(pod->node, "n1", 3);
+        if (!finished(pod)) {
+            pod->phase = POD_RUNNING;
+            pod->ready = roll(w, 3) > 0;
+        }
+    }
+    put(w, i);
+}
+
+/* What the API server makes of an action; every one of them must be right at
+ * this moment. */
+static int carry_out(struct world *w, const struct pairs_action *a)
+{
+    int i = find(w, a->uid);
+    cr_assert_geq(i, 0, "%s of a pod that is gone", pairs_kind_name(a->kind));
+    struct podobj *pod = &w->pods[i];
+    if (roll(w, 4) == 0)
+        return -EAGAIN;
+    w->done[a->kind]++;
+    switch (a->kind) {
+    case PAIRS_DELETE:
+        cr_assert_eq(pod->demand.role, ROLE_XPU);
+        if (pod->owner_uid[0])
+            cr_assert(finished(pod));
+        else
+            cr_assert_null(unended(w, pod->demand.pair));
+        take_away(w, i);
+        break;
+    case PAIRS_MAKE: {
+        char host_uid[DEMAND_UID_MAX + 1];
+        memcpy(host_uid, pod->demand.uid, sizeof host_uid);
+        cr_assert(pod->buddy[0] && !finished(pod) && !pod->deleting);
+        for (int j = 0; j < PODS; j++) {
+            const struct podobj *other = &w->pods[j];
+            if (!w->there[j] || strcmp(other->owner_uid, host_uid) != 0)
+                continue;
+            if (j == w->unseen && strcmp(other->demand.name, a->made) == 0)
+                return 0; /* it had not been seen yet */
+            cr_assert(finished(other) || other->deleting);
+        }
+        catch_up(w);
+        int made = add(w, ROLE_XPU, pod->demand.pair, a->made);
+        if (made < 0)
+            return -EAGAIN;
+        memcpy(w->pods[made].owner_uid, host_uid, sizeof host_uid);
+        if (roll(w, 2))
+            put(w, made);
+        else
+            w->unseen = made; /* until something else is told */
+        break;
+    }
+    case PAIRS_MARK:
+        cr_assert_str_eq(pod->owner_uid, "");
+        memcpy(pod->paired_uid, a->host_uid, sizeof pod->paired_uid);
+        put(w, i);
+        break;
+    case PAIRS_TELL:
+        cr_assert_eq(pod->demand.role, ROLE_HOST);
+        cr_assert_neq(pod->xpu_ready, (int8_t)a->ready);
+        pod->xpu_ready = a->ready;
+        put(w, i);
+        break;
+    }
+    return 0;
+}
+
+/* With nothing happening any more, nothing is left to do in the end, and it is
+ * as it should be. */
+static void settle(struct world *w)
+{
+    struct pairs_action a;
+    for (int i = 0; i < PODS; i++)
+        if (w->there[i])
+            put(w, i);
+    for (unsigned n = 0; n < 5000; n++) {
+        while (pairs_next(w->p, w->now_ms, &a))
+            pairs_report(w->p, &a, carry_out(w, &a), w->now_ms);
+        if (pairs_due(w->p) == INT64_MAX)
+            break;
+        w->now_ms = pairs_due(w->p);
+        if (n > 2000) /* what is deleting ends at last */
+            for (int i = 0; i < PODS; i++)
+                if (w->there[i] && w->pods[i].deleting)
+                    take_away(w, i);
+    }
+    cr_assert_eq(pairs_due(w->p), INT64_MAX);
+    for (int i = 0; i < PODS; i++) {
+        const struct podobj *pod = &w->pods[i];
+        int pair = pod->demand.pair;
+        if (!w->there[i])
+            continue;
+        if (pod->demand.role == ROLE_XPU && !pod->owner_uid[0] &&
+            !finished(pod) && !pod->deleting && w->had_host[pair])
+            cr_assert_not_null(unended(w, pair), "%s is an orphan",
+                               pod->demand.name);
+    }
+}
+
+Test(pairs, at_random)
+{
+    struct world w = {.p = pairs_create(), .random = 7, .unseen = -1};
+    struct pairs_action a;
+    for (unsigned step = 0; step < STEPS; step++) {
+        w.now_ms += roll(&w, 2000);
+        if (roll(&w, 3) == 0)
+            happen(&w);
+        if (roll(&w, 500) == 0)
+            pairs_again(w.p, w.now_ms);
+        if (pairs_next(w.p, w.now_ms, &a))
+            pairs_report(w.p, &a, carry_out(&w, &a), w.now_ms);
+        if (step % 5000 == 0)
+            settle(&w);
+    }
+    settle(&w);
+    for (unsigned kind = 0; kind <= PAIRS_TELL; kind++)
+        cr_assert_gt(w.done[kind], 100, "%s: %u",
+                     pairs_kind_name((enum pairs_kind)kind), w.done[kind]);
+    pairs_destroy(w.p);
+}
