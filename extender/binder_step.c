@@ -248,9 +248,9 @@ static void post(struct binder_thread *t, struct binding *b)
                                    .body_size = t->body.size,
                                    .timeout_ms = ms};
     b->attempts++;
-    (void)failpoint("bind-before-post");
+    (void)failpoint("post-before-call");
     int result = kube_call(t->client, &request, &t->answer, &err);
-    (void)failpoint("bind-after-post");
+    (void)failpoint("post-after-call");
     if (result == 0)
         bound(t, b);
     else
@@ -277,18 +277,19 @@ static void seen_bound(struct binder_thread *t, struct binding *b,
 {
     char reason[REASON_MAX];
     bool here = is_text(&pod->node, b->node, strlen(b->node));
-    if (here && is_text(&pod->allocation, b->allocation, b->allocation_size)) {
+    if (here &&
+        (b->allocation_size == 0 ||
+         is_text(&pod->allocation, b->allocation, b->allocation_size))) {
         bound(t, b);
         return;
     }
     if (here)
         (void)snprintf(reason, sizeof reason,
-                       "pod %s/%s was bound to node %s by somebody else",
-                       b->namespace, b->name, b->node);
+                       "somebody else has bound it to node %s", b->node);
     else
         (void)snprintf(reason, sizeof reason,
-                       "pod %s/%s is bound to node %.*s already", b->namespace,
-                       b->name, (int)pod->node.size, pod->node.data);
+                       "it is bound to node %.*s already", (int)pod->node.size,
+                       pod->node.data);
     refuse(t, b, reason);
 }
 
@@ -302,7 +303,7 @@ static void seen(struct binder_thread *t, struct binding *b, int64_t begun_ms)
     else if (pod.node.size)
         seen_bound(t, b, &pod);
     else if (pod.deleted.size)
-        refuse(t, b, "the pod is being deleted");
+        refuse(t, b, "it is being deleted");
     else
         seen_unbound(t, b, begun_ms);
 }
@@ -315,7 +316,7 @@ static void look_up(struct binder_thread *t, struct binding *b)
                                    .path = str_text(&t->path),
                                    .timeout_ms = call_ms(t, b)};
     int64_t begun_ms = clock_ms();
-    (void)failpoint("bind-before-look");
+    (void)failpoint("post-before-look");
     int result = kube_call(t->client, &request, &t->answer, &err);
     if (result == 0)
         seen(t, b, begun_ms);

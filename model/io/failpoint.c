@@ -25,9 +25,10 @@ static const char *const names[] = {
     "bind-before-swap",
     "bind-after-swap",
     "bind-before-reply",
-    "bind-before-post",
-    "bind-after-post",
-    "bind-before-look",
+    /* and of making it true in the API server */
+    "post-before-call",
+    "post-after-call",
+    "post-before-look",
     /* steps that can fail */
     "commit",
     "fsync",

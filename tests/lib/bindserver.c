@@ -358,15 +358,16 @@ static bool answer(struct bindserver *s, int fd, struct request *q,
         return send_reply(fd, r);
     }
     enum bindserver_fault fault = log_call(s, q);
-    if (fault == FAULT_LATE_DONE)
+    if (fault == FAULT_LATE_DONE) {
+        be_silent(fd);
         (void)usleep(BINDSERVER_LATE_MS * 1000);
+    }
     if (!q->binds)
         show(s, q, r);
     else if (is_done(fault))
         carry_out(s, q, r);
     free(q->allocation);
-    if (fault == FAULT_SILENT || fault == FAULT_SILENT_DONE ||
-        fault == FAULT_LATE_DONE)
+    if (fault == FAULT_SILENT || fault == FAULT_SILENT_DONE)
         be_silent(fd);
     if (fault == FAULT_CUT || fault == FAULT_CUT_DONE ||
         fault == FAULT_SILENT || fault == FAULT_SILENT_DONE ||
