@@ -7,6 +7,8 @@
 
 #include "extender/cluster_parts.h"
 
+enum { ROOMS_MS = 50 };
+
 struct cluster_rooms;
 /* `feed` and `demand` outlive it. */
 struct cluster_rooms *cluster_rooms_create(struct feed *feed,
@@ -23,5 +25,6 @@ extern const struct reflector_handler cluster_rooms_pods;
 /* pods with a role, from cluster_pods: */
 void cluster_rooms_put_pod(void *ctx, const struct podobj *pod);
 void cluster_rooms_gone_pod(void *ctx, const char *uid);
+void cluster_rooms_listed_pods(void *ctx);
 
 #endif

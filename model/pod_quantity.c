@@ -3,6 +3,7 @@
 
 #include "model/base/mem.h"
 #include "model/pod.h"
+#include "model/quantity.h"
 
 bool pod_parse_quantity(const char *data, size_t size, int64_t *ret_value)
 {
@@ -32,61 +33,38 @@ bool pod_parse_quantity(const char *data, size_t size, int64_t *ret_value)
     return true;
 }
 
-/* An exponent, "e3", "E-9"; false when it is none. */
-static bool parse_exponent(const char *data, size_t size, int *ret_power)
+/* The power of ten that a suffix of CPUs stands for; false: it is none. */
+static bool parse_power(const char *data, size_t size, int *ret_power)
 {
+    static const struct {
+        char suffix;
+        int power;
+    } suffixes[] = {{'n', -9}, {'u', -6}, {'m', -3}, {'k', 3}};
+    *ret_power = 0;
+    if (size == 0)
+        return true;
+    for (size_t k = 0; size == 1 && k < ARRAY_LEN(suffixes); k++)
+        if (data[0] == suffixes[k].suffix) {
+            *ret_power = suffixes[k].power;
+            return true;
+        }
     size_t i = 1;
     bool negative = size > 2 && data[1] == '-';
     if (size > 2 && (data[1] == '-' || data[1] == '+'))
         i++;
-    if ((data[0] != 'e' && data[0] != 'E') || i >= size || size > i + 2)
+    if ((data[0] != 'e' && data[0] != 'E') || i + 1 != size || data[i] < '0' ||
+        data[i] > '9')
         return false;
-    *ret_power = 0;
-    for (; i < size; i++) {
-        if (data[i] < '0' || data[i] > '9')
-            return false;
-        *ret_power = *ret_power * 10 + (data[i] - '0');
-    }
-    if (negative)
-        *ret_power = -*ret_power;
+    *ret_power = negative ? '0' - data[i] : data[i] - '0';
     return true;
 }
 
-/* What a suffix stands for: ten or two to a power; false: it is none. */
-static bool parse_suffix(const char *data, size_t size, int *ret_ten,
-                         int *ret_two)
-{
-    static const struct {
-        char suffix[3];
-        int ten, two;
-    } suffixes[] = {{"", 0, 0},    {"n", -9, 0},  {"u", -6, 0},  {"m", -3, 0},
-                    {"k", 3, 0},   {"M", 6, 0},   {"G", 9, 0},   {"T", 12, 0},
-                    {"P", 15, 0},  {"E", 18, 0},  {"Ki", 0, 10}, {"Mi", 0, 20},
-                    {"Gi", 0, 30}, {"Ti", 0, 40}, {"Pi", 0, 50}, {"Ei", 0, 60}};
-    *ret_ten = *ret_two = 0;
-    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++)
-        if (size == strlen(suffixes[k].suffix) &&
-            memcmp(data, suffixes[k].suffix, size) == 0) {
-            *ret_ten = suffixes[k].ten;
-            *ret_two = suffixes[k].two;
-            return true;
-        }
-    return parse_exponent(data, size, ret_ten);
-}
-
-/* A number as Kubernetes writes it. */
-struct quantity {
-    unsigned __int128 value; /* its digits */
-    int ten, two;            /* times these powers */
-};
-
-static bool parse_decimal(const char *data, size_t size,
-                          struct quantity *ret_quantity)
+bool pod_parse_cpus(const char *data, size_t size, int64_t *ret_milli)
 {
     enum { DIGITS_MAX = 18 };
     size_t i = 0, digits = 0;
-    struct quantity q = {0, 0, 0};
-    int after = 0, ten;
+    int64_t value = 0;
+    int power = 3, suffix;
     bool point = false;
     for (; i < size &&
            ((data[i] >= '0' && data[i] <= '9') || (data[i] == '.' && !point));
@@ -95,60 +73,33 @@ static bool parse_decimal(const char *data, size_t size,
             point = true;
             continue;
         }
-        q.value = q.value * 10 + (unsigned)(data[i] - '0');
-        after += point;
+        value = value * 10 + (data[i] - '0');
+        power -= point;
         if (++digits > DIGITS_MAX)
             return false;
     }
-    if (digits == 0 || !parse_suffix(data + i, size - i, &ten, &q.two))
+    if (digits == 0 || !parse_power(data + i, size - i, &suffix))
         return false;
-    q.ten = ten - after;
-    *ret_quantity = q;
-    return true;
-}
-
-/* Its value, fractions counted up; false when it is more than `max`. */
-static bool quantity_round(struct quantity q, int64_t max, int64_t *ret_value)
-{
-    const unsigned __int128 most = (unsigned __int128)UINT64_MAX << 32;
-    if (q.value == 0)
-        q.ten = q.two = 0;
-    for (; q.ten > 0 && q.value <= most; q.ten--)
-        q.value *= 10;
-    for (; q.two > 0 && q.value <= most; q.two--)
-        q.value *= 2;
-    if (q.ten > 0 || q.two > 0)
+    power += suffix;
+    for (; power < 0; power++)
+        value = value / 10 + (value % 10 != 0);
+    for (; power > 0 && value <= UINT32_MAX; power--)
+        value *= 10;
+    if (value > UINT32_MAX)
         return false;
-    bool rest = false; /* something was cut off */
-    for (; q.ten < 0 && q.value; q.ten++) {
-        rest |= q.value % 10 != 0;
-        q.value /= 10;
-    }
-    for (; q.two < 0 && q.value; q.two++) {
-        rest |= q.value % 2 != 0;
-        q.value /= 2;
-    }
-    q.value += rest;
-    if (q.value > (uint64_t)max)
-        return false;
-    *ret_value = (int64_t)q.value;
+    *ret_milli = value;
     return true;
 }
 
 bool pod_parse_memory(const char *data, size_t size, int64_t *ret_kib)
 {
-    struct quantity q;
-    if (!parse_decimal(data, size, &q))
+    int64_t milli;
+    if (size == 0 || data[0] == '-' || data[0] == '+' ||
+        !quantity_parse(data, size, &milli))
         return false;
-    q.two -= 10;
-    return quantity_round(q, (int64_t)UINT32_MAX << 10, ret_kib);
-}
-
-bool pod_parse_cpus(const char *data, size_t size, int64_t *ret_milli)
-{
-    struct quantity q;
-    if (!parse_decimal(data, size, &q) || q.two)
+    int64_t kib = quantity_kib(milli);
+    if (kib > (int64_t)UINT32_MAX << 10)
         return false;
-    q.ten += 3;
-    return quantity_round(q, UINT32_MAX, ret_milli);
+    *ret_kib = kib;
+    return true;
 }
