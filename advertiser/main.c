@@ -90,9 +90,13 @@ static int send_request(void *ctx, const struct publish_request *request,
                         struct http_answer *ret_answer, struct error *err)
 {
     const struct str *body = &request->body;
-    return http_call(ctx, request->method, request->path,
-                     body->size ? body->data : NULL, body->size, NULL,
-                     ret_answer, err);
+    int r = http_call(ctx, request->method, request->path,
+                      body->size ? body->data : NULL, body->size, NULL,
+                      ret_answer, err);
+    /* the next try shows the certificate as it then is */
+    if (r == 0 && (ret_answer->status == 401 || ret_answer->status == 403))
+        http_client_reconnect(ctx);
+    return r;
 }
 
 /* One line every two seconds, for whoever waits. */
@@ -261,9 +265,17 @@ static int prepare(struct program *p, struct error *err)
     int r = settings_node(s, p->node, err);
     if (r == 0)
         r = settings_boot_id(s, p->boot_id, err);
+    const struct http_config http = {
+        .base = s->server,
+        .timeout_ms = (unsigned)s->timeout_ms,
+        .ca_file = s->ca,
+        .cert_file = s->cert,
+        .key_file = s->key,
+    };
+    if (r == 0 && !s->cert != !s->key)
+        r = error_set(err, EINVAL, "--cert and --key: only one is given");
     if (r == 0 && !s->print)
-        r = http_client_create(s->server, (unsigned)s->timeout_ms, &p->client,
-                               err);
+        r = http_client_open(&http, &p->client, err);
     if (r < 0)
         return r;
     const char *level = s->log_level ? s->log_level

@@ -53,6 +53,22 @@ static const struct conf_setting settings[] = {
      .otherwise = "http://127.0.0.1:8702",
      .metavar = "URL",
      .help = "Where to publish: the extender's publish listener."},
+    {.name = "ca",
+     .offset = AT(ca),
+     .metavar = "FILE",
+     .help = "Authority, in PEM form, of an https:// server's certificate. "
+             "Without it, those of the system."},
+    {.name = "cert",
+     .offset = AT(cert),
+     .metavar = "FILE",
+     .help = "This node's certificate, in PEM form, with the common name "
+             "system:node:NAME. It, its key and --ca are read again for every "
+             "connection, and a new one is made when the server refuses the "
+             "one before."},
+    {.name = "key",
+     .offset = AT(key),
+     .metavar = "FILE",
+     .help = "The private key of --cert."},
     {.name = "heartbeat",
      .type = CONF_DURATION,
      .offset = AT(heartbeat_ms),

@@ -15,6 +15,7 @@ struct settings {
     const char *card_file;
     const char *print; /* NULL: publish */
     const char *server;
+    const char *ca, *cert, *key; /* of https:// servers */
     const char *boot_id;
     const char *log_level;
     int64_t heartbeat_ms, interval_ms, timeout_ms;

@@ -17,6 +17,7 @@ enum { CLI_FAILED = 1, CLI_USAGE = 2 };
 /* The settings of the command line; see settings in main.c. */
 struct cli_settings {
     const char *server;
+    const char *ca, *cert, *key, *token_file; /* how to be let in there */
     bool json;
     bool once;
     const char *namespace; /* "": all, or "default" for one job */

@@ -1,12 +1,13 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "model/topo.h"
 
-enum { TIMEOUT_MS = 10000 };
+enum { TIMEOUT_MS = 10000, TOKEN_MAX = 16384 };
 
 DEFINE_CLEANUP(http_client, struct http_client *, http_client_destroy)
 
@@ -49,14 +50,86 @@ static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
     return 0;
 }
 
+/* Does nothing between here and there see what is sent? */
+static bool is_near(const char *url)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
+    const char *host = url + strlen("http://");
+    if (strchr(url, '@')) /* a name before it is no host */
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+        size_t size = strlen(hosts[i]);
+        if (strncasecmp(host, hosts[i], size) == 0 &&
+            strchr(":/", host[size])) /* or the end */
+            return true;
+    }
+    return false;
+}
+
+/* "Bearer " and the one word that the file holds. */
+static int read_token(const char *path, struct str *out, struct error *err)
+{
+    char text[TOKEN_MAX + 2];
+    cleanup_file FILE *f = fopen(path, "re");
+    size_t size = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (!f || ferror(f))
+        return error_errno(err, errno, "--token-file: %s", path);
+    text[size] = '\0';
+    size_t begin = strspn(text, " \t\r\n");
+    size_t length = strcspn(text + begin, " \t\r\n");
+    size_t end = begin + length;
+    if (size > TOKEN_MAX || length == 0 ||
+        end + strspn(text + end, " \t\r\n") != size)
+        return error_set(err, EINVAL,
+                         "--token-file: %s: must hold one token, one word of "
+                         "up to %d bytes",
+                         path, TOKEN_MAX);
+    for (size_t i = begin; i < end; i++)
+        if (text[i] < '!' || text[i] > '~')
+            return error_set(err, EINVAL,
+                             "--token-file: %s: byte %zu is not printable "
+                             "ASCII",
+                             path, i + 1);
+    str_add(out, "Bearer ");
+    str_add_n(out, text + begin, length);
+    return 0;
+}
+
+static int connect_to(const struct cli *c, struct http_client **ret_client,
+                      struct error *err)
+{
+    const struct cli_settings *s = &c->set;
+    cleanup_str struct str token = STR_INIT(TOKEN_MAX + 16);
+    const struct http_config config = {
+        .base = s->server,
+        .timeout_ms = TIMEOUT_MS,
+        .ca_file = s->ca,
+        .cert_file = s->cert,
+        .key_file = s->key,
+    };
+    if (!s->cert != !s->key)
+        return error_set(err, EINVAL, "--cert and --key: only one is given");
+    int r = s->token_file ? read_token(s->token_file, &token, err) : 0;
+    if (r == 0 && token.size && strncasecmp(s->server, "http://", 7) == 0 &&
+        !is_near(s->server))
+        return error_set(err, EINVAL,
+                         "--token-file: a token is not sent to %s without TLS",
+                         s->server);
+    if (r == 0 && (r = http_client_open(&config, ret_client, err)) < 0)
+        return error_wrap(err, "--server");
+    if (r == 0 && token.size)
+        http_client_set_authorization(*ret_client, token.data);
+    return r;
+}
+
 static int ask(struct cli *c, const char *method, const char *path,
                const struct str *body, cJSON **ret_json)
 {
     cleanup_with(http_client) struct http_client *http = NULL;
     struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
-    if (http_client_create(c->set.server, TIMEOUT_MS, &http, &err)) {
-        fprintf(stderr, "biga: --server: %s\n", err.text);
+    if (connect_to(c, &http, &err)) {
+        fprintf(stderr, "biga: %s\n", err.text);
         return CLI_USAGE;
     }
     int rc;
