@@ -52,6 +52,29 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     return 0;
 }
 
+/* What the host has left for pods, as far as it is known. */
+static void say_room(struct cli *c, const cJSON *room)
+{
+    static const struct {
+        const char *key, *unit;
+        double each;
+    } parts[] = {{"cpuMilli", "CPUs", 1000},
+                 {"memoryMiB", "MiB", 1},
+                 {"pods", "pods", 1}};
+    const char *comma = "\nhost        ";
+    if (!room)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (!cJSON_GetObjectItemCaseSensitive(room, parts[i].key))
+            continue;
+        str_addf(&c->out, "%s%.10g %s", comma,
+                 json_number(room, parts[i].key) / parts[i].each,
+                 parts[i].unit);
+        comma = ", ";
+    }
+    str_add(&c->out, " left for pods");
+}
+
 static void say_node(struct cli *c, const cJSON *node)
 {
     const cJSON *slices = cJSON_GetObjectItemCaseSensitive(node, "slices");
@@ -67,6 +90,7 @@ static void say_node(struct cli *c, const cJSON *node)
     str_addf(&c->out, "\nslices      %.0f of %.0f, content ",
              json_number(slices, "present"), json_number(slices, "expected"));
     text_clean(json_text(node, "contentHash"), &c->out);
+    say_room(c, cJSON_GetObjectItemCaseSensitive(node, "room"));
     str_add(&c->out, "\n\n");
 }
 

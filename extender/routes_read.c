@@ -236,7 +236,9 @@ static void on_node(struct httpd_request *rq, void *ctx)
         httpd_content_type(rq, "text/plain; charset=utf-8");
         node_text(node, httpd_reply(rq));
     } else {
-        view_node_whole(node, s->policy, clock_ms(), httpd_reply(rq));
+        int32_t index = snapshot_find(s, node->name, strlen(node->name));
+        struct host_room room = snapshot_room_left(s, (size_t)index);
+        view_node_whole(node, s->policy, &room, clock_ms(), httpd_reply(rq));
         str_add_c(httpd_reply(rq), '\n');
     }
 }

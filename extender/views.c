@@ -224,13 +224,35 @@ void view_node(const struct node *node, struct str *out)
     str_add_c(out, '}');
 }
 
+static void add_room(struct str *out, const struct host_room *room)
+{
+    const struct {
+        const char *key;
+        int64_t amount;
+    } parts[] = {{"cpuMilli", room->cpu_milli},
+                 {"memoryMiB", room->memory_mib},
+                 {"pods", room->pods}};
+    const char *begin = ",\"room\":{";
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (parts[i].amount == INT64_MAX)
+            continue;
+        str_addf(out, "%s\"%s\":%" PRId64, begin, parts[i].key,
+                 parts[i].amount);
+        begin = ",";
+    }
+    if (*begin == ',' && !begin[1])
+        str_add_c(out, '}');
+}
+
 void view_node_whole(const struct node *node, const struct policy *policy,
-                     int64_t now_ms, struct str *out)
+                     const struct host_room *room, int64_t now_ms,
+                     struct str *out)
 {
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
     add_node(out, node);
     str_addf(out, ",\"heardMs\":%" PRId64,
              now_ms - atomic_load(&node->liveness->heard_ms));
+    add_room(out, room);
     str_add(out, ",\"cardList\":[");
     for (size_t i = 0; i < n_cards; i++) {
         str_add(out, i ? "," : "");

@@ -27,9 +27,12 @@ enum card_state card_state(const struct node *node, size_t card);
  * "unavailable"},"gpus":{"total","free"},"nics","numas","allocations",
  * "generation","bootId","contentHash","slices":{"present","expected"}} */
 void view_node(const struct node *node, struct str *out);
-/* The same and "heardMs" (ago), "cardList", "allocationList". */
+/* The same and "heardMs" (ago), "room" as far as it is known (what is left on
+ * the host for pods: "cpuMilli", "memoryMiB", "pods"), "cardList",
+ * "allocationList". */
 void view_node_whole(const struct node *node, const struct policy *policy,
-                     int64_t now_ms, struct str *out);
+                     const struct host_room *room, int64_t now_ms,
+                     struct str *out);
 /* With "reserved": the shares that services have of it by the policy (NULL:
  * none), see policy_view.h. */
 void view_card(const struct node *node, const struct policy *policy,

@@ -105,6 +105,20 @@ Test(read, shows_nodes)
     expect_body("node \\\"none\\\" has not published");
 }
 
+Test(read, says_what_hosts_have_left)
+{
+    struct writer_room room = {"n0", {2500, INT64_MAX, -3}};
+    struct writer_op op = {.kind = WRITER_ROOMS, .rooms = &room, .n_rooms = 1};
+    fill(2);
+    cr_assert_eq(get("/v1/nodes/n0"), 200);
+    cr_assert_null(strstr(reply.body.data, "\"room\""));
+    cr_assert_eq(writer_run(x.app.writer, &op), 0);
+    cr_assert_eq(get("/v1/nodes/n0"), 200);
+    expect_body(",\"room\":{\"cpuMilli\":2500,\"pods\":-3},\"cardList\":[");
+    cr_assert_eq(get("/v1/nodes/n1"), 200);
+    cr_assert_null(strstr(reply.body.data, "\"room\""));
+}
+
 Test(read, draws_tables)
 {
     fill(1);
