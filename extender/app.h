@@ -52,6 +52,16 @@ enum app_metric {
     APP_TLS_READS,   /* result: accepted, refused */
     APP_TOKEN_READS, /* the same */
     APP_REVIEWS,     /* verdict: review_verdict_name() */
+    APP_ADOPTIONS,    /* result: adopted, known, refused */
+    APP_ORPHANS,
+    APP_UNACCOUNTED,
+    APP_LEADER,
+    APP_BINDS_IN_FLIGHT,
+    APP_KUBE_LISTS,    /* collection: its name */
+    APP_KUBE_WATCHES,  /* the same */
+    APP_KUBE_EVENTS,   /* the same */
+    APP_KUBE_FAILURES, /* the same */
+    APP_KUBE_AGE,      /* the same */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

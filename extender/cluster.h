@@ -29,14 +29,14 @@ struct cluster_config {
     const char *heartbeats;         /* namespace of the nodes' Leases:
                                      * biga-nodes */
     const char *identity;           /* of this replica; NULL: made up */
-    const char *fabric_labels;      /* of fabric_labels_parse(), or NULL */
+    int64_t fresh_ms;               /* of the writer */
     bool elect;  /* false: the only replica, always the leader
                                 * (tests, one replica without a Lease) */
     bool events; /* write Events and conditions */
 };
 
 struct cluster;
-/* `app` has its writer (store kind STORE_KUBERNETES) already.  Returns once
+/* `app` has its writer (store kind STORE_KUBERNETES) and its fabric already.  Returns once
  * its threads run; app->ready follows later, when synced and leading. */
 int cluster_start(const struct cluster_config *config, struct app *app,
                   struct cluster **ret_cluster, struct error *err);
@@ -44,6 +44,8 @@ int cluster_start(const struct cluster_config *config, struct app *app,
 void cluster_stop(struct cluster *c);
 DEFINE_CLEANUP(cluster, struct cluster *, cluster_stop)
 
+/* Synced and leading; else false, with the reason. */
+bool cluster_is_ready(struct cluster *c, struct str *why);
 /* Everything listed at least once: filter can be answered. */
 bool cluster_is_synced(const struct cluster *c);
 /* May this replica bind?  `ret_leader` is who may, as far as we know. */
@@ -55,5 +57,8 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
                       struct demand *ret_demand);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
+void cluster_write_text(struct cluster *c, struct str *out); /* as a table */
+/* Brings the gauges of app->metrics up to date. */
+void cluster_gauge(struct cluster *c);
 
 #endif

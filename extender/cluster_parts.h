@@ -8,9 +8,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "extender/app.h"
 #include "extender/podobj.h"
 #include "extender/writer.h"
+#include "model/fabric.h"
 #include "model/kube/reflector.h"
 
 /* --- feed: operations that nobody waits for -------------------------------
@@ -20,6 +23,7 @@
  * so that a list of any length takes bounded memory. */
 enum { FEED_MAX = 64 << 20 };
 
+struct cluster_pod_listener; /* below */
 struct feed;
 struct feed *feed_create(struct writer *w);
 /* Waits until the writer is done with all of it. NULL allowed */
@@ -42,6 +46,81 @@ const char *feed_text(struct feed_op *o, const char *data, size_t size);
  * are released with it. */
 void feed_post(struct feed_op *o);
 size_t feed_n_waiting(struct feed *f);
+
+/* --- objects ----------------------------------------------------------------- */
+
+/* What every handler reads of an object, without a DOM. */
+struct cluster_object {
+    char name[254];
+    char uid[64];              /* "" when it has none */
+    char resource_version[64]; /* the same */
+    struct jtext labels;       /* the JSON object; data NULL: none */
+    struct jtext spec, status; /* the same; all are borrowed */
+};
+/* -EINVAL when it is no sound JSON or has no name. */
+int cluster_object_read(const char *json, size_t size,
+                        struct cluster_object *ret_object, struct error *err);
+
+/* --- the collections ---------------------------------------------------------
+ *
+ * Each has a reflector_handler whose ctx is what its create() returned.
+ * `destroy` takes NULL. */
+
+/* ResourceSlices of ours.  In the API server the newest resourceVersion is
+ * the truth (advertisers see to it that it is theirs alone), so where ingest
+ * would call a slice older than what it has, what it has is withdrawn
+ * first. */
+struct cluster_slices;
+struct cluster_slices *cluster_slices_create(struct feed *feed,
+                                             struct metrics *metrics);
+void cluster_slices_destroy(struct cluster_slices *c);
+extern const struct reflector_handler cluster_slices_handler;
+
+/* Leases of the nodes: a node whose Lease was renewed is heard. */
+struct cluster_beats;
+struct cluster_beats *cluster_beats_create(struct feed *feed, int64_t fresh_ms);
+void cluster_beats_destroy(struct cluster_beats *c);
+extern const struct reflector_handler cluster_beats_handler;
+
+/* Nodes: whether they are there and ready, and the labels that say where they
+ * hang; all are handed on to the next, too. */
+struct cluster_nodes;
+struct cluster_nodes *cluster_nodes_create(struct feed *feed,
+                                           const struct fabric_labels *labels);
+/* Before the reflector starts. */
+void cluster_nodes_next(struct cluster_nodes *c,
+                        const struct reflector_handler *next, void *ctx);
+/* For fabric_files_join(): any thread. */
+bool cluster_nodes_changed(void *ctx);
+void cluster_nodes_write(void *ctx, struct str *out);
+void cluster_nodes_destroy(struct cluster_nodes *c);
+extern const struct reflector_handler cluster_nodes_handler;
+
+/* Pods with a role. */
+struct cluster_pods;
+struct cluster_pods_config {
+    struct feed *feed;
+    struct app *app;
+    /* of the binder: keep an allocation that it works at; or NULL */
+    bool (*is_busy)(void *ctx, const char *uid);
+    void *ctx;
+};
+struct cluster_pods *
+cluster_pods_create(const struct cluster_pods_config *config);
+void cluster_pods_destroy(struct cluster_pods *c);
+/* Before the reflector starts. */
+void cluster_pods_listen(struct cluster_pods *c,
+                         const struct cluster_pod_listener *listener);
+extern const struct reflector_handler cluster_pods_handler;
+/* Any thread: a pod that is not bound, and keeps to the contract. */
+bool cluster_pods_find(struct cluster_pods *c, const char *uid,
+                       struct demand *ret_demand);
+/* Any thread: has the watch shown it as bound, or finished? */
+bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid);
+/* As members of a JSON object: counts, and the pods that are bound without
+ * an allocation that can be read.  Any thread. */
+void cluster_pods_write(struct cluster_pods *c, struct str *out);
+size_t cluster_pods_n_unaccounted(struct cluster_pods *c);
 
 /* --- pods with a role ------------------------------------------------------- */
 

@@ -16,8 +16,11 @@ struct fabric_files {
     size_t n;
     struct fabric_labels labels;
     struct app *app;
-    pthread_mutex_t lock; /* guards what follows */
-    struct error error;   /* code 0: none */
+    struct fabric_nodes nodes; /* all NULL: none */
+    struct str nodes_text;     /* empty but while it is read */
+    pthread_mutex_t reading;   /* one at a time; guards all above */
+    pthread_mutex_t lock;      /* guards what follows */
+    struct error error;        /* code 0: none */
 };
 
 /* --- reading --------------------------------------------------------------------- */
@@ -25,7 +28,7 @@ struct fabric_files {
 /* 1: some file is another than before, and all texts are there. */
 static int read_texts(struct fabric_files *f, struct error *err)
 {
-    bool changed = false;
+    bool changed = f->nodes.changed && f->nodes.changed(f->nodes.ctx);
     for (size_t i = 0; i < f->n; i++) {
         int r = watch_poll(&f->files[i], &f->texts[i], err);
         if (r < 0)
@@ -41,7 +44,28 @@ static int read_texts(struct fabric_files *f, struct error *err)
         if (r < 0)
             return r;
     }
+    if (changed && f->nodes.write)
+        f->nodes.write(f->nodes.ctx, &f->nodes_text);
     return changed;
+}
+
+/* What there is to read, into `sources`; the number of them. */
+static size_t list_sources(const struct fabric_files *f,
+                           struct fabric_source sources[FABRIC_SOURCES_MAX])
+{
+    size_t n = 0;
+    for (; n < f->n; n++)
+        sources[n] = (struct fabric_source){.name = f->files[n].path,
+                                            .text = str_text(&f->texts[n]),
+                                            .size = f->texts[n].size};
+    if (f->nodes_text.size && n < FABRIC_SOURCES_MAX)
+        sources[n++] = (struct fabric_source){
+            .name = "labels of nodes",
+            .text = str_text(&f->nodes_text),
+            .size = f->nodes_text.size,
+            .format = FABRIC_LABELS,
+        };
+    return n;
 }
 
 /* 1 and the fabric, when a file is another one; 0 when none is. */
@@ -51,13 +75,12 @@ static int files_read(struct fabric_files *f, struct fabric **ret_fabric,
     struct fabric_source sources[FABRIC_SOURCES_MAX] = {0};
     for (size_t i = 0; i < f->n; i++)
         str_init(&f->texts[i], FABRIC_TEXT_MAX + 1);
+    str_init(&f->nodes_text, FABRIC_TEXT_MAX + 1);
     int r = read_texts(f, err);
-    for (size_t i = 0; i < f->n; i++)
-        sources[i] = (struct fabric_source){.name = f->files[i].path,
-                                            .text = str_text(&f->texts[i]),
-                                            .size = f->texts[i].size};
-    if (r > 0 && fabric_read(sources, f->n, &f->labels, ret_fabric, err) < 0)
+    if (r > 0 && fabric_read(sources, list_sources(f, sources), &f->labels,
+                             ret_fabric, err) < 0)
         r = -EINVAL;
+    str_fini(&f->nodes_text);
     for (size_t i = 0; i < f->n; i++)
         str_fini(&f->texts[i]);
     return r;
@@ -87,7 +110,9 @@ int fabric_files_open(const char *list, const char *labels,
                       struct fabric **ret_fabric, struct error *err)
 {
     struct fabric_files *f = xcalloc(1, sizeof *f);
-    (void)pthread_mutex_init(&f->lock, NULL); /* never fails on Linux */
+    /* never fail on Linux */
+    (void)pthread_mutex_init(&f->reading, NULL);
+    (void)pthread_mutex_init(&f->lock, NULL);
     int r = add_paths(f, list, err);
     if (r == 0 &&
         fabric_labels_parse(labels ? labels : "", &f->labels, err) < 0)
@@ -108,6 +133,7 @@ void fabric_files_close(struct fabric_files *f)
         return;
     for (size_t i = 0; i < f->n; i++)
         watch_fini(&f->files[i]);
+    (void)pthread_mutex_destroy(&f->reading);
     (void)pthread_mutex_destroy(&f->lock);
     free(f);
 }
@@ -137,9 +163,20 @@ void fabric_files_serve(struct fabric_files *f, struct app *app)
     log_fabric(app);
 }
 
-void fabric_files_poll(void *ctx)
+void fabric_files_join(struct fabric_files *f, const struct fabric_nodes *nodes)
 {
-    struct fabric_files *f = ctx;
+    pthread_mutex_lock(&f->reading);
+    f->nodes = *nodes;
+    pthread_mutex_unlock(&f->reading);
+}
+
+const struct fabric_labels *fabric_files_labels(const struct fabric_files *f)
+{
+    return &f->labels;
+}
+
+static void poll_files(struct fabric_files *f)
+{
     cleanup_with(fabric) struct fabric *fabric = NULL;
     struct error err = {0};
     int r = files_read(f, &fabric, &err);
@@ -158,6 +195,14 @@ void fabric_files_poll(void *ctx)
     struct writer_op op = {.kind = WRITER_SET_FABRIC, .fabric = fabric};
     (void)writer_run(f->app->writer, &op); /* it has no result */
     log_fabric(f->app);
+}
+
+void fabric_files_poll(void *ctx)
+{
+    struct fabric_files *f = ctx;
+    pthread_mutex_lock(&f->reading);
+    poll_files(f);
+    pthread_mutex_unlock(&f->reading);
 }
 
 size_t fabric_files_count(const struct fabric_files *f)

@@ -14,7 +14,10 @@ struct settings {
     const char *scheduler_listen;
     const char *publish_listen;
     const char *read_listen;
+    const char *store;
     const char *state;
+    const char *kubeconfig, *namespace, *heartbeat_namespace, *identity;
+    bool elect, events;
     const char *policy;
     const char *fabric, *fabric_labels;
     int64_t max_candidates;
@@ -57,6 +60,51 @@ static const struct conf_setting settings_table[] = {
      .metavar = "DIR",
      .help = "Directory of the database, created when missing; without it "
              "everything is kept in memory and lost at the end."},
+    {.name = "store",
+     .type = CONF_CHOICE,
+     .offset = AT(store),
+     .otherwise = "sqlite",
+     .choices = "sqlite|kubernetes",
+     .metavar = "KIND",
+     .help = "Who keeps what must survive: a database of its own, or the "
+             "Kubernetes API server, from which nodes, slices and pods then "
+             "come and to which binds go; there is no publish listener then."},
+    {.name = "kubeconfig",
+     .type = CONF_TEXT,
+     .offset = AT(kubeconfig),
+     .metavar = "FILE",
+     .help = "How to reach the API server; without it as a pod's service "
+             "account, else as $KUBECONFIG or ~/.kube/config say."},
+    {.name = "namespace",
+     .type = CONF_TEXT,
+     .offset = AT(namespace),
+     .otherwise = "biga-system",
+     .metavar = "NAME",
+     .help = "Namespace of the Lease biga-extender, which elects the replica "
+             "that binds."},
+    {.name = "heartbeat-namespace",
+     .type = CONF_TEXT,
+     .offset = AT(heartbeat_namespace),
+     .otherwise = "biga-nodes",
+     .metavar = "NAME",
+     .help = "Namespace of the Leases that advertisers renew."},
+    {.name = "identity",
+     .type = CONF_TEXT,
+     .offset = AT(identity),
+     .metavar = "NAME",
+     .help = "Of this replica in the election, as its pod's name; without it "
+             "the host's name."},
+    {.name = "elect",
+     .type = CONF_FLAG,
+     .offset = AT(elect),
+     .otherwise = "true",
+     .help = "Whether replicas elect the one that binds. Without it this one "
+             "always binds, and there must be no other."},
+    {.name = "events",
+     .type = CONF_FLAG,
+     .offset = AT(events),
+     .otherwise = "true",
+     .help = "Whether to write Events on pods."},
     {.name = "policy",
      .type = CONF_TEXT,
      .offset = AT(policy),
@@ -242,7 +290,15 @@ static int run(const struct settings *s, struct error *err)
     cleanup_with(server) struct server *server = NULL;
     struct server_config config = {
         .listen = {s->scheduler_listen, s->publish_listen, s->read_listen},
+        .store = strcmp(s->store, "kubernetes") == 0 ? STORE_KUBERNETES
+                                                     : STORE_SQLITE,
         .state_dir = s->state,
+        .kubeconfig = s->kubeconfig,
+        .namespace = s->namespace,
+        .heartbeats = s->heartbeat_namespace,
+        .identity = s->identity,
+        .elect = s->elect,
+        .events = s->events,
         .policy = s->policy,
         .fabric = s->fabric,
         .fabric_labels = s->fabric_labels,
@@ -268,7 +324,14 @@ static int run(const struct settings *s, struct error *err)
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 
-    int r = read_gpu_resources(s->gpu_resources, &config.demand, err);
+    int r = 0;
+    if (config.store == STORE_KUBERNETES && s->state)
+        r = error_set(err, EINVAL,
+                      "state: \"%s\": with store kubernetes nothing is kept "
+                      "in a directory",
+                      s->state);
+    if (r == 0)
+        r = read_gpu_resources(s->gpu_resources, &config.demand, err);
     if (r == 0)
         r = server_start(&config, &server, err);
     if (r < 0)

@@ -1,6 +1,7 @@
 #include "extender/routes_metrics.h"
 
 #include "extender/app.h"
+#include "extender/cluster.h"
 #include "extender/routes_policy.h"
 #include "extender/views.h"
 #include "model/base/mem.h"
@@ -50,6 +51,8 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_snapshot(app, s);
     gauge_policy(app, s);
     gauge_tls(app);
+    if (app->cluster)
+        cluster_gauge(app->cluster);
     metrics_write(app->metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
 }

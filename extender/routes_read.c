@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/app.h"
+#include "extender/cluster.h"
 #include "extender/openapi.h"
 #include "extender/page.h"
 #include "extender/routes_fabric.h"
@@ -514,7 +515,9 @@ static void reply_health(struct httpd_request *rq, const char *word)
         httpd_content_type(rq, "text/plain; charset=utf-8");
         str_addf(httpd_reply(rq), "%s\n", word);
     } else {
-        str_addf(httpd_reply(rq), "{\"status\":\"%s\"}\n", word);
+        str_add(httpd_reply(rq), "{\"status\":");
+        str_add_json(httpd_reply(rq), word);
+        str_add(httpd_reply(rq), "}\n");
     }
 }
 
@@ -527,10 +530,30 @@ static void on_healthz(struct httpd_request *rq, void *ctx)
 static void on_readyz(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
+    cleanup_str struct str why = STR_INIT(1024);
     bool ready = atomic_load(&app->ready);
     if (!ready)
+        str_add(&why, "starting");
+    else if (app->cluster)
+        ready = cluster_is_ready(app->cluster, &why);
+    if (!ready)
         httpd_status(rq, 503);
-    reply_health(rq, ready ? "ready" : "starting");
+    reply_health(rq, ready ? "ready" : str_text(&why));
+}
+
+static void on_cluster(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!app->cluster) {
+        httpd_fail(rq, 404,
+                   "this extender keeps its state itself (--store sqlite), so "
+                   "it is in no cluster");
+    } else if (httpd_wants_text(rq)) {
+        cluster_write_text(app->cluster, httpd_reply(rq));
+        httpd_content_type(rq, "text/plain; charset=utf-8");
+    } else {
+        cluster_write(app->cluster, httpd_reply(rq));
+    }
 }
 
 static void on_openapi(struct httpd_request *rq, void *ctx)
@@ -566,6 +589,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
     {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"},
+    {HTTPD_GET, "/v1/cluster", on_cluster, 0, "cluster"},
     {HTTPD_GET, "/healthz", on_healthz, 0, "healthz"},
     {HTTPD_GET, "/readyz", on_readyz, 0, "readyz"},
     {HTTPD_GET, "/openapi.yaml", on_openapi, 0, "openapi"},

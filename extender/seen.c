@@ -140,6 +140,24 @@ static void put(struct seen *s, const struct demand *demand,
     (void)pthread_mutex_unlock(&s->lock);
 }
 
+void seen_offer(struct seen *s, const struct demand *demand,
+                const char *refusal)
+{
+    enum { TRIES = 64 };
+    if (!demand->uid[0])
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    bool known = find_uid(s, demand->uid) != NULL;
+    for (unsigned i = 0; i < TRIES && !known; i++) {
+        uint16_t index = s->turn;
+        s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
+        known = !s->entries[index].used;
+        if (known)
+            link_entry(s, index, demand, refusal);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
 void seen_put(struct seen *s, const struct demand *demand)
 {
     put(s, demand, NULL);

@@ -34,6 +34,11 @@ struct candidates *seen_candidates(struct seen *s, const char *uid);
 /* Remember that a pod (its names and UID are set) was refused because it
  * breaks the pod contract, and how. */
 void seen_refuse(struct seen *s, const struct demand *demand, const char *text);
+/* Remember a pod that nobody has asked about yet (`refusal` NULL: it keeps to
+ * the contract), unless it is known or there is no room without forgetting
+ * another. */
+void seen_offer(struct seen *s, const struct demand *demand,
+                const char *refusal);
 /* False, too, when the pod was refused. */
 bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand);
 /* The newest pod of that name.  `*ret_refusal` is how it breaks the contract

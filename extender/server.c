@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "extender/app.h"
+#include "extender/cluster.h"
 #include "extender/fabric_files.h"
 #include "extender/guard.h"
 #include "extender/kube.h"
@@ -28,6 +29,7 @@ struct server {
     struct httpd *listeners[SERVER_LISTENERS];
     struct reload *reload;
     struct guard guard;
+    struct kube_config *kube; /* NULL: embedded */
 };
 
 enum { RELOAD_MS = 1000 };
@@ -96,6 +98,8 @@ static int start_listeners(struct server *s, const struct server_config *config,
         {"read", s->read_table, n_ask_routes + n_read_routes, NULL},
     };
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
+        if (i == SERVER_PUBLISH && s->kube)
+            continue; /* advertisers publish to the API server */
         struct httpd_config c = {
             .name = kinds[i].name,
             .listen = config->listen[i],
@@ -138,11 +142,32 @@ static int start_reload(struct server *s, struct error *err)
     return reload_start(items, n, RELOAD_MS, &s->reload, err);
 }
 
+static int start_cluster(struct server *s, const struct server_config *config,
+                         struct error *err)
+{
+    if (config->store != STORE_KUBERNETES)
+        return 0;
+    int r = kube_config_load(config->kubeconfig, &s->kube, err);
+    if (r < 0)
+        return r;
+    struct cluster_config c = {
+        .kube = s->kube,
+        .namespace = config->namespace,
+        .heartbeats = config->heartbeats,
+        .identity = config->identity,
+        .fresh_ms = config->fresh_ms,
+        .elect = config->elect,
+        .events = config->events,
+    };
+    return cluster_start(&c, &s->app, &s->app.cluster, err);
+}
+
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {
     cleanup_with(server) struct server *s = xcalloc(1, sizeof *s);
-    struct writer_config w = {.state_dir = config->state_dir,
+    struct writer_config w = {.store = config->store,
+                              .state_dir = config->state_dir,
                               .fresh_ms = config->fresh_ms,
                               .lease_ms = config->lease_ms,
                               .sweep_ms = config->sweep_ms};
@@ -165,9 +190,11 @@ int server_start(const struct server_config *config, struct server **ret,
     }
     w.policy = policy;
     cleanup_with(fabric) struct fabric *fabric = NULL;
-    if (r == 0 && config->fabric && *config->fabric) {
-        r = fabric_files_open(config->fabric, config->fabric_labels,
-                              &s->app.fabric, &fabric, err);
+    bool in_cluster = config->store == STORE_KUBERNETES;
+    if (r == 0 && (in_cluster || (config->fabric && *config->fabric))) {
+        r = fabric_files_open(config->fabric ? config->fabric : "",
+                              config->fabric_labels, &s->app.fabric, &fabric,
+                              err);
         if (r < 0)
             return error_wrap(err, "--fabric");
     }
@@ -178,6 +205,8 @@ int server_start(const struct server_config *config, struct server **ret,
         r = guard_start(&s->guard, config, s->app.metrics, err);
     s->app.access = s->guard.access;
     s->app.tls = s->guard.tls;
+    if (r == 0)
+        r = start_cluster(s, config, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
@@ -199,6 +228,8 @@ void server_stop(struct server *s)
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
     reload_stop(s->reload);
+    cluster_stop(s->app.cluster);
+    kube_config_destroy(s->kube);
     writer_stop(s->app.writer);
     policy_file_close(s->app.policy);
     fabric_files_close(s->app.fabric);
@@ -213,7 +244,7 @@ void server_stop(struct server *s)
 
 uint16_t server_port(const struct server *s, enum server_listener which)
 {
-    return httpd_port(s->listeners[which]);
+    return s->listeners[which] ? httpd_port(s->listeners[which]) : 0;
 }
 
 struct app *server_app(struct server *s)

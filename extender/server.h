@@ -49,6 +49,7 @@ int server_start(const struct server_config *config, struct server **ret,
 void server_stop(struct server *s); /* NULL allowed */
 DEFINE_CLEANUP(server, struct server *, server_stop)
 
+/* 0: there is no such listener (STORE_KUBERNETES has none for publishing). */
 uint16_t server_port(const struct server *s, enum server_listener which);
 /* For tests and simulations: the parts inside. */
 struct app *server_app(struct server *s);

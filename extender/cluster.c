@@ -1,0 +1,171 @@
+#include "extender/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "extender/cluster_private.h"
+#include "extender/fabric_files.h"
+
+static bool may_bind(void *ctx, int64_t call_ms)
+{
+    struct cluster *c = ctx;
+    return elect_holds(c->elect, call_ms);
+}
+
+static bool is_busy(void *ctx, const char *uid)
+{
+    struct cluster *c = ctx;
+    return binder_is_busy(c->binder, uid);
+}
+
+/* Another one for each process: who has died may come back while others still
+ * wait for its Lease to end. */
+static char *make_identity(const char *name)
+{
+    uint64_t random = 0;
+    char host[64] = "extender";
+    (void)getrandom(&random, sizeof random, 0); /* cannot fail once booted */
+    if (!name || !*name) {
+        (void)gethostname(host, sizeof host - 1); /* else as above */
+        name = host;
+    }
+    return xasprintf("%.200s_%016llx", name, (unsigned long long)random);
+}
+
+static char *beats_path(const char *namespace)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    str_add(&path, "/apis/coordination.k8s.io/v1/namespaces/");
+    kube_path_add(&path, namespace);
+    str_add(&path, "/leases");
+    return str_steal(&path);
+}
+
+static void create_parts(struct cluster *c)
+{
+    struct app *app = c->app;
+    c->identity = make_identity(c->config.identity);
+    c->beats_path = beats_path(c->config.heartbeats);
+    c->feed = feed_create(app->writer);
+    c->slices = cluster_slices_create(c->feed, app->metrics);
+    c->beats = cluster_beats_create(c->feed, c->config.fresh_ms);
+    c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(app->fabric));
+    c->pods = cluster_pods_create(&(struct cluster_pods_config){
+        .feed = c->feed, .app = app, .is_busy = is_busy, .ctx = c});
+    c->rooms = cluster_rooms_create(c->feed, &app->demand);
+    cluster_nodes_next(c->nodes, &cluster_rooms_nodes, c->rooms);
+    cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
+                                     .put = cluster_rooms_put_pod,
+                                     .gone = cluster_rooms_gone_pod,
+                                     .listed = cluster_rooms_listed_pods,
+                                     .ctx = c->rooms});
+    fabric_files_join(app->fabric,
+                      &(struct fabric_nodes){cluster_nodes_changed,
+                                             cluster_nodes_write, c->nodes});
+}
+
+static int start_reflector(struct cluster *c, struct error *err)
+{
+    const struct reflector_kind kinds[CLUSTER_KINDS] = {
+        [CLUSTER_SLICES] = {"resourceslices",
+                            "/apis/resource.k8s.io/v1/resourceslices",
+                            "fieldSelector=spec.driver%3Dxpu.biga.dev",
+                            cluster_slices_handler, c->slices},
+        [CLUSTER_BEATS] = {"leases", c->beats_path, NULL, cluster_beats_handler,
+                           c->beats},
+        [CLUSTER_NODES] = {"nodes", "/api/v1/nodes", NULL,
+                           cluster_nodes_handler, c->nodes},
+        [CLUSTER_PODS] = {"pods", "/api/v1/pods",
+                          "labelSelector=biga.dev%2Frole", cluster_pods_handler,
+                          c->pods},
+        [CLUSTER_OTHER_PODS] = {"other-pods", "/api/v1/pods",
+                                "labelSelector=%21biga.dev%2Frole&"
+                                "fieldSelector=spec.nodeName%21%3D%2C"
+                                "status.phase%21%3DSucceeded%2C"
+                                "status.phase%21%3DFailed",
+                                cluster_rooms_pods, c->rooms},
+    };
+    return reflector_start(c->config.kube, kinds, CLUSTER_KINDS, &c->reflector,
+                           err);
+}
+
+static int start_threads(struct cluster *c, struct error *err)
+{
+    struct binder_config binder = {
+        .kube = c->config.kube, .may_bind = may_bind, .ctx = c};
+    struct elect_config elect = {
+        .kube = c->config.kube,
+        .namespace = c->config.namespace,
+        .name = "biga-extender",
+        .identity = c->identity,
+        .alone = !c->config.elect,
+        .lead = cluster_lead,
+        .follow = cluster_follow,
+        .ctx = c,
+    };
+    int r = kube_client_create(c->config.kube, KUBE_TIMEOUT_MS, &c->lead.client,
+                               err);
+    if (r == 0)
+        r = binder_start(&binder, &c->binder, err);
+    if (r == 0)
+        r = start_reflector(c, err);
+    if (r == 0)
+        r = elect_start(&elect, &c->elect, err);
+    return r;
+}
+
+int cluster_start(const struct cluster_config *config, struct app *app,
+                  struct cluster **ret_cluster, struct error *err)
+{
+    cleanup_with(cluster) struct cluster *c = xcalloc(1, sizeof *c);
+    c->config = *config;
+    c->app = app;
+    create_parts(c);
+    int r = start_threads(c, err);
+    if (r == 0)
+        *ret_cluster = steal(&c);
+    return r;
+}
+
+void cluster_stop(struct cluster *c)
+{
+    if (!c)
+        return;
+    reflector_stop(c->reflector);
+    binder_stop(c->binder); /* no bind is on its way when the Lease is free */
+    elect_stop(c->elect);
+    fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});
+    feed_destroy(c->feed); /* what it calls back is still there */
+    kube_client_destroy(c->lead.client);
+    cluster_slices_destroy(c->slices);
+    cluster_beats_destroy(c->beats);
+    cluster_nodes_destroy(c->nodes);
+    cluster_pods_destroy(c->pods);
+    cluster_rooms_destroy(c->rooms);
+    free(c->identity);
+    free(c->beats_path);
+    free(c);
+}
+
+bool cluster_is_synced(const struct cluster *c)
+{
+    return reflector_is_synced(c->reflector);
+}
+
+bool cluster_leads(struct cluster *c, char ret_leader[254])
+{
+    elect_leader(c->elect, ret_leader);
+    return elect_holds(c->elect, 0);
+}
+
+struct binder *cluster_binder(struct cluster *c)
+{
+    return c->binder;
+}
+
+bool cluster_find_pod(struct cluster *c, const char *uid,
+                      struct demand *ret_demand)
+{
+    return cluster_pods_find(c->pods, uid, ret_demand);
+}

@@ -1,0 +1,194 @@
+/* What happens between having the Lease and leading.
+ *
+ * The leader before may have bound pods that our watch has not shown yet.  No
+ * call of its own is on its way any more: it ends calls 6 s after it began its
+ * last renewal, and nobody takes a Lease that was not given back before it
+ * was unchanged for 10 s.  So what is bound is asked once more, and our watch
+ * must have come as far; only then the places of jobs are held anew. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/cluster_private.h"
+#include "extender/fabric_files.h"
+#include "model/base/jsplit.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+enum {
+    PAGE = 250,       /* pods */
+    BEHIND_MS = 3000, /* then those that are missing are asked again */
+    POLL_MS = 20,
+    PATH_MAX_BYTES = 16384, /* with a continue token */
+};
+
+/* Pods that were bound when they were listed. */
+struct bound {
+    struct cluster *c;
+    char **uids;
+    size_t n, cap;
+};
+
+static void bound_fini(struct bound *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        free(b->uids[i]);
+    free(b->uids);
+    b->uids = NULL;
+    b->n = b->cap = 0;
+}
+
+static int add_pod(void *ctx, const char *json, size_t size)
+{
+    struct bound *b = ctx;
+    struct podobj pod;
+    if (podobj_read(json, size, &b->c->app->demand, &pod, NULL) < 0)
+        return 0; /* the watch says so, too */
+    if (!pod.node[0] || cluster_pods_is_bound(b->c->pods, pod.demand.uid))
+        return 0;
+    b->uids = xgrow(b->uids, b->n, &b->cap, sizeof(*b->uids));
+    b->uids[b->n++] = xstrdup(pod.demand.uid);
+    return 0;
+}
+
+/* metadata.continue of a list without its items. */
+static void read_continue(const struct str *rest, struct str *ret_token)
+{
+    struct jscan s;
+    struct jtext key, token = {0};
+    jscan_init(&s, str_text(rest), rest->size);
+    (void)jscan_object(&s); /* a fault ends the loops */
+    while (jscan_member(&s, &key)) {
+        if (!jtext_is(&key, "metadata") || jscan_peek(&s) != JKIND_OBJECT) {
+            (void)jscan_skip(&s);
+            continue;
+        }
+        (void)jscan_object(&s);
+        while (jscan_member(&s, &key))
+            if (!jtext_is(&key, "continue") || !jscan_string(&s, &token))
+                (void)jscan_skip(&s);
+    }
+    str_reset(ret_token);
+    str_add_n(ret_token, token.size ? token.data : "", token.size);
+}
+
+static int list_page(struct bound *b, struct str *token, struct error *err)
+{
+    struct http_answer answer = {.body = STR_INIT(KUBE_ANSWER_MAX)};
+    struct jsplit split;
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    str_addf(&path,
+             "/api/v1/pods?labelSelector=biga.dev%%2Frole&"
+             "fieldSelector=spec.nodeName%%21%%3D&limit=%d",
+             PAGE);
+    if (token->size) {
+        str_add(&path, "&continue=");
+        kube_path_add(&path, str_text(token));
+    }
+    struct kube_request request = {.method = "GET", .path = str_text(&path)};
+    jsplit_init(&split, JSPLIT_LIST, KUBE_OBJECT_MAX, add_pod, b);
+    int r = kube_call(b->c->lead.client, &request, &answer, err);
+    if (r == 0)
+        r = jsplit_feed(&split, answer.body.data, answer.body.size, err);
+    if (r == 0)
+        r = jsplit_end(&split, err);
+    if (r == 0)
+        read_continue(&split.rest, token);
+    jsplit_fini(&split);
+    str_fini(&answer.body);
+    return r;
+}
+
+/* The bound pods that our watch does not show as bound. */
+static int list_missing(struct bound *b, struct error *err)
+{
+    cleanup_str struct str token = STR_INIT(PATH_MAX_BYTES / 2);
+    int r;
+    bound_fini(b);
+    do
+        r = list_page(b, &token, err);
+    while (r == 0 && token.size && !atomic_load(&b->c->lead.stop));
+    return r;
+}
+
+static void wait_a_moment(void)
+{
+    struct timespec t = {.tv_nsec = POLL_MS * 1000000L};
+    (void)nanosleep(&t, NULL); /* shorter is no harm */
+}
+
+/* Wait until the watch shows them; false after some time: one may have been
+ * deleted, so that it never does. */
+static bool wait_for_watch(const struct bound *b)
+{
+    int64_t until = clock_ms() + BEHIND_MS;
+    for (size_t i = 0; i < b->n;) {
+        if (cluster_pods_is_bound(b->c->pods, b->uids[i]))
+            i++;
+        else if (clock_ms() >= until || atomic_load(&b->c->lead.stop))
+            return false;
+        else
+            wait_a_moment();
+    }
+    return true;
+}
+
+static void hold_anew(struct cluster *c)
+{
+    struct writer_op op = {.kind = WRITER_LEAD};
+    char jobs[24];
+    (void)writer_run(c->app->writer, &op); /* its failures are in the log */
+    (void)snprintf(jobs, sizeof jobs, "%zu", op.n_out);
+    log_event(LOG_INFO, "places-held", "jobs", jobs, NULL);
+}
+
+static void *lead_thread(void *ctx)
+{
+    struct cluster_lead *l = ctx;
+    struct bound bound = {.c = l->cluster};
+    struct error err = {0};
+    bool ready = false;
+    while (!ready && !atomic_load(&l->stop)) {
+        if (list_missing(&bound, &err) == 0) {
+            ready = wait_for_watch(&bound);
+            continue;
+        }
+        log_event(LOG_WARN, "leading-delayed", "error", err.text, NULL);
+        for (int i = 0; i < 25 && !atomic_load(&l->stop); i++)
+            wait_a_moment();
+    }
+    bound_fini(&bound);
+    if (ready) {
+        fabric_files_poll(l->cluster->app->fabric);
+        hold_anew(l->cluster);
+        atomic_store(&l->done, true);
+    }
+    return NULL;
+}
+
+int cluster_lead(void *ctx)
+{
+    struct cluster *c = ctx;
+    struct cluster_lead *l = &c->lead;
+    if (atomic_load(&l->done))
+        return 0;
+    if (l->running || !cluster_is_synced(c))
+        return -EAGAIN;
+    l->cluster = c;
+    atomic_store(&l->stop, false);
+    l->running = pthread_create(&l->thread, NULL, lead_thread, l) == 0;
+    return -EAGAIN; /* without a thread it is tried again */
+}
+
+void cluster_follow(void *ctx)
+{
+    struct cluster *c = ctx;
+    struct cluster_lead *l = &c->lead;
+    struct writer_op op = {.kind = WRITER_FOLLOW};
+    atomic_store(&l->stop, true);
+    if (l->running)
+        (void)pthread_join(l->thread, NULL); /* it was started, once */
+    l->running = false;
+    atomic_store(&l->done, false);
+    (void)writer_run(c->app->writer, &op); /* its failures are in the log */
+}
