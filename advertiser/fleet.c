@@ -9,12 +9,13 @@
 #include "model/base/mem.h"
 
 struct fleet {
+    const struct publish_kind *kind;
     const struct publish_config *config;
     fleet_send_f *send;
     void *ctx;
-    struct publisher **publishers;
-    size_t n, publishers_cap;
-    size_t *heap; /* indexes of publishers, the earliest due on top */
+    void **machines; /* of that kind */
+    size_t n, machines_cap;
+    size_t *heap; /* indexes of machines, the earliest due on top */
     size_t heap_cap;
     size_t n_published;
     bool down; /* the last request had no answer: only the top tries on */
@@ -22,15 +23,17 @@ struct fleet {
     struct http_answer answer;
 };
 
-struct fleet *fleet_create(const struct publish_config *config,
+struct fleet *fleet_create(const struct publish_kind *kind,
+                           const struct publish_config *config,
                            fleet_send_f *send, void *ctx)
 {
     struct fleet *f = xcalloc(1, sizeof *f);
+    f->kind = kind;
     f->config = config;
     f->send = send;
     f->ctx = ctx;
     f->request.body.max = SLICE_BODY_MAX;
-    f->answer.body.max = 2 * SLICE_BODY_MAX;
+    f->answer.body.max = SLICE_POOL_SLICES_MAX * SLICE_BODY_MAX;
     return f;
 }
 
@@ -39,8 +42,8 @@ void fleet_destroy(struct fleet *f)
     if (!f)
         return;
     for (size_t i = 0; i < f->n; i++)
-        publisher_destroy(f->publishers[i]);
-    free(f->publishers);
+        f->kind->destroy(f->machines[i]);
+    free(f->machines);
     free(f->heap);
     str_fini(&f->request.body);
     str_fini(&f->answer.body);
@@ -51,7 +54,7 @@ void fleet_destroy(struct fleet *f)
 
 static int64_t due_at(const struct fleet *f, size_t place)
 {
-    return publisher_due(f->publishers[f->heap[place]]);
+    return f->kind->due(f->machines[f->heap[place]]);
 }
 
 static void swap_places(struct fleet *f, size_t a, size_t b)
@@ -95,10 +98,10 @@ size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms)
 {
     const char *node = topo_node(topo);
     uint64_t seed = hash_bytes(node, strlen(node)) ^ (uint64_t)now_ms;
-    f->publishers = xgrow(f->publishers, f->n, &f->publishers_cap,
-                          sizeof *f->publishers);
+    f->machines = xgrow(f->machines, f->n, &f->machines_cap,
+                        sizeof *f->machines);
     f->heap = xgrow(f->heap, f->n, &f->heap_cap, sizeof *f->heap);
-    f->publishers[f->n] = publisher_create(f->config, topo, seed, now_ms);
+    f->machines[f->n] = f->kind->create(f->config, topo, seed, now_ms);
     f->heap[f->n] = f->n;
     f->n++;
     sift_up(f, f->n - 1);
@@ -109,7 +112,7 @@ size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms)
 void fleet_update(struct fleet *f, size_t index, struct topo *topo,
                   int64_t now_ms)
 {
-    publisher_update(f->publishers[index], topo, now_ms);
+    f->kind->update(f->machines[index], topo, now_ms);
     if (!f->down)
         rebuild_heap(f);
 }
@@ -117,7 +120,7 @@ void fleet_update(struct fleet *f, size_t index, struct topo *topo,
 void fleet_stop(struct fleet *f, bool withdraw, int64_t now_ms)
 {
     for (size_t i = 0; i < f->n; i++)
-        publisher_stop(f->publishers[i], withdraw, now_ms);
+        f->kind->stop(f->machines[i], withdraw, now_ms);
     f->down = false;
     rebuild_heap(f);
 }
@@ -131,14 +134,14 @@ bool fleet_step(struct fleet *f, int64_t now_ms)
 {
     if (f->n == 0)
         return false;
-    struct publisher *p = f->publishers[f->heap[0]];
-    if (!publisher_next(p, now_ms, &f->request))
+    void *m = f->machines[f->heap[0]];
+    if (!f->kind->next(m, now_ms, &f->request))
         return false;
 
     cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
     struct error err;
     struct publish_answer a = {0};
-    bool before = publisher_is_published(p);
+    bool before = f->kind->is_published(m);
     if (f->send(f->ctx, &f->request, &f->answer, &err) == 0) {
         a.status = f->answer.status;
         a.body = f->answer.body.data;
@@ -150,10 +153,10 @@ bool fleet_step(struct fleet *f, int64_t now_ms)
     } else {
         a.error = err.text;
     }
-    publisher_answer(p, now_ms, &a);
-    f->n_published += !before && publisher_is_published(p);
+    f->kind->answer(m, now_ms, &a);
+    f->n_published += !before && f->kind->is_published(m);
     bool was_down = f->down;
-    f->down = a.status == 0 && publisher_state(p) < PUBLISH_WITHDRAW;
+    f->down = a.status == 0 && !f->kind->is_stopping(m);
     if (was_down && !f->down)
         rebuild_heap(f); /* updates may have come in between */
     else if (!f->down)
@@ -174,7 +177,7 @@ size_t fleet_n_published(const struct fleet *f)
 bool fleet_left_slices(const struct fleet *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (publisher_left_slices(f->publishers[i]))
+        if (f->kind->left_slices(f->machines[i]))
             return true;
     return false;
 }

@@ -1,8 +1,8 @@
-/* fleet - the publishers of one or many nodes on one kept connection.
+/* fleet - the machines (publish.h) of one or many nodes on one kept connection.
  *
  * A real host is a fleet of one; labs and the demo publish many simulated
  * hosts from one process.  Requests go out one at a time, the earliest due
- * first.  While there is no answer from the server at all, only the publisher
+ * first.  While there is no answer from the server at all, only the machine
  * that found out tries again, so that an outage is not met with as many
  * retries as there are nodes. */
 #ifndef BIGA_ADVERTISER_FLEET_H
@@ -25,7 +25,8 @@ typedef int fleet_send_f(void *ctx, const struct publish_request *request,
 struct fleet;
 
 /* `config` and `ctx` must outlive it. */
-struct fleet *fleet_create(const struct publish_config *config,
+struct fleet *fleet_create(const struct publish_kind *kind,
+                           const struct publish_config *config,
                            fleet_send_f *send, void *ctx);
 void fleet_destroy(struct fleet *f); /* NULL allowed */
 DEFINE_CLEANUP(fleet, struct fleet *, fleet_destroy)

@@ -4,16 +4,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "advertiser/crew.h"
 #include "advertiser/fleet.h"
 #include "advertiser/print.h"
 #include "advertiser/reprobe.h"
+#include "advertiser/sender.h"
 #include "advertiser/settings.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
-#include "model/io/http.h"
 #include "model/io/log.h"
 
 enum {
@@ -22,6 +25,10 @@ enum {
     PROGRESS_MS = 2000,  /* a wait that is longer gets a line */
     WITHDRAW_MS = 10000, /* for all nodes together */
     OUTPUT_MAX = 64 << 20,
+    CHECK_MS = 60000,      /* in a cluster: are the slices as they should be? */
+    HOSTS_PER_THREAD = 64, /* of a fleet, in a cluster */
+    CREW_THREADS = 8,
+    CREW_POLL_MS = 20,
 };
 
 struct program {
@@ -29,11 +36,17 @@ struct program {
     char node[SLICE_NAME_MAX + 1];
     char boot_id[SLICE_BOOT_ID_MAX + 1];
     struct reprobe_config look;
-    struct http_client *client;
+    char instance[PUBLISH_INSTANCE_MAX + 1];
+    struct kube_config *kube; /* NULL: the extender's own listener */
+    struct sender_config sending;
+    struct publish_config config;
+    /* this host, or simulated ones: */
+    struct sender *sender;
     struct fleet *fleet;
-    struct reprobe *reprobe; /* NULL in fleet mode */
-    int signals;             /* a signalfd */
-    int64_t next_look;       /* PUBLISH_NEVER: on SIGHUP alone */
+    struct reprobe *reprobe;
+    struct crew *crew;
+    int signals;       /* a signalfd */
+    int64_t next_look; /* PUBLISH_NEVER: on SIGHUP alone */
     int64_t started, next_progress;
     bool announced; /* all nodes are published, and that was said */
     bool stopping;
@@ -86,19 +99,6 @@ static int print_topo(const struct program *p, const struct topo *topo)
 
 /* --- the nodes that are published ------------------------------------------------ */
 
-static int send_request(void *ctx, const struct publish_request *request,
-                        struct http_answer *ret_answer, struct error *err)
-{
-    const struct str *body = &request->body;
-    int r = http_call(ctx, request->method, request->path,
-                      body->size ? body->data : NULL, body->size, NULL,
-                      ret_answer, err);
-    /* the next try shows the certificate as it then is */
-    if (r == 0 && (ret_answer->status == 401 || ret_answer->status == 403))
-        http_client_reconnect(ctx);
-    return r;
-}
-
 /* One line every two seconds, for whoever waits. */
 static void show_progress(struct program *p, const char *what, size_t n)
 {
@@ -109,24 +109,35 @@ static void show_progress(struct program *p, const char *what, size_t n)
     fprintf(stderr, "%s %zu of %" PRId64 " hosts\n", what, n, p->set.fleet);
 }
 
-static int add_fleet(struct program *p, struct error *err)
+static int start_crew(struct program *p, const struct publish_kind *kind,
+                      struct error *err)
 {
-    size_t n = (size_t)p->set.fleet;
+    size_t n = (size_t)p->set.fleet, n_threads = 1;
+    if (p->kube)
+        n_threads = (n + HOSTS_PER_THREAD - 1) / HOSTS_PER_THREAD;
+    if (n_threads > CREW_THREADS)
+        n_threads = CREW_THREADS;
+    int created = crew_create(kind, &p->config, &p->sending, n_threads,
+                              &p->crew, err);
+    if (created < 0)
+        return created;
     for (size_t i = 0; i < n; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
         int r = fleet_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i, n,
                                 &topo, err);
         if (r < 0)
             return r;
-        (void)fleet_add(p->fleet, topo, clock_ms());
+        crew_add(p->crew, topo);
         show_progress(p, "described", i + 1);
     }
-    return 0;
+    return crew_start(p->crew, err);
 }
 
-static int add_this_host(struct program *p, struct error *err)
+static int add_this_host(struct program *p, const struct publish_kind *kind,
+                         struct error *err)
 {
     cleanup_with(topo) struct topo *topo = NULL;
+    p->fleet = fleet_create(kind, &p->config, sender_send, p->sender);
     int r = reprobe_run(&p->look, &topo, err);
     if (r == 0)
         r = reprobe_create(&p->look, &p->reprobe, err);
@@ -176,7 +187,10 @@ static void stop(struct program *p, const char *signal_name)
     log_event(LOG_INFO, "stopping", "signal", signal_name, NULL);
     p->stop_deadline = p->stopping ? now : now + WITHDRAW_MS;
     p->stopping = true;
-    fleet_stop(p->fleet, p->set.withdraw, now);
+    if (p->crew)
+        crew_stop(p->crew, p->set.withdraw);
+    else
+        fleet_stop(p->fleet, p->set.withdraw, now);
 }
 
 static void take_signals(struct program *p)
@@ -203,8 +217,8 @@ static int wait_ms(const struct program *p)
 
 static void announce(struct program *p)
 {
-    size_t n = fleet_n_nodes(p->fleet), done = fleet_n_published(p->fleet);
-    if (p->announced || p->set.fleet == 0)
+    size_t n = crew_n_nodes(p->crew), done = crew_n_published(p->crew);
+    if (p->announced)
         return;
     if (done < n) {
         show_progress(p, "published", done);
@@ -217,9 +231,8 @@ static void announce(struct program *p)
 
 static void run(struct program *p)
 {
-    struct pollfd fds[2] = {
-        {.fd = p->signals, .events = POLLIN},
-        {.fd = p->reprobe ? reprobe_fd(p->reprobe) : -1, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = p->signals, .events = POLLIN},
+                            {.fd = reprobe_fd(p->reprobe), .events = POLLIN}};
     while (fleet_due(p->fleet) != PUBLISH_NEVER) {
         if (p->stopping && clock_ms() >= p->stop_deadline)
             return;
@@ -230,6 +243,17 @@ static void run(struct program *p)
         if (clock_ms() >= p->next_look && !p->stopping)
             start_look(p);
         (void)fleet_step(p->fleet, clock_ms()); /* nothing due is fine */
+    }
+}
+
+static void run_crew(struct program *p)
+{
+    struct pollfd fd = {.fd = p->signals, .events = POLLIN};
+    while (!crew_is_done(p->crew)) {
+        if (p->stopping && clock_ms() >= p->stop_deadline)
+            return;
+        (void)poll(&fd, 1, CREW_POLL_MS); /* a failed wait is a short one */
+        take_signals(p);
         announce(p);
     }
 }
@@ -251,31 +275,61 @@ static int open_signals(struct program *p, struct error *err)
     return p->signals < 0 ? error_errno(err, errno, "signals") : 0;
 }
 
-static int prepare(struct program *p, struct error *err)
+static int64_t wall_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int prepare_server(struct program *p, struct error *err)
 {
     const struct settings *s = &p->set;
-    if (!!s->topology + !!s->fsroot + !!s->hostfile > 1)
-        return error_set(err, EINVAL,
-                         "--topology, --fsroot, --hostfile: only one of them "
-                         "may be given");
-    if (s->fleet > 0 && (s->topology || s->fsroot || s->hostfile || s->print))
-        return error_set(err, EINVAL,
-                         "--fleet: cannot be combined with --topology, "
-                         "--fsroot, --hostfile or --print");
-    int r = settings_node(s, p->node, err);
-    if (r == 0)
-        r = settings_boot_id(s, p->boot_id, err);
-    const struct http_config http = {
+    uint64_t random;
+    p->sending.http = (struct http_config){
         .base = s->server,
         .timeout_ms = (unsigned)s->timeout_ms,
         .ca_file = s->ca,
         .cert_file = s->cert,
         .key_file = s->key,
     };
-    if (r == 0 && !s->cert != !s->key)
-        r = error_set(err, EINVAL, "--cert and --key: only one is given");
+    p->config = (struct publish_config){
+        .boot_id = p->boot_id,
+        .heartbeat_ms = s->heartbeat_ms,
+        .backoff_min_ms = BACKOFF_MIN_MS,
+        .backoff_max_ms = BACKOFF_MAX_MS,
+    };
+    if (!settings_in_cluster(s))
+        return sender_create(&p->sending, &p->sender, err);
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return error_errno(err, errno, "random numbers");
+    (void)snprintf(p->instance, sizeof p->instance, "%016" PRIx64, random);
+    p->config.instance = p->instance;
+    p->config.namespace = s->heartbeat_namespace;
+    p->config.check_ms = CHECK_MS;
+    p->config.unix_us = wall_us;
+    /* a try costs no more than a heartbeat does */
+    if (p->config.backoff_max_ms > s->heartbeat_ms)
+        p->config.backoff_max_ms = s->heartbeat_ms;
+    if (p->config.backoff_min_ms > p->config.backoff_max_ms)
+        p->config.backoff_min_ms = p->config.backoff_max_ms;
+    int r = kube_config_load(s->kubeconfig, &p->kube, err);
+    if (r < 0)
+        return r;
+    p->sending.kube = p->kube;
+    return sender_create(&p->sending, &p->sender, err);
+}
+
+static int prepare(struct program *p, struct error *err)
+{
+    const struct settings *s = &p->set;
+    int r = settings_check(s, err);
+    if (r == 0)
+        r = settings_node(s, p->node, err);
+    if (r == 0)
+        r = settings_boot_id(s, p->boot_id, err);
     if (r == 0 && !s->print)
-        r = http_client_open(&http, &p->client, err);
+        r = prepare_server(p, err);
     if (r < 0)
         return r;
     const char *level = s->log_level ? s->log_level
@@ -295,34 +349,30 @@ static int prepare(struct program *p, struct error *err)
 static int publish(struct program *p)
 {
     struct error err = {0};
-    const struct publish_config config = {
-        .boot_id = p->boot_id,
-        .heartbeat_ms = p->set.heartbeat_ms,
-        .backoff_min_ms = BACKOFF_MIN_MS,
-        .backoff_max_ms = BACKOFF_MAX_MS,
-    };
+    const struct publish_kind *kind = p->kube ? &publish_kube : &publish_direct;
     int r = open_signals(p, &err);
     if (r < 0)
         return complain(&err, ADVERTISER_FAILED);
     p->started = clock_ms();
     p->next_progress = p->started + PROGRESS_MS;
     p->next_look = PUBLISH_NEVER;
-    p->fleet = fleet_create(&config, send_request, p->client);
-    r = p->set.fleet > 0 ? add_fleet(p, &err) : add_this_host(p, &err);
-    int code = ADVERTISER_OK;
-    if (r < 0) {
-        code = complain(&err, ADVERTISER_FAILED);
+    r = p->set.fleet > 0 ? start_crew(p, kind, &err)
+                         : add_this_host(p, kind, &err);
+    if (r < 0)
+        return complain(&err, ADVERTISER_FAILED);
+    log_event(LOG_INFO, "started", "node", p->node, "server",
+              p->kube ? p->kube->server : p->set.server, "version",
+              BIGA_VERSION, NULL);
+    bool left;
+    if (p->crew) {
+        run_crew(p);
+        left = crew_left_slices(p->crew);
     } else {
-        log_event(LOG_INFO, "started", "node", p->node, "server", p->set.server,
-                  "version", BIGA_VERSION, NULL);
         run(p);
-        bool cut = fleet_due(p->fleet) != PUBLISH_NEVER;
-        if (cut || fleet_left_slices(p->fleet))
-            code = ADVERTISER_LEFT;
+        left = fleet_due(p->fleet) != PUBLISH_NEVER ||
+               fleet_left_slices(p->fleet);
     }
-    fleet_destroy(p->fleet);
-    reprobe_destroy(p->reprobe);
-    return code;
+    return left ? ADVERTISER_LEFT : ADVERTISER_OK;
 }
 
 static int print(struct program *p)
@@ -352,7 +402,11 @@ int main(int argc, char **argv)
     int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
                : p.set.print ? print(&p)
                              : publish(&p);
-    http_client_destroy(p.client);
+    crew_destroy(p.crew);
+    fleet_destroy(p.fleet);
+    reprobe_destroy(p.reprobe);
+    sender_destroy(p.sender);
+    kube_config_destroy(p.kube);
     if (p.signals >= 0)
         (void)close(p.signals); /* nothing is kept in it */
     conf_fini(&advertiser_program, &p.set);

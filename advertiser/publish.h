@@ -1,20 +1,9 @@
-/* publish - what the advertiser of one node says to the server, and when.
+/* publish - what the advertiser of one node says to a server, and when.
  *
- * A state machine without I/O or clock: it names the next request and when
- * it is due; the caller sends it and reports the answer.
- *
- *     LOOK      what does the server have of this node?  That decides the
- *               generation
- *     PUT       all slices, one by one
- *     PRUNE     delete slices that the pool no longer has
- *     IDLE      until the heartbeat, which is PUT again, byte for byte: so
- *               it also restores what the server has lost
- *     WITHDRAW  delete all slices
- *     DONE
- *
- * A failure is tried again after a back-off that doubles, with jitter.  A 409
- * means that somebody else publishes this node: at the start it is gone above
- * once, later it is left to win, and tried again slowly. */
+ * Machines without I/O or clock: one names the next request and when it is
+ * due; the caller sends it and reports the answer.  There are two kinds, for
+ * the two servers there are: the extender's own publish listener
+ * (publish_direct.c) and a Kubernetes API server (publish_kube.c). */
 #ifndef BIGA_ADVERTISER_PUBLISH_H
 #define BIGA_ADVERTISER_PUBLISH_H
 
@@ -27,31 +16,33 @@
 #include "model/topo.h"
 
 #define PUBLISH_NEVER INT64_MAX
+#define PUBLISH_COLLECTION "/apis/resource.k8s.io/v1/resourceslices"
 
-enum { PUBLISH_PATH_MAX = 320 };
-
-enum publish_state {
-    PUBLISH_LOOK,
-    PUBLISH_PUT,
-    PUBLISH_PRUNE,
-    PUBLISH_IDLE,
-    PUBLISH_WITHDRAW,
-    PUBLISH_DONE,
-    PUBLISH_STATES
+enum {
+    PUBLISH_PATH_MAX = 640,
+    PUBLISH_INSTANCE_MAX = 32,
 };
-const char *publish_state_name(enum publish_state state); /* "look" … */
 
 struct publish_config {
     const char *boot_id;    /* borrowed; as slice_decode allows it */
-    int64_t heartbeat_ms;   /* from the end of one round to the next */
+    int64_t heartbeat_ms;   /* direct: from the end of one round to the next;
+                             * kube: between two renewals of the Lease */
     int64_t backoff_min_ms; /* after the first failure; then doubled */
-    int64_t backoff_max_ms; /* also between tries while superseded */
+    int64_t backoff_max_ms; /* direct: also between tries while superseded */
+
+    /* kube alone */
+    const char *instance;     /* of this process, at most PUBLISH_INSTANCE_MAX
+                            * letters and digits: differs after a restart */
+    const char *namespace;    /* of the heartbeats: a DNS label */
+    int64_t check_ms;         /* how often what is there is compared */
+    int64_t (*unix_us)(void); /* wall clock, for times that people read */
 };
 
 struct publish_request {
     const char *method; /* a constant */
     char path[PUBLISH_PATH_MAX];
-    struct str body; /* empty: none.  The caller's, reused; str_fini */
+    struct str body;  /* empty: none.  The caller's, reused; str_fini */
+    bool merge_patch; /* the body is application/merge-patch+json */
 };
 
 struct publish_answer {
@@ -61,40 +52,33 @@ struct publish_answer {
     const char *error; /* why there was none, or what the body says */
 };
 
-struct publisher; /* use from one thread at a time */
-
-/* `config` must outlive it; a reference to `topo` is taken.  `seed` varies
- * the jitter. */
-struct publisher *publisher_create(const struct publish_config *config,
-                                   struct topo *topo, uint64_t seed,
-                                   int64_t now_ms);
-void publisher_destroy(struct publisher *p); /* NULL allowed */
-
-/* The topology as it is now.  Nothing happens when its content is equal;
- * else it is published at once under the next generation. */
-void publisher_update(struct publisher *p, struct topo *topo, int64_t now_ms);
-
-/* Stop: withdraw what was published (unless somebody else took over), or
- * with `withdraw` false leave it to expire. */
-void publisher_stop(struct publisher *p, bool withdraw, int64_t now_ms);
-
-/* When the next request is due; PUBLISH_NEVER when done. */
-int64_t publisher_due(const struct publisher *p);
-
-/* The request that is due at `now_ms`; false when none is.  Each one has to
- * be answered before the next. */
-bool publisher_next(struct publisher *p, int64_t now_ms,
-                    struct publish_request *ret_request);
-void publisher_answer(struct publisher *p, int64_t now_ms,
-                      const struct publish_answer *answer);
-
-enum publish_state publisher_state(const struct publisher *p);
-const struct slice_epoch *publisher_epoch(const struct publisher *p);
-const char *publisher_node(const struct publisher *p);
-/* All slices were accepted at least once. */
-bool publisher_is_published(const struct publisher *p);
-bool publisher_is_superseded(const struct publisher *p);
-/* DONE, but slices may be left on the server. */
-bool publisher_left_slices(const struct publisher *p);
+/* One kind of machine.  `m` is what create() returned; one thread at a time
+ * uses it. */
+struct publish_kind {
+    /* `config` must outlive it; a reference to `topo` is taken.  `seed`
+     * varies the jitter. */
+    void *(*create)(const struct publish_config *config, struct topo *topo,
+                    uint64_t seed, int64_t now_ms);
+    void (*destroy)(void *m); /* NULL allowed */
+    /* The topology as it is now.  Nothing happens when its content is equal;
+     * else it is published at once under a higher generation. */
+    void (*update)(void *m, struct topo *topo, int64_t now_ms);
+    /* Stop: withdraw what was published (unless somebody else took over), or
+     * with `withdraw` false leave it to expire. */
+    void (*stop)(void *m, bool withdraw, int64_t now_ms);
+    /* When the next request is due; PUBLISH_NEVER when done. */
+    int64_t (*due)(const void *m);
+    /* The request that is due at `now_ms`; false when none is.  Each one has
+     * to be answered before the next. */
+    bool (*next)(void *m, int64_t now_ms, struct publish_request *ret_request);
+    void (*answer)(void *m, int64_t now_ms,
+                   const struct publish_answer *answer);
+    /* All slices were accepted at least once. */
+    bool (*is_published)(const void *m);
+    bool (*is_stopping)(const void *m);
+    /* Done, but slices may be left on the server. */
+    bool (*left_slices)(const void *m);
+};
+extern const struct publish_kind publish_direct, publish_kube;
 
 #endif

@@ -52,7 +52,21 @@ static const struct conf_setting settings[] = {
      .offset = AT(server),
      .otherwise = "http://127.0.0.1:8702",
      .metavar = "URL",
-     .help = "Where to publish: the extender's publish listener."},
+     .help = "Where to publish: the extender's publish listener, or "
+             "kubernetes for the API server of a cluster, where the slices "
+             "belong to the Node and the heartbeat is a Lease."},
+    {.name = "kubeconfig",
+     .offset = AT(kubeconfig),
+     .metavar = "FILE",
+     .help = "With --server kubernetes: how to reach the API server and who "
+             "we are there. Default: in a pod its service account, elsewhere "
+             "$KUBECONFIG or ~/.kube/config."},
+    {.name = "heartbeat-namespace",
+     .offset = AT(heartbeat_namespace),
+     .otherwise = "biga-nodes",
+     .metavar = "NAME",
+     .help = "With --server kubernetes: the namespace of the heartbeats, "
+             "Leases that are named like their nodes."},
     {.name = "ca",
      .offset = AT(ca),
      .metavar = "FILE",
@@ -76,7 +90,8 @@ static const struct conf_setting settings[] = {
      .min = 100,
      .max = 3600000,
      .metavar = "TIME",
-     .help = "How often to publish again what has not changed. The extender "
+     .help = "How often to publish again what has not changed; with "
+             "--server kubernetes, how often to renew the Lease. The extender "
              "stops using a node after 15 s of silence."},
     {.name = "interval",
      .type = CONF_DURATION,
@@ -162,6 +177,45 @@ const struct conf_program advertiser_program = {
     .n_settings = ARRAY_LEN(settings),
     .extra = extra,
 };
+
+bool settings_in_cluster(const struct settings *s)
+{
+    return strcmp(s->server, "kubernetes") == 0;
+}
+
+static bool is_label(const char *text)
+{
+    size_t size = strlen(text);
+    bool plain = size > 0 && size <= 63 && *text != '-' &&
+                 text[size - 1] != '-';
+    for (size_t i = 0; i < size && plain; i++)
+        plain = islower((unsigned char)text[i]) ||
+                isdigit((unsigned char)text[i]) || text[i] == '-';
+    return plain;
+}
+
+int settings_check(const struct settings *s, struct error *err)
+{
+    if (!!s->topology + !!s->fsroot + !!s->hostfile > 1)
+        return error_set(err, EINVAL,
+                         "--topology, --fsroot, --hostfile: only one of them "
+                         "may be given");
+    if (s->fleet > 0 && (s->topology || s->fsroot || s->hostfile || s->print))
+        return error_set(err, EINVAL,
+                         "--fleet: cannot be combined with --topology, "
+                         "--fsroot, --hostfile or --print");
+    if (s->kubeconfig && *s->kubeconfig && !settings_in_cluster(s))
+        return error_set(err, EINVAL,
+                         "--kubeconfig: needs --server kubernetes");
+    if (!s->cert != !s->key)
+        return error_set(err, EINVAL, "--cert and --key: only one is given");
+    if (!is_label(s->heartbeat_namespace))
+        return error_set(err, EINVAL,
+                         "--heartbeat-namespace: is \"%.80s\", must be 1 to "
+                         "63 lower-case letters, digits and '-'",
+                         s->heartbeat_namespace);
+    return 0;
+}
 
 /* topo_build knows what a node may be called. */
 static int check_node(const char *node, struct error *err)

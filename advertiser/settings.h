@@ -15,6 +15,8 @@ struct settings {
     const char *card_file;
     const char *print; /* NULL: publish */
     const char *server;
+    const char *kubeconfig;
+    const char *heartbeat_namespace;
     const char *ca, *cert, *key; /* of https:// servers */
     const char *boot_id;
     const char *log_level;
@@ -26,6 +28,10 @@ struct settings {
 
 extern const struct conf_program advertiser_program;
 
+/* Is --server a Kubernetes API server? */
+bool settings_in_cluster(const struct settings *s);
+/* What may only be given together, and what may not. */
+int settings_check(const struct settings *s, struct error *err);
 /* As the kernel names this host, in lower case. */
 int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],
                   struct error *err);

@@ -1,5 +1,6 @@
 #include "model/kube/lease.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,6 +10,20 @@ static void take(struct reader *r, const char *name, char *ret_text, size_t cap)
 {
     const char *text = reader_opt_string(r, name, cap - 1);
     (void)snprintf(ret_text, cap, "%s", text ? text : "");
+}
+
+/* The annotation; what is no number of at most 15 digits counts as absent. */
+static int64_t read_generation(const cJSON *annotations)
+{
+    const char *text = cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(annotations, KUBE_LEASE_GENERATION));
+    int64_t n = 0;
+    size_t size = text ? strspn(text, "0123456789") : 0;
+    if (size == 0 || size > 15 || text[size])
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        n = n * 10 + (text[i] - '0');
+    return n;
 }
 
 static int read_spec(const cJSON *json, struct kube_lease *lease,
@@ -46,6 +61,7 @@ int kube_lease_read(const char *json, size_t size, struct kube_lease *ret_lease,
     take(&meta, "resourceVersion", lease.resource_version,
          sizeof lease.resource_version);
     take(&meta, "uid", lease.uid, sizeof lease.uid);
+    lease.generation = read_generation(reader_opt_object(&meta, "annotations"));
     if (!meta.failed && !lease.name[0])
         (void)reader_fail(&meta, "name", "required member missing");
     if ((rc = reader_finish_lenient(&meta)) < 0)
@@ -81,6 +97,11 @@ void kube_lease_write(const struct kube_lease *lease, const char *owner_node,
     add_text(out, "namespace", lease->namespace);
     add_text(out, "resourceVersion", lease->resource_version);
     add_text(out, "uid", lease->uid);
+    if (lease->generation > 0)
+        str_addf(out,
+                 ",\"annotations\":{\"" KUBE_LEASE_GENERATION "\":\"%" PRId64
+                 "\"}",
+                 lease->generation);
     if (owner_node) {
         str_add(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\","
                      "\"kind\":\"Node\",\"name\":");

@@ -11,6 +11,8 @@
 #include "model/base/error.h"
 #include "model/base/str.h"
 
+#define KUBE_LEASE_GENERATION "biga.dev/generation" /* an annotation */
+
 enum { KUBE_LEASE_HOLDER_MAX = 253, KUBE_LEASE_NAME_MAX = 253 };
 
 struct kube_lease {
@@ -24,6 +26,8 @@ struct kube_lease {
     /* MicroTime texts as they stand, "" absent: "2026-01-02T03:04:05.000006Z"
      */
     char acquired[40], renewed[40];
+    int64_t generation; /* the annotation: the highest generation of a pool
+                         * that the holder may write; 0: absent */
 };
 
 /* Lenient about members it does not know; strict about the types of these. */

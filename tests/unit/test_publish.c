@@ -151,7 +151,7 @@ static struct fleet *fleet_of_one(struct server *s, unsigned n_nics,
                                   const struct publish_config *c)
 {
     cleanup_with(topo) struct topo *topo = make_topo("h", n_nics);
-    struct fleet *f = fleet_create(c, server_send, s);
+    struct fleet *f = fleet_create(&publish_direct, c, server_send, s);
     log_set_level((enum log_level)(LOG_ERROR + 1));
     fleet_add(f, topo, now);
     return f;
@@ -358,7 +358,7 @@ Test(publish, jitter_differs_between_nodes)
 {
     struct server a = {.down = true}, b = {.down = true};
     struct fleet *f = fleet_of_one(&a, 3, &config);
-    struct fleet *g = fleet_create(&config, server_send, &b);
+    struct fleet *g = fleet_create(&publish_direct, &config, server_send, &b);
     cleanup_with(topo) struct topo *topo = make_topo("other", 3);
     int64_t start = now;
     fleet_add(g, topo, start);
@@ -493,7 +493,7 @@ Test(publish, stop_before_the_first_answer_sends_nothing)
 Test(fleet, publishes_all_and_keeps_them_alive)
 {
     struct server s = {0};
-    struct fleet *f = fleet_create(&config, server_send, &s);
+    struct fleet *f = fleet_create(&publish_direct, &config, server_send, &s);
     log_set_level((enum log_level)(LOG_ERROR + 1));
     for (size_t i = 0; i < 21; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
@@ -519,7 +519,7 @@ Test(fleet, publishes_all_and_keeps_them_alive)
 Test(fleet, one_connection_backs_off_once)
 {
     struct server s = {0};
-    struct fleet *f = fleet_create(&config, server_send, &s);
+    struct fleet *f = fleet_create(&publish_direct, &config, server_send, &s);
     log_set_level((enum log_level)(LOG_ERROR + 1));
     for (size_t i = 0; i < 50; i++) {
         char name[24];

@@ -1,79 +1,68 @@
-#include "advertiser/publish.h"
-
+/* Publishing to the extender's own listener:
+ *
+ *     LOOK      what does the server have of this node?  That decides the
+ *               generation
+ *     PUT       all slices, one by one
+ *     PRUNE     delete slices that the pool no longer has
+ *     IDLE      until the heartbeat, which is PUT again, byte for byte: so
+ *               it also restores what the server has lost
+ *     WITHDRAW  delete all slices
+ *     DONE
+ *
+ * A failure is tried again after a back-off that doubles, with jitter.  A 409
+ * means that somebody else publishes this node: at the start it is gone above
+ * once, later it is left to win, and tried again slowly. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "advertiser/publish.h"
+#include "advertiser/retry.h"
 #include "model/base/mem.h"
 #include "model/io/log.h"
 
-#define COLLECTION "/apis/resource.k8s.io/v1/resourceslices/"
+enum state { LOOK, PUT, PRUNE, IDLE, WITHDRAW, DONE, STATES };
 
 struct publisher {
     const struct publish_config *config;
     struct topo *topo;
     char hash[17];
     struct slice_epoch epoch;
-    uint64_t random;
+    struct retry retry;
 
-    enum publish_state state;
+    enum state state;
     size_t index;   /* of the slice that PUT, PRUNE or WITHDRAW is at */
     size_t n_known; /* slices that the server may have of this node */
     int64_t due;
-    unsigned failures;   /* in a row */
-    uint64_t last_error; /* hash of the text last logged */
-    bool sent;           /* a request waits for its answer */
-    bool accepted;       /* a slice of ours may be on the server */
-    bool published;      /* all slices were accepted at least once */
-    bool contested;      /* a 409 at the start was gone above */
+    bool sent;      /* a request waits for its answer */
+    bool accepted;  /* a slice of ours may be on the server */
+    bool published; /* all slices were accepted at least once */
+    bool contested; /* a 409 at the start was gone above */
     bool superseded;
     bool recreated; /* this round, the server had lost a slice */
     bool left_slices;
 };
 
-const char *publish_state_name(enum publish_state state)
-{
-    static const char *const names[PUBLISH_STATES] = {
-        "look", "put", "prune", "idle", "withdraw", "done"};
-    return (unsigned)state < PUBLISH_STATES ? names[state] : "?";
-}
+static const char *const state_names[STATES] = {"look", "put",      "prune",
+                                                "idle", "withdraw", "done"};
 
 /* The moves that exist: from (row) to (bit). */
-static const unsigned moves[PUBLISH_STATES] = {
-    [PUBLISH_LOOK] = 1u << PUBLISH_PUT | 1u << PUBLISH_WITHDRAW |
-                     1u << PUBLISH_DONE,
-    [PUBLISH_PUT] = 1u << PUBLISH_LOOK | 1u << PUBLISH_PUT |
-                    1u << PUBLISH_PRUNE | 1u << PUBLISH_IDLE |
-                    1u << PUBLISH_WITHDRAW | 1u << PUBLISH_DONE,
-    [PUBLISH_PRUNE] = 1u << PUBLISH_PUT | 1u << PUBLISH_IDLE |
-                      1u << PUBLISH_WITHDRAW | 1u << PUBLISH_DONE,
-    [PUBLISH_IDLE] = 1u << PUBLISH_PUT | 1u << PUBLISH_WITHDRAW |
-                     1u << PUBLISH_DONE,
-    [PUBLISH_WITHDRAW] = 1u << PUBLISH_DONE,
-    [PUBLISH_DONE] = 0,
+static const unsigned moves[STATES] = {
+    [LOOK] = 1u << PUT | 1u << WITHDRAW | 1u << DONE,
+    [PUT] = 1u << LOOK | 1u << PUT | 1u << PRUNE | 1u << IDLE | 1u << WITHDRAW |
+            1u << DONE,
+    [PRUNE] = 1u << PUT | 1u << IDLE | 1u << WITHDRAW | 1u << DONE,
+    [IDLE] = 1u << PUT | 1u << WITHDRAW | 1u << DONE,
+    [WITHDRAW] = 1u << DONE,
+    [DONE] = 0,
 };
 
-static void move_to(struct publisher *p, enum publish_state state, int64_t due)
+static void move_to(struct publisher *p, enum state state, int64_t due)
 {
     assert(moves[p->state] & 1u << state);
     p->state = state;
     p->due = due;
-}
-
-static uint64_t random_next(struct publisher *p)
-{
-    p->random += UINT64_C(0x9e3779b97f4a7c15);
-    return hash_mix(p->random, UINT64_C(0xd6e8feb86659fd93));
-}
-
-/* Between half of `ms` and all of it, so that many advertisers that failed
- * together do not come back together. */
-static int64_t jitter(struct publisher *p, int64_t ms)
-{
-    int64_t half = ms / 2;
-    return ms - (int64_t)(random_next(p) % (uint64_t)(half + 1));
 }
 
 static void take_topo(struct publisher *p, struct topo *topo)
@@ -83,14 +72,13 @@ static void take_topo(struct publisher *p, struct topo *topo)
     slice_content_hash(topo, p->hash);
 }
 
-struct publisher *publisher_create(const struct publish_config *config,
-                                   struct topo *topo, uint64_t seed,
-                                   int64_t now_ms)
+static void *create(const struct publish_config *config, struct topo *topo,
+                    uint64_t seed, int64_t now_ms)
 {
     struct publisher *p = xcalloc(1, sizeof *p);
     p->config = config;
-    p->random = seed;
-    p->state = PUBLISH_LOOK;
+    retry_init(&p->retry, config, seed);
+    p->state = LOOK;
     p->due = now_ms;
     p->epoch.generation = 1;
     (void)snprintf(p->epoch.boot_id, sizeof p->epoch.boot_id, "%s",
@@ -99,8 +87,9 @@ struct publisher *publisher_create(const struct publish_config *config,
     return p;
 }
 
-void publisher_destroy(struct publisher *p)
+static void destroy(void *m)
 {
+    struct publisher *p = m;
     if (!p)
         return;
     topo_unref(p->topo);
@@ -112,77 +101,81 @@ static void start_round(struct publisher *p, int64_t due)
 {
     p->index = 0;
     p->recreated = false;
-    move_to(p, PUBLISH_PUT, due);
+    move_to(p, PUT, due);
 }
 
-void publisher_update(struct publisher *p, struct topo *topo, int64_t now_ms)
+static void update(void *m, struct topo *topo, int64_t now_ms)
 {
+    struct publisher *p = m;
     char hash[17];
     assert(!p->sent);
     slice_content_hash(topo, hash);
-    if (strcmp(hash, p->hash) == 0 || p->state >= PUBLISH_WITHDRAW)
+    if (strcmp(hash, p->hash) == 0 || p->state >= WITHDRAW)
         return;
     size_t before = slice_count(p->topo);
-    if (p->n_known < before && p->state != PUBLISH_LOOK)
+    if (p->n_known < before && p->state != LOOK)
         p->n_known = before;
     take_topo(p, topo);
-    if (p->state == PUBLISH_LOOK)
+    if (p->state == LOOK)
         return;
     /* whoever took over decides the generation now */
     if (!p->superseded)
         p->epoch.generation++;
-    int64_t due = p->superseded || p->failures > 0 ? p->due : now_ms;
+    int64_t due = p->superseded || p->retry.backoff.failures > 0 ? p->due
+                                                                 : now_ms;
     start_round(p, due);
     log_event(LOG_INFO, "topology-changed", "node", topo_node(topo), "content",
               p->hash, NULL);
 }
 
-void publisher_stop(struct publisher *p, bool withdraw, int64_t now_ms)
+static void stop(void *m, bool withdraw, int64_t now_ms)
 {
+    struct publisher *p = m;
     assert(!p->sent);
-    if (p->state >= PUBLISH_WITHDRAW)
+    if (p->state >= WITHDRAW)
         return;
     size_t n = slice_count(p->topo);
     if (!p->accepted || p->superseded || !withdraw) {
-        move_to(p, PUBLISH_DONE, PUBLISH_NEVER);
+        move_to(p, DONE, PUBLISH_NEVER);
         return;
     }
     /* the first slice goes last: while it is there the pool can be found */
     p->n_known = p->n_known > n ? p->n_known : n;
     p->index = p->n_known - 1;
-    move_to(p, PUBLISH_WITHDRAW, now_ms);
+    move_to(p, WITHDRAW, now_ms);
 }
 
-int64_t publisher_due(const struct publisher *p)
+static int64_t due(const void *m)
 {
+    const struct publisher *p = m;
     return p->due;
 }
 
 /* --- what to send ---------------------------------------------------------- */
 
-bool publisher_next(struct publisher *p, int64_t now_ms,
-                    struct publish_request *ret_request)
+static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
 {
+    struct publisher *p = m;
     assert(!p->sent);
-    if (now_ms < p->due || p->state == PUBLISH_DONE)
+    if (now_ms < p->due || p->state == DONE)
         return false;
-    if (p->state == PUBLISH_IDLE)
+    if (p->state == IDLE)
         start_round(p, p->due);
 
-    static const char *const methods[PUBLISH_STATES] = {
-        [PUBLISH_LOOK] = "GET",
-        [PUBLISH_PUT] = "PUT",
-        [PUBLISH_PRUNE] = "DELETE",
-        [PUBLISH_WITHDRAW] = "DELETE",
+    static const char *const methods[STATES] = {
+        [LOOK] = "GET",
+        [PUT] = "PUT",
+        [PRUNE] = "DELETE",
+        [WITHDRAW] = "DELETE",
     };
-    size_t index = p->state == PUBLISH_LOOK ? 0 : p->index;
+    size_t index = p->state == LOOK ? 0 : p->index;
     char name[SLICE_NAME_MAX + 1];
     slice_name(topo_node(p->topo), index, name);
     ret_request->method = methods[p->state];
-    (void)snprintf(ret_request->path, sizeof ret_request->path, "%s%s",
-                   COLLECTION, name);
+    (void)snprintf(ret_request->path, sizeof ret_request->path,
+                   PUBLISH_COLLECTION "/%s", name);
     str_reset(&ret_request->body);
-    if (p->state == PUBLISH_PUT)
+    if (p->state == PUT)
         slice_encode(p->topo, &p->epoch, index, &ret_request->body);
     p->sent = true;
     return true;
@@ -193,38 +186,14 @@ bool publisher_next(struct publisher *p, int64_t now_ms,
 static void retry(struct publisher *p, int64_t now_ms,
                   const struct publish_answer *a)
 {
-    int64_t ms = p->config->backoff_min_ms;
-    for (unsigned i = 0; i < p->failures && ms < p->config->backoff_max_ms; i++)
-        ms *= 2;
-    if (ms > p->config->backoff_max_ms)
-        ms = p->config->backoff_max_ms;
-    ms = jitter(p, ms);
-    p->failures++;
-    p->due = now_ms + ms;
-
-    /* an outage is one event, not one at each try */
-    const char *text = a->error ? a->error : "";
-    uint64_t error = hash_bytes(text, strlen(text)) ^ (uint64_t)a->status;
-    if (p->failures > 1 && error == p->last_error)
-        return;
-    p->last_error = error;
-    char status[24], wait[24];
-    (void)snprintf(status, sizeof status, "%ld", a->status);
-    (void)snprintf(wait, sizeof wait, "%" PRId64, ms);
-    log_event(LOG_WARN, "publish-failed", "node", topo_node(p->topo), "state",
-              publish_state_name(p->state), "status", status, "error", text,
-              "retry_ms", wait, NULL);
+    const struct retry_event event = {.node = topo_node(p->topo),
+                                      .state = state_names[p->state]};
+    p->due = now_ms + retry_fail(&p->retry, &event, a);
 }
 
 static void note_success(struct publisher *p)
 {
-    if (p->failures > 0) {
-        char n[24];
-        (void)snprintf(n, sizeof n, "%u", p->failures);
-        log_event(LOG_INFO, "publish-recovered", "node", topo_node(p->topo),
-                  "failures", n, NULL);
-    }
-    p->failures = 0;
+    retry_succeed(&p->retry, topo_node(p->topo));
 }
 
 /* The generation that our content gets beside what the server has. */
@@ -267,7 +236,7 @@ static void answer_conflict(struct publisher *p, int64_t now_ms,
     note_success(p);
     if (!p->published && !p->contested) {
         p->contested = true;
-        move_to(p, PUBLISH_LOOK, now_ms);
+        move_to(p, LOOK, now_ms);
         return;
     }
     if (!p->superseded)
@@ -275,7 +244,7 @@ static void answer_conflict(struct publisher *p, int64_t now_ms,
                   "boot_id", p->epoch.boot_id, "error",
                   a->error ? a->error : "", NULL);
     p->superseded = true;
-    start_round(p, now_ms + jitter(p, p->config->backoff_max_ms));
+    start_round(p, now_ms + retry_jitter(&p->retry, p->config->backoff_max_ms));
 }
 
 static void finish_round(struct publisher *p, int64_t now_ms)
@@ -294,7 +263,7 @@ static void finish_round(struct publisher *p, int64_t now_ms)
     p->published = true;
     p->superseded = false;
     p->n_known = slice_count(p->topo);
-    move_to(p, PUBLISH_IDLE, now_ms + p->config->heartbeat_ms);
+    move_to(p, IDLE, now_ms + p->config->heartbeat_ms);
 }
 
 static void answer_put(struct publisher *p, int64_t now_ms,
@@ -316,7 +285,7 @@ static void answer_put(struct publisher *p, int64_t now_ms,
     if (++p->index < slice_count(p->topo))
         return;
     if (p->index < p->n_known)
-        move_to(p, PUBLISH_PRUNE, now_ms);
+        move_to(p, PRUNE, now_ms);
     else
         finish_round(p, now_ms);
 }
@@ -356,62 +325,63 @@ static void answer_withdraw(struct publisher *p, int64_t now_ms,
     }
     if (!p->left_slices)
         log_event(LOG_INFO, "withdrawn", "node", topo_node(p->topo), NULL);
-    move_to(p, PUBLISH_DONE, PUBLISH_NEVER);
+    move_to(p, DONE, PUBLISH_NEVER);
 }
 
-void publisher_answer(struct publisher *p, int64_t now_ms,
-                      const struct publish_answer *answer)
+static void answer(void *m, int64_t now_ms, const struct publish_answer *a)
 {
+    struct publisher *p = m;
     assert(p->sent);
     p->sent = false;
     switch (p->state) {
-    case PUBLISH_LOOK:
-        answer_look(p, now_ms, answer);
+    case LOOK:
+        answer_look(p, now_ms, a);
         return;
-    case PUBLISH_PUT:
-        answer_put(p, now_ms, answer);
+    case PUT:
+        answer_put(p, now_ms, a);
         return;
-    case PUBLISH_PRUNE:
-        answer_prune(p, now_ms, answer);
+    case PRUNE:
+        answer_prune(p, now_ms, a);
         return;
-    case PUBLISH_WITHDRAW:
-        answer_withdraw(p, now_ms, answer);
+    case WITHDRAW:
+        answer_withdraw(p, now_ms, a);
         return;
-    case PUBLISH_IDLE:
-    case PUBLISH_DONE:
-    case PUBLISH_STATES:
+    case IDLE:
+    case DONE:
+    case STATES:
         break; /* nothing is sent in these */
     }
 }
 
 /* --- what others may know ------------------------------------------------------ */
 
-enum publish_state publisher_state(const struct publisher *p)
+static bool is_published(const void *m)
 {
-    return p->state;
-}
-
-const struct slice_epoch *publisher_epoch(const struct publisher *p)
-{
-    return &p->epoch;
-}
-
-const char *publisher_node(const struct publisher *p)
-{
-    return topo_node(p->topo);
-}
-
-bool publisher_is_published(const struct publisher *p)
-{
+    const struct publisher *p = m;
     return p->published;
 }
 
-bool publisher_is_superseded(const struct publisher *p)
+static bool is_stopping(const void *m)
 {
-    return p->superseded;
+    const struct publisher *p = m;
+    return p->state >= WITHDRAW;
 }
 
-bool publisher_left_slices(const struct publisher *p)
+static bool left_slices(const void *m)
 {
+    const struct publisher *p = m;
     return p->left_slices;
 }
+
+const struct publish_kind publish_direct = {
+    .create = create,
+    .destroy = destroy,
+    .update = update,
+    .stop = stop,
+    .due = due,
+    .next = next,
+    .answer = answer,
+    .is_published = is_published,
+    .is_stopping = is_stopping,
+    .left_slices = left_slices,
+};

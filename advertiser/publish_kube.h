@@ -1,0 +1,163 @@
+/* publish_kube - the inside of the machine publish_kube (publish.h), for the
+ * files it is made of and for tests.
+ *
+ *     NODE      read the Node: its uid owns what we write
+ *     LEASE     read the node's Lease, heartbeat and fence in one
+ *     TAKE      write it: the newest start wins
+ *     LIST      read the slices of this node; what is wrong with them?
+ *     CLAIM     write a higher generation into the Lease, before any slice
+ *     WRITE     create and update slices
+ *     PRUNE     delete those that do not belong to the pool
+ *     TELL      annotate the Node, which wakes the pods that were refused
+ *     BEAT      renew the Lease
+ *     IDLE      until the next TELL, BEAT, or check (NODE and LIST)
+ *     RELEASE   renew the Lease once more: is it still ours?
+ *     WITHDRAW  delete the slices, then the Lease
+ *     DONE
+ *
+ * A generation is claimed in the Lease before it is written, and the Lease is
+ * only ever written over the version that was read.  So no generation is
+ * written by two advertisers, nor with two contents by one, and whoever takes
+ * the slices of the highest generation, when there are as many as each of
+ * them says, never joins what does not belong together: the first slice of a
+ * new generation makes the pool incomplete (or, being the only one, whole),
+ * the last one completes it, and what is left of older ones does not count.
+ *
+ * The Lease is renewed only while the slices are as they should be, as far as
+ * we know: that is what a heartbeat says.  Who finds another holder in it
+ * stops writing, and takes over when it has not been renewed for
+ * KUBE_PATIENCE times its duration. */
+#ifndef BIGA_ADVERTISER_PUBLISH_KUBE_H
+#define BIGA_ADVERTISER_PUBLISH_KUBE_H
+
+#include "advertiser/kubeobj.h"
+#include "advertiser/publish.h"
+#include "advertiser/retry.h"
+#include "model/kube/lease.h"
+
+#define KUBE_GENERATION_MAX (INT64_C(1) << 52)
+
+enum {
+    KUBE_MISSES = 3,   /* a Lease lasts for so many heartbeats */
+    KUBE_PATIENCE = 4, /* times its duration, then it is taken over */
+};
+
+enum kube_state {
+    KUBE_NODE,
+    KUBE_LEASE,
+    KUBE_TAKE,
+    KUBE_LIST,
+    KUBE_CLAIM,
+    KUBE_WRITE,
+    KUBE_PRUNE,
+    KUBE_TELL,
+    KUBE_BEAT,
+    KUBE_IDLE,
+    KUBE_RELEASE,
+    KUBE_WITHDRAW,
+    KUBE_DONE,
+    KUBE_STATES
+};
+const char *kube_state_name(enum kube_state state); /* "node" … */
+
+/* Failures are counted apart where something else goes on meanwhile. */
+enum kube_retry { RETRY_MAIN, RETRY_CHECK, RETRY_PRUNE, RETRY_TELL, RETRIES };
+
+/* Slice `index` of ours. */
+struct kube_slot {
+    bool exists;
+    bool known; /* as `version` it is what the topology and epoch say */
+    bool write; /* it is to be written */
+    int64_t generation;
+    char version[KUBEOBJ_TEXT_MAX + 1];
+};
+
+struct kube_surplus { /* a slice that is to be deleted */
+    char name[SLICE_NAME_MAX + 1];
+    char version[KUBEOBJ_TEXT_MAX + 1];
+};
+
+struct kube_machine {
+    const struct publish_config *config;
+    struct topo *topo;
+    size_t n; /* slices that it takes */
+    char hash[17];
+    struct slice_epoch epoch;
+    char holder[SLICE_BOOT_ID_MAX + PUBLISH_INSTANCE_MAX + 2];
+    struct retry retries[RETRIES];
+
+    enum kube_state state;
+    int64_t due;
+    bool sent;                             /* a request waits for its answer */
+    int64_t begun_ms;                      /* when it was sent */
+    int64_t beat_due, check_due, tell_due; /* in IDLE */
+
+    char node_uid[KUBEOBJ_TEXT_MAX + 1];
+    struct kube_lease lease; /* as last read or written */
+    bool held;               /* it has been ours, and is as far as we know */
+    bool superseded;         /* it is somebody else's */
+    bool was_another;        /* whom we took it from may still be writing */
+    int64_t seen_ms;         /* superseded: when it was last seen to change */
+    int64_t renewed_ms;      /* when the last renewal began */
+    int64_t claimed;         /* generations up to this one are ours */
+    int64_t used;            /* those up to this one have a content */
+    int64_t highest;         /* of all slices there are */
+
+    struct kube_slot slots[SLICE_POOL_SLICES_MAX];
+    struct kube_surplus *surplus;
+    size_t n_surplus, surplus_cap;
+    bool clear_first;   /* the surplus goes before anything is written */
+    bool more;          /* there is more than was read */
+    size_t index;       /* of the slice that WRITE or WITHDRAW is at */
+    unsigned conflicts; /* since it was last settled */
+
+    bool wrote;     /* a slice, since then */
+    bool settled;   /* the slices are as they should be */
+    bool published; /* they were at least once */
+    bool must_tell; /* the Node is to be annotated */
+    bool stopping;
+    bool left;
+};
+
+/* --- what to do next: publish_kube.c ------------------------------------------ */
+
+void kube_move_to(struct kube_machine *k, enum kube_state state, int64_t due);
+void kube_end(struct kube_machine *k);
+void kube_go_idle(struct kube_machine *k);
+/* The slices get a generation of their own; it is claimed first, unless one
+ * is left over. */
+void kube_begin_generation(struct kube_machine *k, int64_t due);
+/* The Lease was renewed by the call that has just been answered. */
+void kube_note_renewal(struct kube_machine *k, int64_t now_ms);
+/* What is left to do after LIST, or after a part of it was done. */
+void kube_proceed(struct kube_machine *k, int64_t now_ms);
+void kube_settle(struct kube_machine *k, int64_t now_ms);
+
+/* --- what the answers mean: publish_kube_answer.c ------------------------------ */
+
+void kube_answer(void *m, int64_t now_ms, const struct publish_answer *a);
+
+/* --- the pool: publish_kube_pool.c ------------------------------------------- */
+
+/* What LIST brought: decides what is to be written and deleted, and whether
+ * that needs another generation. */
+enum kube_verdict { KUBE_KEEP, KUBE_RENEW, KUBE_CLEAR };
+enum kube_verdict kube_judge(struct kube_machine *k,
+                             const struct kubeobj_slices *there);
+/* All slices are to be written, in a generation that nobody has used: what is
+ * beyond them becomes surplus. */
+void kube_rewrite(struct kube_machine *k);
+void kube_surplus_add(struct kube_machine *k, const char *name,
+                      const char *version);
+void kube_surplus_clear(struct kube_machine *k);
+
+/* --- what is sent: publish_kube_send.c ---------------------------------------- */
+
+/* The request of the machine's state. */
+void kube_request(struct kube_machine *k, struct publish_request *ret_request);
+/* What would help after this answer, as text for a person; NULL: nothing that
+ * is known. */
+const char *kube_hint(const struct kube_machine *k, long status,
+                      struct str *text);
+
+#endif
