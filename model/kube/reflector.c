@@ -9,7 +9,7 @@
 enum { POLL_MAX_MS = 60000 };
 
 /* The API server sends a bookmark about every minute, so a watch that is
- * silent for longer has lost its server. */
+ * silent for longer has lost its server, or a bookmark. */
 const struct reflector_tuning reflector_tuning_default = {
     .page = REFLECTOR_PAGE,
     .object_max = KUBE_OBJECT_MAX,

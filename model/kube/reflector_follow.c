@@ -1,5 +1,8 @@
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "model/io/clock.h"
 #include "model/io/log.h"
@@ -399,24 +402,56 @@ void follow_done(struct follow *f, CURLcode code, int64_t now)
     f->fresh = false;
 }
 
-int64_t follow_step(struct follow *f, int64_t now)
+/* Nothing was heard for too long.  Of a watch that was answered this may be
+ * quiet alone, as bookmarks are not promised: it is resumed at once on a new
+ * connection, and when its server is gone that fails. */
+static void end_silence(struct follow *f, int64_t now, int64_t limit)
 {
-    const struct reflector_tuning *t = &f->owner->tuning;
-    if (!f->active && f->due_ms <= now && begin(f, now) < 0) {
-        end_call(f);
-        fail(f, now, 0);
-    }
-    if (!f->active)
-        return f->due_ms;
-    int64_t limit = lists(f) ? t->list_silence_ms : t->watch_silence_ms;
-    if (now - f->heard_ms < limit)
-        return f->heard_ms + limit;
+    bool quiet = !lists(f) && f->answered;
     (void)error_set(&f->err, ETIMEDOUT,
                     "%s: nothing was heard for %" PRId64 " ms",
                     lists(f) ? "list" : "watch", limit);
     end_call(f);
+    if (!quiet) {
+        fail(f, now, 0);
+        return;
+    }
+    log_event(LOG_DEBUG, "reflector-resumes", "kind", f->kind.name, "why",
+              f->err.text, NULL);
+    f->err.code = 0;
+    f->due_ms = now;
+    f->fresh = true;
+}
+
+static void begin_due(struct follow *f, int64_t now)
+{
+    if (f->active || f->due_ms > now || begin(f, now) == 0)
+        return;
+    end_call(f);
     fail(f, now, 0);
-    return f->due_ms;
+}
+
+int64_t follow_step(struct follow *f, int64_t now)
+{
+    const struct reflector_tuning *t = &f->owner->tuning;
+    int64_t limit = lists(f) ? t->list_silence_ms : t->watch_silence_ms;
+    if (f->active && now - f->heard_ms >= limit)
+        end_silence(f, now, limit);
+    begin_due(f, now);
+    if (!f->active)
+        return f->due_ms;
+    limit = lists(f) ? t->list_silence_ms : t->watch_silence_ms;
+    return f->heard_ms + limit;
+}
+
+/* A server that is gone without a word is noticed within 40 s. */
+static int set_keepalive(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    const int count = 4;
+    (void)ctx, (void)purpose;
+    /* without it, it is noticed later */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    return CURL_SOCKOPT_OK;
 }
 
 int follow_init(struct follow *f, struct reflector *owner,
@@ -447,8 +482,9 @@ int follow_init(struct follow *f, struct reflector *owner,
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_QUICK_EXIT, 1L); /* a slow name server delays no end */
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
-    SET(CURLOPT_TCP_KEEPIDLE, 30L);
-    SET(CURLOPT_TCP_KEEPINTVL, 10L);
+    SET(CURLOPT_TCP_KEEPIDLE, 20L);
+    SET(CURLOPT_TCP_KEEPINTVL, 5L);
+    SET(CURLOPT_SOCKOPTFUNCTION, set_keepalive);
     SET(CURLOPT_BUFFERSIZE, 65536L);
     SET(CURLOPT_HEADERFUNCTION, take_header);
     SET(CURLOPT_HEADERDATA, f);

@@ -125,8 +125,11 @@ static bool answer(struct fakeapi *f, int fd, const struct fakeapi_answer *a)
 {
     cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
     const char *body = a->body ? a->body : "";
-    if (a->end == FAKEAPI_REFUSE)
+    if (a->end == FAKEAPI_REFUSE || a->end == FAKEAPI_MUTE) {
+        if (a->end == FAKEAPI_MUTE)
+            hold(f);
         return false;
+    }
     str_addf(&text,
              "HTTP/1.1 %d Whatever\r\nContent-Type: application/json\r\n"
              "Transfer-Encoding: chunked\r\n%s\r\n",

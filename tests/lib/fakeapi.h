@@ -14,6 +14,7 @@ enum fakeapi_end {
     FAKEAPI_CUT,     /* the connection ends in the middle of the body */
     FAKEAPI_HOLD,    /* no more comes, and the connection stays open */
     FAKEAPI_TRICKLE, /* whole, but a byte at a time */
+    FAKEAPI_MUTE,    /* nothing comes at all, and the connection stays open */
     FAKEAPI_REFUSE,  /* the connection ends before any answer */
 };
 

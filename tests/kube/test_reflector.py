@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The reflector against a real API server: pages, memory, an API server that
+dies, and an etcd that has forgotten."""
+import os
+import re
+import socket
+import subprocess
+import time
+
+from check import Checks
+from cluster import Cluster, ROOT
+from fleet import in_parallel
+from proc import Process, wait_for
+
+NS = "default"
+WHERE = f"/api/v1/namespaces/{NS}/configmaps"
+N = 2000  # four pages
+FAT = "x" * 20000
+COMPACTION_S = 1
+PEAK_KIB = 20 << 10  # of a program that was sent 40 MB
+
+
+def build():
+    target = os.path.join(os.environ.get("BIGA_BUILD", "build"), "bench",
+                          "bench_reflector")
+    subprocess.run(["make", "-s", target], cwd=ROOT, check=True)
+    return os.path.join(ROOT, target)
+
+
+def add(c, names, text=""):
+    in_parallel(lambda name: c.api.call("POST", WHERE, {
+        "metadata": {"name": name, "labels": {"test": "reflector"}},
+        "data": {"text": text}}), names)
+
+
+def remove(c, names):
+    in_parallel(lambda name: c.api.call("DELETE", f"{WHERE}/{name}"), names)
+
+
+def names(c):
+    query = {"labelSelector": "test=reflector"}
+    return {o["metadata"]["name"] for o in c.api._pages(WHERE, query)["items"]}
+
+
+class Watcher:
+    """bench_reflector, and what it was told."""
+
+    def __init__(self, c, program, name):
+        self.process = Process(c.folder, name, [
+            program, c.path("admin.kubeconfig"), WHERE,
+            "labelSelector=test%3Dreflector"]).start()
+
+    def lines(self):
+        return [line for line in self.process.text().splitlines()
+                if not line.startswith("ts=")]
+
+    def held(self):
+        """The names that a handler which does as it is told now holds."""
+        held, listed = set(), None
+        for line in self.lines():
+            word, _, name = line.partition(" ")
+            if word == "list":
+                listed = set()
+            elif word == "put":
+                (held if listed is None else listed).add(name)
+            elif word == "gone":
+                held.discard(name)
+            elif word == "listed":
+                held, listed = listed, None
+        return held
+
+    def count(self, word):
+        return sum(line.split(" ")[0] == word for line in self.lines())
+
+    def wait_same(self, c, timeout=30.0):
+        self.process.alive()
+        want = names(c)
+        wait_for("the watcher holds what the API server has",
+                 lambda: self.process.alive() and self.held() == want,
+                 timeout)
+
+    def end(self):
+        """The last line: how it ended."""
+        self.process.stop()
+        return self.lines()[-1]
+
+
+def is_free(port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def restart(c, between=lambda: None):
+    c.apiserver.kill()
+    between()
+    wait_for("the port is free", lambda: is_free(c.ports["apiserver"]))
+    c.apiserver.start()
+    c.wait_ready()
+
+
+def forget(c):
+    """What was is gone from etcd and from the API server's memory.
+
+    At each interval the API server has etcd forget what was at the one
+    before."""
+    time.sleep(2.5 * COMPACTION_S)
+    restart(c)
+
+
+def peak(line):
+    return int(re.search(r"peak (\d+) KiB", line).group(1))
+
+
+def main():
+    t = Checks()
+    program = build()
+    with Cluster() as c:
+        c.start(controllers=[], apiserver_args=[
+            f"--etcd-compaction-interval={COMPACTION_S}s"])
+        c.ensure_namespace(NS)
+        add(c, [f"c{i}" for i in range(N)], FAT)
+        w = Watcher(c, program, "watcher")
+
+        with t.check(f"{N} objects of 20 kB are listed in pages"):
+            w.wait_same(c)
+            listed = [x for x in w.lines() if x.startswith("listed")]
+            t.note(listed[0])
+            assert re.match(rf"listed {N} objects, 4\d{{7}} bytes",
+                            listed[0]), listed
+        with t.check(f"they take less than {PEAK_KIB} KiB of memory"):
+            assert peak(listed[0]) < PEAK_KIB, listed[0]
+
+        with t.check("changes arrive within a second"):
+            began = time.monotonic()
+            add(c, ["new"])
+            remove(c, ["c0"])
+            w.wait_same(c, 5)
+            took = time.monotonic() - began
+            assert took < 1, f"took {took:.1f} s"
+            assert w.count("list") == 1, w.count("list")
+
+        with t.check("an API server that was killed is found again"):
+            restart(c, lambda: time.sleep(1))
+            add(c, ["after-restart"])
+            remove(c, ["c1"])
+            w.wait_same(c)
+
+        with t.check("what etcd has forgotten is listed again"):
+            before = w.count("listed")
+            restart(c, w.process.pause)  # nothing waits in its socket
+            add(c, ["unseen"])
+            remove(c, ["c2", "new"])
+            forget(c)
+            w.process.resume()
+            w.wait_same(c)
+            assert w.count("listed") > before
+            assert w.count("gone") == 2, "it was not forgotten"
+
+        with t.check("so is a list that etcd forgets in the middle"):
+            late = Watcher(c, program, "late")
+            wait_for("the first page", lambda: late.count("list") == 1,
+                     every=0.001)
+            late.process.pause()
+            assert late.count("listed") == 0, "it was too quick"
+            remove(c, ["c3", "c1999"])
+            forget(c)
+            late.process.resume()
+            late.wait_same(c)
+            t.note(late.end())
+
+        with t.check("the watcher ends at once"):
+            last = w.end()
+            t.note(last)
+            took = int(re.match(r"ended after (\d+) ms", last).group(1))
+            assert took < 500, last
+            assert peak(last) < PEAK_KIB, last
+    t.finish()
+
+
+main()
