@@ -19,6 +19,7 @@ const char *change_kind_word(enum change_kind kind)
         [CHANGE_CARD_CORES] = "card-cores",
         [CHANGE_CARD_MEMORY] = "card-memory",
         [CHANGE_CPUS] = "cpus",
+        [CHANGE_MEMORY] = "memory",
         [CHANGE_GPUS] = "gpus",
         [CHANGE_CARDS] = "cards",
         [CHANGE_PAIRS] = "pairs",
@@ -150,6 +151,9 @@ static void text_less(const struct change *change, struct str *out)
     case CHANGE_CPUS:
         add_cpus(out, value);
         str_add(out, value == MILLI ? " CPU" : " CPUs");
+        break;
+    case CHANGE_MEMORY:
+        str_addf(out, "%llu MiB of memory", value);
         break;
     case CHANGE_GPUS:
         if (value == 0)
@@ -284,6 +288,7 @@ static void write_value(const struct change *change, struct str *out)
         break;
     case CHANGE_CARD_CORES:
     case CHANGE_CARD_MEMORY:
+    case CHANGE_MEMORY:
     case CHANGE_GPUS:
     case CHANGE_CARDS:
     case CHANGE_PAIRS:

@@ -14,6 +14,8 @@ uint64_t demand_amount(const struct demand *d, enum change_kind kind)
         return d->has_card_need ? d->card_memory_mib : 0;
     case CHANGE_CPUS:
         return d->cpu_milli;
+    case CHANGE_MEMORY:
+        return d->memory_mib;
     case CHANGE_GPUS:
         return d->gpus;
     case CHANGE_CARDS:
@@ -40,6 +42,9 @@ void demand_set_amount(struct demand *d, enum change_kind kind, uint64_t value)
         break;
     case CHANGE_CPUS:
         d->cpu_milli = (uint32_t)value;
+        break;
+    case CHANGE_MEMORY:
+        d->memory_mib = (uint32_t)value;
         break;
     case CHANGE_GPUS:
         d->gpus = d->pair_gpus = (uint8_t)value;
@@ -71,7 +76,7 @@ static uint64_t least_amount(const struct demand *d, enum change_kind kind)
 static bool is_monotone(enum change_kind kind)
 {
     return kind == CHANGE_CARD_CORES || kind == CHANGE_CARD_MEMORY ||
-           kind == CHANGE_CPUS;
+           kind == CHANGE_CPUS || kind == CHANGE_MEMORY;
 }
 
 bool advice_lessen(const struct demand *d, enum change_kind kind, fits_f *fits,

@@ -26,6 +26,17 @@ static bool state_without(const struct job_search *j, size_t index,
                               j->snapshot->policy, is_gone, ctx, ret_state);
 }
 
+/* What those pods take of their host, given back or taken again. */
+typedef void room_change_f(struct host_room *room, const struct allocation *a);
+static void change_room(struct job_search *j, size_t index, gone_f *is_gone,
+                        const void *ctx, room_change_f *change)
+{
+    const struct node *node = snapshot_node(j->snapshot, index);
+    for (size_t i = 0; j->in.rooms && i < node->n_allocations; i++)
+        if (is_gone(ctx, node->allocations[i]))
+            change(&j->in.rooms[index], node->allocations[i]);
+}
+
 static bool is_candidate(const struct job_search *j, size_t index)
 {
     const uint64_t *bits = j->in.job.candidates;
@@ -133,6 +144,22 @@ static bool is_leased(const void *ctx, const struct allocation *a)
 
 enum { ALL_OTHERS = UINT32_MAX };
 
+/* What the places of others take of their hosts. */
+static void change_rooms(struct job_search *j, const struct others *all,
+                         uint32_t which, room_change_f *change)
+{
+    bool any = which == ALL_OTHERS;
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; j->in.rooms && i < all->n_places; i++) {
+        size_t node = all->node[i];
+        if ((!any && all->of[i] != which) || node == last)
+            continue;
+        last = node;
+        change_room(j, node, any ? is_leased : is_of_other,
+                    any ? (const void *)j : &all->list[which], change);
+    }
+}
+
 /* The nodes on which it has something get a state of their own. */
 static bool fits_without(struct job_search *j, const struct others *all,
                          uint32_t which)
@@ -155,7 +182,9 @@ static bool fits_without(struct job_search *j, const struct others *all,
             states[node] = &own[n_own++];
     }
     j->in.cluster.states = states;
+    change_rooms(j, all, which, room_give);
     bool fits = job_search_fits(j);
+    change_rooms(j, all, which, room_take);
     j->in.cluster.states = j->in.states;
     return fits;
 }
@@ -181,8 +210,10 @@ static void try_others(struct job_search *j, enum change_kind kind)
     others_init(&o, j, kind == CHANGE_LEASE);
     cleanup_free bool *tried = xcalloc(o.n + 1, sizeof *tried);
     for (unsigned i = 0; i < JOBS_MAX && !found; i++) {
-        /* each pair that gets room gets it from a device that was not free */
-        uint32_t which = next_other(&o, tried, missing(j));
+        /* each pair that gets room gets it from a device that was not free,
+         * unless it is hosts that have none */
+        uint32_t which = next_other(&o, tried,
+                                    j->refusal.hosts ? 0 : missing(j));
         if (which == UINT32_MAX)
             break;
         tried[which] = true;
@@ -334,13 +365,26 @@ static bool is_in(const void *ctx, const struct allocation *a)
     return false;
 }
 
+/* How many more pairs its host can have with the pods gone. */
+static uint32_t host_holds(const struct job_search *j, size_t index,
+                           const struct gone *gone, uint32_t max)
+{
+    if (!j->in.rooms)
+        return max;
+    struct host_room room = j->in.rooms[index];
+    for (size_t i = 0; i < gone->n; i++)
+        room_give(&room, gone->list[i]);
+    return host_room_holds(&room, &j->in.job.shapes[0], max);
+}
+
 /* Does the node have room for `want` pairs with the pods gone? */
 static bool has_room(const struct job_search *j, size_t index, uint32_t want,
                      const struct gone *gone)
 {
     struct node_state state;
     uint32_t aligned;
-    return state_without(j, index, is_in, gone, &state) &&
+    return host_holds(j, index, gone, want) >= want &&
+           state_without(j, index, is_in, gone, &state) &&
            plan_room(&state, &j->in.job.shapes[0], want, &aligned) >= want;
 }
 
@@ -387,13 +431,18 @@ static void try_release(struct job_search *j)
             snapshot_node(j->snapshot, i)->n_allocations == 0)
             continue;
         nodes--;
-        uint32_t now = plan_room(j->in.states[i], shape, PAIRS_MAX, &aligned);
+        gone.n = 0;
+        uint32_t now = plan_room(j->in.states[i], shape,
+                                 host_holds(j, i, &gone, PAIRS_MAX), &aligned);
         fewest_gone(j, i, now + lack, &gone);
         if (gone.n == 0 || (best.n_gone && gone.n >= best.n_gone) ||
             !state_without(j, i, is_in, &gone, &state))
             continue;
         plans--;
-        if (!fits_with_state(j, i, &state))
+        change_room(j, i, is_in, &gone, room_give);
+        bool fits = fits_with_state(j, i, &state);
+        change_room(j, i, is_in, &gone, room_take);
+        if (!fits)
             continue;
         best.node = (int32_t)i;
         best.n_gone = gone.n;

@@ -89,6 +89,31 @@ static void spot_state(const struct hunt_job *h, const struct spot *s,
         }
 }
 
+/* How many more pairs of a group its host can have then, at most `max`.  Where
+ * the scheduler asks it has seen to the pod's own CPUs and memory: those that
+ * it evicts may be nobody's of ours. */
+static uint32_t host_holds(const struct hunt_job *h, const struct spot *s,
+                           const struct allocation *const *gone, size_t n_gone,
+                           size_t group, uint32_t max)
+{
+    size_t index = (size_t)s->index;
+    const struct node *node = s->pool.node;
+    if (!snapshot_knows_room(h->snapshot, index))
+        return max;
+    struct host_room room = snapshot_room_left(h->snapshot, index);
+    for (size_t i = 0; i < n_gone; i++)
+        room_give(&room, gone[i]);
+    for (size_t i = 0; i < node->n_allocations; i++)
+        if (node->allocations[i] == h->former)
+            room_give(&room, h->former);
+    for (size_t g = 0; g < h->n_groups; g++)
+        for (uint32_t i = 0; i < s->taken[g]; i++)
+            host_room_take(&room, &h->groups[g].shape);
+    uint32_t n = host_room_holds(&room, &h->groups[group].shape, max);
+    bool own = s->ask && group == h->own && s->taken[group] == 0;
+    return n == 0 && own && max > 0 ? 1 : n;
+}
+
 struct wanted {
     const struct hunt_job *hunt;
     const struct spot *spot;
@@ -105,6 +130,7 @@ static uint32_t spot_room(const struct wanted *w,
     uint64_t *left = w->hunt->room_steps;
     uint64_t part = *left < ROOM_STEPS ? *left : ROOM_STEPS;
     *left -= part;
+    max = host_holds(w->hunt, w->spot, gone, n, w->group, max);
     spot_state(w->hunt, w->spot, gone, n, &state);
     uint32_t room = plan_room_for(&state, &w->hunt->groups[w->group].shape, max,
                                   &part, &aligned);
@@ -127,7 +153,8 @@ static uint32_t first_room(struct hunt_job *h, struct spot *s, size_t group)
     size_t n;
     const struct allocation *const *gone = pool_gone(&s->pool, s->evicted, &n);
     bool ended = h->former && strcmp(h->former->node, s->pool.node->name) == 0;
-    if (group > 0 || n > 0 || ended || id >= h->n_rooms)
+    if (group > 0 || n > 0 || ended || id >= h->n_rooms ||
+        snapshot_knows_room(h->snapshot, (size_t)s->index))
         return spot_room(&w, gone, n, need);
     if (h->rooms[id] == 0)
         h->rooms[id] = 1 + spot_room(&w, gone, n, need);
@@ -341,7 +368,9 @@ static bool add_pair(struct hunt_job *h, int32_t rank)
     const char *place = place_of_pair(h, &pair);
     if (place)
         return keep_place(h, place);
-    while (g < h->n_groups && !demand_same_class(&h->groups[g].shape, &pair))
+    while (g < h->n_groups &&
+           (!demand_same_class(&h->groups[g].shape, &pair) ||
+            h->groups[g].shape.memory_mib != pair.memory_mib))
         g++;
     if (g == PLAN_SHAPES_MAX)
         return false;
@@ -451,10 +480,13 @@ static bool has_plan(const struct hunt_job *h, struct spot *spots, uint32_t n)
     struct draft *draft = draft_create(h->snapshot);
     struct plan_refusal ignored;
     struct plan *plan = NULL;
+    const struct host_room unknown = {INT64_MAX, INT64_MAX, INT64_MAX};
     for (uint32_t i = 0; i < n; i++) {
         size_t n_gone;
         const struct allocation *const *gone =
             pool_gone(&spots[i].pool, spots[i].evicted, &n_gone);
+        if (spots[i].ask && spots[i].taken[h->own])
+            draft_set_room(draft, spots[i].pool.node->name, &unknown);
         for (size_t k = 0; k < n_gone; k++)
             (void)draft_release(draft, gone[k]->demand.namespace,
                                 gone[k]->demand.name);

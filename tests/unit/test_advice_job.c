@@ -26,6 +26,16 @@ static struct snapshot *fleet(void)
     struct draft *d = simfleet_draft(simhost_topo, NODES, CARDS);
     cleanup_with(fabric) struct fabric *fabric = two_leaves();
     draft_set_fabric(d, fabric);
+    for (unsigned i = 0, limited = odds(30); limited && i < NODES; i++) {
+        char name[16];
+        struct host_room room = {INT64_MAX, INT64_MAX, INT64_MAX};
+        (void)snprintf(name, sizeof name, "node%03u", i);
+        if (odds(80))
+            room.memory_mib = roll(20000);
+        if (odds(30))
+            room.pods = roll(6);
+        draft_set_room(d, name, &room);
+    }
     return draft_commit(d);
 }
 
@@ -49,6 +59,8 @@ static struct demand pair(const char *job, int rank)
     if (odds(30))
         d.gpus = d.pair_gpus = 1;
     d.exclusive = odds(15);
+    if (odds(50))
+        d.memory_mib = 1 + roll(8000);
     return d;
 }
 
@@ -183,6 +195,10 @@ static void check_asked(const struct snapshot *s, const struct demand *pod,
         d.card_memory_mib = (uint32_t)c->value;
         less.card_memory_mib = (uint32_t)c->value + 1;
         break;
+    case CHANGE_MEMORY:
+        d.memory_mib = (uint32_t)c->value;
+        less.memory_mib = (uint32_t)c->value + 1;
+        break;
     case CHANGE_GPUS:
         d.gpus = d.pair_gpus = (uint8_t)c->value;
         break;
@@ -258,6 +274,7 @@ Test(advice_job, every_change_gives_the_job_a_plan)
     cr_expect_gt(said[CHANGE_WITHIN], 50);
     cr_expect_gt(said[CHANGE_ALIGN], 50);
     cr_expect_gt(said[CHANGE_CARD_CORES], 50);
+    cr_expect_gt(said[CHANGE_MEMORY], 50);
     cr_expect_gt(said[CHANGE_PAIRS], 100);
     cr_expect_gt(said[CHANGE_RELEASE], 50);
     cr_expect_gt(said[CHANGE_JOB_END], 50);
