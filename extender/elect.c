@@ -318,7 +318,9 @@ void elect_stop(struct elect *e)
     (void)pthread_join(e->thread, NULL); /* it was started, once */
     if (e->begun)
         e->config.follow(e->config.ctx);
-    if (!e->config.alone && election_resign(&e->election) &&
+    election_resign(&e->election, clock_ms());
+    if (!e->config.alone &&
+        election_next(&e->election, clock_ms()) == ELECTION_RELEASE &&
         write_lease(e, ELECTION_RELEASE, &err) < 0)
         log_event(LOG_WARN, "election", "text", "the Lease was not given back",
                   "error", err.text, NULL);

@@ -35,8 +35,7 @@ void election_observe(struct election *e, const struct kube_lease *lease,
                       int64_t now_ms)
 {
     if (!lease) {
-        e->exists = false;
-        e->leading = false;
+        e->exists = e->leading = e->gives = false;
         e->made = true;
         e->seen_ms = now_ms;
         return;
@@ -47,7 +46,7 @@ void election_observe(struct election *e, const struct kube_lease *lease,
     e->seen = *lease;
     e->exists = true;
     if (other || !is_ours(e))
-        e->leading = false;
+        e->leading = e->gives = false;
     e->made = is_ours(e) && (e->made || other);
 }
 
@@ -66,6 +65,8 @@ static int64_t free_ms(const struct election *e)
 
 enum election_move election_next(const struct election *e, int64_t now_ms)
 {
+    if (e->resigned)
+        return e->gives ? ELECTION_RELEASE : ELECTION_WAIT;
     if (!e->exists)
         return ELECTION_CREATE;
     if (!is_ours(e))
@@ -79,6 +80,8 @@ int64_t election_wait_ms(const struct election *e, int64_t now_ms)
     int64_t again = e->config->renew_ms / 4, wait = again;
     if (is_ours(e) && e->leading) {
         wait = e->renewed_ms + e->config->renew_ms - now_ms;
+        if (now_ms < e->from_ms && e->from_ms - now_ms < wait)
+            wait = e->from_ms - now_ms;
     } else if (e->exists && !is_ours(e)) {
         int64_t look = e->config->renew_ms / 2;
         wait = free_ms(e) - now_ms;
@@ -121,8 +124,9 @@ void election_written(struct election *e, const struct kube_lease *written,
     e->seen = *written;
     e->seen_ms = begun_ms;
     e->exists = true;
-    if (!is_ours(e)) {
+    if (!is_ours(e) || e->resigned) {
         e->leading = false;
+        e->gives = e->gives && is_ours(e);
         return;
     }
     e->renewed_ms = begun_ms;
@@ -132,6 +136,7 @@ void election_written(struct election *e, const struct kube_lease *written,
     } else if (!e->leading) {
         e->leading = true;
         e->from_ms = begun_ms + (e->made ? e->config->duration_ms : 0);
+    } else if (begun_ms >= e->from_ms) {
         e->made = false;
     }
 }
@@ -142,8 +147,11 @@ bool election_holds(const struct election *e, int64_t now_ms, int64_t call_ms)
            now_ms < e->renewed_ms + e->config->deadline_ms - call_ms;
 }
 
-bool election_resign(struct election *e)
+/* One that is not held yet must not be given back: its taker would not wait
+ * for the holder of the one before. */
+void election_resign(struct election *e, int64_t now_ms)
 {
+    e->gives = is_ours(e) && e->leading && now_ms >= e->from_ms;
     e->leading = false;
-    return is_ours(e);
+    e->resigned = true;
 }

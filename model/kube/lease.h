@@ -65,8 +65,9 @@ struct election {
     bool made; /* if it is ours, then newly made, or of a process before us
                 * with the same identity */
     bool leading;
-    int64_t renewed_ms; /* when the last renewal that succeeded was *begun* */
-    int64_t from_ms;    /* leading holds from then on */
+    bool resigned, gives; /* gives: it is to be given back */
+    int64_t renewed_ms;   /* when the last renewal that succeeded was *begun* */
+    int64_t from_ms;      /* leading holds from then on */
 };
 
 enum election_move {
@@ -74,8 +75,7 @@ enum election_move {
     ELECTION_CREATE,  /* write a new one */
     ELECTION_TAKE,    /* write: it is free */
     ELECTION_RENEW,   /* write: it is ours */
-    ELECTION_RELEASE, /* write: it is free from now on; at the end only, after
-                       * election_resign() */
+    ELECTION_RELEASE, /* write: free from now on; after election_resign() */
 };
 
 void election_init(struct election *e, const struct election_config *config);
@@ -99,8 +99,9 @@ void election_written(struct election *e, const struct kube_lease *written,
  * `call_ms`?  False for good once the deadline has passed, until it is written
  * again. */
 bool election_holds(const struct election *e, int64_t now_ms, int64_t call_ms);
-/* Act as the leader no more; true when the lease is ours to give back, which
- * is to be written once no call of ours is on its way any more. */
-bool election_resign(struct election *e);
+/* Act as the leader no more.  From then on election_next() says RELEASE when
+ * the lease is ours to give back, which is to be written once no call of ours
+ * is on its way any more; else WAIT. */
+void election_resign(struct election *e, int64_t now_ms);
 
 #endif
