@@ -140,26 +140,32 @@ static void eldest_see(struct eldest *e, struct conn *conn, int64_t since)
     e->since = since;
 }
 
-/* One that had its chance to show a certificate and did not; or else the
- * longest idle connection, or the longest arriving request that had its
- * chance; NULL when all are at work. */
+/* The oldest that has not shown a good certificate, if it has to: a crowd
+ * without any must not push out who is known.  Or else a handshake that had
+ * its chance, the longest idle connection, or the longest arriving request
+ * that had its chance; NULL when all are at work. */
 static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
 {
-    struct eldest doubtful = {NULL, now - SPARED_ARRIVING_MS};
-    struct eldest idle = {NULL, INT64_MAX}, slow = doubtful;
+    struct eldest doubtful = {NULL, INT64_MAX}, idle = doubtful;
+    struct eldest shaking = {NULL, now - SPARED_ARRIVING_MS}, slow = shaking;
     for (struct conn *x = c->first; x; x = x->next) {
         int state = atomic_load(&x->state);
         int64_t since = atomic_load(&x->since_ms);
         if (x->cut || state > CONN_ARRIVING)
             continue;
-        if (state == CONN_SHAKING || atomic_load(&x->doubtful))
+        if (atomic_load(&x->doubtful))
             eldest_see(&doubtful, x, since);
+        else if (state == CONN_SHAKING)
+            eldest_see(&shaking, x, since);
         else if (state == CONN_ARRIVING)
             eldest_see(&slow, x, since);
         else if (!has_unread(x->fd))
             eldest_see(&idle, x, since);
     }
-    return doubtful.conn ? doubtful.conn : idle.conn ? idle.conn : slow.conn;
+    return doubtful.conn  ? doubtful.conn
+           : shaking.conn ? shaking.conn
+           : idle.conn    ? idle.conn
+                          : slow.conn;
 }
 
 struct conn *conns_add(struct conns *c, int fd)
