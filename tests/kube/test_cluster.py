@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""The extender in a cluster: what it learns by list and watch, what it writes,
+and who of several replicas binds.  Without scheduler and advertiser, so that
+every step is the test's."""
+import concurrent.futures
+import json
+import threading
+import time
+
+import fleet
+import shapes
+from api import ApiError
+from check import Checks
+from cluster import Cluster
+from lab import Lab
+from proc import wait_for
+
+SHAPE = "dell-xe9680-bf3"  # 8 cards
+NODES = 4
+
+
+def beat(api, node):
+    """Renew a node's heartbeat, as its advertiser would."""
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
+    spec = {"holderIdentity": "test", "leaseDurationSeconds": 40,
+            "renewTime": f"{stamp}.{int(now % 1 * 1e6):06d}Z"}
+    try:
+        api.patch("leases", "biga-nodes", node, {"spec": spec})
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        api.create("leases", {"metadata": {
+            "name": node, "namespace": "biga-nodes"}, "spec": spec})
+
+
+class Beats:
+    """Heartbeats of nodes, in a thread."""
+
+    def __init__(self, api, nodes):
+        self.api, self.nodes = api, set(nodes)
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.stopped.wait(1.0):
+            for node in sorted(self.nodes):
+                try:
+                    beat(self.api, node)
+                except (ApiError, OSError):
+                    pass  # the API server is away
+
+
+def publish(api, node, boot=shapes.BOOT, generation=1):
+    """The slices of a host, over those that are there."""
+    for item in shapes.slices(node, "--hostfile", SHAPE):
+        item["metadata"]["annotations"]["biga.dev/boot-id"] = boot
+        item["spec"]["pool"]["generation"] = generation
+        name = item["metadata"]["name"]
+        old = api.maybe("resourceslices", None, name)
+        if old:
+            item["metadata"]["resourceVersion"] = \
+                old["metadata"]["resourceVersion"]
+            api.update("resourceslices", item)
+        else:
+            api.create("resourceslices", item)
+
+
+def host_pod(name, job=None, pair=0, size=1, cards=2):
+    labels = {"biga.dev/role": "host"}
+    if job:
+        labels.update({"biga.dev/job": job, "biga.dev/pair": str(pair)})
+    return fleet.pod(name, labels=labels, annotations={
+        "biga.dev/cards": str(cards), "biga.dev/size": str(size)},
+        requests={"cpu": 1})
+
+
+def xpu_pod(name, job, pair=0, size=1):
+    return fleet.pod(name, labels={
+        "biga.dev/role": "xpu", "biga.dev/job": job,
+        "biga.dev/pair": str(pair)},
+        annotations={"biga.dev/size": str(size)},
+        requests={"biga.dev/card": 2})
+
+
+class Scheduler:
+    """What kube-scheduler would ask, of one replica."""
+
+    def __init__(self, lab, extender):
+        self.api = lab.scheduler_api(extender)
+
+    def ask(self, verb, body):
+        return self.api.call("POST", "/v1/scheduler/" + verb, body)
+
+    def filter(self, obj, nodes):
+        return self.ask("filter", {"Pod": obj, "NodeNames": nodes})
+
+    def bind(self, obj, node):
+        meta = obj["metadata"]
+        return self.ask("bind", {
+            "PodName": meta["name"], "PodNamespace": meta["namespace"],
+            "PodUID": meta["uid"], "Node": node})["Error"]
+
+
+def statuses(read):
+    return {n["name"]: n["status"] for n in
+            read.call("GET", "/v1/nodes")["items"]}
+
+
+def allocations(read):
+    """{pod: (node, cards, number)} of one replica."""
+    items = read.call("GET", "/v1/allocations")["items"]
+    return {a["pod"]["namespace"] + "/" + a["pod"]["name"]:
+            (a["node"], tuple(d["id"] for d in a["cards"]), a["number"])
+            for a in items if not a.get("held")}
+
+
+def annotated(api):
+    """The same as the pods' annotations say."""
+    found = {}
+    for obj in api.list("pods", None, labelSelector="biga.dev/role"):
+        text = fleet.allocation(obj)
+        if text and obj["status"].get("phase") not in ("Succeeded", "Failed"):
+            a = json.loads(text)
+            found[obj["metadata"]["namespace"] + "/"
+                  + obj["metadata"]["name"]] = (
+                a["node"], tuple(d["id"] for d in a["cards"]), a["number"])
+    return found
+
+
+def agree(read, api, timeout=5.0):
+    def same():
+        one, other = allocations(read), annotated(api)
+        assert one == other, f"extender {one}, pods {other}"
+        return one or True
+    return wait_for("allocations are what pods say", same, timeout, 0.05)
+
+
+def wait_status(read, node, status, timeout=10.0):
+    def is_so():
+        got = statuses(read).get(node)
+        assert got == status, f"{node} is {got}"
+        return True
+    wait_for(f"{node} is {status}", is_so, timeout, 0.05)
+
+
+def schedule(api, scheduler, obj, nodes):
+    """Create, filter and bind one pod; its node."""
+    made = api.create("pods", obj)
+    answer = scheduler.filter(made, nodes)
+    assert answer["NodeNames"], answer
+    node = answer["NodeNames"][0]
+    error = scheduler.bind(made, node)
+    assert error == "", error
+    return node
+
+
+def learning(t, c, lab, nodes, beats):
+    api = c.api
+    one = lab.extender("one", "--fresh=4s")
+    lab.leader(25)
+    read = lab.read_api(one)
+    scheduler = Scheduler(lab, one)
+
+    with t.check("slices of a cluster make nodes"):
+        assert statuses(read) == {}
+        fleet.add_nodes(api, nodes)
+        for node in nodes:
+            publish(api, node)
+        wait_for("all are ready", lambda: statuses(read) == {
+            n: "ready" for n in nodes}, 5)
+
+    with t.check("a node is stale without heartbeats, and comes back"):
+        beats.nodes.discard(nodes[0])
+        wait_status(read, nodes[0], "stale")
+        beats.nodes.add(nodes[0])
+        wait_status(read, nodes[0], "ready")
+
+    with t.check("a node that is not ready is lost, and comes back"):
+        fleet.set_ready(api, nodes[1], False)
+        wait_status(read, nodes[1], "lost")
+        fleet.set_ready(api, nodes[1], True)
+        wait_status(read, nodes[1], "ready")
+
+    with t.check("the newest slice holds, whatever its generation"):
+        publish(api, nodes[2], generation=7)
+        wait_status(read, nodes[2], "ready")
+        publish(api, nodes[2], generation=3)
+        for boot in ("00000000-0000-4000-8000-000000000002", shapes.BOOT):
+            publish(api, nodes[2], boot, 1)
+
+            def shows():
+                got = read.call("GET", "/v1/nodes/" + nodes[2])
+                assert got["status"] == "ready", got["status"]
+                assert (got["bootId"], got["generation"]) == (boot, 1), got
+                return True
+            wait_for("the node is what was written last", shows, 5, 0.05)
+
+    with t.check("a deleted slice takes its node with it"):
+        for item in api.list("resourceslices"):
+            if item["spec"]["nodeName"] == nodes[2]:
+                api.delete("resourceslices", None, item["metadata"]["name"])
+        wait_for("it is gone", lambda: nodes[2] not in statuses(read), 5, 0.05)
+        publish(api, nodes[2])
+        wait_status(read, nodes[2], "ready")
+
+    with t.check("pods that wait are known before they are asked about"):
+        api.create("pods", host_pod("waits"))
+
+        def known():
+            return read.call("GET", "/v1/why?pod=default%2Fwaits")
+        wait_for("biga why knows it", known, 5, 0.05)
+        api.delete("pods", "default", "waits", gracePeriodSeconds=0)
+
+    with t.check("a bind writes the allocation on the pod"):
+        node = schedule(api, scheduler, host_pod("a-host", "a", size=1), nodes)
+        got = api.get("pods", "default", "a-host")
+        assert got["spec"]["nodeName"] == node
+        assert json.loads(fleet.allocation(got))["node"] == node
+        agree(read, api)
+
+    with t.check("its xPU pod follows, and a repeated bind is a success"):
+        node = schedule(api, scheduler, xpu_pod("a-xpu", "a"), nodes)
+        obj = api.get("pods", "default", "a-xpu")
+        assert scheduler.bind(obj, node) == ""
+        assert api.get("pods", "default", "a-host")["spec"]["nodeName"] == node
+        assert len(agree(read, api)) == 2
+
+    with t.check("pods that end give back what they had"):
+        schedule(api, scheduler, host_pod("b-host"), nodes)
+        schedule(api, scheduler, host_pod("c-host"), nodes)
+        assert len(agree(read, api)) == 4
+        api.delete("pods", "default", "b-host", gracePeriodSeconds=0)
+        fleet.Kubelet(api).phase(api.get("pods", "default", "c-host"),
+                                 "Succeeded")
+        wait_for("two are left", lambda: len(allocations(read)) == 2, 5, 0.05)
+        agree(read, api)
+
+    with t.check("a pod that others have bound is reported"):
+        made = api.create("pods", host_pod("stray"))
+        api.create("pods", {"metadata": {"name": "stray",
+                                         "namespace": "default"},
+                            "target": {"kind": "Node", "name": nodes[0]}},
+                   sub="binding")
+        assert made["metadata"]["uid"]
+
+        def reported():
+            got = read.call("GET", "/v1/cluster")["unaccountedPods"]
+            return [p["pod"] for p in got] == ["stray"]
+        wait_for("it is reported", reported, 5, 0.05)
+        api.delete("pods", "default", "stray", gracePeriodSeconds=0)
+        wait_for("it is forgotten", lambda: not read.call(
+            "GET", "/v1/cluster")["unaccountedPods"], 5, 0.05)
+    return one
+
+
+def coming_back(t, c, lab, nodes, one):
+    api = c.api
+    read = lab.read_api(one)
+    before = agree(read, api)
+
+    with t.check("a restart finds the same allocations"):
+        one.stop()
+        one.start()
+        began = time.monotonic()
+        one.wait_ready(10)
+        t.note(f"ready {time.monotonic() - began:.2f} s after the start")
+        assert allocations(read) == before
+        assert agree(read, api) == before
+
+    with t.check("what happens while it is away counts"):
+        schedule(api, Scheduler(lab, one), host_pod("d-host"), nodes)
+        one.stop()
+        api.delete("pods", "default", "d-host", gracePeriodSeconds=0)
+        one.start()
+        one.wait_ready(10)
+        assert agree(read, api) == before
+
+    with t.check("the API server restarts: nothing is lost"):
+        schedule(api, Scheduler(lab, one), host_pod("e-host"), nodes)
+        held = agree(read, api)
+        c.apiserver.stop()
+        c.apiserver.start()
+        c.wait_ready(30)
+        api.delete("pods", "default", "e-host", gracePeriodSeconds=0)
+        wait_for("the watch goes on", lambda: allocations(read) == before, 30)
+        assert held != before
+        one.wait_ready(20)
+        schedule(api, Scheduler(lab, one), host_pod("f-host"), nodes)
+        agree(read, api)
+
+
+def failing_over(t, c, lab, nodes):
+    api = c.api
+    two = lab.extender("two", "--fresh=4s")
+    replicas = lab.extenders
+
+    with t.check("of two replicas one is ready, and both see the same"):
+        leader = lab.leader()
+        time.sleep(3)
+        assert lab.ready() == [leader], [e.name for e in lab.ready()]
+        for replica in replicas:
+            agree(lab.read_api(replica), api)
+
+    with t.check("the other filters, and refuses to bind"):
+        other = [e for e in replicas if e is not leader][0]
+        made = api.create("pods", host_pod("g-host"))
+        asked = Scheduler(lab, other)
+        assert asked.filter(made, nodes)["NodeNames"]
+        error = asked.bind(made, nodes[0])
+        assert leader.name in error, error
+        assert Scheduler(lab, leader).bind(made, nodes[0]) == ""
+        agree(lab.read_api(other), api)
+
+    with t.check("a leader that ends gives the Lease back"):
+        leader.stop()
+        began = time.monotonic()
+        leader.start()
+        now = lab.leader(10)
+        assert now is other, now.name
+        t.note(f"{now.name} was ready {time.monotonic() - began:.1f} s after")
+
+    with t.check("kill -9 of the leader: the other binds within 15 s"):
+        assert two in replicas
+        made = [api.create("pods", host_pod(f"k{i}", cards=1))
+                for i in range(12)]
+        scheduler = Scheduler(lab, now)
+        errors = []
+
+        def bind(obj):
+            try:
+                errors.append(scheduler.bind(
+                    obj, scheduler.filter(obj, nodes)["NodeNames"][0]))
+            except (OSError, ApiError, TypeError, IndexError) as error:
+                errors.append(str(error))
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            waits = [pool.submit(bind, obj) for obj in made]
+            wait_for("some are bound", lambda: len(errors) >= 4, 5, 0.001)
+            now.kill()
+            began = time.monotonic()
+            concurrent.futures.wait(waits)
+        other = lab.leader(20)
+        took = time.monotonic() - began
+        t.note(f"{other.name} was ready {took:.1f} s after; "
+               f"{sum(1 for e in errors if e == '')} binds were answered")
+        assert other is not now and took < 15, took
+        scheduler = Scheduler(lab, other)
+        for obj in made:
+            if not api.get("pods", "default", obj["metadata"]["name"])[
+                    "spec"].get("nodeName"):
+                answer = scheduler.filter(obj, nodes)
+                assert scheduler.bind(obj, answer["NodeNames"][0]) == ""
+        cards = [(node, card) for node, ids, _ in agree(
+            lab.read_api(other), api).values() for card in ids]
+        assert len(cards) == len(set(cards)), sorted(cards)
+
+
+def main():
+    with Cluster() as c:
+        t = Checks()
+        c.start()
+        lab = Lab(c, tls=False)
+        lab.install()
+        nodes = fleet.names("host", NODES)
+        beats = Beats(c.api, nodes)
+        one = learning(t, c, lab, nodes, beats)
+        coming_back(t, c, lab, nodes, one)
+        failing_over(t, c, lab, nodes)
+        t.finish()
+
+
+if __name__ == "__main__":
+    main()
