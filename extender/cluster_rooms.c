@@ -236,17 +236,18 @@ static void listed_nodes(void *ctx)
 const struct reflector_handler cluster_rooms_nodes = {list_nodes, put_node,
                                                       gone_node, listed_nodes};
 
-/* Does what it was promised, being its own, take its place in the sums? */
+/* Has cluster_pods adopted an allocation of a host pod for it?  That takes the
+ * place of its requests in what is left. */
 static bool is_charged_elsewhere(const struct podobj *pod)
 {
     const struct jtext *text = &pod->allocation;
-    if (pod->broken || pod->demand.role != ROLE_HOST || !text->data)
+    if (!text->data)
         return false;
     cleanup_free char *json = xmalloc(text->size + 1);
     cleanup_with(allocation) struct allocation *a = NULL;
     struct error ignored; /* cluster_pods tells what is wrong with it */
     size_t size = jtext_decode(text, json);
-    return allocation_decode(json, size, &a, &ignored) == 0 &&
+    return allocation_decode(json, size, &a, &ignored) == 0 && !a->held &&
            a->demand.role == ROLE_HOST &&
            strcmp(a->demand.uid, pod->demand.uid) == 0 &&
            strcmp(a->node, pod->node) == 0;
@@ -256,7 +257,7 @@ static void put_pod(struct cluster_rooms *r, enum podsums_source source,
                     const struct podobj *pod)
 {
     bool counts = pod->node[0] && !podobj_is_finished(pod) &&
-                  !is_charged_elsewhere(pod);
+                  !(source == PODSUMS_ROLES && is_charged_elsewhere(pod));
     begin(r);
     if (counts)
         podsums_put(r->sums, source,
