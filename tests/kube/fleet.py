@@ -16,8 +16,8 @@ def in_parallel(f, items, threads=THREADS):
 
 
 def names(prefix, n):
-    """host0, host1, …: as biga-advertiser --fleet names them."""
-    return [f"{prefix}{i}" for i in range(n)]
+    """host01, host02, …: as biga-advertiser --fleet names them."""
+    return [f"{prefix}{i:0{len(str(n))}}" for i in range(1, n + 1)]
 
 
 def node(name, cpu=128, memory="1Ti", pods=250, labels=None, extended=None):
