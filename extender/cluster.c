@@ -10,7 +10,7 @@
 static bool may_bind(void *ctx, int64_t call_ms)
 {
     struct cluster *c = ctx;
-    return elect_holds(c->elect, call_ms);
+    return atomic_load(&c->electing) && elect_holds(c->elect, call_ms);
 }
 
 static bool is_busy(void *ctx, const char *uid)
@@ -65,6 +65,29 @@ static void create_parts(struct cluster *c)
                                              cluster_nodes_write, c->nodes});
 }
 
+/* What the leader does about pairs, and what it tells of pods. */
+static int start_pairing(struct cluster *c, struct error *err)
+{
+    struct events_config events = {.kube = c->config.kube,
+                                   .reporter = c->identity,
+                                   .may_write = may_bind,
+                                   .ctx = c};
+    int r = c->config.events ? events_start(&events, &c->events, err) : 0;
+    if (r < 0)
+        return r;
+    struct pairing_config pairing = {.kube = c->config.kube,
+                                     .demand = c->app->demand,
+                                     .events = c->events,
+                                     .may_write = may_bind,
+                                     .ctx = c};
+    r = pairing_start(&pairing, &c->pairing, err);
+    if (r < 0)
+        return r;
+    struct cluster_pod_listener listener = pairing_listener(c->pairing);
+    cluster_pods_listen(c->pods, &listener);
+    return 0;
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
     const struct reflector_kind kinds[CLUSTER_KINDS] = {
@@ -109,9 +132,12 @@ static int start_threads(struct cluster *c, struct error *err)
     if (r == 0)
         r = binder_start(&binder, &c->binder, err);
     if (r == 0)
+        r = start_pairing(c, err);
+    if (r == 0)
         r = start_reflector(c, err);
     if (r == 0)
         r = elect_start(&elect, &c->elect, err);
+    atomic_store(&c->electing, r == 0);
     return r;
 }
 
@@ -133,6 +159,8 @@ void cluster_stop(struct cluster *c)
     if (!c)
         return;
     reflector_stop(c->reflector);
+    pairing_stop(c->pairing);
+    events_stop(c->events);
     binder_stop(c->binder); /* no bind is on its way when the Lease is free */
     elect_stop(c->elect);
     fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});
@@ -162,6 +190,13 @@ bool cluster_leads(struct cluster *c, char ret_leader[254])
 struct binder *cluster_binder(struct cluster *c)
 {
     return c->binder;
+}
+
+void cluster_tell(struct cluster *c, const struct demand *pod,
+                  enum events_reason reason, const char *text)
+{
+    if (c->events && elect_holds(c->elect, 0))
+        events_post(c->events, pod, reason, text);
 }
 
 bool cluster_find_pod(struct cluster *c, const char *uid,

@@ -18,6 +18,7 @@
 
 #include "extender/app.h"
 #include "extender/binder.h"
+#include "extender/events.h"
 #include "model/base/error.h"
 #include "model/base/mem.h"
 #include "model/kube/config.h"
@@ -55,6 +56,9 @@ struct binder *cluster_binder(struct cluster *c);
  * it is not there, or is broken. */
 bool cluster_find_pod(struct cluster *c, const char *uid,
                       struct demand *ret_demand);
+/* An Event about a pod, if this replica leads and Events are written. */
+void cluster_tell(struct cluster *c, const struct demand *pod,
+                  enum events_reason reason, const char *text);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */

@@ -161,6 +161,7 @@ static void *lead_thread(void *ctx)
     if (ready) {
         fabric_files_poll(l->cluster->app->fabric);
         hold_anew(l->cluster);
+        pairing_lead(l->cluster->pairing);
         atomic_store(&l->done, true);
     }
     return NULL;

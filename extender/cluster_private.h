@@ -9,6 +9,8 @@
 #include "extender/cluster_parts.h"
 #include "extender/cluster_rooms.h"
 #include "extender/elect.h"
+#include "extender/events.h"
+#include "extender/pairing.h"
 #include "model/kube/client.h"
 
 enum cluster_kind {
@@ -43,6 +45,9 @@ struct cluster {
     struct binder *binder;
     struct reflector *reflector;
     struct elect *elect;
+    atomic_bool electing; /* elect is there; the others start before it */
+    struct events *events; /* NULL: none are written */
+    struct pairing *pairing;
     struct cluster_lead lead;
 };
 
