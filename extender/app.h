@@ -18,6 +18,7 @@ struct app {
     struct demand_config demand;
     int64_t max_candidates;       /* nodes in a filter's answer; 0: all */
     struct seen *seen;            /* pods that were asked about */
+    struct binds *binds;          /* that are under way in a cluster */
     struct plans *plans;          /* that were made; NULL: none is kept */
     struct scratch_pool *scratch; /* working memory of scheduler requests */
     struct policy_file *policy;   /* NULL: none is configured */
@@ -35,7 +36,8 @@ enum app_metric {
     APP_HTTP_DURATION,   /* listener, route */
     APP_FILTER_REFUSALS, /* reason: reason_word() */
     APP_PRIORITIZE_ERRORS,
-    APP_BINDS,           /* result: bound, repeated, refused, error */
+    APP_BINDS,           /* result: bound, repeated, refused, error, foreign;
+                          * in a cluster also follower, unknown */
     APP_RELEASES,        /* result: released, unknown, error */
     APP_SLICES_ACCEPTED, /* kind: heartbeat, created, changed */
     APP_SLICES_REJECTED, /* reason: invalid, stale, foreign, error */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/job.h"
+#include "extender/routes_bind.h"
 #include "extender/schedule.h"
 #include "extender/score.h"
 #include "extender/scratch.h"
@@ -10,7 +11,6 @@
 #include "extender/victims.h"
 #include "extender/wire.h"
 #include "model/base/mem.h"
-#include "model/io/log.h"
 
 /* --- candidates ------------------------------------------------------------- */
 
@@ -250,112 +250,6 @@ static void handle_prioritize(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     if (answer(rq, app, prioritize_with) < 0)
         metrics_count(app->metrics, APP_PRIORITIZE_ERRORS, NULL);
-}
-
-/* --- bind ------------------------------------------------------------------------------ */
-
-/* One bind under way: lives until the writer has answered. */
-struct bind {
-    struct writer_op op;
-    struct wire_binding binding;
-    struct demand demand;
-    struct candidates *candidates;
-    struct httpd_request *rq;
-    struct app *app;
-};
-
-static void bind_answer(struct app *app, struct httpd_request *rq,
-                        const char *result, const char *error)
-{
-    metrics_count(app->metrics, APP_BINDS, result);
-    wire_write_binding(error, httpd_reply(rq));
-}
-
-static void bind_done(struct writer_op *op)
-{
-    struct bind *b = op->ctx;
-    const char *result = op->result == 0 ? (op->created ? "bound" : "repeated")
-                         : op->result == -EBUSY || op->result == -EEXIST
-                             ? "refused"
-                             : "error";
-    log_event(op->result == 0 ? LOG_INFO : LOG_WARN, "bind", "namespace",
-              b->binding.namespace, "pod", b->binding.name, "node",
-              b->binding.node, "result", result, "error", op->error.text, NULL);
-    bind_answer(b->app, b->rq, result, op->result ? op->error.text : "");
-    httpd_resume(b->rq);
-    str_fini(&op->out);
-    candidates_unref(b->candidates);
-    free(b);
-}
-
-/* A pod that no filter has shown us: known from an earlier bind, or not at
- * all. */
-static void bind_unseen(struct httpd_request *rq, struct app *app,
-                        const struct wire_binding *b)
-{
-    struct snapshot *s = writer_snapshot(app->writer);
-    const struct allocation *a = alloc_index_find_uid(s->allocations, b->uid);
-    struct error err = {0};
-    if (a && strcmp(a->node, b->node) == 0) {
-        bind_answer(app, rq, "repeated", "");
-    } else {
-        if (a)
-            (void)error_set(&err, EEXIST, "pod %s/%s is bound to node %s",
-                            b->namespace, b->name, a->node);
-        else
-            (void)error_set(&err, ENOENT,
-                            "pod %s/%s (uid %s) was not filtered since this "
-                            "extender started: schedule it again",
-                            b->namespace, b->name, b->uid);
-        bind_answer(app, rq, "refused", err.text);
-    }
-    snapshot_unref(s);
-}
-
-static void handle_bind(struct httpd_request *rq, void *ctx)
-{
-    struct app *app = ctx;
-    struct error err = {0};
-    struct wire_binding binding;
-    struct demand demand;
-    size_t size;
-    const char *body = httpd_body(rq, &size);
-    if (wire_read_binding(body, size, &binding, &err) < 0) {
-        httpd_fail(rq, 400, "%s", err.text);
-        return;
-    }
-    if (!seen_find_uid(app->seen, binding.uid, &demand)) {
-        bind_unseen(rq, app, &binding);
-        return;
-    }
-    if (demand.role == ROLE_NONE) { /* it holds nothing of ours */
-        bind_answer(app, rq, "foreign", "");
-        return;
-    }
-    if (strcmp(demand.name, binding.name) != 0 ||
-        strcmp(demand.namespace, binding.namespace) != 0) {
-        (void)error_set(&err, EINVAL,
-                        "PodUID: \"%s\" is that of pod %s/%s, not of %s/%s",
-                        binding.uid, demand.namespace, demand.name,
-                        binding.namespace, binding.name);
-        bind_answer(app, rq, "error", err.text);
-        return;
-    }
-    struct bind *b = xcalloc(1, sizeof *b);
-    b->binding = binding;
-    b->demand = demand;
-    b->candidates = seen_candidates(app->seen, binding.uid);
-    b->rq = rq;
-    b->app = app;
-    b->op = (struct writer_op){.kind = WRITER_BIND,
-                               .node = b->binding.node,
-                               .demand = &b->demand,
-                               .candidates = b->candidates,
-                               .done = bind_done,
-                               .ctx = b};
-    str_init(&b->op.out, WIRE_BIND_BODY_MAX);
-    httpd_suspend(rq);
-    writer_post(app->writer, &b->op);
 }
 
 /* --- preempt ---------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "extender/app.h"
 #include "extender/cluster.h"
+#include "extender/binds.h"
 #include "extender/fabric_files.h"
 #include "extender/guard.h"
 #include "extender/kube.h"
@@ -175,6 +176,7 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.demand = config->demand;
     s->app.metrics = app_metrics_create();
     s->app.seen = seen_create();
+    s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
     s->app.scratch = scratch_pool_create();
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
@@ -235,6 +237,7 @@ void server_stop(struct server *s)
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     seen_destroy(s->app.seen);
+    binds_destroy(s->app.binds);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "extender/binds.h"
 #include "extender/seen.h"
 #include "tests/lib/simstate.h"
 
@@ -16,6 +17,7 @@ void test_extender_start(struct test_extender *x,
     x->app.writer = sim_writer(NULL);
     x->app.metrics = app_metrics_create();
     x->app.seen = seen_create();
+    x->app.binds = binds_create();
     x->app.instance = 1;
     struct httpd_config config = {
         .name = "test",
@@ -38,5 +40,6 @@ void test_extender_stop(struct test_extender *x)
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
     seen_destroy(x->app.seen);
+    binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);
 }
