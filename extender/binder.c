@@ -24,29 +24,12 @@ static void busy_add(struct binder *x, const char *uid)
     x->n_busy++;
 }
 
-static void busy_remove(struct binder *x, const char *uid, bool remember)
+static void busy_remove(struct binder *x, const char *uid)
 {
     struct busy *busy = strmap_get(&x->busy, uid);
     x->n_busy--;
-    if (--busy->n > 0 || (remember && x->n_remember))
-        return;
-    free(strmap_remove(&x->busy, uid));
-}
-
-/* Forget all that nothing is on its way of. */
-static void busy_trim(struct binder *x)
-{
-    struct strmap kept = {0};
-    size_t pos = 0;
-    struct busy *busy;
-    while ((busy = strmap_next(&x->busy, &pos))) {
-        if (busy->n)
-            (void)strmap_put(&kept, busy->uid, busy);
-        else
-            free(busy);
-    }
-    strmap_fini(&x->busy);
-    x->busy = kept;
+    if (--busy->n == 0)
+        free(strmap_remove(&x->busy, uid));
 }
 
 bool binder_is_busy(struct binder *x, const char *uid)
@@ -63,21 +46,6 @@ size_t binder_n_busy(struct binder *x)
     size_t n = x->n_busy;
     pthread_mutex_unlock(&x->lock);
     return n;
-}
-
-void binder_remember(struct binder *x)
-{
-    pthread_mutex_lock(&x->lock);
-    x->n_remember++;
-    pthread_mutex_unlock(&x->lock);
-}
-
-void binder_forget(struct binder *x)
-{
-    pthread_mutex_lock(&x->lock);
-    if (--x->n_remember == 0)
-        busy_trim(x);
-    pthread_mutex_unlock(&x->lock);
 }
 
 /* --- who waits --------------------------------------------------------------- */
@@ -99,7 +67,8 @@ int binder_post(struct binder *x, struct binding *b)
     b->due_ms = now_ms;
     b->deadline_ms = now_ms + x->config.deadline_ms;
     b->unsure_until_ms = 0;
-    b->looks = b->told = false;
+    b->looks = b->repeated;
+    b->told = false;
     b->backoff = (struct backoff){.min_ms = 20,
                                   .max_ms = 1000,
                                   .random = hash_bytes(b->uid, strlen(b->uid))};
@@ -129,7 +98,7 @@ void binder_finish(struct binder *x, struct binding *b,
                    enum binder_outcome outcome, const char *reason)
 {
     pthread_mutex_lock(&x->lock);
-    busy_remove(x, b->uid, outcome == BINDER_BOUND);
+    busy_remove(x, b->uid);
     pthread_mutex_unlock(&x->lock);
     if (b->told)
         b->settled(b, outcome);
@@ -246,8 +215,6 @@ void binder_stop(struct binder *x)
         str_fini(&t->path);
         str_fini(&t->body);
     }
-    x->n_remember = 0;
-    busy_trim(x);
     strmap_fini(&x->busy);
     (void)pthread_cond_destroy(&x->wake);
     (void)pthread_mutex_destroy(&x->lock);

@@ -42,6 +42,7 @@ struct binding {
     char node[DEMAND_NAME_MAX + 1];
     const char *allocation; /* the annotation's text */
     size_t allocation_size; /* 0: without an annotation */
+    bool repeated; /* an earlier call may have bound it: look first */
     void (*done)(struct binding *b, enum binder_outcome outcome,
                  const char *reason);
     /* after an UNKNOWN; `outcome` is BOUND or REFUSED, or UNKNOWN when the
@@ -80,11 +81,5 @@ int binder_post(struct binder *b, struct binding *binding);
 /* Is a bind of this pod on its way or unsettled?  Any thread. */
 bool binder_is_busy(struct binder *b, const char *uid);
 size_t binder_n_busy(struct binder *b);
-
-/* A list of pods that begins now need not have what is bound from now on: from
- * binder_remember() to binder_forget(), which come in pairs, a pod that was
- * bound counts as busy, too.  Any thread. */
-void binder_remember(struct binder *b);
-void binder_forget(struct binder *b);
 
 #endif

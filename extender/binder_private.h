@@ -9,8 +9,7 @@
 #include "extender/strmap.h"
 #include "model/kube/client.h"
 
-/* A pod of which a bind is on its way, or was finished while somebody had
- * the binder remember. */
+/* A pod of which binds are on their way. */
 struct busy {
     char uid[DEMAND_UID_MAX + 1];
     unsigned n; /* bindings on their way */
@@ -35,7 +34,6 @@ struct binder {
     struct binding *first; /* waiting, by due_ms, then as they came */
     struct strmap busy;    /* struct busy, by uid */
     size_t n_busy;         /* bindings */
-    unsigned n_remember;
 };
 
 /* The next step of a binding that is due: a call, and what follows from it.

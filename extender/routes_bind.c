@@ -149,6 +149,7 @@ static void bind_post(struct bind *b)
     memcpy(p->node, w->node, sizeof p->node);
     p->allocation = str_text(&b->op.out);
     p->allocation_size = b->op.out.size;
+    p->repeated = b->demand.role != ROLE_NONE && !b->op.created;
     p->done = post_done;
     p->settled = post_settled;
     p->ctx = b;

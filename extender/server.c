@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 
 #include "extender/app.h"
-#include "extender/cluster.h"
 #include "extender/binds.h"
+#include "extender/cluster.h"
 #include "extender/fabric_files.h"
 #include "extender/guard.h"
 #include "extender/kube.h"

@@ -26,7 +26,7 @@ enum bindserver_fault {
     FAULT_GARBAGE,     /* 200 with what is no JSON */
     FAULT_COUNT
 };
-enum { BINDSERVER_LATE_MS = 150 };
+enum { BINDSERVER_LATE_MS = 50 };
 
 struct bindserver;
 struct bindserver *bindserver_start(void);

@@ -369,26 +369,6 @@ Test(binder, does_not_bind_when_it_does_not_lead)
     stop(&f);
 }
 
-Test(binder, remembers_whom_it_has_bound)
-{
-    struct fixture f;
-    struct asked a, b;
-    start(&f);
-    bindserver_pod(f.server, "p1", "u1");
-    bindserver_pod(f.server, "p2", "u2");
-    binder_remember(f.binder);
-    cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_BOUND);
-    cr_expect(binder_is_busy(f.binder, "u1"));
-    cr_expect_eq(binder_n_busy(f.binder), 0);
-    bindserver_faults(f.server, "POST", FAULTS(FAULT_FORBIDDEN), 1);
-    ask(&f, &b, "p2", "u2", "n1");
-    cr_expect_eq(await(&b.outcome), BINDER_REFUSED);
-    cr_expect_not(binder_is_busy(f.binder, "u2"));
-    binder_forget(f.binder);
-    cr_expect_not(binder_is_busy(f.binder, "u1"));
-    stop(&f);
-}
-
 Test(binder, ends_with_what_it_does_not_know)
 {
     struct fixture f;

@@ -228,6 +228,22 @@ Test(routes_bind, the_last_of_several_requests_gives_back)
     stop(&c);
 }
 
+/* That a repeat is refused says nothing of the pod that is bound. */
+Test(routes_bind, a_refused_repeat_gives_nothing_back)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_FORBIDDEN), 1);
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    expect_calls(&c, "POST p1 n1\nGET p1\n");
+    await_no_bind(&c);
+    cr_expect(has(&c, "p1", "n1"));
+    stop(&c);
+}
+
 Test(routes_bind, binds_what_only_the_watch_has_shown)
 {
     struct cluster c;
@@ -240,7 +256,7 @@ Test(routes_bind, binds_what_only_the_watch_has_shown)
     /* it is forgotten, and asked for once more */
     memset(&c.found, 0, sizeof c.found);
     cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
-    expect_calls(&c, "POST p1 n1\nPOST p1 n1\nGET p1\n");
+    expect_calls(&c, "POST p1 n1\nGET p1\n");
     (void)ask(&c, "p2", "n1", text);
     cr_expect(strstr(text, "schedule it again"), "%s", text);
     stop(&c);
