@@ -22,6 +22,7 @@ enum {
     N_JOBS = 4,
     PAIRS_MAX = 5,
     ROLES = 2,
+    PODS_MAX = N_JOBS * ROLES * PAIRS_MAX,
     EVENTS_MAX = 4096,
     NOBODY = -1,
 };
@@ -52,8 +53,6 @@ struct replica {
     struct writer *w;
     struct event events[EVENTS_MAX]; /* not heard yet */
     size_t n_events;
-    /* bound since a list began, by pod */
-    bool since[N_JOBS][ROLES][PAIRS_MAX];
 };
 
 struct world {
@@ -175,24 +174,15 @@ static void hear(struct world *x, struct replica *r, size_t n)
     memmove(r->events, r->events + n, r->n_events * sizeof *r->events);
 }
 
-struct keeper {
-    struct world *x;
-    struct replica *r;
-};
-
+/* Is a call for it on its way?  The leader alone knows. */
 static bool keeps(void *ctx, const char *uid)
 {
-    struct keeper *k = ctx;
-    bool leads = k->x->leader != NOBODY &&
-                 k->r == &k->x->replicas[k->x->leader];
+    const struct world *x = ctx;
     for (int job = 0; job < N_JOBS; job++)
         for (int role = 0; role < ROLES; role++)
             for (int rank = 0; rank < sizes[job]; rank++) {
-                struct open_bind *o = &k->x->opens[job][role][rank];
-                struct pod *p = &k->x->pods[job][role][rank];
-                if (leads && o->open && strcmp(o->wanted->demand.uid, uid) == 0)
-                    return true;
-                if (k->r->since[job][role][rank] && strcmp(p->uid, uid) == 0)
+                const struct open_bind *o = &x->opens[job][role][rank];
+                if (o->open && strcmp(o->wanted->demand.uid, uid) == 0)
                     return true;
             }
     return false;
@@ -205,40 +195,55 @@ static int compare_uids(const void *a, const void *b)
 
 static void bind_some(struct world *x);
 
+/* What a list has: all pods, and what those have that are bound. */
+struct list {
+    struct allocation *bound[PODS_MAX];
+    char texts[PODS_MAX][DEMAND_UID_MAX + 1];
+    const char *uids[PODS_MAX];
+    size_t n_bound, n;
+};
+
+static void take_list(const struct world *x, struct list *l)
+{
+    l->n = l->n_bound = 0;
+    for (int job = 0; job < N_JOBS; job++)
+        for (int role = 0; role < ROLES; role++)
+            for (int rank = 0; rank < sizes[job]; rank++) {
+                const struct pod *p = &x->pods[job][role][rank];
+                if (!p->there)
+                    continue;
+                memcpy(l->texts[l->n], p->uid, sizeof p->uid);
+                l->uids[l->n] = l->texts[l->n];
+                l->n++;
+                if (p->has)
+                    l->bound[l->n_bound++] = allocation_ref(p->has);
+            }
+    qsort(l->uids, l->n, sizeof *l->uids, compare_uids);
+}
+
 /* A list, in the middle of which the leader goes on. */
 static void relist(struct world *x, struct replica *r)
 {
-    struct allocation *listed[N_JOBS * ROLES * PAIRS_MAX];
-    const char *uids[N_JOBS * ROLES * PAIRS_MAX];
-    size_t n = 0;
+    struct list l;
     uint64_t number = writer_version(r->w);
-    memset(r->since, 0, sizeof r->since);
+    bool leads = x->leader != NOBODY && r == &x->replicas[x->leader];
     for (size_t i = 0; i < r->n_events; i++)
         allocation_unref(r->events[i].adopt);
     r->n_events = 0;
-    for (int job = 0; job < N_JOBS; job++)
-        for (int role = 0; role < ROLES; role++)
-            for (int rank = 0; rank < sizes[job]; rank++)
-                if (x->pods[job][role][rank].has)
-                    listed[n++] = allocation_ref(x->pods[job][role][rank].has);
+    take_list(x, &l);
     for (unsigned i = pick(x, 3); i > 0 && x->leader != NOBODY; i--)
         bind_some(x);
-    for (size_t i = 0; i < n; i++) {
-        adopt(r, listed[i]);
-        uids[i] = listed[i]->demand.uid;
+    for (size_t i = 0; i < l.n_bound; i++) {
+        adopt(r, l.bound[i]);
+        allocation_unref(l.bound[i]);
     }
-    qsort(uids, n, sizeof *uids, compare_uids);
-    struct keeper keeper = {x, r};
     struct writer_op op = {.kind = WRITER_KEEP,
-                           .uids = uids,
-                           .n_uids = n,
+                           .uids = l.uids,
+                           .n_uids = l.n,
                            .number = number,
-                           .keep = keeps,
-                           .ctx = &keeper};
+                           .keep = leads ? keeps : NULL,
+                           .ctx = x};
     cr_assert_eq(writer_run(r->w, &op), 0);
-    for (size_t i = 0; i < n; i++)
-        allocation_unref(listed[i]);
-    memset(r->since, 0, sizeof r->since);
     x->n_lists++;
 }
 
@@ -292,9 +297,7 @@ static void close_bind(struct world *x, int job, int role, int rank, bool came)
     /* an earlier call of the same may have arrived, too */
     bool is_so = p->has && p->has->number == o->wanted->number &&
                  strcmp(p->uid, o->wanted->demand.uid) == 0;
-    if (done || is_so)
-        r->since[job][role][rank] = true;
-    else
+    if (!done && !is_so)
         free_pod(r, o->wanted->demand.name, o->wanted->demand.uid, o->wanted);
     x->n_bound += done;
     x->n_repeated += !done && is_so;
