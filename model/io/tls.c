@@ -89,7 +89,10 @@ static int certs_read(const char *path, const struct str *text, unsigned max,
     int r = gnutls_x509_crt_list_import2(&certs.list, &certs.n, &pem,
                                          GNUTLS_X509_FMT_PEM, 0);
     if (r < 0)
-        return error_set(err, EINVAL, "%s: %s", path, gnutls_strerror(r));
+        return error_set(err, EINVAL,
+                         "%s: holds a certificate that is damaged or cut off: "
+                         "%s",
+                         path, gnutls_strerror(r));
     if (certs.n > max) {
         unsigned n = certs.n;
         certs_fini(&certs);

@@ -1,0 +1,80 @@
+#include "extender/tokens.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/base/str.h"
+
+static int parse(const char *text, struct tokens **ret_tokens,
+                 struct error *err)
+{
+    return tokens_parse(text, strlen(text), ret_tokens, err);
+}
+
+Test(tokens, says_whose_a_token_is)
+{
+    struct tokens *t = NULL;
+    struct error err = {0};
+    cr_assert_eq(parse("# people\n"
+                       "\n"
+                       "0123456789abcdef,alice\r\n"
+                       "tooth-._~+/=ABCDEF,system:serviceaccount:ns:name\n"
+                       "zzzzzzzzzzzzzzzz,alice",
+                       &t, &err),
+                 0, "%s", err.text);
+    cr_expect_eq(tokens_count(t), 3);
+    cr_expect_str_eq(tokens_user(t, "0123456789abcdef"), "alice");
+    cr_expect_str_eq(tokens_user(t, "zzzzzzzzzzzzzzzz"), "alice");
+    cr_expect_str_eq(tokens_user(t, "tooth-._~+/=ABCDEF"),
+                     "system:serviceaccount:ns:name");
+    cr_expect_null(tokens_user(t, ""));
+    cr_expect_null(tokens_user(t, "0123456789abcde"));
+    cr_expect_null(tokens_user(t, "0123456789abcdef0"));
+    cr_expect_null(tokens_user(t, "0123456789abcdef,alice"));
+    tokens_destroy(t);
+}
+
+Test(tokens, refuses_what_is_no_list)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"", "holds no token"},
+        {"# nobody\n", "holds no token"},
+        {"0123456789abcdef\n", "line 1: must be TOKEN,USER"},
+        {"0123456789abcdef,\n", "line 1: the user's name has 0"},
+        {"\n0123456789abcde,alice\n", "line 2: the token has 15"},
+        {",alice\n", "line 1: the token has 0"},
+        {"0123456789 abcdef,alice\n", "character 11 of the token"},
+        {" 0123456789abcdef,alice\n", "character 1 of the token"},
+        {"0123456789abcd\xc3\xa9,alice\n", "character 15 of the token"},
+        {"0123456789abcdef, alice\n", "character 1 of the user's name"},
+        {"0123456789abcdef,alice,7\n", "character 6 of the user's name"},
+        {"0123456789abcdef,alice\n0123456789abcdef,bob\n",
+         "line 2: the token stands above"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tokens *t = NULL;
+        struct error err = {0};
+        cr_expect_eq(parse(cases[i].text, &t, &err), -EINVAL, "%zu", i);
+        cr_expect(strstr(err.text, cases[i].error), "%zu: %s", i, err.text);
+        cr_expect_null(strstr(err.text, "0123"), "%zu: shows it", i);
+    }
+}
+
+Test(tokens, has_a_limit)
+{
+    struct str text = STR_INIT(1 << 20);
+    struct tokens *t = NULL;
+    struct error err = {0};
+    for (unsigned i = 0; i < TOKENS_MAX; i++)
+        str_addf(&text, "%016u,user%u\n", i * 7919 % 100003, i);
+    cr_assert_eq(tokens_parse(text.data, text.size, &t, &err), 0, "%s",
+                 err.text);
+    cr_expect_str_eq(tokens_user(t, "0000000000007919"), "user1");
+    tokens_destroy(t);
+    str_add(&text, "one-more-than-can-be,x\n");
+    cr_expect_eq(tokens_parse(text.data, text.size, &t, &err), -EINVAL);
+    cr_expect(strstr(err.text, "more than 1024"), "%s", err.text);
+    str_fini(&text);
+}
