@@ -1,3 +1,31 @@
+/* Publishing to a Kubernetes API server:
+ *
+ *     NODE      read the Node: its uid owns what we write
+ *     LEASE     read the node's Lease, heartbeat and fence in one
+ *     TAKE      write it: the newest start wins
+ *     LIST      read the slices of this node; what is wrong with them?
+ *     CLAIM     write a higher generation into the Lease, before any slice
+ *     WRITE     create and update slices
+ *     PRUNE     delete those that do not belong to the pool
+ *     TELL      annotate the Node, which wakes the pods that were refused
+ *     BEAT      renew the Lease
+ *     IDLE      until the next TELL, BEAT, or check (NODE and LIST)
+ *     RELEASE   renew the Lease once more: is it still ours?
+ *     WITHDRAW  delete the slices, then the Lease
+ *     DONE
+ *
+ * A generation is claimed in the Lease before it is written, and the Lease is
+ * only ever written over the version that was read.  So no generation is
+ * written by two advertisers, nor with two contents by one, and whoever takes
+ * the slices of the highest generation, when there are as many as each of
+ * them says, never joins what does not belong together: the first slice of a
+ * new generation makes the pool incomplete (or, being the only one, whole),
+ * the last one completes it, and what is left of older ones does not count.
+ *
+ * The Lease is renewed only while the slices are as they should be, as far as
+ * we know: that is what a heartbeat says.  Who finds another holder in it
+ * stops writing, and takes over when it has not been renewed for
+ * KUBE_PATIENCE times its duration. */
 #include "advertiser/publish_kube.h"
 
 #include <assert.h>
@@ -35,6 +63,12 @@ void kube_end(struct kube_machine *k)
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* While the Lease cannot be renewed nothing else is tried. */
+static bool is_failing(const struct kube_machine *k)
+{
+    return k->retries[RETRY_MAIN].backoff.failures > 0;
 }
 
 /* --- its life --------------------------------------------------------------- */
@@ -107,8 +141,7 @@ static void update(void *m, struct topo *topo, int64_t now_ms)
               k->hash, NULL);
     if (!k->settled && k->state <= KUBE_LIST)
         return; /* LIST will find what has to be written */
-    bool failing = k->retries[RETRY_MAIN].backoff.failures > 0;
-    kube_begin_generation(k, failing ? k->due : now_ms);
+    kube_begin_generation(k, is_failing(k) ? k->due : now_ms);
 }
 
 static void stop(void *m, bool withdraw, int64_t now_ms)
@@ -128,8 +161,10 @@ static void stop(void *m, bool withdraw, int64_t now_ms)
 
 void kube_go_idle(struct kube_machine *k)
 {
-    kube_move_to(k, KUBE_IDLE,
-                 least(k->beat_due, least(k->check_due, k->tell_due)));
+    int64_t at = k->beat_due;
+    if (!is_failing(k))
+        at = least(at, least(k->check_due, k->tell_due));
+    kube_move_to(k, KUBE_IDLE, at);
 }
 
 /* The Lease was renewed by the call that has just been answered. */
@@ -165,7 +200,6 @@ void kube_settle(struct kube_machine *k, int64_t now_ms)
     }
     k->settled = k->published = true;
     k->wrote = false;
-    k->conflicts = 0;
     retry_succeed(&k->retries[RETRY_CHECK], node_of(k));
     k->check_due = now_ms + retry_jitter(&k->retries[RETRY_CHECK],
                                          k->was_another
@@ -202,7 +236,7 @@ void kube_proceed(struct kube_machine *k, int64_t now_ms)
 /* Of what is due, the wake-up first. */
 static enum kube_state choose(const struct kube_machine *k, int64_t now_ms)
 {
-    if (k->tell_due <= now_ms)
+    if (k->tell_due <= now_ms && !is_failing(k))
         return KUBE_TELL;
     return k->beat_due <= now_ms ? KUBE_BEAT : KUBE_NODE;
 }

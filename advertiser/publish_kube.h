@@ -1,32 +1,6 @@
 /* publish_kube - the inside of the machine publish_kube (publish.h), for the
- * files it is made of and for tests.
- *
- *     NODE      read the Node: its uid owns what we write
- *     LEASE     read the node's Lease, heartbeat and fence in one
- *     TAKE      write it: the newest start wins
- *     LIST      read the slices of this node; what is wrong with them?
- *     CLAIM     write a higher generation into the Lease, before any slice
- *     WRITE     create and update slices
- *     PRUNE     delete those that do not belong to the pool
- *     TELL      annotate the Node, which wakes the pods that were refused
- *     BEAT      renew the Lease
- *     IDLE      until the next TELL, BEAT, or check (NODE and LIST)
- *     RELEASE   renew the Lease once more: is it still ours?
- *     WITHDRAW  delete the slices, then the Lease
- *     DONE
- *
- * A generation is claimed in the Lease before it is written, and the Lease is
- * only ever written over the version that was read.  So no generation is
- * written by two advertisers, nor with two contents by one, and whoever takes
- * the slices of the highest generation, when there are as many as each of
- * them says, never joins what does not belong together: the first slice of a
- * new generation makes the pool incomplete (or, being the only one, whole),
- * the last one completes it, and what is left of older ones does not count.
- *
- * The Lease is renewed only while the slices are as they should be, as far as
- * we know: that is what a heartbeat says.  Who finds another holder in it
- * stops writing, and takes over when it has not been renewed for
- * KUBE_PATIENCE times its duration. */
+ * files it is made of and for tests.  publish_kube.c tells what it does.
+ */
 #ifndef BIGA_ADVERTISER_PUBLISH_KUBE_H
 #define BIGA_ADVERTISER_PUBLISH_KUBE_H
 
@@ -35,7 +9,9 @@
 #include "advertiser/retry.h"
 #include "model/kube/lease.h"
 
-#define KUBE_GENERATION_MAX (INT64_C(1) << 52)
+/* From here on a generation that we have not written ourselves is absurd: above
+ * it there would soon be none left. */
+#define KUBE_GENERATION_MAX (INT64_C(1) << 51)
 
 enum {
     KUBE_MISSES = 3,   /* a Lease lasts for so many heartbeats */
@@ -109,7 +85,7 @@ struct kube_machine {
     bool clear_first;   /* the surplus goes before anything is written */
     bool more;          /* there is more than was read */
     size_t index;       /* of the slice that WRITE or WITHDRAW is at */
-    unsigned conflicts; /* since it was last settled */
+    unsigned conflicts; /* since the last heartbeat */
 
     bool wrote;     /* a slice, since then */
     bool settled;   /* the slices are as they should be */

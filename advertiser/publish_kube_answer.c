@@ -297,10 +297,12 @@ static void answer_renewal(struct kube_machine *k, int64_t now_ms,
     if (!take_written(k, now_ms, a))
         return;
     kube_note_renewal(k, now_ms);
-    if (k->state == KUBE_CLAIM)
+    if (k->state == KUBE_CLAIM) {
         kube_begin_generation(k, now_ms);
-    else
-        kube_go_idle(k);
+        return;
+    }
+    k->conflicts = 0;
+    kube_go_idle(k);
 }
 
 static void answer_write(struct kube_machine *k, int64_t now_ms,
@@ -357,7 +359,8 @@ static void answer_prune(struct kube_machine *k, int64_t now_ms,
 static void answer_tell(struct kube_machine *k, int64_t now_ms,
                         const struct publish_answer *a)
 {
-    if (a->status == 404 || a->status == 409) {
+    if (a->status == 404 || a->status == 409) { /* another Node, or none */
+        k->tell_due = now_ms + note_failure(k, a);
         look_again(k, KUBE_NODE, now_ms);
         return;
     }

@@ -51,14 +51,14 @@ static bool joins_to_ours(const struct kube_machine *k,
 }
 
 /* As we wrote it, and nobody has touched it since. */
-static bool is_as_written(const struct kube_slot *before,
-                          const struct kube_slot *now)
+static bool is_as_written(const struct kube_slot *before, const char *version)
 {
-    return before->known && strcmp(before->version, now->version) == 0;
+    return before->known && strcmp(before->version, version) == 0;
 }
 
 /* Sort what is there into slots and surplus; `ret_slices` by slot. */
-static void sort_out(struct kube_machine *k, const struct kubeobj_slices *there,
+static void sort_out(struct kube_machine *k, const struct kube_slot *before,
+                     const struct kubeobj_slices *there,
                      const struct kubeobj_slice **ret_items)
 {
     k->highest = 0;
@@ -69,7 +69,8 @@ static void sort_out(struct kube_machine *k, const struct kubeobj_slices *there,
     for (size_t i = 0; i < there->n; i++) {
         const struct kubeobj *o = &there->items[i].object;
         size_t at = slot_of(k, o->name);
-        bool absurd = o->generation >= KUBE_GENERATION_MAX;
+        bool absurd = o->generation >= KUBE_GENERATION_MAX &&
+                      !(at < k->n && is_as_written(&before[at], o->version));
         k->clear_first |= absurd;
         if (at == k->n || absurd)
             kube_surplus_add(k, o->name, o->version);
@@ -102,7 +103,7 @@ enum kube_verdict kube_judge(struct kube_machine *k,
     const struct kubeobj_slice *items[SLICE_POOL_SLICES_MAX] = {0};
     struct slice *slices[SLICE_POOL_SLICES_MAX] = {0};
     memcpy(before, k->slots, sizeof before);
-    sort_out(k, there, items);
+    sort_out(k, before, there, items);
     if (k->clear_first)
         return KUBE_CLEAR;
 
@@ -114,7 +115,7 @@ enum kube_verdict kube_judge(struct kube_machine *k,
         struct kube_slot *slot = &k->slots[i];
         if (!slot->exists || slot->generation != k->highest)
             continue;
-        slot->known = joined || is_as_written(&before[i], slot);
+        slot->known = joined || is_as_written(&before[i], slot->version);
         if (!slot->known)
             return KUBE_RENEW;
         n_kept++;

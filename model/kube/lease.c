@@ -12,14 +12,14 @@ static void take(struct reader *r, const char *name, char *ret_text, size_t cap)
     (void)snprintf(ret_text, cap, "%s", text ? text : "");
 }
 
-/* The annotation; what is no number of at most 15 digits counts as absent. */
+/* The annotation; what is no number of at most 16 digits counts as absent. */
 static int64_t read_generation(const cJSON *annotations)
 {
     const char *text = cJSON_GetStringValue(
         cJSON_GetObjectItemCaseSensitive(annotations, KUBE_LEASE_GENERATION));
     int64_t n = 0;
     size_t size = text ? strspn(text, "0123456789") : 0;
-    if (size == 0 || size > 15 || text[size])
+    if (size == 0 || size > 16 || text[size])
         return 0;
     for (size_t i = 0; i < size; i++)
         n = n * 10 + (text[i] - '0');

@@ -1,0 +1,687 @@
+/* Publishing to an API server, in virtual time, against simkube; after every
+ * change of anything a reader looks at the pool. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/fleet.h"
+#include "advertiser/kubeobj.h"
+#include "advertiser/publish_kube.h"
+#include "model/base/mem.h"
+#include "model/io/log.h"
+#include "tests/lib/simkube.h"
+
+enum { LOG_MAX = 8192, HASHES_MAX = 64 };
+
+#define SLICE PUBLISH_COLLECTION "/h-"
+#define LEASE "/leases/h"
+#define NODE "/nodes/h"
+
+static struct world {
+    struct simkube *kube;
+    bool down; /* no answer at all */
+    struct {
+        int64_t at;
+        char method; /* G, O (post), P, A (patch), D, L (list) */
+        char path[PUBLISH_PATH_MAX];
+    } log[LOG_MAX];
+    size_t n_log;
+    char hashes[HASHES_MAX][17]; /* of what was ever to be published */
+    size_t n_hashes;
+    bool foreign; /* what is there is not only ours: no reader looks */
+} w;
+
+static int64_t now;
+
+static int64_t wall_us(void)
+{
+    return now * 1000;
+}
+
+static const struct publish_config config = {
+    .boot_id = "boot-1",
+    .heartbeat_ms = 10000,
+    .backoff_min_ms = 500,
+    .backoff_max_ms = 10000,
+    .instance = "a",
+    .namespace = "biga-nodes",
+    .check_ms = 60000,
+    .unix_us = wall_us,
+};
+
+static void look(void *ctx)
+{
+    char hash[17];
+    int64_t generation;
+    (void)ctx;
+    if (w.foreign)
+        return;
+    enum simkube_pool pool = simkube_pool(w.kube, "h", hash, &generation);
+    cr_assert_neq(pool, SIMKUBE_MIXED, "generation %lld",
+                  (long long)generation);
+    bool known = pool == SIMKUBE_NONE;
+    for (size_t i = 0; i < w.n_hashes; i++)
+        known |= strcmp(w.hashes[i], hash) == 0;
+    cr_assert(known, "%s was never a topology", hash);
+}
+
+/* What was sent since `from`, as "GGOLOA". */
+static const char *sent(size_t from)
+{
+    static char text[LOG_MAX + 1];
+    size_t n = 0;
+    for (size_t i = from; i < w.n_log; i++)
+        text[n++] = w.log[i].method;
+    text[n] = '\0';
+    return text;
+}
+
+static int world_send(void *ctx, const struct publish_request *rq,
+                      struct http_answer *ret_answer, struct error *err)
+{
+    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH",
+                                          "DELETE"};
+    (void)ctx;
+    cr_assert_lt(w.n_log, LOG_MAX, "… %s", sent(w.n_log - 60));
+    char method = '?';
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (strcmp(rq->method, methods[i]) == 0)
+            method = "GOPAD"[i];
+    w.log[w.n_log].at = now;
+    w.log[w.n_log].method = strchr(rq->path, '?') ? 'L' : method;
+    (void)snprintf(w.log[w.n_log++].path, PUBLISH_PATH_MAX, "%s", rq->path);
+    ret_answer->status = 0;
+    if (w.down)
+        return error_set(err, ECONNREFUSED, "nobody is there");
+    simkube_call(w.kube, rq, ret_answer);
+    return 0;
+}
+
+static void begin(void)
+{
+    log_set_level((enum log_level)(LOG_ERROR + 1));
+    memset(&w, 0, sizeof w);
+    now = 1000000;
+    w.kube = simkube_create(look, NULL);
+    simkube_add_node(w.kube, "h");
+}
+
+static void end(void)
+{
+    simkube_destroy(w.kube);
+}
+
+TestSuite(publish_kube, .init = begin, .fini = end);
+
+/* A node with so many NICs of this model: 128 to a slice. */
+static struct topo *make_topo(unsigned n_nics, const char *model)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create("h");
+    for (unsigned i = 0; i < n_nics; i++) {
+        char id[24];
+        (void)snprintf(id, sizeof id, "nic-%u", i);
+        topo_builder_add(b, &(struct device){.kind = DEVICE_NIC,
+                                             .id = id,
+                                             .numa = -1,
+                                             .package = -1,
+                                             .model = model});
+    }
+    struct topo *topo;
+    struct error err;
+    cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
+    char hash[17];
+    slice_content_hash(topo, hash);
+    for (size_t i = 0; i < w.n_hashes; i++)
+        if (strcmp(w.hashes[i], hash) == 0)
+            return topo;
+    cr_assert_lt(w.n_hashes, HASHES_MAX);
+    memcpy(w.hashes[w.n_hashes++], hash, sizeof hash);
+    return topo;
+}
+
+static struct fleet *start(const struct publish_config *c, unsigned n_nics,
+                           const char *model)
+{
+    cleanup_with(topo) struct topo *topo = make_topo(n_nics, model);
+    struct fleet *f = fleet_create(&publish_kube, c, world_send, NULL);
+    fleet_add(f, topo, now);
+    return f;
+}
+
+static void update(struct fleet *f, unsigned n_nics, const char *model)
+{
+    cleanup_with(topo) struct topo *topo = make_topo(n_nics, model);
+    fleet_update(f, 0, topo, now);
+}
+
+/* Let time go on until `until`, for one or two fleets. */
+static void run_both(struct fleet *f, struct fleet *g, int64_t until)
+{
+    for (;;) {
+        struct fleet *next = g && fleet_due(g) < fleet_due(f) ? g : f;
+        if (fleet_due(next) > until)
+            break;
+        if (fleet_due(next) > now)
+            now = fleet_due(next);
+        cr_assert(fleet_step(next, now));
+    }
+    now = until;
+}
+
+static void run_until(struct fleet *f, int64_t until)
+{
+    run_both(f, NULL, until);
+}
+
+static int64_t generation(void)
+{
+    char hash[17];
+    int64_t g;
+    enum simkube_pool pool = simkube_pool(w.kube, "h", hash, &g);
+    cr_assert_eq(pool, SIMKUBE_WHOLE, "is %d at %lld", (int)pool, (long long)g);
+    return g;
+}
+
+static const char *at(const cJSON *json, const char *a, const char *b)
+{
+    const cJSON *inner = cJSON_GetObjectItemCaseSensitive(json, a);
+    const char *text =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(inner, b));
+    return text ? text : "";
+}
+
+static const char *annotation(const char *part, const char *name)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(
+        simkube_find(w.kube, part, 0), "metadata");
+    return at(meta, "annotations", name);
+}
+
+static const char *holder(void)
+{
+    return at(simkube_find(w.kube, LEASE, 0), "spec", "holderIdentity");
+}
+
+/* The Node says what the slices are. */
+static void assert_told(void)
+{
+    char hash[17];
+    int64_t g;
+    cr_assert_eq(simkube_pool(w.kube, "h", hash, &g), SIMKUBE_WHOLE);
+    cr_assert_str_eq(annotation(NODE, KUBEOBJ_TOPOLOGY), hash);
+}
+
+Test(publish_kube, start_then_one_call_for_each_heartbeat)
+{
+    struct fleet *f = start(&config, 3, "a");
+    int64_t begun = now;
+    run_until(f, now);
+    cr_assert_str_eq(sent(0), "GGOLOA");
+    cr_assert_eq(generation(), 1);
+    assert_told();
+    cr_assert_str_eq(holder(), "boot-1/a");
+    cr_assert_eq(fleet_n_published(f), 1);
+    const cJSON *slice = simkube_find(w.kube, SLICE, 0);
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(slice, "metadata");
+    cleanup_free char *owners = cJSON_PrintUnformatted(
+        cJSON_GetObjectItemCaseSensitive(meta, "ownerReferences"));
+    cr_assert_str_eq(owners, "[{\"apiVersion\":\"v1\",\"kind\":\"Node\","
+                             "\"name\":\"h\",\"uid\":\"uid-1\"}]");
+
+    /* within one heartbeat the first, then each its pace */
+    run_until(f, begun + 29000);
+    cr_assert_eq(w.n_log, 9, "%s", sent(0));
+    cr_assert_str_eq(sent(6), "PPP");
+    cr_assert_leq(w.log[6].at, begun + 10001);
+    cr_assert_eq(w.log[7].at - w.log[6].at, 10000);
+    cr_assert_eq(w.log[8].at - w.log[7].at, 10000);
+    fleet_destroy(f);
+}
+
+Test(publish_kube, change_is_published_at_once_and_told)
+{
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 1);
+    size_t before = w.n_log;
+    update(f, 3, "a"); /* the same: nothing */
+    run_until(f, now);
+    cr_assert_eq(w.n_log, before);
+    for (int i = 0; i < 5; i++) {
+        char model[8];
+        (void)snprintf(model, sizeof model, "m%d", i);
+        before = w.n_log;
+        update(f, 3, model);
+        run_until(f, now);
+        /* claimed in the Lease, written, told */
+        cr_assert_str_eq(sent(before), "PPA");
+        cr_assert_eq(generation(), 2 + i);
+        assert_told();
+    }
+    fleet_destroy(f);
+}
+
+/* The reader looks after each step. */
+Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
+{
+    static const unsigned sizes[] = {3,   300, 300, 200, 3,
+                                     500, 129, 128, 0,   1000};
+    struct fleet *f = start(&config, 1, "start");
+    run_until(f, now);
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        char model[8];
+        (void)snprintf(model, sizeof model, "m%zu", i);
+        update(f, sizes[i], model);
+        run_until(f, now);
+        cr_assert_eq(generation(), (int64_t)i + 2);
+        cr_assert_eq(simkube_count(w.kube, SLICE),
+                     sizes[i] ? (sizes[i] + 127) / 128 : 1);
+        assert_told();
+    }
+    fleet_destroy(f);
+}
+
+Test(publish_kube, change_in_the_middle_of_a_round)
+{
+    for (int steps = 0; steps < 14; steps++) {
+        struct fleet *f = start(&config, 300, "a");
+        for (int i = 0; i < steps; i++)
+            (void)fleet_step(f, now);
+        update(f, steps % 2 ? 400 : 130, "b");
+        run_until(f, now);
+        assert_told();
+        cr_assert_eq(simkube_count(w.kube, SLICE), steps % 2 ? 4 : 2);
+        fleet_stop(f, true, now);
+        run_until(f, now);
+        cr_assert_eq(simkube_count(w.kube, SLICE), 0);
+        cr_assert_eq(simkube_count(w.kube, LEASE), 0);
+        fleet_destroy(f);
+    }
+}
+
+Test(publish_kube, restart_keeps_or_raises_the_generation)
+{
+    static const struct {
+        unsigned n_nics;
+        const char *boot_id;
+        bool raised;
+    } starts[] = {{3, "boot-1", true},   {3, "boot-1", false},
+                  {300, "boot-1", true}, {300, "boot-1", false},
+                  {300, "boot-2", true}, {300, "boot-2", false},
+                  {3, "boot-1", true}};
+    int64_t last = 0;
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        char instance[8];
+        struct publish_config c = config;
+        (void)snprintf(instance, sizeof instance, "i%zu", i);
+        c.boot_id = starts[i].boot_id;
+        c.instance = instance;
+        struct fleet *f = start(&c, starts[i].n_nics, "a");
+        run_until(f, now + 100);
+        cr_expect_eq(generation() > last, starts[i].raised, "start %zu", i);
+        last = generation();
+        cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
+                         starts[i].boot_id);
+        assert_told();
+        fleet_destroy(f); /* a kill: nothing is withdrawn */
+    }
+}
+
+/* --- what others do to it ------------------------------------------------------- */
+
+Test(publish_kube, deleted_slices_are_back_and_told)
+{
+    struct fleet *f = start(&config, 300, "a");
+    run_until(f, now + 5000);
+    for (int i = 0; i < 3; i++) {
+        simkube_delete(w.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
+        cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
+        run_until(f, now + 60000);
+        cr_assert_eq(simkube_count(w.kube, SLICE), 3);
+        cr_assert_eq(generation(), i == 2 ? 2 : 1, "the content is the same");
+        cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    }
+    fleet_destroy(f);
+}
+
+static void edit_spec(const char *part, size_t n)
+{
+    cJSON *spec =
+        cJSON_GetObjectItemCaseSensitive(simkube_find(w.kube, part, n), "spec");
+    cJSON *device = cJSON_GetArrayItem(
+        cJSON_GetObjectItemCaseSensitive(spec, "devices"), 0);
+    cJSON_ReplaceItemInObjectCaseSensitive(device, "name",
+                                           cJSON_CreateString("nic-other"));
+    w.foreign = true;
+    simkube_touch(w.kube, part, n);
+}
+
+Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
+{
+    struct fleet *f = start(&config, 300, "a");
+    run_until(f, now + 5000);
+    for (int64_t i = 0; i < 3; i++) {
+        edit_spec(SLICE, (size_t)i);
+        run_until(f, now + 60000);
+        w.foreign = false;
+        look(NULL);
+        cr_assert_eq(generation(), 2 + i);
+        assert_told();
+    }
+    /* the owner is put right in place */
+    cJSON *meta = cJSON_GetObjectItemCaseSensitive(
+        simkube_find(w.kube, SLICE, 0), "metadata");
+    cJSON_DeleteItemFromObjectCaseSensitive(meta, "ownerReferences");
+    simkube_touch(w.kube, SLICE, 0);
+    run_until(f, now + 60000);
+    cr_assert_eq(generation(), 4);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_not_null(cJSON_GetObjectItemCaseSensitive(
+            cJSON_GetObjectItemCaseSensitive(simkube_find(w.kube, SLICE, i),
+                                             "metadata"),
+            "ownerReferences"));
+    fleet_destroy(f);
+}
+
+static void set_generation(const char *part, double value)
+{
+    cJSON *spec =
+        cJSON_GetObjectItemCaseSensitive(simkube_find(w.kube, part, 0), "spec");
+    cJSON *pool = cJSON_GetObjectItemCaseSensitive(spec, "pool");
+    cJSON_ReplaceItemInObjectCaseSensitive(pool, "generation",
+                                           cJSON_CreateNumber(value));
+    w.foreign = true;
+    simkube_touch(w.kube, part, 0);
+}
+
+Test(publish_kube, generations_of_others_are_gone_above)
+{
+    static const double values[] = {2,
+                                    1000,
+                                    2251799813685247.0,
+                                    2251799813685248.0,
+                                    4503599627370495.0,
+                                    4503599627370496.0,
+                                    3377699720527872.0};
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        struct fleet *f = start(&config, 300, "a");
+        run_until(f, now + 5000);
+        set_generation(SLICE, values[i]);
+        run_until(f, now + 120000);
+        w.foreign = false;
+        look(NULL);
+        cr_assert_lt(generation(), (int64_t)1 << 53);
+        assert_told();
+        cr_assert_eq(simkube_count(w.kube, SLICE), 3);
+        fleet_stop(f, true, now);
+        run_until(f, now);
+        fleet_destroy(f);
+    }
+}
+
+/* Slices of our driver and node that nobody asked for. */
+Test(publish_kube, foreign_slices_are_deleted)
+{
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 5000);
+    for (unsigned i = 0; i < 100; i++) {
+        struct publish_request rq = {.method = "POST",
+                                     .path = PUBLISH_COLLECTION,
+                                     .body = STR_INIT(4096)};
+        struct http_answer a = {.body = STR_INIT(4096)};
+        str_addf(&rq.body,
+                 "{\"metadata\":{\"name\":\"old-%u\"},\"spec\":{\"driver\":"
+                 "\"xpu.biga.dev\",\"nodeName\":\"h\",\"pool\":{\"name\":"
+                 "\"h\",\"generation\":1,\"resourceSliceCount\":7}}}",
+                 i);
+        w.foreign = true;
+        simkube_call(w.kube, &rq, &a);
+        cr_assert_eq(a.status, 201);
+        str_fini(&rq.body);
+        str_fini(&a.body);
+    }
+    run_until(f, now + 61000);
+    cr_assert_eq(simkube_count(w.kube, PUBLISH_COLLECTION), 1);
+    w.foreign = false;
+    look(NULL);
+    assert_told();
+    fleet_destroy(f);
+}
+
+Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
+{
+    simkube_delete(w.kube, NODE);
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 100000);
+    cr_assert_eq(simkube_count(w.kube, "/"), 0);
+    cr_assert_lt(w.n_log, 20);
+    simkube_add_node(w.kube, "h");
+    run_until(f, now + 10000);
+    assert_told();
+
+    /* another Node of that name: with the collector, and without */
+    for (int collect = 1; collect >= 0; collect--) {
+        simkube_delete(w.kube, NODE);
+        simkube_add_node(w.kube, "h");
+        if (collect)
+            simkube_collect(w.kube);
+        run_until(f, now + 80000);
+        size_t there = simkube_count(w.kube, "/");
+        simkube_collect(w.kube); /* all have the right owner */
+        cr_assert_eq(simkube_count(w.kube, "/"), there);
+        cr_assert_eq(there, 3);
+        assert_told();
+    }
+    fleet_destroy(f);
+}
+
+Test(publish_kube, lost_lease_is_written_again_and_told)
+{
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 15000);
+    cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
+    simkube_delete(w.kube, LEASE);
+    run_until(f, now + 10000);
+    cr_assert_str_eq(holder(), "boot-1/a");
+    cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    cr_assert_eq(generation(), 1);
+    fleet_destroy(f);
+}
+
+Test(publish_kube, outage_is_survived_and_the_return_is_told)
+{
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 30000);
+    cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
+    size_t before = w.n_log;
+    w.down = true;
+    run_until(f, now + 300000);
+    cr_assert_leq(w.n_log - before, 60);
+    cr_assert_geq(w.n_log - before, 30);
+    w.down = false;
+    run_until(f, now + 10000);
+    cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    cr_assert_eq(generation(), 1);
+    before = w.n_log;
+    run_until(f, now + 200000);
+    cr_assert_geq(w.n_log - before, 20 + 6);
+    cr_assert_leq(w.n_log - before, 20 + 16, "%s", sent(before));
+    fleet_destroy(f);
+}
+
+/* Whatever is refused is tried again, without haste, and works when it is
+ * allowed. */
+Test(publish_kube, refusals_are_tried_again)
+{
+    static const struct {
+        const char *method, *part;
+    } calls[] = {{"GET", NODE},
+                 {"GET", LEASE},
+                 {"POST", "/leases"},
+                 {"PUT", LEASE},
+                 {"GET", PUBLISH_COLLECTION "?"},
+                 {"POST", PUBLISH_COLLECTION},
+                 {"PATCH", NODE}};
+    static const long statuses[] = {401, 403, 404, 409, 422, 429, 500, 503};
+    for (size_t i = 0; i < ARRAY_LEN(calls) * ARRAY_LEN(statuses); i++) {
+        size_t call = i / ARRAY_LEN(statuses);
+        simkube_refuse(w.kube, calls[call].method, calls[call].part,
+                       statuses[i % ARRAY_LEN(statuses)]);
+        size_t before = w.n_log = 0;
+        struct fleet *f = start(&config, 3, "a");
+        run_until(f, now + 100000);
+        cr_assert_leq(w.n_log - before, 150, "%s %s: %s", calls[call].method,
+                      calls[call].part, sent(before));
+        simkube_refuse(w.kube, "", "", 0);
+        run_until(f, now + 20000);
+        assert_told();
+        fleet_stop(f, true, now);
+        run_until(f, now);
+        cr_assert_eq(simkube_count(w.kube, "/"), 1, "only the Node");
+        fleet_destroy(f);
+    }
+}
+
+/* The slices are right: a heartbeat may say so, whatever else fails. */
+Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
+{
+    static const char *const parts[] = {NODE, PUBLISH_COLLECTION "?"};
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 1000);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        simkube_refuse(w.kube, "", parts[i], 403);
+        size_t before = w.n_log, beats = 0;
+        run_until(f, now + 200000);
+        for (size_t j = before; j < w.n_log; j++)
+            beats += w.log[j].method == 'P';
+        cr_assert_eq(beats, 20, "%s", sent(before));
+        simkube_refuse(w.kube, "", "", 0);
+    }
+    fleet_destroy(f);
+}
+
+/* --- two of them ------------------------------------------------------------------ */
+
+Test(publish_kube, newest_start_wins)
+{
+    struct publish_config other = config;
+    other.instance = "b";
+    other.boot_id = "boot-2";
+    struct fleet *f = start(&config, 300, "a");
+    run_until(f, now + 20000);
+    struct fleet *g = start(&other, 200, "b");
+    run_both(f, g, now + 200000);
+    cr_assert_str_eq(holder(), "boot-2/b");
+    cr_assert_eq(simkube_count(w.kube, SLICE), 2);
+    assert_told();
+    int64_t before = generation();
+    update(f, 10, "c"); /* who was superseded writes nothing */
+    run_both(f, g, now + 200000);
+    cr_assert_eq(generation(), before);
+    cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID), "boot-2");
+    fleet_destroy(g); /* killed: 4 times 30 s later it is free */
+    run_until(f, now + 90000);
+    cr_assert_str_eq(holder(), "boot-2/b");
+    run_until(f, now + 70000);
+    cr_assert_str_eq(holder(), "boot-1/a");
+    cr_assert_gt(generation(), before);
+    cr_assert_eq(simkube_count(w.kube, SLICE), 1);
+    assert_told();
+    fleet_destroy(f);
+}
+
+/* Who ends cleanly gives way at once; who was superseded deletes nothing. */
+Test(publish_kube, clean_stop_gives_way)
+{
+    struct publish_config other = config;
+    other.instance = "b";
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 20000);
+    struct fleet *g = start(&other, 3, "a");
+    run_both(f, g, now + 40000);
+    cr_assert_str_eq(holder(), "boot-1/b");
+    fleet_stop(g, true, now);
+    run_until(g, now);
+    cr_assert_eq(simkube_count(w.kube, "/"), 1);
+    run_until(f, now + 30000);
+    cr_assert_str_eq(holder(), "boot-1/a");
+    assert_told();
+
+    fleet_destroy(g);
+    g = start(&other, 3, "a");
+    run_until(g, now + 1000); /* f has not noticed yet */
+    size_t before = simkube_count(w.kube, "/");
+    fleet_stop(f, true, now);
+    run_until(f, now);
+    cr_assert_eq(simkube_count(w.kube, "/"), before);
+    cr_assert_str_eq(holder(), "boot-1/b");
+    cr_assert_not(fleet_left_slices(f));
+    fleet_destroy(f);
+    fleet_destroy(g);
+}
+
+/* --- stopping ----------------------------------------------------------------------- */
+
+Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
+{
+    struct fleet *f = start(&config, 300, "a");
+    run_until(f, now + 1);
+    size_t before = w.n_log;
+    fleet_stop(f, true, now);
+    run_until(f, now);
+    cr_assert_str_eq(sent(before), "PDDDD");
+    cr_assert(strstr(w.log[w.n_log - 2].path, "-0"));
+    cr_assert(strstr(w.log[w.n_log - 1].path, LEASE));
+    cr_assert_eq(simkube_count(w.kube, "/"), 1);
+    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
+    cr_assert_not(fleet_left_slices(f));
+    fleet_destroy(f);
+}
+
+Test(publish_kube, stop_during_an_outage_ends_and_says_so)
+{
+    struct fleet *f = start(&config, 3, "a");
+    run_until(f, now + 1);
+    w.down = true;
+    fleet_stop(f, true, now);
+    run_until(f, now);
+    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
+    cr_assert(fleet_left_slices(f));
+    fleet_destroy(f);
+
+    f = start(&config, 3, "a");
+    run_until(f, now + 1000);
+    fleet_stop(f, true, now); /* nothing was accepted yet */
+    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
+    cr_assert_not(fleet_left_slices(f));
+    fleet_destroy(f);
+}
+
+/* --- hints ----------------------------------------------------------------------------- */
+
+Test(publish_kube, hints_name_what_is_missing)
+{
+    static const struct {
+        enum kube_state state;
+        long status;
+        const char *says;
+    } rows[] = {
+        {KUBE_NODE, 404, "--node"},
+        {KUBE_NODE, 403, "get nodes"},
+        {KUBE_TAKE, 404, "create the namespace biga-nodes"},
+        {KUBE_BEAT, 403, "update leases"},
+        {KUBE_LIST, 403, "list resourceslices"},
+        {KUBE_LIST, 404, "1.34"},
+        {KUBE_WRITE, 403, "create and update resourceslices"},
+        {KUBE_PRUNE, 403, "delete resourceslices"},
+        {KUBE_TELL, 403, "patch nodes"},
+        {KUBE_LEASE, 401, "credentials"},
+    };
+    cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kube_machine k = {.config = &config, .state = rows[i].state};
+        const char *hint = kube_hint(&k, rows[i].status, &text);
+        cr_assert_not_null(hint);
+        cr_expect(strstr(hint, rows[i].says), "%s", hint);
+    }
+}
