@@ -16,7 +16,8 @@ struct entry {
     struct slice_epoch epoch;
     size_t count;       /* slices that its pool is said to have */
     uint64_t spec_hash; /* of the bytes of its spec */
-    char *body;         /* NULL: the writer has it, and nobody asks again */
+    char *body;         /* kept: it may have to be given again when a newer
+                         * one is deleted */
     size_t body_size;
     bool posted;  /* the writer has something of that name */
     bool current; /* and it is this */
@@ -116,16 +117,6 @@ static void post_put(struct cluster_slices *c, struct entry *e)
     e->posted = e->current = true;
 }
 
-/* Nobody asks again for the only slice of a pool; of several each may have
- * to be given anew. */
-static void body_trim(struct entry *e)
-{
-    if (e->count > 1 || !e->current)
-        return;
-    free(e->body);
-    e->body = NULL;
-}
-
 static void post_delete(struct cluster_slices *c, struct entry *e)
 {
     struct feed_op *o = feed_new(c->feed, WRITER_DELETE_SLICE,
@@ -193,13 +184,12 @@ static void settle(struct cluster_slices *c, struct pool *p)
         bool in = taken < winner->count && e->count == winner->count &&
                   same_epoch(&e->epoch, &winner->epoch);
         taken += in;
-        if (in && !e->current && e->body)
+        if (in && !e->current)
             post_put(c, e);
         else if (!in && e->posted && same)
             post_delete(c, e); /* there are more than there should be */
         else if (!in)
             e->posted = e->current = false; /* ingest drops the old epoch */
-        body_trim(e);
     }
 }
 
