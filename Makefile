@@ -162,7 +162,7 @@ test-kube: programs
 	@scripts/run-tests --kube $(KUBE)
 kube-up: programs
 	@scripts/setup --kube
-	@tests/kube/up $(BUILD)/kube
+	@tests/kube/up $(BUILD)/kube --biga $(KUBE_ARGS)
 kube-down:
 	@tests/kube/down $(BUILD)/kube
 
@@ -250,7 +250,8 @@ define HELP
   demo          build and run the demo; DEMO_ARGS=--once ends by itself
   test          all tests; test-unit, test-e2e: parts of them
   test-kube     tests against a real control plane; builds it with Go, once
-  kube-up       start a cluster to try Biga in; kube-down ends it
+  kube-up       start a cluster with Biga in it; kube-down ends it;
+                KUBE_ARGS go to tests/kube/up
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
   asan          unit tests and fuzz corpora with ASan and UBSan
   race          the race programs with TSan

@@ -198,6 +198,7 @@ class Cluster:
               "localhost", "--san", "kubernetes.default.svc", "--san",
               "10.0.0.1")
         certs("pair", pki, "sa")
+        certs("ca", self._pki("front"), "--cn", "biga-test-front")
         # etcd has its own: any certificate of its authority is root there
         etcd = self._pki("etcd")
         certs("ca", etcd, "--cn", "biga-test-etcd")
@@ -286,6 +287,12 @@ class Cluster:
             "--tls-cert-file=" + pki("apiserver.crt"),
             "--tls-private-key-file=" + pki("apiserver.key"),
             "--client-ca-file=" + self.ca,
+            # of nobody: but schedulers complain without one
+            "--requestheader-client-ca-file=" + pki("front", "ca.crt"),
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-account-key-file=" + pki("sa.pub"),
             "--service-account-signing-key-file=" + pki("sa.key"),

@@ -38,6 +38,13 @@ class Lab:
         for name in MANIFESTS:
             self.c.kubectl("apply", "--server-side", "-f",
                            os.path.join(BASE, name + ".yaml"))
+        # As a leader leaves it that has ended cleanly.  Where there is none,
+        # the first replica waits as long as a leader could hold on whose
+        # Lease somebody has deleted.
+        self.c.api.create("leases", {
+            "metadata": {"name": "biga-extender",
+                         "namespace": "biga-system"},
+            "spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})
         # the rights of a whole fleet of simulated hosts: those of one
         # advertiser, without being held to one node
         self.bind("fleet", "biga-advertiser", cluster=True)
@@ -172,7 +179,7 @@ class Lab:
             [part], percentage, qps=qps, **more))
 
     def advertise(self, n, prefix="host", *args, name="fleet"):
-        """Simulated hosts PREFIX0… publish."""
+        """Simulated hosts publish, named as fleet.names() does."""
         config = self.c.kubeconfig("fleet", "fleet")
         found = fleet.Advertiser(
             self.c.folder, name, "--server=kubernetes",

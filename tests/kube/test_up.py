@@ -126,21 +126,21 @@ def fakes(t, c):
 
 def identities(t, c):
     with t.check("a node's certificate is the node, and no more"):
-        api = c.user("node-host1", "system:node:host1", ["biga:advertisers"])
+        api = c.user("node-host0001", "system:node:host0001", ["biga:advertisers"])
         try:
             api.list("pods", "default")
         except ApiError as error:
             assert error.status == 403 and \
-                'User "system:node:host1"' in str(error), error
+                'User "system:node:host0001"' in str(error), error
         else:
             raise AssertionError("it may list pods")
     with t.check("a token can be bound to a node"):
-        token = c.api.token_request("default", "default", "host1")
+        token = c.api.token_request("default", "default", "host0001")
         who = c.api.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
                          {"apiVersion": "authentication.k8s.io/v1",
                           "kind": "TokenReview", "spec": {"token": token}})
         extra = who["status"]["user"]["extra"]
-        assert extra["authentication.kubernetes.io/node-name"] == ["host1"], \
+        assert extra["authentication.kubernetes.io/node-name"] == ["host0001"], \
             extra
     with t.check("nobody without credentials reads anything"):
         try:
