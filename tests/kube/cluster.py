@@ -12,6 +12,7 @@ from a loss that no test can mean.
 """
 import json
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -35,6 +36,9 @@ CONTROLLERS = """
     statefulset ttl-after-finished validatingadmissionpolicy-status
     device-taint-eviction podgroup-protection
 """.split()
+
+# information and warnings of Kubernetes and of etcd
+QUIET = re.compile(r'[IW]\d{4} |\{"level":"(info|warn)"')
 
 
 def binaries():
@@ -418,13 +422,15 @@ class Cluster:
                 raise
 
     def log_ends(self, lines=6):
-        """The last lines of all logs, for a failed check."""
+        """The last lines of all logs, for a failed check; of Kubernetes'
+        own only its errors."""
         found = []
         folder = self.path("log")
         for name in sorted(os.listdir(folder) if os.path.isdir(folder)
                            else []):
             with open(os.path.join(folder, name), encoding="utf-8",
                       errors="replace") as f:
-                found += [f"{name}: {line[:300]}"
-                          for line in f.read().splitlines()[-lines:]]
+                said = [line for line in f.read().splitlines()
+                        if not QUIET.match(line)]
+            found += [f"{name}: {line[:300]}" for line in said[-lines:]]
         return found

@@ -26,7 +26,7 @@ class Lab:
         self.c, self.tls = cluster, tls
         self.extenders, self.advertisers = [], []
         self.service = self.kubelet = None
-        self.service_port = None
+        self.service_ports = {}
 
     def pki(self, *parts):
         return self.c.path("biga-pki", *parts)
@@ -150,20 +150,23 @@ class Lab:
         return wait_for("a replica leads", self.ready, timeout)[0]
 
     def start_service(self):
-        """One address for all replicas; returns its URL."""
-        self.service_port = free_port()
+        """One address for all replicas; returns the scheduler's URL."""
+        kinds = ("scheduler", "read")
+        self.service_ports = {kind: free_port() for kind in kinds}
+
+        def listed(ports):
+            return ",".join(str(ports[kind]) for kind in kinds)
         self.service = self.c.process("service", [
             sys.executable, "-B", os.path.join(HERE, "service.py"),
-            self.service_port,
-            *[f"{e.url('read', self.tls)}/readyz="
-              f"127.0.0.1:{e.ports['scheduler']}" for e in self.extenders]
-        ]).start()
-        return self.url
+            listed(self.service_ports),
+            *[f"{e.url('read', self.tls)}/readyz={listed(e.ports)}"
+              for e in self.extenders]]).start()
+        return self.url()
 
-    @property
-    def url(self):
+    def url(self, kind="scheduler"):
+        """Of the replica that is ready, whichever that is."""
         return (f"http{'s' if self.tls else ''}://127.0.0.1:"
-                f"{self.service_port}")
+                f"{self.service_ports[kind]}")
 
     def scheduler_part(self, url=None, **more):
         """The extender's part of the scheduler's configuration; url: by
@@ -171,7 +174,7 @@ class Lab:
         tls = {"caFile": self.pki("ca.crt"), "serverName": SERVICE,
                "certFile": self.pki("scheduler.crt"),
                "keyFile": self.pki("scheduler.key")} if self.tls else None
-        return fleet.scheduler_extender(url or self.url, tls=tls, **more)
+        return fleet.scheduler_extender(url or self.url(), tls=tls, **more)
 
     def start_scheduler(self, percentage=100, qps=None, url=None, **more):
         part = self.scheduler_part(url)
@@ -214,16 +217,19 @@ class Lab:
             return True
         return wait_for("nodes publish", enough, timeout, 0.2)
 
-    def up(self, nodes=16, replicas=2, say=lambda text: None, shapes=None):
-        """All of it, ready to schedule."""
+    def up(self, nodes=16, replicas=2, say=lambda text: None,
+           shapes="dell-xe9680-bf3", gpus=8, cpu=224):
+        """All of it, ready to schedule; each Node has so many GPUs and
+        CPUs as one of the shape has."""
         self.install()
         say("namespaces, rights and classes are there")
-        fleet.add_nodes(self.c.api, fleet.names("host", nodes))
+        fleet.add_nodes(self.c.api, fleet.names("host", nodes), cpu=cpu,
+                        extended={"nvidia.com/gpu": str(gpus)})
         say(f"{nodes} nodes are there")
         for _ in range(replicas):
             self.extender()
         self.advertise(nodes, "host",
-                       *(["--fleet-shapes=" + shapes] if shapes else []))
+                       "--fleet-shapes=" + shapes)
         self.wait_slices(nodes)
         say(f"{nodes} simulated hosts publish")
         self.start_service()

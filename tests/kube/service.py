@@ -2,13 +2,17 @@
 """What a Service does for several replicas: one address that leads to those
 that are ready.
 
-    service.py PORT READY-URL=HOST:PORT…
+    service.py PORT,PORT READY-URL=PORT,PORT…
+
+Each PORT of its own leads to the one at the same place of a replica, all on
+127.0.0.1.
 
 Asks every READY-URL four times a second, without looking at certificates, and
 hands new connections to a replica that said 200.  Established ones stay where
 they are, as with kube-proxy.  With none ready a connection is refused.
 """
 import asyncio
+import functools
 import ssl
 import sys
 import urllib.error
@@ -19,7 +23,7 @@ EVERY = 0.25
 
 class Service:
     def __init__(self, replicas):
-        self.replicas = replicas  # [(url, host, port)]
+        self.replicas = replicas  # [(url, ports)]
         self.ready = []
         self.next = 0
         self.context = ssl.create_default_context()
@@ -39,22 +43,22 @@ class Service:
         while True:
             said = await asyncio.gather(*[
                 loop.run_in_executor(None, self._ask, url)
-                for url, _, _ in self.replicas])
+                for url, _ in self.replicas])
             ready = [r for r, yes in zip(self.replicas, said) if yes]
             if ready != self.ready:
-                print("ready:", " ".join(f"{h}:{p}" for _, h, p in ready)
-                      or "none", flush=True)
+                print("ready:", " ".join(url for url, _ in ready) or "none",
+                      flush=True)
             self.ready = ready
             await asyncio.sleep(EVERY)
 
-    async def connection(self, reader, writer):
+    async def connection(self, place, reader, writer):
         if not self.ready:
             writer.transport.abort()
             return
         self.next += 1
-        _, host, port = self.ready[self.next % len(self.ready)]
+        _, ports = self.ready[self.next % len(self.ready)]
         try:
-            to = await asyncio.open_connection(host, port)
+            to = await asyncio.open_connection("127.0.0.1", ports[place])
         except OSError:
             writer.transport.abort()
             return
@@ -71,17 +75,20 @@ async def pump(reader, writer):
         writer.transport.abort()  # let the other side see a reset, too
 
 
+def ports_of(text):
+    return [int(port) for port in text.split(",")]
+
+
 async def main():
     replicas = []
     for word in sys.argv[2:]:
-        url, _, address = word.rpartition("=")
-        host, _, port = address.rpartition(":")
-        replicas.append((url, host, int(port)))
+        url, _, ports = word.rpartition("=")
+        replicas.append((url, ports_of(ports)))
     service = Service(replicas)
-    server = await asyncio.start_server(service.connection, "127.0.0.1",
-                                        int(sys.argv[1]))
-    async with server:
-        await service.look()
+    for place, port in enumerate(ports_of(sys.argv[1])):
+        await asyncio.start_server(
+            functools.partial(service.connection, place), "127.0.0.1", port)
+    await service.look()
 
 
 if len(sys.argv) < 3:
