@@ -36,6 +36,13 @@ static unsigned vary(struct follow *f, unsigned min, unsigned max)
     return min + (unsigned)((f->random >> 33) % (max - min + 1));
 }
 
+/* A watch works: failures are over, and a next list may be, too. */
+static void succeed(struct follow *f)
+{
+    f->proven = true;
+    backoff_succeed(&f->backoff);
+}
+
 /* --- what the handlers are told ------------------------------------------- */
 
 /* All that was listed so far does not count. */
@@ -101,7 +108,7 @@ static int take_event(void *ctx, const char *json, size_t size)
     memcpy(f->version, event.version, sizeof f->version);
     f->progress = true;
     f->refused = 0;
-    backoff_succeed(&f->backoff);
+    succeed(f);
     lock(f);
     f->state.events += event.type != EVENT_BOOKMARK;
     f->state.error[0] = '\0';
@@ -273,7 +280,7 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
                          sizeof f->state.error - 1) == 0;
     if (!lists(f) && now - f->begun_ms >= f->owner->tuning.good_ms &&
         f->answered)
-        backoff_succeed(&f->backoff);
+        succeed(f);
     if (f->err.code == ESTALE || f->refused >= REFUSED_MAX)
         list_anew(f);
     int64_t wait = backoff_fail(&f->backoff);
@@ -351,6 +358,10 @@ static void list_complete(struct follow *f)
     f->listed[0] = '\0';
     f->told = false;
     f->n_listed = 0;
+    /* lists that lead to no watch must become rarer */
+    if (f->proven)
+        backoff_succeed(&f->backoff);
+    f->proven = false;
 }
 
 static int page_complete(struct follow *f)
@@ -380,7 +391,7 @@ static int watch_complete(struct follow *f, int64_t now)
         return error_set(&f->err, EIO,
                          "watch: ended after %" PRId64 " ms without an event",
                          lasted);
-    backoff_succeed(&f->backoff);
+    succeed(f);
     lock(f);
     f->state.error[0] = '\0';
     unlock(f);
@@ -461,6 +472,7 @@ int follow_init(struct follow *f, struct reflector *owner,
     f->kind = *kind;
     f->owner = owner;
     f->state.name = kind->name;
+    f->proven = true;
     str_init(&f->next, CONTINUE_MAX);
     str_init(&f->refusal, REFUSAL_MAX);
     /* only so that not all come at once */

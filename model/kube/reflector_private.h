@@ -83,6 +83,7 @@ struct follow {
     unsigned files; /* the reflector's when the last call began */
     bool told;      /* handler.list was called for the list under way */
     bool progress;  /* the call has brought something whole */
+    bool proven;    /* a watch has worked since the last list, or none was */
     char version[VERSION_MAX + 1]; /* to watch from; "": list */
     char listed[VERSION_MAX + 1];  /* of the list under way; "": page one */
     struct str next;               /* its continue */

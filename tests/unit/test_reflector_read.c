@@ -190,3 +190,18 @@ Test(reflector_read, a_status_or_the_beginning_of_any_text)
     status_read(longer.data, longer.size, &s);
     cr_expect_eq(strlen(s.message), sizeof s.message - 1);
 }
+
+Test(reflector_config, says_what_is_wrong)
+{
+    struct error err = {0};
+    struct reflector *r = NULL;
+    struct kube_config config = {.server = (char[]){"ftp://x"}};
+    const struct reflector_kind kind = {.name = "pods", .path = "/pods"};
+    cr_expect_eq(reflector_start(&config, &kind, 1, &r, &err), -EINVAL);
+    cr_expect(strstr(err.text, "ftp://x"), "%s", err.text);
+    config.server = (char[]){"http://127.0.0.1:1"};
+    config.token_file = (char[]){"/nowhere/token"};
+    cr_expect_lt(reflector_start(&config, &kind, 1, &r, &err), 0);
+    cr_expect(strstr(err.text, "/nowhere/token"), "%s", err.text);
+    cr_expect_null(r);
+}
