@@ -287,6 +287,8 @@ def coming_back(t, c, lab, nodes, one):
         wait_for("the watch goes on", lambda: allocations(read) == before, 30)
         assert held != before
         one.wait_ready(20)
+        for node in nodes:
+            wait_status(read, node, "ready")
         schedule(api, Scheduler(lab, one), host_pod("f-host"), nodes)
         agree(read, api)
 
@@ -316,10 +318,12 @@ def failing_over(t, c, lab, nodes):
     with t.check("a leader that ends gives the Lease back"):
         leader.stop()
         began = time.monotonic()
-        leader.start()
         now = lab.leader(10)
-        assert now is other, now.name
-        t.note(f"{now.name} was ready {time.monotonic() - began:.1f} s after")
+        took = time.monotonic() - began
+        assert now is other and took < 5, (now.name, took)
+        t.note(f"{now.name} was ready {took:.1f} s after")
+        leader.start()
+        leader.wait_up()
 
     with t.check("kill -9 of the leader: the other binds within 15 s"):
         assert two in replicas
@@ -351,9 +355,10 @@ def failing_over(t, c, lab, nodes):
                     "spec"].get("nodeName"):
                 answer = scheduler.filter(obj, nodes)
                 assert scheduler.bind(obj, answer["NodeNames"][0]) == ""
-        cards = [(node, card) for node, ids, _ in agree(
-            lab.read_api(other), api).values() for card in ids]
-        assert len(cards) == len(set(cards)), sorted(cards)
+        cards = [(node, card) for name, (node, ids, _) in agree(
+            lab.read_api(other), api).items() for card in ids
+            if not name.endswith("-xpu")]  # it has those of its host pod
+        assert len(cards) == len(set(cards)) >= 12, sorted(cards)
 
 
 def main():
