@@ -190,7 +190,8 @@ class Extender(Process):
                       for kind in ("scheduler", "publish", "read")}
         argv = [program("biga-extender")]
         for kind, port in self.ports.items():
-            argv += [f"--{kind}-listen", f"127.0.0.1:{port}"]
+            if kind != "publish" or "--store=kubernetes" not in args:
+                argv += [f"--{kind}-listen", f"127.0.0.1:{port}"]
         super().__init__(folder, name, argv + list(args), env)
 
     def url(self, kind, tls=False):
