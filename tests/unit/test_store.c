@@ -453,3 +453,74 @@ Test(store, refuses_a_directory_that_everybody_may_write_to)
     cr_assert_eq(store_open(STORE_SQLITE, dir, &s, &err), 0, "%s", err.text);
     store_close(s);
 }
+
+/* --- the other kind ------------------------------------------------------ */
+
+static int see_nothing(void *ctx, const char *name, const char *json,
+                       size_t size, uint64_t version)
+{
+    (void)ctx;
+    (void)name;
+    (void)json;
+    (void)size;
+    (void)version;
+    cr_assert_fail("something was kept");
+    return 0;
+}
+
+static int see_no_allocation(void *ctx, struct allocation *a)
+{
+    (void)ctx;
+    (void)a;
+    cr_assert_fail("something was kept");
+    return 0;
+}
+
+Test(store, keeps_nothing_for_an_api_server)
+{
+    struct store *s = NULL;
+    struct error err = {0};
+    struct demand pod = {.name = "p", .namespace = "ns", .role = ROLE_HOST};
+    cleanup_with(allocation) struct allocation *a = allocation_create(&pod,
+                                                                      "n");
+    cr_expect_eq(store_open(STORE_KUBERNETES, dir, &s, &err), -EINVAL);
+    cr_expect(strstr(err.text, "--state"), "%s", err.text);
+    cr_assert_eq(store_open(STORE_KUBERNETES, NULL, &s, &err), 0);
+    cr_expect_eq(store_get_kind(s), STORE_KUBERNETES);
+    put(s, "a", "{}");
+    cr_expect_eq(store_resource_version(s), 1);
+    cr_assert_eq(store_begin(s, &err), 0);
+    cr_expect_eq(store_put_allocation(s, a, &err), 0);
+    cr_expect_eq(store_set_silent(s, "n", true, &err), 0);
+    cr_expect_eq(store_retire_boot(s, "n", "boot", &err), 0);
+    cr_expect_eq(store_delete_slice(s, "b", &err), 0);
+    store_raise_version(s, 70);
+    store_raise_version(s, 60);
+    cr_expect_eq(store_take_version(s), 71);
+    store_rollback(s);
+    cr_expect_eq(store_resource_version(s), 1);
+    store_raise_version(s, 5);
+    cr_assert_eq(store_commit(s, &err), 0);
+    store_rollback(s);
+    cr_expect_eq(store_resource_version(s), 5);
+    cr_expect_eq(store_get_slice(s, "a", see_nothing, NULL, &err), -ENOENT);
+    cr_expect_eq(store_each_slice(s, NULL, see_nothing, NULL, &err), 0);
+    cr_expect_eq(store_each_allocation(s, see_no_allocation, NULL, &err), 0);
+    store_tidy(s);
+    store_close(s);
+}
+
+/* What was raised is durable, as what was counted. */
+Test(store, keeps_a_raised_version)
+{
+    struct store *s = must_open(dir);
+    struct error err = {0};
+    cr_expect_eq(store_get_kind(s), STORE_SQLITE);
+    cr_assert_eq(store_begin(s, &err), 0);
+    store_raise_version(s, 1000);
+    cr_assert_eq(store_commit(s, &err), 0);
+    store_close(s);
+    s = must_open(dir);
+    cr_expect_eq(store_take_version(s), 1001);
+    store_close(s);
+}
