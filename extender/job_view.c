@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/alignment.h"
 #include "extender/usage.h"
 #include "model/base/mem.h"
 
@@ -60,36 +61,6 @@ size_t job_members_end(const struct allocation *const *members, size_t n,
 
 /* --- pairs ------------------------------------------------------------------ */
 
-static uint16_t device_bits(const struct topo *topo, enum device_kind kind,
-                            char (*ids)[TOPO_ID_MAX + 1], size_t n_ids)
-{
-    size_t first, n = topo_count(topo, kind, &first);
-    uint16_t bits = 0;
-    for (size_t i = 0; i < n && i < 16; i++)
-        for (size_t k = 0; k < n_ids; k++)
-            if (strcmp(topo_device(topo, first + i)->id, ids[k]) == 0)
-                bits |= (uint16_t)(1U << i);
-    return bits;
-}
-
-/* A pair on a node that is gone, or of which nothing is known, is not
- * aligned. */
-static bool is_aligned(const struct job_pair *p)
-{
-    struct demand pair;
-    if (!p->node || !p->node->topo || !p->node->shape)
-        return false;
-    const struct topo *topo = p->node->topo;
-    struct choice choice = {
-        .cards = usage_cards(topo, p->place),
-        .gpus = device_bits(topo, DEVICE_GPU, p->place->gpus, p->place->n_gpus),
-        .relation = (uint8_t)p->place->relation,
-        .numa = (int16_t)p->place->numa,
-    };
-    demand_pair(&p->place->demand, p->rank, &pair);
-    return decide_is_aligned(p->node->shape, &pair, &choice);
-}
-
 /* The better witness of a pair's place: host pod, held place, xPU pod. */
 static int weight(const struct allocation *a)
 {
@@ -123,7 +94,7 @@ static void pair_read(struct job_view *v, const struct allocation *const *m,
         p->node = snapshot_node(v->snapshot, (size_t)i);
         p->leaf = snapshot_leaf(v->snapshot, (size_t)i);
     }
-    p->aligned = is_aligned(p);
+    p->aligned = alignment_is_good(p->node, p->place, p->rank);
     v->bound += p->bound;
     v->held += !p->bound;
     v->unaligned += !p->aligned;

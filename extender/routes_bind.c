@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "extender/alignment.h"
 #include "extender/binder.h"
 #include "extender/binds.h"
 #include "extender/cluster.h"
@@ -45,6 +46,36 @@ static void bind_reply(struct bind *b, const char *result, const char *error)
     bind_answer(b->app, b->rq, result, error);
     httpd_resume(b->rq);
     b->rq = NULL;
+}
+
+/* --- telling ------------------------------------------------------------------- */
+
+/* The Event that says how well a pod has been placed. */
+static void tell_placed(const struct bind *b)
+{
+    static const enum events_reason reasons[] = {
+        [ALIGNMENT_GOOD] = EVENTS_ALIGNED,
+        [ALIGNMENT_DEGRADED] = EVENTS_ALIGNMENT_DEGRADED,
+        [ALIGNMENT_NONE] = EVENTS_UNALIGNED};
+    cleanup_str struct str text = STR_INIT(EVENTS_TEXT_MAX);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(b->app->writer);
+    const struct allocation *a = alloc_index_find_uid(s->allocations,
+                                                      b->binding.uid);
+    if (!a || (a->demand.role != ROLE_HOST && a->demand.role != ROLE_XPU))
+        return;
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    const struct node *node = index == NODE_NONE
+                                  ? NULL
+                                  : snapshot_node(s, (size_t)index);
+    alignment_tell(a, &text);
+    cluster_tell(b->app->cluster, &b->demand, reasons[alignment_judge(node, a)],
+                 str_text(&text));
+}
+
+static void tell_refused(const struct bind *b, const char *reason)
+{
+    if (b->app->cluster && b->demand.role != ROLE_NONE)
+        cluster_tell(b->app->cluster, &b->demand, EVENTS_REFUSED, reason);
 }
 
 /* --- giving back --------------------------------------------------------------- */
@@ -105,6 +136,8 @@ static void post_done(struct binding *post, enum binder_outcome outcome,
     switch (outcome) {
     case BINDER_BOUND:
         bind_end(b, BINDS_BOUND);
+        if (b->op.created)
+            tell_placed(b);
         bind_reply(b,
                    b->demand.role == ROLE_NONE ? "foreign"
                    : b->op.created             ? "bound"
@@ -113,6 +146,7 @@ static void post_done(struct binding *post, enum binder_outcome outcome,
         break;
     case BINDER_REFUSED:
         bind_end(b, BINDS_REFUSED);
+        tell_refused(b, reason);
         say(b, "refused", reason);
         break;
     case BINDER_UNKNOWN:
@@ -171,6 +205,8 @@ static void bind_decided(struct writer_op *op)
     }
     if (b->app->cluster)
         bind_end(b, BINDS_NOTHING);
+    if (op->result < 0)
+        tell_refused(b, op->error.text);
     bind_reply(b,
                op->result == 0 ? (op->created ? "bound" : "repeated")
                : op->result == -EBUSY || op->result == -EEXIST ? "refused"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "extender/cluster.h"
 #include "extender/job.h"
 #include "extender/routes_bind.h"
 #include "extender/schedule.h"
@@ -30,6 +31,26 @@ static void pass_all(struct scratch *m, struct str *out)
     for (size_t i = 0; i < m->args.n; i++)
         m->best[i] = (uint32_t)i;
     wire_write_fitting(&m->args, m->best, m->args.n, out);
+}
+
+enum { TOLD_REASONS = 3 }; /* at most, in the Event of a refusal */
+
+/* "no node of 16 fits: 12: too few cards …; 4: …", the most frequent first. */
+static void word_refusal(struct scratch *m, const size_t *from,
+                         const size_t *size, size_t *count)
+{
+    str_addf(&m->refusal, "no node of %zu fits", m->args.n);
+    for (unsigned told = 0; told < TOLD_REASONS; told++) {
+        unsigned most = 0;
+        for (unsigned r = 1; r < REASON_COUNT; r++)
+            if (count[r] > count[most])
+                most = r;
+        if (count[most] == 0)
+            break;
+        str_addf(&m->refusal, "%s %zu: ", told ? ";" : ":", count[most]);
+        str_add_n(&m->refusal, str_text(&m->text) + from[most], size[most]);
+        count[most] = 0;
+    }
 }
 
 /* Nothing fits: the reason of every node, those first that a preemption may
@@ -68,6 +89,8 @@ static void refuse_all(struct app *app, struct scratch *m,
         }
     }
     wire_failures_end(&f);
+    if (app->cluster)
+        word_refusal(m, from, size, count);
 }
 
 /* The node where the pod's job is planned to have it, or NODE_NONE and
@@ -217,6 +240,15 @@ typedef int verb_f(struct app *app, struct scratch *m,
                    const struct snapshot *snapshot, struct jtext body,
                    struct str *out, struct error *err);
 
+/* An Event for whoever waits for the pod. */
+static void tell_refused(struct app *app, const struct scratch *m,
+                         const struct error *broken)
+{
+    if (broken->code || m->refusal.size)
+        cluster_tell(app->cluster, &m->args.demand, EVENTS_REFUSED,
+                     broken->code ? broken->text : str_text(&m->refusal));
+}
+
 static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
 {
     struct error err = {0};
@@ -235,6 +267,8 @@ static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
         seen_put(app->seen, &m->args.demand);
     else
         httpd_fail(rq, 400, "%s", err.text);
+    if (r == 0 && app->cluster && verb == filter_with)
+        tell_refused(app, m, &err);
     scratch_give(app->scratch, m);
     snapshot_unref(snapshot);
     return r;

@@ -5,7 +5,7 @@
 
 #include "model/base/mem.h"
 
-enum { SCRATCH_TEXT_MAX = 64 << 10 };
+enum { SCRATCH_TEXT_MAX = 64 << 10, SCRATCH_REFUSAL_MAX = 1024 };
 
 struct scratch_pool {
     pthread_mutex_t lock;
@@ -28,6 +28,7 @@ static void scratch_destroy(struct scratch *s)
     free(s->costs);
     free(s->scores);
     str_fini(&s->text);
+    str_fini(&s->refusal);
     free(s);
 }
 
@@ -54,8 +55,10 @@ struct scratch *scratch_take(struct scratch_pool *p)
     if (!s) {
         s = xcalloc(1, sizeof *s);
         str_init(&s->text, SCRATCH_TEXT_MAX);
+        str_init(&s->refusal, SCRATCH_REFUSAL_MAX);
     }
     str_reset(&s->text);
+    str_reset(&s->refusal);
     return s;
 }
 
