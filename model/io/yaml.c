@@ -164,7 +164,7 @@ static int make_number(struct loader *l, const char *text, enum number kind,
                          "it is text");
     if (!isfinite(value))
         return fail_text(l, text, "is too large a number");
-    *ret_json = cJSON_CreateNumber(value == 0 ? 0 : value);
+    *ret_json = cJSON_CreateNumber(value);
     return 0;
 }
 

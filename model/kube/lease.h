@@ -43,12 +43,14 @@ void kube_lease_time(int64_t unix_us, char ret_text[40]);
 /* --- election: what one candidate does next --------------------------------
  *
  * Never do two hold at once, as long as each one's clock goes on while its
- * process does not, and clocks differ in rate by less than a fifth.  A holder
+ * process does not, and none is wrong in rate by more than a fifth.  A holder
  * stops `deadline_ms` after it began its last renewal; nobody takes a lease
- * that he has not seen unchanged for `duration_ms`, and who made one that was
- * not there holds it only after as long, because whoever deleted the one
- * before may have deleted a holder's; a PUT therefore names the uid.  Only one that its holder gave back (no
- * holder, duration 1 s, as Kubernetes' own components do it) is free at once. */
+ * that he has not seen unchanged for `duration_ms`.  Who made one that was not
+ * there holds it only after as long, because whoever deleted the one before
+ * may have deleted a holder's; a PUT therefore names the uid, without which
+ * the API server makes a deleted Lease anew.  Only one that its holder gave
+ * back (no holder, duration 1 s, as Kubernetes' own components do it) is free
+ * at once. */
 
 struct election_config {
     const char *identity; /* different for every process */

@@ -47,7 +47,7 @@ Test(yaml, types_of_the_core_schema)
     expect("[true, True, TRUE, false, False, FALSE]",
            "[true,true,true,false,false,false]");
     expect("[0, 1, -1, +1, 9007199254740991]", "[0,1,-1,1,9007199254740991]");
-    expect("[0x1F, 0o17, -0]", "[31,15,0]");
+    expect("[0x1F, 0o17, -0]", "[31,15,-0]");
     expect("[1.5, .5, 1., -1e3, 1E+2, 0.25, 00.5]",
            "[1.5,0.5,1,-1000,100,0.25,0.5]");
 }
