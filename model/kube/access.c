@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/io/log.h"
 #include "model/io/watch.h"
 
 enum { FILE_MAX = 1 << 20, TOKEN_MAX = 65536, POLL_MS = 1000, N_FILES = 4 };
@@ -109,14 +110,18 @@ void kube_access_destroy(struct kube_access *a)
 unsigned kube_access_poll(struct kube_access *a, int64_t now_ms)
 {
     unsigned news = 0;
-    struct error ignored; /* what was goes on; the server says when it ends */
     if (a->n_files == 0 || now_ms < a->polled_ms + POLL_MS)
         return 0;
     a->polled_ms = now_ms;
-    for (unsigned i = 0; i < a->n_files; i++)
-        if (poll_file(a, &a->files[i], &ignored) == 1)
-            news |= &a->files[i] == a->token_file ? KUBE_ACCESS_TOKEN
-                                                  : KUBE_ACCESS_FILES;
+    for (unsigned i = 0; i < a->n_files; i++) {
+        struct watched_file *f = &a->files[i];
+        struct error err;
+        int r = poll_file(a, f, &err);
+        if (r < 0) /* once for as long as it stays so */
+            log_event(LOG_WARN, "credentials-kept", "error", err.text, NULL);
+        if (r == 1)
+            news |= f == a->token_file ? KUBE_ACCESS_TOKEN : KUBE_ACCESS_FILES;
+    }
     return news;
 }
 

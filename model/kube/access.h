@@ -26,7 +26,7 @@ enum kube_access_news {
 };
 /* Look, when the last look is a second ago: what has become another since. A
  * token file that is gone, empty or unsound leaves the token before in force,
- * and is looked at again when it changes. */
+ * is logged, and is looked at again when it changes. */
 unsigned kube_access_poll(struct kube_access *a, int64_t now_ms);
 /* "Bearer …" until the next poll, or NULL. Never to be logged. */
 const char *kube_access_authorization(const struct kube_access *a);
