@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <gnutls/x509.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +14,8 @@
 static bool start(struct tls_client *c, const struct tls_client_config *how)
 {
     const char *priorities = how->priorities ? how->priorities : "NORMAL";
+    const int on = 1; /* the request does not wait for an answer to Finished */
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (gnutls_certificate_allocate_credentials(&c->own) < 0 ||
         gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL) < 0 ||
         gnutls_priority_set_direct(c->session, priorities, NULL) < 0)
