@@ -590,6 +590,28 @@ Test(publish_kube, newest_start_wins)
     fleet_destroy(f);
 }
 
+/* A generation is claimed in the Lease first: that fails. */
+Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
+{
+    struct publish_config other = config;
+    other.instance = "b";
+    struct fleet *f = start(&config, 300, "a");
+    run_until(f, now + 1);
+    update(f, 300, "b");
+    run_until(f, now);
+    struct fleet *g = start(&other, 300, "b");
+    run_until(g, now);
+    cr_assert_eq(generation(), 2, "nothing was to be written");
+    size_t before = w.n_log;
+    update(f, 300, "c");
+    run_until(f, now);
+    cr_assert_str_eq(sent(before), "PG");
+    cr_assert(strstr(w.log[before].path, LEASE));
+    cr_assert_eq(generation(), 2);
+    fleet_destroy(f);
+    fleet_destroy(g);
+}
+
 /* Who ends cleanly gives way at once; who was superseded deletes nothing. */
 Test(publish_kube, clean_stop_gives_way)
 {
