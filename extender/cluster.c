@@ -42,18 +42,43 @@ static char *beats_path(const char *namespace)
     return str_steal(&path);
 }
 
+static void node_appeared(void *ctx, const char *node)
+{
+    struct cluster *c = ctx;
+    cluster_nodes_check(c->nodes, node);
+}
+
+static void slices_listed(void *ctx)
+{
+    struct cluster *c = ctx;
+    cluster_beats_silence(c->beats);
+}
+
+static void each_node(void *ctx, void (*visit)(void *ctx, const char *node),
+                      void *visit_ctx)
+{
+    struct cluster *c = ctx;
+    cluster_slices_each(c->slices, visit, visit_ctx);
+}
+
 static void create_parts(struct cluster *c)
 {
     struct app *app = c->app;
     c->identity = make_identity(c->config.identity);
     c->beats_path = beats_path(c->config.heartbeats);
     c->feed = feed_create(app->writer);
-    c->slices = cluster_slices_create(c->feed, app->metrics);
+    c->slices = cluster_slices_create(
+        &(struct cluster_slices_config){.feed = c->feed,
+                                        .metrics = app->metrics,
+                                        .appeared = node_appeared,
+                                        .listed = slices_listed,
+                                        .ctx = c});
     c->beats = cluster_beats_create(c->feed, c->config.fresh_ms);
     c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(app->fabric));
     c->pods = cluster_pods_create(&(struct cluster_pods_config){
         .feed = c->feed, .app = app, .is_busy = is_busy, .ctx = c});
     c->rooms = cluster_rooms_create(c->feed, &app->demand);
+    cluster_nodes_each(c->nodes, each_node, c);
     cluster_nodes_next(c->nodes, &cluster_rooms_nodes, c->rooms);
     cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
                                      .put = cluster_rooms_put_pod,

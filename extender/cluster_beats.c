@@ -14,6 +14,7 @@ struct beat {
     char *node;
     char text[BEAT_TEXT_MAX]; /* who renewed it, and when they said they did */
     bool listed;
+    bool old; /* it was when it was listed */
 };
 
 struct cluster_beats {
@@ -86,10 +87,11 @@ static bool is_old(const struct cluster_beats *c,
            (renewed < 0 || wall_now_ms() - renewed > 2 * c->fresh_ms);
 }
 
-static void post_heard(struct cluster_beats *c, const char *node)
+static void post_heard(struct cluster_beats *c, const char *node, bool old)
 {
     struct feed_op *o = feed_new(c->feed, WRITER_HEARD, strlen(node) + 1);
     o->op.node = feed_text(o, node, strlen(node));
+    o->op.gone = old;
     feed_post(o); /* a node without slices has nothing that could be stale */
 }
 
@@ -114,8 +116,9 @@ static void on_put(void *ctx, const char *json, size_t size)
     if (strcmp(b->text, text) == 0)
         return;
     memcpy(b->text, text, sizeof text);
-    if (lease.renewed[0] && !is_old(c, &lease))
-        post_heard(c, lease.name);
+    b->old = is_old(c, &lease);
+    if (!b->old && lease.renewed[0])
+        post_heard(c, lease.name, false);
 }
 
 static void forget(struct cluster_beats *c, const char *node)
@@ -148,6 +151,18 @@ static void on_listed(void *ctx)
     c->listing = false;
     while ((b = find_unlisted(c)))
         forget(c, b->node);
+    cluster_beats_silence(c);
+}
+
+/* A slice that is listed counts as heard of; that of a node which fell silent
+ * long ago must not. */
+void cluster_beats_silence(struct cluster_beats *c)
+{
+    struct beat *b;
+    size_t pos = 0;
+    while ((b = strmap_next(&c->beats, &pos)))
+        if (b->old)
+            post_heard(c, b->node, true);
 }
 
 const struct reflector_handler cluster_beats_handler = {

@@ -22,6 +22,10 @@ struct cluster_nodes {
     size_t n_labels;
     struct reflector_handler next; /* members may be NULL */
     void *next_ctx;
+    void (*each)(void *ctx, void (*visit)(void *ctx, const char *node),
+                 void *visit_ctx); /* of cluster_nodes_each(), or NULL */
+    void *each_ctx;
+    bool complete; /* listed at least once */
 
     pthread_mutex_t lock;  /* guards what follows */
     struct strmap members; /* by name; changed by the reflector alone */
@@ -68,6 +72,16 @@ void cluster_nodes_next(struct cluster_nodes *c,
 {
     c->next = *next;
     c->next_ctx = ctx;
+}
+
+void cluster_nodes_each(struct cluster_nodes *c,
+                        void (*each)(void *ctx,
+                                     void (*visit)(void *ctx, const char *node),
+                                     void *visit_ctx),
+                        void *ctx)
+{
+    c->each = each;
+    c->each_ctx = ctx;
 }
 
 /* --- labels ------------------------------------------------------------------- */
@@ -222,6 +236,13 @@ static void post_lost(struct cluster_nodes *c, const char *name, bool lost)
     feed_post(o);
 }
 
+void cluster_nodes_check(void *ctx, const char *node)
+{
+    struct cluster_nodes *c = ctx;
+    if (c->complete && !strmap_get(&c->members, node))
+        post_lost(c, node, true);
+}
+
 /* --- handlers ------------------------------------------------------------------ */
 
 static void on_list(void *ctx)
@@ -311,6 +332,9 @@ static void on_listed(void *ctx)
     struct member *m;
     while ((m = find_unlisted(c)))
         forget(c, m);
+    c->complete = true;
+    if (c->each)
+        c->each(c->each_ctx, cluster_nodes_check, c);
     if (c->next.listed)
         c->next.listed(c->next_ctx);
 }

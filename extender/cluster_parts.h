@@ -71,8 +71,20 @@ int cluster_object_read(const char *json, size_t size,
  * would call a slice older than what it has, what it has is withdrawn
  * first. */
 struct cluster_slices;
-struct cluster_slices *cluster_slices_create(struct feed *feed,
-                                             struct metrics *metrics);
+struct cluster_slices_config {
+    struct feed *feed;
+    struct metrics *metrics;
+    /* Both may be NULL.  Something was published for a node of which nothing
+     * was known; all slices are listed. */
+    void (*appeared)(void *ctx, const char *node);
+    void (*listed)(void *ctx);
+    void *ctx;
+};
+struct cluster_slices *
+cluster_slices_create(const struct cluster_slices_config *config);
+/* Every node with slices. */
+void cluster_slices_each(struct cluster_slices *c,
+                         void (*visit)(void *ctx, const char *node), void *ctx);
 void cluster_slices_destroy(struct cluster_slices *c);
 extern const struct reflector_handler cluster_slices_handler;
 
@@ -80,6 +92,8 @@ extern const struct reflector_handler cluster_slices_handler;
 struct cluster_beats;
 struct cluster_beats *cluster_beats_create(struct feed *feed, int64_t fresh_ms);
 void cluster_beats_destroy(struct cluster_beats *c);
+/* Slices were listed: tell again which nodes are silent. */
+void cluster_beats_silence(struct cluster_beats *c);
 extern const struct reflector_handler cluster_beats_handler;
 
 /* Nodes: whether they are there and ready, and the labels that say where they
@@ -87,6 +101,14 @@ extern const struct reflector_handler cluster_beats_handler;
 struct cluster_nodes;
 struct cluster_nodes *cluster_nodes_create(struct feed *feed,
                                            const struct fabric_labels *labels);
+/* A node with slices that is no Node is lost, too: called for each that
+ * appears, and for all once Nodes are listed, by `each`. */
+void cluster_nodes_check(void *ctx, const char *node);
+void cluster_nodes_each(struct cluster_nodes *c,
+                        void (*each)(void *ctx,
+                                     void (*visit)(void *ctx, const char *node),
+                                     void *visit_ctx),
+                        void *ctx);
 /* Before the reflector starts. */
 void cluster_nodes_next(struct cluster_nodes *c,
                         const struct reflector_handler *next, void *ctx);

@@ -45,7 +45,7 @@ struct cluster {
     struct binder *binder;
     struct reflector *reflector;
     struct elect *elect;
-    atomic_bool electing; /* elect is there; the others start before it */
+    atomic_bool electing;  /* elect is there; the others start before it */
     struct events *events; /* NULL: none are written */
     struct pairing *pairing;
     struct cluster_lead lead;

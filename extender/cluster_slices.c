@@ -34,20 +34,27 @@ struct pool {
 };
 
 struct cluster_slices {
-    struct feed *feed;
-    struct metrics *metrics;
+    struct cluster_slices_config config;
     struct strmap entries; /* by name */
     struct strmap pools;   /* by node */
     uint64_t newest;       /* version */
 };
 
-struct cluster_slices *cluster_slices_create(struct feed *feed,
-                                             struct metrics *metrics)
+struct cluster_slices *
+cluster_slices_create(const struct cluster_slices_config *config)
 {
     struct cluster_slices *c = xcalloc(1, sizeof *c);
-    c->feed = feed;
-    c->metrics = metrics;
+    c->config = *config;
     return c;
+}
+
+void cluster_slices_each(struct cluster_slices *c,
+                         void (*visit)(void *ctx, const char *node), void *ctx)
+{
+    size_t pos = 0;
+    struct pool *p;
+    while ((p = strmap_next(&c->pools, &pos)))
+        visit(ctx, p->node);
 }
 
 static void entry_free(struct entry *e)
@@ -95,18 +102,19 @@ static void put_done(struct feed_op *o)
 {
     const struct cluster_slices *c = o->op.ctx;
     if (o->op.result == 0) {
-        metrics_count(c->metrics, APP_SLICES_ACCEPTED,
+        metrics_count(c->config.metrics, APP_SLICES_ACCEPTED,
                       o->op.created ? "created" : "changed");
         return;
     }
-    metrics_count(c->metrics, APP_SLICES_REJECTED, reject_reason(o->op.result));
+    metrics_count(c->config.metrics, APP_SLICES_REJECTED,
+                  reject_reason(o->op.result));
     log_event(LOG_WARN, "slice-refused", "slice", o->op.name, "error",
               o->op.error.text, NULL);
 }
 
 static void post_put(struct cluster_slices *c, struct entry *e)
 {
-    struct feed_op *o = feed_new(c->feed, WRITER_PUT_SLICE,
+    struct feed_op *o = feed_new(c->config.feed, WRITER_PUT_SLICE,
                                  strlen(e->name) + e->body_size + 2);
     o->op.name = feed_text(o, e->name, strlen(e->name));
     o->op.body = feed_text(o, e->body, e->body_size);
@@ -119,7 +127,7 @@ static void post_put(struct cluster_slices *c, struct entry *e)
 
 static void post_delete(struct cluster_slices *c, struct entry *e)
 {
-    struct feed_op *o = feed_new(c->feed, WRITER_DELETE_SLICE,
+    struct feed_op *o = feed_new(c->config.feed, WRITER_DELETE_SLICE,
                                  strlen(e->name) + 1);
     o->op.name = feed_text(o, e->name, strlen(e->name));
     feed_post(o);
@@ -219,6 +227,8 @@ static struct pool *pool_get(struct cluster_slices *c, const char *node)
         p = xcalloc(1, sizeof *p);
         p->node = xstrdup(node);
         (void)strmap_put(&c->pools, p->node, p);
+        if (c->config.appeared)
+            c->config.appeared(c->config.ctx, node);
     }
     return p;
 }
@@ -271,7 +281,7 @@ static void refuse(struct cluster_slices *c, const char *name,
                    const struct error *err)
 {
     struct entry *e = strmap_get(&c->entries, name);
-    metrics_count(c->metrics, APP_SLICES_REJECTED, "invalid");
+    metrics_count(c->config.metrics, APP_SLICES_REJECTED, "invalid");
     log_event(LOG_WARN, "slice-refused", "slice", name, "error", err->text,
               NULL);
     if (e) /* what it said before does not hold any more */
@@ -347,6 +357,8 @@ static void on_listed(void *ctx)
     struct entry *e;
     while ((e = find_unlisted(c)))
         pool_remove(c, e);
+    if (c->config.listed)
+        c->config.listed(c->config.ctx);
 }
 
 const struct reflector_handler cluster_slices_handler = {

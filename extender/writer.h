@@ -69,8 +69,8 @@ enum writer_kind {
                      * of a pod (not held places) with a number up to `number`
                      * whose uid is not among them, unless `keep` says so;
                      * `n_out`: how many */
-    WRITER_HEARD,  /* node: its heartbeat came (-ENOENT: nothing was published
-                     * for it) */
+    WRITER_HEARD,  /* node: its heartbeat came, or (`gone`) the last one was
+                     * long ago (-ENOENT: nothing was published for it) */
     WRITER_LOST,   /* node: it is deleted or not ready (`gone`), or is back */
     WRITER_ROOMS,  /* rooms, n_rooms: what the hosts have for pods */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
@@ -112,7 +112,7 @@ struct writer_op {
     size_t n_uids;
     uint64_t number; /* keep, free */
     bool (*keep)(void *ctx, const char *uid);
-    bool gone;                       /* lost */
+    bool gone;                       /* lost, heard */
     const struct writer_room *rooms; /* rooms */
     size_t n_rooms;
 

@@ -267,9 +267,9 @@ void read_heard(struct writer *w, struct writer_op *op)
         return;
     }
     const struct node *n = snapshot_node(w->current, (size_t)index);
-    atomic_store_explicit(&n->liveness->heard_ms, clock_ms(),
-                          memory_order_relaxed);
-    if (n->status == NODE_STALE)
+    int64_t ms = clock_ms() - (op->gone ? w->config.fresh_ms + 1 : 0);
+    atomic_store_explicit(&n->liveness->heard_ms, ms, memory_order_relaxed);
+    if (op->gone || n->status == NODE_STALE)
         sweep_soon(w);
 }
 

@@ -19,9 +19,9 @@ SHAPE = "dell-xe9680-bf3"  # 8 cards
 NODES = 4
 
 
-def beat(api, node):
+def beat(api, node, ago=0):
     """Renew a node's heartbeat, as its advertiser would."""
-    now = time.time()
+    now = time.time() - ago
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
     spec = {"holderIdentity": "test", "leaseDurationSeconds": 40,
             "renewTime": f"{stamp}.{int(now % 1 * 1e6):06d}Z"}
@@ -183,6 +183,16 @@ def learning(t, c, lab, nodes, beats):
         fleet.set_ready(api, nodes[1], True)
         wait_status(read, nodes[1], "ready")
 
+    with t.check("a node that is deleted is lost, and so is what never was"):
+        api.delete("nodes", None, nodes[1])
+        wait_status(read, nodes[1], "lost")
+        publish(api, "nobody")
+        wait_status(read, "nobody", "lost")
+        fleet.add_nodes(api, [nodes[1], "nobody"])
+        wait_status(read, nodes[1], "ready")
+        wait_status(read, "nobody", "ready")
+        api.delete("nodes", None, "nobody")
+
     with t.check("the newest slice holds, whatever its generation"):
         publish(api, nodes[2], generation=7)
         wait_status(read, nodes[2], "ready")
@@ -273,9 +283,15 @@ def coming_back(t, c, lab, nodes, one):
         schedule(api, Scheduler(lab, one), host_pod("d-host"), nodes)
         one.stop()
         api.delete("pods", "default", "d-host", gracePeriodSeconds=0)
+        beat(api, "nobody", ago=60)
+        fleet.add_nodes(api, ["nobody"])
         one.start()
         one.wait_ready(10)
         assert agree(read, api) == before
+        got = statuses(read)
+        assert got["nobody"] == "stale", "silent for long, but " + got["nobody"]
+        assert got[nodes[0]] == "ready", got
+        api.delete("nodes", None, "nobody")
 
     with t.check("the API server restarts: nothing is lost"):
         schedule(api, Scheduler(lab, one), host_pod("e-host"), nodes)

@@ -18,7 +18,8 @@ static void set_up(void)
     w = sim_writer(NULL);
     feed = feed_create(w);
     metrics = app_metrics_create();
-    c = cluster_slices_create(feed, metrics);
+    c = cluster_slices_create(
+        &(struct cluster_slices_config){.feed = feed, .metrics = metrics});
     version = 100;
 }
 
