@@ -16,7 +16,7 @@
 
 enum {
     PODS_MAX = 256,
-    CONNS_MAX = 1024, /* over the server's life */
+    CONNS_MAX = 256, /* at a time */
     FAULTS_MAX = 64,
     REQUEST_MAX = 65536,
     NAME_MAX_ = 64,
@@ -37,7 +37,7 @@ struct faults {
 struct conn {
     struct bindserver *s;
     pthread_t thread;
-    int fd; /* -1: closed */
+    int fd; /* -1: closed, and the thread ends */
 };
 
 struct bindserver {
@@ -85,10 +85,15 @@ void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
     struct pod *old = find(s, name);
     if (old)
         old->there = false;
-    if (s->n_pods == PODS_MAX)
+    size_t i = 0;
+    while (i < s->n_pods && s->pods[i].there)
+        i++;
+    if (i == PODS_MAX)
         abort();
-    struct pod *p = &s->pods[s->n_pods++];
-    p->there = true;
+    s->n_pods += i == s->n_pods;
+    struct pod *p = &s->pods[i];
+    free(p->allocation);
+    *p = (struct pod){.there = true};
     (void)snprintf(p->name, sizeof p->name, "%s", name);
     (void)snprintf(p->uid, sizeof p->uid, "%s", uid);
     pthread_mutex_unlock(&s->lock);
@@ -431,6 +436,21 @@ static void *serve(void *ctx)
     return NULL;
 }
 
+/* One that is free. */
+static struct conn *new_conn(struct bindserver *s)
+{
+    size_t i = 0;
+    while (i < s->n_conns && s->conns[i].fd >= 0)
+        i++;
+    if (i == CONNS_MAX)
+        abort();
+    if (i == s->n_conns)
+        s->n_conns++;
+    else
+        (void)pthread_join(s->conns[i].thread, NULL); /* it has ended */
+    return &s->conns[i];
+}
+
 static void *accept_all(void *ctx)
 {
     struct bindserver *s = ctx;
@@ -440,9 +460,7 @@ static void *accept_all(void *ctx)
         if (fd < 0)
             return NULL;
         pthread_mutex_lock(&s->lock);
-        if (s->n_conns == CONNS_MAX)
-            abort();
-        struct conn *c = &s->conns[s->n_conns++];
+        struct conn *c = new_conn(s);
         *c = (struct conn){.s = s, .fd = fd};
         if (pthread_create(&c->thread, NULL, serve, c))
             die("pthread_create");
