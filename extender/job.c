@@ -519,3 +519,21 @@ struct allocation **job_holds(const struct snapshot *snapshot,
     *ret_n = n;
     return holds;
 }
+
+struct allocation *job_hold_host(const struct snapshot *snapshot,
+                                 const struct demand *pod, int32_t rank)
+{
+    struct demand pair;
+    struct schedule s;
+    struct plan_place place = {.fixed = false};
+    demand_pair(pod, rank, &pair);
+    memset(pair.name, 0, sizeof pair.name);
+    memset(pair.uid, 0, sizeof pair.uid);
+    schedule_init(&s, snapshot, &pair);
+    if (!s.bound || s.follows < 0 ||
+        schedule_choose_without(&s, s.follows, NULL, 0, &place.choice) !=
+            REASON_NONE)
+        return NULL;
+    place.node = s.follows;
+    return hold_create(snapshot, pod, (uint32_t)rank, &place);
+}

@@ -65,6 +65,11 @@ struct allocation **job_holds(const struct snapshot *snapshot,
                               const struct demand *pod, const struct plan *plan,
                               size_t *ret_n);
 
+/* The place of the host pod of a pair (`rank`) of the pod's job of which only
+ * xPU pods are bound: with them; NULL when it has none there. */
+struct allocation *job_hold_host(const struct snapshot *snapshot,
+                                 const struct demand *pod, int32_t rank);
+
 /* "NS/JOB", which all members of a job share; "NS/NAME" of a pod alone. */
 enum { JOB_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2 };
 void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX]);

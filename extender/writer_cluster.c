@@ -297,31 +297,81 @@ static int32_t first_missing(const struct allocation *const *list, size_t n,
     return pair < pod->size ? pair : -1;
 }
 
-static int lead_job(struct batch *b, struct writer_op *op,
-                    const struct demand *member)
+/* The pairs of whose pods only xPU pods are bound, in the caller's array.
+ * `list` is in the order of pairs. */
+static int32_t *missing_hosts(const struct allocation *const *list, size_t n,
+                              size_t *ret_n)
+{
+    int32_t *pairs = xcalloc(n + 1, sizeof *pairs);
+    size_t n_pairs = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        bool host = false;
+        for (end = i; end < n; end++) {
+            if (list[end]->demand.pair != list[i]->demand.pair)
+                break;
+            host = host || list[end]->held ||
+                   list[end]->demand.role == ROLE_HOST;
+        }
+        if (!host)
+            pairs[n_pairs++] = list[i]->demand.pair;
+    }
+    *ret_n = n_pairs;
+    return pairs;
+}
+
+/* Hold for the host pods of these pairs what is near their xPU pods. */
+static int hold_hosts(struct batch *b, const struct demand *pod,
+                      const int32_t *pairs, size_t n, size_t *ret_held)
+{
+    int e = 0;
+    for (size_t i = 0; i < n && (e == 0 || e == -EBUSY); i++) {
+        struct allocation *hold = job_hold_host(batch_view(b), pod, pairs[i]);
+        if (!hold)
+            continue;
+        struct allocation **list = xcalloc(1, sizeof(*list));
+        list[0] = hold;
+        e = hold_anew(b, pod, list, 1);
+        *ret_held += e == 0;
+    }
+    return e == -EBUSY ? 0 : e;
+}
+
+/* Hold places for the pairs that have none; `pod` is one of them. */
+static int hold_rest(struct batch *b, const struct demand *pod,
+                     size_t *ret_held)
 {
     size_t n;
-    struct demand rest = *member, *pod = &rest;
     struct plan_refusal refusal;
     cleanup_with(plan) struct plan *plan = NULL;
-    cleanup_free const struct allocation **list =
-        job_together(batch_view(b)->allocations, member, &n);
-    rest.pair = first_missing(list, n, member);
-    if (rest.pair < 0)
-        return 0;
-    /* a pod of that pair, whatever its name */
-    memset(rest.name, 0, sizeof rest.name);
-    memset(rest.uid, 0, sizeof rest.uid);
     if (job_plan(NULL, batch_view(b), pod, NULL, 0, NODE_NONE, &plan,
                  &refusal) < 0) {
         log_event(LOG_WARN, "job-not-held", "namespace", pod->namespace, "job",
                   pod->job, "text", "no room for the rest of it", NULL);
         return 0;
     }
-    int e = hold_rest(b, pod, plan);
-    if (e == 0)
-        op->n_out++;
+    struct allocation **list = job_holds(batch_view(b), pod, plan, &n);
+    int e = hold_anew(b, pod, list, n);
+    *ret_held += e == 0 ? n : 0;
     return e == -EBUSY ? 0 : e;
+}
+
+static int lead_job(struct batch *b, struct writer_op *op,
+                    const struct demand *member)
+{
+    size_t n, n_hosts, held = 0;
+    struct demand rest = *member;
+    cleanup_free const struct allocation **list =
+        job_together(batch_view(b)->allocations, member, &n);
+    cleanup_free int32_t *hosts = missing_hosts(list, n, &n_hosts);
+    rest.pair = first_missing(list, n, member);
+    /* a pod of that pair, whatever its name */
+    memset(rest.name, 0, sizeof rest.name);
+    memset(rest.uid, 0, sizeof rest.uid);
+    int e = hold_hosts(b, member, hosts, n_hosts, &held);
+    if (e == 0 && rest.pair >= 0)
+        e = hold_rest(b, &rest, &held);
+    op->n_out += held > 0;
+    return e;
 }
 
 void apply_lead(struct batch *b, struct writer_op *op)

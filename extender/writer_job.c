@@ -150,12 +150,13 @@ static const struct allocation *find_hold(struct batch *b,
                             a->demand.name);
 }
 
-/* Hold the places of a plan in the draft, instead of those that were held for
- * the same pairs. */
-static void hold_places(struct batch *b, const struct demand *pod,
-                        const struct plan *plan, struct hold_change *change)
+/* Hold these places (which are taken over) in the draft, instead of those that
+ * were held for the same pairs. */
+static void hold_places(struct batch *b, struct allocation **list, size_t n,
+                        struct hold_change *change)
 {
-    change->added = job_holds(batch_view(b), pod, plan, &change->n_added);
+    change->added = list;
+    change->n_added = n;
     change->removed = xcalloc(change->n_added + 1, sizeof(*change->removed));
     for (size_t i = 0; i < change->n_added; i++) {
         const struct allocation *old = find_hold(b, change->added[i]);
@@ -286,24 +287,24 @@ int bind_plan(struct batch *b, struct writer_op *op,
     int e = batch_begin(b);
     if (e < 0)
         return e;
-    hold_places(b, op->demand, plan, ret_change);
+    size_t n;
+    struct allocation **list = job_holds(snapshot, op->demand, plan, &n);
+    hold_places(b, list, n, ret_change);
     return check_quota(b, op, &before);
 }
 
-int hold_rest(struct batch *b, const struct demand *pod,
-              const struct plan *plan)
+int hold_anew(struct batch *b, const struct demand *pod,
+              struct allocation **list, size_t n)
 {
     struct hold_change change = {0};
     struct quota_use before;
-    int e = batch_begin(b);
-    if (e < 0)
-        return e;
     snapshot_quota_use(batch_view(b), pod->namespace, &before);
-    hold_places(b, pod, plan, &change);
-    if (exceeds_quota(b, pod->namespace, &before)) {
+    hold_places(b, list, n, &change);
+    int e = batch_begin(b);
+    if (e == 0 && exceeds_quota(b, pod->namespace, &before)) {
         hold_change_undo(b, &change);
         e = -EBUSY;
-    } else {
+    } else if (e == 0) {
         e = hold_change_store(b, &change);
         leases_renew(b->w->leases, pod, clock_ms() + b->w->config.lease_ms);
     }

@@ -104,10 +104,11 @@ void hold_change_fini(struct hold_change *change);
  * is not any longer, and the lease of its job is renewed. */
 int bind_settle(struct batch *b, const struct allocation *fresh,
                 const struct demand *former);
-/* Hold the places of a plan with a new lease; -EBUSY, with nothing changed,
- * when the quota of its namespace does not allow it. */
-int hold_rest(struct batch *b, const struct demand *pod,
-              const struct plan *plan);
+/* Hold these places (which are taken over) of the pod's job with a new lease;
+ * -EBUSY, with nothing changed, when the quota of its namespace does not allow
+ * it. */
+int hold_anew(struct batch *b, const struct demand *pod,
+              struct allocation **list, size_t n);
 int drop_hold(struct batch *b, const struct allocation *hold);
 /* Give back all that is held with a pod's job: when nobody of it is bound any
  * more; in any case. */

@@ -478,3 +478,26 @@ Test(writer_cluster, leads_around_jobs_that_have_no_room)
     writer_stop(w);
     writer_stop(next);
 }
+
+/* xPU pods came first: what is near them is kept for their host pods. */
+Test(writer_cluster, a_new_leader_holds_places_of_host_pods)
+{
+    struct writer *w = with_nodes(2), *next = with_nodes(2);
+    struct demand xpu = sim_member("a-x", ROLE_XPU, "a", 0, 2);
+    struct demand host = sim_member("a-h", ROLE_HOST, "a", 0, 2);
+    struct demand other = sim_pod("b", ROLE_HOST, "", 0);
+    struct error err = {0};
+    xpu.pair_cards = host.pair_cards = host.cards = 3;
+    other.cards = other.pair_cards = 2;
+    cr_assert_eq(sim_bind(w, &xpu, "n1", NULL, &err), 0, "%s", err.text);
+    size_t before = n_held(w);
+    cr_expect_eq(before, 2, "%zu", before);
+    adopt_all(w, next);
+    cr_expect_eq(command(next, WRITER_LEAD), 1);
+    cr_expect_eq(n_held(next), before, "%zu", n_held(next));
+    cr_expect_eq(sim_bind(next, &other, "n1", NULL, &err), -EBUSY);
+    cr_expect_eq(sim_bind(next, &host, "n1", NULL, &err), 0, "%s", err.text);
+    cr_expect_eq(n_held(next), 1, "%zu", n_held(next));
+    writer_stop(w);
+    writer_stop(next);
+}
