@@ -254,10 +254,12 @@ static struct elect *elect_create(const struct elect_config *config)
     cleanup_str struct str path = STR_INIT(LEASE_TEXT);
     pthread_condattr_t attr;
     e->config = *config;
-    e->rules = (struct election_config){.identity = config->identity,
-                                        .duration_ms = LEASE_MS,
-                                        .renew_ms = RENEW_MS,
-                                        .deadline_ms = DEADLINE_MS};
+    e->rules = (struct election_config){
+        .identity = config->identity,
+        .duration_ms = config->duration_ms ? config->duration_ms : LEASE_MS,
+        .renew_ms = config->renew_ms ? config->renew_ms : RENEW_MS,
+        .deadline_ms = config->deadline_ms ? config->deadline_ms : DEADLINE_MS,
+    };
     election_init(&e->election, &e->rules);
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&e->lock, NULL);

@@ -21,6 +21,8 @@ struct elect_config {
     int (*lead)(void *ctx);
     void (*follow)(void *ctx);
     void *ctx;
+    /* of election_config; 0: 10000, 2000 and 6000 (tests) */
+    int64_t duration_ms, renew_ms, deadline_ms;
 };
 
 struct elect;
