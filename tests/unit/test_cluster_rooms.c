@@ -304,13 +304,15 @@ Test(cluster_rooms, come_by_themselves_and_together)
 
 Test(cluster_rooms, take_what_is_wrong_for_nothing)
 {
+    static const char wrong[] = "{\"metadata\":{\"name\":\"h\"},\"status\":{"
+                                "\"allocatable\":{\"cpu\":\"x\",\"memory\":"
+                                "[1],\"pods\":{}}}}";
     static const char *const texts[] = {
         "{}",
         "[]",
         "{\"metadata\":{\"name\":7}}",
         "{\"metadata\":null,\"status\":[]}",
-        "{\"metadata\":{\"name\":\"h\"},\"status\":{\"allocatable\":{\"cpu\":"
-        "\"x\",\"memory\":[1],\"pods\":{}}}}",
+        wrong,
         "{\"metadata\":{\"name\":\"h\"},\"status\":{\"allocatable\":{",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
