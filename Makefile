@@ -159,7 +159,7 @@ test-kube: programs
 	@scripts/setup --kube
 	@for what in '' helm; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
-	@scripts/run-tests --kube $(KUBE)
+	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --kube $(KUBE)
 kube-up: programs
 	@scripts/setup --kube
 	@tests/kube/up $(BUILD)/kube --biga $(KUBE_ARGS)

@@ -20,6 +20,13 @@ def names(prefix, n):
     return [f"{prefix}{i:0{len(str(n))}}" for i in range(1, n + 1)]
 
 
+def leaves(wanted, per_leaf=4, per_spine=16):
+    """{node name: labels} that say where each hangs in the network."""
+    return {name: {"fabric.topograph.run/tier-0": f"leaf{i // per_leaf}",
+                   "fabric.topograph.run/tier-1": f"spine{i // per_spine}"}
+            for i, name in enumerate(wanted)}
+
+
 def node(name, cpu=128, memory="1Ti", pods=250, labels=None, extended=None):
     """A Node that is ready, with what fits on it."""
     room = {"cpu": str(cpu), "memory": memory, "pods": str(pods),
@@ -164,13 +171,21 @@ class Kubelet:
 
     def phase(self, obj, phase):
         """Let a pod run, succeed or fail."""
-        meta = obj["metadata"]
-        ready = "True" if phase == "Running" else "False"
+        meta, runs = obj["metadata"], phase == "Running"
+        state = {"running": {}} if runs else {
+            "terminated": {"exitCode": 0 if phase == "Succeeded" else 1}}
         self.api.patch(
             "pods", meta["namespace"], meta["name"],
             {"metadata": {"uid": meta["uid"]},
-             "status": {"phase": phase, "conditions": [
-                 {"type": "Ready", "status": ready}]}},
+             "status": {
+                 "phase": phase,
+                 "conditions": [{"type": "Ready",
+                                 "status": "True" if runs else "False"}],
+                 "containerStatuses": [
+                     {"name": c["name"], "image": c["image"], "imageID": "",
+                      "ready": runs, "started": runs, "restartCount": 0,
+                      "state": state}
+                     for c in obj["spec"]["containers"]]}},
             how="strategic", sub="status")
 
 

@@ -220,11 +220,14 @@ class Lab:
     def up(self, nodes=16, replicas=2, say=lambda text: None,
            shapes="dell-xe9680-bf3", gpus=8, cpu=224):
         """All of it, ready to schedule; each Node has so many GPUs and
-        CPUs as one of the shape has."""
+        CPUs as one of the shape has, and four are on a leaf switch."""
         self.install()
         say("namespaces, rights and classes are there")
-        fleet.add_nodes(self.c.api, fleet.names("host", nodes), cpu=cpu,
-                        extended={"nvidia.com/gpu": str(gpus)})
+        fabric = fleet.leaves(fleet.names("host", nodes))
+        fleet.add_nodes(self.c.api, [
+            fleet.node(name, cpu, labels=labels,
+                       extended={"nvidia.com/gpu": str(gpus)})
+            for name, labels in fabric.items()])
         say(f"{nodes} nodes are there")
         for _ in range(replicas):
             self.extender()
