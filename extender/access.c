@@ -20,7 +20,8 @@ struct access {
     bool asks_token;
     struct review *review;    /* NULL: the API server is not asked */
     struct metrics *metrics;  /* or NULL */
-    struct watched_file file; /* of the thread that polls; path NULL: none */
+    pthread_mutex_t polling;  /* guards the file */
+    struct watched_file file; /* path NULL: none */
 
     pthread_mutex_t lock; /* guards what follows */
     struct tokens *tokens;
@@ -70,6 +71,25 @@ static void log_tokens(const struct access *a, const struct tokens *tokens)
     log_event(LOG_INFO, "tokens", "file", a->file.path, "tokens", n, NULL);
 }
 
+/* What was read comes into force, or the reason why not into the log. */
+static void take_tokens(struct access *a, struct tokens **tokens,
+                        const struct error *refusal)
+{
+    metrics_count(a->metrics, APP_TOKEN_READS,
+                  refusal ? "refused" : "accepted");
+    if (refusal) {
+        log_event(LOG_ERROR, "tokens-refused", "error", refusal->text,
+                  "in-force", "the tokens before", NULL);
+        return;
+    }
+    log_tokens(a, *tokens);
+    pthread_mutex_lock(&a->lock);
+    struct tokens *before = a->tokens;
+    a->tokens = *tokens;
+    *tokens = before;
+    pthread_mutex_unlock(&a->lock);
+}
+
 void access_poll(void *ctx)
 {
     struct access *a = ctx;
@@ -77,21 +97,11 @@ void access_poll(void *ctx)
     struct error err = {0};
     if (!a->file.path)
         return;
+    pthread_mutex_lock(&a->polling);
     int r = read_tokens(a, &tokens, &err);
-    if (r == 0)
-        return;
-    metrics_count(a->metrics, APP_TOKEN_READS, r > 0 ? "accepted" : "refused");
-    if (r < 0) {
-        log_event(LOG_ERROR, "tokens-refused", "error", err.text, "in-force",
-                  "the tokens before", NULL);
-        return;
-    }
-    log_tokens(a, tokens);
-    pthread_mutex_lock(&a->lock);
-    struct tokens *before = a->tokens;
-    a->tokens = tokens;
-    tokens = before;
-    pthread_mutex_unlock(&a->lock);
+    if (r != 0)
+        take_tokens(a, &tokens, r < 0 ? &err : NULL);
+    pthread_mutex_unlock(&a->polling);
 }
 
 int access_create(const struct access_config *config,
@@ -99,6 +109,7 @@ int access_create(const struct access_config *config,
 {
     cleanup_with(access) struct access *a = xcalloc(1, sizeof *a);
     (void)pthread_mutex_init(&a->lock, NULL);
+    (void)pthread_mutex_init(&a->polling, NULL);
     a->metrics = config->metrics;
     a->asks_token = config->token_file || config->kube;
     int r = read_names(
@@ -135,6 +146,7 @@ void access_destroy(struct access *a)
         free(a->names[i]);
     tokens_destroy(a->tokens);
     watch_fini(&a->file);
+    (void)pthread_mutex_destroy(&a->polling);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }

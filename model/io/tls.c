@@ -135,7 +135,7 @@ static int life_check(const char *path, gnutls_x509_crt_t crt, int64_t now,
 enum tls_file { FILE_CERT, FILE_KEY, FILE_CA, FILES };
 
 struct tls {
-    /* of the thread that polls */
+    pthread_mutex_t polling; /* guards the files and their texts */
     struct watched_file files[FILES];
     struct str texts[FILES];
     unsigned n_files;
@@ -283,12 +283,11 @@ void tls_poll(void *ctx)
     struct tls *t = ctx;
     cleanup_with(tls_set) struct tls_set *set = NULL;
     struct error err = {0};
+    pthread_mutex_lock(&t->polling);
     int r = files_read(t, &set, &err);
-    if (r == 0)
-        return;
     if (r > 0)
         log_accepted(t, set);
-    else
+    else if (r < 0)
         log_event(LOG_ERROR, "tls-refused", "error", err.text, "in-force",
                   "the certificates before", NULL);
     pthread_mutex_lock(&t->lock);
@@ -302,6 +301,7 @@ void tls_poll(void *ctx)
         set = before;
     }
     pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->polling);
 }
 
 int tls_create(const struct tls_config *config, struct tls **ret_tls,
@@ -311,6 +311,7 @@ int tls_create(const struct tls_config *config, struct tls **ret_tls,
     const char *const paths[FILES] = {config->cert_file, config->key_file,
                                       config->client_ca_file};
     (void)pthread_mutex_init(&t->lock, NULL);
+    (void)pthread_mutex_init(&t->polling, NULL);
     while (t->n_files < FILES && paths[t->n_files]) {
         watch_init(&t->files[t->n_files], paths[t->n_files], FILE_MAX);
         t->n_files++;
@@ -333,6 +334,7 @@ void tls_destroy(struct tls *t)
         text_wipe(&t->texts[i]);
     }
     tls_set_give(t->set);
+    (void)pthread_mutex_destroy(&t->polling);
     (void)pthread_mutex_destroy(&t->lock);
     free(t);
 }

@@ -27,7 +27,8 @@ int tls_create(const struct tls_config *config, struct tls **ret_tls,
                struct error *err);
 void tls_destroy(struct tls *t); /* NULL allowed; after the listeners */
 DEFINE_CLEANUP(tls, struct tls *, tls_destroy)
-/* Look at the files now: for a reload thread.  ctx is the struct tls. */
+/* Look at the files now: for a reload thread, and any other.  ctx is the
+ * struct tls. */
 void tls_poll(void *ctx);
 /* For metrics: when the server's certificate ends (Unix seconds), and how
  * often files were accepted and refused. */
