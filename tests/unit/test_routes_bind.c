@@ -24,6 +24,7 @@ struct cluster {
     struct binder *binder;
     bool follows;
     struct demand found; /* by the watch; no name: nothing */
+    atomic_uint told[EVENTS_REASONS];
 };
 
 bool cluster_leads(struct cluster *c, char ret_leader[254])
@@ -44,6 +45,13 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
         return false;
     *ret_demand = c->found;
     return true;
+}
+
+void cluster_tell(struct cluster *c, const struct demand *pod,
+                  enum events_reason reason, const char *text)
+{
+    cr_expect(pod->name[0] && text[0]);
+    c->told[reason]++;
 }
 
 static void start(struct cluster *c)
@@ -141,6 +149,7 @@ Test(routes_bind, binds_in_the_api_server)
     allocation_encode(alloc_index_find(s->allocations, "ns", "p1"), &json);
     cr_expect_str_eq(note, str_text(&json));
     expect_calls(&c, "POST p1 n1\n");
+    cr_expect_eq(c.told[EVENTS_ALIGNED], 1);
     stop(&c);
 }
 
@@ -168,6 +177,7 @@ Test(routes_bind, gives_back_what_was_refused)
     bindserver_faults(c.server, "POST", FAULTS(FAULT_FORBIDDEN), 1);
     (void)ask(&c, "p1", "n1", text);
     cr_expect(strstr(text, "forbidden"), "%s", text);
+    cr_expect_eq(c.told[EVENTS_REFUSED], 1);
     await_no_bind(&c);
     cr_expect_not(has(&c, "p1", "n1"));
     cr_expect_str_eq(ask(&c, "p1", "n2", text), "", "%s", text);
