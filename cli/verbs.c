@@ -27,6 +27,8 @@ const struct verb verbs[] = {
      verb_job},
     {"policy", "", "what namespaces have of their quotas, and services' shares",
      0, 0, verb_policy},
+    {"cluster", "", "which replica binds, and how it follows the API server", 0,
+     0, verb_cluster},
     {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1, 1,
      verb_why},
     {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go", 1,

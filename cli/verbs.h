@@ -51,6 +51,7 @@ verb_f verb_fabric;             /* fabric.c */
 verb_f verb_allocations;        /* allocations.c */
 verb_f verb_jobs, verb_job;     /* jobs.c */
 verb_f verb_policy;             /* policy.c */
+verb_f verb_cluster;            /* cluster.c */
 verb_f verb_why, verb_simulate; /* why.c */
 verb_f verb_demo;               /* demo.c */
 verb_f verb_replay;             /* replay.c */

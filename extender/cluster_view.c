@@ -3,6 +3,7 @@
 
 #include "extender/cluster_private.h"
 #include "extender/table.h"
+#include "model/base/text.h"
 #include "model/io/clock.h"
 
 /* Seconds since something was heard; -1: never. */
@@ -99,11 +100,16 @@ void cluster_write_text(struct cluster *c, struct str *out)
     cleanup_str struct str why = STR_INIT(4096);
     bool ready = cluster_is_ready(c, &why);
     (void)cluster_leads(c, leader);
+    str_add(out, "replica  ");
+    text_clean(c->identity, out);
+    str_add(out, "\nleader   ");
+    text_clean(leader[0] ? leader : "-", out);
+    str_add(out, "\nstate    ");
+    text_clean(ready ? "ready" : str_text(&why), out);
     str_addf(out,
-             "replica  %s\nleader   %s\nstate    %s\nbinds    %zu in "
-             "flight\n\n",
-             c->identity, leader[0] ? leader : "-",
-             ready ? "ready" : str_text(&why), binder_n_busy(c->binder));
+             "\nbinds    %zu in flight\npods     %zu bound without an "
+             "allocation\n\n",
+             binder_n_busy(c->binder), cluster_pods_n_unaccounted(c->pods));
     table_init(&t, heads);
     for (size_t i = 0; i < reflector_n_kinds(c->reflector); i++) {
         reflector_state(c->reflector, i, &s);
