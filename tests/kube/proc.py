@@ -130,6 +130,8 @@ class Process:
                 start_new_session=True,
                 preexec_fn=_die_with_parent if self.die_with_parent else None)
         pid = self._child.pid
+        with open(self.file[:-5] + ".pid", "w", encoding="utf-8") as f:
+            f.write(f"{pid}\n")  # for people; it may be another's by now
         state = {"pid": pid, "start": start_time(pid), "argv": self.argv}
         with open(self.file + ".new", "w", encoding="utf-8") as f:
             json.dump(state, f)
@@ -183,10 +185,11 @@ class Process:
         return clean
 
     def _forget(self):
-        try:
-            os.unlink(self.file)
-        except FileNotFoundError:
-            pass
+        for file in (self.file, self.file[:-5] + ".pid"):
+            try:
+                os.unlink(file)
+            except FileNotFoundError:
+                pass
 
     def restart(self):
         self.stop()

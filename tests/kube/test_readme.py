@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""README, "In a cluster": works as it is written."""
+import os
+import re
+import subprocess
+import sys
+
+from check import Checks, Skip
+from cluster import ROOT, binaries
+from proc import running_in
+
+FOLDER = os.path.join(ROOT, "build", "kube")
+
+
+def commands():
+    """The shell commands of the section, block after block."""
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        section = f.read().split("\n## In a cluster\n")[1].split("\n## ")[0]
+    return re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
+
+
+def run(text):
+    """Each line has to succeed."""
+    got = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False, timeout=240)
+    assert got.returncode == 0, f"exit {got.returncode}:\n{got.stdout}"
+    return got.stdout
+
+
+def main():
+    binaries()
+    t = Checks()
+    first, second = commands()
+    # a person's cluster is left alone
+    busy = bool(running_in(FOLDER)) or \
+        os.environ.get("BIGA_BUILD", "build") != "build"
+    try:
+        with t.check("the job lands aligned, on one leaf"):
+            if busy:
+                raise Skip(f"{FOLDER} is in use, or not of this build")
+            said = run(first)
+            shown = said.split("\njob ")[1]
+            assert "16 of 16 bound" in shown and "on 1 leaf" in shown, shown
+            ranks = re.findall(r"^ *\d+ +bound .* (\w+) +[12]$", shown, re.M)
+            assert ranks == ["PIX"] * 16, shown
+            assert "-xpu " in said, said
+        with t.check("the other replica takes over"):
+            if busy:
+                raise Skip("as above")
+            said = run(". build/kube/env\n" + second)
+            assert "default/render-xpu" in said and \
+                "default/telemetry" in said, said
+            assert not running_in(FOLDER), "make kube-down left something"
+    finally:
+        if not busy:
+            subprocess.run([sys.executable, "-B",
+                            os.path.join(ROOT, "tests", "kube", "down"),
+                            FOLDER], stdout=subprocess.DEVNULL, check=False)
+    t.finish()
+
+
+main()
