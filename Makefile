@@ -70,7 +70,8 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 
 .DEFAULT_GOAL := all
 .PHONY: all programs objects setup help demo test test-unit test-e2e lint \
-        test-kube kube-up kube-down bench fuzz race asan failpoints install uninstall docs man format \
+        test-kube kube-up kube-down bench-kube bench fuzz race asan \
+        failpoints install uninstall docs man format \
         format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -160,6 +161,11 @@ test-kube: programs
 	@for what in '' helm; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --kube $(KUBE)
+# the scheduler with Biga and without, in turn: some minutes
+bench-kube: programs
+	@scripts/setup --kube
+	@tests/kube/binaries >/dev/null
+	@tests/kube/bench.py $(BENCH_ARGS)
 kube-up: programs
 	@scripts/setup --kube
 	@tests/kube/up $(BUILD)/kube --biga $(KUBE_ARGS)
@@ -250,6 +256,7 @@ define HELP
   demo          build and run the demo; DEMO_ARGS=--once ends by itself
   test          all tests; test-unit, test-e2e: parts of them
   test-kube     tests against a real control plane; builds it with Go, once
+  bench-kube    pods per second of kube-scheduler with Biga and without
   kube-up       start a cluster with Biga in it; kube-down ends it;
                 KUBE_ARGS go to tests/kube/up
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
