@@ -345,6 +345,7 @@ static void preempt_with(const struct wire_preemption *p,
         snapshot_find_many(snapshot, &v->node, 1, &asks[i].node);
         asks[i].given = given + v->first;
         asks[i].n_given = find_given(snapshot, p, v, given + v->first);
+        asks[i].others = v->n > asks[i].n_given;
         victims[i].fits = true; /* of a pod that is not ours */
     }
     if (p->demand.role != ROLE_NONE)

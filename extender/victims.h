@@ -28,6 +28,8 @@ struct victims_ask {
     int32_t node; /* NODE_NONE: unknown */
     const struct allocation *const *given;
     size_t n_given;
+    bool others; /* it has victims there that have none: what they leave of
+                  * the host is not known, but enough for the pod */
 };
 
 /* `fits`: with the given victims and those that are named (borrowed from the

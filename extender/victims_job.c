@@ -89,13 +89,22 @@ static void spot_state(const struct hunt_job *h, const struct spot *s,
         }
 }
 
-/* How many more pairs of a group its host can have then, at most `max`.  Where
- * the scheduler asks it has seen to the pod's own CPUs and memory: those that
- * it evicts may be nobody's of ours. */
-static uint32_t host_holds(const struct hunt_job *h, const struct spot *s,
+struct wanted {
+    const struct hunt_job *hunt;
+    const struct spot *spot;
+    size_t group;
+    uint32_t room;
+};
+
+/* How many more pairs of a group its host can have then, at most `max`: one of
+ * the pod's own for certain where others go whose CPUs and memory nobody here
+ * knows. */
+static uint32_t host_holds(const struct wanted *w,
                            const struct allocation *const *gone, size_t n_gone,
-                           size_t group, uint32_t max)
+                           uint32_t max)
 {
+    const struct hunt_job *h = w->hunt;
+    const struct spot *s = w->spot;
     size_t index = (size_t)s->index;
     const struct node *node = s->pool.node;
     if (!snapshot_knows_room(h->snapshot, index))
@@ -109,17 +118,10 @@ static uint32_t host_holds(const struct hunt_job *h, const struct spot *s,
     for (size_t g = 0; g < h->n_groups; g++)
         for (uint32_t i = 0; i < s->taken[g]; i++)
             host_room_take(&room, &h->groups[g].shape);
-    uint32_t n = host_room_holds(&room, &h->groups[group].shape, max);
-    bool own = s->ask && group == h->own && s->taken[group] == 0;
-    return n == 0 && own && max > 0 ? 1 : n;
+    uint32_t n = host_room_holds(&room, &h->groups[w->group].shape, max);
+    bool own = w->group == h->own && s->taken[w->group] == 0;
+    return n == 0 && max > 0 && own && s->ask && s->ask->others ? 1 : n;
 }
-
-struct wanted {
-    const struct hunt_job *hunt;
-    const struct spot *spot;
-    size_t group;
-    uint32_t room;
-};
 
 static uint32_t spot_room(const struct wanted *w,
                           const struct allocation *const *gone, size_t n,
@@ -130,7 +132,7 @@ static uint32_t spot_room(const struct wanted *w,
     uint64_t *left = w->hunt->room_steps;
     uint64_t part = *left < ROOM_STEPS ? *left : ROOM_STEPS;
     *left -= part;
-    max = host_holds(w->hunt, w->spot, gone, n, w->group, max);
+    max = host_holds(w, gone, n, max);
     spot_state(w->hunt, w->spot, gone, n, &state);
     uint32_t room = plan_room_for(&state, &w->hunt->groups[w->group].shape, max,
                                   &part, &aligned);
@@ -485,7 +487,7 @@ static bool has_plan(const struct hunt_job *h, struct spot *spots, uint32_t n)
         size_t n_gone;
         const struct allocation *const *gone =
             pool_gone(&spots[i].pool, spots[i].evicted, &n_gone);
-        if (spots[i].ask && spots[i].taken[h->own])
+        if (spots[i].ask && spots[i].ask->others && spots[i].taken[h->own])
             draft_set_room(draft, spots[i].pool.node->name, &unknown);
         for (size_t k = 0; k < n_gone; k++)
             (void)draft_release(draft, gone[k]->demand.namespace,

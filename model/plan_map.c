@@ -83,6 +83,15 @@ uint32_t plan_map_whole(const struct plan_map *m, uint32_t node)
     return limited(m, node, m->ladders[m->classes.class_of[node]].room);
 }
 
+bool plan_map_lacks_hosts(const struct plan_map *m)
+{
+    uint64_t room = 0;
+    for (uint32_t i = 0; m->holds && i < m->cluster->n_nodes; i++)
+        if (m->classes.class_of[i] != UINT32_MAX)
+            room += m->ladders[m->classes.class_of[i]].room;
+    return m->holds && room >= m->asked + (uint64_t)(m->pin >= 0);
+}
+
 uint32_t plan_map_bound(const struct plan_map *m, uint32_t node)
 {
     if (m->classes.class_of[node] == UINT32_MAX)

@@ -525,16 +525,6 @@ static bool is_open(const struct plan_map *m)
     return room >= m->asked + (uint64_t)(m->pin >= 0);
 }
 
-/* Is it the hosts that have no room, and not the cards? */
-static bool is_hosts(const struct plan_map *m)
-{
-    uint64_t room = 0;
-    for (uint32_t i = 0; m->holds && i < m->cluster->n_nodes; i++)
-        if (m->classes.class_of[i] != UINT32_MAX)
-            room += m->ladders[m->classes.class_of[i]].room;
-    return m->holds && room >= m->asked + (uint64_t)(m->pin >= 0);
-}
-
 static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
 {
     struct plan_refusal no = {.lack = PLAN_LACK_ROOM,
@@ -547,7 +537,7 @@ static void refuse(const struct one *o, struct plan_refusal *ret_refusal)
     no.asked = m->asked + pinned;
     no.room = (uint32_t)(o->total.room < m->asked ? o->total.room : m->asked) +
               pinned;
-    no.hosts = o->total.room < m->asked && is_hosts(m);
+    no.hosts = o->total.room < m->asked && plan_map_lacks_hosts(m);
     if (o->total.room >= m->asked)
         no.lack = PLAN_LACK_TIER;
     else if (is_open(m))

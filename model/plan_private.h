@@ -193,6 +193,8 @@ void plan_map_fini(struct plan_map *m);
 /* What a node holds, and what nobody knows that it does not. */
 uint32_t plan_map_whole(const struct plan_map *m, uint32_t node);
 uint32_t plan_map_bound(const struct plan_map *m, uint32_t node);
+/* Is it the hosts that have no room for the job, and not the cards? */
+bool plan_map_lacks_hosts(const struct plan_map *m);
 /* Room and aligned room of a node beside the pinned pair. */
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node);
 uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node);

@@ -79,7 +79,7 @@ static struct victims find_on(struct snapshot *s, const struct demand *d,
     struct victims v;
     const struct allocation *a =
         given ? alloc_index_find(s->allocations, "ns", given) : NULL;
-    const struct victims_ask ask = {node, &a, a != NULL};
+    const struct victims_ask ask = {node, &a, a != NULL, false};
     victims_find(s, d, &ask, 1, &v);
     return v;
 }
@@ -191,6 +191,7 @@ static void roll_pod(struct demand *d, unsigned number)
     if (role == ROLE_HOST) {
         d->gpus = d->pair_gpus = (uint8_t)roll(3);
         d->cpu_milli = odds(40) ? 0 : roll(20000);
+        d->memory_mib = roll(3000);
     }
     d->exclusive = odds(10);
     d->align = (uint8_t)(odds(50) ? RELATION_SYS : RELATION_NODE);
@@ -405,6 +406,7 @@ static void roll_job(struct demand *pod)
     pod->size = 2 + (int32_t)roll(5);
     pod->cards = pod->pair_cards = (uint8_t)(1 + roll(2));
     pod->cpu_milli = odds(50) ? 0 : roll(20000);
+    pod->memory_mib = odds(50) ? 0 : 1 + roll(3000);
     pod->priority = 5;
     pod->within = (int8_t)(odds(50) ? DEMAND_ANYWHERE : (int)roll(2));
     if (odds(30)) {
@@ -415,6 +417,7 @@ static void roll_job(struct demand *pod)
                                              .card_cores = pod->card_cores,
                                              .card_memory_mib = 64,
                                              .cpu_milli = pod->cpu_milli};
+        pod->shapes[0].memory_mib = pod->memory_mib;
         pod->shapes[1] = pod->shapes[0];
         pod->shapes[1].first = 1;
         pod->shapes[1].last = pod->size - 1;
@@ -464,6 +467,19 @@ static size_t evict_for(struct snapshot **s, const struct demand *pod,
     return all;
 }
 
+/* Of some fleets the hosts have little memory left. */
+static void limit_hosts(struct snapshot **s)
+{
+    struct draft *d = draft_create(*s);
+    for (size_t i = 0, limited = odds(40); limited && i < (*s)->n_nodes; i++) {
+        struct host_room room = {INT64_MAX, roll(6000), INT64_MAX};
+        draft_set_room(d, snapshot_node(*s, i)->name, &room);
+    }
+    struct snapshot *next = draft_commit(d);
+    snapshot_unref(*s);
+    *s = next;
+}
+
 Test(victims, room_for_whole_jobs, .timeout = 300)
 {
     unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 2000) / 2;
@@ -477,6 +493,7 @@ Test(victims, room_for_whole_jobs, .timeout = 300)
             (void)bind_to(&s, &d, (int32_t)roll(4));
         }
         roll_job(&pod);
+        limit_hosts(&s);
         struct snapshot *bare = snapshot_ref(s);
         evict_all(&bare, &pod);
         bool before = fits_whole(s, &pod), possible = fits_whole(bare, &pod);
