@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""biga-advertiser publishes to a real API server, with the rights and under
+the admission policy of deploy/."""
+import os
+import signal
+import threading
+import time
+
+import shapes
+from api import ApiError
+from check import Checks
+from cluster import Cluster
+from fleet import Advertiser, add_node, add_nodes, node
+from lab import Lab
+from proc import wait_for
+
+BEAT = 2  # seconds
+NODES = 1000
+
+
+def annotations(obj):
+    return obj["metadata"].get("annotations", {})
+
+
+class Host:
+    """One node, and its advertiser with the credentials of that node."""
+
+    def __init__(self, c, name, how, suffix=""):
+        self.c, self.name = c, name
+        self.program = Advertiser(
+            c.folder, "advertiser-" + name + suffix,
+            "--server", "kubernetes", "--kubeconfig", c.node_kubeconfig(name),
+            "--node", name, "--boot-id", shapes.BOOT,
+            "--heartbeat", f"{BEAT}s", *how)
+
+    def start(self):
+        self.program.start()
+        return self
+
+    def slices(self):
+        return self.c.api.list("resourceslices",
+                               fieldSelector="spec.nodeName=" + self.name)
+
+    def lease(self):
+        return self.c.api.maybe("leases", "biga-nodes", self.name)
+
+    def holder(self):
+        lease = self.lease()
+        return lease["spec"]["holderIdentity"] if lease else None
+
+    def node(self):
+        return self.c.api.get("nodes", None, self.name)
+
+    def told(self):
+        """What the Node's annotations say: (content hash, when and what)."""
+        found = annotations(self.node())
+        return (found.get("biga.dev/topology"), found.get("biga.dev/published"))
+
+    def pool(self):
+        """(generation, content hash) of the complete pool, or None."""
+        return whole(self.slices())
+
+    def wait_published(self, timeout=10.0, but=None):
+        """Until the pool is complete, another than `but`, and told."""
+        def published():
+            self.program.alive()
+            pool = self.pool()
+            assert pool and pool != but, f"pool is {pool}"
+            assert self.told()[0] == pool[1], f"told {self.told()}, is {pool}"
+            return pool
+        return wait_for(f"{self.name} is published", published, timeout)
+
+    def renewed(self):
+        return self.lease()["spec"]["renewTime"]
+
+
+def whole(slices):
+    """(generation, content hash) by the rule of DRA: the slices of the
+    highest generation, when they are as many as each of them says."""
+    if not slices:
+        return None
+    pools = [s["spec"]["pool"] for s in slices]
+    highest = max(p["generation"] for p in pools)
+    newest = [s for s in slices if s["spec"]["pool"]["generation"] == highest]
+    counts = {s["spec"]["pool"]["resourceSliceCount"] for s in newest}
+    hashes = {annotations(s)["biga.dev/content-hash"] for s in newest}
+    assert len(counts) == 1 and len(hashes) == 1, f"mixed: {pools}, {hashes}"
+    count = counts.pop()
+    assert len(newest) <= count, f"{len(newest)} of {count}: {pools}"
+    return (highest, hashes.pop()) if len(newest) == count else None
+
+
+class Reader(threading.Thread):
+    """Sees every change of one node's slices, and joins what is complete."""
+
+    def __init__(self, c, name):
+        super().__init__(daemon=True)
+        self.c, self.name = c, name
+        self.seen, self.wrong, self.ended = [], None, False
+        self.start()
+
+    def run(self):
+        there = {}
+        try:
+            for event, obj in self.c.api.watch(
+                    "resourceslices",
+                    fieldSelector="spec.nodeName=" + self.name):
+                if self.ended:
+                    return
+                if obj.get("kind") == "Status":
+                    continue
+                if event == "DELETED":
+                    there.pop(obj["metadata"]["name"], None)
+                else:
+                    there[obj["metadata"]["name"]] = obj
+                self.seen.append(whole(list(there.values())))
+        except AssertionError as error:
+            self.wrong = error
+        except (ApiError, OSError, ValueError):
+            pass  # the end of the watch
+
+    def check(self):
+        assert self.wrong is None, self.wrong
+        return self.seen
+
+
+def host_file(c, n_nics):
+    return shapes.crowded(c.path("crowded.host"), n_nics)
+
+
+# --- the checks -------------------------------------------------------------
+def shipped(t, c):
+    names = sorted(shapes.shipped())
+    prefix, digits = "shape", len(str(len(names)))
+    hosts = {f"{prefix}{i + 1:0{digits}}": s for i, s in enumerate(names)}
+    add_nodes(c.api, list(hosts))
+    fleet = Advertiser(
+        c.folder, "shapes", "--server", "kubernetes", "--kubeconfig",
+        c.path("fleet.kubeconfig"), "--fleet", len(names), "--fleet-prefix",
+        prefix, "--fleet-shapes", ",".join(names), "--boot-id", shapes.BOOT)
+    fleet.start()
+    try:
+        wait_for("all are published", lambda: fleet.alive() and
+                 "fleet ready" in fleet.text(), 30)
+        for name, shape in hosts.items():
+            want = shapes.slices(name, "--hostfile", shape)
+            got = c.api.list("resourceslices",
+                             fieldSelector="spec.nodeName=" + name)
+            assert [s["spec"] for s in got] == [s["spec"] for s in want], name
+            owner = got[0]["metadata"]["ownerReferences"]
+            uid = c.api.get("nodes", None, name)["metadata"]["uid"]
+            assert [o["uid"] for o in owner] == [uid], owner
+        t.note(f"{len(hosts)} shapes")
+    finally:
+        fleet.stop()
+    assert fleet.exit_status() == 0, fleet.exit_status()
+    left = [s["metadata"]["name"] for s in c.api.list("resourceslices")
+            if s["spec"]["nodeName"] in hosts]
+    assert not left, left
+    assert not [x for x in c.api.list("leases", "biga-nodes")
+                if x["metadata"]["name"] in hosts]
+
+
+def changing(c, host):
+    """Grows, shrinks, stays as large; nobody sees a mixture."""
+    reader = Reader(c, host.name)
+    pool = host.wait_published()
+    for n in (300, 310, 20, 200, 5):
+        host_file(c, n)
+        began = time.monotonic()
+        host.program.send(signal.SIGHUP)
+        before, pool = pool, host.wait_published(but=pool)
+        took = time.monotonic() - began
+        assert pool[0] > before[0], (before, pool)
+        assert took < 2, f"{took:.1f} s until it was told"
+        wait_for("old slices are gone", lambda: len(host.slices()) ==
+                 (n + 2) // 128 + 1, 5)
+    wait_for("the reader has seen the last", lambda: reader.check() and
+             reader.seen[-1] == pool, 5)
+    reader.ended = True
+
+
+def healing(c, deleted, edited):
+    """A slice that is deleted, and one that is edited: both within 60 s."""
+    pools = deleted.wait_published(), edited.wait_published()
+    told = deleted.told()
+    c.api.delete("resourceslices", None,
+                 deleted.slices()[0]["metadata"]["name"])
+    obj = edited.slices()[0]
+    obj["spec"]["devices"][0]["name"] = "foreign"
+    c.api.update("resourceslices", obj)
+    wait_for("the deleted slice is back", lambda:
+             deleted.pool() and deleted.pool()[1] == pools[0][1], 66, 0.5)
+    wait_for("its Node is told", lambda: deleted.told() != told, 5)
+    after = edited.wait_published(66, but=pools[1])
+    wait_for("the edit is gone", lambda: edited.pool() != pools[1] and
+             edited.slices()[0]["spec"]["devices"][0]["name"] != "foreign",
+             66)
+    assert edited.pool()[0] >= after[0]
+
+
+def superseding(c, old, new):
+    pool, first = old.wait_published(), old.holder()
+    new.start()
+    wait_for("the newer one holds the Lease", lambda: old.holder() != first,
+             10)
+    wait_for("the older one says so",
+             lambda: "event=superseded" in old.program.text(), 3 * BEAT)
+    second = old.holder()
+    time.sleep(2 * BEAT)
+    assert old.holder() == second, "they do not fight over it"
+    assert old.pool() == pool, "equal content is not written again"
+    new.program.stop()
+    wait_for("the older one is back", lambda: old.holder() == first, 30)
+    old.wait_published()
+
+
+def outage(c, host):
+    host.wait_published()
+    told, pool, renewed = host.told(), host.pool(), host.renewed()
+    c.apiserver.kill()
+    time.sleep(3 * BEAT)
+    c.apiserver.start()
+    c.wait_ready()
+    wait_for("it beats again", lambda: host.renewed() != renewed, 15)
+    wait_for("its Node is told", lambda: host.told() != told, 5)
+    assert host.pool() == pool, "nothing else has changed"
+
+
+def new_node(c, host):
+    host.wait_published()
+    c.api.delete("nodes", None, host.name)
+    wait_for("its objects are collected",
+             lambda: not host.slices() and not host.lease(), 30)
+    wait_for("it says what is missing", lambda: "no such Node" in
+             host.program.text(), 15)
+    made = add_node(c.api, node(host.name))
+    host.wait_published(15)
+    for obj in host.slices() + [host.lease()]:
+        owners = [o["uid"] for o in obj["metadata"]["ownerReferences"]]
+        assert owners == [made["metadata"]["uid"]], owners
+
+
+def refused(c, name, config, want):
+    """Credentials that do not suffice: it says what is missing, goes on."""
+    program = Advertiser(
+        c.folder, "refused-" + name, "--server", "kubernetes", "--kubeconfig",
+        config, "--node", "foreign", "--hostfile", "nvidia-dgx-h100")
+    program.start()
+    try:
+        wait_for("it says why", lambda: program.alive() and
+                 want in program.text(), 10)
+        time.sleep(1)
+        program.alive()
+    finally:
+        program.stop()
+    assert not c.api.list("resourceslices",
+                          fieldSelector="spec.nodeName=foreign")
+    assert not c.api.maybe("leases", "biga-nodes", "foreign")
+
+
+def many(t, c):
+    digits = len(str(NODES))
+    add_nodes(c.api, [f"many{i + 1:0{digits}}" for i in range(NODES)])
+    fleet = Advertiser(
+        c.folder, "many", "--server", "kubernetes", "--kubeconfig",
+        c.path("fleet.kubeconfig"), "--fleet", NODES, "--fleet-prefix",
+        "many", "--heartbeat", "10s")
+    # of a machine that others use too, we get a part
+    share = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    began = time.monotonic()
+    fleet.start()
+    wait_for("all are published", lambda: fleet.alive() and
+             "fleet ready" in fleet.text(), 30 * share)
+    t.note(f"{NODES} nodes published in {time.monotonic() - began:.1f} s, "
+           f"with {share:.1f} times the load that there is room for")
+    time.sleep(21)
+    seconds = {}
+    for lease in c.api.list("leases", "biga-nodes"):
+        if lease["metadata"]["name"].startswith("many"):
+            second = lease["spec"]["renewTime"][:19]
+            seconds[second] = seconds.get(second, 0) + 1
+    t.note("heartbeats by second: " + " ".join(
+        str(seconds[s]) for s in sorted(seconds)))
+    if share < 2:
+        assert len(seconds) <= 13, "each beats every 10 s"
+    assert max(seconds.values()) < NODES / 5, "they are spread"
+    assert fleet.stop(), "it ends by itself"
+    if fleet.exit_status() == 3 and share > 2:
+        return  # it gives up after 10 s, and says so
+    assert fleet.exit_status() == 0, fleet.exit_status()
+    assert not [s for s in c.api.list("resourceslices")
+                if s["spec"]["nodeName"].startswith("many")]
+
+
+def main():
+    with Cluster() as c:
+        t = Checks(c.log_ends)
+        c.start()
+        Lab(c).install()
+        c.kubeconfig("fleet", "fleet")
+        names = ["one", "two", "three", "foreign"]
+        add_nodes(c.api, names)
+
+        with t.check("every shape is published as it is printed"):
+            shipped(t, c)
+
+        one = Host(c, "one", host_file(c, 20)).start()
+        two = Host(c, "two", ["--hostfile", "nvidia-dgx-h100"]).start()
+        three = Host(c, "three", ["--hostfile", "nvidia-dgx-h100"]).start()
+        with t.check("with its node's credentials, under admission"):
+            for host in (one, two, three):
+                host.wait_published()
+            assert one.holder().startswith(shapes.BOOT + "/"), one.holder()
+            first = one.renewed()
+            wait_for("the Lease is renewed",
+                     lambda: one.renewed() != first, 2 * BEAT)
+        with t.check("a change is a generation, told at once, never mixed"):
+            changing(c, one)
+        with t.check("the newest start wins, and gives way when it ends"):
+            superseding(c, two, Host(
+                c, "two", ["--hostfile", "nvidia-dgx-h100"], "-newer"))
+        with t.check("the API server's restart is survived and told"):
+            outage(c, one)
+        with t.check("another Node of that name becomes the owner"):
+            new_node(c, three)
+        with t.check("a deleted slice is back, an edited one is healed"):
+            healing(c, one, two)
+
+        with t.check("without rights it says what to allow"):
+            refused(c, "rights", c.kubeconfig("nobody", "nobody"),
+                    "allow us to get nodes")
+        with t.check("another node's credentials write nothing here"):
+            refused(c, "node", c.node_kubeconfig("two"),
+                    "may only write the Lease biga-nodes/two")
+        with t.check("a token that nobody gave is refused"):
+            refused(c, "token", c.kubeconfig_token("made-up", "made.up.token"),
+                    "does not accept our credentials")
+
+        with t.check("a clean stop withdraws, --withdraw=false does not"):
+            for host in (one, two):
+                assert host.program.stop()
+                assert host.program.exit_status() == 0
+                assert not host.slices() and not host.lease()
+            three.program.stop()
+            Host(c, "three", ["--hostfile", "nvidia-dgx-h100",
+                              "--withdraw=false"], "-kept").start()
+            kept = Host(c, "three", [], "-kept")
+            wait_for("it is published", lambda: kept.pool() and kept.told()[0]
+                     == kept.pool()[1], 10)
+            assert kept.program.stop()
+            assert kept.pool() and kept.lease()
+
+        with t.check(f"{NODES} nodes within 30 s, heartbeats spread"):
+            many(t, c)
+        t.finish()
+
+
+if __name__ == "__main__":
+    main()
