@@ -239,6 +239,12 @@ static int ask_access(struct review *r, const struct review_call *call,
     return rc;
 }
 
+static void call_fail(struct review_call *call, const char *why)
+{
+    call->verdict = REVIEW_FAILED;
+    (void)error_set(&call->error, EAGAIN, "%s", why);
+}
+
 static void decide(struct review *r, struct review_call *call, int64_t now_ms)
 {
     const struct user *user;
@@ -254,19 +260,17 @@ static void decide(struct review *r, struct review_call *call, int64_t now_ms)
         call->verdict = allowed ? REVIEW_ADMITTED : REVIEW_FORBIDDEN;
     if (rc == 0) {
         verdict_keep(r, call, now_ms);
-    } else if (r->logged_ms == 0 || now_ms - r->logged_ms > LOG_EVERY_MS) {
+        return;
+    }
+    if (r->logged_ms == 0 || now_ms - r->logged_ms > LOG_EVERY_MS) {
         r->logged_ms = now_ms;
         log_event(LOG_ERROR, "review-failed", "error", call->error.text, NULL);
     }
+    /* who we are there is nothing for somebody without a token */
+    call_fail(call, "the API server gave no verdict, the log says why");
 }
 
 /* --- the thread ---------------------------------------------------------------- */
-
-static void call_fail(struct review_call *call, const char *why)
-{
-    call->verdict = REVIEW_FAILED;
-    (void)error_set(&call->error, EAGAIN, "%s", why);
-}
 
 /* The next call, or NULL at the end. */
 static struct review_call *next_call(struct review *r, bool *ret_quiet)

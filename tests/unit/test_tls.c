@@ -331,6 +331,27 @@ Test(tls, cuts_handshakes_that_do_not_end)
     place_destroy(p);
 }
 
+Test(tls, cuts_clients_that_do_not_read)
+{
+    enum { REPLIES = 64 }; /* of 2 MiB: more than any socket holds */
+    struct place *p = place_create();
+    struct tls_client c;
+    const struct tls_client_config how = me(p);
+    int taken = 0;
+    cr_assert(tls_client_open(&c, &how));
+    for (int i = 0; i < REPLIES; i++)
+        cr_assert(tls_client_send(&c,
+                                  "GET /large HTTP/1.1\r\n"
+                                  "Host: x\r\n\r\n",
+                                  32));
+    (void)usleep(5 * REQUEST_MS * 1000);
+    while (taken < REPLIES && tls_client_read(&c) == 200)
+        taken++;
+    cr_expect_lt(taken, REPLIES);
+    tls_client_close(&c);
+    place_destroy(p);
+}
+
 Test(tls, keeps_idle_connections_and_cuts_slow_requests)
 {
     struct place *p = place_create();
