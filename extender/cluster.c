@@ -185,8 +185,8 @@ void cluster_stop(struct cluster *c)
         return;
     reflector_stop(c->reflector);
     pairing_stop(c->pairing);
-    events_stop(c->events);
     binder_stop(c->binder); /* no bind is on its way when the Lease is free */
+    events_stop(c->events); /* of which the binder tells */
     elect_stop(c->elect);
     fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});
     feed_destroy(c->feed); /* what it calls back is still there */

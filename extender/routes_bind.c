@@ -169,6 +169,8 @@ static void post_settled(struct binding *post, enum binder_outcome outcome)
               "pod", b->binding.name, "node", b->binding.node, "result",
               words[outcome], NULL);
     bind_end(b, ends[outcome]);
+    if (outcome == BINDER_BOUND && b->op.created)
+        tell_placed(b);
     bind_destroy(b);
 }
 

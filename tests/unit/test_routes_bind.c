@@ -201,6 +201,7 @@ Test(routes_bind, keeps_what_may_be_bound)
     cr_expect_str_eq(ask(&c, "p1", "n1", text), "", "%s", text);
     await_no_bind(&c);
     cr_expect(has(&c, "p1", "n1"));
+    cr_expect_eq(c.told[EVENTS_ALIGNED], 1, "once, whoever has asked");
     cr_expect_eq(bindserver_n_bound(c.server), 1);
     stop(&c);
 }
