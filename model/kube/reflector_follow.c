@@ -281,6 +281,9 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     if (!lists(f) && now - f->begun_ms >= f->owner->tuning.good_ms &&
         f->answered)
         succeed(f);
+    /* it answers again: what failed before, as in a restart, is over */
+    if (f->err.code == ESTALE && f->proven && !lists(f))
+        succeed(f);
     if (f->err.code == ESTALE || f->refused >= REFUSED_MAX)
         list_anew(f);
     int64_t wait = backoff_fail(&f->backoff);

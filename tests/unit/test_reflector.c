@@ -536,6 +536,31 @@ Test(reflector, does_not_list_all_the_time)
     play_end(&p);
 }
 
+/* After a restart the server has no old versions: that it says so ends the
+ * failures, and is no further one. */
+Test(reflector, lists_soon_when_the_server_is_back)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,       {.body = EVENT("ADDED", P2)},
+        {.status = 503}, {.status = 503},
+        {.status = 503}, {.status = 503},
+        {.status = 503}, {.status = 410, .body = STATUS("410", "too old")},
+        LISTED_20};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    tuning.wait_min_ms = 50;
+    tuning.wait_max_ms = 10000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < 8)
+        pause_ms(1);
+    int64_t begun = clock_ms();
+    while (fakeapi_n_requests(p.api) < 9)
+        pause_ms(1);
+    cr_expect_lt(clock_ms() - begun, 700, "half of what the next one waits");
+    play_end(&p);
+}
+
 Test(reflector, asks_with_its_selector)
 {
     static const struct fakeapi_answer script[] = {
