@@ -27,7 +27,7 @@ struct access {
     struct tokens *tokens;
 };
 
-/* --- starting ----------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------- */
 
 static int read_names(struct access *a, const char *text, struct error *err)
 {
@@ -151,7 +151,7 @@ void access_destroy(struct access *a)
     free(a);
 }
 
-/* --- by certificate --------------------------------------------------------------- */
+/* --- by certificate ----------------------------------------------------- */
 
 static bool is_scheduler(const struct access *a, const struct tls_peer *peer)
 {
@@ -205,7 +205,7 @@ enum httpd_admission access_publish(struct httpd_request *rq, void *ctx)
     return HTTPD_REFUSE;
 }
 
-/* --- by token --------------------------------------------------------------------- */
+/* --- by token ----------------------------------------------------------- */
 
 /* A request that waits for the API server. */
 struct pending {

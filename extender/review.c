@@ -57,7 +57,7 @@ const char *review_verdict_name(enum review_verdict verdict)
     return (unsigned)verdict < REVIEW_VERDICTS ? names[verdict] : "?";
 }
 
-/* --- what is remembered ----------------------------------------------------- */
+/* --- what is remembered ------------------------------------------------- */
 
 /* Each text with its NUL, so that none runs into the next. */
 static void digest_of(const char *const *texts, size_t n,
@@ -111,7 +111,7 @@ static void verdict_keep(struct review *r, const struct review_call *call,
     pthread_mutex_unlock(&r->lock);
 }
 
-/* --- asking ------------------------------------------------------------------ */
+/* --- asking ------------------------------------------------------------- */
 
 static int post(struct review *r, const char *path, struct str *body,
                 cJSON **ret_json, struct error *err)
@@ -270,7 +270,7 @@ static void decide(struct review *r, struct review_call *call, int64_t now_ms)
     call_fail(call, "the API server gave no verdict, the log says why");
 }
 
-/* --- the thread ---------------------------------------------------------------- */
+/* --- the thread --------------------------------------------------------- */
 
 /* The next call, or NULL at the end. */
 static struct review_call *next_call(struct review *r, bool *ret_quiet)

@@ -24,7 +24,7 @@ enum {
 
 DEFINE_CLEANUP(privkey, gnutls_x509_privkey_t, gnutls_x509_privkey_deinit)
 
-/* --- one sound state of the files ------------------------------------------ */
+/* --- one sound state of the files --------------------------------------- */
 
 struct tls_set {
     atomic_uint refs;
@@ -130,7 +130,7 @@ static int life_check(const char *path, gnutls_x509_crt_t crt, int64_t now,
     return 0;
 }
 
-/* --- reading --------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 enum tls_file { FILE_CERT, FILE_KEY, FILE_CA, FILES };
 
@@ -358,7 +358,7 @@ struct tls_set *tls_set_take(struct tls *t)
     return set;
 }
 
-/* --- verifying clients ------------------------------------------------------ */
+/* --- verifying clients -------------------------------------------------- */
 
 bool tls_asks(const struct tls *t)
 {

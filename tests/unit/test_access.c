@@ -21,7 +21,7 @@
 #define TOKEN_A "alice-alice-alice"
 #define TOKEN_B "bob-bob-bob-bob-bob"
 
-/* --- an extender with files of its own ------------------------------------------ */
+/* --- an extender with files of its own ---------------------------------- */
 
 struct place {
     char *dir;
@@ -86,7 +86,7 @@ static void place_fini(struct place *p)
     tmpdir_remove(p->dir);
 }
 
-/* --- by certificate ---------------------------------------------------------------- */
+/* --- by certificate ----------------------------------------------------- */
 
 static void start_tls(struct place *p, const char *scheduler_names)
 {
@@ -116,30 +116,42 @@ static void start_tls(struct place *p, const char *scheduler_names)
 }
 
 /* One request as the client `who` (NULL: without a certificate). */
-static int call(const struct place *p, const char *who,
-                enum server_listener listener, const char *method,
-                const char *path, const char *body, struct str *ret_body)
+struct ask {
+    const char *who;
+    enum server_listener listener;
+    const char *method, *path, *body;
+};
+
+static int call(const struct place *p, struct ask ask, struct str *ret_body)
 {
     struct tls_client c;
     cleanup_free char *ca = file(p, "ca", ".crt");
-    cleanup_free char *crt = who ? file(p, who, ".crt") : NULL;
-    cleanup_free char *key = who ? file(p, who, ".key") : NULL;
-    const struct tls_client_config how = {server_port(p->server, listener), ca,
-                                          crt, key, NULL};
+    cleanup_free char *crt = ask.who ? file(p, ask.who, ".crt") : NULL;
+    cleanup_free char *key = ask.who ? file(p, ask.who, ".key") : NULL;
+    const struct tls_client_config how = {server_port(p->server, ask.listener),
+                                          ca, crt, key, NULL};
     cr_assert(tls_client_open(&c, &how));
-    int status = tls_client_call(&c, method, path, "", body);
+    int status = tls_client_call(&c, ask.method, ask.path, "", ask.body);
     str_reset(ret_body);
     str_add_n(ret_body, str_text(&c.body), c.body.size);
     tls_client_close(&c);
     return status;
 }
 
+static int filter(const struct place *p, const char *who, struct str *ret_body)
+{
+    const char *args = "{\"Pod\":{\"metadata\":{\"name\":\"p\",\"namespace\":"
+                       "\"d\",\"uid\":\"u\"},\"spec\":{}},\"NodeNames\":[]}";
+    return call(p,
+                (struct ask){who, SERVER_SCHEDULER, "POST",
+                             "/v1/scheduler/filter", args},
+                ret_body);
+}
+
 Test(access, scheduler_listener_takes_named_certificates)
 {
     struct place p;
     struct str body = STR_INIT(1 << 20);
-    const char *args = "{\"Pod\":{\"metadata\":{\"name\":\"p\",\"namespace\":"
-                       "\"d\",\"uid\":\"u\"},\"spec\":{}},\"NodeNames\":[]}";
     static const struct {
         const char *who;
         int status;
@@ -152,20 +164,15 @@ Test(access, scheduler_listener_takes_named_certificates)
     };
     start_tls(&p, NULL);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cr_expect_eq(call(&p, cases[i].who, SERVER_SCHEDULER, "POST",
-                          "/v1/scheduler/filter", args, &body),
-                     cases[i].status, "%zu: %s", i, str_text(&body));
+        cr_expect_eq(filter(&p, cases[i].who, &body), cases[i].status,
+                     "%zu: %s", i, str_text(&body));
         cr_expect(strstr(str_text(&body), cases[i].text), "%zu: %s", i,
                   str_text(&body));
     }
     place_fini(&p);
     start_tls(&p, "other,h2");
-    cr_expect_eq(call(&p, "h2", SERVER_SCHEDULER, "POST",
-                      "/v1/scheduler/filter", args, &body),
-                 200, "a DNS name");
-    cr_expect_eq(call(&p, "scheduler", SERVER_SCHEDULER, "POST",
-                      "/v1/scheduler/filter", args, &body),
-                 403);
+    cr_expect_eq(filter(&p, "h2", &body), 200, "a DNS name");
+    cr_expect_eq(filter(&p, "scheduler", &body), 403);
     place_fini(&p);
     str_fini(&body);
 }
@@ -193,7 +200,7 @@ Test(access, publish_listener_believes_the_certificate)
     start_tls(&p, NULL);
     slice_of("h1", 1, &json, &path);
 #define CALL(who, method, path, text) \
-    call(&p, who, SERVER_PUBLISH, method, path, text, &body)
+    call(&p, (struct ask){who, SERVER_PUBLISH, method, path, text}, &body)
     cr_expect_eq(CALL("h2", "PUT", path.data, json.data), 403);
     cr_expect(strstr(body.data, "h1") && strstr(body.data, "h2"), "%s",
               body.data);
@@ -224,7 +231,7 @@ Test(access, publish_listener_believes_the_certificate)
     str_fini(&json);
 }
 
-/* --- by token, of a file ------------------------------------------------------------- */
+/* --- by token, of a file ------------------------------------------------ */
 
 static int read_as(const struct place *p, const char *method, const char *path,
                    const char *token, struct raw_reply *reply)
@@ -273,7 +280,7 @@ Test(access, read_listener_asks_for_tokens_of_a_file)
     place_fini(&p);
 }
 
-/* --- by token, of the API server ------------------------------------------------------ */
+/* --- by token, of the API server ---------------------------------------- */
 
 /* Knows alice, who may read all but /v1/policy, and bob, who may nothing. */
 struct api {
@@ -479,7 +486,7 @@ Test(access, hanging_api_server_blocks_nobody_else)
     place_fini(&p);
 }
 
-/* --- without TLS ---------------------------------------------------------------------- */
+/* --- without TLS -------------------------------------------------------- */
 
 Test(access, plain_http_stays_on_loopback)
 {

@@ -16,7 +16,7 @@
 
 enum { REQUEST_MS = 400, BODY_MAX = 4 << 20 };
 
-/* --- a place with files, and a server on it ---------------------------------- */
+/* --- a place with files, and a server on it ----------------------------- */
 
 struct place {
     char *dir;
@@ -164,7 +164,7 @@ static struct tls_client_config me(const struct place *p)
                                       .key_file = p->my_key};
 }
 
-/* --- who is let in ------------------------------------------------------------- */
+/* --- who is let in ------------------------------------------------------ */
 
 /* A reply is observed once it is sent, so it may have been read before. */
 static void expect_refused(struct place *p, unsigned n)
@@ -174,67 +174,68 @@ static void expect_refused(struct place *p, unsigned n)
     cr_expect_eq(atomic_load(&p->refused), n);
 }
 
+static const struct {
+    struct cert_spec spec;
+    bool foreign;
+    int status;
+    const char *refusal, *text;
+} clients[] = {
+    {{.name = "a", .purposes = CERT_CLIENT}, false, 200, NULL, "a 0"},
+    {{.name = "b"}, false, 200, NULL, "b 0"},
+    {{.name = "c", .purposes = CERT_CLIENT | CERT_SERVER},
+     false,
+     200,
+     NULL,
+     "c 0"},
+    {{.dns = {"d"}, .purposes = CERT_CLIENT}, false, 200, NULL, " 0"},
+    {{.name = "e", .purposes = CERT_CLIENT},
+     true,
+     403,
+     "foreign",
+     "of no authority"},
+    {{.name = "f", .purposes = CERT_CLIENT, .until_s = -2},
+     false,
+     403,
+     "expired",
+     "has expired"},
+    {{.name = "g", .purposes = CERT_CLIENT, .from_s = 600},
+     false,
+     403,
+     "not-yet-valid",
+     "not valid yet"},
+    {{.name = "h", .purposes = CERT_SERVER},
+     false,
+     403,
+     "purpose",
+     "not meant for clients"},
+    {{.name = "i", .second_name = "j"},
+     false,
+     403,
+     "unreadable",
+     "two common names"},
+    {{.name = "\n"}, false, 403, "unreadable", "printable"},
+};
+
 Test(tls, judges_clients)
 {
     struct place *p = place_create();
     struct cert *foreign = cert_authority("authority"); /* the same name */
     struct tls_client_config how = me(p);
     cleanup_str struct str body = STR_INIT(4096);
-    const struct {
-        struct cert_spec spec;
-        bool foreign;
-        int status;
-        const char *refusal, *text;
-    } cases[] = {
-        {{.name = "a", .purposes = CERT_CLIENT}, false, 200, NULL, "a 0"},
-        {{.name = "b"}, false, 200, NULL, "b 0"},
-        {{.name = "c", .purposes = CERT_CLIENT | CERT_SERVER},
-         false,
-         200,
-         NULL,
-         "c 0"},
-        {{.dns = {"d"}, .purposes = CERT_CLIENT}, false, 200, NULL, " 0"},
-        {{.name = "e", .purposes = CERT_CLIENT},
-         true,
-         403,
-         "foreign",
-         "of no authority"},
-        {{.name = "f", .purposes = CERT_CLIENT, .until_s = -2},
-         false,
-         403,
-         "expired",
-         "has expired"},
-        {{.name = "g", .purposes = CERT_CLIENT, .from_s = 600},
-         false,
-         403,
-         "not-yet-valid",
-         "not valid yet"},
-        {{.name = "h", .purposes = CERT_SERVER},
-         false,
-         403,
-         "purpose",
-         "not meant for clients"},
-        {{.name = "i", .second_name = "j"},
-         false,
-         403,
-         "unreadable",
-         "two common names"},
-        {{.name = "\n"}, false, 403, "unreadable", "printable"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        put(cases[i].foreign ? foreign : p->authority, &cases[i].spec,
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        put(clients[i].foreign ? foreign : p->authority, &clients[i].spec,
             p->my_cert, p->my_key);
         unsigned refused = atomic_load(&p->refused);
         for (int version = 0; version < 2; version++) {
             how.priorities = version ? "NORMAL:-VERS-ALL:+VERS-TLS1.2" : NULL;
-            cr_expect_eq(tls_client_once(&how, "/", &body), cases[i].status,
+            cr_expect_eq(tls_client_once(&how, "/", &body), clients[i].status,
                          "%zu: %s", i, str_text(&body));
-            cr_expect(strstr(str_text(&body), cases[i].text), "%zu: %s", i,
+            cr_expect(strstr(str_text(&body), clients[i].text), "%zu: %s", i,
                       str_text(&body));
         }
-        expect_refused(p, refused + (cases[i].refusal ? 2 : 0));
-        if (cases[i].refusal)
-            cr_expect_str_eq(p->refusal, cases[i].refusal, "%zu", i);
+        expect_refused(p, refused + (clients[i].refusal ? 2 : 0));
+        if (clients[i].refusal)
+            cr_expect_str_eq(p->refusal, clients[i].refusal, "%zu", i);
     }
     how.cert_file = NULL;
     cr_expect_eq(tls_client_once(&how, "/", &body), 403);
@@ -311,7 +312,7 @@ Test(tls, carries_whatever_http_does)
     place_destroy(p);
 }
 
-/* --- clients that take their time ------------------------------------------------ */
+/* --- clients that take their time --------------------------------------- */
 
 Test(tls, cuts_handshakes_that_do_not_end)
 {

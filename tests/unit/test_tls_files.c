@@ -11,7 +11,7 @@
 #include "tests/lib/tlsclient.h"
 #include "tests/lib/tmpdir.h"
 
-/* --- files --------------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------- */
 
 enum { CERT, KEY, CA, ME_CERT, ME_KEY, NEW_CERT, NEW_KEY, BUNDLE, FILES };
 
@@ -195,7 +195,7 @@ Test(tls_files, that_come_early_are_taken_when_it_is_time)
     teardown(&p);
 }
 
-/* --- while the server runs ------------------------------------------------------ */
+/* --- while the server runs ---------------------------------------------- */
 
 static void on_hello(struct httpd_request *rq, void *ctx)
 {
@@ -260,7 +260,7 @@ Test(tls_files, certificates_end_on_connections_that_exist)
     teardown(&p);
 }
 
-/* --- rotation under load ---------------------------------------------------------- */
+/* --- rotation under load ------------------------------------------------ */
 
 enum { WORKERS = 4, KEPT_FOR = 8 };
 
