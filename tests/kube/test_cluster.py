@@ -4,12 +4,13 @@ and who of several replicas binds.  Without scheduler and advertiser, so that
 every step is the test's."""
 import concurrent.futures
 import json
+import socket
 import threading
 import time
 
 import fleet
 import shapes
-from api import ApiError
+from api import ApiError, write_private
 from check import Checks
 from cluster import Cluster
 from lab import Lab
@@ -82,6 +83,50 @@ def xpu_pod(name, job, pair=0, size=1):
         "biga.dev/pair": str(pair)},
         annotations={"biga.dev/size": str(size)},
         requests={"biga.dev/card": 2})
+
+
+class Proxy:
+    """A way to the API server whose connections can be cut."""
+
+    def __init__(self, port):
+        self.to, self.open, self.lock = port, [], threading.Lock()
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            one = self.socket.accept()[0]
+            try:
+                other = socket.create_connection(("127.0.0.1", self.to))
+            except OSError:
+                one.close()
+                continue
+            with self.lock:
+                self.open += [one, other]
+            for a, b in ((one, other), (other, one)):
+                threading.Thread(target=self._pump, args=(a, b),
+                                 daemon=True).start()
+
+    @staticmethod
+    def _pump(a, b):
+        try:
+            while data := a.recv(1 << 16):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it was cut
+
+    def cut(self):
+        """All of them, without a word; how many there were."""
+        with self.lock:
+            for one in self.open:
+                try:
+                    one.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # it had ended
+            n, self.open = len(self.open) // 2, []
+        return n
 
 
 class Scheduler:
@@ -309,6 +354,34 @@ def coming_back(t, c, lab, nodes, one):
         agree(read, api)
 
 
+def cutting(t, c, lab, nodes, one):
+    """A replica whose connections to the API server are cut."""
+    api = c.api
+    proxy = Proxy(c.ports["apiserver"])
+    text = open(c.path("one.kubeconfig"), encoding="utf-8").read()
+    config = write_private(c.path("cut.kubeconfig"), text.replace(
+        c.server, f"https://127.0.0.1:{proxy.port}"))
+    cut = fleet.Extender(c.folder, "cut", "--store=kubernetes", "--fresh=4s",
+                         "--kubeconfig=" + config, "--identity=cut").start()
+    read = lab.read_api(cut)
+
+    with t.check("a cut watch goes on where it was"):
+        wait_for("it has listed", lambda: cut.alive() and read.call(
+            "GET", "/v1/cluster")["synced"], 10)
+        scheduler = Scheduler(lab, one)
+        for i in range(4):
+            schedule(api, scheduler, host_pod(f"cut{i}"), nodes)
+            assert proxy.cut() > 0
+            schedule(api, scheduler, host_pod(f"more{i}"), nodes)
+            agree(read, api, 10)
+            for name in (f"cut{i}", f"more{i}"):
+                api.delete("pods", "default", name, gracePeriodSeconds=0)
+        agree(read, api, 10)
+        for one_kind in read.call("GET", "/v1/cluster")["collections"]:
+            assert one_kind["lists"] == 1, one_kind
+    cut.stop()
+
+
 def failing_over(t, c, lab, nodes):
     api = c.api
     two = lab.extender("two", "--fresh=4s")
@@ -387,6 +460,7 @@ def main():
         beats = Beats(c.api, nodes)
         one = learning(t, c, lab, nodes, beats)
         coming_back(t, c, lab, nodes, one)
+        cutting(t, c, lab, nodes, one)
         failing_over(t, c, lab, nodes)
         t.finish()
 
