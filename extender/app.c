@@ -71,7 +71,7 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                       "and reason.",
                       METRIC_COUNTER,
                       {"listener", "reason"}},
-    [APP_TLS_NOT_AFTER] = {"biga_tls_certificate_not_after_timestamp_seconds",
+    [APP_TLS_NOT_AFTER] = {"biga_tls_certificate_end_seconds",
                            "When the listeners' certificate ends, as Unix "
                            "time.",
                            METRIC_GAUGE,
