@@ -60,16 +60,16 @@ void binds_begin(struct binds *x, const char *uid)
     pthread_mutex_unlock(&x->lock);
 }
 
-void binds_finish(struct binds *x, const char *uid, enum binds_end end,
-                  const struct binds_place *place, binds_give_back_f *give_back,
-                  void *ctx)
+void binds_finish(struct binds *x, const char *uid,
+                  const struct binds_result *result,
+                  binds_give_back_f *give_back, void *ctx)
 {
     pthread_mutex_lock(&x->lock);
     struct entry *e = strmap_get(&x->entries, uid);
-    e->bound = e->bound || end == BINDS_BOUND;
-    e->refused = e->refused || end == BINDS_REFUSED;
-    if (end == BINDS_REFUSED)
-        e->place = *place;
+    e->bound = e->bound || result->end == BINDS_BOUND;
+    e->refused = e->refused || result->end == BINDS_REFUSED;
+    if (result->end == BINDS_REFUSED)
+        e->place = result->place;
     x->n--;
     if (--e->n == 0) {
         if (e->refused && !e->bound)

@@ -22,18 +22,22 @@ enum binds_end {
     BINDS_BOUND,   /* the pod is bound as it was decided */
     BINDS_REFUSED, /* it is not, and not by this request any more */
 };
-/* What was allocated; number 0: nothing. */
+/* What was allocated. */
 struct binds_place {
     char node[DEMAND_NAME_MAX + 1];
     uint64_t number;
 };
-/* It ends; `place` is what was refused, else it may be NULL.  When it is the
- * last one of its pod, one of them was refused, and none bound, `give_back` is
- * called, before another request for the pod can begin. */
+struct binds_result {
+    enum binds_end end;
+    struct binds_place place; /* refused: what is */
+};
+/* It ends.  When it is the last one of its pod, one of them was refused, and
+ * none bound, `give_back` is called, before another request for the pod can
+ * begin. */
 typedef void binds_give_back_f(void *ctx, const struct binds_place *place);
-void binds_finish(struct binds *x, const char *uid, enum binds_end end,
-                  const struct binds_place *place, binds_give_back_f *give_back,
-                  void *ctx);
+void binds_finish(struct binds *x, const char *uid,
+                  const struct binds_result *result,
+                  binds_give_back_f *give_back, void *ctx);
 
 /* Requests under way, of all pods. */
 size_t binds_count(struct binds *x);

@@ -112,11 +112,12 @@ static void give_back(void *ctx, const struct binds_place *place)
 /* In a cluster: this request for the pod is over. */
 static void bind_end(struct bind *b, enum binds_end end)
 {
-    struct binds_place place = {.number = b->op.resource_version};
-    memcpy(place.node, b->binding.node, sizeof place.node);
-    if (end == BINDS_REFUSED && place.number == 0)
-        end = BINDS_NOTHING;
-    binds_finish(b->app->binds, b->binding.uid, end, &place, give_back, b);
+    struct binds_result r = {.end = end,
+                             .place.number = b->op.resource_version};
+    memcpy(r.place.node, b->binding.node, sizeof r.place.node);
+    if (end == BINDS_REFUSED && r.place.number == 0) /* it has no role */
+        r.end = BINDS_NOTHING;
+    binds_finish(b->app->binds, b->binding.uid, &r, give_back, b);
 }
 
 /* --- in the API server ------------------------------------------------------------ */

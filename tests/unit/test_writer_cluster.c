@@ -400,8 +400,7 @@ Test(writer_cluster, a_new_leader_holds_the_rest_of_a_job)
     cr_expect_eq(n_held(w), 5, "%zu", n_held(w));
 
     adopt_all(w, next);
-    cr_expect_eq(n_held(next), 0, "a follower holds nothing", "%zu",
-                 n_held(next));
+    cr_expect_eq(n_held(next), 0, "a follower holds nothing");
     cr_expect_eq(command(next, WRITER_LEAD), 1);
     cr_expect_eq(n_held(next), 5, "%zu", n_held(next));
     cr_expect_eq(command(next, WRITER_LEAD), 0, "once is enough");
