@@ -54,7 +54,7 @@ enum app_metric {
     APP_TLS_READS,   /* result: accepted, refused */
     APP_TOKEN_READS, /* the same */
     APP_REVIEWS,     /* verdict: review_verdict_name() */
-    APP_ADOPTIONS,    /* result: adopted, known, refused */
+    APP_ADOPTIONS,   /* result: adopted, healed, known, refused */
     APP_ORPHANS,
     APP_UNACCOUNTED,
     APP_LEADER,

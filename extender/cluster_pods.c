@@ -97,6 +97,7 @@ static void adopt_done(struct feed_op *o)
     const struct demand *d = &o->op.allocation->demand;
     metrics_count(c->config.app->metrics, APP_ADOPTIONS,
                   o->op.result < 0 ? "refused"
+                  : o->op.healed   ? "healed"
                   : o->op.created  ? "adopted"
                                    : "known");
     if (o->op.result < 0)

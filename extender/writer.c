@@ -430,7 +430,7 @@ void writer_post(struct writer *w, struct writer_op *op)
     op->next = NULL;
     op->result = 0;
     op->error = (struct error){0};
-    op->created = false;
+    op->created = op->healed = false;
     op->finished = false;
     pthread_mutex_lock(&w->lock);
     *w->last = op;

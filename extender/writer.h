@@ -122,6 +122,7 @@ struct writer_op {
                             * -EEXIST bound elsewhere, -EACCES not the owner, -ENOSPC, -EIO */
     struct error error;
     bool created; /* put: did not exist before; bind: not a repeat */
+    bool healed;  /* adopt: the pod had another one here */
     uint64_t resource_version;
     struct str out;                /* get: the object's JSON; list: an array of
                             * them; bind: the allocation's JSON. Caps

@@ -135,6 +135,7 @@ void apply_adopt(struct batch *b, struct writer_op *op)
     log_adopted(a, old, conflict);
     op->result = adopt(b, a, old);
     op->created = op->result == 0;
+    op->healed = op->created && old && !another;
     if (conflict && op->created)
         atomic_fetch_add(&b->w->conflicts, 1);
 }

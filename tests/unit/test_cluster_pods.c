@@ -205,6 +205,14 @@ Test(cluster_pods, pods_win_over_what_was_decided)
     cr_assert_eq(sim_bind(app.writer, &d, "n1", NULL, NULL), 0);
     put("a", "n2", "Running", a);
     expect("a@n2 ");
+    const char *healed = "healed", *adopted = "adopted";
+    cr_expect_eq(metrics_get(app.metrics, APP_ADOPTIONS, &healed), 1);
+    put("b", "n2", "Running", NULL);
+    cleanup_free char *b = bind_there("b", "n2");
+    put("b", "n2", "Running", b);
+    expect("a@n2 b@n2 ");
+    cr_expect_eq(metrics_get(app.metrics, APP_ADOPTIONS, &adopted), 1);
+    cr_expect_eq(metrics_get(app.metrics, APP_ADOPTIONS, &healed), 1);
 }
 
 static void expect_unaccounted(const char *name, const char *word)
