@@ -146,7 +146,7 @@ class Cluster:
                              "cluster's; give an empty folder")
 
     def start(self, feature_gates=None, runtime_config=None,
-              apiserver_args=(), controllers=None, wait=30.0):
+              apiserver_args=(), controllers=None, wait=60.0):
         """etcd, kube-apiserver and kube-controller-manager, ready.
 
         feature_gates: {"GenericWorkload": True}, for all of them.
@@ -192,7 +192,7 @@ class Cluster:
         """End what runs in the folder, the youngest first; etcd is last."""
         for process in running_in(self.folder):
             # the API server waits for watchers, etcd for the API server
-            process.stop(timeout=10)
+            process.stop(timeout=30)
 
     # --- who is who ---------------------------------------------------------
     def _make_pki(self):
@@ -347,7 +347,7 @@ class Cluster:
             config["profiles"] = profiles
         return config
 
-    def start_scheduler(self, config=None, wait=20.0, args=()):
+    def start_scheduler(self, config=None, wait=60.0, args=()):
         """kube-scheduler with this configuration, ready.
 
         Ends the one before, if any.  Its metrics: scheduler_metrics().
@@ -387,7 +387,7 @@ class Cluster:
     def scheduler_metrics(self):
         return self._scheduler_call("/metrics")
 
-    def wait_ready(self, wait=30.0):
+    def wait_ready(self, wait=60.0):
         """Until the API server answers /readyz with ok."""
         return wait_for(
             "kube-apiserver is ready", lambda: self.etcd.alive() and

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import threading
+from http.client import HTTPException
 
 from api import Api, ApiError
 from proc import Process, free_port, wait_for
@@ -150,7 +151,7 @@ class Kubelet:
                     if self.stopped.is_set():
                         return
                     self._see(obj)
-            except (ApiError, OSError, ValueError):
+            except (ApiError, OSError, ValueError, HTTPException):
                 self.stopped.wait(0.2)  # the API server is away
 
     def _see(self, obj):
@@ -216,12 +217,12 @@ class Extender(Process):
         """An Api for one of its listeners; tls: ca, cert, key, token."""
         return Api(self.url(kind, tls=bool(tls.get("ca"))), **tls)
 
-    def wait_up(self, timeout=15.0, **tls):
+    def wait_up(self, timeout=30.0, **tls):
         """Until /healthz answers 200: it runs, leader or not."""
         return wait_for(f"{self.name} is up", lambda: self.alive() and
                         self.api(**tls).call("GET", "/healthz"), timeout)
 
-    def wait_ready(self, timeout=15.0, **tls):
+    def wait_ready(self, timeout=30.0, **tls):
         """Until /readyz answers 200: it binds."""
         return wait_for(f"{self.name} is ready", lambda: self.alive() and
                         self.api(**tls).call("GET", "/readyz"), timeout)

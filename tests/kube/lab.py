@@ -145,7 +145,7 @@ class Lab:
             return status == 200
         return [e for e in self.extenders if e.running and is_ready(e)]
 
-    def leader(self, timeout=20.0):
+    def leader(self, timeout=60.0):
         """Wait for a replica that binds."""
         return wait_for("a replica leads", self.ready, timeout)[0]
 

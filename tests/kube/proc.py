@@ -20,7 +20,7 @@ class Ended(RuntimeError):
     """A program that is needed does not run any more."""
 
 
-def wait_for(what, true, timeout=10.0, every=0.05):
+def wait_for(what, true, timeout=30.0, every=0.05):
     """The first true value of true(); TimeoutError after timeout seconds.
 
     An exception of true() counts as false and is told at the end; Ended is
@@ -157,7 +157,7 @@ class Process:
         """End it as kill -9 does, and wait until it is gone."""
         try:
             self.send(signal.SIGKILL)
-            self._gone(10)
+            self._gone(30)
         except ProcessLookupError:
             pass
         self._forget()

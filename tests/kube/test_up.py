@@ -8,7 +8,7 @@ import threading
 import time
 
 import fleet
-from api import ApiError
+from api import ApiError, path
 from check import Checks
 from cluster import HERE, Cluster, binaries
 from proc import running_in, start_time, wait_for
@@ -84,9 +84,9 @@ def fakes(t, c):
     with t.check("1,000 nodes are there in less than 15 s"):
         began = time.monotonic()
         fleet.add_nodes(c.api, fleet.names("host", 1000))
-        took = time.monotonic() - began
+        t.within(15, began)
         nodes = c.api.list("nodes")
-        assert len(nodes) == 1000 and took < 15, f"{len(nodes)}, {took:.1f} s"
+        assert len(nodes) == 1000, len(nodes)
         assert not [n for n in nodes if n["spec"].get("taints")], "taints"
     kubelet = fleet.Kubelet(c.api).start()
     with t.check("pods are bound and run"):
@@ -107,15 +107,16 @@ def fakes(t, c):
         wait_for("the child goes", lambda: not c.api.maybe(
             "pods", "default", "child"), 20)
     with t.check("a watch ends with the API server, which comes back whole"):
-        ended = threading.Event()
+        begun, ended = threading.Event(), threading.Event()
 
         def watch():
             for _ in c.api.watch("nodes", timeout=60):
-                pass
+                begun.set()
             ended.set()
         threading.Thread(target=watch, daemon=True).start()
-        assert c.apiserver.stop(timeout=10), "it did not end on SIGTERM"
-        assert ended.wait(5), "the watch goes on"
+        assert begun.wait(30), "the watch says nothing"
+        assert c.apiserver.stop(timeout=30), "it did not end on SIGTERM"
+        assert ended.wait(20), "the watch goes on"
         c.apiserver.start()
         c.wait_ready()
         assert len(c.api.list("nodes")) == 1000
@@ -129,7 +130,8 @@ def fakes(t, c):
 
 def identities(t, c):
     with t.check("a node's certificate is the node, and no more"):
-        api = c.user("node-host0001", "system:node:host0001", ["biga:advertisers"])
+        api = c.user("node-host0001", "system:node:host0001",
+                     ["biga:advertisers"])
         try:
             api.list("pods", "default")
         except ApiError as error:
@@ -139,7 +141,7 @@ def identities(t, c):
             raise AssertionError("it may list pods")
     with t.check("a token can be bound to a node"):
         token = c.api.token_request("default", "default", "host0001")
-        who = c.api.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+        who = c.api.call("POST", path("tokenreviews"),
                          {"apiVersion": "authentication.k8s.io/v1",
                           "kind": "TokenReview", "spec": {"token": token}})
         extra = who["status"]["user"]["extra"]
