@@ -157,11 +157,12 @@ int kubeobj_read_slices(const char *json, size_t size,
     struct jtext key, raw;
     jscan_init(&s, json, size);
     for (bool in = jscan_object(&s); in && jscan_member(&s, &key);) {
-        if (!jtext_is(&key, "items") || jscan_null(&s)) {
+        if (!jtext_is(&key, "items")) {
             (void)jscan_skip(&s);
             continue;
         }
-        for (bool more = jscan_array(&s); more && jscan_element(&s);) {
+        bool some = !jscan_null(&s) && jscan_array(&s);
+        while (some && jscan_element(&s)) {
             if (!jscan_raw(&s, &raw))
                 break;
             int r = take_item(all, &raw, err);

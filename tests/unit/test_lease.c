@@ -35,6 +35,37 @@ Test(lease, read)
     cr_expect_eq(l.transitions, 3);
 }
 
+/* The annotation, of which only a number counts. */
+Test(lease, generation_comes_back)
+{
+    static const struct {
+        const char *text;
+        int64_t is;
+    } rows[] = {{"\"12\"", 12}, {"\"9007199254740992\"", INT64_C(1) << 53},
+                {"\"\"", 0},    {"\"12345678901234567\"", 0},
+                {"\"-1\"", 0},  {"\"1x\"", 0},
+                {"12", 0},      {"null", 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kube_lease l;
+        struct error err = {0};
+        cleanup_str struct str text = STR_INIT(1024);
+        str_addf(&text,
+                 "{\"metadata\":{\"name\":\"x\",\"annotations\":{"
+                 "\"" KUBE_LEASE_GENERATION "\":%s}}}",
+                 rows[i].text);
+        cr_assert_eq(kube_lease_read(text.data, text.size, &l, &err), 0, "%s",
+                     err.text);
+        cr_expect_eq(l.generation, rows[i].is, "%s", rows[i].text);
+        str_reset(&text);
+        kube_lease_write(&l, NULL, NULL, &text);
+        cr_expect_eq(strstr(text.data, KUBE_LEASE_GENERATION) != NULL,
+                     rows[i].is > 0);
+        struct kube_lease back;
+        cr_assert_eq(kube_lease_read(text.data, text.size, &back, &err), 0);
+        cr_expect_eq(back.generation, l.generation);
+    }
+}
+
 Test(lease, read_of_little)
 {
     static const char *const texts[] = {

@@ -1,0 +1,92 @@
+#include "advertiser/kubeobj.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/base/str.h"
+
+#define META \
+    "\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"7\""
+
+static struct kubeobj read_(const char *json)
+{
+    struct kubeobj o;
+    struct error err;
+    cr_assert_eq(kubeobj_read(json, strlen(json), &o, &err), 0, "%s", err.text);
+    return o;
+}
+
+Test(kubeobj, reads_a_node)
+{
+    struct kubeobj o = read_(
+        "{\"kind\":\"Node\"," META
+        ",\"labels\":{\"a\":\"b\"},\"annotations\":{\"x\":\"y\","
+        "\"biga.dev/topology\":\"36ca84eee1605ee6\"}},\"spec\":{\"taints\":"
+        "[]},\"status\":{\"images\":[{\"names\":[\"a\"]}]}}");
+    cr_assert_str_eq(o.name, "n");
+    cr_assert_str_eq(o.uid, "u");
+    cr_assert_str_eq(o.version, "7");
+    cr_assert_str_eq(o.topology, "36ca84eee1605ee6");
+    cr_assert_eq(o.generation, 0);
+}
+
+Test(kubeobj, reads_owners_and_the_pool)
+{
+    struct kubeobj o = read_(
+        "{" META ",\"ownerReferences\":[{\"kind\":\"Pod\",\"uid\":\"p\"},"
+        "{\"uid\":\"q\",\"name\":\"n\",\"kind\":\"Node\"}]},\"spec\":{"
+        "\"pool\":{\"name\":\"n\",\"generation\":12}}}");
+    cr_assert_str_eq(o.owner, "q");
+    cr_assert_eq(o.n_owners, 2);
+    cr_assert_eq(o.generation, 12);
+    o = read_("{" META ",\"ownerReferences\":null,\"annotations\":null},"
+              "\"spec\":null}");
+    cr_assert_eq(o.n_owners, 0);
+    cr_assert_str_eq(o.owner, "");
+}
+
+Test(kubeobj, refuses_what_it_could_not_write_over)
+{
+    static const char *const texts[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"metadata\":{\"name\":\"n\",\"uid\":\"u\"}}",
+        "{\"metadata\":{\"name\":\"n\",\"resourceVersion\":\"1\"}}",
+        "{\"metadata\":{\"name\":5,\"uid\":\"u\",\"resourceVersion\":\"1\"}}",
+        "{" META "}} x",
+        "{" META ",\"uid\":\"0123456789012345678901234567890123456789"
+        "0123456789012345678901234\"}}",
+        "{" META "},\"spec\":{\"pool\":{\"generation\":\"1\"}}}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct kubeobj o;
+        struct error err = {0};
+        cr_expect_eq(kubeobj_read(texts[i], strlen(texts[i]), &o, &err),
+                     -EINVAL, "%s", texts[i]);
+        cr_expect(*err.text);
+    }
+}
+
+/* What is no slice of ours is listed all the same, to be replaced. */
+Test(kubeobj, lists_what_it_cannot_decode_and_not_without_end)
+{
+    cleanup_str struct str text = STR_INIT(1 << 20);
+    str_add(&text, "{\"metadata\":{},\"items\":[");
+    for (int i = 0; i < KUBEOBJ_SLICES_MAX + 5; i++)
+        str_addf(&text, "%s{" META "},\"spec\":{}}", i ? "," : "");
+    str_add(&text, "]}");
+    cleanup_with(kubeobj_slices) struct kubeobj_slices *all = NULL;
+    struct error err;
+    cr_assert_eq(kubeobj_read_slices(text.data, text.size, &all, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(all->n, KUBEOBJ_SLICES_MAX);
+    cr_assert(all->more);
+    cr_assert_null(all->items[0].slice);
+
+    cleanup_with(kubeobj_slices) struct kubeobj_slices *none = NULL;
+    const char *empty = "{\"items\":null}";
+    cr_assert_eq(kubeobj_read_slices(empty, strlen(empty), &none, &err), 0);
+    cr_assert_eq(none->n, 0);
+    cr_assert_eq(kubeobj_read_slices("{\"items\":[1]}", 13, &none, &err),
+                 -EINVAL);
+}
