@@ -1,8 +1,9 @@
 /* store - what survives a restart: slices and allocations.  Used by the
  * writer thread alone.
  *
- * STORE_SQLITE is the only noun with SQL.  One connection: WAL, locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema
- * OFF, cell_size_check ON, file mode 0600, quick_check at open.  A damaged
+ * STORE_SQLITE is the only noun with SQL.  One connection: WAL,
+ * locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema OFF,
+ * cell_size_check ON, file mode 0600, quick_check at open.  A damaged
  * database is moved aside (its new name is logged) and a new one begun with
  * the allocations that can be saved: the advertisers publish again.  A
  * database of a newer schema is refused. */

@@ -14,7 +14,7 @@
 #include "tests/lib/tlsclient.h"
 #include "tests/lib/tmpdir.h"
 
-enum { REQUEST_MS = 400, BODY_MAX = 4 << 20 };
+enum { REQUEST_MS = 800, BODY_MAX = 4 << 20 };
 
 /* --- a place with files, and a server on it ----------------------------- */
 
@@ -345,7 +345,7 @@ Test(tls, cuts_clients_that_do_not_read)
                                   "GET /large HTTP/1.1\r\n"
                                   "Host: x\r\n\r\n",
                                   32));
-    (void)usleep(5 * REQUEST_MS * 1000);
+    (void)usleep(3 * REQUEST_MS * 1000);
     while (taken < REPLIES && tls_client_read(&c) == 200)
         taken++;
     cr_expect_lt(taken, REPLIES);
@@ -362,9 +362,9 @@ Test(tls, keeps_idle_connections_and_cuts_slow_requests)
     cr_assert(tls_client_open(&slow, &how));
     cr_assert(tls_client_send(&slow, "GET / HT", 8));
     cr_expect_eq(tls_client_read(&slow), 0, "cut off");
-    (void)usleep(4 * REQUEST_MS * 1000);
+    (void)usleep(2 * REQUEST_MS * 1000);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
-    (void)usleep(4 * REQUEST_MS * 1000);
+    (void)usleep(2 * REQUEST_MS * 1000);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
     tls_client_close(&idle);
     tls_client_close(&slow);
