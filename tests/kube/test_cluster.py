@@ -401,7 +401,13 @@ def failing_over(t, c, lab, nodes):
         assert asked.filter(made, nodes)["NodeNames"]
         error = asked.bind(made, nodes[0])
         assert leader.name in error, error
-        assert Scheduler(lab, leader).bind(made, nodes[0]) == ""
+
+        def bound():
+            # its watch may show the pod a moment later
+            said = Scheduler(lab, leader).bind(made, nodes[0])
+            assert said == "", said
+            return True
+        wait_for("the leader binds", bound, 5, 0.05)
         agree(lab.read_api(other), api)
 
     with t.check("a leader that ends gives the Lease back"):
