@@ -163,7 +163,7 @@ Test(plan_plafrim, crosses_the_fewest_leaves)
                        .align = RELATION_SYS,
                        .prefer_align = RELATION_SYS};
     struct plan_cluster cluster = {site.fabric, site.n, site.states,
-                                   site.leaves};
+                                   site.leaves, NULL};
     unsigned planned = 0, refused = 0, several = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned round = 0; round < 60; round++) {

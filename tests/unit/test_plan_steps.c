@@ -50,7 +50,8 @@ static struct cluster *cluster_create(void)
         c->pointers[i] = state;
         c->leaves[i] = (int32_t)(i / 32);
     }
-    c->plan = (struct plan_cluster){c->fabric, N_NODES, c->pointers, c->leaves};
+    c->plan = (struct plan_cluster){c->fabric, N_NODES, c->pointers, c->leaves,
+                                    NULL};
     return c;
 }
 
