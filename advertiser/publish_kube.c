@@ -7,7 +7,8 @@
  *     CLAIM     write a higher generation into the Lease, before any slice
  *     WRITE     create and update slices
  *     PRUNE     delete those that do not belong to the pool
- *     TELL      annotate the Node, which wakes the pods that were refused
+ *     TELL      annotate the Node, which wakes the pods that were refused;
+ *               a moment later, or the extender would refuse them again
  *     BEAT      renew the Lease
  *     IDLE      until the next TELL, BEAT, or check (NODE and LIST)
  *     RELEASE   renew the Lease once more: is it still ours?
@@ -176,7 +177,7 @@ void kube_note_renewal(struct kube_machine *k, int64_t now_ms)
         log_event(LOG_INFO, "heartbeat-resumed", "node", node_of(k), NULL);
         k->must_tell = true;
         if (k->settled)
-            k->tell_due = now_ms;
+            k->tell_due = now_ms + KUBE_TELL_MS;
     }
     k->renewed_ms = k->begun_ms;
     /* many that begin or come back together are spread evenly; then each
@@ -190,6 +191,7 @@ void kube_note_renewal(struct kube_machine *k, int64_t now_ms)
 
 void kube_settle(struct kube_machine *k, int64_t now_ms)
 {
+    bool wrote = k->wrote;
     if (k->wrote || !k->published) {
         char generation[24], devices[24];
         (void)snprintf(generation, sizeof generation, "%" PRId64,
@@ -206,8 +208,8 @@ void kube_settle(struct kube_machine *k, int64_t now_ms)
                                              ? k->config->heartbeat_ms
                                              : k->config->check_ms);
     k->was_another = false;
-    if (k->must_tell && k->tell_due == PUBLISH_NEVER)
-        k->tell_due = now_ms;
+    if (k->must_tell && (wrote || k->tell_due == PUBLISH_NEVER))
+        k->tell_due = now_ms + KUBE_TELL_MS;
     kube_go_idle(k);
 }
 

@@ -14,8 +14,11 @@
 #define KUBE_GENERATION_MAX (INT64_C(1) << 51)
 
 enum {
-    KUBE_MISSES = 3,   /* a Lease lasts for so many heartbeats */
-    KUBE_PATIENCE = 4, /* times its duration, then it is taken over */
+    KUBE_MISSES = 3,    /* a Lease lasts for so many heartbeats */
+    KUBE_PATIENCE = 4,  /* times its duration, then it is taken over */
+    KUBE_TELL_MS = 500, /* before the Node is annotated: the pods that this
+                         * wakes are asked for at once, and whoever answers
+                         * has to have seen what was written */
 };
 
 enum kube_state {

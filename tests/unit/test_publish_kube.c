@@ -216,7 +216,9 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
 {
     struct fleet *f = start(&config, 3, "a");
     int64_t begun = now;
-    run_until(f, now);
+    run_until(f, begun + KUBE_TELL_MS - 1);
+    cr_assert_str_eq(sent(0), "GGOLO"); /* whoever watches sees it first */
+    run_until(f, begun + KUBE_TELL_MS);
     cr_assert_str_eq(sent(0), "GGOLOA");
     cr_assert_eq(generation(), 1);
     assert_told();
@@ -242,7 +244,7 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
 Test(publish_kube, change_is_published_at_once_and_told)
 {
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 1);
+    run_until(f, now + KUBE_TELL_MS);
     size_t before = w.n_log;
     update(f, 3, "a"); /* the same: nothing */
     run_until(f, now);
@@ -253,6 +255,8 @@ Test(publish_kube, change_is_published_at_once_and_told)
         before = w.n_log;
         update(f, 3, model);
         run_until(f, now);
+        cr_assert_str_eq(sent(before), "PP");
+        run_until(f, now + KUBE_TELL_MS);
         /* claimed in the Lease, written, told */
         cr_assert_str_eq(sent(before), "PPA");
         cr_assert_eq(generation(), 2 + i);
@@ -272,7 +276,7 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
         char model[8];
         (void)snprintf(model, sizeof model, "m%zu", i);
         update(f, sizes[i], model);
-        run_until(f, now);
+        run_until(f, now + KUBE_TELL_MS);
         cr_assert_eq(generation(), (int64_t)i + 2);
         cr_assert_eq(simkube_count(w.kube, SLICE),
                      sizes[i] ? (sizes[i] + 127) / 128 : 1);
@@ -288,7 +292,7 @@ Test(publish_kube, change_in_the_middle_of_a_round)
         for (int i = 0; i < steps; i++)
             (void)fleet_step(f, now);
         update(f, steps % 2 ? 400 : 130, "b");
-        run_until(f, now);
+        run_until(f, now + KUBE_TELL_MS);
         assert_told();
         cr_assert_eq(simkube_count(w.kube, SLICE), steps % 2 ? 4 : 2);
         fleet_stop(f, true, now);
@@ -317,7 +321,7 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
         c.boot_id = starts[i].boot_id;
         c.instance = instance;
         struct fleet *f = start(&c, starts[i].n_nics, "a");
-        run_until(f, now + 100);
+        run_until(f, now + KUBE_TELL_MS);
         cr_expect_eq(generation() > last, starts[i].raised, "start %zu", i);
         last = generation();
         cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
