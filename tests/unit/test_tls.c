@@ -252,6 +252,7 @@ Test(tls, refuses_old_versions_and_weak_ciphers)
         "NORMAL:-VERS-ALL:+VERS-TLS1.1:+VERS-TLS1.0",
         "NORMAL:-VERS-ALL:+VERS-TLS1.2:-CIPHER-ALL:+AES-128-CBC",
         "NORMAL:-VERS-ALL:+VERS-TLS1.2:-KX-ALL:+RSA",
+        "NORMAL:-VERS-ALL:+VERS-TLS1.2:-SIGN-ALL:+SIGN-ECDSA-SHA1",
     };
     struct tls_client_config how = me(p);
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
@@ -265,7 +266,7 @@ Test(tls, refuses_old_versions_and_weak_ciphers)
     cr_expect(raw_closed_within(fd, 2000), "no TLS at all");
     (void)close(fd);
     httpd_stop(steal(&p->httpd)); /* all are closed: so they are counted */
-    cr_expect_eq(atomic_load(&p->refused), 4);
+    cr_expect_eq(atomic_load(&p->refused), 5);
     cr_expect_str_eq(p->refusal, "handshake");
     place_destroy(p);
 }
