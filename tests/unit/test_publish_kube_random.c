@@ -398,6 +398,7 @@ static void one_seed(uint64_t seed)
 
     w.quiet = true;
     w.down = false;
+    run_until(now + 20000); /* who was stopping has ended */
     if (!w.all[0].m)
         start(&w.all[0]);
     run_until(now + 400000); /* what was late has arrived, and was healed */
