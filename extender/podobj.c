@@ -424,8 +424,13 @@ int podobj_read(const char *json, size_t size,
     struct demand demand;
     jscan_init(&s, json, size);
     pod.broken = demand_read(&s, config, &demand, &pod.why) < 0;
-    if (!pod.broken)
+    if (!pod.broken) {
+        /* which has no names that are not sound, when nothing hangs on them */
+        memcpy(demand.name, pod.demand.name, sizeof demand.name);
+        memcpy(demand.namespace, pod.demand.namespace, sizeof demand.namespace);
+        memcpy(demand.uid, pod.demand.uid, sizeof demand.uid);
         pod.demand = demand;
+    }
     *ret_pod = pod;
     return 0;
 }

@@ -144,6 +144,17 @@ Test(podobj, requests)
     }
 }
 
+/* Of pods without a role demand_read() takes no name that is not sound. */
+Test(podobj, names_are_always_set)
+{
+    static const char json[] = "{\"metadata\":{\"name\":\"a\",\"namespace\":"
+                               "\"b\",\"uid\":\"c&d\"}}";
+    struct podobj pod = read_text(json, strlen(json));
+    cr_expect_str_eq(pod.demand.name, "a");
+    cr_expect_str_eq(pod.demand.namespace, "b");
+    cr_expect_str_eq(pod.demand.uid, "c&d");
+}
+
 Test(podobj, what_is_no_pod)
 {
     static const struct {
