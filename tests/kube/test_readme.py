@@ -31,7 +31,7 @@ def run(text):
 def main():
     binaries()
     t = Checks()
-    first, second = commands()
+    first, second = commands()[:2]
     # a person's cluster is left alone
     busy = bool(running_in(FOLDER)) or \
         os.environ.get("BIGA_BUILD", "build") != "build"
@@ -40,11 +40,12 @@ def main():
             if busy:
                 raise Skip(f"{FOLDER} is in use, or not of this build")
             said = run(first)
-            shown = said.split("\njob ")[1]
+            shown = said.split("\njob ")[1].split("\nName: ")[0]
             assert "16 of 16 bound" in shown and "on 1 leaf" in shown, shown
             ranks = re.findall(r"^ *\d+ +bound .* (\w+) +[12]$", shown, re.M)
             assert ranks == ["PIX"] * 16, shown
-            assert "-xpu " in said, said
+            for word in ("-xpu ", "Aligned", "extender"):
+                assert word in said, f"no {word!r} in {said}"
         with t.check("the other replica takes over"):
             if busy:
                 raise Skip("as above")
