@@ -67,6 +67,7 @@ int binder_post(struct binder *x, struct binding *b)
     b->due_ms = now_ms;
     b->deadline_ms = now_ms + x->config.deadline_ms;
     b->unsure_until_ms = 0;
+    b->why[0] = '\0';
     b->looks = b->repeated;
     b->told = false;
     b->backoff = (struct backoff){.min_ms = 20,

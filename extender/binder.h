@@ -29,6 +29,7 @@ enum {
     BINDER_DEADLINE_MS = 4000, /* for an outcome: below the 5 s for which
                                 * kube-scheduler waits */
     BINDER_QUEUE_MAX = 16384,
+    BINDER_WHY_MAX = 256, /* of a failed call's text what is told */
 };
 
 enum binder_outcome { BINDER_BOUND, BINDER_REFUSED, BINDER_UNKNOWN };
@@ -42,7 +43,7 @@ struct binding {
     char node[DEMAND_NAME_MAX + 1];
     const char *allocation; /* the annotation's text */
     size_t allocation_size; /* 0: without an annotation */
-    bool repeated; /* an earlier call may have bound it: look first */
+    bool repeated;          /* an earlier call may have bound it: look first */
     void (*done)(struct binding *b, enum binder_outcome outcome,
                  const char *reason);
     /* after an UNKNOWN; `outcome` is BOUND or REFUSED, or UNKNOWN when the
@@ -58,7 +59,8 @@ struct binding {
     bool looks;              /* the next call looks the pod up */
     bool told;               /* UNKNOWN */
     struct backoff backoff;
-    unsigned attempts; /* POSTs */
+    unsigned attempts;        /* POSTs */
+    char why[BINDER_WHY_MAX]; /* the last call failed; "" none has */
 };
 
 struct binder;

@@ -117,11 +117,18 @@ static bool is_unsure(const struct binding *b)
 /* The time for an answer is over. */
 static void expire(struct binder_thread *t, struct binding *b)
 {
-    if (!is_unsure(b) && !b->looks) {
-        refuse(t, b, "the API server did not take it in time");
+    char reason[REASON_MAX];
+    bool unknown = is_unsure(b) || b->looks;
+    (void)snprintf(reason, sizeof reason, "%s%s%s",
+                   unknown ? "nobody has said in time whether it is bound: "
+                             "try again"
+                           : "the API server did not take it in time",
+                   b->why[0] ? "; the last call failed: " : "", b->why);
+    if (!unknown) {
+        refuse(t, b, reason);
         return;
     }
-    tell_unknown(b, "nobody has said in time whether it is bound: try again");
+    tell_unknown(b, reason);
     b->looks = true;
     binder_again(t->binder, b, 0);
 }
@@ -185,8 +192,11 @@ static void write_body(struct str *out, const struct binding *b)
     str_add(out, "}}");
 }
 
-static void again_later(struct binder_thread *t, struct binding *b)
+/* After a call that failed. */
+static void again_later(struct binder_thread *t, struct binding *b,
+                        const struct error *err)
 {
+    (void)snprintf(b->why, sizeof b->why, "%s", err->text);
     int64_t asked_ms = kube_client_retry_ms(t->client);
     int64_t ms = backoff_fail(&b->backoff);
     binder_again(t->binder, b, asked_ms > ms ? asked_ms : ms);
@@ -221,7 +231,7 @@ static void post_failed(struct binder_thread *t, struct binding *b, int result,
     if (!definite)
         b->unsure_until_ms = clock_ms() + t->binder->config.call_ms;
     if (result == -EAGAIN || result == -ECONNREFUSED)
-        again_later(t, b); /* to do it twice is to do it once */
+        again_later(t, b, err); /* to do it twice is to do it once */
     else if (is_unsure(b))
         look_up_next(t, b);
     else
@@ -295,9 +305,10 @@ static void seen_bound(struct binder_thread *t, struct binding *b,
 
 static void seen(struct binder_thread *t, struct binding *b, int64_t begun_ms)
 {
+    static const struct error unread = {.text = "the pod could not be read"};
     struct pod_seen pod;
     if (!scan_pod(&t->answer.body, &pod))
-        again_later(t, b);
+        again_later(t, b, &unread);
     else if (!is_text(&pod.uid, b->uid, strlen(b->uid)))
         refuse(t, b, "there is another pod of that name now");
     else if (pod.node.size)
@@ -323,7 +334,7 @@ static void look_up(struct binder_thread *t, struct binding *b)
     else if (result == -ENOENT)
         refuse(t, b, "there is no such pod any more");
     else
-        again_later(t, b);
+        again_later(t, b, &err);
 }
 
 void binding_step(struct binder_thread *t, struct binding *b)
