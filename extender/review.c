@@ -19,7 +19,7 @@ enum {
     USERS = 512,
     REQUEST_MAX = 256 << 10,
     SUBJECT_MAX = 64 << 10,
-    LOG_EVERY_MS = 60000,
+    LOG_EVERY_MS = 60000, /* the same failure */
 };
 
 struct verdict {
@@ -40,6 +40,7 @@ struct review {
     struct http_answer answer;
     struct user users[USERS];
     int64_t logged_ms;
+    char logged[ERROR_TEXT_MAX]; /* the failure that was logged last */
     pthread_t thread;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -245,6 +246,16 @@ static void call_fail(struct review_call *call, const char *why)
     (void)error_set(&call->error, EAGAIN, "%s", why);
 }
 
+/* One that lasts is told once a minute. */
+static void log_failure(struct review *r, const char *text, int64_t now_ms)
+{
+    if (strcmp(r->logged, text) == 0 && now_ms - r->logged_ms < LOG_EVERY_MS)
+        return;
+    r->logged_ms = now_ms;
+    (void)snprintf(r->logged, sizeof r->logged, "%s", text);
+    log_event(LOG_ERROR, "review-failed", "error", text, NULL);
+}
+
 static void decide(struct review *r, struct review_call *call, int64_t now_ms)
 {
     const struct user *user;
@@ -262,10 +273,7 @@ static void decide(struct review *r, struct review_call *call, int64_t now_ms)
         verdict_keep(r, call, now_ms);
         return;
     }
-    if (r->logged_ms == 0 || now_ms - r->logged_ms > LOG_EVERY_MS) {
-        r->logged_ms = now_ms;
-        log_event(LOG_ERROR, "review-failed", "error", call->error.text, NULL);
-    }
+    log_failure(r, call->error.text, now_ms);
     /* who we are there is nothing for somebody without a token */
     call_fail(call, "the API server gave no verdict, the log says why");
 }
