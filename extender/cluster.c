@@ -229,3 +229,11 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
 {
     return cluster_pods_find(c->pods, uid, ret_demand);
 }
+
+bool cluster_has_pod(struct cluster *c, const char *uid)
+{
+    struct demand demand;
+    return binder_is_busy(c->binder, uid) ||
+           cluster_pods_is_bound(c->pods, uid) ||
+           cluster_pods_find(c->pods, uid, &demand);
+}

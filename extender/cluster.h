@@ -56,6 +56,9 @@ struct binder *cluster_binder(struct cluster *c);
  * it is not there, or is broken. */
 bool cluster_find_pod(struct cluster *c, const char *uid,
                       struct demand *ret_demand);
+/* Is the pod there, as far as the watch has shown, or a bind of it on its way?
+ * Then its allocation is not to be given away: what pods say is so. */
+bool cluster_has_pod(struct cluster *c, const char *uid);
 /* An Event about a pod, if this replica leads and Events are written. */
 void cluster_tell(struct cluster *c, const struct demand *pod,
                   enum events_reason reason, const char *text);

@@ -11,7 +11,7 @@
 #include "extender/routes_jobs.h"
 #include "extender/routes_metrics.h"
 #include "extender/routes_policy.h"
-#include "extender/seen.h"
+#include "extender/routes_release.h"
 #include "extender/views.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
@@ -444,69 +444,6 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
     str_add_c(httpd_reply(rq), '\n');
 }
 
-/* A release that waits for the writer. */
-struct release {
-    struct writer_op op;
-    struct app *app;
-    struct httpd_request *rq;
-};
-
-/* On the writer's thread. */
-static void release_done(struct writer_op *op)
-{
-    struct release *release = op->ctx;
-    httpd_resume(release->rq);
-}
-
-static void release_finish(struct httpd_request *rq, void *arg)
-{
-    struct release *release = arg;
-    struct app *app = release->app;
-    int r = release->op.result;
-    metrics_count(app->metrics, APP_RELEASES,
-                  r == 0         ? "released"
-                  : r == -ENOENT ? "unknown"
-                                 : "error");
-    if (r < 0) {
-        httpd_fail(rq,
-                   r == -ENOENT   ? 404
-                   : r == -ENOSPC ? 507
-                                  : 500,
-                   "%s", release->op.error.text);
-    } else {
-        if (app->seen)
-            seen_forget(app->seen, httpd_arg(rq, 0), httpd_arg(rq, 1));
-        str_add(httpd_reply(rq), "{\"released\":{\"namespace\":");
-        str_add_json(httpd_reply(rq), httpd_arg(rq, 0));
-        str_add(httpd_reply(rq), ",\"name\":");
-        str_add_json(httpd_reply(rq), httpd_arg(rq, 1));
-        str_add(httpd_reply(rq), "}}\n");
-    }
-    str_fini(&release->op.out);
-    free(release);
-}
-
-static void on_release(struct httpd_request *rq, void *ctx)
-{
-    struct app *app = ctx;
-    if (!httpd_query_only(rq, no_params))
-        return;
-    struct release *release = xcalloc(1, sizeof *release);
-    release->app = app;
-    release->rq = rq;
-    release->op = (struct writer_op){
-        .kind = WRITER_RELEASE,
-        .namespace = httpd_arg(rq, 0),
-        .pod = httpd_arg(rq, 1),
-        .out = STR_INIT(STR_MAX_DEFAULT),
-        .done = release_done,
-        .ctx = release,
-    };
-    httpd_then(rq, release_finish, release);
-    httpd_suspend(rq);
-    writer_post(app->writer, &release->op);
-}
-
 /* --- metrics, health, documents ------------------------------------------- */
 
 static void reply_health(struct httpd_request *rq, const char *word)
@@ -584,7 +521,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/policy", on_policy, 0, "policy"},
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
     {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
-    {HTTPD_DELETE, "/v1/allocations/:/:", on_release, 0, "release"},
+    {HTTPD_DELETE, "/v1/allocations/:/:", handle_release, 0, "release"},
     {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},

@@ -1,0 +1,93 @@
+#include "extender/routes_release.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "extender/app.h"
+#include "extender/cluster.h"
+#include "extender/seen.h"
+#include "extender/snapshot.h"
+#include "extender/writer.h"
+#include "model/base/mem.h"
+
+/* A release that waits for the writer. */
+struct release {
+    struct writer_op op;
+    struct app *app;
+    struct httpd_request *rq;
+};
+
+/* On the writer's thread. */
+static void release_done(struct writer_op *op)
+{
+    struct release *release = op->ctx;
+    httpd_resume(release->rq);
+}
+
+static void release_finish(struct httpd_request *rq, void *arg)
+{
+    struct release *release = arg;
+    struct app *app = release->app;
+    int r = release->op.result;
+    metrics_count(app->metrics, APP_RELEASES,
+                  r == 0         ? "released"
+                  : r == -ENOENT ? "unknown"
+                                 : "error");
+    if (r < 0) {
+        httpd_fail(rq,
+                   r == -ENOENT   ? 404
+                   : r == -ENOSPC ? 507
+                                  : 500,
+                   "%s", release->op.error.text);
+    } else {
+        if (app->seen)
+            seen_forget(app->seen, httpd_arg(rq, 0), httpd_arg(rq, 1));
+        str_add(httpd_reply(rq), "{\"released\":{\"namespace\":");
+        str_add_json(httpd_reply(rq), httpd_arg(rq, 0));
+        str_add(httpd_reply(rq), ",\"name\":");
+        str_add_json(httpd_reply(rq), httpd_arg(rq, 1));
+        str_add(httpd_reply(rq), "}}\n");
+    }
+    str_fini(&release->op.out);
+    free(release);
+}
+
+/* In a cluster an allocation is what its pod says. */
+static bool is_of_pod(struct app *app, const struct httpd_request *rq)
+{
+    if (!app->cluster)
+        return false;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct allocation *a =
+        alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
+    return a && !a->held && cluster_has_pod(app->cluster, a->demand.uid);
+}
+
+void handle_release(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    static const char *const no_params[] = {NULL};
+    if (!httpd_query_only(rq, no_params))
+        return;
+    if (is_of_pod(app, rq)) {
+        httpd_fail(rq, 409,
+                   "pod %.63s/%.253s is there, and what it has is written on "
+                   "it: delete the pod",
+                   httpd_arg(rq, 0), httpd_arg(rq, 1));
+        return;
+    }
+    struct release *release = xcalloc(1, sizeof *release);
+    release->app = app;
+    release->rq = rq;
+    release->op = (struct writer_op){
+        .kind = WRITER_RELEASE,
+        .namespace = httpd_arg(rq, 0),
+        .pod = httpd_arg(rq, 1),
+        .out = STR_INIT(STR_MAX_DEFAULT),
+        .done = release_done,
+        .ctx = release,
+    };
+    httpd_then(rq, release_finish, release);
+    httpd_suspend(rq);
+    writer_post(app->writer, &release->op);
+}
