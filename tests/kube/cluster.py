@@ -86,6 +86,7 @@ class Cluster:
             good = kind is None or (kind is SystemExit and
                                     value.code in (0, 77))
             if not good or os.environ.get("BIGA_KEEP"):
+                shutil.rmtree(self.path("etcd"), ignore_errors=True)
                 print(f"# logs are in {self.folder}/log", flush=True)
             else:
                 shutil.rmtree(self.folder, ignore_errors=True)
