@@ -274,7 +274,8 @@ static void bind_unseen(struct httpd_request *rq, struct app *app,
     bind_answer(app, rq, "refused", err.text);
 }
 
-/* False, and answered, when somebody else is to be asked. */
+/* False, and answered, when somebody else is to be asked: over a connection of
+ * its own, since a kept one leads here as long as it is used. */
 static bool is_ours(struct httpd_request *rq, struct app *app,
                     const struct wire_binding *b)
 {
@@ -285,6 +286,7 @@ static bool is_ours(struct httpd_request *rq, struct app *app,
     (void)error_set(&err, EAGAIN,
                     "pod %s/%s: not the leader (%s is): try again",
                     b->namespace, b->name, *leader ? leader : "nobody");
+    httpd_close_after(rq);
     bind_answer(app, rq, "follower", err.text);
     return false;
 }

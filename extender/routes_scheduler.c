@@ -251,9 +251,13 @@ static void tell_refused(struct app *app, const struct scratch *m,
 
 static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
 {
+    char leader[254];
     struct error err = {0};
     struct jtext body = {0};
     body.data = httpd_body(rq, &body.size);
+    /* right, but whoever asks should find the one that binds, too */
+    if (app->cluster && !cluster_leads(app->cluster, leader))
+        httpd_close_after(rq);
     struct snapshot *snapshot = writer_snapshot(app->writer);
     struct scratch *m = scratch_take(app->scratch);
     int r = verb(app, m, snapshot, body, httpd_reply(rq), &err);

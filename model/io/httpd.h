@@ -57,6 +57,10 @@ void httpd_content_type(struct httpd_request *rq, const char *type);
 void httpd_set_header(struct httpd_request *rq, const char *name,
                       const char *value);
 
+/* The connection ends with this reply: the client is to choose anew whom it
+ * asks. */
+void httpd_close_after(struct httpd_request *rq);
+
 /* Replace the body by {"error":"…","status":N}, or what the listener's
  * write_error makes of it (and set the status). */
 void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt, ...)

@@ -192,6 +192,11 @@ void httpd_content_type(struct httpd_request *rq, const char *type)
     rq->type = type;
 }
 
+void httpd_close_after(struct httpd_request *rq)
+{
+    rq->close = true;
+}
+
 void httpd_set_header(struct httpd_request *rq, const char *name,
                       const char *value)
 {

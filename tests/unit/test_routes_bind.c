@@ -22,6 +22,7 @@ struct cluster {
     struct test_extender x;
     struct bindserver *server;
     struct binder *binder;
+    bool closed; /* the last reply ended its connection */
     bool follows;
     struct demand found; /* by the watch; no name: nothing */
     atomic_uint told[EVENTS_REASONS];
@@ -104,6 +105,9 @@ static const char *ask(struct cluster *c, const char *pod, const char *node,
     (void)sscanf(str_text(&r.body), "{\"Error\":\"%511[^\"]", text);
     if (strcmp(str_text(&r.body), "{\"Error\":\"\"}") == 0)
         text[0] = '\0';
+    char ends[32];
+    c->closed = strcmp(raw_header(&r, "Connection", ends, sizeof ends),
+                       "close") == 0;
     raw_reply_fini(&r);
     return text;
 }
@@ -142,6 +146,7 @@ Test(routes_bind, binds_in_the_api_server)
     start(&c);
     (void)make_pod(&c, "p1");
     cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    cr_expect_not(c.closed);
     cr_assert(bindserver_node(c.server, "p1", node, &note));
     cr_expect_str_eq(node, "n1");
     cr_expect(has(&c, "p1", "n1"));
@@ -163,6 +168,8 @@ Test(routes_bind, sends_to_the_leader)
     cr_expect_str_eq(ask(&c, "p1", "n1", text),
                      "pod ns/p1: not the leader (biga-extender-1_77 is): try "
                      "again");
+    /* a kept connection would lead here for ever */
+    cr_expect(c.closed);
     cr_expect_not(has(&c, "p1", "n1"));
     expect_calls(&c, "");
     stop(&c);
