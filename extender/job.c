@@ -449,6 +449,21 @@ static bool has_holds(const struct snapshot *s, const struct demand *pod)
     return held;
 }
 
+/* The plan for all nodes, when it has the pod's pair on a candidate. */
+static struct plan *plan_group(const struct attempt *t, enum keep keep)
+{
+    struct attempt wide = *t;
+    struct plan_refusal ignored;
+    cleanup_with(plan) struct plan *plan = NULL;
+    wide.bits = NULL;
+    if (!t->pod->grouped || !is_whole(t->pod) || !t->bits ||
+        t->pin != NODE_NONE || plan_once(&wide, keep, &plan, &ignored) < 0)
+        return NULL;
+    int32_t node = plan->places[job_rank(t->pod)].node;
+    bool there = node >= 0 && t->bits[node / 64] >> (node % 64) & 1;
+    return there ? steal(&plan) : NULL;
+}
+
 int job_plan(struct plans *memory, const struct snapshot *snapshot,
              const struct demand *pod, const int32_t *candidates, size_t n,
              int32_t pin, struct plan **ret_plan,
@@ -460,6 +475,11 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
     /* what another pod of that name had counts as free for this pod alone */
     struct attempt t = {memory, snapshot, pod, bits, pin, memory && !s.former};
     enum keep keep = first_keep(&s, candidates, n, pin);
+    struct plan *plan = plan_group(&t, keep);
+    if (plan) {
+        *ret_plan = plan;
+        return 0;
+    }
     int r = plan_once(&t, keep, ret_plan, ret_refusal);
     if (r == 0 || s.bound || !has_holds(snapshot, pod))
         return r;

@@ -22,6 +22,9 @@
  * Held places are kept; when that of the pod's own pair cannot be used, the
  * pair is planned anew around the others, and when that cannot be, all pairs
  * that nobody is bound of.
+ * The candidates of a pod in a PodGroup lack the nodes that the scheduler has
+ * just filled with others of the group, in its mind: there the plan for all
+ * nodes holds as long as it has the pod's own pair on a candidate.
  * Returns 0 and a plan that the caller owns, or -EBUSY and the refusal.
  * The same (job, candidates, snapshot) gives the same plan in every process. */
 int job_plan(struct plans *memory, const struct snapshot *snapshot,

@@ -185,6 +185,7 @@ static int take_job(const struct pod *pod, struct demand *d, struct error *err)
     enum pod_text pair = POD_PAIR;
     int rc = 0;
     d->size = 1;
+    d->grouped = is_given(pod, POD_GROUP);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         if (is_given(pod, jobs[i])) {
             rc = take_name(pod, jobs[i], d->job, sizeof d->job, err);

@@ -51,6 +51,8 @@ struct demand {
     char job[DEMAND_NAME_MAX + 1]; /* "" : the pod alone */
     int32_t pair;                  /* index of the pair in its job */
     int32_t size;                  /* pairs in the job, all or none */
+    bool grouped; /* in a PodGroup: the scheduler tries all of its pods before
+                   * the first is bound */
 
     /* the part a decision depends on (with role) */
     uint8_t cards;        /* this pod is decided on, 1…TOPO_CARDS_MAX: all of

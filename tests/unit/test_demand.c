@@ -113,6 +113,7 @@ Test(demand, job_and_pair_by_preference)
     struct demand d = pod_read_ok(POD("host", BATCH, "", ""));
     cr_assert_str_eq(d.job, "b");
     cr_assert_eq(d.pair, 7);
+    cr_assert_not(d.grouped);
     d = pod_read_ok(POD("host", BATCH,
                         "'batch.kubernetes.io/job-completion-index':'8'",
                         "'schedulingGroup':{'podGroupName':'pg.1'}"));
@@ -123,6 +124,7 @@ Test(demand, job_and_pair_by_preference)
                         "'schedulingGroup':{'podGroupName':'pg'}"));
     cr_assert_str_eq(d.job, "j");
     cr_assert_eq(d.pair, 9);
+    cr_assert(d.grouped);
     char key[DEMAND_PAIR_KEY_MAX];
     demand_pair_key(&d, key);
     cr_assert_str_eq(key, "ns/j/9");

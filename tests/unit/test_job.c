@@ -92,6 +92,60 @@ static void count(struct writer *w, const char *job, size_t *ret_bound,
         cr_assert_eq(n_held_, (size_t)(held), "%zu held", n_held_);     \
     } while (0)
 
+static int32_t index_of(const char *node)
+{
+    for (int32_t i = 0; i < N_NODES; i++)
+        if (node && strcmp(node, nodes[i]) == 0)
+            return i;
+    return NODE_NONE;
+}
+
+/* A scheduler that tries a PodGroup as a whole fills nodes in its mind, and
+ * does not name them for those that come later. */
+Test(job, group_gets_one_plan_from_fewer_and_fewer_nodes)
+{
+    enum { SIZE = 12 };
+    struct writer *w = start(NULL);
+    int32_t places[SIZE];
+    int used[N_NODES] = {0};
+    for (int i = 0; i < SIZE; i++) {
+        struct demand pod = member("a", i, SIZE, ROLE_HOST);
+        places[i] = index_of(planned(w, &pod, NULL, 0));
+        cr_assert_geq(places[i], 0);
+    }
+    for (int i = 0; i < SIZE; i++) {
+        struct demand pod = member("a", i, SIZE, ROLE_HOST);
+        int32_t left[N_NODES];
+        size_t n = 0;
+        for (int32_t k = 0; k < N_NODES; k++)
+            if (used[k] < N_CARDS)
+                left[n++] = k;
+        pod.grouped = true;
+        cr_assert_eq(index_of(planned(w, &pod, left, n)), places[i], "pair %d",
+                     i);
+        used[places[i]]++;
+        pod.grouped = false; /* what is not named is ruled out */
+        if (n * N_CARDS < SIZE)
+            cr_assert_null(planned(w, &pod, left, n), "pair %d", i);
+    }
+    finish(w);
+}
+
+Test(job, group_does_without_a_node_that_is_ruled_out)
+{
+    struct writer *w = start(NULL);
+    struct demand pod = member("a", 0, 12, ROLE_HOST);
+    int32_t left[N_NODES], out = index_of(planned(w, &pod, NULL, 0));
+    size_t n = 0;
+    for (int32_t k = 0; k < N_NODES; k++)
+        if (k != out)
+            left[n++] = k;
+    pod.grouped = true;
+    int32_t other = index_of(planned(w, &pod, left, n));
+    cr_assert(other >= 0 && other != out, "%d", (int)other);
+    finish(w);
+}
+
 Test(job, first_bind_holds_the_rest)
 {
     struct writer *w = start(NULL);

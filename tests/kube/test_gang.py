@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Jobs as PodGroups, with the gang scheduling of the release.
+
+In 1.37 one feature gate switches it on, GenericWorkload (beta, off), for
+kube-apiserver, kube-scheduler and kube-controller-manager; the gate
+GangScheduling of 1.35 and 1.36 is gone.  The API server also has to serve
+scheduling.k8s.io/v1beta1.  The placements of a group by topology have a gate
+of their own, TopologyAwareWorkloadScheduling (alpha, off), for kube-apiserver
+and kube-scheduler.  kube-scheduler then tries a group as a whole, and asks the
+extender about each of its pods: with topology once for each placement, and
+nothing in the request tells that from what will be bound."""
+import re
+import time
+
+import fleet
+import jobs
+from check import Checks
+from cluster import Cluster
+from lab import Lab
+from proc import wait_for
+from test_jobs import Bench, where
+
+GATES = {"GenericWorkload": True, "TopologyAwareWorkloadScheduling": True}
+RUNTIME = {"scheduling.k8s.io/v1beta1": True}
+NODES = 8
+PAIRS = 32
+RACK = "test.example/rack"
+
+
+def group(api, name, count, rack=False):
+    spec = {"schedulingPolicy": {"gang": {"minCount": count}}}
+    if rack:
+        spec["schedulingConstraints"] = {"topology": [{"key": RACK}]}
+    api.create("podgroups", {
+        "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"}, "spec": spec})
+
+
+def members(pods, name):
+    """Pods of a group, whose name is the job's then."""
+    for p in pods:
+        p["metadata"]["labels"].pop("biga.dev/job", None)
+        p["spec"]["schedulingGroup"] = {"podGroupName": name}
+    return pods
+
+
+def condition(api, name):
+    found = api.get("podgroups", "default", name).get("status", {})
+    return {c["type"]: c for c in found.get("conditions", [])}.get(
+        "PodGroupInitiallyScheduled", {"status": "none"})
+
+
+def placement(api, pods):
+    names = {p["metadata"]["name"] for p in pods}
+    return {name: (where(a), a["relation"])
+            for (_, name), (_, a) in jobs.allocations(api).items()
+            if name in names}
+
+
+def remove(b, name):
+    b.clear()
+    b.api.delete("podgroups", "default", name, missing_ok=True)
+
+
+def same(t, b):
+    api = b.api
+    with t.check(f"{2 * PAIRS} pods of a job, one by one"):
+        pods = jobs.pairs("ring", PAIRS, asks={"align": "pix"})
+        fleet.add_pods(api, pods, 1)
+        b.whole(pods)
+        alone = placement(api, pods)
+        b.audit()
+    b.clear()
+    with t.check("as a PodGroup they get the same places"):
+        began = time.monotonic()
+        pods = jobs.pairs("ring", PAIRS, asks={"align": "pix"})
+        group(api, "ring", len(pods))
+        members(pods, "ring")
+        before = refused(b)
+        fleet.add_pods(api, pods[:-1], 1)
+        time.sleep(1)
+        assert not fleet.bound(api), "bound before all are there"
+        fleet.add_pods(api, pods[-1:], 1)
+        fleet.wait_bound(api, [p["metadata"]["name"] for p in pods], 40)
+        t.note(f"bound {time.monotonic() - began:.1f} s after the first was "
+               "created")
+        got = placement(api, pods)
+        assert got == alone, {n: (got.get(n), alone[n]) for n in alone
+                              if got.get(n) != alone[n]}
+        wait_for("the group knows", lambda: condition(
+            api, "ring")["status"] == "True", 5)
+        assert refused(b) == before, "binds of the group were refused"
+        job = b.read().call("GET", "/v1/jobs/default/ring")
+        assert job["pairs"] == {"bound": PAIRS, "held": 0,
+                                "missing": 0}, job["pairs"]
+        b.audit()
+    remove(b, "ring")
+    with t.check("held to one rack, they get one rack"):
+        pods = members(jobs.pairs("rack", PAIRS, asks={"align": "pix"}),
+                       "rack")
+        group(api, "rack", len(pods), rack=True)
+        before = filtered(b)
+        fleet.add_pods(api, pods, 1)
+        fleet.wait_bound(api, [p["metadata"]["name"] for p in pods], 40)
+        t.note(f"{filtered(b) - before} filter calls for {len(pods)} pods")
+        racks = {rack_of(node) for (node, _, _), _ in
+                 placement(api, pods).values()}
+        assert len(racks) == 1, racks
+        b.audit()
+    remove(b, "rack")
+
+
+def rack_of(node):
+    return "abc"[fleet.names("host", NODES).index(node) // 4]
+
+
+def filtered(b):
+    """Filter calls that the leader has answered."""
+    text = b.read().call("GET", "/metrics")
+    return sum(int(n) for n in re.findall(
+        r'^biga_http_requests_total\{[^}]*filter[^}]*\} (\d+)', text, re.M))
+
+
+def refused(b):
+    """Binds that the leader has not made."""
+    text = b.read().call("GET", "/metrics")
+    return {k: n for k, n in re.findall(
+        r'^biga_binds_total\{result="(\w+)"\} (\d+)', text, re.M)
+        if k != "bound"}
+
+
+def state(b):
+    """All that could change, but for what other programs write: heartbeats
+    and the status of the group's own pods."""
+    read = b.read()
+    told = read.call("GET", "/v1/cluster")
+    metrics = dict(re.findall(
+        r"^(biga_(?:snapshot|allocations|bind|writer|store)\S*) (\S+)$",
+        read.call("GET", "/metrics"), re.M))
+    metrics = {k: v for k, v in metrics.items() if "seconds" not in k}
+    objects = {}
+    for kind in ("resourceslices", "nodes"):
+        for o in b.api.list(kind):
+            objects[(kind, o["metadata"]["name"])] = \
+                o["metadata"]["resourceVersion"]
+    for p in b.api.list("pods", None, labelSelector="test.example/stays"):
+        objects[("pods", p["metadata"]["name"])] = \
+            p["metadata"]["resourceVersion"]
+    return {"allocations": jobs.items(read, "/v1/allocations"),
+            "binds": told["bindsInFlight"], "bound": told["pods"]["bound"],
+            "unaccounted": told["unaccountedPods"], "metrics": metrics,
+            "jobs": jobs.items(read, "/v1/jobs"), "objects": objects}
+
+
+def unfitting(t, b):
+    """Groups that cannot be placed, for one pod's sake or altogether."""
+    api = b.api
+    stay = jobs.pairs("stays", 4, asks={"align": "pix"})
+    for p in stay:
+        p["metadata"]["labels"]["test.example/stays"] = "yes"
+    fleet.add_pods(api, stay)
+    b.whole(stay)
+    giant = fleet.pod("giant", requests={"cpu": 5000})
+    cases = (("the last pod of which fits nowhere", "part", 30, [giant],
+              False),
+             ("with more pairs than there are places", "many",
+              8 * NODES + 1, [], False),
+             ("that no rack can hold", "wide", 40, [], True))
+    time.sleep(2)  # pods run, are marked and told
+    for name, job, n, more, rack in cases:
+        with t.check("a group " + name + " changes nothing"):
+            before, asked = state(b), filtered(b)
+            assert len(before["allocations"]) == 8, before["allocations"]
+            pods = members(jobs.pairs(job, n, asks={"align": "pix"}) + more,
+                           job)
+            group(api, job, len(pods), rack)
+            fleet.add_pods(api, pods)
+            wait_for("the group is refused", lambda: condition(
+                api, job)["status"] == "False", 20)
+            time.sleep(1)
+            calls = filtered(b) - asked
+            t.note(f"{calls} filter calls; {condition(api, job)['message']}"
+                   [:150])
+            assert calls > 0, "the extender was not asked"
+            after = state(b)
+            for key, was in before.items():
+                assert after[key] == was, (key, was, after[key])
+            assert fleet.bound(api).keys() == {
+                p["metadata"]["name"] for p in stay}
+            b.audit()
+        names = [p["metadata"]["name"] for p in pods]
+        fleet.in_parallel(lambda n: api.delete(
+            "pods", "default", n, missing_ok=True), names)
+        api.delete("podgroups", "default", job)
+        wait_for("they go", lambda: len(api.list("pods", "default")) == 8, 10)
+    b.clear()
+
+
+def main():
+    with Cluster() as c:
+        t = Checks(c.log_ends)
+        c.start(GATES, RUNTIME)
+        lab = Lab(c)
+        lab.up(nodes=NODES)
+        for name in fleet.names("host", NODES):
+            c.api.patch("nodes", None, name, {"metadata": {
+                "labels": {RACK: rack_of(name)}}})
+        lab.start_kubelet()
+        b = Bench(t, c, lab)
+        same(t, b)
+        unfitting(t, b)
+        t.finish()
+
+
+main()
