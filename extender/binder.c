@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "extender/binder_private.h"
 #include "model/base/hash.h"
@@ -109,23 +108,6 @@ void binder_finish(struct binder *x, struct binding *b,
 
 /* --- the threads --------------------------------------------------------------- */
 
-/* Under the lock: until something is posted, or due at `due_ms`. */
-static void wait_until(struct binder *x, int64_t due_ms)
-{
-    struct timespec t;
-    int64_t ms = due_ms - clock_ms();
-    if (ms <= 0)
-        return;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    (void)pthread_cond_timedwait(&x->wake, &x->lock, &t); /* looked at again */
-}
-
 /* The next that is due; NULL when there is nothing more to come. */
 static struct binding *next_due(struct binder *x)
 {
@@ -135,10 +117,7 @@ static struct binding *next_due(struct binder *x)
         b = x->first;
         if (x->stopping || (b && b->due_ms <= clock_ms()))
             break;
-        if (b)
-            wait_until(x, b->due_ms);
-        else
-            (void)pthread_cond_wait(&x->wake, &x->lock); /* never fails */
+        (void)clock_wait(&x->wake, &x->lock, b ? b->due_ms : INT64_MAX);
     }
     if (b)
         x->first = b->next;
@@ -176,19 +155,14 @@ int binder_start(const struct binder_config *config, struct binder **ret_binder,
                  struct error *err)
 {
     struct binder *x = xcalloc(1, sizeof *x);
-    pthread_condattr_t attr;
     int e = 0;
     x->config = *config;
     if (x->config.call_ms == 0)
         x->config.call_ms = BINDER_CALL_MS;
     if (x->config.deadline_ms == 0)
         x->config.deadline_ms = BINDER_DEADLINE_MS;
-    /* none of these can fail on Linux */
-    (void)pthread_mutex_init(&x->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&x->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&x->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&x->wake);
     for (size_t i = 0; i < BINDER_THREADS && e == 0; i++)
         e = thread_start(x, &x->threads[i], err);
     if (e < 0) {

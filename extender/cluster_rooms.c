@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "extender/podsums.h"
 #include "model/base/jscan.h"
@@ -52,13 +51,6 @@ static void tell(struct cluster_rooms *r)
     feed_post(o);
 }
 
-static void wait_until(struct cluster_rooms *r, int64_t ms)
-{
-    struct timespec t = {.tv_sec = (time_t)(ms / 1000),
-                         .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)pthread_cond_timedwait(&r->wake, &r->lock, &t); /* late or woken */
-}
-
 static void *rooms_thread(void *ctx)
 {
     struct cluster_rooms *r = ctx;
@@ -68,7 +60,7 @@ static void *rooms_thread(void *ctx)
         if (podsums_n_changed(r->sums) == 0)
             (void)pthread_cond_wait(&r->wake, &r->lock); /* never fails */
         else if (clock_ms() < due_ms)
-            wait_until(r, due_ms);
+            (void)clock_wait(&r->wake, &r->lock, due_ms);
         else
             tell(r);
     }
@@ -344,16 +336,11 @@ struct cluster_rooms *cluster_rooms_create(struct feed *feed,
                                            const struct demand_config *demand)
 {
     struct cluster_rooms *r = xcalloc(1, sizeof *r);
-    pthread_condattr_t attr;
     r->feed = feed;
     r->demand = demand;
     r->sums = podsums_create();
-    /* none of these can fail on Linux */
-    (void)pthread_mutex_init(&r->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&r->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&r->wake);
     if (pthread_create(&r->thread, NULL, rooms_thread, r) != 0)
         abort(); /* as for want of memory */
     return r;

@@ -206,18 +206,10 @@ static bool follow_up(struct elect *e)
 /* False when it is time to end. */
 static bool wait_ms(struct elect *e, int64_t ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail on Linux */
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    int rc = 0;
+    int64_t due_ms = clock_ms() + ms;
     pthread_mutex_lock(&e->lock);
-    while (!e->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&e->wake, &e->lock, &until);
+    while (!e->stopping && clock_wait(&e->wake, &e->lock, due_ms))
+        ;
     bool more = !e->stopping;
     pthread_mutex_unlock(&e->lock);
     return more;
@@ -252,7 +244,6 @@ static struct elect *elect_create(const struct elect_config *config)
 {
     struct elect *e = xcalloc(1, sizeof *e);
     cleanup_str struct str path = STR_INIT(LEASE_TEXT);
-    pthread_condattr_t attr;
     e->config = *config;
     e->rules = (struct election_config){
         .identity = config->identity,
@@ -261,12 +252,8 @@ static struct elect *elect_create(const struct elect_config *config)
         .deadline_ms = config->deadline_ms ? config->deadline_ms : DEADLINE_MS,
     };
     election_init(&e->election, &e->rules);
-    /* none of these can fail on Linux */
-    (void)pthread_mutex_init(&e->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&e->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&e->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&e->wake);
     str_add(&path, "/apis/coordination.k8s.io/v1/namespaces/");
     kube_path_add(&path, config->namespace);
     str_add(&path, "/leases");

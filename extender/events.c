@@ -332,17 +332,6 @@ static void forget_old(struct events *e, int64_t now_ms)
         entry_destroy(e, e->resting.first);
 }
 
-static void wait_until(struct events *e, int64_t due_ms)
-{
-    if (due_ms == INT64_MAX) {
-        (void)pthread_cond_wait(&e->wake, &e->lock); /* never fails */
-        return;
-    }
-    struct timespec t = {.tv_sec = (time_t)(due_ms / 1000),
-                         .tv_nsec = (long)(due_ms % 1000) * 1000000};
-    (void)pthread_cond_timedwait(&e->wake, &e->lock, &t);
-}
-
 /* Write what is due; the lock is held, but not during the call. */
 static void write_one(struct events *e, struct entry *x, int64_t now_ms)
 {
@@ -375,7 +364,7 @@ static void *events_thread(void *ctx)
         if (x && e->tokens_ms <= now_ms)
             write_one(e, x, now_ms);
         else
-            wait_until(e, x ? e->tokens_ms : due_ms);
+            (void)clock_wait(&e->wake, &e->lock, x ? e->tokens_ms : due_ms);
     }
     pthread_mutex_unlock(&e->lock);
     return NULL;
@@ -401,15 +390,10 @@ int events_start(const struct events_config *config, struct events **ret_events,
                  struct error *err)
 {
     struct events *e = xcalloc(1, sizeof *e);
-    pthread_condattr_t attr;
     e->config = *config;
     e->answer.body.max = KUBE_ANSWER_MAX;
-    /* none of these can fail on Linux */
-    (void)pthread_mutex_init(&e->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&e->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&e->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&e->wake);
     int r = kube_client_create(config->kube, CALL_MS, &e->client, err);
     if (r == 0) {
         int rc = pthread_create(&e->thread, NULL, events_thread, e);

@@ -246,17 +246,6 @@ static int carry_out(struct pairing *p, const struct pairs_action *a)
 
 /* --- the thread ------------------------------------------------------------------------ */
 
-static void wait_until(struct pairing *p, int64_t due_ms)
-{
-    if (due_ms == INT64_MAX) {
-        (void)pthread_cond_wait(&p->wake, &p->lock); /* never fails */
-        return;
-    }
-    struct timespec t = {.tv_sec = (time_t)(due_ms / 1000),
-                         .tv_nsec = (long)(due_ms % 1000) * 1000000};
-    (void)pthread_cond_timedwait(&p->wake, &p->lock, &t);
-}
-
 static bool may_write(const struct pairing *p)
 {
     return !p->config.may_write ||
@@ -271,11 +260,11 @@ static void *pairing_thread(void *ctx)
     while (!p->stopping) {
         int64_t now_ms = clock_ms();
         if (!p->listed || !may_write(p)) {
-            wait_until(p, now_ms + IDLE_MS);
+            (void)clock_wait(&p->wake, &p->lock, now_ms + IDLE_MS);
             continue;
         }
         if (!pairs_next(p->pairs, now_ms, &a)) {
-            wait_until(p, pairs_due(p->pairs));
+            (void)clock_wait(&p->wake, &p->lock, pairs_due(p->pairs));
             continue;
         }
         pthread_mutex_unlock(&p->lock);
@@ -353,16 +342,11 @@ int pairing_start(const struct pairing_config *config,
                   struct pairing **ret_pairing, struct error *err)
 {
     struct pairing *p = xcalloc(1, sizeof *p);
-    pthread_condattr_t attr;
     p->config = *config;
     p->answer.body.max = p->other.body.max = KUBE_ANSWER_MAX;
     p->pairs = pairs_create();
-    /* none of these can fail on Linux */
-    (void)pthread_mutex_init(&p->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&p->wake);
     int r = kube_client_create(config->kube, PAIRING_CALL_MS, &p->client, err);
     if (r == 0) {
         int rc = pthread_create(&p->thread, NULL, pairing_thread, p);

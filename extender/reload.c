@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
+
+#include "model/io/clock.h"
 
 struct reload {
     struct reload_item items[RELOAD_ITEMS_MAX];
@@ -18,18 +19,10 @@ struct reload {
 /* False when it is time to end. */
 static bool wait_turn(struct reload *r)
 {
-    struct timespec t;
-    int rc = 0;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
-    t.tv_sec += (time_t)(r->every_ms / 1000);
-    t.tv_nsec += (long)(r->every_ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
+    int64_t due_ms = clock_ms() + r->every_ms;
     pthread_mutex_lock(&r->lock);
-    while (!r->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&r->wake, &r->lock, &t);
+    while (!r->stopping && clock_wait(&r->wake, &r->lock, due_ms))
+        ;
     bool more = !r->stopping;
     pthread_mutex_unlock(&r->lock);
     return more;
@@ -55,15 +48,11 @@ int reload_start(const struct reload_item *items, size_t n, int64_t every_ms,
                  struct reload **ret_reload, struct error *err)
 {
     struct reload *r = xcalloc(1, sizeof *r);
-    pthread_condattr_t attr;
     r->n = n < RELOAD_ITEMS_MAX ? n : RELOAD_ITEMS_MAX;
     memcpy(r->items, items, r->n * sizeof *items);
     r->every_ms = every_ms;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_wait_init(&r->wake);
     int e = pthread_create(&r->thread, NULL, reload_thread, r);
     if (e) {
         reload_free(r);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "extender/lease.h"
 #include "extender/writer_private.h"
@@ -353,34 +352,22 @@ bool writer_heartbeat(struct writer *w, const struct heard_body *body,
 
 /* --- the thread -------------------------------------------------------- */
 
-static struct timespec time_after(int64_t ms)
+static int64_t next_sweep(const struct writer *w)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
+    return w->config.sweep_ms > 0 ? clock_ms() + w->config.sweep_ms : INT64_MAX;
 }
 
 /* Wait for something to do: operations into `*ret_ops`, or a sweep that is
  * due.  False when there is nothing more to come. */
-static bool wait_for_work(struct writer *w, struct timespec *due,
+static bool wait_for_work(struct writer *w, int64_t due_ms,
                           struct writer_op **ret_ops, bool *ret_sweep)
 {
-    int rc = 0;
+    bool due = false;
     pthread_mutex_lock(&w->lock);
-    while (!w->first && !w->sweep_wanted && !w->stopping && rc == 0) {
-        if (w->config.sweep_ms > 0)
-            rc = pthread_cond_timedwait(&w->wake, &w->lock, due);
-        else
-            (void)pthread_cond_wait(&w->wake, &w->lock); /* never fails */
-    }
+    while (!w->first && !w->sweep_wanted && !w->stopping && !due)
+        due = !clock_wait(&w->wake, &w->lock, due_ms);
     *ret_ops = w->first;
-    *ret_sweep = w->sweep_wanted || rc != 0;
+    *ret_sweep = w->sweep_wanted || due;
     bool more = *ret_ops || !w->stopping;
     w->first = NULL;
     w->last = &w->first;
@@ -389,25 +376,18 @@ static bool wait_for_work(struct writer *w, struct timespec *due,
     return more;
 }
 
-static bool is_past(const struct timespec *t)
-{
-    struct timespec now = time_after(0);
-    return now.tv_sec > t->tv_sec ||
-           (now.tv_sec == t->tv_sec && now.tv_nsec >= t->tv_nsec);
-}
-
 static void *writer_thread(void *ctx)
 {
     struct writer *w = ctx;
-    struct timespec due = time_after(w->config.sweep_ms);
+    int64_t due_ms = next_sweep(w);
     struct writer_op *ops;
     bool wanted;
-    while (wait_for_work(w, &due, &ops, &wanted)) {
+    while (wait_for_work(w, due_ms, &ops, &wanted)) {
         if (ops)
             process(w, ops);
-        bool timed = w->config.sweep_ms > 0 && is_past(&due);
+        bool timed = clock_ms() >= due_ms;
         if (timed)
-            due = time_after(w->config.sweep_ms);
+            due_ms = next_sweep(w);
         if (wanted || timed)
             sweep(w);
         store_tidy(w->store);
@@ -455,7 +435,6 @@ int writer_run(struct writer *w, struct writer_op *op)
 static struct writer *writer_create(const struct writer_config *config)
 {
     struct writer *w = xcalloc(1, sizeof *w);
-    pthread_condattr_t attr;
     w->config = *config;
     if (w->config.lease_ms == 0)
         w->config.lease_ms = WRITER_LEASE_MS;
@@ -466,11 +445,8 @@ static struct writer *writer_create(const struct writer_config *config)
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_mutex_init(&w->current_lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&w->wake, &attr);
     (void)pthread_cond_init(&w->done, NULL);
-    (void)pthread_condattr_destroy(&attr);
+    clock_wait_init(&w->wake);
     return w;
 }
 

@@ -1,12 +1,22 @@
-/* clock - the time, injectable for tests.  Deadlines and ages use only the
- * monotonic clock: wall time may jump. */
+/* clock - the time, injectable for tests, and waiting for it.  Deadlines and
+ * ages use only the monotonic clock: wall time may jump. */
 #ifndef BIGA_IO_CLOCK_H
 #define BIGA_IO_CLOCK_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t clock_ms(void); /* monotonic milliseconds */
 int64_t clock_ns(void); /* monotonic nanoseconds */
+
+/* A condition for clock_wait(); pthread_cond_destroy() ends it. */
+void clock_wait_init(pthread_cond_t *ret_wake);
+
+/* With `lock` held: wait until `wake` is signalled, or until clock_ms() is
+ * `due_ms`; INT64_MAX is never.  False when the time has come.  True can also
+ * be for no reason at all, as with every condition. */
+bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms);
 
 /* Tests: from now on clock_ms/_ns return `ms` (and * 1e6), until -1. */
 void clock_set_fake(int64_t ms);

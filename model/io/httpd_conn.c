@@ -79,12 +79,7 @@ static void *reaper_run(void *arg)
         period = REAPER_PERIOD_MIN_MS;
     pthread_mutex_lock(&c->lock);
     while (!c->stopping) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += (long)(period % 1000) * 1000000;
-        until.tv_sec += (time_t)(period / 1000) + until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&c->wake, &c->lock, &until);
+        (void)clock_wait(&c->wake, &c->lock, clock_ms() + period);
         int64_t now = clock_ms();
         for (struct conn *x = c->first; x && !c->stopping; x = x->next)
             if (!x->cut && conn_late_locked(c, x, now))
@@ -97,15 +92,11 @@ static void *reaper_run(void *arg)
 int conns_start(struct conns *c, const struct httpd_config *config,
                 struct error *err)
 {
-    pthread_condattr_t attr;
     c->max = config->connections_max;
     c->request_ms = config->request_ms;
     c->reply_ms = config->reply_ms;
     (void)pthread_mutex_init(&c->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    clock_wait_init(&c->wake);
     int r = pthread_create(&c->reaper, NULL, reaper_run, c);
     if (r == 0)
         return 0;
