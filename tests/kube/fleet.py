@@ -236,7 +236,7 @@ class Advertiser(Process):
                          [program("biga-advertiser"), *args], env)
 
 
-def scheduler_extender(url, percent=True, tls=None, **more):
+def scheduler_extender(url, tls=None, **more):
     """The extender's part of a KubeSchedulerConfiguration, as deploy/
     ships it."""
     return {"urlPrefix": url + "/v1/scheduler", "filterVerb": "filter",

@@ -11,7 +11,7 @@ import sys
 
 import fleet
 from api import Api, ApiError, write_private
-from cluster import CERTS, HERE, ROOT, certs
+from cluster import HERE, ROOT, certs
 from proc import free_port, wait_for
 
 BASE = os.path.join(ROOT, "deploy", "kustomize", "base")

@@ -199,7 +199,7 @@ def healing(c, deleted, edited):
     assert edited.pool()[0] >= after[0]
 
 
-def superseding(c, old, new):
+def superseding(old, new):
     pool, first = old.wait_published(), old.holder()
     new.start()
     wait_for("the newer one holds the Lease", lambda: old.holder() != first,
@@ -318,7 +318,7 @@ def main():
         with t.check("a change is a generation, told at once, never mixed"):
             changing(c, one)
         with t.check("the newest start wins, and gives way when it ends"):
-            superseding(c, two, Host(
+            superseding(two, Host(
                 c, "two", ["--hostfile", "nvidia-dgx-h100"], "-newer"))
         with t.check("the API server's restart is survived and told"):
             outage(c, one)

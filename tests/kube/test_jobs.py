@@ -11,7 +11,6 @@ import time
 
 import fleet
 import jobs
-from api import ApiError
 from check import Checks
 from cluster import ROOT, Cluster
 from lab import Lab

@@ -7,8 +7,8 @@ import json
 import os
 import subprocess
 
-from api import Api, ApiError
-from check import Checks, Skip
+from api import ApiError
+from check import Checks
 from cluster import HERE, ROOT, Cluster
 from fleet import add_node, node
 from proc import wait_for
@@ -261,7 +261,8 @@ def admission(t, c):
         with t.check(f"{who} can do nothing else to a node"):
             for change in (
                     {"spec": {"unschedulable": True}},
-                    {"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}},
+                    {"spec": {"taints": [{"key": "x",
+                                          "effect": "NoSchedule"}]}},
                     {"metadata": {"labels": {"x": "y"}}},
                     {"metadata": {"annotations": {"x": "y"}}},
                     {"metadata": {"finalizers": ["x/y"]}}):

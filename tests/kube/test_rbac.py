@@ -488,7 +488,7 @@ class Bench:
         self.wait("there is a Lease", lambda: self.api.maybe(
             "leases", "biga-system", "biga-extender"))
 
-    # --- what an advertiser does -----------------------------------------------
+    # --- what an advertiser does ----------------------------------------------
     def slices(self):
         return self.api.list("resourceslices",
                              fieldSelector="spec.nodeName=adv")

@@ -145,8 +145,8 @@ def identities(t, c):
                          {"apiVersion": "authentication.k8s.io/v1",
                           "kind": "TokenReview", "spec": {"token": token}})
         extra = who["status"]["user"]["extra"]
-        assert extra["authentication.kubernetes.io/node-name"] == ["host0001"], \
-            extra
+        nodes = extra["authentication.kubernetes.io/node-name"]
+        assert nodes == ["host0001"], extra
     with t.check("nobody without credentials reads anything"):
         try:
             c.api.as_token(None, c.ca).list("nodes")
