@@ -17,6 +17,7 @@ bool cluster_is_ready(struct cluster *c, struct str *why)
 {
     char leader[254];
     struct reflector_state state;
+    struct error trouble;
     const char *comma = "";
     if (!cluster_is_synced(c)) {
         str_add(why, "not listed yet: ");
@@ -39,6 +40,8 @@ bool cluster_is_ready(struct cluster *c, struct str *why)
         str_addf(why, "%s leads", leader);
     else
         str_add(why, "nobody leads");
+    if (elect_trouble(c->elect, &trouble))
+        str_addf(why, "; %s", trouble.text);
     return false;
 }
 

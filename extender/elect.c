@@ -28,12 +28,12 @@ struct elect {
     pthread_t thread;
 
     /* the thread's */
-    bool begun;        /* `lead` was called, `follow` not since */
-    struct error last; /* what was logged last; code 0: nothing */
+    bool begun; /* `lead` was called, `follow` not since */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     struct election election; /* written by the thread alone */
+    struct error trouble;     /* of the last call; code 0: none */
     bool led;                 /* `lead` has said that all is in order */
     bool stopping;
 };
@@ -61,6 +61,16 @@ void elect_leader(struct elect *e, char ret_identity[254])
     pthread_mutex_unlock(&e->lock);
 }
 
+bool elect_trouble(struct elect *e, struct error *ret_trouble)
+{
+    pthread_mutex_lock(&e->lock);
+    bool any = e->trouble.code != 0;
+    if (any)
+        *ret_trouble = e->trouble;
+    pthread_mutex_unlock(&e->lock);
+    return any;
+}
+
 /* --- calls ---------------------------------------------------------------------- */
 
 static void observe(struct elect *e, const struct kube_lease *lease)
@@ -70,14 +80,43 @@ static void observe(struct elect *e, const struct kube_lease *lease)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* One that lasts is told once. */
-static void log_failure(struct elect *e, const char *what,
-                        const struct error *err)
+/* What a person can do about it; "" nothing that is known. */
+static const char *hint_of(const struct error *err)
 {
-    if (e->last.code == err->code && strcmp(e->last.text, err->text) == 0)
-        return;
-    e->last = *err;
-    log_event(LOG_WARN, "election", "text", what, "error", err->text, NULL);
+    switch (err->code) {
+    case EACCES:
+        return "are its credentials right, and has it the rights in "
+               "deploy/kustomize/base/rbac-extender.yaml?";
+    case ENOENT:
+        return "create the namespace, as deploy/kustomize/base/"
+               "namespaces.yaml does, or name another with --namespace";
+    default:
+        return "";
+    }
+}
+
+/* One that lasts is told once. */
+static void fail(struct elect *e, const char *what, const struct error *err)
+{
+    struct error now = {0};
+    const char *hint = hint_of(err);
+    (void)error_set(&now, err->code, "%s: %s%s%s", what, err->text,
+                    *hint ? ": " : "", hint);
+    pthread_mutex_lock(&e->lock);
+    bool known = e->trouble.code == now.code &&
+                 strcmp(e->trouble.text, now.text) == 0;
+    e->trouble = now;
+    pthread_mutex_unlock(&e->lock);
+    if (!known)
+        log_event(LOG_WARN, "election", "text", what, "error", err->text,
+                  "hint", hint, NULL);
+}
+
+static void succeed(struct elect *e)
+{
+    pthread_mutex_lock(&e->lock);
+    e->trouble.code = 0;
+    pthread_mutex_unlock(&e->lock);
 }
 
 static int look(struct elect *e, struct error *err)
@@ -150,19 +189,22 @@ static void take_part(struct elect *e)
     if (move != ELECTION_RENEW) {
         r = look(e, &err);
         if (r < 0) {
-            log_failure(e, "cannot read the Lease", &err);
+            fail(e, "cannot read the Lease", &err);
             return;
         }
         move = election_next(&e->election, clock_ms());
     }
     if (move != ELECTION_WAIT)
         r = write_lease(e, move, &err);
-    if (r == -EBUSY || r == -EEXIST || r == -ENOENT)
-        r = look(e, &err); /* somebody else was faster, or deleted it */
+    /* somebody else was faster, or deleted it; but a Lease that cannot be
+     * created because something is not found has no namespace */
+    if (r == -EBUSY || r == -EEXIST ||
+        (r == -ENOENT && move != ELECTION_CREATE))
+        r = look(e, &err);
     if (r < 0)
-        log_failure(e, "cannot write the Lease", &err);
+        fail(e, "cannot write the Lease", &err);
     else
-        e->last.code = 0;
+        succeed(e);
 }
 
 /* --- the thread ------------------------------------------------------------------ */

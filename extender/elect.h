@@ -38,5 +38,8 @@ DEFINE_CLEANUP(elect, struct elect *, elect_stop)
 bool elect_holds(struct elect *e, int64_t call_ms);
 /* Who leads as far as we know: "" nobody.  Any thread. */
 void elect_leader(struct elect *e, char ret_identity[254]);
+/* Could the last call not be made, or was it refused?  Then what it was, why,
+ * and what to do.  Any thread. */
+bool elect_trouble(struct elect *e, struct error *ret_trouble);
 
 #endif

@@ -15,7 +15,7 @@
 
 static struct {
     pthread_mutex_t lock;
-    bool exists, down;
+    bool exists, down, homeless; /* homeless: there is no namespace */
     struct kube_lease lease;
     unsigned version;
 } api = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -89,7 +89,11 @@ static void on_post(struct httpd_request *rq, void *ctx)
 {
     (void)ctx;
     pthread_mutex_lock(&api.lock);
-    if (!is_down(rq))
+    if (is_down(rq))
+        ;
+    else if (api.homeless)
+        status(rq, 404, "NotFound");
+    else
         store(rq, true);
     pthread_mutex_unlock(&api.lock);
 }
@@ -252,6 +256,27 @@ Test(elect, who_cannot_renew_stops_by_itself)
     cr_expect_eq(a.followed, 1);
     set_down(false);
     cr_expect_geq(until(&a, true, 4 * DURATION), 0);
+    elect_stop(a.elect);
+}
+
+Test(elect, a_missing_namespace_is_told_and_waited_for)
+{
+    struct candidate a = {0};
+    struct error trouble = {0};
+    api.homeless = true;
+    start(&a, "a", false);
+    for (int64_t begun = clock_ms(); !elect_trouble(a.elect, &trouble) &&
+                                     clock_ms() - begun < 10 * DURATION;)
+        wait_a_moment();
+    cr_expect_eq(trouble.code, ENOENT);
+    cr_expect(strstr(trouble.text, "cannot write the Lease"), "%s",
+              trouble.text);
+    cr_expect(strstr(trouble.text, "create the namespace"), "%s", trouble.text);
+    pthread_mutex_lock(&api.lock);
+    api.homeless = false;
+    pthread_mutex_unlock(&api.lock);
+    cr_expect_geq(until(&a, true, 10 * DURATION), 0);
+    cr_expect_not(elect_trouble(a.elect, &trouble));
     elect_stop(a.elect);
 }
 
