@@ -31,6 +31,8 @@ struct settings {
     const char *log_level;
 };
 
+#define PUBLISH_LISTEN "127.0.0.1:8702"
+
 #define AT(member) offsetof(struct settings, member)
 static const struct conf_setting settings_table[] = {
     {.name = "scheduler-listen",
@@ -43,7 +45,7 @@ static const struct conf_setting settings_table[] = {
     {.name = "publish-listen",
      .type = CONF_TEXT,
      .offset = AT(publish_listen),
-     .otherwise = "127.0.0.1:8702",
+     .otherwise = PUBLISH_LISTEN,
      .metavar = "ADDRESS:PORT",
      .help = "Where advertisers publish their ResourceSlices; kubectl can "
              "read them there."},
@@ -249,9 +251,12 @@ static const struct conf_program program = {
         "on one node, on cards, GPUs and NUMA nodes that belong together, and "
         "shows people what it decided and why.\n\n"
         "Each crowd has its own listener, so that one cannot starve another. "
-        "This version speaks plain HTTP: bind the listeners to loopback or to "
-        "a trusted network.\n\n"
-        "A bind is on disk before it is answered. SIGTERM and SIGINT end the "
+        "Without TLS they stay on loopback, unless --plain-http says "
+        "otherwise. With --store kubernetes the API server keeps the state "
+        "and tells what nodes have, and replicas elect the one that "
+        "binds.\n\n"
+        "A bind is on disk, or taken by the API server, before it is answered. "
+        "SIGTERM and SIGINT end the "
         "program cleanly; after a crash it starts with what it had "
         "acknowledged.",
     .settings = settings_table,
@@ -282,6 +287,34 @@ static int read_gpu_resources(const char *list, struct demand_config *config,
         p += len;
         p += *p == ',';
     }
+    return 0;
+}
+
+/* What is given but would do nothing was meant to do something. */
+static int check_together(const struct settings *s, struct error *err)
+{
+    bool kubernetes = strcmp(s->store, "kubernetes") == 0;
+    if (kubernetes && s->state)
+        return error_set(err, EINVAL,
+                         "state: \"%s\": with store kubernetes nothing is "
+                         "kept in a directory",
+                         s->state);
+    if (kubernetes && strcmp(s->publish_listen, PUBLISH_LISTEN) != 0)
+        return error_set(err, EINVAL,
+                         "publish-listen: \"%s\": with store kubernetes "
+                         "advertisers publish to the API server "
+                         "(--server kubernetes)",
+                         s->publish_listen);
+    if (!kubernetes && s->kubeconfig &&
+        (!s->read_tokens || strcmp(s->read_tokens, "kubernetes") != 0))
+        return error_set(err, EINVAL,
+                         "kubeconfig: \"%s\": needs --store kubernetes, or "
+                         "--read-tokens kubernetes",
+                         s->kubeconfig);
+    if (!kubernetes && s->identity)
+        return error_set(err, EINVAL,
+                         "identity: \"%s\": needs --store kubernetes",
+                         s->identity);
     return 0;
 }
 
@@ -324,12 +357,7 @@ static int run(const struct settings *s, struct error *err)
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 
-    int r = 0;
-    if (config.store == STORE_KUBERNETES && s->state)
-        r = error_set(err, EINVAL,
-                      "state: \"%s\": with store kubernetes nothing is kept "
-                      "in a directory",
-                      s->state);
+    int r = check_together(s, err);
     if (r == 0)
         r = read_gpu_resources(s->gpu_resources, &config.demand, err);
     if (r == 0)
