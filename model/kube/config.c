@@ -399,5 +399,11 @@ int kube_config_load(const char *path, struct kube_config **ret_config,
         return error_set(err, ENOENT,
                          "no kubeconfig: not in a pod, and neither KUBECONFIG "
                          "nor HOME is set");
-    return load_file(found, ret_config, err);
+    int r = load_file(found, ret_config, err);
+    if (r == -ENOENT && !first && access(found, F_OK) < 0)
+        return error_set(err, ENOENT,
+                         "no kubeconfig: not in a pod, KUBECONFIG is not set, "
+                         "and there is no %.200s; name one with --kubeconfig",
+                         found);
+    return r;
 }

@@ -64,7 +64,7 @@ struct reflector_state {
     bool watching; /* a watch is open, or a list is under way */
     uint64_t lists, watches, events, failures;
     int64_t heard_ms; /* monotonic clock of the last byte; 0: never */
-    char error[200];  /* why it last failed; "" when it went on since */
+    char error[320];  /* why it last failed; "" when it went on since */
 };
 size_t reflector_n_kinds(const struct reflector *r);
 void reflector_state(const struct reflector *r, size_t i,

@@ -311,6 +311,10 @@ static int refuse(struct follow *f, long http)
 {
     struct status status;
     int code = EPROTO;
+    const char *hint = http == 401 ? ": our credentials are not accepted"
+                       : http == 403
+                           ? ": deploy/kustomize/base has the rights we need"
+                           : "";
     status_read(str_text(&f->refusal), f->refusal.size, &status);
     if (http == 410)
         code = ESTALE;
@@ -320,8 +324,8 @@ static int refuse(struct follow *f, long http)
         code = EAGAIN;
     else
         f->refused++;
-    return error_set(&f->err, code, "%s: %ld %s", lists(f) ? "list" : "watch",
-                     http, status.message);
+    return error_set(&f->err, code, "%s: %ld %s%s", lists(f) ? "list" : "watch",
+                     http, status.message, hint);
 }
 
 /* 0 when the call brought what it should. */

@@ -451,7 +451,8 @@ Test(reflector, a_new_token_is_used)
     play_start(&p, 1, &slow);
     play_wait(&p, 0, 1);
     reflector_state(p.reflector, 0, &s);
-    cr_expect_str_eq(s.error, "list: 401 Unauthorized");
+    cr_expect_str_eq(s.error, "list: 401 Unauthorized: our credentials "
+                              "are not accepted");
     f = fopen(file, "w");
     (void)fputs("new\n", f);
     (void)fclose(f);
