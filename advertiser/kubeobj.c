@@ -109,7 +109,7 @@ int kubeobj_read(const char *json, size_t size, struct kubeobj *ret_object,
     struct kubeobj o = {0};
     struct jscan s;
     struct jtext key;
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     for (bool in = jscan_object(&s); in && jscan_member(&s, &key);) {
         if (jtext_is(&key, "metadata"))
             read_metadata(&s, &o);
@@ -155,7 +155,7 @@ int kubeobj_read_slices(const char *json, size_t size,
         xcalloc(1, sizeof *all);
     struct jscan s;
     struct jtext key, raw;
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     for (bool in = jscan_object(&s); in && jscan_member(&s, &key);) {
         if (!jtext_is(&key, "items")) {
             (void)jscan_skip(&s);

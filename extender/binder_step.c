@@ -68,7 +68,7 @@ static bool scan_pod(const struct str *json, struct pod_seen *ret_pod)
     struct jscan s;
     struct jtext key;
     memset(ret_pod, 0, sizeof *ret_pod);
-    jscan_init(&s, json->data, json->size);
+    jscan_init_kube(&s, json->data, json->size);
     if (jscan_object(&s)) {
         while (jscan_member(&s, &key)) {
             if (jtext_is(&key, "metadata"))

@@ -27,6 +27,7 @@ struct bound {
     struct cluster *c;
     char **uids;
     size_t n, cap;
+    unsigned page; /* objects of one answer: fewer where they are large */
 };
 
 static void bound_fini(struct bound *b)
@@ -56,7 +57,7 @@ static void read_continue(const struct str *rest, struct str *ret_token)
 {
     struct jscan s;
     struct jtext key, token = {0};
-    jscan_init(&s, str_text(rest), rest->size);
+    jscan_init_kube(&s, str_text(rest), rest->size);
     (void)jscan_object(&s); /* a fault ends the loops */
     while (jscan_member(&s, &key)) {
         if (!jtext_is(&key, "metadata") || jscan_peek(&s) != JKIND_OBJECT) {
@@ -79,8 +80,8 @@ static int list_page(struct bound *b, struct str *token, struct error *err)
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     str_addf(&path,
              "/api/v1/pods?labelSelector=biga.dev%%2Frole&"
-             "fieldSelector=spec.nodeName%%21%%3D&limit=%d",
-             PAGE);
+             "fieldSelector=spec.nodeName%%21%%3D&limit=%u",
+             b->page);
     if (token->size) {
         str_add(&path, "&continue=");
         kube_path_add(&path, str_text(token));
@@ -96,6 +97,8 @@ static int list_page(struct bound *b, struct str *token, struct error *err)
         read_continue(&split.rest, token);
     jsplit_fini(&split);
     str_fini(&answer.body);
+    if (r == -EMSGSIZE && b->page > 1)
+        b->page = 1 + b->page / 8;
     return r;
 }
 
@@ -145,7 +148,7 @@ static void hold_anew(struct cluster *c)
 static void *lead_thread(void *ctx)
 {
     struct cluster_lead *l = ctx;
-    struct bound bound = {.c = l->cluster};
+    struct bound bound = {.c = l->cluster, .page = PAGE};
     struct error err = {0};
     bool ready = false;
     while (!ready && !atomic_load(&l->stop)) {

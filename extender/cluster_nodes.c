@@ -117,7 +117,7 @@ static char *pick_labels(const struct cluster_nodes *c,
     struct jtext key, value;
     if (!labels->data)
         return NULL;
-    jscan_init(&s, labels->data, labels->size);
+    jscan_init_kube(&s, labels->data, labels->size);
     (void)jscan_object(&s); /* it is one */
     while (jscan_member(&s, &key)) {
         if (jscan_peek(&s) != JKIND_STRING || !matters(c, &key)) {
@@ -214,7 +214,7 @@ static bool is_unready(const struct jtext *status)
     bool unready = false;
     if (!status->data)
         return false;
-    jscan_init(&s, status->data, status->size);
+    jscan_init_kube(&s, status->data, status->size);
     (void)jscan_object(&s); /* it is one */
     while (jscan_member(&s, &key)) {
         if (!jtext_is(&key, "conditions") || jscan_peek(&s) != JKIND_ARRAY) {

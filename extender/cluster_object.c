@@ -48,7 +48,7 @@ int cluster_object_read(const char *json, size_t size,
     struct cluster_object o = {0};
     struct jscan s;
     struct jtext key;
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     (void)jscan_object(&s); /* a fault ends the loop */
     while (jscan_member(&s, &key)) {
         if (jtext_is(&key, "metadata"))

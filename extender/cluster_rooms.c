@@ -154,7 +154,7 @@ static bool read_node(const char *json, size_t size, struct nodeobj *ret_node)
     struct jtext key;
     memset(ret_node, 0, sizeof *ret_node);
     ret_node->host = (struct podsums_host){INT64_MAX, INT64_MAX, INT64_MAX};
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     if (!enter(&s))
         return false;
     while (jscan_member(&s, &key)) {

@@ -374,7 +374,7 @@ static int read_object(const char *json, size_t size, struct podobj *pod,
     struct jscan s;
     struct jtext key;
     struct requests requests = {.pod = {-1, -1}};
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     if (!enter_object(&s) && !s.fault)
         return error_set(err, EINVAL, "the pod: must be an object");
     while (jscan_member(&s, &key)) {
@@ -422,7 +422,7 @@ int podobj_read(const char *json, size_t size,
         return r;
     struct jscan s;
     struct demand demand;
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     pod.broken = demand_read(&s, config, &demand, &pod.why) < 0;
     if (!pod.broken) {
         /* which has no names that are not sound, when nothing hangs on them */

@@ -17,6 +17,12 @@ void jscan_init(struct jscan *s, const char *data, size_t size)
     s->end = data + size;
 }
 
+void jscan_init_kube(struct jscan *s, const char *data, size_t size)
+{
+    jscan_init(s, data, size);
+    s->takes_nul = true;
+}
+
 size_t jscan_offset(const struct jscan *s)
 {
     return (size_t)(s->p - s->begin);
@@ -124,7 +130,7 @@ static bool check_escape(struct jscan *s)
     int unit = jtext_hex4(p + 1, s->end);
     if (unit < 0)
         return fail_here(s, "invalid \\u escape in string");
-    if (unit == 0)
+    if (unit == 0 && !s->takes_nul)
         return fail_here(s, "NUL in string");
     p += 5;
     if (unit >= 0xdc00 && unit <= 0xdfff)

@@ -33,6 +33,7 @@ struct jscan {
     uint64_t started;   /* bit d: the container at depth d has a member */
     uint64_t in_object; /* bit d: the container at depth d is an object */
     unsigned depth;
+    bool takes_nul;    /* of jscan_init_kube() */
     const char *fault; /* NULL, or what is wrong (a constant text) */
     size_t fault_at;   /* byte offset of the fault */
 };
@@ -49,6 +50,10 @@ enum jkind {
 };
 
 void jscan_init(struct jscan *s, const char *data, size_t size);
+/* For what an API server says of its objects, where anybody may have written
+ * \u0000 into an annotation or an argument: it is let through, and decodes to
+ * U+FFFD. */
+void jscan_init_kube(struct jscan *s, const char *data, size_t size);
 
 /* What kind of value comes next; consumes white space only. */
 enum jkind jscan_peek(struct jscan *s);

@@ -77,6 +77,8 @@ static size_t decode_escape(const char *p, const char *end, char *dst,
     }
     unsigned cp = (unsigned)jtext_hex4(p + 2, end);
     size_t used = 6;
+    if (cp == 0) /* a text has none (jscan_init_kube) */
+        cp = 0xfffd;
     if (cp >= 0xd800 && cp <= 0xdbff) {
         unsigned low = (unsigned)jtext_hex4(p + 8, end);
         cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);

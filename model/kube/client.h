@@ -16,7 +16,9 @@
 enum {
     KUBE_TIMEOUT_MS = 10000,
     KUBE_ANSWER_MAX = 16 << 20,
-    KUBE_OBJECT_MAX = 4 << 20, /* bytes of one object: etcd takes 1.5 MiB */
+    /* bytes of one object: etcd takes 1.5 MiB, of which JSON makes six times
+     * as much where each byte needs an escape */
+    KUBE_OBJECT_MAX = 12 << 20,
 };
 
 struct kube_client;

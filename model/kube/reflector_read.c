@@ -67,7 +67,7 @@ int list_read(const char *json, size_t size, char ret_version[VERSION_MAX + 1],
     char version[VERSION_MAX + 1] = "";
     bool items = false;
     str_reset(ret_next);
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     if (jscan_object(&s))
         while (jscan_member(&s, &key)) {
             items |= jtext_is(&key, "items");
@@ -93,7 +93,7 @@ static bool object_version(const struct jtext *object,
 {
     struct jscan s;
     struct jtext key;
-    jscan_init(&s, object->data, object->size);
+    jscan_init_kube(&s, object->data, object->size);
     version[0] = '\0';
     if (!jscan_object(&s))
         return false;
@@ -131,7 +131,7 @@ int event_read(const char *json, size_t size, struct event *ret_event,
     struct event event = {.type = EVENT_ERROR};
     struct jscan s;
     struct jtext key, type = {0};
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     if (jscan_object(&s))
         while (jscan_member(&s, &key)) {
             if (jtext_is(&key, "type"))
@@ -166,7 +166,7 @@ void status_read(const char *json, size_t size, struct status *ret_status)
     struct jtext key, message = {0};
     int64_t code = 0;
     memset(ret_status, 0, sizeof *ret_status);
-    jscan_init(&s, json, size);
+    jscan_init_kube(&s, json, size);
     if (jscan_object(&s))
         while (jscan_member(&s, &key)) {
             if (jtext_is(&key, "code"))

@@ -204,6 +204,26 @@ Test(jscan, decodes_every_escape)
                           "\xf0\x9f\x90\x8e.");
 }
 
+Test(jscan, takes_a_nul_of_an_api_server)
+{
+    static const char text[] =
+        "{\"a\\u0000\":\"\\u0000b\",\"c\":[\"\\u0000\"]}";
+    struct jscan s;
+    struct jtext key, value;
+    char decoded[16];
+    jscan_init_kube(&s, text, sizeof text - 1);
+    cr_assert(jscan_object(&s));
+    cr_assert(jscan_member(&s, &key));
+    cr_expect_not(jtext_is(&key, "a"));
+    cr_assert(jscan_string(&s, &value));
+    cr_expect_eq(jtext_decode(&value, decoded), 4);
+    cr_expect_str_eq(decoded, "\xef\xbf\xbd"
+                              "b");
+    cr_assert(jscan_member(&s, &key) && jscan_skip(&s));
+    cr_expect_not(jscan_member(&s, &key));
+    cr_expect(jscan_end(&s));
+}
+
 /* The vector path and the bytewise path agree at every offset. */
 Test(jscan, an_odd_byte_is_found_at_every_offset)
 {

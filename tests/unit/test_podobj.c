@@ -99,6 +99,24 @@ Test(podobj, a_pod_that_breaks_the_contract_keeps_its_names)
     cr_expect_eq(pod.memory_kib, INT64_C(9007199254741), "capped");
 }
 
+/* The API server takes it in any text that has no rule. */
+Test(podobj, a_nul_hides_no_pod)
+{
+    static const char json[] =
+        "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
+        "\"labels\":{\"biga.dev/role\":\"host\"},\"annotations\":"
+        "{\"x\":\"\\u0000\",\"biga.dev/allocation\":\"\\u0000{}\"}},"
+        "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"args\":"
+        "[\"\\u0000\"]}]}}";
+    struct podobj pod = read_text(json, sizeof json - 1);
+    char text[16];
+    cr_expect_eq(pod.demand.role, ROLE_HOST);
+    cr_expect_str_eq(pod.node, "n1");
+    cr_assert(pod.allocation.data);
+    cr_expect_eq(jtext_decode(&pod.allocation, text), 5);
+    cr_expect_str_eq(text, "\xef\xbf\xbd{}");
+}
+
 Test(podobj, requests)
 {
     static const struct {

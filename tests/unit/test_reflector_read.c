@@ -99,6 +99,11 @@ Test(reflector_read, events_of_all_types)
         {"{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":"
          "\"5\"}}}",
          EVENT_GONE, "5", "{\"metadata\":{\"resourceVersion\":\"5\"}}"},
+        /* what somebody wrote into his own pod ends no watch */
+        {"{\"type\":\"ADDED\",\"object\":{\"a\":\"\\u0000\",\"metadata\":{"
+         "\"resourceVersion\":\"3\"}}}",
+         EVENT_PUT, "3",
+         "{\"a\":\"\\u0000\",\"metadata\":{\"resourceVersion\":\"3\"}}"},
         {"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
          "\"resourceVersion\":\"6\"}}}",
          EVENT_BOOKMARK, "6", "{\"metadata\":{\"resourceVersion\":\"6\"}}"},
