@@ -191,11 +191,10 @@ static int tell(struct pairing *p, const struct pairs_action *a,
 {
     int r = apply_condition(p, a, PODOBJ_XPU_READY, a->ready, a->reason,
                             a->text, err);
-    if (r == 0 && !a->ready)
-        post_event(p, a,
-                   strcmp(a->reason, "XpuPodGone") == 0 ? EVENTS_XPU_POD_GONE
-                                                        : EVENTS_XPU_POD_FAILED,
-                   a->text);
+    if (r == 0 && strcmp(a->reason, "XpuPodGone") == 0)
+        post_event(p, a, EVENTS_XPU_POD_GONE, a->text);
+    else if (r == 0 && strcmp(a->reason, "XpuPodFailed") == 0)
+        post_event(p, a, EVENTS_XPU_POD_FAILED, a->text);
     return r;
 }
 

@@ -31,6 +31,7 @@ struct pair {
     char lost_name[DEMAND_NAME_MAX + 1];
     int told; /* 0, 1, or NEVER_TOLD: of the host pod `told_uid` */
     char told_uid[DEMAND_UID_MAX + 1];
+    const char *told_reason;           /* NULL: another leader told it */
     unsigned restarts;                 /* of the buddy of `made_for` */
     char made_for[DEMAND_UID_MAX + 1]; /* a host pod; "" none */
     int64_t made_ms;                   /* when one was made last */
@@ -321,6 +322,16 @@ static const struct member *unended_host(const struct pair *pair)
     return NULL;
 }
 
+/* Kubernetes deletes what an owner leaves behind when the owner is gone; a
+ * host pod that has ended is still there. */
+static bool is_left_to_owner(const struct pair *pair, const struct member *m)
+{
+    if (!m->owner_uid[0])
+        return false;
+    const struct member *owner = find_uid(pair, m->owner_uid);
+    return !owner || owner->role != ROLE_HOST || !is_finished(owner);
+}
+
 /* The host pod has ended, and no other has taken its place. */
 static bool next_orphan(struct pair *pair, int64_t now_ms,
                         struct pairs_action *a)
@@ -330,8 +341,8 @@ static bool next_orphan(struct pair *pair, int64_t now_ms,
     for (size_t i = 0; i < pair->n; i++) {
         struct member *m = pair->members[i];
         bool paired = pair->had_host || m->paired_uid[0];
-        if (m->role != ROLE_XPU || !is_alive(m) || m->owner_uid[0] || !paired ||
-            !is_to_write(m->deleted_ms, now_ms))
+        if (m->role != ROLE_XPU || !is_alive(m) || is_left_to_owner(pair, m) ||
+            !paired || !is_to_write(m->deleted_ms, now_ms))
             continue;
         act_on(pair, m, PAIRS_DELETE, a);
         (void)snprintf(a->text, sizeof a->text,
@@ -518,12 +529,16 @@ static bool next_tell(struct pair *pair, struct pairs_action *a)
         memcpy(pair->told_uid, host->uid, sizeof pair->told_uid);
         pair->told = NEVER_TOLD;
     }
-    if (pair->told == NEVER_TOLD)
+    if (pair->told == NEVER_TOLD) {
         pair->told = host->xpu_ready;
+        pair->told_reason = NULL;
+    }
     int state = xpu_state(pair, host, &tell);
     if (state == 1)
         pair->lost = false;
-    if (state == NEVER_TOLD || state == pair->told)
+    if (state == NEVER_TOLD ||
+        (state == pair->told &&
+         (!pair->told_reason || pair->told_reason == tell.reason)))
         return false;
     act_on(pair, host, PAIRS_TELL, a);
     a->ready = state == 1;
@@ -611,9 +626,10 @@ void pairs_report(struct pairs *p, const struct pairs_action *a, int result,
     pair->failures = 0;
     if (a->kind == PAIRS_MAKE)
         note_made(pair, a, now_ms);
-    else if (a->kind == PAIRS_TELL)
+    else if (a->kind == PAIRS_TELL) {
         pair->told = a->ready;
-    else if (m && a->kind == PAIRS_DELETE)
+        pair->told_reason = a->reason;
+    } else if (m && a->kind == PAIRS_DELETE)
         m->deleted_ms = now_ms;
     else if (m)
         m->marked_ms = now_ms;

@@ -8,9 +8,9 @@
  * again, it names nothing that was done; what failed comes back after a
  * back-off.
  *
- *   DELETE  an xPU pod whose host pod has ended, unless an owner reference
- *           makes that Kubernetes' own business; and, of a buddy's xPU pods
- *           that have ended, all but the newest
+ *   DELETE  an xPU pod whose host pod has ended, unless that is Kubernetes' own
+ *           business: its owner is gone; and, of a buddy's xPU pods that have
+ *           ended, all but the newest
  *   MAKE    the xPU pod of a host pod with biga.dev/buddy; again when it has
  *           failed or is gone, but not when it has succeeded
  *   MARK    on an xPU pod without an owner, which host pod it is paired with,

@@ -224,6 +224,48 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     pairs_destroy(p);
 }
 
+Test(pairs, an_owner_that_has_ended_is_still_there)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    memcpy(xpu.owner_uid, "hu", 3);
+    host.xpu_ready = 1;
+    pairs_put(p, &host, 0);
+    pairs_put(p, &xpu, 0);
+    quiet(p, 0);
+    host.phase = POD_SUCCEEDED;
+    pairs_put(p, &host, 1);
+    struct pairs_action a = next(p, 1, PAIRS_DELETE, "x");
+    pairs_report(p, &a, 0, 1);
+    quiet(p, 1);
+    pairs_destroy(p);
+}
+
+Test(pairs, what_is_wrong_is_told_as_it_changes)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    memcpy(xpu.paired_uid, "hu", 3);
+    host.xpu_ready = 1;
+    pairs_put(p, &host, 0);
+    pairs_put(p, &xpu, 0);
+    quiet(p, 0);
+    xpu.deleting = true;
+    pairs_put(p, &xpu, 1);
+    struct pairs_action a = next(p, 1, PAIRS_TELL, "h");
+    cr_assert_str_eq(a.reason, "XpuPodNotReady");
+    pairs_report(p, &a, 0, 1);
+    quiet(p, 1);
+    pairs_gone(p, "xu", 2);
+    a = next(p, 2, PAIRS_TELL, "h");
+    cr_assert_str_eq(a.reason, "XpuPodGone");
+    pairs_report(p, &a, 0, 2);
+    quiet(p, 2);
+    pairs_destroy(p);
+}
+
 Test(pairs, a_lost_xpu_pod_is_told)
 {
     struct pairs *p = pairs_create();
@@ -277,8 +319,9 @@ struct world {
     struct pairs *p;
     struct podobj pods[PODS];
     bool there[PODS];
-    int unseen;           /* made, but not told of yet; -1: none */
-    bool had_host[PAIRS]; /* since the pair had its first member */
+    const char *reasons[PODS]; /* that were told, or NULL */
+    int unseen;                /* made, but not told of yet; -1: none */
+    bool had_host[PAIRS];      /* since the pair had its first member */
     unsigned uids;
     uint64_t random;
     int64_t now_ms;
@@ -326,6 +369,7 @@ static int add(struct world *w, enum pod_role role, int pair, const char *name)
         w->pods[i].ready = false;
         w->pods[i].node[0] = '\0';
         w->there[i] = true;
+        w->reasons[i] = NULL;
         w->had_host[pair] |= role == ROLE_HOST;
         return i;
     }
@@ -407,10 +451,13 @@ static int carry_out(struct world *w, const struct pairs_action *a)
     switch (a->kind) {
     case PAIRS_DELETE:
         cr_assert_eq(pod->demand.role, ROLE_XPU);
-        if (pod->owner_uid[0])
-            cr_assert(finished(pod));
-        else
+        if (!pod->owner_uid[0] || !finished(pod))
             cr_assert_null(unended(w, pod->demand.pair));
+        if (pod->owner_uid[0] && !finished(pod)) {
+            i = find(w, pod->owner_uid); /* gone: Kubernetes does it */
+            cr_assert(i >= 0 && finished(&w->pods[i]));
+            i = find(w, a->uid);
+        }
         take_away(w, i);
         break;
     case PAIRS_MAKE: {
@@ -443,8 +490,10 @@ static int carry_out(struct world *w, const struct pairs_action *a)
         break;
     case PAIRS_TELL:
         cr_assert_eq(pod->demand.role, ROLE_HOST);
-        cr_assert_neq(pod->xpu_ready, (int8_t)a->ready);
+        cr_assert(pod->xpu_ready != (int8_t)a->ready ||
+                  w->reasons[i] != a->reason);
         pod->xpu_ready = a->ready;
+        w->reasons[i] = a->reason;
         put(w, i);
         break;
     }
@@ -462,6 +511,7 @@ static void settle(struct world *w)
     for (unsigned n = 0; n < 5000; n++) {
         while (pairs_next(w->p, w->now_ms, &a))
             pairs_report(w->p, &a, carry_out(w, &a), w->now_ms);
+        catch_up(w);
         if (pairs_due(w->p) == INT64_MAX)
             break;
         w->now_ms = pairs_due(w->p);
@@ -476,8 +526,9 @@ static void settle(struct world *w)
         int pair = pod->demand.pair;
         if (!w->there[i])
             continue;
-        if (pod->demand.role == ROLE_XPU && !pod->owner_uid[0] &&
-            !finished(pod) && !pod->deleting && w->had_host[pair])
+        int owner = pod->owner_uid[0] ? find(w, pod->owner_uid) : i;
+        if (pod->demand.role == ROLE_XPU && owner >= 0 && !finished(pod) &&
+            !pod->deleting && w->had_host[pair])
             cr_assert_not_null(unended(w, pair), "%s is an orphan",
                                pod->demand.name);
     }
