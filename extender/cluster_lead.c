@@ -14,12 +14,13 @@
 #include "model/base/jsplit.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
+#include "model/kube/list.h"
 
 enum {
     PAGE = 250,       /* pods */
     BEHIND_MS = 3000, /* then those that are missing are asked again */
     POLL_MS = 20,
-    PATH_MAX_BYTES = 16384, /* with a continue token */
+    PATH_MAX_BYTES = 3 * KUBE_CONTINUE_MAX + 256, /* all of it escaped */
 };
 
 /* Pods that were bound when they were listed. */
@@ -52,31 +53,11 @@ static int add_pod(void *ctx, const char *json, size_t size)
     return 0;
 }
 
-/* metadata.continue of a list without its items. */
-static void read_continue(const struct str *rest, struct str *ret_token)
-{
-    struct jscan s;
-    struct jtext key, token = {0};
-    jscan_init_kube(&s, str_text(rest), rest->size);
-    (void)jscan_object(&s); /* a fault ends the loops */
-    while (jscan_member(&s, &key)) {
-        if (!jtext_is(&key, "metadata") || jscan_peek(&s) != JKIND_OBJECT) {
-            (void)jscan_skip(&s);
-            continue;
-        }
-        (void)jscan_object(&s);
-        while (jscan_member(&s, &key))
-            if (!jtext_is(&key, "continue") || !jscan_string(&s, &token))
-                (void)jscan_skip(&s);
-    }
-    str_reset(ret_token);
-    str_add_n(ret_token, token.size ? token.data : "", token.size);
-}
-
 static int list_page(struct bound *b, struct str *token, struct error *err)
 {
     struct http_answer answer = {.body = STR_INIT(KUBE_ANSWER_MAX)};
     struct jsplit split;
+    char version[KUBE_VERSION_MAX + 1]; /* any will do */
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     str_addf(&path,
              "/api/v1/pods?labelSelector=biga.dev%%2Frole&"
@@ -94,7 +75,8 @@ static int list_page(struct bound *b, struct str *token, struct error *err)
     if (r == 0)
         r = jsplit_end(&split, err);
     if (r == 0)
-        read_continue(&split.rest, token);
+        r = kube_list_read(str_text(&split.rest), split.rest.size, version,
+                           token, err);
     jsplit_fini(&split);
     str_fini(&answer.body);
     if (r == -EMSGSIZE && b->page > 1)
@@ -105,7 +87,7 @@ static int list_page(struct bound *b, struct str *token, struct error *err)
 /* The bound pods that our watch does not show as bound. */
 static int list_missing(struct bound *b, struct error *err)
 {
-    cleanup_str struct str token = STR_INIT(PATH_MAX_BYTES / 2);
+    cleanup_str struct str token = STR_INIT(KUBE_CONTINUE_MAX);
     int r;
     bound_fini(b);
     do

@@ -373,9 +373,9 @@ static void list_complete(struct follow *f)
 
 static int page_complete(struct follow *f)
 {
-    char version[VERSION_MAX + 1];
-    int r = list_read(str_text(&f->split.rest), f->split.rest.size, version,
-                      &f->next, &f->err);
+    char version[KUBE_VERSION_MAX + 1];
+    int r = kube_list_read(str_text(&f->split.rest), f->split.rest.size,
+                           version, &f->next, &f->err);
     if (r < 0) {
         f->refused++;
         return error_wrap(&f->err, "list");
@@ -480,7 +480,7 @@ int follow_init(struct follow *f, struct reflector *owner,
     f->owner = owner;
     f->state.name = kind->name;
     f->proven = true;
-    str_init(&f->next, CONTINUE_MAX);
+    str_init(&f->next, KUBE_CONTINUE_MAX);
     str_init(&f->refusal, REFUSAL_MAX);
     /* only so that not all come at once */
     f->random = (uint64_t)clock_ns() ^ (uint64_t)(uintptr_t)f;

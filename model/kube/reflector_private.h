@@ -14,11 +14,10 @@
 #include "model/base/str.h"
 #include "model/io/http_curl.h"
 #include "model/kube/access.h"
+#include "model/kube/list.h"
 #include "model/kube/reflector.h"
 
 enum {
-    VERSION_MAX = 63,     /* bytes of a resourceVersion */
-    CONTINUE_MAX = 8192,  /* of a list's continue */
     REFUSAL_MAX = 65536,  /* of the body of an answer that is not 200 */
     REFUSED_MAX = 3,      /* wrong answers in a row before all is listed anew */
     RETRY_MAX_MS = 60000, /* of a Retry-After that is believed */
@@ -41,11 +40,6 @@ int reflector_start_tuned(const struct kube_config *config,
 
 /* --- reading answers (reflector_read.c) ----------------------------------- */
 
-/* A list without its items.  `ret_next` is emptied first; empty: it was the
- * last page. */
-int list_read(const char *json, size_t size, char ret_version[VERSION_MAX + 1],
-              struct str *ret_next, struct error *err);
-
 enum event_type {
     EVENT_PUT, /* ADDED, MODIFIED */
     EVENT_GONE,
@@ -55,7 +49,7 @@ enum event_type {
 struct event {
     enum event_type type;
     struct jtext object;
-    char version[VERSION_MAX + 1]; /* "" of an EVENT_ERROR */
+    char version[KUBE_VERSION_MAX + 1]; /* "" of an EVENT_ERROR */
 };
 int event_read(const char *json, size_t size, struct event *ret_event,
                struct error *err);
@@ -84,9 +78,9 @@ struct follow {
     bool told;      /* handler.list was called for the list under way */
     bool progress;  /* the call has brought something whole */
     bool proven;    /* a watch has worked since the last list, or none was */
-    char version[VERSION_MAX + 1]; /* to watch from; "": list */
-    char listed[VERSION_MAX + 1];  /* of the list under way; "": page one */
-    struct str next;               /* its continue */
+    char version[KUBE_VERSION_MAX + 1]; /* to watch from; "": list */
+    char listed[KUBE_VERSION_MAX + 1]; /* of the list under way; "": page one */
+    struct str next;                   /* its continue */
     struct jsplit split;
     struct str refusal; /* the body of an answer that is not 200 */
     size_t n_listed;

@@ -2,94 +2,9 @@
 
 #include "model/kube/reflector_private.h"
 
-/* Decode into a buffer of `size`; false when it does not fit. */
-static bool copy_text(const struct jtext *t, char *dst, size_t size)
-{
-    if (t->size >= size)
-        return false;
-    (void)jtext_decode(t, dst);
-    return true;
-}
-
-static bool version_string(struct jscan *s, char version[VERSION_MAX + 1])
-{
-    struct jtext text;
-    size_t at = jscan_offset(s);
-    if (!jscan_string(s, &text))
-        return false;
-    if (text.size == 0 || !copy_text(&text, version, VERSION_MAX + 1)) {
-        jscan_fail(s, "resourceVersion is empty or too long", at);
-        return false;
-    }
-    return true;
-}
-
-static bool next_string(struct jscan *s, struct str *next)
-{
-    struct jtext text;
-    size_t at = jscan_offset(s);
-    if (jscan_null(s))
-        return true;
-    if (!jscan_string(s, &text))
-        return false;
-    if (text.size > CONTINUE_MAX) {
-        jscan_fail(s, "continue is too long", at);
-        return false;
-    }
-    str_reset(next);
-    if (text.size && str_reserve(next, text.size))
-        next->size = jtext_decode(&text, next->data);
-    return true;
-}
-
-/* The metadata of a list or an object; `next` may be NULL. */
-static void metadata_read(struct jscan *s, char version[VERSION_MAX + 1],
-                          struct str *next)
-{
-    struct jtext key;
-    if (!jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "resourceVersion"))
-            (void)version_string(s, version);
-        else if (next && jtext_is(&key, "continue"))
-            (void)next_string(s, next);
-        else
-            (void)jscan_skip(s);
-    }
-}
-
-int list_read(const char *json, size_t size, char ret_version[VERSION_MAX + 1],
-              struct str *ret_next, struct error *err)
-{
-    struct jscan s;
-    struct jtext key;
-    char version[VERSION_MAX + 1] = "";
-    bool items = false;
-    str_reset(ret_next);
-    jscan_init_kube(&s, json, size);
-    if (jscan_object(&s))
-        while (jscan_member(&s, &key)) {
-            items |= jtext_is(&key, "items");
-            if (jtext_is(&key, "metadata"))
-                metadata_read(&s, version, ret_next);
-            else
-                (void)jscan_skip(&s);
-        }
-    if (!jscan_end(&s)) {
-        return jscan_error(&s, err);
-    }
-    if (!items)
-        return error_set(err, EINVAL, "has no items");
-    if (!version[0])
-        return error_set(err, EINVAL, "metadata.resourceVersion is missing");
-    memcpy(ret_version, version, sizeof version);
-    return 0;
-}
-
 /* metadata.resourceVersion of an object that was checked already. */
 static bool object_version(const struct jtext *object,
-                           char version[VERSION_MAX + 1])
+                           char version[KUBE_VERSION_MAX + 1])
 {
     struct jscan s;
     struct jtext key;
@@ -99,7 +14,7 @@ static bool object_version(const struct jtext *object,
         return false;
     while (jscan_member(&s, &key)) {
         if (jtext_is(&key, "metadata")) {
-            metadata_read(&s, version, NULL);
+            kube_metadata_read(&s, version, NULL);
             return !s.fault && version[0];
         }
         (void)jscan_skip(&s);

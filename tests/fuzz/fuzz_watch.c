@@ -17,14 +17,14 @@ static bool scans(const char *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
-    cleanup_str struct str next = STR_INIT(CONTINUE_MAX);
-    char version[VERSION_MAX + 1];
+    cleanup_str struct str next = STR_INIT(KUBE_CONTINUE_MAX);
+    char version[KUBE_VERSION_MAX + 1];
     struct error err = {0};
     struct status status;
     struct event event;
-    if (list_read(text, size, version, &next, &err) == 0) {
+    if (kube_list_read(text, size, version, &next, &err) == 0) {
         assert(scans(text, size));
-        assert(version[0] && strlen(version) <= VERSION_MAX);
+        assert(version[0] && strlen(version) <= KUBE_VERSION_MAX);
         assert(strlen(str_text(&next)) == next.size);
     } else {
         assert(err.text[0]);

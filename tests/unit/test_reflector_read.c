@@ -4,10 +4,10 @@
 #include "model/kube/reflector_private.h"
 #include "tests/lib/badjson.h"
 
-static int read_list(const char *text, char version[VERSION_MAX + 1],
+static int read_list(const char *text, char version[KUBE_VERSION_MAX + 1],
                      struct str *next, struct error *err)
 {
-    return list_read(text, strlen(text), version, next, err);
+    return kube_list_read(text, strlen(text), version, next, err);
 }
 
 Test(reflector_read, a_list_has_a_version_and_perhaps_a_continue)
@@ -24,8 +24,8 @@ Test(reflector_read, a_list_has_a_version_and_perhaps_a_continue)
          "7", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        cleanup_str struct str next = STR_INIT(CONTINUE_MAX);
-        char version[VERSION_MAX + 1] = "?";
+        cleanup_str struct str next = STR_INIT(KUBE_CONTINUE_MAX);
+        char version[KUBE_VERSION_MAX + 1] = "?";
         struct error err = {0};
         str_add(&next, "of the page before");
         cr_expect_eq(read_list(good[i].text, version, &next, &err), 0, "%s",
@@ -54,8 +54,8 @@ Test(reflector_read, a_wrong_list_says_what_is_wrong)
          "expected a string at line 1 column 43 (byte 42)"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        cleanup_str struct str next = STR_INIT(CONTINUE_MAX);
-        char version[VERSION_MAX + 1] = "?";
+        cleanup_str struct str next = STR_INIT(KUBE_CONTINUE_MAX);
+        char version[KUBE_VERSION_MAX + 1] = "?";
         struct error err = {0};
         cr_expect_eq(read_list(bad[i].text, version, &next, &err), -EINVAL);
         cr_expect_str_eq(err.text, bad[i].error);
@@ -65,19 +65,20 @@ Test(reflector_read, a_wrong_list_says_what_is_wrong)
 
 Test(reflector_read, a_continue_has_a_cap)
 {
-    for (size_t size = CONTINUE_MAX; size <= CONTINUE_MAX + 1; size++) {
+    for (size_t size = KUBE_CONTINUE_MAX; size <= KUBE_CONTINUE_MAX + 1;
+         size++) {
         cleanup_str struct str text = STR_INIT(1 << 16);
-        cleanup_str struct str next = STR_INIT(CONTINUE_MAX);
-        char version[VERSION_MAX + 1];
+        cleanup_str struct str next = STR_INIT(KUBE_CONTINUE_MAX);
+        char version[KUBE_VERSION_MAX + 1];
         struct error err = {0};
         str_add(&text, "{\"items\":[],\"metadata\":{\"resourceVersion\":\"1\","
                        "\"continue\":\"");
         for (size_t i = 0; i < size; i++)
             str_add_c(&text, 'x');
         str_add(&text, "\"}}");
-        int r = list_read(text.data, text.size, version, &next, &err);
-        cr_expect_eq(r, size > CONTINUE_MAX ? -EINVAL : 0, "%s", err.text);
-        cr_expect_eq(next.size, size > CONTINUE_MAX ? 0 : size);
+        int r = kube_list_read(text.data, text.size, version, &next, &err);
+        cr_expect_eq(r, size > KUBE_CONTINUE_MAX ? -EINVAL : 0, "%s", err.text);
+        cr_expect_eq(next.size, size > KUBE_CONTINUE_MAX ? 0 : size);
     }
 }
 
@@ -153,13 +154,13 @@ Test(reflector_read, what_is_no_json_is_refused_everywhere)
     size_t n;
     const struct badjson *list = badjson_syntax(&n);
     for (size_t i = 0; i < n; i++) {
-        cleanup_str struct str next = STR_INIT(CONTINUE_MAX);
-        char version[VERSION_MAX + 1];
+        cleanup_str struct str next = STR_INIT(KUBE_CONTINUE_MAX);
+        char version[KUBE_VERSION_MAX + 1];
         struct status status;
         struct event e;
         struct error err = {0};
         cr_expect_eq(
-            list_read(list[i].data, list[i].size, version, &next, &err),
+            kube_list_read(list[i].data, list[i].size, version, &next, &err),
             -EINVAL, "%s", list[i].name);
         cr_expect_eq(event_read(list[i].data, list[i].size, &e, &err), -EINVAL,
                      "%s", list[i].name);
