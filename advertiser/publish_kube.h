@@ -136,7 +136,7 @@ void kube_surplus_clear(struct kube_machine *k);
 void kube_request(struct kube_machine *k, struct publish_request *ret_request);
 /* What would help after this answer, as text for a person; NULL: nothing that
  * is known. */
-const char *kube_hint(const struct kube_machine *k, long status,
-                      struct str *text);
+const char *kube_hint(const struct kube_machine *k,
+                      const struct publish_answer *answer, struct str *text);
 
 #endif

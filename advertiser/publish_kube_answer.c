@@ -33,7 +33,7 @@ static int64_t note_failure(struct kube_machine *k,
     const struct retry_event event = {
         .node = node_of(k),
         .state = kube_state_name(k->state),
-        .hint = kube_hint(k, a->status, &text),
+        .hint = kube_hint(k, a, &text),
     };
     return retry_fail(&k->retries[retry_of(k)], &event, a);
 }

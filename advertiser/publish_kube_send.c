@@ -219,13 +219,27 @@ static const char *verb_of(const struct kube_machine *k)
     return verbs[k->state];
 }
 
-const char *kube_hint(const struct kube_machine *k, long status,
-                      struct str *text)
+/* Not by a role, but by what deploy/ has to hold advertisers to their nodes. */
+static bool is_by_policy(const struct publish_answer *answer)
 {
+    return answer->status == 403 && answer->error &&
+           strstr(answer->error, "ValidatingAdmissionPolicy");
+}
+
+const char *kube_hint(const struct kube_machine *k,
+                      const struct publish_answer *answer, struct str *text)
+{
+    long status = answer->status;
     str_reset(text);
     if (status == 401)
         str_add(text, "the API server does not accept our credentials: see "
                       "the user of the kubeconfig, or the service account");
+    else if (is_by_policy(answer))
+        str_addf(text,
+                 "use credentials of node %s (a token that is bound to its "
+                 "pod or Node, or a certificate of CN system:node:%s), or "
+                 "name with --node whose these are",
+                 node_of(k), node_of(k));
     else if (status == 403)
         str_addf(text,
                  "allow us to %s (leases: in namespace %s), as the role "

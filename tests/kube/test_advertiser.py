@@ -241,7 +241,7 @@ def new_node(c, host):
         assert owners == [made["metadata"]["uid"]], owners
 
 
-def refused(c, name, config, want):
+def refused(c, name, config, *wanted):
     """Credentials that do not suffice: it says what is missing, goes on."""
     program = Advertiser(
         c.folder, "refused-" + name, "--server", "kubernetes", "--kubeconfig",
@@ -249,7 +249,7 @@ def refused(c, name, config, want):
     program.start()
     try:
         wait_for("it says why", lambda: program.alive() and
-                 want in program.text(), 10)
+                 all(want in program.text() for want in wanted), 10)
         time.sleep(1)
         program.alive()
     finally:
@@ -332,7 +332,15 @@ def main():
                     "allow us to get nodes")
         with t.check("another node's credentials write nothing here"):
             refused(c, "node", c.node_kubeconfig("two"),
-                    "may only write the Lease biga-nodes/two")
+                    "may only write the Lease biga-nodes/two",
+                    "use credentials of node foreign")
+            refused(c, "pod", c.account_kubeconfig(
+                "biga-system", "biga-advertiser", "two"),
+                "may only write the Lease biga-nodes/two",
+                "use credentials of node foreign")
+            refused(c, "anybody", c.account_kubeconfig(
+                "biga-system", "biga-advertiser"), "name no node",
+                "use credentials of node foreign")
         with t.check("a token that nobody gave is refused"):
             refused(c, "token", c.kubeconfig_token("made-up", "made.up.token"),
                     "does not accept our credentials")

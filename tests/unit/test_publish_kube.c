@@ -706,8 +706,27 @@ Test(publish_kube, hints_name_what_is_missing)
     cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct kube_machine k = {.config = &config, .state = rows[i].state};
-        const char *hint = kube_hint(&k, rows[i].status, &text);
+        const struct publish_answer answer = {.status = rows[i].status};
+        const char *hint = kube_hint(&k, &answer, &text);
         cr_assert_not_null(hint);
         cr_expect(strstr(hint, rows[i].says), "%s", hint);
     }
+}
+
+Test(publish_kube, hints_tell_of_credentials_of_another_node)
+{
+    cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
+    cleanup_with(topo) struct topo *topo = make_topo(1, "x");
+    const struct kube_machine k = {
+        .config = &config, .state = KUBE_TAKE, .topo = topo};
+    const struct publish_answer answer = {
+        .status = 403,
+        .error = "leases.coordination.k8s.io \"h\" is forbidden: "
+                 "ValidatingAdmissionPolicy 'biga-advertiser' with binding "
+                 "'biga-advertiser' denied request: an advertiser of node g "
+                 "may only write the Lease biga-nodes/g"};
+    const char *hint = kube_hint(&k, &answer, &text);
+    cr_assert_not_null(hint);
+    cr_expect(strstr(hint, "credentials of node h "), "%s", hint);
+    cr_expect_null(strstr(hint, "allow us"), "%s", hint);
 }
