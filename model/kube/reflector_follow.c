@@ -284,6 +284,10 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     /* it answers again: what failed before, as in a restart, is over */
     if (f->err.code == ESTALE && f->proven && !lists(f))
         succeed(f);
+    /* one that has just come back may not know yet what we may */
+    if (f->err.code == EACCES && f->away)
+        backoff_succeed(&f->backoff);
+    f->away = f->err.code == EIO;
     if (f->err.code == ESTALE || f->refused >= REFUSED_MAX)
         list_anew(f);
     int64_t wait = backoff_fail(&f->backoff);

@@ -77,6 +77,7 @@ struct follow {
     unsigned files; /* the reflector's when the last call began */
     bool told;      /* handler.list was called for the list under way */
     bool progress;  /* the call has brought something whole */
+    bool away;      /* the last call got no answer at all */
     bool proven;    /* a watch has worked since the last list, or none was */
     char version[KUBE_VERSION_MAX + 1]; /* to watch from; "": list */
     char listed[KUBE_VERSION_MAX + 1]; /* of the list under way; "": page one */

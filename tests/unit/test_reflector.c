@@ -562,6 +562,34 @@ Test(reflector, lists_soon_when_the_server_is_back)
     play_end(&p);
 }
 
+/* One that has just come up may refuse us before it knows our rights. */
+Test(reflector, asks_soon_for_rights_that_are_not_known_yet)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.body = EVENT("ADDED", P2)},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.status = 403, .body = STATUS("403", "forbidden")},
+        {.body = ""}};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    tuning.wait_min_ms = 50;
+    tuning.wait_max_ms = 10000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < 8)
+        pause_ms(1);
+    int64_t begun = clock_ms();
+    while (fakeapi_n_requests(p.api) < 9)
+        pause_ms(1);
+    cr_expect_lt(clock_ms() - begun, 700, "half of what the next one waits");
+    play_end(&p);
+}
+
 Test(reflector, asks_with_its_selector)
 {
     static const struct fakeapi_answer script[] = {
