@@ -33,6 +33,17 @@ static bool is_same(const struct allocation *a, const struct allocation *b)
     return x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
 }
 
+/* Others may join what asks for no certain room of a card only before it
+ * comes; their order is that of the numbers, not that in which they are told.
+ * Itself it takes nothing of the card. */
+static bool came_later(const struct topo *topo, const struct allocation *a,
+                       const struct allocation *other)
+{
+    return !other->demand.has_card_need && !other->demand.exclusive &&
+           other->number > a->number &&
+           !(usage_gpus(topo, other) & usage_gpus(topo, a));
+}
+
 /* The node as others leave it to the pod: without its own pair, and without
  * what is only held. */
 static void state_beside(const struct snapshot *s, const struct node *node,
@@ -49,7 +60,8 @@ static void state_beside(const struct snapshot *s, const struct node *node,
         const struct allocation *other = node->allocations[i];
         bool own = a->demand.role != ROLE_SERVICE &&
                    strcmp(other->pair_key, a->pair_key) == 0;
-        if (!other->held && !own && allocation_compare_pod(other, a) != 0)
+        if (!other->held && !own && allocation_compare_pod(other, a) != 0 &&
+            !came_later(node->topo, a, other))
             list[usage.n++] = other;
     }
     usage_state(&usage, &a->demand, ret_state);

@@ -233,6 +233,29 @@ Test(writer_cluster, says_when_pods_have_the_same_cards)
     writer_stop(w);
 }
 
+/* A pod that asks for no certain room has come to a card where others were;
+ * it may still be heard of first. */
+Test(writer_cluster, takes_the_order_from_numbers)
+{
+    struct writer *w = start();
+    struct demand first = sim_need(sim_pod("p1", ROLE_XPU, "", 0), 4, 1024);
+    struct demand last = sim_need(sim_pod("p3", ROLE_XPU, "", 0), 4, 1024);
+    struct demand closed = sim_pod("p2", ROLE_XPU, "", 0);
+    cleanup_with(allocation) struct allocation *a = decided_elsewhere(&first,
+                                                                      "n1", 5);
+    cleanup_with(allocation) struct allocation *b = decided_elsewhere(&closed,
+                                                                      "n1", 6);
+    cleanup_with(allocation) struct allocation *c = decided_elsewhere(&last,
+                                                                      "n1", 7);
+    cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
+    cr_expect_eq(adopt(w, b, NULL), 0);
+    cr_expect_eq(adopt(w, a, NULL), 0);
+    cr_expect_eq(writer_conflicts(w), 0, "it was there before");
+    cr_expect_eq(adopt(w, c, NULL), 0);
+    cr_expect_eq(writer_conflicts(w), 1, "it came to a closed card");
+    writer_stop(w);
+}
+
 /* The last that the watch tells of a pod that is no more. */
 Test(writer_cluster, does_not_adopt_for_a_pod_of_the_past)
 {
