@@ -122,13 +122,24 @@ def allocations(api, namespace=None):
     return found
 
 
-def audit(api, reader=None):
+def pair_of(got):
+    """Whose cards an allocation shares; a service is on its own."""
+    who = got["pod"]
+    if who["role"] == "service":
+        return who["namespace"], who["name"], "service"
+    return who["namespace"], who.get("job") or who["name"], who["pair"]
+
+
+def audit(api, reader=None, churn=False):
     """What is wrong with what the pods say they have: a list of texts.
 
     Every bound pod of ours has an allocation, of its node and uid; no GPU has
     two pods; no card holds more than it has; the pods of a pair are on one
     node and on the pair's cards.  With reader, the Api of an extender's read
     listener: its allocations are those of the pods, too.
+
+    churn: pods are deleted out of their pairs, so that who came first to a
+    card cannot be told any more.
     """
     bad, there = [], devices(api)
     gpus, cards, whole = {}, defaultdict(lambda: defaultdict(list)), {}
@@ -146,9 +157,7 @@ def audit(api, reader=None):
         if got["pod"].get("uid") != p["metadata"]["uid"]:
             bad.append(f"{who}: its allocation is of uid "
                        f"{got['pod'].get('uid')}")
-        pair = (namespace, got["pod"].get("job") or name,
-                got["pod"]["pair"]) if got["pod"]["role"] != "service" \
-            else (namespace, name, "service")
+        pair = pair_of(got)
         if got["pod"]["role"] == "host":
             for gpu in got["gpus"]:
                 key = (node, gpu["id"])
@@ -161,7 +170,7 @@ def audit(api, reader=None):
         for card in got["cards"]:
             cards[(node, card["id"])][pair].append(got)
         whole.setdefault(pair, []).append((who, got))
-    bad += _pairs(whole) + _cards(cards, there)
+    bad += _pairs(whole) + overfull(cards, there, churn)
     if reader:
         bad += _against(found, reader)
     return bad
@@ -184,16 +193,25 @@ def _pairs(whole):
     return bad
 
 
-def _cards(cards, there):
-    """What the pairs on each card take is no more than it has."""
+def overfull(cards, there, churn=False):
+    """What the pairs on each card take is no more than it has, and nobody
+    came to a card that was closed.
+
+    cards: {(node, card): {pair: [allocation]}}; there: devices().
+    """
     bad = []
     for key, users in cards.items():
         cores = memory = 0
         closed = []
+        came = {pair: min(got["number"] for got in members)
+                for pair, members in users.items()}
         for pair, members in users.items():
             needs = [got["need"] for got in members]
             stated = [n for n in needs if "cores" in n]
-            if not stated or any(n["exclusive"] for n in needs):
+            alone = any(n["exclusive"] for n in needs)
+            # an unknown need may join others, but not they it
+            if alone or not stated and not churn and \
+                    came[pair] < max(came.values()):
                 closed.append(pair)
             takes = [n for got, n in zip(members, needs)
                      if got["pod"]["role"] != "host" and "cores" in n]
@@ -205,11 +223,20 @@ def _cards(cards, there):
         has = there.get(key)
         if has and (cores > has["cores"] or memory > has["memory_mib"]):
             bad.append(f"card {key}: {len(users)} pairs take {cores} cores, "
-                       f"{memory} MiB of {has}")
+                       f"{memory} MiB of {has}: " + told(users))
         if closed and len(users) > 1:
             bad.append(f"card {key}: {closed[0]} does not share it, and "
-                       f"{len(users)} are on it")
+                       f"{len(users)} are on it: " + told(users))
     return bad
+
+
+def told(users):
+    """Who is on a card, in the order in which it was given."""
+    return ", ".join(
+        f"{got['number']} {got['pod']['role']} {got['pod']['name']} "
+        f"{json.dumps(got['need'])}" for got in sorted(
+            (got for members in users.values() for got in members),
+            key=lambda got: got["number"]))
 
 
 def items(reader, where, limit=1000):

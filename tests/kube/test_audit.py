@@ -112,6 +112,13 @@ def third(pods, _):
 
 def closed(pods, _):
     pods[1:] = [placed(jobs.xpu_pod("c"), ["card-0"])]
+    change(pods[0], number=2)
+
+
+def open_to(pods, _):
+    """Who asks for no certain room may come to a card last."""
+    closed(pods, _)
+    change(pods[1], number=3)
 
 
 def finish(pods, _):
@@ -123,6 +130,10 @@ def main():
     with t.check("what is right has nothing wrong"):
         assert not jobs.audit(Fake(good()), Reader(told(good()))), \
             jobs.audit(Fake(good()), Reader(told(good())))
+    with t.check("an unknown need joins others"):
+        pods = good()
+        open_to(pods, None)
+        assert not jobs.audit(Fake(pods)), jobs.audit(Fake(pods))
     wrong(t, "a bound pod without allocation", "without an allocation", bare)
     wrong(t, "an allocation of another pod of the name", "is of uid", reborn)
     wrong(t, "an allocation of another node", "is on n0, its allocation",
