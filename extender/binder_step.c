@@ -5,6 +5,7 @@
  * proves nothing. */
 #include <string.h>
 
+#include "extender/allocation.h"
 #include "extender/binder_private.h"
 #include "model/base/jscan.h"
 #include "model/io/clock.h"
@@ -282,14 +283,39 @@ static void seen_unbound(struct binder_thread *t, struct binding *b,
     }
 }
 
+/* What an allocation's text says, in our own words; false when it is none. */
+static bool put_allocation(const char *data, size_t size, struct str *out)
+{
+    cleanup_with(allocation) struct allocation *a = NULL;
+    struct error ignored;
+    if (allocation_decode(data, size, &a, &ignored) < 0)
+        return false;
+    allocation_encode(a, out);
+    return true;
+}
+
+/* Does the pod's annotation say what ours does?  Another release may have
+ * written it, in other words. */
+static bool is_ours(const struct binding *b, const struct pod_seen *pod)
+{
+    cleanup_str struct str x = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_str struct str y = STR_INIT(STR_MAX_DEFAULT);
+    if (b->allocation_size == 0 ||
+        is_text(&pod->allocation, b->allocation, b->allocation_size))
+        return true;
+    cleanup_free char *text = xmalloc(pod->allocation.size + 1);
+    size_t size = jtext_decode(&pod->allocation, text);
+    return put_allocation(text, size, &x) &&
+           put_allocation(b->allocation, b->allocation_size, &y) &&
+           x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
+}
+
 static void seen_bound(struct binder_thread *t, struct binding *b,
                        const struct pod_seen *pod)
 {
     char reason[REASON_MAX];
     bool here = is_text(&pod->node, b->node, strlen(b->node));
-    if (here &&
-        (b->allocation_size == 0 ||
-         is_text(&pod->allocation, b->allocation, b->allocation_size))) {
+    if (here && is_ours(b, pod)) {
         bound(t, b);
         return;
     }

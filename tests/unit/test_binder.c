@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "extender/allocation.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
@@ -69,8 +70,8 @@ static void settled(struct binding *b, enum binder_outcome outcome)
     a->settled = (int)outcome;
 }
 
-static void ask(struct fixture *f, struct asked *a, const char *pod,
-                const char *uid, const char *node)
+static void ask_with(struct fixture *f, struct asked *a, const char *pod,
+                     const char *uid, const char *node, const char *allocation)
 {
     memset(a, 0, sizeof *a);
     a->outcome = a->settled = -1;
@@ -78,12 +79,18 @@ static void ask(struct fixture *f, struct asked *a, const char *pod,
     (void)snprintf(a->b.name, sizeof a->b.name, "%s", pod);
     (void)snprintf(a->b.uid, sizeof a->b.uid, "%s", uid);
     (void)snprintf(a->b.node, sizeof a->b.node, "%s", node);
-    a->b.allocation = note;
-    a->b.allocation_size = strlen(note);
+    a->b.allocation = allocation;
+    a->b.allocation_size = strlen(allocation);
     a->b.done = done;
     a->b.settled = settled;
     a->b.ctx = a;
     cr_assert_eq(binder_post(f->binder, &a->b), 0);
+}
+
+static void ask(struct fixture *f, struct asked *a, const char *pod,
+                const char *uid, const char *node)
+{
+    ask_with(f, a, pod, uid, node, note);
 }
 
 static int await(atomic_int *value)
@@ -162,6 +169,30 @@ Test(binder, takes_an_earlier_bind_for_its_own)
     bindserver_bind(f.server, "p1", "n1", note);
     cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_BOUND);
     expect_calls(&f, "POST p1 n1\nGET p1\n");
+    stop(&f);
+}
+
+/* As after an update: the leader before has bound it. */
+Test(binder, knows_its_deed_in_other_words)
+{
+    struct fixture f;
+    struct asked a;
+    struct demand d = sim_pod("p1", ROLE_HOST, "", 0);
+    cleanup_with(allocation) struct allocation *x = allocation_create(&d, "n1");
+    cleanup_str struct str ours = STR_INIT(65536), theirs = STR_INIT(65536);
+    allocation_encode(x, &ours);
+    str_addf(&theirs, "{ \"node\": \"n1\", %.*s", (int)ours.size,
+             ours.data + 1);
+    char *at = strstr(theirs.data + 16, "\"node\":\"n1\",");
+    cr_assert(at);
+    memset(at, ' ', strlen("\"node\":\"n1\","));
+    start(&f);
+    bindserver_pod(f.server, "p1", "u1");
+    bindserver_bind(f.server, "p1", "n1", str_text(&theirs));
+    bindserver_faults(f.server, "POST", NONE, 1);
+    bindserver_faults(f.server, "GET", NONE, 1);
+    ask_with(&f, &a, "p1", "u1", "n1", str_text(&ours));
+    cr_expect_eq(await(&a.outcome), BINDER_BOUND, "%s", a.reason);
     stop(&f);
 }
 
