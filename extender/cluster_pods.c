@@ -277,6 +277,7 @@ static void put_unaccounted(struct cluster_pods *c, struct entry *e,
                             const struct podobj *pod, const struct error *why)
 {
     bool known = e->state == STATE_UNACCOUNTED;
+    bool kept = e->state == STATE_BOUND;
     set_state(c, e, STATE_UNACCOUNTED);
     pthread_mutex_lock(&c->lock);
     free(e->node);
@@ -288,7 +289,10 @@ static void put_unaccounted(struct cluster_pods *c, struct entry *e,
         return;
     log_event(LOG_WARN, "pod-unaccounted", "namespace", e->namespace, "pod",
               e->name, "node", pod->node, "error", why->text, NULL);
-    post_free(c, e); /* it has nothing that it could keep */
+    /* who takes the annotation off a pod that runs does not take the pod off
+     * its cards */
+    if (!kept)
+        post_free(c, e);
 }
 
 static void put_bound(struct cluster_pods *c, struct entry *e,
@@ -303,9 +307,9 @@ static void put_bound(struct cluster_pods *c, struct entry *e,
         put_unaccounted(c, e, pod, &err);
         return;
     }
-    set_state(c, e, STATE_BOUND);
     e->hash = hash;
     post_adopt(c, a);
+    set_state(c, e, STATE_BOUND); /* a new leader takes it for told */
 }
 
 static void put_finished(struct cluster_pods *c, struct entry *e)
@@ -383,21 +387,23 @@ static void on_gone(void *ctx, const char *json, size_t size)
         forget(c, e);
 }
 
-static struct entry *find_unlisted(struct cluster_pods *c)
+/* All at once: after a long gap they may be very many. */
+static void forget_unlisted(struct cluster_pods *c)
 {
+    size_t n = 0, pos = 0;
     struct entry *e;
-    size_t pos = 0;
-    while ((e = strmap_next(&c->entries, &pos)) && e->listed)
-        ;
-    return e;
+    cleanup_free struct entry **list = xcalloc(c->entries.n + 1, sizeof *list);
+    while ((e = strmap_next(&c->entries, &pos)))
+        if (!e->listed)
+            list[n++] = e;
+    for (size_t i = 0; i < n; i++)
+        forget(c, list[i]);
 }
 
 static void on_listed(void *ctx)
 {
     struct cluster_pods *c = ctx;
-    struct entry *e;
-    while ((e = find_unlisted(c)))
-        forget(c, e);
+    forget_unlisted(c);
     post_keep(c);
     for (size_t i = 0; i < c->n_listeners; i++)
         if (c->listeners[i].listed)

@@ -5,6 +5,7 @@
 #include "extender/cluster_parts.h"
 #include "extender/seen.h"
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 #include "tests/lib/simstate.h"
 
 /* `there` binds, as another replica; `app` is told. */
@@ -242,6 +243,47 @@ Test(cluster_pods, allocations_that_are_not_the_pods_are_reported)
     gone("d");
     gone("e");
     cr_expect_eq(cluster_pods_n_unaccounted(c), 0);
+}
+
+/* It runs on its cards whatever is made of its annotation. */
+Test(cluster_pods, an_annotation_that_is_lost_frees_no_cards)
+{
+    cleanup_free char *a = bind_there("a", "n1");
+    put("a", "n1", "Running", a);
+    put("a", "n1", "Running", NULL);
+    expect_unaccounted("\"pod\":\"a\"", "bound without");
+    expect("a@n1 ");
+    put("a", "n1", "Running", "{\"node\":");
+    expect("a@n1 ");
+    cluster_pods_handler.list(c);
+    put("a", "n1", "Running", NULL);
+    cluster_pods_handler.listed(c);
+    expect("a@n1 ");
+    put("a", "n1", "Running", a);
+    cr_expect_eq(cluster_pods_n_unaccounted(c), 0);
+    put("a", "n1", "Running", NULL);
+    put("a", "n1", "Succeeded", NULL);
+    expect("");
+}
+
+/* A hundred thousand pods that came and went in a gap. */
+Test(cluster_pods, many_that_are_gone_are_forgotten_at_once, .timeout = 60)
+{
+    enum { MANY = 100000 };
+    char name[16];
+    cluster_pods_handler.list(c);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        put(name, "n1", "Succeeded", NULL);
+        str_reset(&told);
+    }
+    cluster_pods_handler.listed(c);
+    str_reset(&told);
+    int64_t begun_ms = clock_ms();
+    cluster_pods_handler.list(c);
+    cluster_pods_handler.listed(c);
+    cr_expect_lt(clock_ms() - begun_ms, 5000);
+    expect("");
 }
 
 Test(cluster_pods, pods_that_wait_are_known)
