@@ -10,13 +10,17 @@ static uint64_t next_random(uint64_t *state)
     return x;
 }
 
+int64_t backoff_grown(int64_t min_ms, int64_t max_ms, unsigned failures)
+{
+    int64_t ms = min_ms;
+    for (unsigned i = 1; i < failures && ms < max_ms; i++)
+        ms *= 2;
+    return ms < max_ms ? ms : max_ms;
+}
+
 int64_t backoff_fail(struct backoff *b)
 {
-    int64_t whole = b->min_ms;
-    for (unsigned i = 0; i < b->failures && whole < b->max_ms; i++)
-        whole *= 2;
-    if (whole > b->max_ms)
-        whole = b->max_ms;
+    int64_t whole = backoff_grown(b->min_ms, b->max_ms, b->failures + 1);
     if (b->failures < 32) /* doubled beyond any limit */
         b->failures++;
     int64_t half = whole / 2;

@@ -12,6 +12,10 @@ struct backoff {
     unsigned failures;      /* in a row */
 };
 
+/* `min_ms` after the first of `failures` in a row, doubled for each of the
+ * others, up to `max_ms`: not varied. */
+int64_t backoff_grown(int64_t min_ms, int64_t max_ms, unsigned failures);
+
 /* How long to wait after one more failure: between half of the doubled time
  * and all of it. */
 int64_t backoff_fail(struct backoff *b);
