@@ -19,6 +19,17 @@ static bool is_busy(void *ctx, const char *uid)
     return binder_is_busy(c->binder, uid);
 }
 
+/* Events are there before the pods are listed; who does not lead writes
+ * none. */
+static void on_unaccounted(void *ctx, const struct podobj *pod, const char *why)
+{
+    struct cluster *c = ctx;
+    cleanup_str struct str text = STR_INIT(EVENTS_TEXT_MAX);
+    str_addf(&text, "on %s: %s", pod->node, why);
+    if (c->events && may_bind(c, 0))
+        events_post(c->events, &pod->demand, EVENTS_UNALIGNED, str_text(&text));
+}
+
 /* Another one for each process: who has died may come back while others still
  * wait for its Lease to end. */
 static char *make_identity(const char *name)
@@ -75,8 +86,12 @@ static void create_parts(struct cluster *c)
                                         .ctx = c});
     c->beats = cluster_beats_create(c->feed, c->config.fresh_ms);
     c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(app->fabric));
-    c->pods = cluster_pods_create(&(struct cluster_pods_config){
-        .feed = c->feed, .app = app, .is_busy = is_busy, .ctx = c});
+    c->pods = cluster_pods_create(
+        &(struct cluster_pods_config){.feed = c->feed,
+                                      .app = app,
+                                      .is_busy = is_busy,
+                                      .unaccounted = on_unaccounted,
+                                      .ctx = c});
     c->rooms = cluster_rooms_create(c->feed, &app->demand);
     cluster_nodes_each(c->nodes, each_node, c);
     cluster_nodes_next(c->nodes, &cluster_rooms_nodes, c->rooms);
@@ -228,6 +243,12 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
                       struct demand *ret_demand)
 {
     return cluster_pods_find(c->pods, uid, ret_demand);
+}
+
+bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
+                              const char *name, struct str *text)
+{
+    return cluster_pods_find_unaccounted(c->pods, namespace, name, text);
 }
 
 bool cluster_has_pod(struct cluster *c, const char *uid)

@@ -59,6 +59,9 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
 /* Is the pod there, as far as the watch has shown, or a bind of it on its way?
  * Then its allocation is not to be given away: what pods say is so. */
 bool cluster_has_pod(struct cluster *c, const char *uid);
+/* Is it bound without an allocation?  Then where and why, for people. */
+bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
+                              const char *name, struct str *text);
 /* An Event about a pod, if this replica leads and Events are written. */
 void cluster_tell(struct cluster *c, const struct demand *pod,
                   enum events_reason reason, const char *text);

@@ -125,6 +125,8 @@ struct cluster_pods_config {
     struct app *app;
     /* of the binder: keep an allocation that it works at; or NULL */
     bool (*is_busy)(void *ctx, const char *uid);
+    /* told once of a pod that is bound without an allocation; or NULL */
+    void (*unaccounted)(void *ctx, const struct podobj *pod, const char *why);
     void *ctx;
 };
 struct cluster_pods *
@@ -143,6 +145,10 @@ bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid);
  * an allocation that can be read.  Any thread. */
 void cluster_pods_write(struct cluster_pods *c, struct str *out);
 size_t cluster_pods_n_unaccounted(struct cluster_pods *c);
+/* Is it one of them?  Then where it is, and why, for people.  Any thread. */
+bool cluster_pods_find_unaccounted(struct cluster_pods *c,
+                                   const char *namespace, const char *name,
+                                   struct str *text);
 
 /* --- pods with a role ------------------------------------------------------- */
 

@@ -256,8 +256,9 @@ static int read_allocation(const struct podobj *pod,
     cleanup_with(allocation) struct allocation *a = NULL;
     if (!raw->data)
         return error_set(err, ENOENT,
-                         "bound without biga.dev/allocation: "
-                         "by another scheduler, or by hand");
+                         "bound without biga.dev/allocation: kube-scheduler "
+                         "did not ask (it asks for pods that request "
+                         "biga.dev/card), or another bound it");
     if (raw->size > 2 * ANNOTATION_MAX)
         return error_set(err, EINVAL,
                          "biga.dev/allocation: has %zu bytes, the limit is %d",
@@ -291,8 +292,11 @@ static void put_unaccounted(struct cluster_pods *c, struct entry *e,
               e->name, "node", pod->node, "error", why->text, NULL);
     /* who takes the annotation off a pod that runs does not take the pod off
      * its cards */
-    if (!kept)
-        post_free(c, e);
+    if (kept)
+        return;
+    post_free(c, e);
+    if (c->config.unaccounted)
+        c->config.unaccounted(c->config.ctx, pod, why->text);
 }
 
 static void put_bound(struct cluster_pods *c, struct entry *e,
@@ -469,6 +473,24 @@ static void write_unaccounted(const struct cluster_pods *c, struct str *out)
         str_add_c(out, '}');
     }
     str_add_c(out, ']');
+}
+
+bool cluster_pods_find_unaccounted(struct cluster_pods *c,
+                                   const char *namespace, const char *name,
+                                   struct str *text)
+{
+    size_t pos = 0;
+    struct entry *e = NULL;
+    pthread_mutex_lock(&c->lock);
+    if (c->n[STATE_UNACCOUNTED])
+        while ((e = strmap_next(&c->entries, &pos)))
+            if (e->state == STATE_UNACCOUNTED && strcmp(e->name, name) == 0 &&
+                strcmp(e->namespace, namespace) == 0)
+                break;
+    if (e)
+        str_addf(text, "on node %s, %s", e->node, e->why);
+    pthread_mutex_unlock(&c->lock);
+    return e != NULL;
 }
 
 void cluster_pods_write(struct cluster_pods *c, struct str *out)

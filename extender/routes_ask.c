@@ -1,8 +1,10 @@
 #include "extender/routes_ask.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "extender/app.h"
+#include "extender/cluster.h"
 #include "extender/routes_scheduler.h"
 #include "extender/seen.h"
 #include "extender/why.h"
@@ -126,21 +128,42 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     str_add_c(out, '}');
 }
 
-static void why_refused(struct httpd_request *rq, const struct demand *demand,
-                        const char *refusal)
+/* Of a pod about which nothing is judged: `state` and why. */
+static void why_short(struct httpd_request *rq, const struct demand *demand,
+                      const char *state, const char *text)
 {
     struct str *out = httpd_reply(rq);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
-        str_addf(out, "pod %s/%s is refused: %s\n", demand->namespace,
-                 demand->name, refusal);
+        str_addf(out, "pod %s/%s is %s: %s\n", demand->namespace, demand->name,
+                 state, text);
         return;
     }
     str_add(out, "{\"pod\":");
     why_write_pod(demand, out);
-    str_add(out, ",\"state\":\"refused\",\"summary\":");
-    str_add_json(out, refusal);
+    str_addf(out, ",\"state\":\"%s\",\"summary\":", state);
+    str_add_json(out, text);
     str_add_c(out, '}');
+}
+
+/* It runs, and not where Biga would have put it. */
+static bool why_unaccounted(struct httpd_request *rq, struct app *app,
+                            const char *namespace, const char *name)
+{
+    struct demand demand;
+    cleanup_free char *refusal = NULL;
+    cleanup_str struct str text = STR_INIT(4096);
+    if (!app->cluster ||
+        !cluster_find_unaccounted(app->cluster, namespace, name, &text))
+        return false;
+    if (!seen_find_name(app->seen, namespace, name, &demand, &refusal)) {
+        memset(&demand, 0, sizeof demand);
+        (void)snprintf(demand.namespace, sizeof demand.namespace, "%s",
+                       namespace);
+        (void)snprintf(demand.name, sizeof demand.name, "%s", name);
+    }
+    why_short(rq, &demand, "unaccounted", str_text(&text));
+    return true;
 }
 
 /* "NS/NAME", or "NAME" in the namespace "default". */
@@ -205,6 +228,8 @@ static void why_pod(struct httpd_request *rq, struct app *app,
                 seen_find_name(app->seen, namespace, name, &demand, &refusal);
     if (a)
         why_allocated(rq, snapshot, a);
+    else if (why_unaccounted(rq, app, namespace, name))
+        return;
     else if (!seen && why_job(rq, app, snapshot, namespace, name))
         return;
     else if (!seen)
@@ -215,7 +240,7 @@ static void why_pod(struct httpd_request *rq, struct app *app,
                    "managedResources?)",
                    namespace, name);
     else if (refusal)
-        why_refused(rq, &demand, refusal);
+        why_short(rq, &demand, "refused", refusal);
     else if (demand.role == ROLE_NONE)
         httpd_fail(rq, 404,
                    "pod %s/%s has no label biga.dev/role: it is not placed by "

@@ -13,13 +13,21 @@ static struct writer *there;
 static struct app app;
 static struct feed *feed;
 static struct cluster_pods *c;
-static struct str told; /* what a listener was told */
+static struct str told;     /* what a listener was told */
+static struct str told_why; /* who was told to have no allocation */
 static const char *busy;
 
 static bool is_busy(void *ctx, const char *uid)
 {
     (void)ctx;
     return busy && strcmp(uid, busy) == 0;
+}
+
+static void on_unaccounted(void *ctx, const struct podobj *pod, const char *why)
+{
+    (void)ctx;
+    (void)why;
+    str_addf(&told_why, "%s ", pod->demand.name);
 }
 
 static void on_put(void *ctx, const struct podobj *pod)
@@ -54,12 +62,16 @@ static void set_up(void)
         cr_assert_eq(sim_publish(app.writer, name, 4, "boot", 1), 0);
     }
     feed = feed_create(app.writer);
-    c = cluster_pods_create(&(struct cluster_pods_config){
-        .feed = feed, .app = &app, .is_busy = is_busy});
+    c = cluster_pods_create(
+        &(struct cluster_pods_config){.feed = feed,
+                                      .app = &app,
+                                      .is_busy = is_busy,
+                                      .unaccounted = on_unaccounted});
     cluster_pods_listen(c, &(struct cluster_pod_listener){.put = on_put,
                                                           .gone = on_gone,
                                                           .listed = on_listed});
     str_init(&told, 65536);
+    str_init(&told_why, 65536);
     busy = NULL;
 }
 
@@ -72,6 +84,7 @@ static void tear_down(void)
     seen_destroy(app.seen);
     metrics_destroy(app.metrics);
     str_fini(&told);
+    str_fini(&told_why);
 }
 
 TestSuite(cluster_pods, .init = set_up, .fini = tear_down);
@@ -237,6 +250,12 @@ Test(cluster_pods, allocations_that_are_not_the_pods_are_reported)
     expect_unaccounted("\"pod\":\"e\"", "biga.dev/allocation");
     expect("");
     cr_expect_eq(cluster_pods_n_unaccounted(c), 4);
+    cleanup_str struct str text = STR_INIT(4096);
+    cr_expect(cluster_pods_find_unaccounted(c, "ns", "d", &text));
+    cr_expect(strstr(str_text(&text), "on node n1, bound without"), "%s",
+              str_text(&text));
+    cr_expect_not(cluster_pods_find_unaccounted(c, "other", "d", &text));
+    cr_expect_str_eq(str_text(&told_why), "a b d e ");
     put("a", "n1", "Running", a);
     expect("a@n1 ");
     gone("b");
