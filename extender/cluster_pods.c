@@ -258,7 +258,8 @@ static int read_allocation(const struct podobj *pod,
         return error_set(err, ENOENT,
                          "bound without biga.dev/allocation: kube-scheduler "
                          "did not ask (it asks for pods that request "
-                         "biga.dev/card), or another bound it");
+                         "biga.dev/card), or another bound it or took the "
+                         "annotation off");
     if (raw->size > 2 * ANNOTATION_MAX)
         return error_set(err, EINVAL,
                          "biga.dev/allocation: has %zu bytes, the limit is %d",
