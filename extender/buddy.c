@@ -85,6 +85,8 @@ static void put_annotations(cJSON *annotations, cJSON *host,
     static const char *const own[] = {"biga.dev/allocation", "biga.dev/buddy"};
     char text[32];
     const cJSON *a;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(annotations, own[i]);
     cJSON_ArrayForEach(a, member(member(host, "metadata"), "annotations"))
     {
         bool is_own = false;

@@ -281,12 +281,72 @@ def admission(t, c):
         c.api.delete("resourceslices", None, f"node-b-{DRIVER}-0")
 
 
+# --- what pods say of their cards ----------------------------------------------
+
+def allocation(t, c):
+    """Only the extender says what a pod was given."""
+    note = {"biga.dev/allocation": "{}"}
+    user = c.user("tenant", "tenant", ["system:masters"])
+    extender = c.api.as_token(
+        c.api.token_request("biga-system", "biga-extender"), c.ca)
+
+    def tenant_pod(name, **metadata):
+        return {"metadata": {"name": name, "namespace": "default",
+                             "labels": {"biga.dev/role": "host"}, **metadata},
+                "spec": {"schedulerName": "nobody", "containers": [
+                    {"name": "main", "image": "none"}]}}
+
+    def bind(api, name, annotations):
+        return api.create("pods", {
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name, "namespace": "default",
+                         "annotations": annotations},
+            "target": {"kind": "Node", "name": "node-a"}}, sub="binding")
+
+    with t.check("no user says that a pod has cards"):
+        refused(lambda: user.create("pods", tenant_pod(
+            "forged", annotations=note)), "only Biga's bind")
+        user.create("pods", tenant_pod("mine", annotations={"x": "y"}))
+        refused(lambda: user.patch("pods", "default", "mine", {
+            "metadata": {"annotations": note}}), "only Biga's bind")
+        refused(lambda: user.patch("pods", "default", "mine", {
+            "metadata": {"annotations": note}}, sub="status"),
+            "only Biga's bind")
+        refused(lambda: bind(user, "mine", note), "only Biga's bind")
+    with t.check("a pod that is not bound may still change its role"):
+        for role in ("xpu", "host"):
+            user.patch("pods", "default", "mine", {
+                "metadata": {"labels": {"biga.dev/role": role}}})
+    with t.check("the extender's bind says it"):
+        bind(extender, "mine", note)
+        got = c.api.get("pods", "default", "mine")
+        assert got["metadata"]["annotations"] == {"x": "y", **note}, got
+        assert got["spec"]["nodeName"] == "node-a", got
+    with t.check("what a pod was given stays, and so does its role"):
+        for other in (None, "", '{"cards":[]}'):
+            refused(lambda value=other: user.patch("pods", "default", "mine", {
+                "metadata": {"annotations": {"biga.dev/allocation": value}}}),
+                "only Biga's bind")
+        for role in (None, "service"):
+            refused(lambda value=role: user.patch("pods", "default", "mine", {
+                "metadata": {"labels": {"biga.dev/role": value}}}),
+                "must stay")
+        user.patch("pods", "default", "mine", {
+            "metadata": {"annotations": {"x": None}, "labels": {"a": "b"}}})
+    with t.check("other pods are bound by whoever may"):
+        other = tenant_pod("other")
+        del other["metadata"]["labels"]
+        user.create("pods", other)
+        bind(user, "other", {"x": "y"})
+
+
 def main():
     with Cluster() as c:
         t = Checks(on_failure=c.log_ends)
         c.start()
         manifests(t, c)
         admission(t, c)
+        allocation(t, c)
         t.finish()
 
 

@@ -55,7 +55,9 @@ Test(buddy, is_of_the_pair)
     demand_config_default(&config);
     cr_assert_eq(compose(HOST,
                          TEMPLATE("{\"labels\":{\"app\":\"w\",\"biga.dev/job\":"
-                                  "\"not this\"},\"annotations\":{\"a\":\"b\"},"
+                                  "\"not this\"},\"annotations\":{\"a\":\"b\","
+                                  "\"biga.dev/allocation\":\"{}\","
+                                  "\"biga.dev/buddy\":\"me\"},"
                                   "\"uid\":\"t\",\"finalizers\":[\"x\"]}",
                                   SPEC),
                          &out, &err),
