@@ -163,16 +163,16 @@ def unfitting(t, b):
     giant = fleet.pod("giant", requests={"cpu": 5000})
     cases = (("the last pod of which fits nowhere", "part", 30, [giant],
               False),
-             ("with more pairs than there are places", "many",
+             ("of a job with more pairs than there are places", "many",
               8 * NODES + 1, [], False),
              ("that no rack can hold", "wide", 40, [], True))
-    time.sleep(2)  # pods run, are marked and told
+    time.sleep(1)  # pods are marked
     for name, job, n, more, rack in cases:
         with t.check("a group " + name + " changes nothing"):
             before, asked = state(b), filtered(b)
             assert len(before["allocations"]) == 8, before["allocations"]
-            pods = members(jobs.pairs(job, n, asks={"align": "pix"}) + more,
-                           job)
+            pods = members(jobs.pairs(job, n, asks={"align": "pix"})[:80]
+                           + more, job)  # of a job that may have more
             group(api, job, len(pods), rack)
             fleet.add_pods(api, pods)
             wait_for("the group is refused", lambda: condition(
@@ -205,7 +205,6 @@ def main():
         for name in fleet.names("host", NODES):
             c.api.patch("nodes", None, name, {"metadata": {
                 "labels": {RACK: rack_of(name)}}})
-        lab.start_kubelet()
         b = Bench(t, c, lab)
         same(t, b)
         unfitting(t, b)

@@ -221,10 +221,10 @@ def told(t, b):
         assert event["type"] == "Warning", event["type"]
         t.note(event["message"])
         asked = refusals(b)
-        for i in range(5):  # each wakes the pod, after a back-off
+        for i in range(4):  # each wakes the pod, after a back-off
             api.patch("nodes", None, "host1", {"metadata": {"annotations": {
                 "test.example/poke": str(i)}}})
-            time.sleep(1.5)
+            time.sleep(1.3)
         more = refusals(b) - asked
         t.note(f"refused {more} times more")
         assert more >= 2, more
