@@ -133,7 +133,7 @@ static const struct conf_setting settings[] = {
     {.name = "fleet-shapes",
      .type = CONF_LIST,
      .offset = AT(fleet_shapes),
-     .metavar = "SHAPE,...",
+     .metavar = "SHAPE,…",
      .help = "What the simulated hosts look like, in turn: names of "
              "compiled-in host descriptions. Default: all of them."},
     {.name = "fleet-prefix",
@@ -164,7 +164,7 @@ static const char *const extra[] = {
 const struct conf_program advertiser_program = {
     .name = "biga-advertiser",
     .summary = "publish what is inside a host, and how close it is",
-    .usage = "[OPTION]...",
+    .usage = "[OPTION]…",
     .text =
         "Finds the NUMA nodes, cards, GPUs and NICs of a host and the PCI "
         "tree between them, and publishes them as ResourceSlices of the "

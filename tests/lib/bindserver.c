@@ -1,7 +1,5 @@
 #include "tests/lib/bindserver.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +10,7 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 #include "model/base/str.h"
+#include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
 
 enum {
@@ -470,19 +469,7 @@ static void *accept_all(void *ctx)
 
 void bindserver_open(struct bindserver *s)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET,
-                               .sin_port = htons(s->port)};
-    socklen_t size = sizeof addr;
-    int one = 1;
-    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (s->listener < 0 ||
-        setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
-        bind(s->listener, (struct sockaddr *)&addr, sizeof addr) ||
-        listen(s->listener, 64) ||
-        getsockname(s->listener, (struct sockaddr *)&addr, &size))
-        die("bindserver");
-    s->port = ntohs(addr.sin_port);
+    s->listener = raw_listen(&s->port);
     if (pthread_create(&s->acceptor, NULL, accept_all, s))
         die("pthread_create");
 }

@@ -1,7 +1,5 @@
 #include "tests/lib/fakeapi.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -187,20 +185,14 @@ struct fakeapi *fakeapi_start(const struct fakeapi_answer *script, size_t n)
     if (n > FAKEAPI_SCRIPT_MAX)
         die("fakeapi: too long a script");
     struct fakeapi *f = xcalloc(1, sizeof *f);
-    struct sockaddr_in addr = {.sin_family = AF_INET};
-    socklen_t size = sizeof addr;
-    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    uint16_t port = 0;
     f->script = script;
     f->n_script = n;
     f->requests = STR_INIT(STR_MAX_DEFAULT);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->ended, NULL);
-    f->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (f->fd < 0 || bind(f->fd, (struct sockaddr *)&addr, sizeof addr) < 0 ||
-        listen(f->fd, 64) < 0 ||
-        getsockname(f->fd, (struct sockaddr *)&addr, &size) < 0)
-        die("fakeapi");
-    f->server = xasprintf("http://127.0.0.1:%u", ntohs(addr.sin_port));
+    f->fd = raw_listen(&port);
+    f->server = xasprintf("http://127.0.0.1:%u", port);
     f->config.server = f->server;
     if (pthread_create(&f->thread, NULL, accept_thread, f))
         die("fakeapi: pthread_create");

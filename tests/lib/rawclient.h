@@ -1,6 +1,6 @@
 /* rawclient - a client that can misbehave: it sends what it is told, byte by
  * byte if need be, and reads replies one at a time.  Every read gives up
- * after RAW_PATIENCE_MS. */
+ * after RAW_PATIENCE_MS.  And a socket for servers that do. */
 #ifndef BIGA_TESTS_RAWCLIENT_H
 #define BIGA_TESTS_RAWCLIENT_H
 
@@ -21,6 +21,9 @@ void raw_reply_fini(struct raw_reply *r);
 
 /* A connection to the loopback address; aborts when it cannot be had. */
 int raw_connect(uint16_t port);
+/* One that listens there, and does nothing else; `*port` 0: on a free one,
+ * which it is set to.  Aborts when it cannot be had. */
+int raw_listen(uint16_t *port);
 /* False when the peer has closed. */
 bool raw_send_n(int fd, const void *data, size_t size);
 bool raw_send(int fd, const char *text);

@@ -72,3 +72,28 @@ struct topo *simhost_unsized(const char *node, unsigned n_cards)
 {
     return simhost(node, n_cards, false);
 }
+
+struct topo *simhost_nics(const char *node, unsigned n)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create(node);
+    struct topo *topo;
+    struct error err;
+    for (unsigned i = 0; i < n; i++) {
+        char id[TOPO_ID_MAX + 1];
+        struct device nic = {
+            .kind = DEVICE_NIC,
+            .id = id,
+            .numa = -1,
+            .package = -1,
+            .has_pci = true,
+            .pci = {.bus = (uint8_t)(i / 32 + 1), .device = (uint8_t)(i % 32)}};
+        device_id_format(DEVICE_NIC, &nic.pci, id);
+        topo_builder_add(b, &nic);
+    }
+    if (topo_build(b, &topo, &err) < 0) {
+        (void)fprintf(stderr, "simhost_nics: %s\n", err.text);
+        abort();
+    }
+    return topo;
+}

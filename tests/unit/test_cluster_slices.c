@@ -5,6 +5,7 @@
 #include "extender/cluster_parts.h"
 #include "model/base/mem.h"
 #include "model/slice.h"
+#include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 
 static struct writer *w;
@@ -35,27 +36,6 @@ TestSuite(cluster_slices, .init = set_up, .fini = tear_down);
 
 /* A node with 100 devices in each of its slices. */
 enum { NICS = 100 };
-static struct topo *nics_topo(const char *node, unsigned n)
-{
-    struct topo_builder *b = topo_builder_create(node);
-    struct topo *topo = NULL;
-    struct error err = {0};
-    for (unsigned i = 0; i < n; i++) {
-        char id[TOPO_ID_MAX + 1];
-        struct device nic = {
-            .kind = DEVICE_NIC,
-            .id = id,
-            .numa = -1,
-            .package = -1,
-            .has_pci = true,
-            .pci = {.bus = (uint8_t)(i / 32 + 1), .device = (uint8_t)(i % 32)}};
-        device_id_format(DEVICE_NIC, &nic.pci, id);
-        topo_builder_add(b, &nic);
-    }
-    cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
-    topo_builder_destroy(b);
-    return topo;
-}
 
 struct content {
     const char *node, *boot;
@@ -65,7 +45,7 @@ struct content {
 
 static char *slice_text(const struct content *x, size_t index, unsigned rv)
 {
-    cleanup_with(topo) struct topo *topo = nics_topo(x->node, x->n_nics);
+    cleanup_with(topo) struct topo *topo = simhost_nics(x->node, x->n_nics);
     cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
     struct slice_epoch epoch = {.generation = x->generation};
     char text[16];

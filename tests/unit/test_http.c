@@ -1,7 +1,6 @@
 /* The client against our own server, and against sockets that misbehave. */
 #include "model/io/http.h"
 
-#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/httpd.h"
+#include "tests/lib/rawclient.h"
 
 /* Says what it was asked: "METHOD accept=… body=…". */
 static void echo(struct httpd_request *rq, void *ctx)
@@ -132,21 +132,6 @@ Test(http, answers_have_a_cap)
     httpd_stop(h);
 }
 
-/* A socket that listens and never answers; its port. */
-static int deaf_socket(unsigned *ret_port)
-{
-    struct sockaddr_in addr = {.sin_family = AF_INET};
-    socklen_t size = sizeof addr;
-    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(bind(fd, (struct sockaddr *)&addr, size), 0);
-    cr_assert_eq(listen(fd, 8), 0);
-    cr_assert_eq(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-    *ret_port = ntohs(addr.sin_port);
-    return fd;
-}
-
 static int call_port(unsigned port, unsigned timeout_ms, struct error *err)
 {
     cleanup_free char *base = xasprintf("http://127.0.0.1:%u", port);
@@ -161,10 +146,9 @@ static int call_port(unsigned port, unsigned timeout_ms, struct error *err)
 
 Test(http, deadline_holds_against_a_server_that_is_silent)
 {
-    unsigned port;
+    uint16_t port = 0;
     struct error err;
-    cleanup_fd int fd = deaf_socket(&port);
-    cr_assert_geq(fd, 0);
+    cleanup_fd int fd = raw_listen(&port);
     int64_t begin = clock_ms();
     cr_assert_eq(call_port(port, 200, &err), -ETIMEDOUT);
     int64_t took = clock_ms() - begin;
@@ -175,9 +159,9 @@ Test(http, deadline_holds_against_a_server_that_is_silent)
 
 Test(http, nobody_there_says_the_url_and_what_to_check)
 {
-    unsigned port;
+    uint16_t port = 0;
     struct error err;
-    (void)close(deaf_socket(&port));
+    (void)close(raw_listen(&port));
     cr_assert_eq(call_port(port, 2000, &err), -ECONNREFUSED);
     cr_assert_not_null(strstr(err.text, "/x: "));
     cr_assert_not_null(strstr(err.text, "is the server running"));

@@ -158,32 +158,10 @@ Test(ingest, removes_a_node_with_its_last_slice)
 
 /* --- pools of several slices ------------------------------------------- */
 
-static struct topo *big_topo(const char *node, unsigned n_nics)
-{
-    struct topo_builder *b = topo_builder_create(node);
-    struct topo *topo = NULL;
-    struct error err = {0};
-    for (unsigned i = 0; i < n_nics; i++) {
-        char id[TOPO_ID_MAX + 1];
-        struct device nic = {
-            .kind = DEVICE_NIC,
-            .id = id,
-            .numa = -1,
-            .package = -1,
-            .has_pci = true,
-            .pci = {.bus = (uint8_t)(i / 32 + 1), .device = (uint8_t)(i % 32)}};
-        device_id_format(DEVICE_NIC, &nic.pci, id);
-        topo_builder_add(b, &nic);
-    }
-    cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
-    topo_builder_destroy(b);
-    return topo;
-}
-
 static int put_big(const char *boot, int64_t generation, size_t index,
                    unsigned n_nics)
 {
-    cleanup_with(topo) struct topo *topo = big_topo("big", n_nics);
+    cleanup_with(topo) struct topo *topo = simhost_nics("big", n_nics);
     cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
     struct slice_epoch epoch = {.generation = generation};
     struct ingest_result r = {0};

@@ -1,7 +1,6 @@
 /* Calls, against a server that answers as the API server does, or worse. */
 #include "model/kube/client.h"
 
-#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 #include "model/io/clock.h"
 #include "model/io/httpd.h"
 #include "model/kube/access.h"
+#include "tests/lib/rawclient.h"
 #include "tests/lib/tmpdir.h"
 
 #define STATUS                                                           \
@@ -243,20 +243,6 @@ Test(kube_client, answers_have_a_cap)
 
 /* --- where there is no answer ---------------------------------------------------- */
 
-static int listening(unsigned *ret_port)
-{
-    struct sockaddr_in addr = {.sin_family = AF_INET};
-    socklen_t size = sizeof addr;
-    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(bind(fd, (struct sockaddr *)&addr, size), 0);
-    cr_assert_eq(listen(fd, 8), 0);
-    cr_assert_eq(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-    *ret_port = ntohs(addr.sin_port);
-    return fd;
-}
-
 static int call_port(unsigned port, const char *scheme, struct error *err)
 {
     cleanup_free char *server = xasprintf("%s://127.0.0.1:%u", scheme, port);
@@ -279,9 +265,9 @@ static int call_port(unsigned port, const char *scheme, struct error *err)
 
 Test(kube_client, nobody_there_means_nothing_was_done)
 {
-    unsigned port;
+    uint16_t port = 0;
     struct error err = {0};
-    (void)close(listening(&port));
+    (void)close(raw_listen(&port));
     cr_expect_eq(call_port(port, "http", &err), -ECONNREFUSED);
     cr_expect_not_null(strstr(err.text, "POST http://127.0.0.1:"), "%s",
                        err.text);
@@ -290,9 +276,9 @@ Test(kube_client, nobody_there_means_nothing_was_done)
 /* The call's own deadline, not the client's; it was sent, so who knows. */
 Test(kube_client, silence_after_sending_is_unknown)
 {
-    unsigned port;
+    uint16_t port = 0;
     struct error err = {0};
-    cleanup_fd int fd = listening(&port);
+    cleanup_fd int fd = raw_listen(&port);
     int64_t begin = clock_ms();
     cr_expect_eq(call_port(port, "http", &err), -ETIMEDOUT);
     cr_expect_lt(clock_ms() - begin, 3000);
@@ -301,17 +287,17 @@ Test(kube_client, silence_after_sending_is_unknown)
 /* A handshake that never ends: nothing was sent. */
 Test(kube_client, silence_before_sending_means_nothing_was_done)
 {
-    unsigned port;
+    uint16_t port = 0;
     struct error err = {0};
-    cleanup_fd int fd = listening(&port);
+    cleanup_fd int fd = raw_listen(&port);
     cr_expect_eq(call_port(port, "https", &err), -ECONNREFUSED, "%s", err.text);
 }
 
 Test(kube_client, a_connection_that_ends_after_sending_is_unknown)
 {
-    unsigned port;
+    uint16_t port = 0;
     struct error err = {0};
-    cleanup_fd int fd = listening(&port);
+    cleanup_fd int fd = raw_listen(&port);
     pid_t child = fork();
     cr_assert_geq(child, 0);
     if (child == 0) {
