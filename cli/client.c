@@ -13,11 +13,16 @@ DEFINE_CLEANUP(http_client, struct http_client *, http_client_destroy)
 
 static int complain_unreachable(const struct cli *c, const struct error *err)
 {
+    /* one with TLS is most often a cluster's */
+    const char *start =
+        strncasecmp(c->set.server, "https:", 6) == 0
+            ? "See whether one serves, in a cluster with\n"
+              "`kubectl -n biga-system get pods,lease`,"
+            : "Start a server with `biga-extender` (or `biga demo`),";
     fprintf(stderr,
             "biga: no answer from %s: %s\n"
-            "Start a server with `biga-extender` (or `biga demo`), or name "
-            "another one\nwith --server URL or BIGA_SERVER.\n",
-            c->set.server, err->text);
+            "%s or name another one\nwith --server URL or BIGA_SERVER.\n",
+            c->set.server, err->text, start);
     return CLI_FAILED;
 }
 
@@ -28,6 +33,12 @@ static int complain_status(const struct http_answer *a)
     text_clean(str_text(&why), &clean);
     fprintf(stderr, "biga: the server answered %ld: %s\n", a->status,
             str_text(&clean));
+    if (a->status == 401)
+        fputs("Give it with --token-file FILE or BIGA_TOKEN_FILE.\n", stderr);
+    else if (a->status == 403)
+        fputs("In a cluster, ClusterRole biga-reader lets a user read "
+              "(deploy/README.md).\n",
+              stderr);
     return CLI_FAILED;
 }
 

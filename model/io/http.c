@@ -103,8 +103,10 @@ static const char *hint_of(CURLcode code)
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:
         return ": is this the right port, and http or https as it speaks?";
-    case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CONNECT_ERROR:
+        return ": does a server stand behind that address, and do both sides "
+               "take the other's certificate?";
+    case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CACERT_BADFILE:
         return ": check the certificates of both sides";
