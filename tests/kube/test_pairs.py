@@ -238,7 +238,7 @@ def told(t, b):
 
 
 def refusals(b):
-    """Filter answers without a node."""
+    """Filter calls; nobody waits but the pod that is refused."""
     text = b.read().call("GET", "/metrics")
     return sum(int(line.split()[-1]) for line in text.splitlines()
                if line.startswith('biga_http_requests_total') and
