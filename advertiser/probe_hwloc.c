@@ -68,8 +68,10 @@ static hwloc_topology_t topology_load(const struct scan_source *source,
         rc = hwloc_topology_set_xmlbuffer(topology, source->xml,
                                           (int)source->xml_size);
     if (rc == 0)
-        rc = hwloc_topology_set_flags(topology,
-                                      HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+        /* does not go from CPU to CPU to ask each, where jobs run */
+        rc = hwloc_topology_set_flags(
+            topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED |
+                          HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
     if (rc == 0)
         rc = hwloc_topology_set_io_types_filter(topology,
                                                 HWLOC_TYPE_FILTER_KEEP_ALL);
