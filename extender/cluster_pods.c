@@ -355,15 +355,22 @@ static void on_list(void *ctx)
         e->listed = false;
 }
 
+static bool read_pod(struct cluster_pods *c, const char *json, size_t size,
+                     struct podobj *ret_pod)
+{
+    struct error err = {0};
+    int r = podobj_read(json, size, &c->config.app->demand, ret_pod, &err);
+    if (r < 0)
+        log_event(LOG_WARN, "pod-unreadable", "error", err.text, NULL);
+    return r == 0;
+}
+
 static void on_put(void *ctx, const char *json, size_t size)
 {
     struct cluster_pods *c = ctx;
     struct podobj pod;
-    struct error err = {0};
-    if (podobj_read(json, size, &c->config.app->demand, &pod, &err) < 0) {
-        log_event(LOG_WARN, "pod-unreadable", "error", err.text, NULL);
+    if (!read_pod(c, json, size, &pod))
         return;
-    }
     struct entry *e = entry_get(c, &pod);
     bool first = !e->listed; /* of this list */
     e->listed = true;
@@ -382,11 +389,8 @@ static void on_gone(void *ctx, const char *json, size_t size)
 {
     struct cluster_pods *c = ctx;
     struct podobj pod;
-    struct error err = {0};
-    if (podobj_read(json, size, &c->config.app->demand, &pod, &err) < 0) {
-        log_event(LOG_WARN, "pod-unreadable", "error", err.text, NULL);
+    if (!read_pod(c, json, size, &pod))
         return;
-    }
     struct entry *e = strmap_get(&c->entries, pod.demand.uid);
     if (e)
         forget(c, e);

@@ -168,6 +168,15 @@ void apply_free(struct batch *b, struct writer_op *op)
                                op->namespace, op->pod, op->uid);
 }
 
+/* What is allocated before the operation changes it; the allocations are
+ * the snapshot's. */
+static const struct allocation **
+list_all(struct batch *b, struct snapshot **ret_snapshot, size_t *ret_n)
+{
+    *ret_snapshot = snapshot_ref((struct snapshot *)batch_view(b));
+    return alloc_index_list((*ret_snapshot)->allocations, ret_n);
+}
+
 static int compare_uid(const void *key, const void *item)
 {
     return strcmp(key, *(const char *const *)item);
@@ -187,10 +196,8 @@ static bool is_kept(const struct writer_op *op, const struct allocation *a)
 void apply_keep(struct batch *b, struct writer_op *op)
 {
     size_t n;
-    cleanup_with(snapshot) struct snapshot *s =
-        snapshot_ref((struct snapshot *)batch_view(b));
-    cleanup_free const struct allocation **list =
-        alloc_index_list(s->allocations, &n);
+    cleanup_with(snapshot) struct snapshot *s = NULL;
+    cleanup_free const struct allocation **list = list_all(b, &s, &n);
     op->n_out = 0;
     for (size_t i = 0; i < n && op->result == 0; i++) {
         const struct allocation *a = list[i];
@@ -390,10 +397,8 @@ static int lead_job(struct batch *b, struct writer_op *op,
 void apply_lead(struct batch *b, struct writer_op *op)
 {
     size_t n;
-    cleanup_with(snapshot) struct snapshot *s =
-        snapshot_ref((struct snapshot *)batch_view(b));
-    cleanup_free const struct allocation **list =
-        alloc_index_list(s->allocations, &n);
+    cleanup_with(snapshot) struct snapshot *s = NULL;
+    cleanup_free const struct allocation **list = list_all(b, &s, &n);
     cleanup_free char(*keys)[JOB_LEASE_KEY_MAX] = xcalloc(n + 1, sizeof *keys);
     struct strmap done = {0};
     op->n_out = 0;
@@ -414,10 +419,8 @@ void apply_lead(struct batch *b, struct writer_op *op)
 void apply_follow(struct batch *b, struct writer_op *op)
 {
     size_t n;
-    cleanup_with(snapshot) struct snapshot *s =
-        snapshot_ref((struct snapshot *)batch_view(b));
-    cleanup_free const struct allocation **list =
-        alloc_index_list(s->allocations, &n);
+    cleanup_with(snapshot) struct snapshot *s = NULL;
+    cleanup_free const struct allocation **list = list_all(b, &s, &n);
     op->n_out = 0;
     for (size_t i = 0; i < n && op->result == 0; i++) {
         if (!list[i]->held)

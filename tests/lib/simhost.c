@@ -73,7 +73,7 @@ struct topo *simhost_unsized(const char *node, unsigned n_cards)
     return simhost(node, n_cards, false);
 }
 
-struct topo *simhost_nics(const char *node, unsigned n)
+struct topo *simhost_nics(const char *node, unsigned n, const char *model)
 {
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(node);
@@ -86,6 +86,7 @@ struct topo *simhost_nics(const char *node, unsigned n)
             .id = id,
             .numa = -1,
             .package = -1,
+            .model = model,
             .has_pci = true,
             .pci = {.bus = (uint8_t)(i / 32 + 1), .device = (uint8_t)(i % 32)}};
         device_id_format(DEVICE_NIC, &nic.pci, id);

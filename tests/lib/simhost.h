@@ -10,7 +10,8 @@
 struct topo *simhost_topo(const char *node, unsigned n_cards);
 /* The same with cards of unknown size. */
 struct topo *simhost_unsized(const char *node, unsigned n_cards);
-/* So many NICs, at most 8192, and nothing else: a pool of several slices. */
-struct topo *simhost_nics(const char *node, unsigned n);
+/* So many NICs of a model (NULL: unknown), at most 8160, and nothing else: a
+ * pool of several slices. */
+struct topo *simhost_nics(const char *node, unsigned n, const char *model);
 
 #endif

@@ -45,7 +45,7 @@ struct content {
 
 static char *slice_text(const struct content *x, size_t index, unsigned rv)
 {
-    cleanup_with(topo) struct topo *topo = simhost_nics(x->node, x->n_nics);
+    cleanup_with(topo) struct topo *topo = simhost_nics(x->node, x->n_nics, NULL);
     cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
     struct slice_epoch epoch = {.generation = x->generation};
     char text[16];

@@ -161,7 +161,7 @@ Test(ingest, removes_a_node_with_its_last_slice)
 static int put_big(const char *boot, int64_t generation, size_t index,
                    unsigned n_nics)
 {
-    cleanup_with(topo) struct topo *topo = simhost_nics("big", n_nics);
+    cleanup_with(topo) struct topo *topo = simhost_nics("big", n_nics, NULL);
     cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
     struct slice_epoch epoch = {.generation = generation};
     struct ingest_result r = {0};

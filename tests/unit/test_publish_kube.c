@@ -9,6 +9,7 @@
 #include "advertiser/publish_kube.h"
 #include "model/base/mem.h"
 #include "model/io/log.h"
+#include "tests/lib/simhost.h"
 #include "tests/lib/simkube.h"
 
 enum { LOG_MAX = 8192, HASHES_MAX = 64 };
@@ -116,20 +117,7 @@ TestSuite(publish_kube, .init = begin, .fini = end);
 /* A node with so many NICs of this model: 128 to a slice. */
 static struct topo *make_topo(unsigned n_nics, const char *model)
 {
-    cleanup_with(topo_builder) struct topo_builder *b =
-        topo_builder_create("h");
-    for (unsigned i = 0; i < n_nics; i++) {
-        char id[24];
-        (void)snprintf(id, sizeof id, "nic-%u", i);
-        topo_builder_add(b, &(struct device){.kind = DEVICE_NIC,
-                                             .id = id,
-                                             .numa = -1,
-                                             .package = -1,
-                                             .model = model});
-    }
-    struct topo *topo;
-    struct error err;
-    cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
+    struct topo *topo = simhost_nics("h", n_nics, model);
     char hash[17];
     slice_content_hash(topo, hash);
     for (size_t i = 0; i < w.n_hashes; i++)

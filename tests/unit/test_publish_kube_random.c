@@ -11,6 +11,7 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/io/log.h"
+#include "tests/lib/simhost.h"
 #include "tests/lib/simkube.h"
 
 enum {
@@ -70,22 +71,10 @@ static void make_topos(void)
 {
     static const unsigned sizes[] = {1, 129, 130, 300, 3, 0};
     for (unsigned t = 0; t < TOPOS; t++) {
-        cleanup_with(topo_builder) struct topo_builder *b =
-            topo_builder_create("h");
         char model[16];
-        struct error err;
         (void)snprintf(model, sizeof model, "model-%u", t);
         unsigned n = sizes[t % ARRAY_LEN(sizes)] + (t == 5);
-        for (unsigned i = 0; i < n; i++) {
-            char id[24];
-            (void)snprintf(id, sizeof id, "nic-%u", i);
-            topo_builder_add(b, &(struct device){.kind = DEVICE_NIC,
-                                                 .id = id,
-                                                 .numa = -1,
-                                                 .package = -1,
-                                                 .model = model});
-        }
-        cr_assert_eq(topo_build(b, &topos[t], &err), 0, "%s", err.text);
+        topos[t] = simhost_nics("h", n, model);
         slice_content_hash(topos[t], hashes[t]);
     }
 }
