@@ -66,6 +66,7 @@ int binder_post(struct binder *x, struct binding *b)
     b->due_ms = now_ms;
     b->deadline_ms = now_ms + x->config.deadline_ms;
     b->unsure_until_ms = 0;
+    b->seen_unbound = false;
     b->why[0] = '\0';
     b->looks = b->repeated;
     b->told = false;

@@ -58,6 +58,7 @@ struct binding {
                               * whose answer is lost; 0: there is none */
     bool looks;              /* the next call looks the pod up */
     bool told;               /* UNKNOWN */
+    bool seen_unbound;       /* since its last call without an answer */
     struct backoff backoff;
     unsigned attempts;        /* POSTs */
     char why[BINDER_WHY_MAX]; /* the last call failed; "" none has */

@@ -229,8 +229,10 @@ static void post_failed(struct binder_thread *t, struct binding *b, int result,
         look_up_next(t, b);
         return;
     }
-    if (!definite)
+    if (!definite) {
         b->unsure_until_ms = clock_ms() + t->binder->config.call_ms;
+        b->seen_unbound = false;
+    }
     if (result == -EAGAIN || result == -ECONNREFUSED)
         again_later(t, b, err); /* to do it twice is to do it once */
     else if (is_unsure(b))
@@ -268,10 +270,18 @@ static void post(struct binder_thread *t, struct binding *b)
         post_failed(t, b, result, &err);
 }
 
-/* Nobody has bound it, by a look that was begun at `begun_ms`. */
+/* Nobody has bound it, by a look that was begun at `begun_ms`.  A server that
+ * was stopped has our call before it still, unread, and carries it out beside
+ * the first look that it answers: that look alone proves nothing either. */
 static void seen_unbound(struct binder_thread *t, struct binding *b,
                          int64_t begun_ms)
 {
+    if (is_unsure(b) && !b->seen_unbound) {
+        int64_t until_ms = clock_ms() + t->binder->config.call_ms;
+        if (b->unsure_until_ms < until_ms)
+            b->unsure_until_ms = until_ms;
+        b->seen_unbound = true;
+    }
     bool settled = begun_ms >= b->unsure_until_ms;
     if (!b->told && clock_ms() < b->deadline_ms && may_bind(t, call_ms(t, b))) {
         b->looks = false;

@@ -369,6 +369,38 @@ Test(binder, settles_as_refused_when_no_call_can_arrive)
     stop(&f);
 }
 
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, word)); text++)
+        n++;
+    return n;
+}
+
+/* It was stopped with our call unread, for longer than a call may take: when
+ * it goes on it answers a look, and then does what it was asked before. */
+Test(binder, one_look_after_a_silence_proves_nothing)
+{
+    enum { LOOKS = 4 };
+    const enum bindserver_fault silent[LOOKS] = {FAULT_SILENT, FAULT_SILENT,
+                                                 FAULT_SILENT, FAULT_SILENT};
+    struct fixture f;
+    struct asked a;
+    size_t n = 0;
+    start(&f);
+    bindserver_pod(f.server, "p1", "u1");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_SILENT), silent), BINDER_UNKNOWN);
+    for (int i = 0; i < PATIENCE_MS && n <= LOOKS; i++) {
+        cleanup_free char *calls = bindserver_calls(f.server);
+        n = count(calls, "GET");
+        (void)usleep(1000);
+    }
+    (void)usleep(CALL_MS / 4 * 1000);
+    bindserver_bind(f.server, "p1", "n1", note);
+    cr_expect_eq(await(&a.settled), BINDER_BOUND);
+    stop(&f);
+}
+
 Test(binder, waits_for_a_server_that_is_away)
 {
     struct fixture f;
