@@ -33,7 +33,7 @@ void cardfile_destroy(struct cardfile *file)
     free(file);
 }
 
-/* --- reading ----------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 static const char *text_keep(struct cardfile *file, const char *text)
 {
@@ -228,7 +228,7 @@ int cardfile_load(const char *path, struct cardfile **ret_file,
     return rc < 0 ? error_wrap(err, "%s", path) : 0;
 }
 
-/* --- looking up -------------------------------------------------------------- */
+/* --- looking up --------------------------------------------------------- */
 
 static bool entry_matches(const struct entry *e, const struct cardfile_key *key)
 {

@@ -50,7 +50,7 @@ void fleet_destroy(struct fleet *f)
     free(f);
 }
 
-/* --- the heap --------------------------------------------------------------- */
+/* --- the heap ----------------------------------------------------------- */
 
 static int64_t due_at(const struct fleet *f, size_t place)
 {
@@ -92,7 +92,7 @@ static void rebuild_heap(struct fleet *f)
         sift_down(f, i);
 }
 
-/* --- nodes ------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------- */
 
 size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms)
 {
@@ -182,7 +182,7 @@ bool fleet_left_slices(const struct fleet *f)
     return false;
 }
 
-/* --- simulated hosts ------------------------------------------------------------ */
+/* --- simulated hosts ---------------------------------------------------- */
 
 /* The n-th of a comma-separated list, beginning anew at its end. */
 static int find_shape(const char *shapes, size_t n,

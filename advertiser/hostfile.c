@@ -42,7 +42,7 @@ struct parser {
     struct error *err;
 };
 
-/* --- words -------------------------------------------------------------------- */
+/* --- words -------------------------------------------------------------- */
 
 /* Split `line` in place at spaces; "…" keeps its spaces. A # outside of
  * quotes begins a comment. */
@@ -116,7 +116,7 @@ static int id_read(const char *text, struct device *d, struct error *err)
     return 0;
 }
 
-/* --- devices ------------------------------------------------------------------ */
+/* --- devices ------------------------------------------------------------ */
 
 enum attribute {
     A_ID,
@@ -285,7 +285,7 @@ static int device_read(struct parser *p, enum device_kind kind)
     return rc;
 }
 
-/* --- lines -------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------- */
 
 static int index_read(struct parser *p, const char *name, int *ret_index)
 {

@@ -127,7 +127,7 @@ int kubeobj_read(const char *json, size_t size, struct kubeobj *ret_object,
     return 0;
 }
 
-/* --- lists ------------------------------------------------------------------ */
+/* --- lists -------------------------------------------------------------- */
 
 static int take_item(struct kubeobj_slices *all, const struct jtext *raw,
                      struct error *err)

@@ -60,7 +60,7 @@ static int complain(const struct error *err, int code)
     return code;
 }
 
-/* --- printing ---------------------------------------------------------------- */
+/* --- printing ----------------------------------------------------------- */
 
 static void print_slices(const struct topo *topo, const char *boot_id,
                          struct str *out)
@@ -97,7 +97,7 @@ static int print_topo(const struct program *p, const struct topo *topo)
     return ADVERTISER_FAILED;
 }
 
-/* --- the nodes that are published ------------------------------------------------ */
+/* --- the nodes that are published --------------------------------------- */
 
 /* One line every two seconds, for whoever waits. */
 static void show_progress(struct program *p, const char *what, size_t n)
@@ -152,7 +152,7 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
     return 0;
 }
 
-/* --- events -------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 static void start_look(struct program *p)
 {
@@ -258,7 +258,7 @@ static void run_crew(struct program *p)
     }
 }
 
-/* --- from start to end ------------------------------------------------------------------ */
+/* --- from start to end -------------------------------------------------- */
 
 /* Before any thread is started, so that none takes them. */
 static int open_signals(struct program *p, struct error *err)

@@ -5,7 +5,7 @@
 
 enum { COLUMN_MIN = 6 };
 
-/* --- the matrix --------------------------------------------------------------- */
+/* --- the matrix --------------------------------------------------------- */
 
 static void pad_to(struct str *out, const char *text, size_t width)
 {
@@ -97,7 +97,7 @@ void print_matrix(const struct topo *topo, struct str *out)
     legend_add(topo, n, out);
 }
 
-/* --- the relations ------------------------------------------------------------ */
+/* --- the relations ------------------------------------------------------ */
 
 void print_relations(const struct topo *topo, struct str *out)
 {

@@ -12,7 +12,7 @@
 #include "model/base/str.h"
 #include "model/io/log.h"
 
-/* --- functions to devices ----------------------------------------------------- */
+/* --- functions to devices ----------------------------------------------- */
 
 /* What is being made of a scan. */
 struct build {
@@ -224,7 +224,7 @@ static int scan_build(struct scan *scan, const char *node,
     return topo_build(builder, ret_topo, err);
 }
 
-/* --- sources ------------------------------------------------------------------ */
+/* --- sources ------------------------------------------------------------ */
 
 /* hwloc 2 reads versions 1 and 2 and is silent about why it refuses 3. */
 static int xml_check(const char *text, struct error *err)

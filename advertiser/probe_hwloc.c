@@ -32,7 +32,7 @@ struct look {
     const char *sysroot; /* of the /sys behind it, "" for /; or NULL */
 };
 
-/* --- loading ----------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------ */
 
 /* hwloc is steered by its environment: what the caller's says about the
  * source is dropped, and complaints are kept for the error text. */
@@ -89,7 +89,7 @@ static hwloc_topology_t topology_load(const struct scan_source *source,
     return topology;
 }
 
-/* --- where things are -------------------------------------------------------- */
+/* --- where things are --------------------------------------------------- */
 
 static int32_t os_index_of(hwloc_obj_t obj)
 {
@@ -261,7 +261,7 @@ static int place_set(const struct look *look, hwloc_obj_t obj,
     return 0;
 }
 
-/* --- what things are --------------------------------------------------------- */
+/* --- what things are ---------------------------------------------------- */
 
 static bool name_ends(const char *name, const char *end)
 {
@@ -379,7 +379,7 @@ static int function_add(const struct look *look, hwloc_obj_t obj)
     return 0;
 }
 
-/* --- NUMA nodes -------------------------------------------------------------- */
+/* --- NUMA nodes --------------------------------------------------------- */
 
 /* The CPUs of `set` as rows of the threads of its cores: cores with many
  * threads first.  A CPU outside of any known core is one by itself. */

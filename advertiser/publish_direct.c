@@ -151,7 +151,7 @@ static int64_t due(const void *m)
     return p->due;
 }
 
-/* --- what to send ---------------------------------------------------------- */
+/* --- what to send ------------------------------------------------------- */
 
 static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
 {
@@ -181,7 +181,7 @@ static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
     return true;
 }
 
-/* --- what the answer means --------------------------------------------------- */
+/* --- what the answer means ---------------------------------------------- */
 
 static void retry(struct publisher *p, int64_t now_ms,
                   const struct publish_answer *a)
@@ -353,7 +353,7 @@ static void answer(void *m, int64_t now_ms, const struct publish_answer *a)
     }
 }
 
-/* --- what others may know ------------------------------------------------------ */
+/* --- what others may know ----------------------------------------------- */
 
 static bool is_published(const void *m)
 {

@@ -72,7 +72,7 @@ static bool is_failing(const struct kube_machine *k)
     return k->retries[RETRY_MAIN].backoff.failures > 0;
 }
 
-/* --- its life --------------------------------------------------------------- */
+/* --- its life ----------------------------------------------------------- */
 
 static void take_topo(struct kube_machine *k, struct topo *topo)
 {
@@ -158,7 +158,7 @@ static void stop(void *m, bool withdraw, int64_t now_ms)
         kube_end(k);
 }
 
-/* --- what to do next ----------------------------------------------------------- */
+/* --- what to do next ---------------------------------------------------- */
 
 void kube_go_idle(struct kube_machine *k)
 {
@@ -257,7 +257,7 @@ static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
     return true;
 }
 
-/* --- what others may know ------------------------------------------------------ */
+/* --- what others may know ----------------------------------------------- */
 
 static int64_t due(const void *m)
 {

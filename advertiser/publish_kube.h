@@ -98,7 +98,7 @@ struct kube_machine {
     bool left;
 };
 
-/* --- what to do next: publish_kube.c ------------------------------------------ */
+/* --- what to do next: publish_kube.c ------------------------------------ */
 
 void kube_move_to(struct kube_machine *k, enum kube_state state, int64_t due);
 void kube_end(struct kube_machine *k);
@@ -112,11 +112,11 @@ void kube_note_renewal(struct kube_machine *k, int64_t now_ms);
 void kube_proceed(struct kube_machine *k, int64_t now_ms);
 void kube_settle(struct kube_machine *k, int64_t now_ms);
 
-/* --- what the answers mean: publish_kube_answer.c ------------------------------ */
+/* --- what the answers mean: publish_kube_answer.c ----------------------- */
 
 void kube_answer(void *m, int64_t now_ms, const struct publish_answer *a);
 
-/* --- the pool: publish_kube_pool.c ------------------------------------------- */
+/* --- the pool: publish_kube_pool.c -------------------------------------- */
 
 /* What LIST brought: decides what is to be written and deleted, and whether
  * that needs another generation. */
@@ -130,7 +130,7 @@ void kube_surplus_add(struct kube_machine *k, const char *name,
                       const char *version);
 void kube_surplus_clear(struct kube_machine *k);
 
-/* --- what is sent: publish_kube_send.c ---------------------------------------- */
+/* --- what is sent: publish_kube_send.c ---------------------------------- */
 
 /* The request of the machine's state. */
 void kube_request(struct kube_machine *k, struct publish_request *ret_request);

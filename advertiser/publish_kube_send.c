@@ -29,7 +29,7 @@ static void set_slice_path(const char *name, struct publish_request *rq)
     (void)snprintf(rq->path, sizeof rq->path, PUBLISH_COLLECTION "/%s", name);
 }
 
-/* --- bodies ------------------------------------------------------------------ */
+/* --- bodies ------------------------------------------------------------- */
 
 /* What is written is kept, so that the answer only has to say its version. */
 static void write_lease(struct kube_machine *k, struct publish_request *rq)
@@ -95,7 +95,7 @@ static void write_annotations(const struct kube_machine *k,
     rq->merge_patch = true;
 }
 
-/* --- requests ------------------------------------------------------------------ */
+/* --- requests ----------------------------------------------------------- */
 
 static void request_slice(struct kube_machine *k, struct publish_request *rq)
 {
@@ -199,7 +199,7 @@ void kube_request(struct kube_machine *k, struct publish_request *rq)
     }
 }
 
-/* --- what would help ----------------------------------------------------------- */
+/* --- what would help ---------------------------------------------------- */
 
 static const char *verb_of(const struct kube_machine *k)
 {

@@ -61,7 +61,7 @@ void scan_free(struct scan *scan)
         (void)munmap(scan, sizeof(*scan)); /* fails on a bad address only */
 }
 
-/* --- the child --------------------------------------------------------------- */
+/* --- the child ---------------------------------------------------------- */
 
 static void child_limit(int deadline_ms)
 {
@@ -98,7 +98,7 @@ static _Noreturn void child_main(const struct scan_source *source,
     _exit(scan->code ? EXIT_REFUSED : EXIT_SCANNED);
 }
 
-/* --- the parent -------------------------------------------------------------- */
+/* --- the parent --------------------------------------------------------- */
 
 static int64_t now_ms(void)
 {

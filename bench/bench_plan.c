@@ -42,7 +42,7 @@ static uint32_t roll(uint32_t n)
     return (uint32_t)((chance * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % n;
 }
 
-/* --- the fleet --------------------------------------------------------------- */
+/* --- the fleet ---------------------------------------------------------- */
 
 static struct demand pair_of(unsigned cards, unsigned gpus)
 {
@@ -133,7 +133,7 @@ static void fleet_fini(struct fleet *f)
     free(f->pool);
 }
 
-/* --- what is measured --------------------------------------------------------- */
+/* --- what is measured --------------------------------------------------- */
 
 struct task {
     struct fleet *fleet;

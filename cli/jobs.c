@@ -4,7 +4,7 @@
 #include "cli/verbs.h"
 #include "model/base/mem.h"
 
-/* --- the list --------------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------- */
 
 static void add_count(struct table *t, double n, enum table_style style)
 {
@@ -62,7 +62,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
     return 0;
 }
 
-/* --- one job ---------------------------------------------------------------- */
+/* --- one job ------------------------------------------------------------ */
 
 static void add_pair(struct table *t, const cJSON *pair)
 {
@@ -126,7 +126,7 @@ static void say_job(struct cli *c, const cJSON *job)
         str_add(&c->out, "in no known domain\n\n");
 }
 
-/* --- the picture ------------------------------------------------------------ */
+/* --- the picture -------------------------------------------------------- */
 
 /* Where one rank is. */
 struct spot {
@@ -195,7 +195,7 @@ void leaves_draw(const cJSON *pairs, struct str *out)
     }
 }
 
-/* --- maps ------------------------------------------------------------------- */
+/* --- maps --------------------------------------------------------------- */
 
 /* The one file that is asked for; NULL: none.  False for several. */
 static bool asked_map(const struct cli *c, const char **ret_format)

@@ -6,7 +6,7 @@
 #include "model/base/mem.h"
 #include "model/policy.h"
 
-/* --- checking a file -------------------------------------------------------- */
+/* --- checking a file ---------------------------------------------------- */
 
 static int read_whole(const char *path, struct str *out, struct error *err)
 {
@@ -53,7 +53,7 @@ static int check(struct cli *c, const char *path)
     return 0;
 }
 
-/* --- what is in force ---------------------------------------------------------- */
+/* --- what is in force --------------------------------------------------- */
 
 static void add_limit(struct table *t, const cJSON *quota, const char *name)
 {

@@ -271,7 +271,7 @@ void report_summary(const struct report *r, struct str *out)
                  r->n_services);
 }
 
-/* --- the leaves ------------------------------------------------------------- */
+/* --- the leaves --------------------------------------------------------- */
 
 /* "host02 ■■■□": a square for each pair, filled when it is aligned. */
 static void add_squares(struct table *t, const struct report *r, size_t leaf,
@@ -322,7 +322,7 @@ void report_leaves(const struct report *r, bool colours, struct str *out)
     table_render(&t, colours, out);
 }
 
-/* --- one host --------------------------------------------------------------- */
+/* --- one host ----------------------------------------------------------- */
 
 static size_t busiest_host(const struct report *r)
 {
@@ -375,7 +375,7 @@ void report_picture(const struct report *r, bool colours, struct str *out)
     host_tree(h, shown, colours, out);
 }
 
-/* --- the verdict ------------------------------------------------------------ */
+/* --- the verdict -------------------------------------------------------- */
 
 static int larger_first(const void *a, const void *b)
 {

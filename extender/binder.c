@@ -7,7 +7,7 @@
 #include "model/base/hash.h"
 #include "model/io/clock.h"
 
-/* --- who is busy ------------------------------------------------------------ */
+/* --- who is busy -------------------------------------------------------- */
 
 /* All under the lock. */
 
@@ -47,7 +47,7 @@ size_t binder_n_busy(struct binder *x)
     return n;
 }
 
-/* --- who waits --------------------------------------------------------------- */
+/* --- who waits ---------------------------------------------------------- */
 
 static void enqueue(struct binder *x, struct binding *b)
 {
@@ -107,7 +107,7 @@ void binder_finish(struct binder *x, struct binding *b,
         b->done(b, outcome, reason);
 }
 
-/* --- the threads --------------------------------------------------------------- */
+/* --- the threads -------------------------------------------------------- */
 
 /* The next that is due; NULL when there is nothing more to come. */
 static struct binding *next_due(struct binder *x)

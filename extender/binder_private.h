@@ -1,4 +1,5 @@
-/* What binder.c (threads and who waits) and binder_step.c (one binding) share. */
+/* What binder.c (threads and who waits) and binder_step.c (one binding)
+ * share. */
 #ifndef BIGA_EXTENDER_BINDER_PRIVATE_H
 #define BIGA_EXTENDER_BINDER_PRIVATE_H
 

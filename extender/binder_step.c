@@ -14,7 +14,7 @@
 
 enum { REASON_MAX = 400 };
 
-/* --- what the API server has --------------------------------------------------- */
+/* --- what the API server has -------------------------------------------- */
 
 /* Borrowed from the answer. */
 struct pod_seen {
@@ -89,7 +89,7 @@ static bool is_text(const struct jtext *t, const char *data, size_t size)
     return jtext_decode(t, text) == size && memcmp(text, data, size) == 0;
 }
 
-/* --- ends ------------------------------------------------------------------------ */
+/* --- ends --------------------------------------------------------------- */
 
 static void bound(struct binder_thread *t, struct binding *b)
 {
@@ -144,7 +144,7 @@ static void give_up(struct binder_thread *t, struct binding *b)
                       "this replica is ending: try again");
 }
 
-/* --- calls ----------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------- */
 
 static unsigned call_ms(const struct binder_thread *t, const struct binding *b)
 {

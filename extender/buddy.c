@@ -40,7 +40,7 @@ static void put_new_text(cJSON *object, const char *name, const char *value)
         put_text(object, name, value);
 }
 
-/* --- what must not be in the template --------------------------------------- */
+/* --- what must not be in the template ----------------------------------- */
 
 static int check_spec(cJSON *spec, struct error *err)
 {
@@ -66,7 +66,7 @@ static int check_labels(cJSON *labels, struct error *err)
     return 0;
 }
 
-/* --- what makes it the host pod's ------------------------------------------- */
+/* --- what makes it the host pod's --------------------------------------- */
 
 static void put_labels(cJSON *labels, const struct demand *d)
 {

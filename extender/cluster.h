@@ -37,8 +37,8 @@ struct cluster_config {
 };
 
 struct cluster;
-/* `app` has its writer (store kind STORE_KUBERNETES) and its fabric already.  Returns once
- * its threads run; app->ready follows later, when synced and leading. */
+/* `app` has its writer (store kind STORE_KUBERNETES) and its fabric already.
+ * Returns once its threads run; app->ready follows later, when synced and leading. */
 int cluster_start(const struct cluster_config *config, struct app *app,
                   struct cluster **ret_cluster, struct error *err);
 /* After the listeners have been stopped, before the writer is. NULL allowed */

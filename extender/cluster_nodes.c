@@ -84,7 +84,7 @@ void cluster_nodes_each(struct cluster_nodes *c,
     c->each_ctx = ctx;
 }
 
-/* --- labels ------------------------------------------------------------------- */
+/* --- labels ------------------------------------------------------------- */
 
 /* A tier's keys are alternatives with '|' between. */
 static bool is_among(const char *keys, const struct jtext *key)
@@ -182,7 +182,7 @@ void cluster_nodes_write(void *ctx, struct str *out)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* --- readiness ------------------------------------------------------------------ */
+/* --- readiness ---------------------------------------------------------- */
 
 /* "Ready" of status.conditions is there, and not True. */
 static bool condition_is_unready(struct jscan *s)
@@ -243,7 +243,7 @@ void cluster_nodes_check(void *ctx, const char *node)
         post_lost(c, node, true);
 }
 
-/* --- handlers ------------------------------------------------------------------ */
+/* --- handlers ----------------------------------------------------------- */
 
 static void on_list(void *ctx)
 {

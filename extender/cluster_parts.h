@@ -47,7 +47,7 @@ const char *feed_text(struct feed_op *o, const char *data, size_t size);
 void feed_post(struct feed_op *o);
 size_t feed_n_waiting(struct feed *f);
 
-/* --- objects ----------------------------------------------------------------- */
+/* --- objects ------------------------------------------------------------ */
 
 /* What every handler reads of an object, without a DOM. */
 struct cluster_object {
@@ -150,7 +150,7 @@ bool cluster_pods_find_unaccounted(struct cluster_pods *c,
                                    const char *namespace, const char *name,
                                    struct str *text);
 
-/* --- pods with a role ------------------------------------------------------- */
+/* --- pods with a role --------------------------------------------------- */
 
 /* Told of every pod with a role label, bound or not, broken or not. `pod` is
  * borrowed for the call.  After a gap, pods that are not there any more are

@@ -89,7 +89,7 @@ void cluster_pods_listen(struct cluster_pods *c,
     c->listeners[c->n_listeners++] = *listener;
 }
 
-/* --- telling the writer ------------------------------------------------------ */
+/* --- telling the writer ------------------------------------------------- */
 
 static void adopt_done(struct feed_op *o)
 {
@@ -166,7 +166,7 @@ static void post_keep(struct cluster_pods *c)
     feed_post(o);
 }
 
-/* --- one pod -------------------------------------------------------------------- */
+/* --- one pod ------------------------------------------------------------ */
 
 static void set_state(struct cluster_pods *c, struct entry *e, enum state state)
 {
@@ -343,7 +343,7 @@ static void forget(struct cluster_pods *c, struct entry *e)
     entry_free(e);
 }
 
-/* --- handlers ------------------------------------------------------------------- */
+/* --- handlers ----------------------------------------------------------- */
 
 static void on_list(void *ctx)
 {
@@ -423,7 +423,7 @@ static void on_listed(void *ctx)
 const struct reflector_handler cluster_pods_handler = {
     .list = on_list, .put = on_put, .gone = on_gone, .listed = on_listed};
 
-/* --- asking --------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------- */
 
 bool cluster_pods_find(struct cluster_pods *c, const char *uid,
                        struct demand *ret_demand)

@@ -21,7 +21,7 @@ struct cluster_rooms {
     bool stopping;
 };
 
-/* --- telling the writer ---------------------------------------------------------- */
+/* --- telling the writer ------------------------------------------------- */
 
 /* The operation and the rooms that it points to are freed together. */
 static void free_rooms(struct feed_op *o)
@@ -68,7 +68,7 @@ static void *rooms_thread(void *ctx)
     return NULL;
 }
 
-/* --- Nodes -------------------------------------------------------------------------- */
+/* --- Nodes -------------------------------------------------------------- */
 
 struct nodeobj {
     char name[DEMAND_NAME_MAX + 1];
@@ -168,7 +168,7 @@ static bool read_node(const char *json, size_t size, struct nodeobj *ret_node)
     return jscan_end(&s) && ret_node->name[0];
 }
 
-/* --- events ------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 static void begin(struct cluster_rooms *r)
 {
@@ -330,7 +330,7 @@ void cluster_rooms_listed_pods(void *ctx)
     end(r);
 }
 
-/* --- begin and end ------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------ */
 
 struct cluster_rooms *cluster_rooms_create(struct feed *feed,
                                            const struct demand_config *demand)

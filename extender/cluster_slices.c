@@ -88,7 +88,7 @@ void cluster_slices_destroy(struct cluster_slices *c)
     free(c);
 }
 
-/* --- telling the writer ------------------------------------------------------ */
+/* --- telling the writer ------------------------------------------------- */
 
 static const char *reject_reason(int result)
 {
@@ -134,7 +134,7 @@ static void post_delete(struct cluster_slices *c, struct entry *e)
     e->posted = e->current = false;
 }
 
-/* --- what holds for a node ----------------------------------------------------- */
+/* --- what holds for a node ---------------------------------------------- */
 
 static bool same_epoch(const struct slice_epoch *a, const struct slice_epoch *b)
 {
@@ -253,7 +253,7 @@ static struct entry *entry_get(struct cluster_slices *c, const char *name,
     return e;
 }
 
-/* --- handlers ------------------------------------------------------------------ */
+/* --- handlers ----------------------------------------------------------- */
 
 /* Versions of one collection grow; where one is no number, what comes later
  * counts as newer. */

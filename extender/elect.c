@@ -38,7 +38,7 @@ struct elect {
     bool stopping;
 };
 
-/* --- asking --------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------- */
 
 bool elect_holds(struct elect *e, int64_t call_ms)
 {
@@ -71,7 +71,7 @@ bool elect_trouble(struct elect *e, struct error *ret_trouble)
     return any;
 }
 
-/* --- calls ---------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------- */
 
 static void observe(struct elect *e, const struct kube_lease *lease)
 {
@@ -207,7 +207,7 @@ static void take_part(struct elect *e)
         succeed(e);
 }
 
-/* --- the thread ------------------------------------------------------------------ */
+/* --- the thread --------------------------------------------------------- */
 
 static void set_led(struct elect *e, bool led)
 {
@@ -280,7 +280,7 @@ static void *elect_thread(void *ctx)
     return NULL;
 }
 
-/* --- start and stop --------------------------------------------------------------- */
+/* --- start and stop ----------------------------------------------------- */
 
 static struct elect *elect_create(const struct elect_config *config)
 {

@@ -123,7 +123,7 @@ static void entry_destroy(struct events *e, struct entry *x)
     free(x);
 }
 
-/* --- posting ------------------------------------------------------------------ */
+/* --- posting ------------------------------------------------------------ */
 
 static void make_key(const char *uid, enum events_reason reason,
                      char key[KEY_MAX])
@@ -200,7 +200,7 @@ void events_counts(struct events *e, struct events_counts *ret_counts)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* --- writing ------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------ */
 
 static void add_time(struct str *out, int64_t unix_s)
 {
@@ -370,7 +370,7 @@ static void *events_thread(void *ctx)
     return NULL;
 }
 
-/* --- start and stop ---------------------------------------------------------------- */
+/* --- start and stop ----------------------------------------------------- */
 
 static void destroy(struct events *e)
 {

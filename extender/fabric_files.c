@@ -23,7 +23,7 @@ struct fabric_files {
     struct error error;        /* code 0: none */
 };
 
-/* --- reading --------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 /* 1: some file is another than before, and all texts are there. */
 static int read_texts(struct fabric_files *f, struct error *err)
@@ -138,7 +138,7 @@ void fabric_files_close(struct fabric_files *f)
     free(f);
 }
 
-/* --- following -------------------------------------------------------------------- */
+/* --- following ---------------------------------------------------------- */
 
 static void log_fabric(struct app *app)
 {

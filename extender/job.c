@@ -8,7 +8,7 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 
-/* --- names ------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------- */
 
 /* Else its pair is planned alone. */
 static bool is_whole(const struct demand *d)
@@ -50,7 +50,7 @@ const struct allocation **job_together(const struct alloc_index *x,
     return list;
 }
 
-/* --- who has a place -------------------------------------------------------- */
+/* --- who has a place ---------------------------------------------------- */
 
 /* Which held places count as there. */
 enum keep { KEEP_ALL, KEEP_OTHERS, KEEP_NONE };
@@ -155,7 +155,7 @@ static void take_members(struct make *m, const struct allocation *const *list,
     m->in->job.fixed = m->in->fixed;
 }
 
-/* --- shapes ------------------------------------------------------------------ */
+/* --- shapes ------------------------------------------------------------- */
 
 /* What the ranks first … last ask, when any of them is in the job. */
 static void add_shape(struct make *m, int32_t first, int32_t last)
@@ -192,7 +192,7 @@ static void take_shapes(struct make *m)
     in->job.shape_of = in->shape_of;
 }
 
-/* --- the cluster --------------------------------------------------------------- */
+/* --- the cluster -------------------------------------------------------- */
 
 static bool is_gone(const void *ctx, const struct allocation *a)
 {
@@ -351,7 +351,7 @@ void job_input_fini(struct job_input *in)
     free(in->changed);
 }
 
-/* --- the plan -------------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------- */
 
 bool job_is_placed(const struct schedule *s, const int32_t *candidates,
                    size_t n)
@@ -486,7 +486,7 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
     return plan_once(&t, KEEP_NONE, ret_plan, ret_refusal);
 }
 
-/* --- holds -------------------------------------------------------------------------- */
+/* --- holds -------------------------------------------------------------- */
 
 /* The name of a held place: that of no pod, as it has a '/'. */
 static void hold_name(const struct demand *pod, uint32_t rank,

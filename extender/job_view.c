@@ -8,7 +8,7 @@
 #include "extender/usage.h"
 #include "model/base/mem.h"
 
-/* --- members ---------------------------------------------------------------- */
+/* --- members ------------------------------------------------------------ */
 
 static bool is_member(const struct allocation *a, const char *namespace)
 {
@@ -59,7 +59,7 @@ size_t job_members_end(const struct allocation *const *members, size_t n,
     return end;
 }
 
-/* --- pairs ------------------------------------------------------------------ */
+/* --- pairs -------------------------------------------------------------- */
 
 /* The better witness of a pair's place: host pod, held place, xPU pod. */
 static int weight(const struct allocation *a)
@@ -100,7 +100,7 @@ static void pair_read(struct job_view *v, const struct allocation *const *m,
     v->unaligned += !p->aligned;
 }
 
-/* --- the places together ---------------------------------------------------- */
+/* --- the places together ------------------------------------------------ */
 
 /* A leaf, or a node of unknown place, which is one by itself. */
 static int leaf_compare(const struct job_pair *a, const struct job_pair *b)
@@ -181,7 +181,7 @@ bool job_view_is_whole(const struct job_view *v)
     return v->bound == v->size;
 }
 
-/* --- ranges of ranks -------------------------------------------------------- */
+/* --- ranges of ranks ---------------------------------------------------- */
 
 struct ranges {
     struct str *out;
@@ -225,7 +225,7 @@ void job_view_add_held(const struct job_view *v, struct str *out)
     }
 }
 
-/* --- JSON ------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------- */
 
 static void add_text(struct str *out, const char *key, const char *text)
 {
@@ -320,7 +320,7 @@ void job_view_write_whole(const struct job_view *v, struct str *out)
     str_add(out, "]}");
 }
 
-/* --- tables ----------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------- */
 
 const char *const job_view_heads[] = {
     "JOB",    "SIZE",      "BOUND",     "HELD", "MISSING", "NODES",
@@ -369,7 +369,7 @@ void job_pair_rows(const struct job_view *v, struct table *t)
     }
 }
 
-/* --- maps ------------------------------------------------------------------- */
+/* --- maps --------------------------------------------------------------- */
 
 int job_view_map(const struct job_view *v, enum map_format format,
                  struct str *out, struct error *err)

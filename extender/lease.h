@@ -27,8 +27,8 @@ void leases_drop(struct leases *l, const struct demand *pod);
 /* Has any lease ended by now?  Cheap. */
 bool leases_due(const struct leases *l, int64_t now_ms);
 /* A pod of every lease that has ended, one by one: begin with *pos SIZE_MAX;
- * NULL at the end.  Borrowed until the lease is dropped, which may be done on the
- * way. */
+ * NULL at the end.  Borrowed until the lease is dropped, which may be
+ * done on the way. */
 const struct demand *leases_next_ended(const struct leases *l, int64_t now_ms,
                                        size_t *pos);
 

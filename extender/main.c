@@ -263,7 +263,7 @@ static const struct conf_program program = {
     .n_settings = ARRAY_LEN(settings_table),
 };
 
-/* --- set-up ------------------------------------------------------------------ */
+/* --- set-up ------------------------------------------------------------- */
 
 #define RESOURCE_CHARACTERS \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"

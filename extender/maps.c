@@ -35,7 +35,7 @@ int map_format_parse(const char *text, enum map_format *ret_format,
                      text);
 }
 
-/* --- cards ------------------------------------------------------------------ */
+/* --- cards -------------------------------------------------------------- */
 
 static const struct device *card_of(const struct map_rank *r, size_t card)
 {
@@ -84,7 +84,7 @@ static void dpu_name(const struct map_rank *r, size_t card,
                        r->place->cards[card]);
 }
 
-/* --- what is there several times -------------------------------------------- */
+/* --- what is there several times ---------------------------------------- */
 
 /* A line of a file: its text, where it was first seen, and how often. */
 struct line {
@@ -151,7 +151,7 @@ static void add_slots(struct lines *l, struct str *out)
                  l->list[i].n, l->list[i].n);
 }
 
-/* --- the files -------------------------------------------------------------- */
+/* --- the files ---------------------------------------------------------- */
 
 static void write_hostfile(const struct map_rank *ranks, size_t n,
                            struct str *out)
@@ -231,7 +231,7 @@ static int write_urom(const struct map_rank *ranks, size_t n, struct str *out,
     return rc;
 }
 
-/* --- binding ---------------------------------------------------------------- */
+/* --- binding ------------------------------------------------------------ */
 
 /* A rank and its part of the CPUs of its NUMA node. */
 struct share {

@@ -30,7 +30,7 @@ struct pairing {
     struct pairing_counts counts;
 };
 
-/* --- calls ------------------------------------------------------------------------ */
+/* --- calls -------------------------------------------------------------- */
 
 static void pod_path(const char *namespace, const char *kind, const char *name,
                      struct str *path)
@@ -174,7 +174,7 @@ static int make_buddy(struct pairing *p, const struct pairs_action *a,
     return r == -EEXIST ? check_taken(p, a, err) : r;
 }
 
-/* --- one action ------------------------------------------------------------------- */
+/* --- one action --------------------------------------------------------- */
 
 static void post_event(struct pairing *p, const struct pairs_action *a,
                        enum events_reason reason, const char *text)
@@ -243,7 +243,7 @@ static int carry_out(struct pairing *p, const struct pairs_action *a)
     return r;
 }
 
-/* --- the thread ------------------------------------------------------------------------ */
+/* --- the thread --------------------------------------------------------- */
 
 static bool may_write(const struct pairing *p)
 {
@@ -324,7 +324,7 @@ void pairing_counts(struct pairing *p, struct pairing_counts *ret_counts)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* --- start and stop ------------------------------------------------------------------------ */
+/* --- start and stop ----------------------------------------------------- */
 
 static void destroy(struct pairing *p)
 {

@@ -22,7 +22,7 @@ const char *pairs_kind_name(enum pairs_kind kind)
     return (unsigned)kind < ARRAY_LEN(names) ? names[kind] : "?";
 }
 
-/* --- the heap ----------------------------------------------------------------- */
+/* --- the heap ----------------------------------------------------------- */
 
 static void heap_set(struct pairs *p, size_t at, struct pair *pair)
 {
@@ -82,7 +82,7 @@ static void heap_remove(struct pairs *p, struct pair *pair)
     heap_down(p, last->place - 1);
 }
 
-/* --- the registry ---------------------------------------------------------------- */
+/* --- the registry ------------------------------------------------------- */
 
 struct pairs *pairs_create(void)
 {
@@ -236,7 +236,7 @@ size_t pairs_n_pods(const struct pairs *p)
     return p->pods.n;
 }
 
-/* --- one after the other ----------------------------------------------------------------- */
+/* --- one after the other ------------------------------------------------ */
 
 bool pairs_next(struct pairs *p, int64_t now_ms,
                 struct pairs_action *ret_action)

@@ -251,7 +251,7 @@ static bool next_tell(struct pair *pair, struct pairs_action *a)
     return true;
 }
 
-/* --- what others ask ----------------------------------------------------------- */
+/* --- what others ask ---------------------------------------------------- */
 
 const struct member *pair_running_host(const struct pair *pair)
 {

@@ -53,7 +53,8 @@ struct member *pair_find(const struct pair *pair, const char *uid);
 /* What is to be done now, if anything. */
 bool pair_next(struct pair *pair, int64_t now_ms,
                struct pairs_action *ret_action);
-/* When nothing is: when will there be, if nothing changes?  INT64_MAX: never. */
+/* When nothing is: when will there be, if nothing changes?  INT64_MAX:
+ * never. */
 int64_t pair_wait(const struct pair *pair, int64_t now_ms);
 
 #endif

@@ -50,7 +50,7 @@ static bool copy_string(struct jscan *s, char *dst, size_t cap)
 }
 #define COPY_STRING(s, field) copy_string(s, field, sizeof(field))
 
-/* --- requests --------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------- */
 
 struct request {
     int64_t cpu, memory; /* both in thousandths; -1: not stated */
@@ -176,7 +176,7 @@ static void requests_finish(const struct requests *r, struct podobj *pod)
     pod->memory_kib = quantity_kib(all.memory);
 }
 
-/* --- metadata ---------------------------------------------------------------- */
+/* --- metadata ----------------------------------------------------------- */
 
 static void read_annotations(struct jscan *s, struct podobj *pod)
 {
@@ -252,7 +252,7 @@ static void read_metadata(struct jscan *s, struct podobj *pod)
     }
 }
 
-/* --- spec and status --------------------------------------------------------- */
+/* --- spec and status ---------------------------------------------------- */
 
 static bool has_elements(struct jscan *s)
 {
@@ -366,7 +366,7 @@ static void read_status(struct jscan *s, struct podobj *pod)
     }
 }
 
-/* --- the whole ---------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 static int read_object(const char *json, size_t size, struct podobj *pod,
                        struct error *err)

@@ -44,7 +44,7 @@ static const struct host_room unknown = {INT64_MAX, INT64_MAX, INT64_MAX};
 
 _Static_assert(sizeof(struct record) == 32, "a record is what is promised");
 
-/* --- rooms --------------------------------------------------------------------------- */
+/* --- rooms -------------------------------------------------------------- */
 
 static int64_t left(int64_t has, int64_t taken)
 {
@@ -100,7 +100,7 @@ void podsums_changed(const struct podsums *s, size_t i, const char **ret_node,
     *ret_room = room_of(h);
 }
 
-/* --- hosts --------------------------------------------------------------------------- */
+/* --- hosts -------------------------------------------------------------- */
 
 static uint32_t find_host(const struct podsums *s, const char *name)
 {
@@ -203,7 +203,7 @@ void podsums_listed_hosts(struct podsums *s)
             forget_host(s, (uint32_t)i);
 }
 
-/* --- pods ---------------------------------------------------------------------------- */
+/* --- pods --------------------------------------------------------------- */
 
 static bool parse_hex(char c, uint64_t *value)
 {
@@ -386,7 +386,7 @@ size_t podsums_size(const struct podsums *s)
            s->by_name.cap * sizeof *s->by_name.slots;
 }
 
-/* --- begin and end ------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------ */
 
 struct podsums *podsums_create(void)
 {

@@ -7,7 +7,7 @@
 #include "extender/table.h"
 #include "model/base/mem.h"
 
-/* --- shares of all nodes ---------------------------------------------------- */
+/* --- shares of all nodes ------------------------------------------------ */
 
 struct lacking {
     const struct node *node;
@@ -67,7 +67,7 @@ void policy_count_shares(const struct snapshot *s,
     }
 }
 
-/* --- JSON --------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------- */
 
 static void add_text(struct str *out, const char *key, const char *text)
 {
@@ -185,7 +185,7 @@ void policy_view_card(const struct node *node, const struct policy *policy,
     str_add_c(out, ']');
 }
 
-/* --- tables ------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------- */
 
 static void add_cell(struct table *t, uint64_t used, uint64_t limit)
 {

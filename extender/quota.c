@@ -7,7 +7,7 @@
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 
-/* --- counting pairs ------------------------------------------------------------ */
+/* --- counting pairs ----------------------------------------------------- */
 
 /* One card of one member. */
 struct piece {
@@ -101,7 +101,7 @@ static void use_take(struct quota_use *from, const struct quota_use *use)
     from->memory_mib -= use->memory_mib;
 }
 
-/* --- the sums -------------------------------------------------------------------- */
+/* --- the sums ----------------------------------------------------------- */
 
 /* Namespaces by hash in a fixed number of short lists, each shared between
  * versions until it changes. */
@@ -237,7 +237,7 @@ void quota_sums_follow(struct quota_sums **sums,
     list_unref(old);
 }
 
-/* --- may it have more? ----------------------------------------------------------- */
+/* --- may it have more? -------------------------------------------------- */
 
 /* Only what grows can be too much: a namespace that is above a quota which
  * was lowered keeps what it has. */

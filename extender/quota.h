@@ -17,7 +17,7 @@
 #include "model/base/str.h"
 #include "model/demand.h"
 
-/* --- the sums: persistent (a change copies what is shared), ref-counted ------ */
+/* --- the sums: persistent (a change copies what is shared), ref-counted - */
 struct quota_sums;
 struct quota_sums *quota_sums_create(void);
 struct quota_sums *quota_sums_ref(struct quota_sums *q);
@@ -35,7 +35,7 @@ void quota_sums_follow(struct quota_sums **sums,
 void quota_count_pair(const struct allocation *const *members, size_t n,
                       struct quota_use *ret_use);
 
-/* --- may it have more? ----------------------------------------------------------- */
+/* --- may it have more? -------------------------------------------------- */
 enum quota_kind {
     QUOTA_OK,
     QUOTA_CARDS,

@@ -48,7 +48,7 @@ static void bind_reply(struct bind *b, const char *result, const char *error)
     b->rq = NULL;
 }
 
-/* --- telling ------------------------------------------------------------------- */
+/* --- telling ------------------------------------------------------------ */
 
 /* The Event that says how well a pod has been placed. */
 static void tell_placed(const struct bind *b)
@@ -78,7 +78,7 @@ static void tell_refused(const struct bind *b, const char *reason)
         cluster_tell(b->app->cluster, &b->demand, EVENTS_REFUSED, reason);
 }
 
-/* --- giving back --------------------------------------------------------------- */
+/* --- giving back -------------------------------------------------------- */
 
 /* With all texts that the operation needs. */
 struct release {
@@ -120,7 +120,7 @@ static void bind_end(struct bind *b, enum binds_end end)
     binds_finish(b->app->binds, b->binding.uid, &r, give_back, b);
 }
 
-/* --- in the API server ------------------------------------------------------------ */
+/* --- in the API server -------------------------------------------------- */
 
 static void say(struct bind *b, const char *result, const char *reason)
 {
@@ -197,7 +197,7 @@ static void bind_post(struct bind *b)
     bind_destroy(b);
 }
 
-/* --- decided ------------------------------------------------------------------------ */
+/* --- decided ------------------------------------------------------------ */
 
 static void bind_decided(struct writer_op *op)
 {
@@ -245,7 +245,7 @@ static void bind_start(struct httpd_request *rq, struct app *app,
     writer_post(app->writer, &b->op);
 }
 
-/* --- asked ---------------------------------------------------------------------------- */
+/* --- asked -------------------------------------------------------------- */
 
 /* A pod that no filter has shown us: known from an earlier bind, or not at
  * all. */

@@ -12,7 +12,7 @@ enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 
 static const char plain[] = "text/plain; charset=utf-8";
 
-/* --- the list --------------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------- */
 
 /* Is the job behind the one of a continue token "NS/JOB"? */
 static bool is_after(const struct demand *d, const char *token)
@@ -94,7 +94,7 @@ void on_jobs(struct httpd_request *rq, void *ctx)
     str_add(out, "}\n");
 }
 
-/* --- one job ---------------------------------------------------------------- */
+/* --- one job ------------------------------------------------------------ */
 
 /* A job and what it borrows from. */
 struct found {
@@ -163,7 +163,7 @@ void on_job(struct httpd_request *rq, void *ctx)
     found_fini(&f);
 }
 
-/* --- maps ------------------------------------------------------------------- */
+/* --- maps --------------------------------------------------------------- */
 
 static void fail_incomplete(struct httpd_request *rq, const struct job_view *v)
 {

@@ -13,7 +13,7 @@
 #include "extender/wire.h"
 #include "model/base/mem.h"
 
-/* --- candidates ------------------------------------------------------------- */
+/* --- candidates --------------------------------------------------------- */
 
 /* The node index of every candidate of the request. */
 static void find_candidates(struct scratch *m, const struct snapshot *snapshot)
@@ -22,7 +22,7 @@ static void find_candidates(struct scratch *m, const struct snapshot *snapshot)
     snapshot_find_many(snapshot, m->args.names, m->args.n, m->indexes);
 }
 
-/* --- filter ------------------------------------------------------------------- */
+/* --- filter ------------------------------------------------------------- */
 
 /* Not ours: we have no opinion, so every node stays. */
 static void pass_all(struct scratch *m, struct str *out)
@@ -183,7 +183,7 @@ int scheduler_filter(struct app *app, const struct snapshot *snapshot,
     return r;
 }
 
-/* --- prioritize ------------------------------------------------------------------ */
+/* --- prioritize --------------------------------------------------------- */
 
 /* All that is known to a pod's prioritize is what its filter let through: no
  * room for a whole job, so that is planned with all nodes then. */
@@ -234,7 +234,7 @@ int scheduler_prioritize(struct app *app, const struct snapshot *snapshot,
     return r;
 }
 
-/* --- the two verbs over HTTP -------------------------------------------------------- */
+/* --- the two verbs over HTTP -------------------------------------------- */
 
 typedef int verb_f(struct app *app, struct scratch *m,
                    const struct snapshot *snapshot, struct jtext body,
@@ -290,7 +290,7 @@ static void handle_prioritize(struct httpd_request *rq, void *ctx)
         metrics_count(app->metrics, APP_PRIORITIZE_ERRORS, NULL);
 }
 
-/* --- preempt ---------------------------------------------------------------------------- */
+/* --- preempt ------------------------------------------------------------ */
 
 /* The allocations of the victims that the scheduler has chosen; others are not
  * ours. */
@@ -377,7 +377,7 @@ static void handle_preempt(struct httpd_request *rq, void *ctx)
     scratch_give(app->scratch, m);
 }
 
-/* --- the table ---------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------- */
 
 #define VERB(verb, max)                                              \
     {HTTPD_POST, "/v1/scheduler/" #verb, handle_##verb, max, #verb}, \

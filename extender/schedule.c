@@ -11,7 +11,7 @@ enum {
     BEST_INSERT_MAX = 64,  /* up to here the best are kept by insertion */
 };
 
-/* --- whom it follows -------------------------------------------------------- */
+/* --- whom it follows ---------------------------------------------------- */
 
 static size_t pair_members(const struct schedule *s,
                            const struct allocation **members)
@@ -262,7 +262,7 @@ void schedule_view(const struct schedule *s, int32_t index,
     *ret_within = view.within;
 }
 
-/* --- one node ----------------------------------------------------------------- */
+/* --- one node ----------------------------------------------------------- */
 
 static enum reason node_reason(const struct schedule *s, int32_t index)
 {
@@ -409,7 +409,7 @@ uint32_t schedule_cost(const struct schedule *s, int32_t index)
     return choice.cost;
 }
 
-/* --- the best of many ----------------------------------------------------------- */
+/* --- the best of many --------------------------------------------------- */
 
 /* cost, then rank of the name: the order in which nodes are preferred */
 struct ranked {
@@ -539,7 +539,7 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
     return best.n;
 }
 
-/* --- the outcome ------------------------------------------------------------------ */
+/* --- the outcome -------------------------------------------------------- */
 
 static uint8_t copy_devices(const struct topo *topo, enum device_kind kind,
                             uint16_t bits, char (**ret_ids)[TOPO_ID_MAX + 1],

@@ -5,7 +5,7 @@
 #include "extender/usage.h"
 #include "model/base/mem.h"
 
-/* --- in a few words ------------------------------------------------------------ */
+/* --- in a few words ----------------------------------------------------- */
 
 /* Who follows its pair is judged with the place that it would get. */
 static void explain_quota(const struct schedule *s, struct str *out)
@@ -207,7 +207,7 @@ void schedule_brief(const struct schedule *s, enum reason reason,
         brief_node(s->demand, reason, out);
 }
 
-/* --- with the node's own numbers -------------------------------------------------- */
+/* --- with the node's own numbers ---------------------------------------- */
 
 void schedule_explain(const struct schedule *s, int32_t index,
                       enum reason reason, struct str *out)

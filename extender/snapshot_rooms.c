@@ -16,7 +16,7 @@ static bool is_same(const struct host_room *a, const struct host_room *b)
            a->pods == b->pods;
 }
 
-/* --- what allocations take ---------------------------------------------------- */
+/* --- what allocations take ---------------------------------------------- */
 
 static void change(int64_t *left, int64_t by)
 {
@@ -45,7 +45,7 @@ void room_give(struct host_room *room, const struct allocation *a)
     charge(room, a, 1);
 }
 
-/* --- pages --------------------------------------------------------------------- */
+/* --- pages -------------------------------------------------------------- */
 
 struct room_page {
     atomic_uint refs;
@@ -107,7 +107,7 @@ void room_page_set(struct room_page **page, size_t at,
     p->left[at] = left;
 }
 
-/* --- names without a node ------------------------------------------------------- */
+/* --- names without a node ----------------------------------------------- */
 
 struct room_table {
     atomic_uint refs;
@@ -187,7 +187,7 @@ void room_table_set(struct room_table **table, const char *name,
     }
 }
 
-/* --- reading ---------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 struct host_room snapshot_room(const struct snapshot *s, size_t index)
 {

@@ -222,7 +222,7 @@ static void count_pairs(const struct usage *at, const struct demand *asking,
     ret_state->closed |= ret_state->shared & usage_unsized(at->topo);
 }
 
-/* --- services' shares ------------------------------------------------------ */
+/* --- services' shares --------------------------------------------------- */
 
 const char *share_state_name(enum share_state state)
 {

@@ -41,7 +41,7 @@ struct usage {
 void usage_state(const struct usage *u, const struct demand *asking,
                  struct node_state *ret_state);
 
-/* --- services' shares --------------------------------------------------------- */
+/* --- services' shares --------------------------------------------------- */
 enum share_state {
     SHARE_HELD,  /* in use by its pods or kept free for them */
     SHARE_SHORT, /* others still have some of it: kept as they leave */

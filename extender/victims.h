@@ -51,8 +51,8 @@ void victims_fini(struct victims *v);
  *
  * A pod whose whole job is planned: nodes for all pairs without a place, in
  * one domain of its `within`, with few victims per pair (found on as many
- * nodes as VICTIMS_JOB_STEPS_MAX lasts for, those that are asked for first); of those nodes the
- * ones that are asked for and need victims fit.  Evicting on one of them at a
+ * nodes as VICTIMS_JOB_STEPS_MAX lasts for, those that are asked for first); of
+ * those nodes the ones that are asked for and need victims fit.  Evicting on one of them at a
  * time makes room for the whole job: job_plan() finds a plan then.  For that
  * the snapshot is simulated further, which changes nothing of it. */
 void victims_find(struct snapshot *snapshot, const struct demand *pod,

@@ -56,7 +56,7 @@ struct step {
     uint64_t evicted;     /* units in all */
 };
 
-/* --- what a node holds ----------------------------------------------------------- */
+/* --- what a node holds -------------------------------------------------- */
 
 /* What is left on the node of a spot when `gone` are, and earlier groups have
  * their pairs. */
@@ -163,7 +163,7 @@ static uint32_t first_room(struct hunt_job *h, struct spot *s, size_t group)
     return h->rooms[id] - 1;
 }
 
-/* --- the ways of one spot ---------------------------------------------------------- */
+/* --- the ways of one spot ----------------------------------------------- */
 
 struct steps {
     struct step *list;
@@ -229,7 +229,7 @@ static void find_steps(struct hunt_job *h, struct spot *s, uint32_t number,
     }
 }
 
-/* --- one domain ---------------------------------------------------------------------- */
+/* --- one domain --------------------------------------------------------- */
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -321,7 +321,7 @@ static bool place_all(struct hunt_job *h, struct spot *spots, uint32_t n,
     return true;
 }
 
-/* --- the job -------------------------------------------------------------------------- */
+/* --- the job ------------------------------------------------------------ */
 
 /* What lies in one domain of `within` has the same number. */
 static int64_t domain_of(const struct hunt_job *h, int32_t index)

@@ -5,7 +5,7 @@
 #include "extender/victims_private.h"
 #include "model/base/mem.h"
 
-/* --- who is there ------------------------------------------------------------ */
+/* --- who is there ------------------------------------------------------- */
 
 static int compare_pair(const void *a, const void *b)
 {
@@ -155,7 +155,7 @@ void pool_name(struct pool *p, const struct victims_ask *ask, uint64_t set,
             ret_victims->named[ret_victims->n++] = gone[i];
 }
 
-/* --- the best set -------------------------------------------------------------- */
+/* --- the best set ------------------------------------------------------- */
 
 /* What sets of one size are compared by; the lower the better. */
 struct worth {

@@ -5,7 +5,7 @@
 
 #include "model/base/mem.h"
 
-/* --- reading --------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 static int wrong(const struct jscan *s, struct error *err)
 {
@@ -207,7 +207,7 @@ void wire_args_fini(struct wire_args *a)
     memset(a, 0, sizeof *a);
 }
 
-/* --- bind -------------------------------------------------------------------- */
+/* --- bind --------------------------------------------------------------- */
 
 static int read_field(struct jscan *s, const char *name, char *dst, size_t cap,
                       struct error *err)
@@ -267,7 +267,7 @@ int wire_read_binding(const char *body, size_t size,
     return 0;
 }
 
-/* --- preempt ------------------------------------------------------------------ */
+/* --- preempt ------------------------------------------------------------ */
 
 static int add_uid(struct wire_preemption *p, const struct jtext *uid,
                    struct error *err)
@@ -399,7 +399,7 @@ void wire_preemption_fini(struct wire_preemption *p)
     memset(p, 0, sizeof *p);
 }
 
-/* --- writing -------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------ */
 
 #define LITERAL(text) text, sizeof(text) - 1
 

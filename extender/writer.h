@@ -119,7 +119,8 @@ struct writer_op {
     /* the outcome */
     int result; /* 0 or -errno: -EINVAL bad input, -ESTALE an
                             * older epoch, -ENOENT, -EBUSY no longer fits,
-                            * -EEXIST bound elsewhere, -EACCES not the owner, -ENOSPC, -EIO */
+                            * -EEXIST bound elsewhere, -EACCES not the owner,
+                            * -ENOSPC, -EIO */
     struct error error;
     bool created; /* put: did not exist before; bind: not a repeat */
     bool healed;  /* adopt: the pod had another one here */

@@ -152,7 +152,7 @@ void apply_adopt(struct batch *b, struct writer_op *op)
         atomic_fetch_add(&b->w->conflicts, 1);
 }
 
-/* --- giving back ------------------------------------------------------------ */
+/* --- giving back -------------------------------------------------------- */
 
 void apply_free(struct batch *b, struct writer_op *op)
 {
@@ -211,7 +211,7 @@ void apply_keep(struct batch *b, struct writer_op *op)
     }
 }
 
-/* --- nodes ------------------------------------------------------------------ */
+/* --- nodes -------------------------------------------------------------- */
 
 bool is_lost(const struct writer *w, const char *node)
 {
@@ -301,7 +301,7 @@ void apply_rooms(struct batch *b, struct writer_op *op)
         draft_set_room(draft, op->rooms[i].node, &op->rooms[i].room);
 }
 
-/* --- leading ---------------------------------------------------------------- */
+/* --- leading ------------------------------------------------------------ */
 
 /* The first pair of the pod's job that has no place, or -1.  `list` is in the
  * order of pairs. */

@@ -141,7 +141,7 @@ void leases_load(struct writer *w)
             leases_renew(w->leases, &list[i]->demand, until_ms);
 }
 
-/* --- the plan of a bind ---------------------------------------------------- */
+/* --- the plan of a bind ------------------------------------------------- */
 
 static const struct allocation *find_hold(struct batch *b,
                                           const struct allocation *a)
@@ -312,7 +312,7 @@ int hold_anew(struct batch *b, const struct demand *pod,
     return e;
 }
 
-/* --- after a bind ------------------------------------------------------------ */
+/* --- after a bind ------------------------------------------------------- */
 
 /* The place held for the pod's own pair, or NULL. */
 static const struct allocation *own_hold(struct batch *b,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 static bool number_read(const char **p, uint32_t *ret_number)
 {
@@ -105,7 +105,7 @@ int cpulist_parse(const char *text, struct cpulist *ret_list, struct error *err)
     return 0;
 }
 
-/* --- writing ---------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------ */
 
 /* How many CPUs from `i` on are one range, and its step. */
 static size_t range_size(const uint16_t *cpus, size_t n, uint16_t *ret_step)

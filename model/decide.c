@@ -59,7 +59,7 @@ static unsigned count_bits(unsigned bits)
     return (unsigned)__builtin_popcount(bits);
 }
 
-/* --- what is asked ----------------------------------------------------------- */
+/* --- what is asked ------------------------------------------------------ */
 
 struct card_need decide_need(const struct demand *demand)
 {
@@ -163,7 +163,7 @@ uint64_t demand_class_hash(const struct demand *demand)
     return hash_bytes(&key, sizeof key);
 }
 
-/* --- level 1: can a set of cards reach the relation? --------------------------- */
+/* --- level 1: can a set of cards reach the relation? -------------------- */
 
 /* The fewest free GPUs so that each of `cards` has one near it, by its lowest
  * card: one of the GPUs near that card is among them. */
@@ -311,7 +311,7 @@ static bool try_relation(struct search *s, enum relation relation)
            (s->demand->gpus >= s->demand->cards || prepare_covers(s));
 }
 
-/* --- levels 2 to 6: which set of cards ------------------------------------------ */
+/* --- levels 2 to 6: which set of cards ---------------------------------- */
 
 static void rank_cards(const struct search *s,
                        const struct shape_subset *subset, struct rank *ret_rank)
@@ -367,7 +367,7 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
     return found;
 }
 
-/* --- which GPUs, which NUMA node -------------------------------------------------- */
+/* --- which GPUs, which NUMA node ---------------------------------------- */
 
 static bool gpus_cover(const struct search *s, unsigned cards, unsigned gpus)
 {
@@ -489,7 +489,7 @@ static uint32_t cost_pack(enum relation relation, const struct rank *rank)
     return cost << COST_CORES_BITS | at_most(rank->cores + 1, COST_CORES_BITS);
 }
 
-/* --- the whole ------------------------------------------------------------------ */
+/* --- the whole ---------------------------------------------------------- */
 
 /* A host pod with GPUs that asks for NODE or closer has its CPUs on the NUMA
  * node of one of its cards, as far as those are on any. */

@@ -2,8 +2,9 @@
  * and how good that is.
  *
  * A pure function of (state of the node, demand).  A NUMA node is a place for
- * a host pod when it has the CPUs free that the pod requests.  The order of preference,
- * each level only breaking ties of the one before (schema/decision.md):
+ * a host pod when it has the CPUs free that the pod requests.  The order
+ * of preference, each level only breaking ties of the one before
+ * (schema/decision.md):
  *   1. the worst relation between the host pod's GPUs, or else its NUMA
  *      node, and its cards,
  *   2. the sum of the relations between its cards,

@@ -236,7 +236,7 @@ static int take_shapes(const struct pod *pod, struct demand *d,
     return 0;
 }
 
-/* --- what is said in several places ---------------------------------------- */
+/* --- what is said in several places ------------------------------------- */
 
 /* One of the places that say the same thing. */
 struct claim {
@@ -478,7 +478,7 @@ static int take_memory(const struct pod *pod, struct demand *d,
     return rc;
 }
 
-/* --- wishes ------------------------------------------------------------------ */
+/* --- wishes ------------------------------------------------------------- */
 
 /* `*relation` is left alone when nothing is said. */
 static int take_relation(const struct pod *pod, enum pod_text which,

@@ -111,15 +111,15 @@ int demand_read(struct jscan *s, const struct demand_config *config,
                 struct demand *ret_demand, struct error *err);
 
 /* The key of its pair, "NS/JOB/INDEX" (or "NS/NAME" of a pod alone), which a
- * host pod and its xPU pods share; a service is alone.  Names hold no '/', so keys of different
- * pairs differ. */
+ * host pod and its xPU pods share; a service is alone.  Names hold no '/', so
+ * keys of different pairs differ. */
 enum { DEMAND_PAIR_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 16 };
 void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX]);
 
 /* What the whole pair of a host or xPU pod asks, as a host pod's demand:
- * all its cards, its GPUs, CPUs, memory and need.  `rank` is the pair of the job
- * that is meant: the pod's own, or another; they ask the same unless
+ * all its cards, its GPUs, CPUs, memory and need.  `rank` is the pair of the
+ * job that is meant: the pod's own, or another; they ask the same unless
  * `shapes` says otherwise (of the pod's own pair too: its entry has what all
  * its xPU pods take together).  Name and uid are those of the pod. */
 void demand_pair(const struct demand *pod, int32_t rank,

@@ -93,7 +93,7 @@ unsigned fabric_common_tier(const struct fabric *f, int32_t a, int32_t b);
 /* A hash of the whole content: equal for equal fabrics on any machine. */
 uint64_t fabric_hash(const struct fabric *f);
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 enum fabric_format {
     FABRIC_AUTO,   /* told from the text */
     FABRIC_IB,     /* ibnetdiscover's output */

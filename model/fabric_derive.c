@@ -2,8 +2,8 @@
  *
  * The level of a switch is its distance from the nearest leaf: a switch that
  * hosts hang on, but not a spine or core with a gateway on it, see
- * choose_leaves().  A component of tier t is what hangs together over links whose two
- * ends are of level t or lower; on tier 0 each switch is one by itself.  A
+ * choose_leaves().  A component of tier t is what hangs together over links
+ * whose two ends are of level t or lower; on tier 0 each switch is one by itself.  A
  * host that hangs on several switches (rails) is in a set of components; the
  * hosts with the same set make one domain.  Sets shrink as components grow
  * together, and hosts with equal sets on one tier have equal ones above:

@@ -57,7 +57,7 @@ static int ib_wrap(struct ib_reader *r)
     return error_wrap(r->err, "%s:%zu", r->source->name, r->number);
 }
 
-/* --- words of a line ------------------------------------------------------- */
+/* --- words of a line ---------------------------------------------------- */
 
 static void skip_space(struct ib_reader *r)
 {
@@ -149,7 +149,7 @@ static uint32_t take_speed(struct ib_reader *r)
     return 0;
 }
 
-/* --- into the graph -------------------------------------------------------- */
+/* --- into the graph ----------------------------------------------------- */
 
 static int ib_switch(struct ib_reader *r, const struct ib_node *node)
 {
@@ -212,7 +212,7 @@ static int ib_link(struct ib_reader *r, const struct ib_node *a,
     return 0;
 }
 
-/* --- the topology file ------------------------------------------------------ */
+/* --- the topology file -------------------------------------------------- */
 
 /* "S-0002c9020040b0e0" with its quotes. */
 static bool take_id(struct ib_reader *r, struct ib_node *ret_node)
@@ -312,7 +312,7 @@ static int read_link(struct ib_reader *r)
     return ib_link(r, &r->stanza, &other, &plug);
 }
 
-/* --- the list of ports ------------------------------------------------------ */
+/* --- the list of ports -------------------------------------------------- */
 
 struct ib_end {
     struct ib_node node;
@@ -395,7 +395,7 @@ static int read_port(struct ib_reader *r)
     return ib_link(r, &a.node, &b.node, &plug);
 }
 
-/* --- the lines of discovery -------------------------------------------------- */
+/* --- the lines of discovery --------------------------------------------- */
 
 static void read_discovery(struct ib_reader *r)
 {
@@ -440,7 +440,7 @@ static void find_adapters(struct ib_reader *r)
     }
 }
 
-/* --- names ------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------- */
 
 static int name_order(const void *pa, const void *pb)
 {
@@ -468,7 +468,7 @@ static void tell_apart(struct fabric_graph *g)
     }
 }
 
-/* --- lines ------------------------------------------------------------------ */
+/* --- lines -------------------------------------------------------------- */
 
 /* "vendid=0x2c9" */
 static bool is_setting(const struct ib_reader *r)

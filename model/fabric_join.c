@@ -121,7 +121,7 @@ static void place_domains(struct join *j)
     }
 }
 
-/* --- hosts ------------------------------------------------------------------ */
+/* --- hosts -------------------------------------------------------------- */
 
 static void note_guid(struct join *j, uint64_t guid, size_t host)
 {
@@ -215,7 +215,7 @@ static void place_guids(struct join *j)
     }
 }
 
-/* --- the hash --------------------------------------------------------------- */
+/* --- the hash ----------------------------------------------------------- */
 
 static void mix(uint64_t *h, uint64_t value)
 {

@@ -90,7 +90,7 @@ static int json_switch(struct json_reader *r, const char *what)
     return number;
 }
 
-/* --- switches -------------------------------------------------------------------- */
+/* --- switches ----------------------------------------------------------- */
 
 /* Links may stand before the name: they are kept until it is known. */
 struct far_ends {
@@ -161,7 +161,7 @@ static void read_switches(struct json_reader *r)
     free(ends.at);
 }
 
-/* --- hosts ----------------------------------------------------------------------- */
+/* --- hosts -------------------------------------------------------------- */
 
 struct json_host {
     int number;
@@ -298,7 +298,7 @@ static void read_hosts(struct json_reader *r)
             read_host(r);
 }
 
-/* --- the whole ------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 static void read_top(struct json_reader *r)
 {

@@ -57,7 +57,7 @@ static int labels_fail(struct labels_reader *r)
                       fabric_line(r->source, r->at));
 }
 
-/* --- one node -------------------------------------------------------------------- */
+/* --- one node ----------------------------------------------------------- */
 
 static void read_labels(struct labels_reader *r)
 {
@@ -213,7 +213,7 @@ static int read_node(struct labels_reader *r)
     return r->s.fault ? 0 : put_node(r);
 }
 
-/* --- the list -------------------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------- */
 
 static int read_list(struct labels_reader *r)
 {

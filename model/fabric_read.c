@@ -14,7 +14,7 @@ size_t fabric_line(const struct fabric_source *source, size_t at)
     return line;
 }
 
-/* --- labels ---------------------------------------------------------------- */
+/* --- labels ------------------------------------------------------------- */
 
 /* From leaf to core; "a|b" is either of two keys.  Sources:
  * docs.nvidia.com/topograph/reference/node-labels-and-annotations (version 1
@@ -82,7 +82,7 @@ int fabric_labels_parse(const char *text, struct fabric_labels *ret_labels,
     return r;
 }
 
-/* --- forms ----------------------------------------------------------------- */
+/* --- forms -------------------------------------------------------------- */
 
 /* A list of Kubernetes objects has "items" or "kind". */
 static enum fabric_format json_format(const struct fabric_source *source)

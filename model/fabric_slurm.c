@@ -66,7 +66,7 @@ static int slurm_fail(struct slurm_reader *r, int key, const char *wanted)
                      v->size > 64 ? 64 : (int)v->size, v->text, wanted);
 }
 
-/* --- lists of names ---------------------------------------------------------- */
+/* --- lists of names ----------------------------------------------------- */
 
 typedef int name_f(struct slurm_reader *r, const char *name, size_t size,
                    void *ctx);
@@ -177,7 +177,7 @@ static int each_name(struct slurm_reader *r, int key, name_f *each, void *ctx)
     }
 }
 
-/* --- switches ------------------------------------------------------------------ */
+/* --- switches ----------------------------------------------------------- */
 
 static int slurm_switch(struct slurm_reader *r, const char *name, size_t size)
 {
@@ -294,7 +294,7 @@ static int read_sizes(struct slurm_reader *r)
     }
 }
 
-/* --- what follows from all lines ------------------------------------------------ */
+/* --- what follows from all lines ---------------------------------------- */
 
 static int check_declared(struct slurm_reader *r)
 {
@@ -377,7 +377,7 @@ static int join_blocks(struct slurm_reader *r)
     return 0;
 }
 
-/* --- lines ----------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------- */
 
 static int read_pair(struct slurm_reader *r, const char *p, size_t size)
 {

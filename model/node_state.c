@@ -69,7 +69,7 @@ void node_state_take(struct node_state *state, const struct demand *pair,
     node_state_take_cpus(state, choice->numa, decide_cpus(pair));
 }
 
-/* --- aligned or not --------------------------------------------------------- */
+/* --- aligned or not ----------------------------------------------------- */
 
 static unsigned spread_of(const struct shape *shape, unsigned cards)
 {

@@ -28,7 +28,7 @@ struct many {
     size_t n;
 };
 
-/* --- scopes ------------------------------------------------------------------ */
+/* --- scopes ------------------------------------------------------------- */
 
 struct entry {
     uint64_t holds;
@@ -116,7 +116,7 @@ static bool enter_scope(struct many *m, unsigned tier, int32_t domain)
     return true;
 }
 
-/* --- filling one -------------------------------------------------------------- */
+/* --- filling one -------------------------------------------------------- */
 
 /* Put a rank on the i-th node, only if aligned or anyhow. */
 static bool try_place(struct many *m, size_t i, uint32_t rank, bool anyhow,
@@ -186,7 +186,7 @@ static bool fill(struct many *m, struct plan_place *places)
     return true;
 }
 
-/* --- the whole ------------------------------------------------------------------ */
+/* --- the whole ---------------------------------------------------------- */
 
 /* A plan of this scope, if it is better than the best so far. */
 static void try_scope(struct many *m, unsigned tier, int32_t domain,

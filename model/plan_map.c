@@ -114,7 +114,7 @@ uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node)
     return aligned - ((int32_t)node == m->pin && aligned > 0);
 }
 
-/* --- leaves --------------------------------------------------------------------- */
+/* --- leaves ------------------------------------------------------------- */
 
 static void map_anchors(struct plan_map *m)
 {

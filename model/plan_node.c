@@ -3,7 +3,7 @@
 
 #include "model/plan_private.h"
 
-/* --- bounds ------------------------------------------------------------------ */
+/* --- bounds ------------------------------------------------------------- */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -230,7 +230,7 @@ static uint32_t aligned_bound(const struct node_state *state,
     return max;
 }
 
-/* --- ladders ------------------------------------------------------------------ */
+/* --- ladders ------------------------------------------------------------ */
 
 struct climber {
     struct ladder *ladder;

@@ -83,7 +83,7 @@ static void sum_up(struct one *o)
     }
 }
 
-/* --- levels 1 to 3: which scope ------------------------------------------------ */
+/* --- levels 1 to 3: which scope ----------------------------------------- */
 
 static const struct plan_leaf *scope_sum(const struct one *o,
                                          const struct scope *scope)
@@ -151,7 +151,7 @@ static bool best_tier(const struct one *o, uint64_t *ret_unaligned,
     return found;
 }
 
-/* --- level 4: which leaves ------------------------------------------------------ */
+/* --- level 4: which leaves ---------------------------------------------- */
 
 /* The number of the scope of `tier` that a slot is in. */
 static uint32_t scope_of(const struct one *o, unsigned tier, uint32_t slot)
@@ -326,7 +326,7 @@ static void pick_scope(struct one *o, uint64_t unaligned, unsigned tier)
     (void)weigh(o);
 }
 
-/* --- level 5: which ranks on which leaf ------------------------------------------- */
+/* --- level 5: which ranks on which leaf --------------------------------- */
 
 /* The leaf for the free ranks from `rank` on: that of the rank before, else
  * of the next rank that has its place, else the first with something left. */
@@ -477,7 +477,7 @@ static void assign_ranks(struct one *o, int64_t *slot_of)
                         o->count);
 }
 
-/* --- the whole -------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 static void place_rank(const struct one *o, uint32_t rank, uint32_t node,
                        uint32_t *given, struct plan_place *places)

@@ -42,7 +42,7 @@ struct dive {
     uint64_t steps; /* that are left */
 };
 
-/* --- the ways of a shape ---------------------------------------------------------- */
+/* --- the ways of a shape ------------------------------------------------ */
 
 static unsigned worse(unsigned a, unsigned b)
 {
@@ -184,7 +184,7 @@ static void find_twins(struct dive *d)
         }
 }
 
-/* --- the search -------------------------------------------------------------------- */
+/* --- the search --------------------------------------------------------- */
 
 static bool rung_improves(const struct pack_rung *rung, uint32_t unaligned,
                           uint32_t damage, uint32_t idle)

@@ -164,7 +164,7 @@ void plan_classes_init(struct plan_classes *k,
                        const struct plan_job *job);
 void plan_classes_fini(struct plan_classes *k);
 
-/* --- the map ------------------------------------------------------------------ */
+/* --- the map ------------------------------------------------------------ */
 struct plan_leaf {
     uint64_t room, aligned;
     uint64_t idle;     /* cards, of all its nodes */
@@ -205,7 +205,7 @@ uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node);
 uint64_t plan_fill(const struct plan_map *m, uint32_t slot, uint64_t quota,
                    uint64_t *steps, uint32_t *ret_count);
 
-/* --- the planners ------------------------------------------------------------- */
+/* --- the planners ------------------------------------------------------- */
 /* Each fills `places` (of job->size, zeroed) and returns true, or says why
  * not. */
 bool plan_one(const struct plan_cluster *cluster, const struct plan_job *job,

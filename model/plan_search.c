@@ -182,7 +182,7 @@ static void seek(struct seeker *k, uint32_t r, const struct partial *p)
     }
 }
 
-/* --- before and after ------------------------------------------------------------ */
+/* --- before and after --------------------------------------------------- */
 
 static int compare_i64(int64_t a, int64_t b)
 {

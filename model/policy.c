@@ -21,7 +21,7 @@ void policy_unref(struct policy *p)
     free(p);
 }
 
-/* --- patterns ---------------------------------------------------------------- */
+/* --- patterns ----------------------------------------------------------- */
 
 /* Behind the "]" that ends the set whose "[" is at `p`; NULL: none does. */
 static const char *set_end(const char *p)
@@ -130,7 +130,7 @@ const struct policy_service *policy_find_share(const struct policy *p,
     return NULL;
 }
 
-/* --- reading ----------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 static void read_namespace(struct reader *r, char *ret_namespace)
 {
@@ -231,7 +231,7 @@ static int read_service(const cJSON *json, const char *path,
     return 0;
 }
 
-/* --- order and doubles ---------------------------------------------------------- */
+/* --- order and doubles -------------------------------------------------- */
 
 static int compare_quotas(const void *a, const void *b)
 {

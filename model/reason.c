@@ -51,7 +51,7 @@ bool reason_resolvable(enum reason reason)
            (reason >= REASON_CARDS_BUSY && reason < REASON_COUNT);
 }
 
-/* --- finding it ------------------------------------------------------------- */
+/* --- finding it --------------------------------------------------------- */
 
 /* The same node with nothing on it. */
 static struct node_state idle_state(const struct node_state *state)
@@ -162,7 +162,7 @@ enum reason decide_reason(const struct node_state *state,
     return reason_never(state, demand);
 }
 
-/* --- saying it --------------------------------------------------------------- */
+/* --- saying it ---------------------------------------------------------- */
 
 /* "1 card", "2 cards". */
 static void add_count(struct str *out, unsigned n, const char *noun)

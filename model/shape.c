@@ -14,7 +14,7 @@ enum {
 /* Everything before `hash` is content, without pointers. */
 static const size_t content_size = offsetof(struct shape, hash);
 
-/* --- groups ---------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------- */
 
 static void add_group(struct shape *s, unsigned cards)
 {
@@ -64,7 +64,7 @@ static void add_place_groups(struct shape *s, const struct topo *topo,
     }
 }
 
-/* --- subsets ---------------------------------------------------------------- */
+/* --- subsets ------------------------------------------------------------ */
 
 /* spread[m] of each set m of cards, from the same set without its lowest. */
 static void add_spreads(const struct shape *s, uint16_t *spread)
@@ -106,7 +106,7 @@ static void derive_subsets(struct shape *s)
     }
 }
 
-/* --- shapes ----------------------------------------------------------------- */
+/* --- shapes ------------------------------------------------------------- */
 
 static void fill_relations(struct shape *s, const struct topo *topo,
                            size_t cards, size_t gpus, size_t numas)

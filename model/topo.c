@@ -38,7 +38,7 @@ const char *device_kind_name(enum device_kind kind)
     return (unsigned)kind < KINDS ? names[kind] : "?";
 }
 
-/* --- reading ---------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------ */
 
 struct topo *topo_ref(struct topo *topo)
 {
@@ -104,7 +104,7 @@ unsigned topo_distance(const struct topo *topo, int numa_a, int numa_b)
     return topo->distances[(size_t)a * topo->count[DEVICE_NUMA] + (size_t)b];
 }
 
-/* --- building --------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------- */
 
 struct topo_builder *topo_builder_create(const char *node)
 {

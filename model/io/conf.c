@@ -472,7 +472,7 @@ static void assign_all(struct reading *r, void *target)
         assign(r, &r->program->settings[i], target);
 }
 
-/* --- the whole ------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 static int print_docs(const struct conf_program *program, const char *form)
 {

@@ -95,7 +95,7 @@ static bool has_default(const struct conf_setting *s)
            !(s->type == CONF_FLAG && strcmp(s->otherwise, "false") == 0);
 }
 
-/* --- help ------------------------------------------------------------------ */
+/* --- help --------------------------------------------------------------- */
 
 static void print_wrapped(const char *text, FILE *out)
 {
@@ -149,7 +149,7 @@ void conf_print_help(const struct conf_program *program, FILE *out)
     }
 }
 
-/* --- man ------------------------------------------------------------------- */
+/* --- man ---------------------------------------------------------------- */
 
 /* Text for roff: its escape character doubled, a hyphen that may be copied
  * from a command line kept a hyphen, and no line that reads as a request. */
@@ -247,7 +247,7 @@ void conf_print_man(const struct conf_program *program, FILE *out)
     }
 }
 
-/* --- markdown and completion ------------------------------------------------ */
+/* --- markdown and completion -------------------------------------------- */
 
 /* Text for a cell of a table. */
 static void print_cell(const char *text, FILE *out)

@@ -108,7 +108,7 @@ void http_target_fini(struct http_target *t)
     memset(t, 0, sizeof *t);
 }
 
-/* --- the handle ------------------------------------------------------------ */
+/* --- the handle --------------------------------------------------------- */
 
 #define SET(option, value)                                \
     do {                                                  \

@@ -142,7 +142,8 @@ struct httpd_config {
                           * worked on; beyond, 503: default 512 MiB */
     /* NULL: plain HTTP.  Otherwise HTTPS; with a client authority, a client
      * without a certificate, or with one that is foreign, expired or not meant
-     * for clients, gets 403 and the reason on every route; outlives the server */
+     * for clients, gets 403 and the reason on every route; outlives the
+     * server */
     struct tls *tls;
     bool anonymous; /* with tls: ask no client for a certificate */
     bool loopback;  /* refuse (-EPERM) to listen anywhere else */

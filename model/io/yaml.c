@@ -18,7 +18,7 @@ struct loader {
     struct error *err;
 };
 
-/* --- events ---------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 static int fail_at(struct loader *l, const yaml_mark_t *at, const char *what)
 {
@@ -199,7 +199,7 @@ static int make_scalar(struct loader *l, cJSON **ret_json)
     return 0;
 }
 
-/* --- collections ----------------------------------------------------------- */
+/* --- collections -------------------------------------------------------- */
 
 static int make_value(struct loader *l, cJSON **ret_json);
 
@@ -314,7 +314,7 @@ static int make_mapping(struct loader *l, cJSON **ret_json)
     return 0;
 }
 
-/* --- values and documents -------------------------------------------------- */
+/* --- values and documents ----------------------------------------------- */
 
 static int check_plain_form(struct loader *l)
 {

@@ -47,8 +47,8 @@ struct kube_request {
 /* 0 when the API server answered 2xx (the answer is the object); else -errno
  * with the method, the path and the Status' message:
  *   -ENOENT 404, -EEXIST 409 AlreadyExists, -EBUSY 409 otherwise (Conflict),
- *   -EACCES 401 403, -EINVAL 400 422, -ESTALE 410, -EAGAIN 429 500 502 503 504 (the
- *   Retry-After header, in ms, is in `*ret_retry_ms` of the client), -EPROTO
+ *   -EACCES 401 403, -EINVAL 400 422, -ESTALE 410, -EAGAIN 429 500 502
+ *   503 504 (the Retry-After header, in ms, is in `*ret_retry_ms` of the client), -EPROTO
  *   any other status; and where there was no answer -ETIMEDOUT (the outcome is
  *   unknown), -ECONNREFUSED (nothing was done), -EIO (unknown).
  * `ret_answer` is reset and reused; its status is 0 without an answer. */

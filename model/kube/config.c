@@ -37,7 +37,7 @@ void kube_config_destroy(struct kube_config *c)
     free(c);
 }
 
-/* --- members ---------------------------------------------------------------- */
+/* --- members ------------------------------------------------------------ */
 
 /* "" is as good as absent, as kubectl has it. */
 static char *take_text(struct reader *r, const char *name, size_t max)
@@ -129,7 +129,7 @@ static void refuse(struct reader *r, const char *name, const char *instead)
         (void)reader_fail(r, name, "is not supported: %s", instead);
 }
 
-/* --- the parts of a kubeconfig ----------------------------------------------- */
+/* --- the parts of a kubeconfig ------------------------------------------ */
 
 /* The entry of `list` (clusters, contexts, users) that is called `name`:
  * its member `part`.  NULL after an error. */
@@ -307,7 +307,7 @@ int kube_config_parse(const char *data, size_t size, const char *dir,
     return 0;
 }
 
-/* --- where it comes from ------------------------------------------------------ */
+/* --- where it comes from ------------------------------------------------ */
 
 static int read_file(const char *path, struct str *out, struct error *err)
 {

@@ -116,7 +116,7 @@ static int take_event(void *ctx, const char *json, size_t size)
     return 0;
 }
 
-/* --- libcurl's callbacks --------------------------------------------------- */
+/* --- libcurl's callbacks ------------------------------------------------ */
 
 static void heard(struct follow *f)
 {
@@ -159,7 +159,7 @@ static size_t take_body(char *data, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-/* --- calls ------------------------------------------------------------------ */
+/* --- calls -------------------------------------------------------------- */
 
 static void add_escaped(struct follow *f, struct str *url, const char *text)
 {

@@ -61,7 +61,7 @@ static void die(const char *what)
     abort();
 }
 
-/* --- pods: under the lock ------------------------------------------------------ */
+/* --- pods: under the lock ----------------------------------------------- */
 
 static struct pod *find(struct bindserver *s, const char *name)
 {
@@ -144,7 +144,7 @@ unsigned bindserver_n_bound(struct bindserver *s)
     return most;
 }
 
-/* --- what is asked ------------------------------------------------------------------ */
+/* --- what is asked ------------------------------------------------------ */
 
 struct request {
     char method[8], pod[NAME_MAX_];
@@ -270,7 +270,7 @@ static bool read_line(struct request *q)
            (strcmp(q->method, "GET") == 0 && !slash);
 }
 
-/* --- faults ------------------------------------------------------------------------ */
+/* --- faults ------------------------------------------------------------- */
 
 static enum bindserver_fault next_fault(struct bindserver *s, bool post)
 {
@@ -391,7 +391,7 @@ static bool answer(struct bindserver *s, int fd, struct request *q,
     return send_reply(fd, r);
 }
 
-/* --- connections -------------------------------------------------------------------- */
+/* --- connections -------------------------------------------------------- */
 
 /* One whole request; false at the end. */
 static bool read_request(int fd, struct request *q)

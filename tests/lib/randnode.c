@@ -6,7 +6,7 @@
 
 #include "model/base/mem.h"
 
-/* --- chance ---------------------------------------------------------------- */
+/* --- chance ------------------------------------------------------------- */
 
 static uint64_t chance = 1;
 
@@ -36,7 +36,7 @@ uint64_t chance_init(void)
     return seed;
 }
 
-/* --- nodes and demands -------------------------------------------------------- */
+/* --- nodes and demands -------------------------------------------------- */
 
 static const char *const archs[] = {"", "arm64", "amd64"};
 
@@ -228,7 +228,7 @@ void question_fini(struct question *q)
     shape_destroy(q->shape);
 }
 
-/* --- the same under other names -------------------------------------------------- */
+/* --- the same under other names ----------------------------------------- */
 
 static void shuffle(unsigned *order, unsigned n)
 {

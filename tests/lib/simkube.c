@@ -49,7 +49,7 @@ static void notify(struct simkube *s)
         s->changed(s->ctx);
 }
 
-/* --- objects ---------------------------------------------------------------- */
+/* --- objects ------------------------------------------------------------ */
 
 static cJSON *meta_of(cJSON *object)
 {
@@ -103,7 +103,7 @@ static struct object *insert(struct simkube *s, const char *path, cJSON *json)
     return o;
 }
 
-/* --- answers ----------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------ */
 
 static void answer(struct http_answer *a, long status, const cJSON *json)
 {
@@ -257,7 +257,7 @@ void simkube_call(struct simkube *s, const struct publish_request *rq,
     }
 }
 
-/* --- the others ----------------------------------------------------------------- */
+/* --- the others --------------------------------------------------------- */
 
 void simkube_refuse(struct simkube *s, const char *method, const char *part,
                     long status)
@@ -336,7 +336,7 @@ size_t simkube_count(const struct simkube *s, const char *part)
     return n;
 }
 
-/* --- a reader --------------------------------------------------------------------- */
+/* --- a reader ----------------------------------------------------------- */
 
 static int64_t generation_of(const cJSON *object, const char *node)
 {

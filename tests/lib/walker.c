@@ -105,7 +105,7 @@ static hwloc_obj_t outside_io(hwloc_obj_t obj)
     return obj;
 }
 
-/* --- NUMA nodes, as memory children up and down the tree --------------------- */
+/* --- NUMA nodes, as memory children up and down the tree ---------------- */
 
 struct numas {
     int n, last;
@@ -153,7 +153,7 @@ int walker_numa(const struct walker *w, const char *thing)
     return obj ? numa_near(outside_io(obj)) : -2;
 }
 
-/* --- packages, by the ancestors of single PUs -------------------------------- */
+/* --- packages, by the ancestors of single PUs --------------------------- */
 
 static hwloc_obj_t package_above(hwloc_obj_t obj)
 {
@@ -188,7 +188,7 @@ int walker_package(const struct walker *w, const char *thing)
     return package ? (int)package->os_index : -1;
 }
 
-/* --- relations ---------------------------------------------------------------- */
+/* --- relations ---------------------------------------------------------- */
 
 static bool is_above(hwloc_obj_t upper, hwloc_obj_t obj)
 {

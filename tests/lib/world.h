@@ -15,7 +15,8 @@ struct server *world_start(void);
 /* With its state in `dir`. */
 struct server *world_start_in(const char *dir);
 
-/* Publish `n_nodes` hosts of simhost.h, "node000" …, over HTTP; asserts success. */
+/* Publish `n_nodes` hosts of simhost.h, "node000" …, over HTTP; asserts
+ * success. */
 void world_publish(struct server *s, unsigned n_nodes, unsigned n_cards);
 
 /* One request on a connection of its own; its status. */

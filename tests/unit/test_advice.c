@@ -315,7 +315,7 @@ Test(advice, names_card_node_and_amount)
     snapshot_unref(s);
 }
 
-/* --- quotas, CPUs --------------------------------------------------------------- */
+/* --- quotas, CPUs ------------------------------------------------------- */
 
 static struct snapshot *with_policy(struct snapshot *s, struct policy *policy)
 {

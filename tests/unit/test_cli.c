@@ -443,7 +443,7 @@ Test(report, a_missing_pair_is_told)
     assert_told(none, "Pair 0: its host pod");
 }
 
-/* --- allocations ------------------------------------------------------------ */
+/* --- allocations -------------------------------------------------------- */
 
 Test(allocations, a_held_place_is_told_from_a_pod)
 {

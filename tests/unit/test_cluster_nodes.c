@@ -160,7 +160,7 @@ Test(cluster_nodes, labels_that_say_where_nodes_hang_are_picked)
     expect_labels("");
 }
 
-/* --- heartbeats ----------------------------------------------------------------- */
+/* --- heartbeats --------------------------------------------------------- */
 
 static void put_beat(const char *node, int64_t ago_s, const char *holder)
 {

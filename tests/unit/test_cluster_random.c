@@ -88,7 +88,7 @@ static struct demand make_demand(int job, int role, int rank, const char *uid)
     return d;
 }
 
-/* --- the API server --------------------------------------------------------------- */
+/* --- the API server ----------------------------------------------------- */
 
 static void tell(struct world *x, struct allocation *adopt, const char *name,
                  const char *uid)
@@ -138,7 +138,7 @@ static void end_pod(struct world *x, int job, int role, int rank)
     x->n_ended++;
 }
 
-/* --- one replica --------------------------------------------------------------------- */
+/* --- one replica -------------------------------------------------------- */
 
 static void adopt(struct replica *r, struct allocation *a)
 {
@@ -264,7 +264,7 @@ static void begin(struct replica *r)
         cr_assert_eq(sim_publish(r->w, nodes[i], N_CARDS, "boot", 1), 0);
 }
 
-/* --- binds ---------------------------------------------------------------------------- */
+/* --- binds -------------------------------------------------------------- */
 
 /* Where filter would have the pod, or NODE_NONE. */
 static int32_t filter(const struct snapshot *s, const struct demand *pod)
@@ -341,7 +341,7 @@ static void bind_some(struct world *x)
     bind_one(x, job, (int)pick(x, ROLES), (int)pick(x, (unsigned)sizes[job]));
 }
 
-/* --- leaders -------------------------------------------------------------------------- */
+/* --- leaders ------------------------------------------------------------ */
 
 /* No call is on its way any more when another one may lead. */
 static void close_all(struct world *x)
@@ -398,7 +398,7 @@ static void start_anew(struct world *x, int who)
         lead(x, (int)pick(x, REPLICAS));
 }
 
-/* --- what must be so ------------------------------------------------------------------ */
+/* --- what must be so ---------------------------------------------------- */
 
 static void check_snapshot(const struct snapshot *s, const char *whose)
 {

@@ -83,7 +83,7 @@ static uint64_t snapshot_number(void)
     return s->number;
 }
 
-/* --- JSON --------------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------- */
 
 static void node_json(const struct model *m, unsigned host, struct str *out)
 {
@@ -143,7 +143,7 @@ static void pod_json(const struct pod *p, unsigned i, const char *phase,
              p->host, p->cpu, p->memory, phase);
 }
 
-/* --- events --------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 static void send_pod(const struct pod *p, unsigned i, const char *phase)
 {
@@ -231,7 +231,7 @@ static void relist_nodes(struct model *m)
         m->known[i] = m->known[i] && m->seen[i];
 }
 
-/* --- what comes out -------------------------------------------------------------------- */
+/* --- what comes out ----------------------------------------------------- */
 
 static void compare(const struct model *m)
 {

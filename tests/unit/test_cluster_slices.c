@@ -45,7 +45,8 @@ struct content {
 
 static char *slice_text(const struct content *x, size_t index, unsigned rv)
 {
-    cleanup_with(topo) struct topo *topo = simhost_nics(x->node, x->n_nics, NULL);
+    cleanup_with(topo) struct topo *topo = simhost_nics(x->node, x->n_nics,
+                                                        NULL);
     cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
     struct slice_epoch epoch = {.generation = x->generation};
     char text[16];
@@ -174,7 +175,7 @@ Test(cluster_slices, nonsense_withdraws_what_was_there)
     EXPECT("n", "ready a/1 10");
 }
 
-/* --- at random ---------------------------------------------------------------- */
+/* --- at random ---------------------------------------------------------- */
 
 enum { SLOTS = 3, STEPS = 3000 };
 

@@ -291,7 +291,7 @@ Test(decide, unknown_places_are_far)
     host_fini(&h);
 }
 
-/* --- CPUs of the host pod -------------------------------------------------------- */
+/* --- CPUs of the host pod ----------------------------------------------- */
 
 static enum reason ask_cpus(struct host *h, uint32_t cpu_milli,
                             enum relation align)
@@ -373,7 +373,7 @@ Test(decide, unknown_cpus)
     host_fini(&h);
 }
 
-/* --- the worst cases ------------------------------------------------------------- */
+/* --- the worst cases ---------------------------------------------------- */
 
 static double now_ms(void)
 {

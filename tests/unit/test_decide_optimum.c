@@ -8,7 +8,7 @@
 #include "model/base/str.h"
 #include "tests/lib/randnode.h"
 
-/* --- the brute force ------------------------------------------------------------ */
+/* --- the brute force ---------------------------------------------------- */
 
 struct answer {
     bool fits;
@@ -237,7 +237,7 @@ static struct answer brute_force(const struct node_state *st,
     return best;
 }
 
-/* --- the properties ---------------------------------------------------------------- */
+/* --- the properties ----------------------------------------------------- */
 
 static void expect_same(const struct answer *want, enum reason reason,
                         const struct choice *got, unsigned round)

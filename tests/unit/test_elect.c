@@ -11,7 +11,7 @@
 #include "model/io/httpd.h"
 #include "model/kube/lease.h"
 
-/* --- an API server with one Lease ----------------------------------------------- */
+/* --- an API server with one Lease --------------------------------------- */
 
 static struct {
     pthread_mutex_t lock;
@@ -116,7 +116,7 @@ static void set_down(bool down)
     pthread_mutex_unlock(&api.lock);
 }
 
-/* --- candidates ------------------------------------------------------------------- */
+/* --- candidates --------------------------------------------------------- */
 
 enum { DURATION = 500, RENEW = 60, DEADLINE = 300 };
 

@@ -13,7 +13,7 @@
 static const struct election_config config_a = {"a", 10000, 2000, 6000};
 static const struct election_config config_b = {"b", 10000, 2000, 6000};
 
-/* --- an API server with one Lease -------------------------------------------- */
+/* --- an API server with one Lease --------------------------------------- */
 
 struct server {
     struct kube_lease lease;
@@ -69,7 +69,7 @@ static void lead_at(struct election *e, struct server *s, int64_t now)
     cr_assert(election_holds(e, now, 0));
 }
 
-/* --- step by step -------------------------------------------------------------- */
+/* --- step by step ------------------------------------------------------- */
 
 Test(election, a_new_lease_is_held_only_after_a_while)
 {

@@ -238,7 +238,7 @@ Test(fabric, a_guid_of_two_hosts_tells_neither)
         cr_expect_null(fabric_find_guid(f, wrong[i]), "%s", wrong[i]);
 }
 
-/* --- the order of what is read is no matter ---------------------------------- */
+/* --- the order of what is read is no matter ----------------------------- */
 
 enum { SWITCHES = 24, HOSTS = 40, LINKS = 30 };
 
@@ -394,7 +394,7 @@ Test(fabric, another_content_is_another_hash)
     }
 }
 
-/* --- caps and size ------------------------------------------------------------- */
+/* --- caps and size ------------------------------------------------------ */
 
 Test(fabric, too_many_sources_are_refused)
 {

@@ -57,7 +57,7 @@ static void expect_refusals(enum fabric_format format,
     }
 }
 
-/* --- ibnetdiscover ----------------------------------------------------------------- */
+/* --- ibnetdiscover ------------------------------------------------------ */
 
 #define SPINE \
     "Switch\t36 \"S-248a0703008a8600\"\t\t# \"spine1\" base port 0 lid 2\n"
@@ -161,7 +161,7 @@ Test(fabric_read, wrong_subnets_are_refused)
     expect_refusals(FABRIC_IB, cases, ARRAY_LEN(cases));
 }
 
-/* --- Slurm -------------------------------------------------------------------------- */
+/* --- Slurm -------------------------------------------------------------- */
 
 Test(fabric_read, slurm_tree)
 {
@@ -259,7 +259,7 @@ Test(fabric_read, wrong_topology_conf_is_refused)
     expect_refusals(FABRIC_SLURM, cases, ARRAY_LEN(cases));
 }
 
-/* --- labels -------------------------------------------------------------------------- */
+/* --- labels ------------------------------------------------------------- */
 
 #define NODE(name, labels)                              \
     "{\"kind\":\"Node\",\"metadata\":{\"name\":\"" name \
@@ -414,7 +414,7 @@ Test(fabric_read, keys_of_labels)
     cr_expect_eq(keys.n_keys, 8, "untouched by what is wrong");
 }
 
-/* --- JSON ------------------------------------------------------------------------------ */
+/* --- JSON --------------------------------------------------------------- */
 
 Test(fabric_read, json)
 {

@@ -182,7 +182,7 @@ static void compare_elsewhere(struct world *x)
     writer_stop(w);
 }
 
-/* --- what happens to hosts and to time ------------------------------------- */
+/* --- what happens to hosts and to time ---------------------------------- */
 
 static void publish(struct world *x, int node)
 {
@@ -245,7 +245,7 @@ static void restart(struct world *x)
     snapshot_unref(before);
 }
 
-/* --- operations --------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------- */
 
 static int index_of(const char *node)
 {
@@ -372,7 +372,7 @@ static void run_group(struct world *x)
     x->n_ops += n;
 }
 
-/* --- the invariants -------------------------------------------------------------- */
+/* --- the invariants ----------------------------------------------------- */
 
 static void check_pod(const struct world *x, const struct snapshot *s, int job,
                       int role, int rank)

@@ -161,7 +161,7 @@ Test(json, scanner_check_and_cjson_agree_on_mutants)
     cr_expect_lt(n_taken, 50000);
 }
 
-/* --- the reader ------------------------------------------------------------ */
+/* --- the reader --------------------------------------------------------- */
 
 static cJSON *parse(const char *text)
 {

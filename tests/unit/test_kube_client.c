@@ -241,7 +241,7 @@ Test(kube_client, answers_have_a_cap)
     api_stop(&a);
 }
 
-/* --- where there is no answer ---------------------------------------------------- */
+/* --- where there is no answer ------------------------------------------- */
 
 static int call_port(unsigned port, const char *scheme, struct error *err)
 {
@@ -319,7 +319,7 @@ Test(kube_client, a_path_that_is_too_long)
     api_stop(&a);
 }
 
-/* --- tokens ------------------------------------------------------------------------ */
+/* --- tokens ------------------------------------------------------------- */
 
 static void put(const char *path, const char *text)
 {
@@ -395,7 +395,7 @@ Test(kube_client, files_must_be_there_at_first)
     cr_expect_null(strstr(err.text, "secret"), "tokens are never shown");
 }
 
-/* --- paths -------------------------------------------------------------------------- */
+/* --- paths -------------------------------------------------------------- */
 
 static void expect_path(const char *segment, const char *want)
 {

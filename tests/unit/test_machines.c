@@ -11,7 +11,7 @@
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"
 
-/* --- what real machines got wrong before --------------------------------------- */
+/* --- what real machines got wrong before -------------------------------- */
 
 static size_t count_numa(const struct topo *topo, enum device_kind kind,
                          int numa)
@@ -176,7 +176,7 @@ Test(probe, memory_without_cpus_is_left_aside_in_an_xml)
     cr_expect_null(topo_find(topo, "numa-4"));
 }
 
-/* --- the vendor's own description ------------------------------------------------ */
+/* --- the vendor's own description --------------------------------------- */
 
 /* The value behind "  key: " in the lines of one preset entry. */
 static bool preset_value(const char *line, const char *key, char ret[64])

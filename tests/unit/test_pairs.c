@@ -311,7 +311,7 @@ Test(pairs, names_of_buddies_are_names)
     pairs_destroy(p);
 }
 
-/* --- at random, against a model of the API server ------------------------------ */
+/* --- at random, against a model of the API server ----------------------- */
 
 enum { PODS = 24, PAIRS = 4, STEPS = 200000 };
 

@@ -10,7 +10,7 @@
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
 
-/* --- what a pair takes ----------------------------------------------------------- */
+/* --- what a pair takes -------------------------------------------------- */
 
 /* A host of cards with and without a known size, of GPUs and NUMA nodes. */
 static struct topo *random_topo(void)
@@ -132,7 +132,7 @@ Test(plan, takes_what_an_allocation_takes, .timeout = 60)
     cr_assert(taken > 2000);
 }
 
-/* --- what a node holds ------------------------------------------------------------ */
+/* --- what a node holds -------------------------------------------------- */
 
 static void roll_question(struct question *q)
 {
@@ -197,7 +197,7 @@ Test(plan, rooms, .timeout = 120)
     cr_assert(filled > 300 && with_aligned > 300);
 }
 
-/* --- what must not matter ----------------------------------------------------------- */
+/* --- what must not matter ----------------------------------------------- */
 
 enum { HOSTS = 96 };
 struct fleet {

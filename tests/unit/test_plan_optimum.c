@@ -21,7 +21,7 @@ enum {
     CODES = 6 * 6 * 6, /* up to 5 pairs of each of 3 shapes */
 };
 
-/* --- a cluster and a job ----------------------------------------------------- */
+/* --- a cluster and a job ------------------------------------------------ */
 
 struct trial {
     struct question nodes[NODES_MAX]; /* own the shapes */
@@ -187,7 +187,7 @@ static void trial_fini(struct trial *t)
     fabric_unref((struct fabric *)t->cluster.fabric);
 }
 
-/* --- one pair on one node ------------------------------------------------------ */
+/* --- one pair on one node ----------------------------------------------- */
 
 static bool has(unsigned set, unsigned i)
 {
@@ -314,7 +314,7 @@ static bool serves(const struct node_state *st, const struct demand *d,
     return !d->gpus || ret->relation <= d->align;
 }
 
-/* --- all ways to fill one node --------------------------------------------------- */
+/* --- all ways to fill one node ------------------------------------------ */
 
 struct rung {
     bool fits;
@@ -394,7 +394,7 @@ static void fill(struct filling *f, const struct node_state *left, unsigned at,
     }
 }
 
-/* --- all plans ------------------------------------------------------------------ */
+/* --- all plans ---------------------------------------------------------- */
 
 struct exhaustive {
     const struct trial *t;
@@ -521,7 +521,7 @@ static bool exhaust(const struct trial *t, struct plan_score *ret_best)
     return e->found;
 }
 
-/* --- the plan --------------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------- */
 
 static void validate_place(const struct trial *t,
                            const struct plan_place *place, uint32_t r,

@@ -101,7 +101,7 @@ static void load(unsigned percent)
     }
 }
 
-/* --- by exhaustion --------------------------------------------------------------- */
+/* --- by exhaustion ------------------------------------------------------ */
 
 struct leaf {
     int32_t domain;

@@ -18,7 +18,7 @@
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/walker.h"
 
-/* --- equal to the walker ------------------------------------------------------ */
+/* --- equal to the walker ------------------------------------------------ */
 
 static void thing_name(const struct device *d, char ret_name[64])
 {
@@ -262,7 +262,7 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
     tmpdir_remove(root);
 }
 
-/* --- what is no topology ----------------------------------------------------------- */
+/* --- what is no topology ------------------------------------------------ */
 
 /* Probe a file with this content; the error text into `ret_text`. */
 static void refused(const char *content, size_t size,
@@ -368,7 +368,7 @@ Test(probe, the_live_host_has_cpus_and_leaves_no_trace)
     cr_expect_null(getenv("HWLOC_HIDE_ERRORS"));
 }
 
-/* --- the operator's file -------------------------------------------------------------- */
+/* --- the operator's file ------------------------------------------------ */
 
 Test(probe, the_card_file_adds_excludes_and_describes)
 {
@@ -404,7 +404,7 @@ Test(probe, the_card_file_adds_excludes_and_describes)
     cr_expect_null(topo_find(topo, "gpu-0000-1a-1f-0"));
 }
 
-/* --- machines that are made up ----------------------------------------------------- */
+/* --- machines that are made up ------------------------------------------ */
 
 #define SETS                                                  \
     "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" " \

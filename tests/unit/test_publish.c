@@ -488,7 +488,7 @@ Test(publish, stop_before_the_first_answer_sends_nothing)
     fleet_destroy(f);
 }
 
-/* --- many nodes --------------------------------------------------------------- */
+/* --- many nodes --------------------------------------------------------- */
 
 Test(fleet, publishes_all_and_keeps_them_alive)
 {

@@ -319,7 +319,7 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
     }
 }
 
-/* --- what others do to it ------------------------------------------------------- */
+/* --- what others do to it ----------------------------------------------- */
 
 Test(publish_kube, deleted_slices_are_back_and_told)
 {
@@ -552,7 +552,7 @@ Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
     fleet_destroy(f);
 }
 
-/* --- two of them ------------------------------------------------------------------ */
+/* --- two of them -------------------------------------------------------- */
 
 Test(publish_kube, newest_start_wins)
 {
@@ -634,7 +634,7 @@ Test(publish_kube, clean_stop_gives_way)
     fleet_destroy(g);
 }
 
-/* --- stopping ----------------------------------------------------------------------- */
+/* --- stopping ----------------------------------------------------------- */
 
 Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 {
@@ -671,7 +671,7 @@ Test(publish_kube, stop_during_an_outage_ends_and_says_so)
     fleet_destroy(f);
 }
 
-/* --- hints ----------------------------------------------------------------------------- */
+/* --- hints -------------------------------------------------------------- */
 
 Test(publish_kube, hints_name_what_is_missing)
 {

@@ -79,7 +79,7 @@ static void make_topos(void)
     }
 }
 
-/* --- the reader ---------------------------------------------------------------- */
+/* --- the reader --------------------------------------------------------- */
 
 static void look(void *ctx)
 {
@@ -97,7 +97,7 @@ static void look(void *ctx)
     cr_assert(known, "%s was never a topology", hash);
 }
 
-/* --- advertisers and the network -------------------------------------------------- */
+/* --- advertisers and the network ---------------------------------------- */
 
 static void start(struct advertiser *a)
 {
@@ -232,7 +232,7 @@ static void run_until(int64_t until)
     }
 }
 
-/* --- fate ---------------------------------------------------------------------------- */
+/* --- fate --------------------------------------------------------------- */
 
 static void edit(void)
 {

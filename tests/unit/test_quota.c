@@ -280,7 +280,7 @@ Test(quota, follows_every_change)
     draft_destroy(d);
 }
 
-/* --- through the writer ------------------------------------------------------ */
+/* --- through the writer ------------------------------------------------- */
 
 static void set_policy(struct writer *w, const char *text)
 {

@@ -14,7 +14,7 @@
 
 static const struct host_room unknown = {INT64_MAX, INT64_MAX, INT64_MAX};
 
-/* --- kept beside the nodes ------------------------------------------------------ */
+/* --- kept beside the nodes ---------------------------------------------- */
 
 enum { NAMES = 600, PODS = 40, ROUNDS = 400 };
 
@@ -199,7 +199,7 @@ Test(rooms, are_not_kept_when_nobody_tells)
     snapshot_unref(last);
 }
 
-/* --- heeded by plans --------------------------------------------------------------- */
+/* --- heeded by plans ---------------------------------------------------- */
 
 enum { HOSTS = 3, CARDS = 4 };
 static const char *const hosts[HOSTS] = {"h0", "h1", "h2"};

@@ -408,7 +408,7 @@ Test(schedule, remembered_reasons_are_the_reasons)
     snapshot_unref(s);
 }
 
-/* --- services' shares -------------------------------------------------------- */
+/* --- services' shares --------------------------------------------------- */
 
 Test(schedule, keeps_a_service_its_share)
 {

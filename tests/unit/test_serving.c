@@ -395,7 +395,7 @@ Test(serving, a_body_over_the_cap_is_413_and_costs_no_memory)
     raw_reply_fini(&reply);
 }
 
-/* --- a client that sends one byte a second ----------------------------------- */
+/* --- a client that sends one byte a second ------------------------------ */
 
 struct trickle {
     uint16_t port;

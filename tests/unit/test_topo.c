@@ -12,7 +12,7 @@ static struct pci_addr at(const char *text)
     return addr;
 }
 
-/* --- PCI addresses ------------------------------------------------------------- */
+/* --- PCI addresses ------------------------------------------------------ */
 
 Test(pci, addresses_are_read_and_written)
 {
@@ -86,7 +86,7 @@ Test(pci, ids_are_labels)
     cr_expect_str_eq(id, "nic-10000-e1-1f-7");
 }
 
-/* --- relations ------------------------------------------------------------------- */
+/* --- relations ---------------------------------------------------------- */
 
 Test(relation, names_are_read_and_written)
 {
@@ -234,7 +234,7 @@ Test(relation, of_numa_nodes_is_never_closer_than_node)
     cr_expect_eq(topo_relation(topo, 0, 0), RELATION_PIX);
 }
 
-/* --- building ---------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------- */
 
 Test(topo, devices_are_sorted_and_found)
 {

@@ -18,7 +18,7 @@
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 
-/* --- a small cluster ------------------------------------------------------------- */
+/* --- a small cluster ---------------------------------------------------- */
 
 static struct fabric *two_leaves(void)
 {
@@ -63,7 +63,7 @@ static void evict(struct snapshot **s, const struct victims *v)
     *s = next;
 }
 
-/* --- by hand ------------------------------------------------------------------------ */
+/* --- by hand ------------------------------------------------------------ */
 
 static struct demand worker(const char *name, int64_t priority, unsigned cards)
 {
@@ -172,7 +172,7 @@ Test(victims, a_held_place_cannot_be_evicted)
     snapshot_unref(next);
 }
 
-/* --- one pod, by chance --------------------------------------------------------------- */
+/* --- one pod, by chance ------------------------------------------------- */
 
 static const int64_t priorities[] = {-3, 0, 1, 1, 5, 7};
 
@@ -372,7 +372,7 @@ Test(victims, smallest_sets, .timeout = 300)
     cr_assert(useful > rounds / 10, "%u of %u", useful, rounds);
 }
 
-/* --- whole jobs ------------------------------------------------------------------------- */
+/* --- whole jobs --------------------------------------------------------- */
 
 /* Does the job fit, by plan? */
 static bool fits_whole(const struct snapshot *s, const struct demand *pod)
