@@ -115,7 +115,7 @@ class History:
                 longest, at = other - one, one
         return longest, at
 
-    # --- the thread ------------------------------------------------------------
+    # --- the thread ---------------------------------------------------------
     def _run(self):
         while not self.stopped.is_set():
             try:

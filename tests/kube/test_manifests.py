@@ -281,7 +281,7 @@ def admission(t, c):
         c.api.delete("resourceslices", None, f"node-b-{DRIVER}-0")
 
 
-# --- what pods say of their cards ----------------------------------------------
+# --- what pods say of their cards --------------------------------------------
 
 def allocation(t, c):
     """Only the extender says what a pod was given."""
