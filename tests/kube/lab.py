@@ -218,9 +218,11 @@ class Lab:
         return wait_for("nodes publish", enough, timeout, 0.2)
 
     def up(self, nodes=16, replicas=2, say=lambda text: None,
-           shapes="dell-xe9680-bf3", gpus=8, cpu=224):
+           shapes="dell-xe9680-bf3", gpus=8, cpu=224, extender=(),
+           qps=None):
         """All of it, ready to schedule; each Node has so many GPUs and
-        CPUs as one of the shape has, and four are on a leaf switch."""
+        CPUs as one of the shape has, and four are on a leaf switch.
+        extender: its arguments; qps: the scheduler's limit of calls."""
         self.install()
         say("namespaces, rights and classes are there")
         fabric = fleet.leaves(fleet.names("host", nodes))
@@ -230,7 +232,7 @@ class Lab:
             for name, labels in fabric.items()])
         say(f"{nodes} nodes are there")
         for _ in range(replicas):
-            self.extender()
+            self.extender(None, *extender)
         self.advertise(nodes, "host",
                        "--fleet-shapes=" + shapes)
         self.wait_slices(nodes)
@@ -238,6 +240,6 @@ class Lab:
         self.start_service()
         leader = self.leader()
         say(f"{leader.name} binds")
-        self.start_scheduler()
+        self.start_scheduler(qps=qps)
         say("kube-scheduler asks it")
         return self
