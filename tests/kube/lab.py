@@ -219,10 +219,11 @@ class Lab:
 
     def up(self, nodes=16, replicas=2, say=lambda text: None,
            shapes="dell-xe9680-bf3", gpus=8, cpu=224, extender=(),
-           qps=None):
+           advertiser=(), qps=None):
         """All of it, ready to schedule; each Node has so many GPUs and
         CPUs as one of the shape has, and four are on a leaf switch.
-        extender: its arguments; qps: the scheduler's limit of calls."""
+        extender, advertiser: their arguments; qps: the scheduler's limit
+        of calls."""
         self.install()
         say("namespaces, rights and classes are there")
         fabric = fleet.leaves(fleet.names("host", nodes))
@@ -234,7 +235,7 @@ class Lab:
         for _ in range(replicas):
             self.extender(None, *extender)
         self.advertise(nodes, "host",
-                       "--fleet-shapes=" + shapes)
+                       "--fleet-shapes=" + shapes, *advertiser)
         self.wait_slices(nodes)
         say(f"{nodes} simulated hosts publish")
         self.start_service()

@@ -320,8 +320,9 @@ def main():
         t = Checks(c.log_ends)
         t.note(f"seed {SEED}")
         c.start()
-        lab = Lab(c).up(nodes=NODES, extender=["--lease", f"{LEASE}s"],
-                        qps=1000)
+        # heartbeats are not what is tried here
+        lab = Lab(c).up(nodes=NODES, qps=1000, advertiser=["--heartbeat=20s"],
+                        extender=["--fresh=90s", "--lease", f"{LEASE}s"])
         run(t, Storm(t, c, lab))
         t.finish()
 
