@@ -91,10 +91,14 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     if (op->result < 0)
         return;
     op->created = ingest_owner(ingest, op->name) == NULL;
+    const struct node *old = draft_node(batch_draft(b), slice_get_node(slice));
+    bool known = old && old->topo;
     op->result = ingest_put(ingest, slice, clock_ms(), batch_draft(b), &result,
                             &op->error);
     if (op->result < 0)
         return;
+    if (!known)
+        tell_conflicts(b, slice_get_node(slice));
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
     if (is_lost(b->w, slice_get_node(slice)))
         draft_set_status(batch_draft(b), slice_get_node(slice), NODE_LOST);

@@ -46,14 +46,14 @@ static bool came_later(const struct topo *topo, const struct allocation *a,
 
 /* The node as others leave it to the pod: without its own pair, and without
  * what is only held. */
-static void state_beside(const struct snapshot *s, const struct node *node,
+static void state_beside(const struct node *node, const struct policy *policy,
                          const struct allocation *a,
                          struct node_state *ret_state)
 {
     const struct allocation **list = xcalloc(node->n_allocations + 1,
                                              sizeof *list);
     struct usage usage;
-    node_usage(node, s->policy, &usage);
+    node_usage(node, policy, &usage);
     usage.allocations = list;
     usage.n = 0;
     for (size_t i = 0; i < node->n_allocations; i++) {
@@ -68,19 +68,15 @@ static void state_beside(const struct snapshot *s, const struct node *node,
     free(list);
 }
 
-/* Do others have what the pod has?  Asked before it is adopted. */
-static bool is_overcommitted(const struct snapshot *s,
+/* Do others have what the pod has? */
+static bool is_overcommitted(const struct node *node,
+                             const struct policy *policy,
                              const struct allocation *a)
 {
-    int32_t index = snapshot_find(s, a->node, strlen(a->node));
-    const struct node *node = index < 0 ? NULL
-                                        : snapshot_node(s, (size_t)index);
-    if (!node || !node->topo)
-        return false;
     uint16_t cards = usage_cards(node->topo, a);
     struct node_state state;
     struct choice ignored;
-    state_beside(s, node, a, &state);
+    state_beside(node, policy, a, &state);
     if (state.gpus_used & usage_gpus(node->topo, a))
         return true;
     if (!cards)
@@ -95,17 +91,39 @@ static bool is_overcommitted(const struct snapshot *s,
            reason == REASON_CARD_MEMORY;
 }
 
-static void log_adopted(const struct allocation *a,
-                        const struct allocation *old, bool conflict)
+static void tell_conflict(struct writer *w, const struct allocation *a)
+{
+    log_event(LOG_ERROR, "allocation-conflict", "namespace",
+              a->demand.namespace, "pod", a->demand.name, "node", a->node,
+              "text", "the pod is bound to cards that others have, too", NULL);
+    atomic_fetch_add(&w->conflicts, 1);
+}
+
+/* Asked before it is adopted. */
+static bool is_conflict(const struct snapshot *s, const struct allocation *a)
+{
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    const struct node *node = index < 0 ? NULL
+                                        : snapshot_node(s, (size_t)index);
+    return node && node->topo && is_overcommitted(node, s->policy, a);
+}
+
+void tell_conflicts(struct batch *b, const char *name)
+{
+    const struct node *node = draft_node(batch_draft(b), name);
+    for (size_t i = 0; node && node->topo && i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        if (!a->held && is_overcommitted(node, b->w->current->policy, a))
+            tell_conflict(b->w, a);
+    }
+}
+
+static void log_healed(const struct allocation *a, const struct allocation *old)
 {
     const struct demand *d = &a->demand;
     if (old && strcmp(old->demand.uid, d->uid) == 0)
         log_event(LOG_WARN, "allocation-healed", "namespace", d->namespace,
                   "pod", d->name, "node", a->node, "was", old->node, NULL);
-    if (conflict)
-        log_event(LOG_ERROR, "allocation-conflict", "namespace", d->namespace,
-                  "pod", d->name, "node", a->node, "text",
-                  "the pod is bound to cards that others have, too", NULL);
 }
 
 static int adopt(struct batch *b, struct allocation *a,
@@ -143,13 +161,13 @@ void apply_adopt(struct batch *b, struct writer_op *op)
     bool another = old && strcmp(old->demand.uid, d->uid) != 0;
     if (old && (is_same(old, a) || (another && old->number > a->number)))
         return; /* known, or the last that is heard of a pod of the past */
-    bool conflict = is_overcommitted(s, a);
-    log_adopted(a, old, conflict);
+    bool conflict = is_conflict(s, a);
+    log_healed(a, old);
     op->result = adopt(b, a, old);
     op->created = op->result == 0;
     op->healed = op->created && old && !another;
     if (conflict && op->created)
-        atomic_fetch_add(&b->w->conflicts, 1);
+        tell_conflict(b->w, a);
 }
 
 /* --- giving back -------------------------------------------------------- */

@@ -70,6 +70,9 @@ int release_pod(struct batch *b, struct writer_op *op,
 
 /* --- what a cluster tells: writer_cluster.c --- */
 void apply_adopt(struct batch *b, struct writer_op *op);
+/* A node's cards have become known: report the pods on it of which each has
+ * what another has. */
+void tell_conflicts(struct batch *b, const char *name);
 void apply_free(struct batch *b, struct writer_op *op);
 void apply_keep(struct batch *b, struct writer_op *op);
 void apply_lost(struct batch *b, struct writer_op *op);

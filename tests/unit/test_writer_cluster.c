@@ -233,6 +233,24 @@ Test(writer_cluster, says_when_pods_have_the_same_cards)
     writer_stop(w);
 }
 
+/* Pods may be heard of before the cards of their node are. */
+Test(writer_cluster, says_so_when_it_learns_of_the_cards)
+{
+    struct writer *w = start();
+    struct demand d1 = sim_pod("p1", ROLE_HOST, "", 0);
+    struct demand d2 = sim_pod("p2", ROLE_HOST, "", 0);
+    cleanup_with(allocation) struct allocation *a = decided_elsewhere(&d1, "n1",
+                                                                      5);
+    cleanup_with(allocation) struct allocation *b = decided_elsewhere(&d2, "n1",
+                                                                      6);
+    cr_expect_eq(adopt(w, a, NULL), 0);
+    cr_expect_eq(adopt(w, b, NULL), 0);
+    cr_expect_eq(writer_conflicts(w), 0, "nobody knows of the cards");
+    cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
+    cr_expect_gt(writer_conflicts(w), 0);
+    writer_stop(w);
+}
+
 /* A pod that asks for no certain room has come to a card where others were;
  * it may still be heard of first. */
 Test(writer_cluster, takes_the_order_from_numbers)
