@@ -197,7 +197,8 @@ static void settle(struct cluster_slices *c, struct pool *p)
         else if (!in && e->posted && same)
             post_delete(c, e); /* there are more than there should be */
         else if (!in)
-            e->posted = e->current = false; /* ingest drops the old epoch */
+            e->current = false; /* ingest drops the old epoch, if it takes the
+                                 * new one: it is deleted later all the same */
     }
 }
 

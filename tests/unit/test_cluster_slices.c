@@ -114,6 +114,36 @@ Test(cluster_slices, generations_go_on)
     EXPECT("n", "");
 }
 
+/* What cannot be joined takes nobody's place for good: what was there before
+ * goes when its slice goes. */
+Test(cluster_slices, what_a_refused_slice_followed_is_withdrawn)
+{
+    static const char devices[] = "\"devices\":[";
+    struct content old = {"n", "a", 1, 10}, broken = {"n", "a", 2, 10};
+    cleanup_free char *text = slice_text(&broken, 0, 200);
+    char *name = strstr(text, "biga.dev-0"), *at = strstr(text, devices);
+    cr_assert(name && at, "%s", text);
+    name[strlen("biga.dev-")] = '9';
+    at += strlen(devices);
+    cleanup_free char *json =
+        xasprintf("%.*s{\"name\":\"numa-7\",\"attributes\":{\"biga.dev/kind\":"
+                  "{\"string\":\"numa\"},\"resource.kubernetes.io/numaNode\":"
+                  "{\"int\":7},\"biga.dev/package\":{\"int\":0},"
+                  "\"biga.dev/distances\":{\"string\":\"10 20 30 40 50\"}}},%s",
+                  (int)(at - text), text, at);
+    put_slice(&old, 0);
+    EXPECT("n", "ready a/1 10");
+    put(json);
+    settle();
+    const char *invalid = "invalid";
+    cr_assert_eq(metrics_get(metrics, APP_SLICES_REJECTED, &invalid), 1);
+    gone_slice(&old, 0);
+    EXPECT("n", "");
+    version = 300;
+    put_slice(&(struct content){"n", "a", 3, 11}, 0);
+    EXPECT("n", "ready a/3 11");
+}
+
 Test(cluster_slices, an_older_generation_that_was_written_later_holds)
 {
     put_slice(&(struct content){"n", "a", 7, 10}, 0);
