@@ -209,6 +209,8 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
     } else if (ours) {
         k->held = true;
         kube_move_to(k, KUBE_LIST, now_ms);
+    } else if (a->status == 404 && k->held) {
+        lose_lease(k, now_ms); /* the Node may be gone, too, or another */
     } else if (a->status == 404 || (!k->held && !k->superseded)) {
         /* the newest start wins */
         k->was_another = *there.holder != '\0';
@@ -218,7 +220,7 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
     }
 }
 
-/* The Lease was written: only its version is news. */
+/* The Lease was written: only its version and uid are news. */
 static bool take_written(struct kube_machine *k, int64_t now_ms,
                          const struct publish_answer *a)
 {
@@ -230,6 +232,8 @@ static bool take_written(struct kube_machine *k, int64_t now_ms,
     }
     (void)snprintf(k->lease.resource_version, sizeof k->lease.resource_version,
                    "%s", object.version);
+    /* an update of a Lease that is gone would make it, but for its uid */
+    (void)snprintf(k->lease.uid, sizeof k->lease.uid, "%s", object.uid);
     note_success(k);
     return true;
 }
