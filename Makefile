@@ -202,7 +202,9 @@ failpoints:
 	@$(MAKE) --no-print-directory BUILD=build-fp CFLAGS=-DFAILPOINTS failpoints-run
 .PHONY: failpoints-run
 failpoints-run: programs $(filter %/race_failpoints,$(RACE))
-	@scripts/run-tests --race $(filter %/race_failpoints,$(RACE))
+	@BIGA_BUILD=$(BUILD) scripts/run-tests \
+	  --race $(filter %/race_failpoints,$(RACE)) \
+	  --kube tests/kube/failpoints.py
 
 FUZZ_SECONDS ?= 60
 fuzz:
