@@ -58,17 +58,20 @@ plain() { # OPTION VALUE
 # An address is digits and dots or has a colon; all else is a name.
 san_entry() { # NAME|ADDRESS
     case $1 in
+    *[!A-Za-z0-9.:*_-]*) fail "--san '$1': is no name and no address" ;;
     *:*) echo "IP:$1" ;;
     *[!0-9.]*) echo "DNS:$1" ;;
     *) echo "IP:$1" ;;
     esac
 }
 
-[ $# -ge 1 ] || usage 2
+[ $# -ge 1 ] || usage 2 >&2
 case $1 in
 -h | --help | help) usage 0 ;;
+ca | server | client | pair | show) ;;
+*) fail "there is no '$1'; certs.sh --help lists what there is" ;;
 esac
-[ $# -ge 2 ] || usage 2
+[ $# -ge 2 ] || fail "$1 needs a DIR; certs.sh --help shows how"
 command -v openssl >/dev/null || fail "there is no openssl"
 verb=$1 dir=$2
 shift 2
@@ -80,9 +83,10 @@ server | client | pair)
     name=$1
     shift
     plain FILE "$name"
+    case $name in
+    -*) fail "$verb needs a FILE before $name" ;;
+    esac
     ;;
-ca | show) ;;
-*) usage 2 >&2 ;;
 esac
 
 cn="" orgs="" sans="" days=""
@@ -90,9 +94,18 @@ while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
     plain "$1" "$2"
     case $1 in
-    --cn) cn=$2 ;;
+    --cn)
+        # X.509 has no room for more; longer names of nodes go into --san
+        [ "${#2}" -le 64 ] ||
+            fail "--cn '$2': has more than 64 characters; give a node's" \
+                "long name with --san NODE and another --cn"
+        cn=$2
+        ;;
     --org) orgs="$orgs/O=$2" ;;
-    --san) sans="$sans${sans:+,}$(san_entry "$2")" ;;
+    --san)
+        entry=$(san_entry "$2") || exit 1
+        sans="$sans${sans:+,}$entry"
+        ;;
     --days)
         expr "$2" : '-\{0,1\}[0-9]\{1,5\}$' >/dev/null ||
             fail "--days '$2': not a number of days"

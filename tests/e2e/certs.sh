@@ -45,6 +45,13 @@ check "an empty name is refused" 1 "must not be empty" \
     run client "$pki" evil --cn ""
 check "a file name is one name" 1 "has one of" \
     run client "$pki" ../evil --cn x
+check "an option is no file name" 1 "needs a FILE before --cn" \
+    run client "$pki" --cn x
+check "a name is one word" 1 "no name and no address" \
+    run server "$pki" evil --san "a b"
+check "X.509 has no room for long names" 1 "more than 64 characters" \
+    run client "$pki" evil --cn "system:node:$(printf '%053d' 0)"
+check "an unknown word is refused" 1 "there is no 'renew'" run renew "$pki"
 check "days are a number" 1 "not a number of days" \
     run client "$pki" evil --cn x --days soon
 check "an unknown option is refused" 1 "there is no --key-size" \
