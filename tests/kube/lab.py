@@ -208,9 +208,12 @@ class Lab:
             sys.executable, "-B", os.path.join(HERE, "kubelet.py"),
             self.c.folder]).start()
 
-    def wait_slices(self, n, timeout=60.0):
-        """Until the slices of n nodes are there."""
+    def wait_slices(self, n, timeout=60.0, by=None):
+        """Until the slices of n nodes are there, for as long as the
+        advertiser `by` runs."""
         def enough():
+            if by:
+                by.alive()
             nodes = {s["spec"].get("nodeName") for s in
                      self.c.api.list("resourceslices")}
             assert len(nodes) >= n, f"{len(nodes)} of {n}"
@@ -234,9 +237,9 @@ class Lab:
         say(f"{nodes} nodes are there")
         for _ in range(replicas):
             self.extender(None, *extender)
-        self.advertise(nodes, "host",
-                       "--fleet-shapes=" + shapes, *advertiser)
-        self.wait_slices(nodes)
+        hosts = self.advertise(nodes, "host", "--fleet-shapes=" + shapes,
+                               *advertiser)
+        self.wait_slices(nodes, by=hosts)
         say(f"{nodes} simulated hosts publish")
         self.start_service()
         leader = self.leader()
