@@ -216,6 +216,11 @@ void cluster_stop(struct cluster *c)
     free(c);
 }
 
+void cluster_unsure(struct cluster *c)
+{
+    elect_keep(c->elect);
+}
+
 bool cluster_is_synced(const struct cluster *c)
 {
     return reflector_is_synced(c->reflector);

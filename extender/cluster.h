@@ -65,6 +65,8 @@ bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
 /* An Event about a pod, if this replica leads and Events are written. */
 void cluster_tell(struct cluster *c, const struct demand *pod,
                   enum events_reason reason, const char *text);
+/* A bind was given up without knowing whether it was done.  Any thread. */
+void cluster_unsure(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */

@@ -36,6 +36,7 @@ struct elect {
     struct error trouble;     /* of the last call; code 0: none */
     bool led;                 /* `lead` has said that all is in order */
     bool stopping;
+    bool kept; /* elect_keep() */
 };
 
 /* --- asking ------------------------------------------------------------- */
@@ -336,6 +337,13 @@ int elect_start(const struct elect_config *config, struct elect **ret_elect,
     return 0;
 }
 
+void elect_keep(struct elect *e)
+{
+    pthread_mutex_lock(&e->lock);
+    e->kept = true;
+    pthread_mutex_unlock(&e->lock);
+}
+
 void elect_stop(struct elect *e)
 {
     struct error err = {0};
@@ -350,7 +358,7 @@ void elect_stop(struct elect *e)
     if (e->begun)
         e->config.follow(e->config.ctx);
     election_resign(&e->election, clock_ms());
-    if (!e->config.alone &&
+    if (!e->config.alone && !e->kept &&
         election_next(&e->election, clock_ms()) == ELECTION_RELEASE &&
         write_lease(e, ELECTION_RELEASE, &err) < 0)
         log_event(LOG_WARN, "election", "text", "the Lease was not given back",

@@ -28,6 +28,9 @@ struct elect_config {
 struct elect;
 int elect_start(const struct elect_config *config, struct elect **ret_elect,
                 struct error *err);
+/* At the end the lease is not to be given back, but waited for: a call of ours
+ * whose answer is lost may be on its way yet.  Any thread. */
+void elect_keep(struct elect *e);
 /* Gives the lease back when it is ours, so that another need not wait. NULL
  * allowed. */
 void elect_stop(struct elect *e);

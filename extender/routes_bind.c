@@ -169,6 +169,8 @@ static void post_settled(struct binding *post, enum binder_outcome outcome)
     log_event(LOG_INFO, "bind-settled", "namespace", b->binding.namespace,
               "pod", b->binding.name, "node", b->binding.node, "result",
               words[outcome], NULL);
+    if (outcome == BINDER_UNKNOWN) /* the next leader must wait for it */
+        cluster_unsure(b->app->cluster);
     bind_end(b, ends[outcome]);
     if (outcome == BINDER_BOUND && b->op.created)
         tell_placed(b);

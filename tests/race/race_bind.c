@@ -33,6 +33,7 @@ struct cluster {
     struct binder *binder;
     atomic_bool follows, stopping;
     atomic_ulong n_asked, n_bound, n_heard, n_told;
+    atomic_uint unsure; /* cluster_unsure() */
 };
 
 bool cluster_leads(struct cluster *c, char ret_leader[254])
@@ -53,6 +54,11 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
     (void)uid;
     (void)ret_demand;
     return false;
+}
+
+void cluster_unsure(struct cluster *c)
+{
+    atomic_fetch_add(&c->unsure, 1);
 }
 
 void cluster_tell(struct cluster *c, const struct demand *pod,

@@ -230,6 +230,22 @@ Test(elect, a_new_lease_holds_later_and_is_given_back)
     cr_expect_str_eq(api.lease.holder, "");
 }
 
+/* The next one waits as for a leader that died. */
+Test(elect, a_kept_lease_is_not_given_back)
+{
+    struct candidate a = {0}, b = {0};
+    start(&a, "a", false);
+    cr_expect_geq(until(&a, true, 10 * DURATION), 0);
+    start(&b, "b", false);
+    elect_keep(a.elect);
+    elect_stop(a.elect);
+    cr_expect_eq(a.followed, 1);
+    cr_expect_str_eq(api.lease.holder, "a");
+    cr_expect_eq(until(&b, true, DURATION / 2), -1);
+    cr_expect_geq(until(&b, true, 4 * DURATION), 0);
+    elect_stop(b.elect);
+}
+
 Test(elect, nothing_is_held_before_all_is_in_order)
 {
     struct candidate a = {0};

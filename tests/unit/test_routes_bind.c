@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "extender/binds.h"
@@ -26,6 +27,7 @@ struct cluster {
     bool follows;
     struct demand found; /* by the watch; no name: nothing */
     atomic_uint told[EVENTS_REASONS];
+    atomic_uint unsure; /* cluster_unsure() */
 };
 
 bool cluster_leads(struct cluster *c, char ret_leader[254])
@@ -46,6 +48,11 @@ bool cluster_find_pod(struct cluster *c, const char *uid,
         return false;
     *ret_demand = c->found;
     return true;
+}
+
+void cluster_unsure(struct cluster *c)
+{
+    atomic_fetch_add(&c->unsure, 1);
 }
 
 void cluster_tell(struct cluster *c, const struct demand *pod,
@@ -230,6 +237,26 @@ Test(routes_bind, gives_back_what_is_not_bound_in_the_end)
 }
 
 /* An earlier request ends, refused, while a later one binds the pod. */
+/* It ends before that is known: the next leader has to wait. */
+Test(routes_bind, says_that_it_ends_unsure)
+{
+    const enum bindserver_fault looks[] = {FAULT_SILENT, FAULT_SILENT,
+                                           FAULT_SILENT, FAULT_SILENT};
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT), 1);
+    bindserver_faults(c.server, "GET", looks, ARRAY_LEN(looks));
+    (void)ask(&c, "p1", "n1", text);
+    cr_expect(strstr(text, "try again"), "%s", text);
+    cr_expect_eq(c.unsure, 0);
+    binder_stop(c.binder);
+    c.binder = NULL;
+    cr_expect_eq(c.unsure, 1);
+    stop(&c);
+}
+
 Test(routes_bind, the_last_of_several_requests_gives_back)
 {
     struct cluster c;
