@@ -76,13 +76,13 @@ int binder_start(const struct binder_config *config, struct binder **ret_binder,
                  struct error *err);
 /* Every binding is finished first, as UNKNOWN if it cannot be helped (also to
  * `settled`). NULL allowed. */
-void binder_stop(struct binder *b);
+void binder_stop(struct binder *x);
 DEFINE_CLEANUP(binder, struct binder *, binder_stop)
 
 /* -EAGAIN when too many wait. */
-int binder_post(struct binder *b, struct binding *binding);
+int binder_post(struct binder *x, struct binding *b);
 /* Is a bind of this pod on its way or unsettled?  Any thread. */
-bool binder_is_busy(struct binder *b, const char *uid);
-size_t binder_n_busy(struct binder *b);
+bool binder_is_busy(struct binder *x, const char *uid);
+size_t binder_n_busy(struct binder *x);
 
 #endif
