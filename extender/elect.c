@@ -110,7 +110,7 @@ static void fail(struct elect *e, const char *what, const struct error *err)
     pthread_mutex_unlock(&e->lock);
     if (!known)
         log_event(LOG_WARN, "election", "text", what, "error", err->text,
-                  "hint", hint, NULL);
+                  *hint ? "hint" : NULL, hint, NULL);
 }
 
 static void succeed(struct elect *e)
