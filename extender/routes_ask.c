@@ -71,12 +71,22 @@ static void why_allocated(struct httpd_request *rq,
     str_add_c(out, '}');
 }
 
+/* What Biga would allow, kube-scheduler may not: a nodeSelector, a taint, CPUs
+ * of the whole node. */
+static void pending_summary(const struct why *why, struct str *out)
+{
+    why_summary(why, out);
+    if (why->n_fitting > 0)
+        str_add(out, "; while it waits, kube-scheduler has reasons of its own, "
+                     "which are in the pod's events");
+}
+
 static void why_text(const struct why *why, struct str *out)
 {
     const struct schedule *s = &why->schedule;
     str_addf(out, "pod %s/%s is pending: ", s->demand->namespace,
              s->demand->name);
-    why_summary(why, out);
+    pending_summary(why, out);
     str_add(out, why->plan ? "\n" : "\n\nNODES  REASON\n");
     for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
         if (!why->count[r])
@@ -118,7 +128,7 @@ static void why_pending(struct httpd_request *rq, void *ctx,
         return;
     }
     cleanup_str struct str text = STR_INIT(65536);
-    why_summary(&why, &text);
+    pending_summary(&why, &text);
     str_add(out, "{\"pod\":");
     why_write_pod(demand, out);
     str_add(out, ",\"state\":\"pending\",\"summary\":");

@@ -481,5 +481,13 @@ Test(serving, why_speaks_of_the_nodes_that_are_nearest)
     cr_assert_not_null(strstr(str_text(&reply.body),
                               "fits none of 3 nodes; 1: too few free cores"),
                        "%s", str_text(&reply.body));
+    /* what fits and waits, waits for somebody else */
+    const struct world_pod small = {"c", "host", "c", 0, 1, 0, 1, 64, NULL};
+    cr_assert_eq(filter(s, &small, 3, first), 1);
+    cr_assert_eq(
+        call(s, SERVER_READ, "GET", "/v1/why?pod=default/c", NULL, &reply),
+        200);
+    cr_expect_not_null(strstr(str_text(&reply.body), "reasons of its own"),
+                       "%s", str_text(&reply.body));
     raw_reply_fini(&reply);
 }
