@@ -70,7 +70,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 
 .DEFAULT_GOAL := all
 .PHONY: all programs objects setup help demo test test-unit test-e2e lint \
-        test-kube kube-up kube-down bench-kube bench fuzz race asan \
+        test-kube kube-up kube-down bench-kube storm-kube bench fuzz race asan \
         failpoints install uninstall docs man format \
         format-check clean
 .SECONDARY:
@@ -166,6 +166,11 @@ bench-kube: programs
 	@scripts/setup --kube
 	@tests/kube/binaries >/dev/null
 	@tests/kube/bench.py $(BENCH_ARGS)
+# 5,000 pods of all kinds, created and deleted at random: some minutes
+storm-kube: programs
+	@scripts/setup --kube
+	@tests/kube/binaries >/dev/null
+	@BIGA_STORM_PODS=$${BIGA_STORM_PODS:-5000} tests/kube/test_storm.py
 kube-up: programs
 	@scripts/setup --kube
 	@tests/kube/up $(BUILD)/kube --biga $(KUBE_ARGS)
@@ -260,6 +265,7 @@ define HELP
   test          all tests; test-unit, test-e2e: parts of them
   test-kube     tests against a real control plane; builds it with Go, once
   bench-kube    pods per second of kube-scheduler with Biga and without
+  storm-kube    5,000 pods come and go at random; nothing is given twice
   kube-up       start a cluster with Biga in it; kube-down ends it;
                 KUBE_ARGS go to tests/kube/up
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents

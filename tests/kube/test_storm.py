@@ -5,7 +5,7 @@ same name.  Two replicas, of which the leader is killed in the middle.  At no
 moment is anything given away twice; in the end nothing is left.
 
 $BIGA_SEED repeats the choices (not their order among threads).
-$BIGA_STORM_PODS, $BIGA_STORM_NODES: how many (5000, 200).
+$BIGA_STORM_PODS, $BIGA_STORM_NODES: how many (800, 200).
 """
 import os
 import random
@@ -24,7 +24,7 @@ from proc import running_in, wait_for
 
 SEED = int(os.environ.get("BIGA_SEED") or random.SystemRandom().randrange(
     1 << 32))
-PODS = int(os.environ.get("BIGA_STORM_PODS") or 5000)
+PODS = int(os.environ.get("BIGA_STORM_PODS") or 800)
 NODES = int(os.environ.get("BIGA_STORM_NODES") or 200)
 WAVES = 2
 THREADS = 3
