@@ -216,8 +216,11 @@ static struct MHD_Daemon *daemon_start(struct httpd *h)
         {MHD_OPTION_END, 0, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    unsigned n = 0,
-             flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    /* with epoll, libmicrohttpd turns round and round while a handshake waits
+     * for its client: what gnutls has read dry, it takes for ready */
+    unsigned n = 0, flags = MHD_ALLOW_SUSPEND_RESUME |
+                            (c->tls ? MHD_USE_POLL_INTERNAL_THREAD
+                                    : MHD_USE_EPOLL_INTERNAL_THREAD);
     if (c->threads > 1)
         more[n++] = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE,
                                             (intptr_t)c->threads, NULL};

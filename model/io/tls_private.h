@@ -8,9 +8,10 @@
 
 /* TLS 1.2 and 1.3 with forward secrecy, authenticated ciphers and no SHA-1;
  * the cheapest cipher that the client has. */
-#define TLS_PRIORITIES                                          \
-    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:" \
-    "-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:" \
+#define TLS_PRIORITIES                                                   \
+    "NORMAL:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:" \
+    "-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:"                 \
+    "-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:"          \
     "-SIGN-RSA-SHA1:-SIGN-ECDSA-SHA1:%SERVER_PRECEDENCE"
 
 /* One sound state of the files.  Each connection keeps that of its

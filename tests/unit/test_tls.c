@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "model/base/mem.h"
@@ -330,6 +331,29 @@ Test(tls, cuts_handshakes_that_do_not_end)
     cr_expect_lt(clock_ms() - begun, 2500);
     (void)close(silent);
     (void)close(half);
+    place_destroy(p);
+}
+
+static int64_t processor_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* While a handshake waits for its client, so does its thread. */
+Test(tls, unfinished_handshakes_cost_nothing)
+{
+    static const unsigned char half_a_hello[] = {0x16, 3, 1, 0,   0xfa,
+                                                 1,    0, 0, 0xf6};
+    struct place *p = place_create();
+    int fd = raw_connect(httpd_port(p->httpd));
+    cr_assert(raw_send_n(fd, half_a_hello, sizeof half_a_hello));
+    (void)usleep(50000);
+    int64_t before = processor_us();
+    (void)usleep(400000);
+    cr_expect_lt(processor_us() - before, 200000);
+    (void)close(fd);
     place_destroy(p);
 }
 
