@@ -13,6 +13,12 @@ static bool may_bind(void *ctx, int64_t call_ms)
     return atomic_load(&c->electing) && elect_holds(c->elect, call_ms);
 }
 
+static bool has_binds(void *ctx)
+{
+    struct cluster *c = ctx;
+    return binder_n_busy(c->binder) > 0;
+}
+
 static bool is_busy(void *ctx, const char *uid)
 {
     struct cluster *c = ctx;
@@ -111,6 +117,7 @@ static int start_pairing(struct cluster *c, struct error *err)
     struct events_config events = {.kube = c->config.kube,
                                    .reporter = c->identity,
                                    .may_write = may_bind,
+                                   .is_busy = has_binds,
                                    .ctx = c};
     int r = c->config.events ? events_start(&events, &c->events, err) : 0;
     if (r < 0)

@@ -17,6 +17,7 @@
 
 enum {
     CALL_MS = 3000,
+    BUSY_MS = 200, /* then it is asked again whether there is time */
     BODY_MAX = 16384,
     FORGET_MS = 10 * 60000, /* an entry that nothing was added to */
     KEY_MAX = DEMAND_UID_MAX + 8,
@@ -315,7 +316,12 @@ static struct entry *find_due(struct events *e, int64_t now_ms,
 {
     struct list *lists[] = {&e->warnings, &e->others};
     *ret_due = INT64_MAX;
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+    size_t n = ARRAY_LEN(lists);
+    if (e->others.n && e->config.is_busy && e->config.is_busy(e->config.ctx)) {
+        n = 1;
+        *ret_due = now_ms + BUSY_MS;
+    }
+    for (size_t i = 0; i < n; i++)
         for (struct entry *x = lists[i]->first; x; x = x->after) {
             if (x->due_ms <= now_ms)
                 return x;

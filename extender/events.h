@@ -2,8 +2,9 @@
  * describe pod`.
  *
  * Nobody waits for one: they are written by a thread of their own, when there
- * is time, and never more than one per pod and reason within EVENTS_PAUSE_MS;
- * what comes in between is counted up in the one that is there.  At most
+ * is time (those that are no warnings not while binds are under way), and never
+ * more than one per pod and reason within EVENTS_PAUSE_MS; what comes in
+ * between is counted up in the one that is there.  At most
  * EVENTS_PER_SECOND are written; of what has to wait, warnings go first, and
  * beyond EVENTS_WAITING_MAX the others are dropped and counted. */
 #ifndef BIGA_EXTENDER_EVENTS_H
@@ -49,6 +50,8 @@ struct events_config {
     const char *reporter;           /* of this replica */
     /* Only the leader writes; asked before every call; NULL: always. */
     bool (*may_write)(void *ctx, int64_t call_ms);
+    /* Is there something more urgent for the API server to do?  NULL: no. */
+    bool (*is_busy)(void *ctx);
     void *ctx;
 };
 int events_start(const struct events_config *config, struct events **ret_events,
