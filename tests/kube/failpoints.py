@@ -60,7 +60,8 @@ class Points:
                 self.bind(obj)
         except (OSError, ApiError):
             pass
-        wait_for("it dies", lambda: not self.extender.running, 5)
+        wait_for("it dies", lambda: self.extender.exit_status() is not None,
+                 5)
         assert self.extender.exit_status() == -9, self.extender.exit_status()
         return made
 
