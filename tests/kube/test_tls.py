@@ -24,7 +24,7 @@ from proc import wait_for
 NODES = 8
 CLIENTS = 4
 PODS = 220  # at least, that are bound under each load
-LIFE = 45  # seconds, of the certificate that is replaced before it ends
+LIFE = 25  # seconds, of the certificate that is replaced before it ends
 KEPT_FOR = 40  # requests on one connection, of those clients that keep them
 
 
