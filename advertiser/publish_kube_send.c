@@ -18,10 +18,9 @@ static void set_node_path(const struct kube_machine *k,
 static void set_lease_path(const struct kube_machine *k, bool whole,
                            struct publish_request *rq)
 {
-    (void)snprintf(rq->path, sizeof rq->path,
-                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s",
-                   k->config->namespace, whole ? "/" : "",
-                   whole ? node_of(k) : "");
+    (void)snprintf(
+        rq->path, sizeof rq->path, KUBE_LEASE_GROUP "/namespaces/%s/leases%s%s",
+        k->config->namespace, whole ? "/" : "", whole ? node_of(k) : "");
 }
 
 static void set_slice_path(const char *name, struct publish_request *rq)

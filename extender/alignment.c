@@ -1,21 +1,7 @@
 #include "extender/alignment.h"
 
-#include <string.h>
-
 #include "extender/usage.h"
 #include "model/decide.h"
-
-static uint16_t device_bits(const struct topo *topo, enum device_kind kind,
-                            char (*ids)[TOPO_ID_MAX + 1], size_t n_ids)
-{
-    size_t first, n = topo_count(topo, kind, &first);
-    uint16_t bits = 0;
-    for (size_t i = 0; i < n && i < 16; i++)
-        for (size_t k = 0; k < n_ids; k++)
-            if (strcmp(topo_device(topo, first + i)->id, ids[k]) == 0)
-                bits |= (uint16_t)(1U << i);
-    return bits;
-}
 
 bool alignment_is_good(const struct node *node, const struct allocation *a,
                        int32_t rank)
@@ -25,7 +11,7 @@ bool alignment_is_good(const struct node *node, const struct allocation *a,
         return false;
     struct choice choice = {
         .cards = usage_cards(node->topo, a),
-        .gpus = device_bits(node->topo, DEVICE_GPU, a->gpus, a->n_gpus),
+        .gpus = usage_gpus(node->topo, a),
         .relation = (uint8_t)a->relation,
         .numa = (int16_t)a->numa,
     };

@@ -165,10 +165,7 @@ static void write_path(struct binder_thread *t, const struct binding *b,
                        const char *tail)
 {
     str_reset(&t->path);
-    str_add(&t->path, "/api/v1/namespaces/");
-    kube_path_add(&t->path, b->namespace);
-    str_add(&t->path, "/pods/");
-    kube_path_add(&t->path, b->name);
+    kube_path_object(&t->path, "/api/v1", b->namespace, "pods", b->name);
     str_add(&t->path, tail);
 }
 

@@ -6,6 +6,7 @@
 
 #include "extender/cluster_private.h"
 #include "extender/fabric_files.h"
+#include "model/kube/lease.h"
 
 static bool may_bind(void *ctx, int64_t call_ms)
 {
@@ -53,9 +54,7 @@ static char *make_identity(const char *name)
 static char *beats_path(const char *namespace)
 {
     cleanup_str struct str path = STR_INIT(4096);
-    str_add(&path, "/apis/coordination.k8s.io/v1/namespaces/");
-    kube_path_add(&path, namespace);
-    str_add(&path, "/leases");
+    kube_path_object(&path, KUBE_LEASE_GROUP, namespace, "leases", NULL);
     return str_steal(&path);
 }
 

@@ -297,12 +297,12 @@ static struct elect *elect_create(const struct elect_config *config)
     election_init(&e->election, &e->rules);
     (void)pthread_mutex_init(&e->lock, NULL); /* cannot fail on Linux */
     clock_wait_init(&e->wake);
-    str_add(&path, "/apis/coordination.k8s.io/v1/namespaces/");
-    kube_path_add(&path, config->namespace);
-    str_add(&path, "/leases");
+    kube_path_object(&path, KUBE_LEASE_GROUP, config->namespace, "leases",
+                     NULL);
     e->collection = xstrdup(str_text(&path));
-    str_add_c(&path, '/');
-    kube_path_add(&path, config->name);
+    str_reset(&path);
+    kube_path_object(&path, KUBE_LEASE_GROUP, config->namespace, "leases",
+                     config->name);
     e->path = xstrdup(str_text(&path));
     return e;
 }

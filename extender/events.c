@@ -205,11 +205,8 @@ void events_counts(struct events *e, struct events_counts *ret_counts)
 
 static void add_time(struct str *out, int64_t unix_s)
 {
-    struct tm tm;
-    char text[32] = "";
-    time_t t = (time_t)unix_s;
-    if (gmtime_r(&t, &tm))
-        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    char text[CLOCK_UTC_MAX];
+    clock_format_utc(unix_s, text);
     str_add_json(out, text);
 }
 
@@ -266,13 +263,7 @@ static int send(struct events *e, const char *method, const char *name,
                 struct error *err)
 {
     cleanup_str struct str path = STR_INIT(1024);
-    str_add(&path, "/api/v1/namespaces/");
-    kube_path_add(&path, x->namespace);
-    str_add(&path, "/events");
-    if (name) {
-        str_add_c(&path, '/');
-        kube_path_add(&path, name);
-    }
+    kube_path_object(&path, "/api/v1", x->namespace, "events", name);
     struct kube_request request = {
         .method = method,
         .path = str_text(&path),

@@ -10,7 +10,6 @@
 #include "model/io/clock.h"
 #include "model/io/log.h"
 #include "model/kube/client.h"
-#include "model/kube/lease.h"
 
 enum {
     BODY_MAX = KUBE_OBJECT_MAX,
@@ -32,18 +31,6 @@ struct pairing {
 
 /* --- calls -------------------------------------------------------------- */
 
-static void pod_path(const char *namespace, const char *kind, const char *name,
-                     struct str *path)
-{
-    str_add(path, "/api/v1/namespaces/");
-    kube_path_add(path, namespace);
-    str_addf(path, "/%s", kind);
-    if (name) {
-        str_add_c(path, '/');
-        kube_path_add(path, name);
-    }
-}
-
 static int call(struct pairing *p, const char *method, const struct str *path,
                 const struct str *body, enum kube_body type,
                 struct http_answer *answer, struct error *err)
@@ -64,7 +51,7 @@ static int delete_pod(struct pairing *p, const struct pairs_action *a,
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     cleanup_str struct str body = STR_INIT(PATH_MAX_BYTES);
-    pod_path(a->namespace, "pods", a->name, &path);
+    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
     str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
                    "\"preconditions\":{\"uid\":");
     str_add_json(&body, a->uid);
@@ -79,16 +66,11 @@ static int apply_condition(struct pairing *p, const struct pairs_action *a,
                            const char *type, bool is_true, const char *reason,
                            const char *message, struct error *err)
 {
-    char now[40];
-    struct timespec t;
+    char now[CLOCK_UTC_MAX];
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     cleanup_str struct str body = STR_INIT(8192);
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail on Linux */
-    kube_lease_time((int64_t)t.tv_sec * 1000000, now);
-    char *point = strchr(now, '.'); /* a metav1.Time has no fraction */
-    if (point)
-        memcpy(point, "Z", 2);
-    pod_path(a->namespace, "pods", a->name, &path);
+    clock_format_utc((int64_t)time(NULL), now);
+    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
     str_addf(&path, "/status?fieldManager=biga-%s&force=true",
              a->kind == PAIRS_MARK ? "paired" : "xpu-ready");
     str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
@@ -112,7 +94,7 @@ static int get(struct pairing *p, const char *namespace, const char *kind,
                const char *name, struct http_answer *answer, struct error *err)
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
-    pod_path(namespace, kind, name, &path);
+    kube_path_object(&path, "/api/v1", namespace, kind, name);
     return call(p, "GET", &path, NULL, KUBE_JSON, answer, err);
 }
 
@@ -132,7 +114,7 @@ static int post_buddy(struct pairing *p, const struct pairs_action *a,
     int r = buddy_compose(&in, &body, err);
     if (r < 0)
         return error_wrap(err, "PodTemplate %s", a->buddy);
-    pod_path(a->namespace, "pods", NULL, &path);
+    kube_path_object(&path, "/api/v1", a->namespace, "pods", NULL);
     return call(p, "POST", &path, &body, KUBE_JSON, &p->answer, err);
 }
 

@@ -1,6 +1,7 @@
 #include "model/io/clock.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <time.h>
 
 static _Atomic int64_t fake_ms = -1;
@@ -50,4 +51,13 @@ bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms)
 void clock_set_fake(int64_t ms)
 {
     atomic_store_explicit(&fake_ms, ms, memory_order_relaxed);
+}
+
+void clock_format_utc(int64_t unix_s, char ret_text[CLOCK_UTC_MAX])
+{
+    struct tm tm;
+    time_t t = (time_t)unix_s;
+    if (!gmtime_r(&t, &tm) ||
+        !strftime(ret_text, CLOCK_UTC_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        (void)snprintf(ret_text, CLOCK_UTC_MAX, "%lld", (long long)unix_s);
 }

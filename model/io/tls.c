@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 #include "model/io/log.h"
 #include "model/io/tls_private.h"
 #include "model/io/watch.h"
@@ -104,14 +105,6 @@ static int certs_read(const char *path, const struct str *text, unsigned max,
     return 0;
 }
 
-static void format_time(time_t t, char ret_text[32])
-{
-    struct tm tm;
-    if (!gmtime_r(&t, &tm) ||
-        !strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        (void)snprintf(ret_text, 32, "%lld", (long long)t);
-}
-
 /* Is the time within a certificate's life?  -EAGAIN: it will be. */
 static int life_check(const char *path, gnutls_x509_crt_t crt, int64_t now,
                       struct error *err)
@@ -120,11 +113,11 @@ static int life_check(const char *path, gnutls_x509_crt_t crt, int64_t now,
     time_t until = gnutls_x509_crt_get_expiration_time(crt);
     char text[32];
     if (now < from) {
-        format_time(from, text);
+        clock_format_utc(from, text);
         return error_set(err, EAGAIN, "%s: is not valid before %s", path, text);
     }
     if (now > until) {
-        format_time(until, text);
+        clock_format_utc(until, text);
         return error_set(err, EINVAL, "%s: expired at %s", path, text);
     }
     return 0;
@@ -272,7 +265,7 @@ static int files_read(struct tls *t, struct tls_set **ret_set,
 static void log_accepted(const struct tls *t, const struct tls_set *set)
 {
     char until[32];
-    format_time((time_t)set->not_after, until);
+    clock_format_utc((time_t)set->not_after, until);
     log_event(LOG_INFO, "tls", "certificate", t->files[FILE_CERT].path,
               "not-after", until, "client-ca",
               t->n_files > FILE_CA ? t->files[FILE_CA].path : "none", NULL);

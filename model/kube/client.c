@@ -184,3 +184,15 @@ void kube_path_add(struct str *path, const char *segment)
             str_add_n(path, (const char[]){'%', hex[*p >> 4], hex[*p & 15]}, 3);
     }
 }
+
+void kube_path_object(struct str *path, const char *group,
+                      const char *namespace, const char *kind, const char *name)
+{
+    str_addf(path, "%s/namespaces/", group);
+    kube_path_add(path, namespace);
+    str_addf(path, "/%s", kind);
+    if (!name)
+        return;
+    str_add_c(path, '/');
+    kube_path_add(path, name);
+}

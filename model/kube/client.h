@@ -62,5 +62,10 @@ bool kube_client_reason_is(const struct kube_client *c, const char *reason);
 /* Append one path segment without its slash, percent-encoded: for names from
  * outside. */
 void kube_path_add(struct str *path, const char *segment);
+/* Append where an object of a namespace is, "/api/v1/namespaces/NS/pods/NAME";
+ * `group` is "/api/v1" or "/apis/GROUP/VERSION"; `name` NULL: the collection. */
+void kube_path_object(struct str *path, const char *group,
+                      const char *namespace, const char *kind,
+                      const char *name);
 
 #endif

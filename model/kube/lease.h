@@ -13,6 +13,8 @@
 
 #define KUBE_LEASE_GENERATION "biga.dev/generation" /* an annotation */
 
+#define KUBE_LEASE_GROUP "/apis/coordination.k8s.io/v1"
+
 enum { KUBE_LEASE_HOLDER_MAX = 253, KUBE_LEASE_NAME_MAX = 253 };
 
 struct kube_lease {

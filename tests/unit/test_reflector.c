@@ -537,6 +537,24 @@ Test(reflector, does_not_list_all_the_time)
     play_end(&p);
 }
 
+/* After many failures the ninth request comes soon after the eighth. */
+static void expect_soon(const struct fakeapi_answer *script, size_t n)
+{
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    tuning.wait_min_ms = 50;
+    tuning.wait_max_ms = 10000;
+    play_prepare(&p, script, n);
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < 8)
+        pause_ms(1);
+    int64_t begun = clock_ms();
+    while (fakeapi_n_requests(p.api) < 9)
+        pause_ms(1);
+    cr_expect_lt(clock_ms() - begun, 700, "half of what the next one waits");
+    play_end(&p);
+}
+
 /* After a restart the server has no old versions: that it says so ends the
  * failures, and is no further one. */
 Test(reflector, lists_soon_when_the_server_is_back)
@@ -547,19 +565,7 @@ Test(reflector, lists_soon_when_the_server_is_back)
         {.status = 503}, {.status = 503},
         {.status = 503}, {.status = 410, .body = STATUS("410", "too old")},
         LISTED_20};
-    struct reflector_tuning tuning = quick;
-    struct play p;
-    tuning.wait_min_ms = 50;
-    tuning.wait_max_ms = 10000;
-    play_prepare(&p, script, ARRAY_LEN(script));
-    play_start(&p, 1, &tuning);
-    while (fakeapi_n_requests(p.api) < 8)
-        pause_ms(1);
-    int64_t begun = clock_ms();
-    while (fakeapi_n_requests(p.api) < 9)
-        pause_ms(1);
-    cr_expect_lt(clock_ms() - begun, 700, "half of what the next one waits");
-    play_end(&p);
+    expect_soon(script, ARRAY_LEN(script));
 }
 
 /* One that has just come up may refuse us before it knows our rights. */
@@ -575,19 +581,7 @@ Test(reflector, asks_soon_for_rights_that_are_not_known_yet)
         {.end = FAKEAPI_REFUSE},
         {.status = 403, .body = STATUS("403", "forbidden")},
         {.body = ""}};
-    struct reflector_tuning tuning = quick;
-    struct play p;
-    tuning.wait_min_ms = 50;
-    tuning.wait_max_ms = 10000;
-    play_prepare(&p, script, ARRAY_LEN(script));
-    play_start(&p, 1, &tuning);
-    while (fakeapi_n_requests(p.api) < 8)
-        pause_ms(1);
-    int64_t begun = clock_ms();
-    while (fakeapi_n_requests(p.api) < 9)
-        pause_ms(1);
-    cr_expect_lt(clock_ms() - begun, 700, "half of what the next one waits");
-    play_end(&p);
+    expect_soon(script, ARRAY_LEN(script));
 }
 
 Test(reflector, asks_with_its_selector)
