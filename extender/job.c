@@ -557,3 +557,22 @@ struct allocation *job_hold_host(const struct snapshot *snapshot,
     place.node = s.follows;
     return hold_create(snapshot, pod, (uint32_t)rank, &place);
 }
+
+struct allocation *job_hold_again(const struct snapshot *snapshot,
+                                  const struct allocation *a)
+{
+    int32_t index = snapshot_find(snapshot, a->node, strlen(a->node));
+    const struct node *node = index < 0
+                                  ? NULL
+                                  : snapshot_node(snapshot, (size_t)index);
+    if (!node || !node->topo)
+        return NULL;
+    struct plan_place place = {
+        .node = index,
+        .choice = {.cards = usage_cards(node->topo, a),
+                   .gpus = usage_gpus(node->topo, a),
+                   .relation = (uint8_t)a->relation,
+                   .numa = (int16_t)a->numa},
+    };
+    return hold_create(snapshot, &a->demand, job_rank(&a->demand), &place);
+}

@@ -73,6 +73,11 @@ struct allocation **job_holds(const struct snapshot *snapshot,
 struct allocation *job_hold_host(const struct snapshot *snapshot,
                                  const struct demand *pod, int32_t rank);
 
+/* The place of a host pod, held for its pair; NULL when its node is not
+ * there. */
+struct allocation *job_hold_again(const struct snapshot *snapshot,
+                                  const struct allocation *a);
+
 /* "NS/JOB", which all members of a job share; "NS/NAME" of a pod alone. */
 enum { JOB_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2 };
 void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX]);

@@ -64,7 +64,9 @@ enum writer_kind {
                      * 0, `created` when that was news */
     WRITER_FREE,   /* namespace, pod, uid; node, number (or NULL, 0): as
                      * WRITER_RELEASE when the allocation is of that uid, on
-                     * that node and with that number, else nothing (-ENOENT) */
+                     * that node and with that number, else nothing (-ENOENT);
+                     * with a node a bind has failed, and what a host pod had
+                     * is held for its job again */
     WRITER_KEEP,   /* uids, n_uids (sorted), number: release every allocation
                      * of a pod (not held places) with a number up to `number`
                      * whose uid is not among them, unless `keep` says so;

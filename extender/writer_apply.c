@@ -229,19 +229,27 @@ void apply_bind(struct batch *b, struct writer_op *op)
 
 /* --- release ----------------------------------------------------------- */
 
-int release_pod(struct batch *b, struct writer_op *op,
-                const struct allocation *a)
+int drop_allocation(struct batch *b, struct writer_op *op,
+                    const struct allocation *a)
 {
-    struct demand pod = a->demand;
     int e = batch_begin(b);
     if (e == 0)
-        e = store_delete_allocation(b->w->store, pod.namespace, pod.name,
-                                    &b->error);
+        e = store_delete_allocation(b->w->store, a->demand.namespace,
+                                    a->demand.name, &b->error);
     if (e < 0)
         return e;
     op->resource_version = store_take_version(b->w->store);
-    (void)draft_release(batch_draft(b), pod.namespace, pod.name);
-    return lease_end_unbound(b, &pod);
+    (void)draft_release(batch_draft(b), a->demand.namespace, a->demand.name);
+    return 0;
+}
+
+int release_pod(struct batch *b, struct writer_op *op,
+                const struct allocation *a)
+{
+    cleanup_with(allocation) struct allocation *kept =
+        allocation_ref((struct allocation *)a);
+    int e = drop_allocation(b, op, kept);
+    return e < 0 ? e : lease_end_unbound(b, &kept->demand);
 }
 
 /* All that is held for the job, or nothing. */

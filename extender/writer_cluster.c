@@ -172,6 +172,29 @@ void apply_adopt(struct batch *b, struct writer_op *op)
 
 /* --- giving back -------------------------------------------------------- */
 
+/* A bind that failed: the pod comes again, and what its job is planned around
+ * is still there for it, as long as anybody of the job is bound. */
+static int free_place(struct batch *b, struct writer_op *op,
+                      const struct allocation *a)
+{
+    struct allocation *hold = a->demand.role == ROLE_HOST &&
+                                      demand_is_planned(&a->demand)
+                                  ? job_hold_again(batch_view(b), a)
+                                  : NULL;
+    cleanup_with(allocation) struct allocation *kept =
+        allocation_ref((struct allocation *)a);
+    int e = drop_allocation(b, op, kept);
+    if (e == 0 && hold) {
+        struct allocation **list = xcalloc(1, sizeof(*list));
+        list[0] = steal(&hold);
+        e = hold_anew(b, &kept->demand, list, 1);
+    }
+    allocation_unref(hold);
+    if (e < 0 && e != -EBUSY)
+        return e;
+    return lease_end_unbound(b, &kept->demand);
+}
+
 void apply_free(struct batch *b, struct writer_op *op)
 {
     const struct allocation *a = alloc_index_find(batch_view(b)->allocations,
@@ -179,7 +202,7 @@ void apply_free(struct batch *b, struct writer_op *op)
     if (a && !a->held && strcmp(a->demand.uid, op->uid) == 0 &&
         (op->number == 0 || a->number == op->number) &&
         (!op->node || strcmp(a->node, op->node) == 0))
-        op->result = release_pod(b, op, a);
+        op->result = op->node ? free_place(b, op, a) : release_pod(b, op, a);
     else
         op->result = error_set(&op->error, ENOENT,
                                "pod %s/%s (uid %s): has no such allocation",

@@ -67,6 +67,9 @@ void apply_release(struct batch *b, struct writer_op *op);
  * job that nobody is bound of any more; 0 or -errno in b->error. */
 int release_pod(struct batch *b, struct writer_op *op,
                 const struct allocation *a);
+/* Only its allocation, which stays the caller's. */
+int drop_allocation(struct batch *b, struct writer_op *op,
+                    const struct allocation *a);
 
 /* --- what a cluster tells: writer_cluster.c --- */
 void apply_adopt(struct batch *b, struct writer_op *op);
