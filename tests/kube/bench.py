@@ -120,6 +120,7 @@ class Bench:
         binds = Binds(self.api, version, self.args.pods)
         parts = [self.lab.scheduler_part(
             self.extender.url("scheduler", self.lab.tls))] if biga else []
+        before = self.cpu(None, biga)
         scheduler = self.c.start_scheduler(self.c.scheduler_config(
             parts, None if percentage == "default" else int(percentage),
             qps=QPS))
@@ -130,13 +131,24 @@ class Bench:
                     {f"bench-{i:05}" for i in range(self.args.pods)}
                     - set(fleet.bound(self.api)))[0]))
         seconds = binds.last - binds.first
-        used = cpu_seconds(scheduler)
+        used = {name: after - before[name] for name, after in
+                self.cpu(scheduler, biga).items()}
         bad = jobs.audit(self.api) if biga else []
         if bad:
             raise AssertionError("\n".join(bad[:10]))
         scheduler.stop()
         self.clear()
-        return self.args.pods / seconds, used * 1000 / self.args.pods
+        return self.args.pods / seconds, ", ".join(
+            f"{name} {seconds * 1000 / self.args.pods:.2f}"
+            for name, seconds in used.items())
+
+    def cpu(self, scheduler, biga):
+        """{part: seconds of CPU so far}"""
+        parts = {"scheduler": scheduler, "API server": self.c.apiserver,
+                 "etcd": self.c.etcd}
+        if biga:
+            parts["extender"] = self.extender
+        return {name: cpu_seconds(p) if p else 0 for name, p in parts.items()}
 
     def clear(self):
         self.api.delete_all("pods", "default")
@@ -170,8 +182,8 @@ def main():
                     print(f"round {number + 1}, percentageOfNodesToScore "
                           f"{percentage:>7}: "
                           f"{'with Biga' if biga else 'no extender':11} "
-                          f"{rate:6.0f} pods/s, scheduler {cpu:.2f} ms of "
-                          "CPU per pod", flush=True)
+                          f"{rate:6.0f} pods/s; ms of CPU per pod: {cpu}",
+                          flush=True)
         print()
         for percentage in percentages:
             alone, biga = (statistics.median(rates[(percentage, b)])
