@@ -42,13 +42,15 @@ endif
 # --- what there is --------------------------------------------------------
 SRC_MODEL      := $(wildcard model/base/*.c model/*.c model/io/*.c \
                     model/kube/*.c)
-SRC_ADVERTISER := $(filter-out %/main.c,$(wildcard advertiser/*.c))
+SRC_ADVERTISER := $(filter-out %/main.c,$(wildcard advertiser/*.c \
+                    advertiser/cri/*.c advertiser/act/*.c))
 SRC_EXTENDER   := $(filter-out %/main.c,$(wildcard extender/*.c))
 SRC_CLI        := $(filter-out %/main.c,$(wildcard cli/*.c))
 SRC_REPLAY     := $(filter-out %/main.c,$(wildcard bench/replay/*.c))
 SRC_TESTLIB    := $(wildcard tests/lib/*.c)
 SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c model/kube/*.c \
-                    advertiser/*.c extender/*.c cli/*.c bench/*.c \
+                    advertiser/*.c advertiser/cri/*.c advertiser/act/*.c \
+                    extender/*.c cli/*.c bench/*.c \
                     bench/replay/*.c \
                     tests/lib/*.c tests/unit/*.c tests/fuzz/*.c tests/race/*.c)
 UNIT  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))

@@ -1,0 +1,92 @@
+/* grpc - calls of gRPC over HTTP/2 to one server, on libcurl: a deadline on
+ * every call, a cap on every reply, status and message from the trailers.
+ *
+ * The server is taken for hostile: no frame length, header, trailer or stream
+ * of it costs more than the caps below, and every fault is a named error of
+ * that one call. */
+#ifndef BIGA_ADVERTISER_CRI_GRPC_H
+#define BIGA_ADVERTISER_CRI_GRPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/mem.h"
+#include "model/base/str.h"
+
+enum {
+    GRPC_REPLY_MAX = 16 << 20,   /* bytes of one message */
+    GRPC_HEADERS_MAX = 16 << 10, /* bytes of all headers and trailers */
+    GRPC_MESSAGE_MAX = 512,      /* of grpc-message what is kept */
+    GRPC_CONNECT_MS = 3000,
+};
+
+/* The codes that we look at; a server may send others. */
+enum grpc_code {
+    GRPC_OK = 0,
+    GRPC_CANCELLED = 1,
+    GRPC_UNKNOWN = 2,
+    GRPC_INVALID_ARGUMENT = 3,
+    GRPC_DEADLINE_EXCEEDED = 4,
+    GRPC_NOT_FOUND = 5,
+    GRPC_ALREADY_EXISTS = 6,
+    GRPC_PERMISSION_DENIED = 7,
+    GRPC_RESOURCE_EXHAUSTED = 8,
+    GRPC_FAILED_PRECONDITION = 9,
+    GRPC_ABORTED = 10,
+    GRPC_UNIMPLEMENTED = 12,
+    GRPC_INTERNAL = 13,
+    GRPC_UNAVAILABLE = 14,
+};
+const char *grpc_code_name(int code); /* "UNAVAILABLE"; "code 42" for others */
+
+/* Texts are borrowed and must outlive it; files are read again for each new
+ * connection. */
+struct grpc_config {
+    const char *endpoint;        /* "tcp://HOST:PORT" or "unix:///PATH" */
+    const char *ca, *cert, *key; /* paths; all three for tcp://, else
+                                  * -EINVAL, unless: */
+    bool plaintext;   /* the operator's file says so, for a lab; unix:// is
+                     * plaintext anyway */
+    size_t reply_max; /* 0: GRPC_REPLY_MAX */
+};
+
+struct grpc; /* one connection; use from one thread at a time */
+int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
+                struct error *err);
+void grpc_destroy(struct grpc *g); /* NULL allowed */
+DEFINE_CLEANUP(grpc, struct grpc *, grpc_destroy)
+
+/* Drop the connection: the next call begins a new one, with what the files
+ * say then. */
+void grpc_reconnect(struct grpc *g);
+
+/* How a call ended. */
+struct grpc_end {
+    int code; /* enum grpc_code as the server sent it; -1: none came */
+    char message[GRPC_MESSAGE_MAX]; /* decoded; printable */
+    bool unsent; /* no connection was made: the server has seen nothing */
+};
+
+/* One unary call: `method` is "/runtime.v1.RuntimeService/Version".
+ * 0 with the reply's message in `ret_reply` (reset first); else -errno with a
+ * text that names the endpoint and the method: the server's code (-EREMOTEIO,
+ * look at ret_end->code), no answer in time (-ETIMEDOUT), no connection
+ * (-ECONNREFUSED and the like), a certificate refused on either side
+ * (-EKEYREJECTED), a reply against the protocol (-EPROTO), too big a reply
+ * (-EMSGSIZE). `ret_end` is always filled in. */
+int grpc_call(struct grpc *g, const char *method, const void *request,
+              size_t size, unsigned deadline_ms, struct str *ret_reply,
+              struct grpc_end *ret_end, struct error *err);
+
+/* A server stream: `visit` is called for each message, a nonzero return ends
+ * the call with that value.  `keep` is asked at least every 200 ms; false
+ * ends it with -ECANCELED.  0 when the server ended it well. */
+typedef int grpc_message_f(void *ctx, const void *message, size_t size);
+typedef bool grpc_keep_f(void *ctx);
+int grpc_stream(struct grpc *g, const char *method, const void *request,
+                size_t size, grpc_message_f *visit, grpc_keep_f *keep,
+                void *ctx, struct grpc_end *ret_end, struct error *err);
+
+#endif
