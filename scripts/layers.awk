@@ -2,6 +2,7 @@
 # itself and the layers listed for it.
 #
 #   model/base < model < model/io < model/kube < advertiser | extender | cli
+#   model/base < card
 #
 # advertiser, extender and cli never include each other.  bench/replay, which
 # plays the extender on the advertiser's hosts, stands on all of them.  tests
@@ -14,10 +15,11 @@ BEGIN {
     may["advertiser"] = "model/base model model/io model/kube"
     may["extender"] = "model/base model model/io model/kube"
     may["cli"] = "model/base model model/io model/kube"
+    may["card"] = "model/base"
     may["bench/replay"] = "model/base model model/io model/kube advertiser " \
                           "extender cli"
     may["tests"] = "model/base model model/io model/kube advertiser extender cli " \
-                   "bench/replay"
+                   "bench/replay card"
     may["bench"] = "model/base model model/io model/kube advertiser extender cli " \
                    "tests"
     # what pure code has no business with

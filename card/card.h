@@ -1,0 +1,87 @@
+/* card - biga-card, the program that Biga has on a card: it does there, in a
+ * container of the card's own runtime, what the CRI cannot.  Static, needs
+ * nothing of its image and no network.  Its arguments come from the host, and
+ * the files that it reads from any container: both are checked here.
+ *
+ *   biga-card wait                    (also "pause", also without a word)
+ *       Sleeps until SIGTERM or SIGINT, then exits with 0; reaps children.
+ *       The image "pause" is this program too.
+ *
+ *   biga-card files DIR {NAME MODE N PIECE…}…
+ *       Write files below DIR, each whole or not at all.  DIR is absolute and
+ *       is made with what is missing above it (mode 0755).  NAME is relative,
+ *       its parts neither empty nor "." nor ".."; its folders are made too.
+ *       MODE is octal, up to 0777.  N pieces follow, 0 to 4096, each base64
+ *       of its own (with padding; no blanks) of at most 98304 characters,
+ *       which is 73728 bytes: Linux has 128 KiB for an argument.  All pieces
+ *       of a call together: 1 MiB in 1.4 MiB of arguments works where the
+ *       stack's limit is the usual 8 MiB (a quarter of it is for arguments).
+ *       Without a file: DIR alone is made.
+ *
+ *   biga-card log PATH OFFSET MAX
+ *       What the container wrote, of a log file in the CRI's form
+ *       ("TIME stdout|stderr F|P TEXT"), from byte OFFSET of the file on:
+ *       at most MAX bytes (1 to 1048576) on stdout.  The last line on stderr
+ *       is "next=OFFSET", where to go on; a line that is not whole yet is
+ *       left for then.  A file that is shorter than OFFSET was replaced and
+ *       is read from 0.  Lines of another form are given as they are.
+ *
+ *   biga-card rm DIR
+ *       Remove DIR (absolute, two names or more) with all that is in it.
+ *       What is not there is a success.  Mounts are not entered.
+ *
+ *   biga-card version
+ *
+ * No part of any path may be a symbolic link.  Exit status: 0; 1 with one line
+ * "biga-card: PATH: REASON" on stderr; 2 for a wrong command line; 3 when the
+ * log file does not exist. */
+#ifndef BIGA_CARD_CARD_H
+#define BIGA_CARD_CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+
+enum {
+    CARD_PIECE_MAX = 98304, /* characters of base64 */
+    CARD_PIECES_MAX = 4096, /* of one file */
+    CARD_LOG_MAX = 1 << 20, /* bytes given at once */
+    CARD_LINE_MAX = 65536,  /* of a log file, with its head */
+    CARD_DEPTH_MAX = 128,   /* of folders that are removed */
+};
+
+/* --- text --------------------------------------------------------------- */
+
+/* Decode base64 with padding into `out`, which has room for size / 4 * 3
+ * bytes. 0 or -EINVAL. */
+int card_decode(const char *text, size_t size, unsigned char *out,
+                size_t *ret_size);
+
+/* A whole line of a log file, without its end. */
+struct card_line {
+    size_t head;  /* bytes before the text; 0 when it has another form */
+    bool partial; /* the container's line goes on in the next one */
+};
+struct card_line card_line_parse(const char *line, size_t size);
+
+/* Whether `name` is relative and stays below where it starts. */
+bool card_name_ok(const char *name);
+
+/* --- what it does ------------------------------------------------------- */
+
+/* Open an absolute folder, following no symbolic link; with `make` it and all
+ * above it are made where they are missing.  Returns a descriptor or
+ * -errno. */
+int card_open_dir(const char *path, bool make, struct error *err);
+
+/* argv: NAME MODE N PIECE… and so on. */
+int card_files(const char *dir, int argc, char *const *argv, struct error *err);
+/* Write to `out`; `*ret_next` is where to go on. */
+int card_log(const char *path, uint64_t offset, size_t max, int out,
+             uint64_t *ret_next, struct error *err);
+int card_remove(const char *dir, struct error *err);
+int card_wait(void);
+
+#endif
