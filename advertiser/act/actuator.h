@@ -37,7 +37,10 @@ struct act_place {
     char name[ACT_NAME_MAX + 1];
     char pci[PCI_ADDR_TEXT_MAX]; /* "" for the host */
     char arch[16];               /* as in image manifests; "" unknown */
-    char endpoint[256];          /* "" : no runtime is known, no pod can run */
+    char endpoint[256];          /* "" : no runtime is known: no pod can run on
+                                  * a card; the host's pods are run by somebody
+                                  * else, and count as running when the others
+                                  * of their pair are ready */
     char ca[1024], cert[1024], key[1024];
     bool plaintext;
 };
@@ -89,6 +92,10 @@ struct act_pod {
     struct cri_pairs env; /* BIGA_… for every container */
     int sriov_vfs;        /* virtual functions its card is to have; -1: as is */
     const char *hook;     /* the operator's hook to run before, "" none */
+    const char *owner;    /* who wants it: "extender", "socket"; at most 15
+                           * bytes; see actuator_keep() */
+    bool held;            /* written down, and not begun before
+                           * actuator_begin() */
 };
 
 struct act_container_view {
@@ -104,6 +111,8 @@ struct act_pod_view {
     char place[ACT_NAME_MAX + 1];
     char pair_key[512];
     enum act_state state;
+    char owner[16];
+    bool held;     /* waits for actuator_begin() */
     bool stopping; /* it is not wanted any more */
     bool stale;    /* its place does not answer: as last known */
     bool ready;    /* all containers run */
@@ -155,6 +164,9 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
  * place is drained, -EEXIST another pod of that name is not gone yet. */
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err);
+/* A pod that was held is to begin; once more is a success.  -ENOENT when it is
+ * not known. */
+int actuator_begin(struct actuator *a, const char *uid, struct error *err);
 /* It is to end; `grace_s` < 0: its own. -ENOENT when it is not known. */
 int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
                     struct error *err);
@@ -190,5 +202,23 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
 int actuator_logs(struct actuator *a, const char *namespace, const char *name,
                   const char *container, uint64_t offset, size_t max,
                   struct str *ret_text, uint64_t *ret_next, struct error *err);
+
+/* One sandbox or container that is on a place, whoever made it. */
+struct act_object {
+    bool sandbox;
+    bool ours;  /* of this cluster and node, by its labels */
+    bool known; /* ours, and written down */
+    char id[CRI_ID_MAX + 1], sandbox_id[CRI_ID_MAX + 1];
+    char namespace[64], pod[ACT_NAME_MAX + 1], uid[64]; /* "" not known */
+    char container[64];                                 /* "" a sandbox */
+    uint32_t attempt;
+    char state[16]; /* "ready", "notready"; "created", "running", "exited",
+                     * "unknown" */
+};
+/* What is there now, sandboxes first; the caller frees the list. As
+ * actuator_exec(), on the caller's thread. */
+int actuator_objects(struct actuator *a, const char *place,
+                     struct act_object **ret_objects, size_t *ret_n,
+                     struct error *err);
 
 #endif
