@@ -86,9 +86,12 @@ struct act_pod {
                            * are ready, ends before they do */
     bool restarts;        /* a service, or what its restart policy says, is
                            * for the machine to know: from the spec */
-    const char *spec;     /* the Pod's JSON, with contents of its volumes (see
-                       * intents.h) */
+    const char *spec;     /* the Pod's JSON */
     size_t spec_size;
+    const char *files; /* what its volumes and variables take from elsewhere: a
+                        * JSON list of {"kind":"ConfigMap"|"Secret",
+                        * "name":"…","data":{"KEY":"base64"}}; NULL none */
+    size_t files_size;
     struct cri_pairs env; /* BIGA_… for every container */
     int sriov_vfs;        /* virtual functions its card is to have; -1: as is */
     const char *hook;     /* the operator's hook to run before, "" none */
