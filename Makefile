@@ -24,6 +24,9 @@ PACKAGES := libmicrohttpd libcurl libcjson hwloc sqlite3 yaml-0.1
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) \
              -lgnutls -lm -lpthread
+# of these, a program is linked with what it uses
+PKG_SOME   = -Wl,--push-state,--as-needed -lprotobuf-c -Wl,--pop-state
+TEST_SOME  = -Wl,--push-state,--as-needed -lnghttp2 -Wl,--pop-state
 
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DBIGA_VERSION='"$(VERSION)"'
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARNINGS) $(WERROR) $(SAN) -fno-common \
@@ -109,7 +112,7 @@ $(BUILD)/%.a:
 
 # link OBJECTS LIBRARIES: the libraries may need one another
 link = $(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
-       -Wl,--end-group $(PKG_LIBS)
+       -Wl,--end-group $(PKG_SOME) $(PKG_LIBS)
 
 $(BUILD)/biga-advertiser: $(BUILD)/obj/advertiser/main.o \
     $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
@@ -127,19 +130,19 @@ FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
-	$(Q)$(link) -lcriterion -Wl,-u,__lsan_is_turned_off
+	$(Q)$(link) $(TEST_SOME) -lcriterion -Wl,-u,__lsan_is_turned_off
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(FUZZER)
+	$(Q)$(link) $(TEST_SOME) $(FUZZER)
 $(BUILD)/race/%: $(BUILD)/obj/tests/race/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
-	$(Q)$(link)
+	$(Q)$(link) $(TEST_SOME)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
-	$(Q)$(link)
+	$(Q)$(link) $(TEST_SOME)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
