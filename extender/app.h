@@ -24,6 +24,7 @@ struct app {
     struct policy_file *policy;   /* NULL: none is configured */
     struct fabric_files *fabric;  /* the same */
     struct cluster *cluster;      /* NULL: embedded */
+    struct pods *pods;            /* that were applied; NULL: in a cluster */
     struct access *access;        /* NULL: everybody may call everything */
     struct tls *tls;              /* NULL: plain HTTP */
     uint64_t instance;            /* another one after each start; in ETags */

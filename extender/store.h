@@ -61,6 +61,28 @@ int store_put_allocation(struct store *s, const struct allocation *a,
 int store_delete_allocation(struct store *s, const char *namespace,
                             const char *name, struct error *err);
 
+/* What was applied in embedded mode.  STORE_KUBERNETES: -ENOTSUP. */
+struct store_pod {
+    const char *namespace, *name, *uid, *json;
+    size_t size;
+    uint64_t number;
+    bool deleting;
+    uint32_t grace_s;
+};
+int store_put_pod(struct store *s, const struct store_pod *pod,
+                  struct error *err);
+int store_delete_pod(struct store *s, const char *namespace, const char *name,
+                     struct error *err);
+struct store_config {
+    bool secret;
+    const char *namespace, *name, *json;
+    size_t size;
+};
+int store_put_config(struct store *s, const struct store_config *config,
+                     struct error *err);
+int store_delete_config(struct store *s, bool secret, const char *namespace,
+                        const char *name, struct error *err);
+
 /* Reading, all in the order of their keys; a callback that returns nonzero
  * ends the walk.  Texts are borrowed for the call. */
 typedef int store_slice_f(void *ctx, const char *name, const char *json,
@@ -79,6 +101,12 @@ int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
 typedef int store_allocation_f(void *ctx, struct allocation *a);
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
                           struct error *err);
+typedef int store_pod_f(void *ctx, const struct store_pod *pod);
+int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
+                   struct error *err);
+typedef int store_config_f(void *ctx, const struct store_config *config);
+int store_each_config(struct store *s, store_config_f *visit, void *ctx,
+                      struct error *err);
 
 /* The newest resource version given out. */
 uint64_t store_resource_version(const struct store *s);

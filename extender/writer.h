@@ -14,6 +14,7 @@
 #include "extender/candidates.h"
 #include "extender/heard.h"
 #include "extender/plans.h"
+#include "extender/pods.h"
 #include "extender/snapshot.h"
 #include "extender/store.h"
 #include "model/base/error.h"
@@ -33,6 +34,8 @@ struct writer_config {
                             * the writer */
     struct policy *policy; /* to begin with (a reference is taken), or NULL */
     struct fabric *fabric; /* the same */
+    struct pods *pods;     /* embedded: what was applied; outlives the writer,
+                            * which fills it.  NULL: WRITER_PODS is -ENOTSUP */
     int64_t sweep_ms;      /* how often to look: 1000; 0: only
                             * writer_sweep() (tests) */
 };
@@ -58,6 +61,8 @@ enum writer_kind {
     WRITER_SET_POLICY,   /* policy */
     WRITER_SET_FABRIC,   /* fabric */
     WRITER_CALL,         /* tests: call(ctx) between two batches */
+    WRITER_PODS,         /* changes, n_changes: see pods.h; -ENOENT, -EEXIST,
+                          * -EFBIG too many; `n_out`: the change that failed */
 
     /* what a cluster tells (cluster.h); never refused for lack of room */
     WRITER_ADOPT,  /* allocation: the pod has it, whatever we thought; `result`
@@ -114,7 +119,9 @@ struct writer_op {
     size_t n_uids;
     uint64_t number; /* keep, free */
     bool (*keep)(void *ctx, const char *uid);
-    bool gone;                       /* lost, heard */
+    bool gone;                  /* lost, heard */
+    struct pod_change *changes; /* pods */
+    size_t n_changes;
     const struct writer_room *rooms; /* rooms */
     size_t n_rooms;
 
