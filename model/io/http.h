@@ -1,6 +1,6 @@
 /* http - a small HTTP client on libcurl: one kept connection per client,
- * a deadline on every call, a cap on every answer.  Only http and https, no
- * redirects, no proxies from the environment. */
+ * a deadline on every call, a cap on every answer.  Only http and https, also
+ * http by a unix socket, no redirects, no proxies from the environment. */
 #ifndef BIGA_IO_HTTP_H
 #define BIGA_IO_HTTP_H
 
@@ -12,7 +12,8 @@
 
 struct http_client; /* use from one thread at a time */
 
-/* `base` is like "http://127.0.0.1:8702"; a trailing slash is dropped. */
+/* `base` is like "http://127.0.0.1:8702", a trailing slash is dropped; or
+ * "unix:/path" of a socket. */
 int http_client_create(const char *base, unsigned timeout_ms,
                        struct http_client **ret_client, struct error *err);
 void http_client_destroy(struct http_client *c); /* NULL allowed */

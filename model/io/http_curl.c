@@ -3,10 +3,14 @@
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/un.h>
 
 #include "model/base/mem.h"
 
-enum { BASE_MAX = 2048 };
+enum {
+    BASE_MAX = 2048,
+    UNIX_PATH_SIZE = sizeof((struct sockaddr_un *)0)->sun_path,
+};
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static CURLcode init_code;
@@ -16,9 +20,24 @@ static void init_curl(void)
     init_code = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+#define UNIX_SCHEME "unix:"
+
+static bool is_unix(const char *base)
+{
+    return strncmp(base, UNIX_SCHEME "/", sizeof UNIX_SCHEME) == 0;
+}
+
 static int check_base(const char *base, struct error *err)
 {
     size_t size = strlen(base);
+    if (is_unix(base))
+        return size - strlen(UNIX_SCHEME) < UNIX_PATH_SIZE
+                   ? 0
+                   : error_set(err, EINVAL,
+                               "\"%.200s\": the path has %zu bytes, a unix "
+                               "socket's at most %d",
+                               base, size - strlen(UNIX_SCHEME),
+                               UNIX_PATH_SIZE - 1);
     bool plain = strncasecmp(base, "http://", 7) == 0;
     bool secure = strncasecmp(base, "https://", 8) == 0;
     if (size < (secure ? 9u : 8u) || (!plain && !secure))
@@ -78,7 +97,10 @@ int http_target_init(struct http_target *t, const struct http_config *config,
         return r;
     struct http_target made = {.shown = xstrdup(config->base)};
     drop_slashes(made.shown);
-    if (config->server_name && *config->server_name) {
+    if (is_unix(config->base)) {
+        made.base = xstrdup("http://localhost");
+        made.unix_path = xstrdup(made.shown + strlen(UNIX_SCHEME));
+    } else if (config->server_name && *config->server_name) {
         CURLU *u = curl_url();
         if (u && curl_url_set(u, CURLUPART_URL, made.shown, 0) == CURLUE_OK)
             target_by_parts(&made, u, config->server_name);
@@ -104,6 +126,7 @@ void http_target_fini(struct http_target *t)
     free(t->shown);
     free(t->base);
     free(t->host_header);
+    free(t->unix_path);
     curl_slist_free_all(t->connect_to);
     memset(t, 0, sizeof *t);
 }
@@ -132,6 +155,7 @@ static CURLcode set_options(CURL *curl, const struct http_target *target,
     SET(CURLOPT_USERAGENT, "biga/" BIGA_VERSION);
     SET(CURLOPT_ERRORBUFFER, reason);
     SET(CURLOPT_CONNECT_TO, target->connect_to);
+    SET(CURLOPT_UNIX_SOCKET_PATH, target->unix_path);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
     SET(CURLOPT_CA_CACHE_TIMEOUT, 0L);

@@ -16,6 +16,7 @@ struct http_target {
                   * is another than the host's */
     char *host_header;             /* "Host: …" then; else NULL */
     struct curl_slist *connect_to; /* where that name is; else NULL */
+    char *unix_path;               /* of a unix socket; else NULL */
 };
 int http_target_init(struct http_target *t, const struct http_config *config,
                      struct error *err);

@@ -167,6 +167,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
         *socket_context = conn;
         if (h->config.tls)
             conn_tls_begin(conn, &h->config, connection);
+        if (h->file.path)
+            conn_unix_begin(conn);
     } else if (*socket_context) {
         struct conn *conn = steal(socket_context);
         const struct httpd_observation o = {.listener = h->config.name,
@@ -255,6 +257,7 @@ static void httpd_free(struct httpd *h)
     }
     if (h->fd >= 0)
         (void)close(h->fd);
+    unix_file_fini(&h->file);
     (void)pthread_mutex_destroy(&h->pool_lock);
     free(h);
 }
@@ -267,9 +270,12 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
     h->fd = -1;
     config_complete(&h->config);
     (void)pthread_mutex_init(&h->pool_lock, NULL);
-    int r = address_listen(config->listen, config->loopback, &h->fd, err);
+    const char *path = address_unix(config->listen);
+    int r = path
+                ? unix_listen(path, &h->fd, &h->file, err)
+                : address_listen(config->listen, config->loopback, &h->fd, err);
     if (!r) {
-        h->port = address_port(h->fd);
+        h->port = path ? 0 : address_port(h->fd);
         r = conns_start(&h->conns, &h->config, err);
     }
     if (r) {

@@ -102,8 +102,8 @@ struct httpd_observation {
     const struct httpd_route *route; /* NULL: refused before a route */
     unsigned status;
     /* Why the client was refused, one word: "handshake"; of its certificate
-     * missing, foreign, expired, not-yet-valid, purpose, weak, unreadable; or
-     * what httpd_refusal() said.  NULL: it was not. */
+     * missing, foreign, expired, not-yet-valid, purpose, weak, unreadable; of
+     * a unix socket's client "uid"; or what httpd_refusal() said.  NULL: it was not. */
     const char *refusal;
     uint64_t nanoseconds; /* from whole request to whole reply ready */
     size_t body_size, reply_size;
@@ -127,7 +127,10 @@ void httpd_admit(struct httpd_request *rq);
 
 struct httpd_config {
     const char *name;   /* for metrics: "scheduler" */
-    const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free */
+    const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free.  Or
+                         * "unix:/path": a socket of mode 0600 whose clients
+                         * must be root or our own user (403); a request line
+                         * that trickles there ends with idle_ms alone */
     const struct httpd_route *routes; /* outlives the server */
     size_t n_routes;
     void *ctx;                /* given to every handler */
@@ -159,7 +162,7 @@ struct httpd;
 /* Starts listening.  On failure says which address and why. */
 int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
                 struct error *err);
-/* The port actually bound. */
+/* The port actually bound; 0 for a unix socket. */
 uint16_t httpd_port(const struct httpd *h);
 /* Stop accepting, wait for requests in flight (suspended ones must be
  * resumed by their owner first), free. NULL allowed. */

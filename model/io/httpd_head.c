@@ -117,7 +117,7 @@ void request_judge(struct httpd_request *rq, const char *method)
     if (rq->uri_fault)
         request_refuse(rq, rq->uri_fault == -ENAMETOOLONG ? 414 : 400, "%s",
                        rq->err.text);
-    else if (request_verify(rq))
+    else if (request_verify(rq) && request_trust(rq))
         route_find(rq, method);
     size_t max = rq->route ? rq->route->body_max : 0;
     /* only browsers say where a page came from, and no page of ours changes

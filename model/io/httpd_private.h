@@ -3,7 +3,8 @@
  * httpd.c turns MHD's callbacks into calls of handlers, httpd_request.c is
  * what handlers use, httpd_head.c judges a request by its head,
  * httpd_conn.c knows the connections and closes those that take too long,
- * httpd_tls.c is what HTTPS adds to them, httpd_listen.c opens the socket. */
+ * httpd_tls.c is what HTTPS adds to them, httpd_listen.c opens the socket,
+ * httpd_unix.c one that is a file, and knows who its clients are. */
 #ifndef BIGA_IO_HTTPD_PRIVATE_H
 #define BIGA_IO_HTTPD_PRIVATE_H
 
@@ -11,6 +12,7 @@
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "model/io/httpd.h"
 #include "model/io/tls_private.h"
@@ -35,6 +37,9 @@ struct conn {
     bool cut;                 /* under conns.lock */
     atomic_bool doubtful;     /* asked for a certificate, it showed no good
                                * one yet: the first to be closed for others */
+
+    bool local; /* by a unix socket; then: */
+    uid_t uid;  /* of the client; -1 not known */
 
     /* with TLS; of the connection's thread */
     struct tls_set *set;
@@ -113,8 +118,16 @@ struct httpd_request {
     const char *refusal; /* of httpd_observation */
 };
 
+/* The file of a unix socket of ours. */
+struct unix_file {
+    char *path; /* NULL: none */
+    dev_t device;
+    ino_t inode;
+};
+
 struct httpd {
     struct httpd_config config;
+    struct unix_file file;
     struct MHD_Daemon *daemon;
     struct conns conns;
     uint16_t port;
@@ -163,5 +176,17 @@ bool request_verify(struct httpd_request *rq);
 int address_listen(const char *text, bool loopback, int *ret_fd,
                    struct error *err);
 uint16_t address_port(int fd);
+
+/* The path of "unix:/path", else NULL. */
+const char *address_unix(const char *listen);
+/* Listen there, mode 0600; a socket that nobody serves is removed first. */
+int unix_listen(const char *path, int *ret_fd, struct unix_file *ret_file,
+                struct error *err);
+/* Remove it, if it still is ours. */
+void unix_file_fini(struct unix_file *file);
+/* A connection of a unix socket came. */
+void conn_unix_begin(struct conn *conn);
+/* Refuse a request of a unix socket's client who is neither root nor us. */
+bool request_trust(struct httpd_request *rq);
 
 #endif
