@@ -125,7 +125,9 @@ static const char *brief_plain(enum reason reason)
     case REASON_NO_CARD:
         return "no card";
     case REASON_UNHEALTHY:
-        return "cards withdrawn as unhealthy";
+        return "card lost";
+    case REASON_DRAINED:
+        return "card drained";
     case REASON_CARDS_RESERVED:
         return "services have shares of the cards";
     case REASON_PAIR_CARDS:
@@ -247,6 +249,7 @@ void schedule_explain(const struct schedule *s, int32_t index,
     uint16_t must, within;
     schedule_view(s, index, &state, &must, &within);
     state.usable &= within; /* speak of its pair's cards only */
+    state.drained &= within;
     reason_explain(reason, &state, s->demand, out);
     if (reason == REASON_CARD_TOO_SMALL && state.reserved)
         str_add(out, " besides the shares of services (biga policy)");

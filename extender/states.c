@@ -125,6 +125,7 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     memcpy(to->cores, from->cores, sizeof to->cores);
     memcpy(to->memory_mib, from->memory_mib, sizeof to->memory_mib);
     to->usable = from->usable;
+    to->drained = from->drained;
     to->closed = from->closed;
     to->occupied = from->occupied;
     to->shared = from->shared;

@@ -32,6 +32,7 @@ struct node_state {
     uint32_t cores[TOPO_CARDS_MAX];      /* of the idle cards: tells "busy" */
     uint32_t memory_mib[TOPO_CARDS_MAX]; /* from "too small" */
     uint16_t usable;                     /* healthy */
+    uint16_t drained;                    /* the others: by an operator */
     uint16_t closed;   /* held whole: exclusive, or promised to a pair whose
                         * need is not yet known */
     uint16_t occupied; /* some pair (not merely a service) is on it: not
@@ -60,6 +61,7 @@ enum reason {
     REASON_NO_CARD,        /* it has no card at all */
     REASON_TOO_FEW_CARDS,  /* fewer cards than asked, even if all were free */
     REASON_UNHEALTHY,      /* its cards are withdrawn */
+    REASON_DRAINED,        /* by the operator, of enough of them */
     REASON_ARCH,           /* no card of the architecture */
     REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */
     REASON_CARDS_RESERVED, /* exclusive, and services have shares of them */

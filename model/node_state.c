@@ -18,6 +18,8 @@ void node_state_init(struct node_state *state, const struct topo *topo,
         uint64_t memory = card->memory_mib ? card->memory_mib : 1;
         if (card->cores == 0 || card->memory_mib == 0)
             state->unsized |= (uint16_t)(1u << c);
+        if (card->unhealthy && strcmp(card->health, "drained") == 0)
+            state->drained |= (uint16_t)(1u << c);
         if (card->unhealthy)
             continue; /* nothing of it can be had */
         state->usable |= (uint16_t)(1u << c);

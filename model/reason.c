@@ -22,6 +22,7 @@ const char *reason_word(enum reason reason)
         [REASON_NO_CARD] = "no-card",
         [REASON_TOO_FEW_CARDS] = "too-few-cards",
         [REASON_UNHEALTHY] = "unhealthy",
+        [REASON_DRAINED] = "drained",
         [REASON_ARCH] = "arch",
         [REASON_CARD_TOO_SMALL] = "card-too-small",
         [REASON_CARDS_RESERVED] = "cards-reserved",
@@ -77,9 +78,11 @@ static enum reason reason_never(const struct node_state *state,
         return REASON_TOO_FEW_CARDS;
     if (count_bits(cards) < asked)
         return REASON_ARCH;
+    if (count_bits(cards & (state->usable | state->drained)) < asked)
+        return REASON_UNHEALTHY;
     cards &= state->usable;
     if (count_bits(cards) < asked)
-        return REASON_UNHEALTHY;
+        return REASON_DRAINED;
     cards &= decide_cards_with(state->cores, state->memory_mib,
                                decide_need(demand));
     if (count_bits(cards) < asked)
@@ -250,6 +253,15 @@ static void explain_never(enum reason reason, const struct node_state *state,
         add_shortage(out, count_bits(of_arch & state->usable),
                      count_bits(of_arch),
                      "can be used, the others are withdrawn", demand->cards);
+        if (of_arch & state->drained)
+            str_addf(out, "; %u of those drained (biga card undrain)",
+                     count_bits(of_arch & state->drained));
+        break;
+    case REASON_DRAINED:
+        add_shortage(
+            out, count_bits(of_arch & state->usable), count_bits(of_arch),
+            "can be used, the others are drained or lost", demand->cards);
+        str_add(out, "; biga card undrain gives drained ones back");
         break;
     case REASON_CARDS_RESERVED:
         add_shortage(out, count_bits(of_arch & ~(unsigned)state->reserved),

@@ -39,6 +39,8 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_ENDPOINT] = {"biga.dev/endpoint", VALUE_TEXT, ON_CARD, 1,
                             TEXT(endpoint)},
     [ATTRIBUTE_HEALTHY] = {"biga.dev/healthy", VALUE_BOOL, ON_CARD, 1, 0},
+    [ATTRIBUTE_HEALTH] = {"biga.dev/health", VALUE_TEXT, ON_CARD, 1,
+                          TEXT(health)},
     [ATTRIBUTE_DISTANCES] = {"biga.dev/distances", VALUE_TEXT, ON_NUMA,
                              SLICE_PARTS_MAX, 0},
     [ATTRIBUTE_CPU_LIST] = {"biga.dev/cpuList", VALUE_TEXT, ON_NUMA, 1,

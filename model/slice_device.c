@@ -356,6 +356,20 @@ static int check_cpu_list(const struct slice_values *v, const struct device *d)
                      slice_capacities[CAPACITY_CPUS].name, d->cpus);
 }
 
+/* After the texts. */
+static int check_health(const struct slice_values *v, const struct device *d)
+{
+    static const char *const words[] = {"ready", "suspect", "lost", "drained"};
+    if (!v->present[ATTRIBUTE_HEALTH])
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(d->health, words[i]) == 0)
+            return 0;
+    return fail_text(v, ATTRIBUTE_HEALTH,
+                     "is \"%.64s\", must be ready, suspect, lost or drained",
+                     d->health);
+}
+
 /* A list may not have a hole: NAME, NAME3 without NAME2. */
 static int check_parts(const struct slice_values *v)
 {
@@ -399,6 +413,8 @@ static int read_meaning(struct slice_values *v, struct device *d)
     read_texts(v, d);
     if (r == 0)
         r = check_cpu_list(v, d);
+    if (r == 0)
+        r = check_health(v, d);
     return r;
 }
 

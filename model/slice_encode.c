@@ -172,7 +172,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
         const struct attribute *a = &slice_attributes[id];
         if (a->offset == 0 || !(a->kinds & 1u << d->kind) ||
-            id == ATTRIBUTE_GUID)
+            id == ATTRIBUTE_HEALTH || id == ATTRIBUTE_GUID)
             continue;
         const char *text;
         memcpy(&text, (const char *)d + a->offset, sizeof text);
@@ -180,8 +180,10 @@ static void add_attributes(struct str *out, const struct topo *topo,
     }
     if (d->kind == DEVICE_CARD)
         add_card(&w, d);
-    /* the least needed gives way where bridges of another PCI domain fill a
+    /* the least needed give way where bridges of another PCI domain fill a
      * device's attributes */
+    if (w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
+        add_text(&w, ATTRIBUTE_HEALTH, d->health);
     if (w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
         add_text(&w, ATTRIBUTE_GUID, d->guid);
 }

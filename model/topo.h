@@ -96,6 +96,8 @@ struct device {
     const char *fabric_port; /* what the operator calls its port */
     const char *endpoint;    /* of its container runtime, "tcp://…:port" */
     bool unhealthy;          /* capacity withdrawn: never chosen */
+    const char *health;      /* "ready", "suspect", "lost" or "drained", as
+                              * its node found it; "" nobody looks */
 
     /* numa */
     uint32_t cpus;        /* logical CPUs */

@@ -58,6 +58,7 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("fabric_port", strcmp(a->fabric_port, b->fabric_port) == 0);
     CHECK("endpoint", strcmp(a->endpoint, b->endpoint) == 0);
     CHECK("unhealthy", a->unhealthy == b->unhealthy);
+    CHECK("health", strcmp(a->health, b->health) == 0);
     CHECK("cpus", a->cpus == b->cpus);
     CHECK("cpu_list", strcmp(a->cpu_list, b->cpu_list) == 0);
     CHECK("numa_memory_mib", a->numa_memory_mib == b->numa_memory_mib);

@@ -201,6 +201,14 @@ Test(decide, reasons_that_no_preemption_helps)
     expect_reason(&h, ask(&h, 2, 0), REASON_UNHEALTHY,
                   "1 of 8 cards can be used, the others are withdrawn; 2 "
                   "are needed");
+    h.state.drained = 0x02;
+    expect_reason(&h, ask(&h, 2, 0), REASON_DRAINED,
+                  "1 of 8 cards can be used, the others are drained or lost; "
+                  "2 are needed; biga card undrain gives drained ones back");
+    expect_reason(&h, ask(&h, 3, 0), REASON_UNHEALTHY,
+                  "1 of 8 cards can be used, the others are withdrawn; 3 "
+                  "are needed; 1 of those drained (biga card undrain)");
+    h.state.drained = 0;
     memcpy(h.demand.arch, "mips64", 7);
     expect_reason(&h, ask(&h, 2, 0), REASON_ARCH,
                   "0 of 8 cards are of architecture mips64; 2 are needed");

@@ -74,7 +74,11 @@ static void random_card(struct device *d, struct arena *a)
     d->arch = some_text(a);
     d->fabric_port = some_text(a);
     d->endpoint = some_text(a);
+    static const char *const words[] = {"", "ready", "suspect", "lost",
+                                        "drained"};
     d->unhealthy = below(4) == 0;
+    /* one whose attributes are all in use has no room for it */
+    d->health = d->n_path < 8 ? words[below(5)] : "";
     d->cores = below(3) ? below(1000) : 0;
     d->memory_mib = below(3) ? (uint64_t)below(1 << 20) << below(20) : 0;
     if (!d->has_pci)
