@@ -51,9 +51,10 @@ SRC_EXTENDER   := $(filter-out %/main.c,$(wildcard extender/*.c))
 SRC_CLI        := $(filter-out %/main.c,$(wildcard cli/*.c))
 SRC_REPLAY     := $(filter-out %/main.c,$(wildcard bench/replay/*.c))
 SRC_TESTLIB    := $(wildcard tests/lib/*.c)
+SRC_CARD       := $(filter-out %/main.c,$(wildcard card/*.c))
 SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c model/kube/*.c \
                     advertiser/*.c advertiser/cri/*.c advertiser/act/*.c \
-                    extender/*.c cli/*.c bench/*.c \
+                    extender/*.c cli/*.c card/*.c bench/*.c \
                     bench/replay/*.c \
                     tests/lib/*.c tests/unit/*.c tests/fuzz/*.c tests/race/*.c)
 UNIT  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
@@ -67,6 +68,7 @@ NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard cli/main.c),biga) \
          $(if $(wildcard bench/replay/main.c),biga-replay)
 PROGRAMS := $(NAMES:%=$(BUILD)/%)
+CARD     := $(if $(wildcard card/main.c),$(BUILD)/biga-card)
 MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -74,7 +76,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
         $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
 
 .DEFAULT_GOAL := all
-.PHONY: all programs objects setup help demo test test-unit test-e2e lint \
+.PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down bench-kube storm-kube bench fuzz race asan \
         failpoints install uninstall docs man format \
         format-check clean
@@ -82,7 +84,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 .DELETE_ON_ERROR:
 
 all: setup programs
-programs: $(PROGRAMS)
+programs: $(PROGRAMS) $(CARD)
 objects: $(call obj,$(SRC_ALL))
 
 # setup is quick when nothing is missing; its stamp depends on the script
@@ -104,6 +106,7 @@ $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
 $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
 $(BUILD)/libbiga-cli.a:        $(call obj,$(SRC_CLI))
 $(BUILD)/libbiga-replay.a:     $(call obj,$(SRC_REPLAY))
+$(BUILD)/libbiga-card.a:       $(call obj,$(SRC_CARD))
 $(BUILD)/libbiga-tests.a:      $(call obj,$(SRC_TESTLIB))
 $(BUILD)/%.a:
 	@mkdir -p $(dir $@)
@@ -125,7 +128,18 @@ $(PROGRAMS):
 	$(call say,LINK,$@)
 	$(Q)$(link)
 
-TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS)
+# The helper on cards is of their architecture, and brings all it needs:
+# make card CARD_CC=aarch64-linux-gnu-gcc BUILD=build-arm64
+CARD_CC ?= $(CC)
+card: $(CARD)
+$(BUILD)/biga-card: $(wildcard card/*.[ch]) model/base/error.c \
+    model/base/error.h model/base/mem.c model/base/mem.h | $(BUILD)/.setup
+	$(call say,LINK,$@)
+	$(Q)$(CARD_CC) -static -s -Os -std=gnu11 $(WARNINGS) $(WERROR) \
+	    -fstack-protector-strong -include model/base/banned.h \
+	    $(CPPFLAGS) -o $@ $(filter %.c,$^)
+
+TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS) $(BUILD)/libbiga-card.a
 FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
@@ -254,7 +268,7 @@ uninstall:
 	    $(NAMES:%=$(COMP)/%)
 	rm -rf $(DATA)
 
-FORMATTED = $(wildcard model/*.[ch] model/*/*.[ch] advertiser/*.[ch] \
+FORMATTED = $(wildcard card/*.[ch] model/*.[ch] model/*/*.[ch] advertiser/*.[ch] \
     extender/*.[ch] cli/*.[ch] bench/*.[ch] bench/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(FORMATTED)

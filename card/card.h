@@ -49,7 +49,7 @@ enum {
     CARD_PIECES_MAX = 4096, /* of one file */
     CARD_LOG_MAX = 1 << 20, /* bytes given at once */
     CARD_LINE_MAX = 65536,  /* of a log file, with its head */
-    CARD_DEPTH_MAX = 128,   /* of folders that are removed */
+    CARD_DEPTH_MAX = 128,   /* of folders that are gone into when removed */
 };
 
 /* --- text --------------------------------------------------------------- */
@@ -77,7 +77,8 @@ bool card_name_ok(const char *name);
 int card_open_dir(const char *path, bool make, struct error *err);
 
 /* argv: NAME MODE N PIECE… and so on. */
-int card_files(const char *dir, int argc, char *const *argv, struct error *err);
+int card_files(const char *dir, int argc, const char *const *argv,
+               struct error *err);
 /* Write to `out`; `*ret_next` is where to go on. */
 int card_log(const char *path, uint64_t offset, size_t max, int out,
              uint64_t *ret_next, struct error *err);

@@ -1,0 +1,196 @@
+#include "card/card.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+
+/* Where a file is until it is whole: left by whoever was killed, and written
+ * over by the next. */
+static const char unfinished[] = ".biga-new";
+
+/* Open the folder `name` of `dir`, with `make` also one that is missing. */
+static int open_part(int dir, const char *name, bool make)
+{
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(dir, name, flags);
+    if (fd < 0 && errno == ENOENT && make) {
+        if (mkdirat(dir, name, 0755) != 0 && errno != EEXIST)
+            return -errno;
+        fd = openat(dir, name, flags);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+/* Open the folder that `path`, a name that is ok, leads to from `dir`, which
+ * is taken over. */
+static int open_parts(int dir, const char *path, bool make, struct error *err)
+{
+    cleanup_free char *copy = xstrdup(path);
+    char *rest = copy;
+    for (char *part; (part = strsep(&rest, "/"));) {
+        int next = open_part(dir, part, make);
+        (void)close(dir); /* a folder: nothing was written */
+        if (next < 0)
+            return error_errno(err, -next, "%s: at '%s'", path, part);
+        dir = next;
+    }
+    return dir;
+}
+
+int card_open_dir(const char *path, bool make, struct error *err)
+{
+    bool root = path[0] == '/' && !path[1];
+    if (!root && (path[0] != '/' || !card_name_ok(path + 1)))
+        return error_set(err, EINVAL, "%s: is no absolute path", path);
+    int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return error_errno(err, errno, "/");
+    return root ? dir : open_parts(dir, path + 1, make, err);
+}
+
+/* One file's arguments. */
+struct piece_file {
+    const char *name;
+    mode_t mode;
+    size_t n;
+    const char *const *pieces;
+};
+
+/* A number of digits of that base alone, at most `max`; -1 when it is none. */
+static long small_number(const char *text, int base, long max)
+{
+    char *end;
+    if (text[0] < '0' || text[0] > '9' || strlen(text) > 8)
+        return -1;
+    long value = strtol(text, &end, base);
+    return *end || value > max ? -1 : value;
+}
+
+/* Take the arguments of a file from the front; how many these are. */
+static int take_file(int argc, const char *const *argv,
+                     struct piece_file *ret_file, struct error *err)
+{
+    if (!card_name_ok(argv[0]))
+        return error_set(err, EINVAL, "'%s': is no name below the folder",
+                         argv[0]);
+    if (argc < 3)
+        return error_set(err, EINVAL, "%s: lacks its mode or pieces", argv[0]);
+    long mode = small_number(argv[1], 8, 0777);
+    if (mode < 0)
+        return error_set(err, EINVAL, "%s: mode '%s' is not octal, up to 777",
+                         argv[0], argv[1]);
+    long n = small_number(argv[2], 10, CARD_PIECES_MAX);
+    if (n < 0 || n > argc - 3)
+        return error_set(err, EINVAL, "%s: has not '%s' pieces", argv[0],
+                         argv[2]);
+    for (long i = 0; i < n; i++)
+        if (strlen(argv[3 + i]) > CARD_PIECE_MAX)
+            return error_set(err, EINVAL, "%s: a piece has more than %d bytes",
+                             argv[0], CARD_PIECE_MAX);
+    *ret_file = (struct piece_file){.name = argv[0],
+                                    .mode = (mode_t)mode,
+                                    .n = (size_t)n,
+                                    .pieces = argv + 3};
+    return (int)n + 3;
+}
+
+static int write_all(int fd, const unsigned char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Returns 0 or -errno; -EBADMSG when a piece is not base64. */
+static int write_pieces(int fd, const struct piece_file *file)
+{
+    cleanup_free unsigned char *data = xmalloc(CARD_PIECE_MAX / 4 * 3);
+    size_t size;
+    for (size_t i = 0; i < file->n; i++) {
+        const char *piece = file->pieces[i];
+        if (card_decode(piece, strlen(piece), data, &size))
+            return -EBADMSG;
+        int rc = write_all(fd, data, size);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* It is not flushed: after a crash of the card its sandboxes are void, and
+ * files are delivered anew. */
+static int write_in(int dir, const char *leaf, const struct piece_file *file)
+{
+    if (unlinkat(dir, unfinished, 0) != 0 && errno != ENOENT)
+        return -errno;
+    cleanup_fd int fd =
+        openat(dir, unfinished,
+               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int rc = write_pieces(fd, file);
+    /* whatever the umask is */
+    if (!rc && fchmod(fd, file->mode) != 0)
+        rc = -errno;
+    if (!rc && renameat(dir, unfinished, dir, leaf) != 0)
+        rc = -errno;
+    if (rc)
+        (void)unlinkat(dir, unfinished, 0); /* the first failure is told */
+    return rc;
+}
+
+static int write_file(int top, const struct piece_file *file, struct error *err)
+{
+    const char *slash = strrchr(file->name, '/');
+    cleanup_fd int dir = fcntl(top, F_DUPFD_CLOEXEC, 0);
+    if (dir < 0)
+        return error_errno(err, errno, "%s", file->name);
+    if (slash) {
+        cleanup_free char *folder = xstrndup(file->name,
+                                             (size_t)(slash - file->name));
+        int taken = dir;
+        dir = -1;
+        dir = open_parts(taken, folder, true, err);
+        if (dir < 0)
+            return dir;
+    }
+    int rc = write_in(dir, slash ? slash + 1 : file->name, file);
+    if (rc == -EBADMSG)
+        return error_set(err, EINVAL, "%s: a piece is not base64", file->name);
+    return rc ? error_errno(err, -rc, "%s", file->name) : 0;
+}
+
+int card_files(const char *dir, int argc, const char *const *argv,
+               struct error *err)
+{
+    struct piece_file file;
+    /* all of it is looked at before anything is written */
+    for (int at = 0, n; at < argc; at += n)
+        if ((n = take_file(argc - at, argv + at, &file, err)) < 0)
+            return n;
+    cleanup_fd int top = card_open_dir(dir, true, err);
+    if (top < 0)
+        return top;
+    /* one writer at a time: the unfinished file has one name */
+    if (flock(top, LOCK_EX) != 0)
+        return error_errno(err, errno, "%s", dir);
+    for (int at = 0, n; at < argc; at += n) {
+        if ((n = take_file(argc - at, argv + at, &file, err)) < 0)
+            return n;
+        int rc = write_file(top, &file, err);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}

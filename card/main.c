@@ -1,0 +1,81 @@
+/* biga-card: see card.h for its words. */
+#include <string.h>
+#include <unistd.h>
+
+#include "card/card.h"
+
+static int fail(const struct error *err)
+{
+    (void)fprintf(stderr, "biga-card: %s\n", err->text);
+    return 1;
+}
+
+static int usage(void)
+{
+    (void)fprintf(stderr,
+                  "usage: biga-card wait\n"
+                  "       biga-card files DIR {NAME MODE N PIECE...}...\n"
+                  "       biga-card log PATH OFFSET MAX\n"
+                  "       biga-card rm DIR\n"
+                  "       biga-card version\n");
+    return 2;
+}
+
+static bool number_read(const char *text, uint64_t max, uint64_t *ret_value)
+{
+    char *end;
+    errno = 0;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || *end || value > max)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+static int do_log(char *const *argv)
+{
+    uint64_t offset, max, next;
+    struct error err;
+    if (!number_read(argv[1], INT64_MAX, &offset) ||
+        !number_read(argv[2], CARD_LOG_MAX, &max) || max == 0)
+        return usage();
+    int rc = card_log(argv[0], offset, (size_t)max, STDOUT_FILENO, &next, &err);
+    if (rc) {
+        (void)fail(&err);
+        return rc == -ENOENT ? 3 : 1;
+    }
+    (void)fprintf(stderr, "next=%llu\n", (unsigned long long)next);
+    return 0;
+}
+
+static int do_wait(void)
+{
+    struct error err;
+    int rc = card_wait();
+    if (!rc)
+        return 0;
+    (void)error_errno(&err, -rc, "wait");
+    return fail(&err);
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "wait";
+    struct error err;
+    if (argc <= 2 && (strcmp(word, "wait") == 0 || strcmp(word, "pause") == 0))
+        return do_wait();
+    if (argc == 2 && strcmp(word, "version") == 0)
+        return printf("biga-card %s\n", BIGA_VERSION) < 0;
+    if (argc >= 3 && strcmp(word, "files") == 0)
+        return card_files(argv[2], argc - 3, (const char *const *)(argv + 3),
+                          &err)
+                   ? fail(&err)
+                   : 0;
+    if (argc == 5 && strcmp(word, "log") == 0)
+        return do_log(argv + 2);
+    if (argc == 3 && strcmp(word, "rm") == 0)
+        return card_remove(argv[2], &err) ? fail(&err) : 0;
+    return usage();
+}

@@ -1,0 +1,336 @@
+#include "card/card.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+#include "tests/lib/testdata.h"
+#include "tests/lib/tmpdir.h"
+
+static struct error err;
+
+static char *dir_make(void)
+{
+    return tmpdir_create();
+}
+
+/* --- base64 ------------------------------------------------------------- */
+
+static int decode(const char *text, char *out)
+{
+    size_t n = 0;
+    int rc = card_decode(text, strlen(text), (unsigned char *)out, &n);
+    if (!rc)
+        out[n] = 0;
+    return rc;
+}
+
+Test(card, base64_is_strict)
+{
+    static const char *const bad[] = {
+        "A",     "AA",   "AAA",  "A===", "====",    "AA=A",
+        "AAAA=", "AB==", "AAB=", "A A=", "AA==AAAA"};
+    char out[64];
+    cr_expect_eq(decode("", out), 0);
+    cr_expect_str_eq(out, "");
+    cr_expect_eq(decode("Zm9v", out), 0);
+    cr_expect_str_eq(out, "foo");
+    cr_expect_eq(decode("Zm9vYg==", out), 0);
+    cr_expect_str_eq(out, "foob");
+    cr_expect_eq(decode("Zm9vYmE=", out), 0);
+    cr_expect_str_eq(out, "fooba");
+    cr_expect_eq(decode("/+8=", out), 0);
+    cr_expect_eq((unsigned char)out[0], 0xff);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_eq(decode(bad[i], out), -EINVAL, "%s", bad[i]);
+}
+
+Test(card, names_stay_below)
+{
+    static const char *const good[] = {"a", "a/b", "..data", "a/...", ".a"};
+    static const char *const bad[] = {"",   "/a",       "a/",   "a//b",
+                                      ".",  "a/..",     "../a", "a/./b",
+                                      "..", "a/../../b"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        cr_expect(card_name_ok(good[i]), "%s", good[i]);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect(!card_name_ok(bad[i]), "%s", bad[i]);
+}
+
+/* --- files -------------------------------------------------------------- */
+
+#define FILES(dir, ...)                                      \
+    ({                                                       \
+        const char *argv_[] = {__VA_ARGS__};                 \
+        card_files(dir, (int)ARRAY_LEN(argv_), argv_, &err); \
+    })
+
+static void expect_file(const char *dir, const char *name, const char *text,
+                        mode_t mode)
+{
+    struct stat st;
+    size_t size;
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
+    cr_assert_eq(stat(path, &st), 0, "%s", path);
+    cr_expect_eq(st.st_mode & 07777, mode, "%s: %o", path, st.st_mode);
+    cleanup_free char *data = testdata_read(path, &size);
+    cr_expect_str_eq(data, text, "%s", path);
+}
+
+Test(card, files_are_written)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *sub = xasprintf("%s/pods/u1/volumes/v", dir);
+    (void)umask(077);
+    cr_assert_eq(FILES(sub, "a", "644", "2", "Zm9v", "YmFy", "c/d", "0400", "0",
+                       "e", "755", "1", "Zg=="),
+                 0, "%s", err.text);
+    expect_file(sub, "a", "foobar", 0644);
+    expect_file(sub, "c/d", "", 0400);
+    expect_file(sub, "e", "f", 0755);
+    cr_assert_eq(FILES(sub, "a", "600", "1", "bmV3"), 0, "%s", err.text);
+    expect_file(sub, "a", "new", 0600);
+    cr_assert_eq(card_remove(dir, &err), 0, "%s", err.text);
+    cr_expect_neq(access(dir, F_OK), 0);
+}
+
+Test(card, what_is_wrong_writes_nothing)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *sub = xasprintf("%s/v", dir);
+    cr_expect_eq(FILES(sub, "a", "644", "1", "Zm9v", "../b", "644", "0"),
+                 -EINVAL);
+    cr_expect_eq(FILES(sub, "a", "644", "2", "Zm9v"), -EINVAL);
+    cr_expect_eq(FILES(sub, "a", "1644", "0"), -EINVAL);
+    cr_expect_eq(FILES(sub, "a", "9", "0"), -EINVAL);
+    cr_expect_eq(FILES(sub, "a", "644"), -EINVAL);
+    cr_expect_eq(FILES(sub, "a", "644", "-1"), -EINVAL);
+    cr_expect_eq(FILES("relative", "a", "644", "0"), -EINVAL);
+    cr_expect_neq(access(sub, F_OK), 0);
+    cr_expect_eq(FILES(sub, "a", "644", "1", "Zm9"), -EINVAL);
+    cleanup_free char *left = xasprintf("%s/.biga-new", sub);
+    cr_expect_neq(access(left, F_OK), 0, "half a file is left");
+    (void)card_remove(dir, &err);
+}
+
+Test(card, files_follow_no_symlink)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *out = xasprintf("%s/out", dir);
+    cleanup_free char *sub = xasprintf("%s/v", dir);
+    cleanup_free char *link = xasprintf("%s/v/link", dir);
+    cleanup_free char *leaf = xasprintf("%s/v/leaf", dir);
+    cleanup_free char *through = xasprintf("%s/v/link/v", dir);
+    cr_assert_eq(mkdir(out, 0755), 0);
+    cr_assert_eq(mkdir(sub, 0755), 0);
+    cr_assert_eq(symlink(out, link), 0);
+    cr_assert_eq(symlink("../out/leaf", leaf), 0);
+    cr_expect_lt(FILES(sub, "link/a", "644", "0"), 0);
+    cr_expect_lt(FILES(through, "a", "644", "0"), 0);
+    /* the link itself is replaced */
+    cr_expect_eq(FILES(sub, "leaf", "644", "1", "Zm9v"), 0, "%s", err.text);
+    expect_file(sub, "leaf", "foo", 0644);
+    cr_expect_eq(rmdir(out), 0, "something was written into it");
+    (void)card_remove(dir, &err);
+}
+
+Test(card, an_argument_of_the_largest_size_arrives)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *piece = xmalloc(CARD_PIECE_MAX + 2);
+    const char *argv[3 + 14] = {"big", "600", "14"};
+    struct stat st;
+    memset(piece, 'A', CARD_PIECE_MAX + 1);
+    piece[CARD_PIECE_MAX] = 0;
+    for (int i = 0; i < 14; i++)
+        argv[3 + i] = piece;
+    cr_assert_eq(card_files(dir, 17, argv, &err), 0, "%s", err.text);
+    cleanup_free char *path = xasprintf("%s/big", dir);
+    cr_assert_eq(stat(path, &st), 0);
+    cr_expect_eq(st.st_size, 14 * CARD_PIECE_MAX / 4 * 3);
+    piece[CARD_PIECE_MAX] = 'A';
+    piece[CARD_PIECE_MAX + 1] = 0;
+    cr_expect_eq(card_files(dir, 17, argv, &err), -EINVAL);
+    (void)card_remove(dir, &err);
+}
+
+/* --- remove ------------------------------------------------------------- */
+
+Test(card, removes_what_is_there_and_nothing_else)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *keep = xasprintf("%s/keep", dir);
+    cleanup_free char *gone = xasprintf("%s/gone", dir);
+    cleanup_free char *link = xasprintf("%s/gone/link", dir);
+    cleanup_free char *outer = xasprintf("%s/outer", dir);
+    cleanup_free char *below = xasprintf("%s/outer/x", dir);
+    cr_assert_eq(FILES(keep, "a", "644", "0"), 0);
+    cr_assert_eq(FILES(gone, "b/c/d", "0", "0", "e", "644", "0"), 0);
+    cr_assert_eq(symlink(keep, link), 0);
+    cr_assert_eq(symlink(keep, outer), 0);
+    cr_expect_eq(card_remove(gone, &err), 0, "%s", err.text);
+    cr_expect_neq(access(gone, F_OK), 0);
+    cr_expect_eq(card_remove(gone, &err), 0, "once more: %s", err.text);
+    expect_file(keep, "a", "", 0644);
+    cr_expect_lt(card_remove(outer, &err), 0, "a link is no folder");
+    cr_expect_lt(card_remove(below, &err), 0);
+    cr_expect_eq(card_remove("/", &err), -EINVAL);
+    cr_expect_eq(card_remove("/etc", &err), -EINVAL);
+    cr_expect_eq(card_remove("/tmp/..", &err), -EINVAL);
+    cr_expect_eq(card_remove("tmp/x", &err), -EINVAL);
+    (void)card_remove(dir, &err);
+}
+
+Test(card, removes_a_tree_of_any_depth)
+{
+    cleanup_free char *dir = dir_make();
+    int fd = open(dir, O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < 3000; i++) {
+        cr_assert_eq(mkdirat(fd, "d", 0755), 0);
+        int next = openat(fd, "d", O_RDONLY | O_DIRECTORY);
+        cr_assert_geq(next, 0);
+        close(fd);
+        fd = next;
+    }
+    close(fd);
+    cr_expect_eq(card_remove(dir, &err), 0, "%s", err.text);
+    cr_expect_neq(access(dir, F_OK), 0);
+}
+
+/* --- log ---------------------------------------------------------------- */
+
+#define T "2026-01-01T00:00:00.000000001Z "
+
+static const char sample[] = T "stdout F one\n" //
+    T "stderr P two"
+                               "\n" T "stderr P , still"
+                               "\n" T "stderr F , end\n" //
+    T "stdout F \n"                                      //
+                               "no head\n" T "stdout F:tag x\n" T
+                               "stdlog F y\n" T "stdout F last, torn";
+static const char wanted[] = "one\n"
+                             "two, still, end\n"
+                             "\n"
+                             "no head\n"
+                             "x\n" T "stdlog F y\n";
+
+static char *log_make(const char *dir, const char *text, size_t size)
+{
+    char *path = xasprintf("%s/0.log", dir);
+    FILE *f = fopen(path, "w");
+    cr_assert(f);
+    cr_assert_eq(fwrite(text, 1, size, f), size);
+    cr_assert_eq(fclose(f), 0);
+    return path;
+}
+
+/* Up to `max` bytes of the log; where it goes on. */
+static uint64_t log_take(const char *dir, uint64_t offset, size_t max,
+                         char **ret_text)
+{
+    uint64_t next = 0;
+    size_t size;
+    cleanup_free char *path = xasprintf("%s/0.log", dir);
+    cleanup_free char *out = xasprintf("%s/out", dir);
+    int fd = open(out, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(card_log(path, offset, max, fd, &next, &err), 0, "%s",
+                 err.text);
+    close(fd);
+    *ret_text = testdata_read(out, &size);
+    cr_expect_leq(size, max);
+    return next;
+}
+
+Test(card, logs_say_what_the_container_wrote)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *path = log_make(dir, sample, sizeof sample - 1);
+    cleanup_free char *text = NULL;
+    uint64_t next = log_take(dir, 0, CARD_LOG_MAX, &text);
+    cr_expect_str_eq(text, wanted);
+    cr_expect_str_eq(sample + next, T "stdout F last, torn");
+    cleanup_free char *nothing = NULL;
+    cr_expect_eq(log_take(dir, next, 10, &nothing), next);
+    cr_expect_str_eq(nothing, "");
+    /* it was replaced by a shorter one */
+    cleanup_free char *again = NULL;
+    (void)log_take(dir, sizeof sample + 5, 4, &again);
+    cr_expect_str_eq(again, "one\n");
+    (void)card_remove(dir, &err);
+}
+
+/* Whatever the size of the bites, the whole is the same. */
+Test(card, logs_are_the_same_in_any_bites)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *path = log_make(dir, sample, sizeof sample - 1);
+    for (size_t max = 1; max < 40; max++) {
+        char whole[1024];
+        size_t n = 0;
+        uint64_t at = 0;
+        for (int i = 0; i < 1000; i++) {
+            cleanup_free char *text = NULL;
+            uint64_t next = log_take(dir, at, max, &text);
+            cr_expect_geq(next, at);
+            memcpy(whole + n, text, strlen(text) + 1);
+            n += strlen(text);
+            if (next == at)
+                break;
+            at = next;
+        }
+        cr_expect_str_eq(whole, wanted, "in bites of %zu", max);
+    }
+    (void)card_remove(dir, &err);
+}
+
+Test(card, a_line_without_an_end_is_given)
+{
+    cleanup_free char *dir = dir_make();
+    size_t size = 3 * CARD_LINE_MAX + 100;
+    cleanup_free char *big = xmalloc(size);
+    memset(big, 'x', size);
+    cleanup_free char *path = log_make(dir, big, size);
+    cleanup_free char *text = NULL;
+    uint64_t next = log_take(dir, 0, CARD_LOG_MAX, &text);
+    cr_expect_eq(next, 3 * CARD_LINE_MAX);
+    cr_expect_eq(strlen(text), 3 * CARD_LINE_MAX);
+    (void)card_remove(dir, &err);
+}
+
+Test(card, many_lines_are_given)
+{
+    cleanup_free char *dir = dir_make();
+    enum { LINES = 9000 };
+    static const char line[] = T "stdout F 0123456789\n";
+    cleanup_free char *all = xmalloc(LINES * (sizeof line - 1));
+    for (size_t i = 0; i < LINES; i++)
+        memcpy(all + i * (sizeof line - 1), line, sizeof line - 1);
+    cleanup_free char *path = log_make(dir, all, LINES * (sizeof line - 1));
+    cleanup_free char *text = NULL;
+    uint64_t next = log_take(dir, 0, CARD_LOG_MAX, &text);
+    cr_expect_eq(next, LINES * (sizeof line - 1));
+    cr_expect_eq(strlen(text), LINES * 11);
+    (void)card_remove(dir, &err);
+}
+
+Test(card, a_log_is_a_file)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *none = xasprintf("%s/none", dir);
+    cleanup_free char *fifo = xasprintf("%s/fifo", dir);
+    cleanup_free char *link = xasprintf("%s/link", dir);
+    uint64_t next = 7;
+    cr_assert_eq(mkfifo(fifo, 0600), 0);
+    cr_assert_eq(symlink("/etc/passwd", link), 0);
+    cr_expect_eq(card_log(none, 0, 1, 1, &next, &err), -ENOENT);
+    cr_expect_eq(card_log(fifo, 0, 1, 1, &next, &err), -EINVAL);
+    cr_expect_eq(card_log(link, 0, 1, 1, &next, &err), -ELOOP);
+    cr_expect_eq(card_log(dir, 0, 1, 1, &next, &err), -EINVAL);
+    cr_expect_eq(card_log("none", 0, 1, 1, &next, &err), -EINVAL);
+    cr_expect_eq(next, 7);
+    (void)card_remove(dir, &err);
+}
