@@ -51,6 +51,8 @@ bool base64_decode(const char *text, size_t size, struct str *out)
     size_t before = out->size;
     if (size % 4 != 0)
         return false;
+    if (size == 0)
+        return true;
     if (!str_reserve(out, size / 4 * 3))
         return false;
     for (size_t at = 0; at < size; at += 4) {
@@ -61,6 +63,7 @@ bool base64_decode(const char *text, size_t size, struct str *out)
         bool unused = pad && bits & ((1 << 8 * (int)pad) - 1);
         if (bits < 0 || unused) {
             out->size = before;
+            out->data[before] = '\0';
             return false;
         }
         const char three[] = {(char)(bits >> 16 & 255), (char)(bits >> 8 & 255),
