@@ -89,8 +89,13 @@ struct applied_pod {
     /* The order of being applied: whoever came first is placed first.  Of the
      * store; all pods of one request have different ones. */
     uint64_t number;
-    bool deleting;             /* somebody wants it gone; it stays so */
-    uint32_t grace_s;          /* how long it has to end, when deleting */
+    bool deleting;    /* somebody wants it gone; it stays so */
+    uint32_t grace_s; /* how long it has to end, when deleting */
+    /* Over for good: it is stopped where it is, and not placed again.  Durable,
+     * with the reason and message of its status, which after a start is
+     * { state: ended, reason, message }.  PODS_GONE: it ended well;
+     * PODS_FAILED; PODS_PENDING: it is not over. */
+    enum pod_state ended;
     struct pod_status *status; /* never NULL */
     uint64_t version;          /* of the set in which it changed last */
 };
@@ -182,22 +187,30 @@ void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n);
  * until it is done. */
 struct pod_change {
     enum pod_change_kind {
-        PODS_APPLY,   /* pod: a new one; one that is there with the same spec is
+        PODS_APPLY,  /* pod: a new one; one that is there with the same spec is
                     * PODS_UNCHANGED, another spec -EEXIST */
-        PODS_DELETE,  /* it is to end: namespace, name, grace_s (< 0: its own).
+        PODS_DELETE, /* it is to end: namespace, name, grace_s (< 0: its own).
                      * Again with another grace: that counts. -ENOENT */
-        PODS_FORGET,  /* it is gone from its node and has no allocation (release
+        PODS_END,    /* it is over: namespace, name, ended, status (whose state,
+                       * reason and message it has from now on; a reference is
+                       * taken; statuses of state FAILED and GONE that nodes
+                       * tell later leave reason and message as they are).
+                       * Again: PODS_UNCHANGED. -ENOENT */
+        PODS_FORGET, /* it is gone from its node and has no allocation (release
                      * it first, or before it in the same batch): namespace,
                      * name. -ENOENT */
-        CONFIG_APPLY, /* config: new, or in place of the one there */
+        CONFIG_APPLY,  /* config: new, or in place of the one there */
         CONFIG_DELETE, /* secret, namespace, name. -ENOENT */
     } kind;
     struct applied_pod *pod;
     struct applied_config *config;
     bool secret;
     const char *namespace, *name;
-    const char *uid; /* delete, forget: only the pod of that uid; NULL: any */
+    const char *uid; /* delete, end, forget: only the pod of that uid; NULL:
+                      * any */
     int64_t grace_s;
+    enum pod_state ended;      /* end: PODS_GONE or PODS_FAILED */
+    struct pod_status *status; /* end */
 
     /* the outcome */
     enum pod_result {
@@ -205,6 +218,7 @@ struct pod_change {
         PODS_CREATED,
         PODS_REPLACED,
         PODS_DELETED, /* or: is to be */
+        PODS_ENDED,
     } result;
     char result_uid[PODS_UID_SIZE]; /* of the pod that is there now */
 };

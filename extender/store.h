@@ -68,6 +68,8 @@ struct store_pod {
     uint64_t number;
     bool deleting;
     uint32_t grace_s;
+    uint32_t ended; /* 0: no; enum pod_state otherwise, with: */
+    const char *reason, *message;
 };
 int store_put_pod(struct store *s, const struct store_pod *pod,
                   struct error *err);
