@@ -1,0 +1,71 @@
+/* prep - configures a card before a pod uses it: the number of its virtual
+ * functions (SR-IOV, through sysfs), then the operator's hook.
+ *
+ * Blocks until it is done; one call per card at a time, calls for different
+ * cards may run beside each other.  Nothing is done twice that is right
+ * already, but a hook: it runs each time, so it must be idempotent.
+ *
+ * A hook that is cut off by the death of this process goes on by itself.  The
+ * next call for the card waits for its end (the file DIR/hook-CARD is locked
+ * by whoever runs for the card, and says what was begun), tells that its end
+ * is not known, and runs its own. */
+#ifndef BIGA_ADVERTISER_ACT_PREP_H
+#define BIGA_ADVERTISER_ACT_PREP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/prepare.h"
+
+enum {
+    PREP_HOOK_MS = 600000,  /* a hook that runs longer is killed */
+    PREP_KEEP_MS = 50,      /* keep() is asked about that often */
+    PREP_OUTPUT_MAX = 4096, /* bytes of a hook's output that are held */
+    PREP_REASON_MAX = 63,   /* "VfsInUse" */
+    PREP_MESSAGE_MAX = 512, /* for a person */
+};
+
+struct prep_config {
+    const char *sysfs;     /* NULL: "/sys" */
+    const char *hooks_dir; /* the operator's executables; NULL: none */
+    const char *dir;       /* where hook-CARD lies, mode 0700; NULL: what was
+                            * begun is not remembered (tests) */
+    int64_t hook_ms;       /* 0: PREP_HOOK_MS */
+};
+
+struct prep_request {
+    const char *card;            /* its id, "card-0000-17-00" */
+    const char *pci;             /* its lowest function, "0000:17:00.0" */
+    const char *namespace, *pod; /* whom it is for */
+    int sriov_vfs;               /* 0 … PREPARE_VFS_MAX; < 0: as it is */
+    const char *hook;            /* PREPARE_HOOK; "" or NULL: none */
+    bool in_use;                 /* another pod of ours runs on the card */
+    /* Asked while a hook runs or is waited for; false: end it.  The caller
+     * may do other short work there.  NULL: never ends it. */
+    bool (*keep)(void *ctx);
+    void *ctx;
+};
+
+struct prep_outcome {
+    char reason[PREP_REASON_MAX + 1]; /* "" when the card is prepared, else
+                                       * one of schema/pod.md */
+    char message[PREP_MESSAGE_MAX];   /* what was done; what to do next */
+    bool again;       /* may be otherwise later, without anybody's doing */
+    bool vfs_changed; /* the card was given another number of them */
+    bool hook_ran;
+    bool hook_unknown; /* an earlier hook of this card was begun, and how it
+                        * ended is not known */
+    int exit_status;   /* of the hook, -1 when a signal ended it */
+    int signal;        /* that ended it, else 0 */
+    int64_t hook_ms;   /* how long it ran */
+};
+
+/* 0 when it was carried out or refused, as `*ret_outcome` says; -ECANCELED
+ * when keep() said so (the hook is gone then); -errno when what was begun
+ * could not be written down (nothing was run then). */
+int prep_run(const struct prep_config *config,
+             const struct prep_request *request,
+             struct prep_outcome *ret_outcome, struct error *err);
+
+#endif
