@@ -89,6 +89,7 @@ struct podspec {
     size_t n_init, n_containers;
     struct podspec_volume *volumes;
     size_t n_volumes;
+    struct podspec_raw *raw; /* private: texts before "$(NAME)" is replaced */
 };
 
 void podspec_destroy(struct podspec *p); /* NULL allowed */
@@ -106,8 +107,11 @@ struct podspec_source {
 };
 
 /* Strict about everything that would run; members that only matter to
- * Kubernetes are skipped.  Errors name the path and the value:
- * "spec.volumes[1].hostPath: cards have no host paths: …".  Variables of the
+ * Kubernetes are skipped (schema/pod.md has the list).  -EINVAL names the path
+ * and the value: "spec.volumes[1].hostPath: is {"path":"/data"}: cards have no
+ * host paths: …"; -ENOENT a ConfigMap, Secret or key that is not there.
+ * Without a source, what comes from there is left empty: for checking only.
+ * The pod has the network of its place in any case.  Variables of the
  * form valueFrom.configMapKeyRef, secretKeyRef and fieldRef (metadata.name,
  * namespace, uid, labels['…'], annotations['…'], spec.nodeName) are resolved;
  * "$(NAME)" in values, command and args as Kubernetes does. `node` may be "".
@@ -117,7 +121,7 @@ int podspec_parse(const char *json, size_t size, const char *node,
                   struct podspec **ret_spec, struct error *err);
 
 /* Set a variable of every container (also init); one that the pod sets itself
- * stays as it is. */
+ * stays as it is.  "$(NAME)" of it in the pod's texts is replaced, too. */
 void podspec_set_env(struct podspec *p, const char *name, const char *value);
 
 #endif
