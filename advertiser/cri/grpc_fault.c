@@ -1,0 +1,248 @@
+#include "advertiser/cri/grpc_private.h"
+
+#include <gnutls/x509.h>
+#include <string.h>
+#include <time.h>
+
+#include "advertiser/cri/grpc_frame.h"
+#include "model/io/clock.h"
+
+enum {
+    NAME_MAX_SHOWN = 64,
+    PEM_MAX = 256 << 10, /* bytes of a certificate's file */
+    /* of OpenSSL, x509_vfy.h; their numbers are a part of its interface */
+    VERIFY_NOT_YET = 9,
+    VERIFY_EXPIRED = 10,
+    VERIFY_SELF_SIGNED = 18,
+    VERIFY_SELF_SIGNED_IN_CHAIN = 19,
+    VERIFY_NO_ISSUER = 20,
+    VERIFY_NO_FIRST = 21,
+    VERIFY_PURPOSE = 26,
+};
+
+DEFINE_CLEANUP(x509, gnutls_x509_crt_t, gnutls_x509_crt_deinit)
+
+/* --- our certificate ----------------------------------------------------- */
+
+static bool read_own(const char *path, gnutls_x509_crt_t *ret_crt)
+{
+    cleanup_file FILE *f = fopen(path, "re");
+    cleanup_free char *pem = xmalloc(PEM_MAX);
+    cleanup_with(x509) gnutls_x509_crt_t crt = NULL;
+    if (!f)
+        return false;
+    gnutls_datum_t data = {.data = (unsigned char *)pem};
+    data.size = (unsigned)fread(pem, 1, PEM_MAX, f);
+    if (gnutls_x509_crt_init(&crt) < 0 ||
+        gnutls_x509_crt_import(crt, &data, GNUTLS_X509_FMT_PEM) < 0)
+        return false;
+    *ret_crt = steal(&crt);
+    return true;
+}
+
+static void name_of(gnutls_x509_crt_t crt,
+                    int (*get)(gnutls_x509_crt_t, char *, size_t *),
+                    char ret_name[NAME_MAX_SHOWN])
+{
+    char name[1024];
+    size_t size = sizeof name;
+    if (get(crt, name, &size) < 0)
+        name[0] = '\0', size = 0;
+    grpc_text(name, strnlen(name, size), ret_name, NAME_MAX_SHOWN);
+}
+
+/* The server only says that it does not take what we showed: what was that,
+ * and what is plainly wrong with it? */
+static void tell_own(const struct grpc_config *config, char *out, size_t size)
+{
+    cleanup_with(x509) gnutls_x509_crt_t crt = NULL;
+    char subject[NAME_MAX_SHOWN], issuer[NAME_MAX_SHOWN];
+    char from[CLOCK_UTC_MAX], until[CLOCK_UTC_MAX];
+    out[0] = '\0';
+    if (!config->cert || !read_own(config->cert, &crt))
+        return;
+    time_t now = time(NULL);
+    time_t begins = gnutls_x509_crt_get_activation_time(crt);
+    time_t ends = gnutls_x509_crt_get_expiration_time(crt);
+    name_of(crt, gnutls_x509_crt_get_dn, subject);
+    name_of(crt, gnutls_x509_crt_get_issuer_dn, issuer);
+    clock_format_utc(begins, from);
+    clock_format_utc(ends, until);
+    if (now < begins)
+        (void)snprintf(out, size, "; it is not valid before %s", from);
+    else if (now > ends)
+        (void)snprintf(out, size, "; it has expired on %s", until);
+    else
+        (void)snprintf(out, size,
+                       "; it is \"%s\" by \"%s\", valid from %s to %s: is "
+                       "that the authority which the server trusts, and its "
+                       "clock right?",
+                       subject, issuer, from, until);
+}
+
+/* --- whose certificate ---------------------------------------------------- */
+
+/* What the server's TLS told us, NULL when it did not refuse us. */
+static const char *alert_of(const char *reason)
+{
+    static const struct {
+        const char *alert, *says;
+    } alerts[] = {
+        {"alert certificate required", "it demands one, and we showed none"},
+        {"alert bad certificate", "bad certificate"},
+        {"alert certificate expired", "certificate expired"},
+        {"alert unknown ca", "unknown authority"},
+        {"alert certificate unknown", "certificate unknown"},
+        {"alert unsupported certificate", "unsupported certificate"},
+        {"alert certificate revoked", "certificate revoked"},
+        {"alert access denied", "access denied"},
+        {"alert decrypt error", "decrypt error"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(alerts); i++)
+        if (strstr(reason, alerts[i].alert))
+            return alerts[i].says;
+    return NULL;
+}
+
+static int refused_by_server(const struct grpc_config *config, const char *says,
+                             struct error *err)
+{
+    char own[320];
+    tell_own(config, own, sizeof own);
+    return error_set(err, EKEYREJECTED,
+                     "the server refuses our certificate %s (%s)%s",
+                     config->cert ? config->cert : "", says, own);
+}
+
+static int refused_by_us(const struct grpc_config *config,
+                         const struct grpc_fault *fault, struct error *err)
+{
+    const char *ca = config->ca ? config->ca : "";
+    switch (fault->verify) {
+    case VERIFY_EXPIRED:
+        return error_set(err, EKEYREJECTED,
+                         "we refuse the server's certificate: it has expired");
+    case VERIFY_NOT_YET:
+        return error_set(err, EKEYREJECTED,
+                         "we refuse the server's certificate: it is not valid "
+                         "yet; is our clock right?");
+    case VERIFY_SELF_SIGNED:
+    case VERIFY_SELF_SIGNED_IN_CHAIN:
+    case VERIFY_NO_ISSUER:
+    case VERIFY_NO_FIRST:
+        return error_set(err, EKEYREJECTED,
+                         "we refuse the server's certificate: no authority "
+                         "in %s has signed it",
+                         ca);
+    case VERIFY_PURPOSE:
+        return error_set(err, EKEYREJECTED,
+                         "we refuse the server's certificate: it is not "
+                         "meant for servers (extended key usage)");
+    default:
+        break;
+    }
+    if (strstr(fault->reason, "subject name") ||
+        strstr(fault->reason, "does not match target host"))
+        return error_set(err, EKEYREJECTED,
+                         "we refuse the server's certificate: its subject "
+                         "alternative names lack the host of the endpoint");
+    return error_set(err, EKEYREJECTED,
+                     "we refuse the server's certificate: %s", fault->reason);
+}
+
+static int tell_tls(const struct grpc_config *config,
+                    const struct grpc_fault *fault, struct error *err)
+{
+    switch (fault->code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ISSUER_ERROR:
+        return refused_by_us(config, fault, err);
+    case CURLE_SSL_CERTPROBLEM:
+        return error_set(err, EKEYREJECTED,
+                         "our certificate %s or its key %s cannot be used: %s",
+                         config->cert, config->key, fault->reason);
+    case CURLE_SSL_CACERT_BADFILE:
+        return error_set(err, EKEYREJECTED,
+                         "our file of authorities %s cannot be used: %s",
+                         config->ca, fault->reason);
+    default:
+        return error_set(err, EKEYREJECTED,
+                         "no TLS with the server: %s; does it speak TLS on "
+                         "this port?",
+                         fault->reason);
+    }
+}
+
+/* --- everything else ----------------------------------------------------- */
+
+static int tell_timeout(const struct grpc_fault *fault, struct error *err)
+{
+    if (!fault->connected)
+        return error_set(err, ETIMEDOUT,
+                         "no connection in time: is the machine up, and the "
+                         "way to it?");
+    return error_set(err, ETIMEDOUT,
+                     "no answer within %u ms: does the server hang?",
+                     fault->deadline_ms);
+}
+
+/* Codes that would look like the server's own words become ECONNREFUSED. */
+static int tell_connect(const struct grpc_fault *fault, struct error *err)
+{
+    int code = (int)fault->os_errno;
+    const char *text = code > 0 ? strerror(code) : fault->reason;
+    switch (code) {
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+    case ECONNRESET:
+        break;
+    default:
+        code = ECONNREFUSED;
+    }
+    return error_set(err, code,
+                     "no connection: %s; does the container runtime run, and "
+                     "is this its address?",
+                     text);
+}
+
+int grpc_fault_tell(const struct grpc_config *config,
+                    const struct grpc_fault *fault, struct error *err)
+{
+    const char *says = alert_of(fault->reason);
+    if (says)
+        return refused_by_server(config, says, err);
+    switch (fault->code) {
+    case CURLE_OPERATION_TIMEDOUT:
+        return tell_timeout(fault, err);
+    case CURLE_COULDNT_CONNECT:
+        return tell_connect(fault, err);
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return error_set(err, EHOSTUNREACH,
+                         "the name of the host is not "
+                         "known");
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CIPHER:
+        return tell_tls(config, fault, err);
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_PARTIAL_FILE:
+        return error_set(err, EPROTO, "it broke off the call: %s",
+                         fault->reason);
+    case CURLE_SEND_FAIL_REWIND:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+        return error_set(err, ECONNRESET,
+                         "the connection ended before the answer: whether "
+                         "the call was carried out is not known (%s)",
+                         fault->reason);
+    default:
+        return error_set(err, EIO, "%s", fault->reason);
+    }
+}

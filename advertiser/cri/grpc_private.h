@@ -1,0 +1,23 @@
+/* grpc_private - what the files of grpc share: grpc.c carries calls over
+ * libcurl, grpc_fault.c tells why one failed. */
+#ifndef BIGA_ADVERTISER_CRI_GRPC_PRIVATE_H
+#define BIGA_ADVERTISER_CRI_GRPC_PRIVATE_H
+
+#include <curl/curl.h>
+
+#include "advertiser/cri/grpc.h"
+
+/* How a transfer failed, as libcurl tells it. */
+struct grpc_fault {
+    CURLcode code;
+    const char *reason; /* its text, "" none */
+    long verify;        /* of OpenSSL: X509_V_ERR_… of the server's chain */
+    long os_errno;      /* of the connection */
+    bool connected;     /* there was a connection, with TLS if any */
+    unsigned deadline_ms;
+};
+/* Fills in `err`, without the names of endpoint and method; -errno. */
+int grpc_fault_tell(const struct grpc_config *config,
+                    const struct grpc_fault *fault, struct error *err);
+
+#endif
