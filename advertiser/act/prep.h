@@ -21,7 +21,8 @@
 enum {
     PREP_HOOK_MS = 600000,  /* a hook that runs longer is killed */
     PREP_KEEP_MS = 50,      /* keep() is asked about that often */
-    PREP_OUTPUT_MAX = 4096, /* bytes of a hook's output that are held */
+    PREP_LOG_MAX = 1 << 20, /* bytes of hook-CARD.log; then it begins anew */
+    PREP_OUTPUT_MAX = 4096, /* bytes at its end that the message is of */
     PREP_REASON_MAX = 63,   /* "VfsInUse" */
     PREP_MESSAGE_MAX = 512, /* for a person */
 };
@@ -29,8 +30,8 @@ enum {
 struct prep_config {
     const char *sysfs;     /* NULL: "/sys" */
     const char *hooks_dir; /* the operator's executables; NULL: none */
-    const char *dir;       /* where hook-CARD lies, mode 0700; NULL: what was
-                            * begun is not remembered (tests) */
+    const char *dir;       /* where hook-CARD and hook-CARD.log (what it wrote)
+                            * lie, mode 0700; NULL: nothing is kept (tests) */
     int64_t hook_ms;       /* 0: PREP_HOOK_MS */
 };
 
