@@ -14,7 +14,7 @@
 #include "tests/lib/simstate.h"
 
 enum {
-    PODS_MAX = 256,
+    SERVED_PODS_MAX = 256,
     CONNS_MAX = 256, /* at a time */
     FAULTS_MAX = 64,
     REQUEST_MAX = 65536,
@@ -45,7 +45,7 @@ struct bindserver {
     pthread_mutex_t lock; /* guards all that follows */
     int listener;         /* -1: closed */
     pthread_t acceptor;
-    struct pod pods[PODS_MAX];
+    struct pod pods[SERVED_PODS_MAX];
     size_t n_pods;
     struct faults posts, looks;
     unsigned chaos;
@@ -87,7 +87,7 @@ void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
     size_t i = 0;
     while (i < s->n_pods && s->pods[i].there)
         i++;
-    if (i == PODS_MAX)
+    if (i == SERVED_PODS_MAX)
         abort();
     s->n_pods += i == s->n_pods;
     struct pod *p = &s->pods[i];
