@@ -4,12 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/store_file.h"
 #include "extender/store_private.h"
 #include "model/base/mem.h"
+#include "model/io/dbfile.h"
 #include "model/io/failpoint.h"
 #include "model/io/log.h"
 
+#define STORE_FILE_NAME "biga.db"
 enum {
     SCHEMA_VERSION = 1,
     APPLICATION_ID = 0x42494741, /* "BIGA" */
@@ -324,7 +325,7 @@ static int open_database(struct sqlite *s, const char *dir, struct error *err)
 static int open_or_renew(struct sqlite *s, const char *dir, struct error *err)
 {
     struct error why = {0};
-    int e = store_file_create(dir, err);
+    int e = dbfile_create(dir, STORE_FILE_NAME, err);
     if (e < 0)
         return e;
     e = open_database(s, dir, &why);
@@ -335,13 +336,13 @@ static int open_or_renew(struct sqlite *s, const char *dir, struct error *err)
     }
     close_database(s);
     cleanup_free char *aside = NULL;
-    e = store_file_set_aside(dir, &aside, err);
+    e = dbfile_set_aside(dir, STORE_FILE_NAME, &aside, err);
     if (e < 0)
         return e;
     log_event(LOG_ERROR, "store-damaged", "error", why.text, "moved-to", aside,
               NULL);
     s->store.version = s->store.committed = 0;
-    e = store_file_create(dir, err);
+    e = dbfile_create(dir, STORE_FILE_NAME, err);
     if (e == 0)
         e = open_database(s, dir, err);
     return e == 0 ? store_salvage(s, aside, err) : e;
@@ -438,7 +439,7 @@ int sqlite_open(const char *dir, struct store **ret_store, struct error *err)
     s->store.ops = &sqlite_ops;
     s->store.kind = STORE_SQLITE;
     s->lock_fd = -1;
-    int e = dir ? store_file_lock(dir, &s->lock_fd, err) : 0;
+    int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0)
         e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);
     if (e < 0) {

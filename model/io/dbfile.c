@@ -1,4 +1,4 @@
-#include "extender/store_file.h"
+#include "model/io/dbfile.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -40,7 +40,7 @@ static int check_directory(const char *dir, struct error *err)
     return 0;
 }
 
-int store_file_lock(const char *dir, int *ret_fd, struct error *err)
+int dbfile_lock(const char *dir, int *ret_fd, struct error *err)
 {
     int e = make_directory(dir, err);
     if (e == 0)
@@ -63,9 +63,9 @@ int store_file_lock(const char *dir, int *ret_fd, struct error *err)
     return 0;
 }
 
-int store_file_create(const char *dir, struct error *err)
+int dbfile_create(const char *dir, const char *name, struct error *err)
 {
-    cleanup_free char *path = xasprintf("%s/" STORE_FILE_NAME, dir);
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
     cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                              0600);
     if (fd < 0 || fchmod(fd, 0600) < 0)
@@ -73,11 +73,12 @@ int store_file_create(const char *dir, struct error *err)
     return sync_directory(dir, err);
 }
 
-int store_file_set_aside(const char *dir, char **ret_name, struct error *err)
+int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
+                     struct error *err)
 {
-    cleanup_free char *from = xasprintf("%s/" STORE_FILE_NAME, dir);
+    cleanup_free char *from = xasprintf("%s/%s", dir, name);
     cleanup_free char *from_log = xasprintf("%s-wal", from);
-    for (int i = 1; i <= STORE_DAMAGED_MAX; i++) {
+    for (int i = 1; i <= DBFILE_DAMAGED_MAX; i++) {
         cleanup_free char *to = xasprintf("%s.damaged-%d", from, i);
         cleanup_free char *to_log = xasprintf("%s-wal", to);
         if (access(to, F_OK) == 0 || access(to_log, F_OK) == 0)
@@ -87,10 +88,10 @@ int store_file_set_aside(const char *dir, char **ret_name, struct error *err)
             return error_errno(err, errno, "moving %s aside", from_log);
         if (rename(from, to) < 0)
             return error_errno(err, errno, "moving %s aside", from);
-        *ret_name = steal(&to);
+        *ret_path = steal(&to);
         return sync_directory(dir, err);
     }
     return error_set(err, EEXIST,
                      "%s is damaged, and %d earlier ones are still there", from,
-                     STORE_DAMAGED_MAX);
+                     DBFILE_DAMAGED_MAX);
 }
