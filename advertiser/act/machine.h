@@ -44,12 +44,17 @@ struct machine_sandbox {
     char id[CRI_ID_MAX + 1];
     uint32_t attempt;
     bool ready;
+    int64_t retry_ms; /* the machine's: it could not be removed; again then */
 };
 struct machine_container {
     char id[CRI_ID_MAX + 1], sandbox_id[CRI_ID_MAX + 1];
     char name[INTENT_NAME_MAX + 1];
     uint32_t attempt;
     enum cri_container_state state;
+    /* the machine's, kept from list to list: */
+    bool told;        /* to end */
+    bool looked;      /* how it ended is noted */
+    int64_t retry_ms; /* as of a sandbox */
 };
 /* All with our labels and the pod's UID. */
 struct machine_found {
@@ -73,9 +78,7 @@ struct machine_unit {
     struct intent_container *noted;
     /* forgotten at a restart: */
     enum machine_image { IMAGE_UNKNOWN, IMAGE_MISSING, IMAGE_PRESENT } has;
-    bool pulled;        /* since the sandbox was begun */
-    bool told;          /* to end */
-    bool looked;        /* how its newest attempt ended is known */
+    bool pulled;        /* for this sandbox */
     unsigned crashes;   /* in a row */
     unsigned reserved;  /* times its name was, for nothing found */
     int64_t running_ms; /* since when it was seen to run; -1 */
@@ -102,10 +105,13 @@ struct machine {
     bool listed;   /* `found` is of after the last step */
     bool prepared; /* for the next sandbox */
     bool cleaned;
-    unsigned failures, reserved;
-    int64_t retry_ms; /* no step before */
-    int64_t stop_ms;  /* when its end began; -1 not yet */
-    bool changed;     /* since the caller reset it: state, reason, … */
+    unsigned failures; /* in a row */
+    unsigned tries;    /* refusals before it ever ran */
+    unsigned reserved; /* as of a unit */
+    int64_t retry_ms;  /* no step before */
+    int64_t stop_ms;   /* when its end began; -1 not yet */
+    bool unsaved;      /* the next step is to save */
+    bool changed;      /* since the caller reset it: state, reason, … */
 };
 
 /* Both must outlive it; `boot` too. */

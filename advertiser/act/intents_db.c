@@ -1,0 +1,576 @@
+/* The database of the intents. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "advertiser/act/intents_private.h"
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+#include "model/io/dbfile.h"
+#include "model/io/failpoint.h"
+#include "model/io/log.h"
+
+#define FILE_NAME "intents.db"
+enum {
+    SCHEMA_VERSION = 1,
+    APPLICATION_ID = 0x42494749, /* "BIGI" */
+    TEXT_MAX = 64 << 10,         /* of env, or how far a pod is */
+};
+
+/* Every row carries the hash of its other columns, `sum`: SQLite itself does
+ * not notice a flipped bit inside a value. */
+#define SQL_SCHEMA                                                 \
+    "BEGIN;"                                                       \
+    "CREATE TABLE pods ("                                          \
+    "  uid TEXT PRIMARY KEY, owner TEXT NOT NULL,"                 \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL,"               \
+    "  place TEXT NOT NULL, pair_key TEXT NOT NULL,"               \
+    "  hook TEXT NOT NULL, env TEXT NOT NULL, spec TEXT NOT NULL," \
+    "  files TEXT NOT NULL, is_host INTEGER NOT NULL,"             \
+    "  restarts INTEGER NOT NULL, sriov_vfs INTEGER NOT NULL,"     \
+    "  sum INTEGER NOT NULL) STRICT;"                              \
+    "CREATE TABLE progress ("                                      \
+    "  uid TEXT PRIMARY KEY, json TEXT NOT NULL,"                  \
+    "  sum INTEGER NOT NULL) STRICT;"                              \
+    "CREATE TABLE drained ("                                       \
+    "  place TEXT PRIMARY KEY, sum INTEGER NOT NULL) STRICT;"      \
+    "PRAGMA application_id = 1112098633;"                          \
+    "PRAGMA user_version = 1;"                                     \
+    "COMMIT;"
+
+#define SQL_PRAGMAS                    \
+    "PRAGMA locking_mode = EXCLUSIVE;" \
+    "PRAGMA trusted_schema = OFF;"     \
+    "PRAGMA cell_size_check = ON;"     \
+    "PRAGMA mmap_size = 0;"            \
+    "PRAGMA cache_size = -256;"        \
+    "PRAGMA temp_store = MEMORY;"      \
+    "PRAGMA journal_mode = WAL;"       \
+    "PRAGMA synchronous = FULL;"       \
+    "PRAGMA journal_size_limit = 4194304;"
+
+enum sql {
+    SQL_BEGIN,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    SQL_PUT_POD,
+    SQL_PUT_PROGRESS,
+    SQL_DELETE_POD,
+    SQL_DELETE_PROGRESS,
+    SQL_EACH,
+    SQL_EACH_PROGRESS,
+    SQL_DRAIN,
+    SQL_UNDRAIN,
+    SQL_EACH_DRAINED,
+    SQL_COUNT
+};
+
+static const char *const sql_texts[SQL_COUNT] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_PUT_POD] = "INSERT OR REPLACE INTO pods VALUES "
+                    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
+    [SQL_PUT_PROGRESS] = "INSERT OR REPLACE INTO progress VALUES (?1,?2,?3)",
+    [SQL_DELETE_POD] = "DELETE FROM pods WHERE uid = ?1",
+    [SQL_DELETE_PROGRESS] = "DELETE FROM progress WHERE uid = ?1",
+    [SQL_EACH] = "SELECT * FROM pods ORDER BY uid",
+    [SQL_EACH_PROGRESS] = "SELECT * FROM progress ORDER BY uid",
+    [SQL_DRAIN] = "INSERT OR REPLACE INTO drained VALUES (?1,?2)",
+    [SQL_UNDRAIN] = "DELETE FROM drained WHERE place = ?1",
+    [SQL_EACH_DRAINED] = "SELECT * FROM drained ORDER BY place",
+};
+
+struct intents {
+    pthread_mutex_t lock; /* one statement, or transaction, at a time */
+    sqlite3 *db;
+    sqlite3_stmt *sql[SQL_COUNT];
+    int lock_fd; /* -1 in memory */
+};
+
+/* --- errors and statements ---------------------------------------------- */
+
+/* What is on disk after a failed fsync is unknown, and a second one may
+ * claim success although pages were lost: only a restart finds out. */
+static void die_of_fsync(int rc)
+{
+    if (rc != SQLITE_IOERR_FSYNC && rc != SQLITE_IOERR_DIR_FSYNC)
+        return;
+    log_event(LOG_ERROR, "intents-fsync-failed", "error", sqlite3_errstr(rc),
+              NULL);
+    abort();
+}
+
+static int db_error(const struct intents *s, int rc, const char *what,
+                    struct error *err)
+{
+    static const struct {
+        int rc, code;
+    } codes[] = {
+        {SQLITE_FULL, ENOSPC},     {SQLITE_READONLY, EROFS},
+        {SQLITE_CANTOPEN, EACCES}, {SQLITE_PERM, EACCES},
+        {SQLITE_CORRUPT, EBADMSG}, {SQLITE_NOTADB, EBADMSG},
+        {SQLITE_BUSY, EBUSY},      {SQLITE_LOCKED, EBUSY},
+    };
+    int code = EIO;
+    die_of_fsync(rc);
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (codes[i].rc == (rc & 0xff))
+            code = codes[i].code;
+    return error_set(err, code, "intents: %s: %s", what,
+                     s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+}
+
+static const char *column(sqlite3_stmt *q, int i)
+{
+    const char *text = (const char *)sqlite3_column_text(q, i);
+    return text ? text : "";
+}
+
+static size_t column_size(sqlite3_stmt *q, int i)
+{
+    return (size_t)sqlite3_column_bytes(q, i);
+}
+
+static int64_t sum_add(int64_t sum, const void *data, size_t size)
+{
+    return (int64_t)hash_mix((uint64_t)sum + 1, hash_bytes(data, size));
+}
+
+static bool row_is_whole(sqlite3_stmt *q)
+{
+    int64_t sum = 0;
+    int n = sqlite3_column_count(q) - 1;
+    for (int i = 0; i < n; i++) {
+        if (sqlite3_column_type(q, i) == SQLITE_INTEGER) {
+            int64_t value = sqlite3_column_int64(q, i);
+            sum = sum_add(sum, &value, sizeof value);
+        } else {
+            sum = sum_add(sum, column(q, i), column_size(q, i));
+        }
+    }
+    return sum == sqlite3_column_int64(q, n);
+}
+
+/* Binds columns in their order, and their sum after them. */
+struct binder {
+    sqlite3_stmt *q;
+    int at;
+    int64_t sum;
+};
+
+static void bind_text(struct binder *b, const char *text, size_t size)
+{
+    (void)sqlite3_bind_text64(b->q, ++b->at, text, size, SQLITE_STATIC,
+                              SQLITE_UTF8);
+    b->sum = sum_add(b->sum, text, size);
+}
+
+static void bind_int(struct binder *b, int64_t value)
+{
+    (void)sqlite3_bind_int64(b->q, ++b->at, value);
+    b->sum = sum_add(b->sum, &value, sizeof value);
+}
+
+static void bind_sum(struct binder *b)
+{
+    (void)sqlite3_bind_int64(b->q, ++b->at, b->sum);
+}
+
+static int run(struct intents *s, enum sql which, struct error *err)
+{
+    sqlite3_stmt *q = s->sql[which];
+    int rc = sqlite3_step(q);
+    int e = rc == SQLITE_DONE ? 0 : db_error(s, rc, sql_texts[which], err);
+    (void)sqlite3_reset(q); /* repeats the error of step */
+    (void)sqlite3_clear_bindings(q);
+    return e;
+}
+
+typedef int row_f(struct intents *s, sqlite3_stmt *q, void *ctx,
+                  struct error *err);
+
+static int each_row(struct intents *s, enum sql which, row_f *visit, void *ctx,
+                    struct error *err)
+{
+    sqlite3_stmt *q = s->sql[which];
+    int rc = SQLITE_ROW, e = 0;
+    while (e == 0 && (rc = sqlite3_step(q)) == SQLITE_ROW)
+        e = row_is_whole(q)
+                ? visit(s, q, ctx, err)
+                : error_set(err, EBADMSG, "intents: a row is damaged");
+    if (e == 0 && rc != SQLITE_DONE)
+        e = db_error(s, rc, "reading", err);
+    (void)sqlite3_reset(q); /* repeats the error of step */
+    return e;
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static int execute(struct intents *s, const char *sql, struct error *err)
+{
+    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : db_error(s, rc, "opening", err);
+}
+
+static int query(struct intents *s, const char *sql, int64_t *ret_number,
+                 bool *ret_ok, struct error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int e = 0;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(q);
+    if (rc == SQLITE_ROW) {
+        *ret_number = sqlite3_column_int64(q, 0);
+        *ret_ok = strcmp(column(q, 0), "ok") == 0;
+    } else {
+        e = db_error(s, rc, sql, err);
+    }
+    (void)sqlite3_finalize(q); /* repeats the error of step */
+    return e;
+}
+
+static int check_schema(struct intents *s, struct error *err)
+{
+    int64_t id = 0, version = 0, tables = 0;
+    bool ok = false;
+    int e = query(s, "PRAGMA application_id", &id, &ok, err);
+    if (e == 0)
+        e = query(s, "PRAGMA user_version", &version, &ok, err);
+    if (e == 0)
+        e = query(s, "SELECT count(*) FROM sqlite_schema", &tables, &ok, err);
+    if (e < 0)
+        return e;
+    if (id == 0 && version == 0 && tables == 0)
+        return execute(s, SQL_SCHEMA, err);
+    if (id != APPLICATION_ID)
+        return error_set(err, EINVAL, "intents: the database is not Biga's");
+    if (version > SCHEMA_VERSION)
+        return error_set(err, ENOTSUP,
+                         "intents: the database has schema %" PRId64
+                         ", this program knows up to %d: use a newer program, "
+                         "or another state directory",
+                         version, SCHEMA_VERSION);
+    return 0;
+}
+
+static int check_row(struct intents *s, sqlite3_stmt *q, void *ctx,
+                     struct error *err)
+{
+    (void)s;
+    (void)q;
+    (void)ctx;
+    (void)err;
+    return 0;
+}
+
+static int prepare(struct intents *s, struct error *err)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        int rc = sqlite3_prepare_v3(s->db, sql_texts[i], -1,
+                                    SQLITE_PREPARE_PERSISTENT, &s->sql[i],
+                                    NULL);
+        /* a table or column that is not as it was made */
+        if (rc == SQLITE_ERROR)
+            return error_set(err, EBADMSG, "intents: %s",
+                             sqlite3_errmsg(s->db));
+        if (rc != SQLITE_OK)
+            return db_error(s, rc, "opening", err);
+    }
+    return 0;
+}
+
+/* -EBADMSG when anything in there is damaged. */
+static int check_content(struct intents *s, struct error *err)
+{
+    int64_t number;
+    bool ok = false;
+    int e = query(s, "PRAGMA quick_check(1)", &number, &ok, err);
+    if (e == 0 && !ok)
+        e = error_set(err, EBADMSG, "intents: the database fails its check");
+    if (e == 0)
+        e = prepare(s, err);
+    if (e == 0)
+        e = each_row(s, SQL_EACH, check_row, NULL, err);
+    if (e == 0)
+        e = each_row(s, SQL_EACH_PROGRESS, check_row, NULL, err);
+    if (e == 0)
+        e = each_row(s, SQL_EACH_DRAINED, check_row, NULL, err);
+    return e;
+}
+
+static void close_database(struct intents *s)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        (void)sqlite3_finalize(s->sql[i]); /* repeats an earlier error */
+        s->sql[i] = NULL;
+    }
+    (void)sqlite3_close_v2(s->db); /* what matters was committed */
+    s->db = NULL;
+}
+
+static int open_database(struct intents *s, const char *dir, struct error *err)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    cleanup_free char *path = dir ? xasprintf("%s/" FILE_NAME, dir)
+                                  : xstrdup(":memory:");
+    int rc = sqlite3_open_v2(path, &s->db, flags, NULL);
+    if (rc != SQLITE_OK)
+        return db_error(s, rc, path, err);
+    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    int e = execute(s, SQL_PRAGMAS, err);
+    if (e == 0)
+        e = check_schema(s, err);
+    return e == 0 ? check_content(s, err) : e;
+}
+
+static int open_or_renew(struct intents *s, const char *dir, struct error *err)
+{
+    struct error why = {0};
+    cleanup_free char *aside = NULL;
+    int e = dbfile_create(dir, FILE_NAME, err);
+    if (e < 0)
+        return e;
+    e = open_database(s, dir, &why);
+    if (e != -EBADMSG) {
+        if (e < 0 && err)
+            *err = why;
+        return e;
+    }
+    close_database(s);
+    e = dbfile_set_aside(dir, FILE_NAME, &aside, err);
+    if (e < 0)
+        return e;
+    log_event(LOG_ERROR, "intents-damaged", "error", why.text, "moved-to",
+              aside, NULL);
+    e = dbfile_create(dir, FILE_NAME, err);
+    return e == 0 ? open_database(s, dir, err) : e;
+}
+
+int intents_open(const char *dir, struct intents **ret_intents,
+                 struct error *err)
+{
+    cleanup_with(intents) struct intents *s = xcalloc(1, sizeof *s);
+    (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail on Linux */
+    s->lock_fd = -1;
+    int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
+    if (e == 0)
+        e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);
+    if (e < 0)
+        return e;
+    *ret_intents = steal(&s);
+    return 0;
+}
+
+void intents_close(struct intents *s)
+{
+    if (!s)
+        return;
+    close_database(s);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd); /* nothing was written to it */
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+static int put_pod(struct intents *s, const struct intent *i, struct error *err)
+{
+    cleanup_str struct str env = STR_INIT(TEXT_MAX);
+    struct binder b = {.q = s->sql[SQL_PUT_POD]};
+    const char *const texts[] = {i->uid,   i->owner,    i->namespace, i->name,
+                                 i->place, i->pair_key, i->hook};
+    intent_env_encode(i, &env);
+    if (env.overflow)
+        return error_set(err, E2BIG, "env: more than %d bytes", TEXT_MAX);
+    for (size_t k = 0; k < ARRAY_LEN(texts); k++)
+        bind_text(&b, texts[k], strlen(texts[k]));
+    bind_text(&b, env.data, env.size);
+    bind_text(&b, i->spec, i->spec_size);
+    bind_text(&b, i->files, i->files_size);
+    bind_int(&b, i->is_host);
+    bind_int(&b, i->restarts);
+    bind_int(&b, i->sriov_vfs);
+    bind_sum(&b);
+    return run(s, SQL_PUT_POD, err);
+}
+
+static int put_progress(struct intents *s, const struct intent *i,
+                        struct error *err)
+{
+    cleanup_str struct str json = STR_INIT(TEXT_MAX);
+    struct binder b = {.q = s->sql[SQL_PUT_PROGRESS]};
+    intent_progress_encode(i, &json);
+    bind_text(&b, i->uid, strlen(i->uid));
+    bind_text(&b, json.data, json.size);
+    bind_sum(&b);
+    return run(s, SQL_PUT_PROGRESS, err);
+}
+
+static int finish(struct intents *s, int e, struct error *err)
+{
+    if (e == 0 && failpoint("act-commit"))
+        e = error_set(err, ENOSPC, "intents: committing: a failpoint");
+    if (e == 0)
+        e = run(s, SQL_COMMIT, err);
+    if (e < 0 && !sqlite3_get_autocommit(s->db))
+        (void)run(s, SQL_ROLLBACK, NULL); /* nothing else is left to do */
+    return e;
+}
+
+int intents_put(struct intents *s, const struct intent *i, struct error *err)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0)
+        e = put_pod(s, i, err);
+    if (e == 0)
+        e = put_progress(s, i, err);
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+int intents_save(struct intents *s, const struct intent *i, struct error *err)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0)
+        e = put_progress(s, i, err);
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+int intents_delete(struct intents *s, const char *uid, struct error *err)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    for (enum sql w = SQL_DELETE_POD; e == 0 && w <= SQL_DELETE_PROGRESS; w++) {
+        struct binder b = {.q = s->sql[w]};
+        bind_text(&b, uid, strlen(uid));
+        e = run(s, w, err);
+    }
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+int intents_drain(struct intents *s, const char *place, bool drained,
+                  struct error *err)
+{
+    enum sql which = drained ? SQL_DRAIN : SQL_UNDRAIN;
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0) {
+        struct binder b = {.q = s->sql[which]};
+        bind_text(&b, place, strlen(place));
+        if (drained)
+            bind_sum(&b);
+        e = run(s, which, err);
+    }
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+struct reading {
+    struct intent **list;
+    size_t n, cap, at;
+};
+
+static int read_pod(struct intents *s, sqlite3_stmt *q, void *ctx,
+                    struct error *err)
+{
+    struct reading *r = ctx;
+    struct act_pod pod = {
+        .uid = column(q, 0),
+        .owner = column(q, 1),
+        .namespace = column(q, 2),
+        .name = column(q, 3),
+        .place = column(q, 4),
+        .pair_key = column(q, 5),
+        .hook = column(q, 6),
+        .spec = column(q, 8),
+        .spec_size = column_size(q, 8),
+        .files = column(q, 9),
+        .files_size = column_size(q, 9),
+        .is_host = sqlite3_column_int64(q, 10),
+        .restarts = sqlite3_column_int64(q, 11),
+        .sriov_vfs = sqlite3_column_int(q, 12),
+    };
+    struct intent *i = intent_create(&pod);
+    (void)s;
+    r->list = xgrow(r->list, r->n, &r->cap, sizeof *r->list);
+    r->list[r->n++] = i;
+    free(steal(&i->env));
+    return intent_env_decode(i, column(q, 7), column_size(q, 7), err);
+}
+
+/* Both tables are read in the order of their UIDs. */
+static int read_progress(struct intents *s, sqlite3_stmt *q, void *ctx,
+                         struct error *err)
+{
+    struct reading *r = ctx;
+    (void)s;
+    while (r->at < r->n && strcmp(r->list[r->at]->uid, column(q, 0)) < 0)
+        r->at++;
+    if (r->at == r->n || strcmp(r->list[r->at]->uid, column(q, 0)) != 0)
+        return 0;
+    return intent_progress_decode(r->list[r->at], column(q, 1),
+                                  column_size(q, 1), err);
+}
+
+int intents_each(struct intents *s, intents_visit_f *visit, void *ctx,
+                 struct error *err)
+{
+    struct reading r = {0};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = each_row(s, SQL_EACH, read_pod, &r, err);
+    if (e == 0)
+        e = each_row(s, SQL_EACH_PROGRESS, read_progress, &r, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < r.n; i++) {
+        if (e == 0)
+            visit(ctx, r.list[i]);
+        else
+            intent_destroy(r.list[i]);
+    }
+    free(r.list);
+    return e;
+}
+
+struct drained_visit {
+    void (*visit)(void *ctx, const char *place);
+    void *ctx;
+};
+
+static int read_drained(struct intents *s, sqlite3_stmt *q, void *ctx,
+                        struct error *err)
+{
+    const struct drained_visit *v = ctx;
+    (void)s;
+    (void)err;
+    v->visit(v->ctx, column(q, 0));
+    return 0;
+}
+
+int intents_each_drained(struct intents *s,
+                         void (*visit)(void *ctx, const char *place), void *ctx,
+                         struct error *err)
+{
+    struct drained_visit v = {visit, ctx};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = each_row(s, SQL_EACH_DRAINED, read_drained, &v, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}

@@ -1,0 +1,197 @@
+/* What is written down is there after a restart, whatever came between. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "advertiser/act/intents.h"
+#include "tests/lib/tmpdir.h"
+
+static struct act_pod pod_of(const char *uid)
+{
+    static const struct cri_pair env[] = {{"BIGA_RANK", "3"},
+                                          {"ODD", "a\"b\\c\n"}};
+    return (struct act_pod){
+        .owner = "socket",
+        .namespace = "lab",
+        .name = uid,
+        .uid = uid,
+        .place = "card-0000-17-00",
+        .pair_key = "lab/job/0",
+        .spec = "{\"kind\":\"Pod\"}",
+        .spec_size = 14,
+        .files = "[]",
+        .files_size = 2,
+        .env = {env, 2},
+        .sriov_vfs = -1,
+        .hook = "flash",
+        .held = true,
+    };
+}
+
+static void keep(void *ctx, struct intent *i)
+{
+    struct intent **list = ctx;
+    while (*list)
+        list++;
+    *list = i;
+}
+
+static struct intent *only(struct intents *s)
+{
+    struct intent *list[8] = {0};
+    struct error err = {0};
+    cr_assert_eq(intents_each(s, keep, list, &err), 0, "%s", err.text);
+    cr_assert_null(list[0] ? list[1] : NULL);
+    return list[0];
+}
+
+static struct intents *open_at(const char *dir)
+{
+    struct intents *s = NULL;
+    struct error err = {0};
+    cr_assert_eq(intents_open(dir, &s, &err), 0, "%s", err.text);
+    return s;
+}
+
+/* As if the process had been killed after the commit. */
+static struct intents *again(struct intents *s, const char *dir)
+{
+    intents_close(s);
+    return open_at(dir);
+}
+
+Test(act_intents, all_of_it_is_there_again)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    struct act_pod pod = pod_of("u-1");
+    struct intent *i = intent_create(&pod);
+    cr_assert_eq(intents_put(s, i, NULL), 0);
+    s = again(s, dir);
+    struct intent *j = only(s);
+    cr_assert_str_eq(j->owner, "socket");
+    cr_assert_str_eq(j->namespace, "lab");
+    cr_assert_str_eq(j->uid, "u-1");
+    cr_assert_str_eq(j->place, "card-0000-17-00");
+    cr_assert_str_eq(j->pair_key, "lab/job/0");
+    cr_assert_str_eq(j->hook, "flash");
+    cr_assert_str_eq(j->spec, "{\"kind\":\"Pod\"}");
+    cr_assert_str_eq(j->files, "[]");
+    cr_assert_eq(j->spec_size, 14);
+    cr_assert_eq(j->n_env, 2);
+    cr_assert_str_eq(j->env[1].value, "a\"b\\c\n");
+    cr_assert_eq(j->sriov_vfs, -1);
+    cr_assert(j->held && !j->stop && j->state == ACT_WANTED);
+    cr_assert_eq(j->grace_s, -1);
+    intent_destroy(i);
+    intent_destroy(j);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+Test(act_intents, each_save_is_there_again)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    struct act_pod pod = pod_of("u-1");
+    struct intent *i = intent_create(&pod);
+    cr_assert_eq(intents_put(s, i, NULL), 0);
+    for (uint32_t n = 1; n < 12; n++) {
+        i->state = (enum act_state)(n % 8);
+        i->attempt = n;
+        i->stop = n > 8;
+        i->grace_s = n > 8 ? 5 : -1;
+        i->ran = n > 4;
+        (void)snprintf(i->sandbox, sizeof i->sandbox, "ab%u", n);
+        (void)snprintf(i->reason, sizeof i->reason, "Word%u", n);
+        (void)snprintf(i->message, sizeof i->message, "line\n\"%u\"", n);
+        struct intent_container *c = intent_container(i, n % 2 ? "a" : "b");
+        c->attempt = n;
+        c->exited = n % 3;
+        c->exit_code = -(int32_t)n;
+        c->restarts = n / 2;
+        cr_assert_eq(intents_save(s, i, NULL), 0);
+        s = again(s, dir);
+        struct intent *j = only(s);
+        cr_assert_eq(j->state, i->state);
+        cr_assert_eq(j->attempt, n);
+        cr_assert(j->stop == i->stop && j->ran == i->ran);
+        cr_assert_eq(j->grace_s, i->grace_s);
+        cr_assert_str_eq(j->sandbox, i->sandbox);
+        cr_assert_str_eq(j->message, i->message);
+        cr_assert_eq(j->n_containers, i->n_containers);
+        for (size_t k = 0; k < i->n_containers; k++) {
+            cr_assert_str_eq(j->containers[k].name, i->containers[k].name);
+            cr_assert_eq(j->containers[k].attempt, i->containers[k].attempt);
+            cr_assert_eq(j->containers[k].exit_code,
+                         i->containers[k].exit_code);
+        }
+        intent_destroy(j);
+    }
+    cr_assert_eq(intents_delete(s, "u-1", NULL), 0);
+    s = again(s, dir);
+    cr_assert_null(only(s));
+    intent_destroy(i);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+static void count(void *ctx, const char *place)
+{
+    (void)place;
+    ++*(unsigned *)ctx;
+}
+
+Test(act_intents, drained_places_are_there_again)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    unsigned n = 0;
+    cr_assert_eq(intents_drain(s, "card-0000-17-00", true, NULL), 0);
+    cr_assert_eq(intents_drain(s, "card-0000-17-00", true, NULL), 0);
+    cr_assert_eq(intents_drain(s, "host", true, NULL), 0);
+    cr_assert_eq(intents_drain(s, "host", false, NULL), 0);
+    s = again(s, dir);
+    cr_assert_eq(intents_each_drained(s, count, &n, NULL), 0);
+    cr_assert_eq(n, 1);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+Test(act_intents, one_process_at_a_time)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir), *other = NULL;
+    struct error err = {0};
+    cr_assert_eq(intents_open(dir, &other, &err), -EBUSY);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+Test(act_intents, damage_is_moved_aside)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    struct act_pod pod = pod_of("u-1");
+    struct intent *i = intent_create(&pod);
+    char path[512];
+    cr_assert_eq(intents_put(s, i, NULL), 0);
+    intents_close(s);
+    (void)snprintf(path, sizeof path, "%s/intents.db", dir);
+    FILE *f = fopen(path, "r+");
+    cr_assert_not_null(f);
+    for (long at = 4096; at < 40960; at += 512)
+        cr_assert(fseek(f, at, SEEK_SET) == 0 && fputs("damage", f) >= 0);
+    (void)fclose(f);
+    s = open_at(dir);
+    cr_assert_null(only(s));
+    (void)snprintf(path, sizeof path, "%s/intents.db.damaged-1", dir);
+    cr_assert_eq(access(path, F_OK), 0);
+    cr_assert_eq(intents_put(s, i, NULL), 0);
+    intent_destroy(i);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
