@@ -167,7 +167,7 @@ void intent_progress_encode(const struct intent *i, struct str *out)
 static void take(struct reader *r, const char *name, char *ret_text,
                  size_t size)
 {
-    const char *text = reader_string(r, name, size - 1);
+    const char *text = reader_opt_string(r, name, size - 1);
     if (text)
         (void)snprintf(ret_text, size, "%s", text);
 }
