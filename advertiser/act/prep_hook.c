@@ -31,7 +31,7 @@
 enum {
     LOCK_FD = 3,       /* of the hook: what it leaves open holds the lock */
     RECORD_MAX = 1023, /* bytes of hook-CARD */
-    KILL_WAIT_MS = 5000,
+    KILL_WAIT_MS = 2000,
     ENV_MAX = 6,
 };
 
