@@ -124,6 +124,8 @@ static int errno_of(CURLcode code)
         return ETIMEDOUT;
     case CURLE_COULDNT_RESOLVE_HOST:
         return EHOSTUNREACH;
+    case CURLE_ABORTED_BY_CALLBACK:
+        return ECANCELED;
     default:
         return EIO;
     }
@@ -162,6 +164,17 @@ static void set_body(CURL *curl, const struct http_request *rq)
     (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, rq->body);
 }
 
+/* libcurl asks about once a second, also while nothing comes. */
+static int is_stopped(void *ctx, curl_off_t total, curl_off_t now,
+                      curl_off_t up_total, curl_off_t up_now)
+{
+    (void)total;
+    (void)now;
+    (void)up_total;
+    (void)up_now;
+    return atomic_load((const atomic_bool *)ctx);
+}
+
 static CURLcode perform(struct http_client *c, const struct http_request *rq,
                         const char *url, struct taking *taking)
 {
@@ -186,6 +199,9 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     SET(CURLOPT_FRESH_CONNECT, c->reconnect ? 1L : 0L);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, taking);
+    SET(CURLOPT_NOPROGRESS, c->config.stop ? 0L : 1L);
+    SET(CURLOPT_XFERINFOFUNCTION, is_stopped);
+    SET(CURLOPT_XFERINFODATA, c->config.stop);
 #undef SET
     if (code == CURLE_OK)
         code = curl_easy_perform(curl);

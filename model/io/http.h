@@ -4,6 +4,7 @@
 #ifndef BIGA_IO_HTTP_H
 #define BIGA_IO_HTTP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -30,6 +31,8 @@ struct http_config {
     const char *server_name; /* to expect in the certificate, if not the
                               * host of `base` */
     size_t answer_max;       /* bytes of one answer's body; 0: 64 MiB */
+    const atomic_bool *stop; /* once true, a call that is under way ends with
+                              * -ECANCELED, within a second; NULL: never */
 };
 int http_client_open(const struct http_config *config,
                      struct http_client **ret_client, struct error *err);

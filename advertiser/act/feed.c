@@ -1,0 +1,359 @@
+#include "advertiser/act/feed_private.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "advertiser/act/item.h"
+#include "model/base/hash.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+enum {
+    WAIT_S = 25,
+    BACKOFF_MIN_MS = 500,
+    BACKOFF_MAX_MS = 30000,
+    GAP_MS = 200,
+    AGAIN_MS = 2000,
+    KEEP_BUFFER = 64 << 10,
+    NEWS_MS = 100, /* an answer without news that is faster counts as one that
+                    * asks us to slow down */
+};
+
+/* --- both directions ------------------------------------------------------ */
+
+int64_t feed_line_failed(struct feed *f, struct feed_line *l,
+                         const struct error *err)
+{
+    if (strcmp(err->text, l->last.text) != 0) {
+        l->last = *err;
+        log_event(LOG_WARN, "feed-failed", "node", f->config.node, "what",
+                  l->what, "error", err->text, NULL);
+    }
+    return backoff_fail(&l->backoff);
+}
+
+void feed_line_works(struct feed *f, struct feed_line *l)
+{
+    backoff_succeed(&l->backoff);
+    if (!*l->last.text)
+        return;
+    l->last.text[0] = '\0';
+    log_event(LOG_INFO, "feed-works", "node", f->config.node, "what", l->what,
+              NULL);
+}
+
+int feed_line_status(struct feed_line *l, const struct http_answer *a,
+                     long wanted, struct error *err)
+{
+    cleanup_str struct str why = STR_INIT(ERROR_TEXT_MAX / 2);
+    if (a->status == wanted)
+        return 0;
+    /* the next try shows the certificate as it then is */
+    if (a->status == 401 || a->status == 403)
+        http_client_reconnect(l->http);
+    http_answer_error(a, &why);
+    return error_set(err, EPROTO, "the extender answered %ld: %s", a->status,
+                     str_text(&why));
+}
+
+bool feed_sleep(struct feed *f, int64_t ms)
+{
+    int64_t due = clock_ms() + ms;
+    pthread_mutex_lock(&f->lock);
+    while (!atomic_load(&f->stopping) &&
+           clock_wait(&f->stop_wake, &f->lock, due))
+        ;
+    pthread_mutex_unlock(&f->lock);
+    return !atomic_load(&f->stopping);
+}
+
+/* --- what is wanted ------------------------------------------------------- */
+
+/* What of one answer could not be had. */
+struct outcome {
+    struct refusal *list;
+    size_t n, cap;
+    bool passes; /* the reason of one may be gone soon */
+};
+
+static void outcome_add(struct outcome *o, const char *uid, int result,
+                        const struct error *err)
+{
+    static const struct {
+        int result;
+        const char *state, *reason;
+        bool passes;
+    } kinds[] = {
+        {-ENOENT, "failed", "NoSuchCard", true},
+        {-EBUSY, "wanted", "CardDrained", true},
+        {-EEXIST, "wanted", "NameInUse", true},
+        {-EINVAL, "failed", "SpecRefused", false},
+        {0, "wanted", "NotWrittenDown", true}, /* any other */
+    };
+    size_t k = 0;
+    while (kinds[k].result && kinds[k].result != result)
+        k++;
+    o->list = xgrow(o->list, o->n, &o->cap, sizeof *o->list);
+    struct refusal *r = &o->list[o->n++];
+    *r = (struct refusal){.state = kinds[k].state, .reason = kinds[k].reason};
+    (void)snprintf(r->uid, sizeof r->uid, "%s", uid);
+    (void)snprintf(r->message, sizeof r->message, "%s", err->text);
+    o->passes |= kinds[k].passes;
+}
+
+/* It is to end and nobody here knows it: then it is gone. */
+static void outcome_add_gone(struct outcome *o, const char *uid)
+{
+    o->list = xgrow(o->list, o->n, &o->cap, sizeof *o->list);
+    struct refusal *r = &o->list[o->n++];
+    *r = (struct refusal){.state = act_state_name(ACT_GONE), .reason = ""};
+    (void)snprintf(r->uid, sizeof r->uid, "%s", uid);
+}
+
+static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
+{
+    struct error err = {0};
+    int r;
+    if (item->stop) {
+        r = actuator_unwant(f->a, item->pod.uid, item->grace_s, &err);
+        if (r == -ENOENT) {
+            outcome_add_gone(o, item->pod.uid);
+            return;
+        }
+    } else {
+        item->pod.owner = FEED_OWNER;
+        r = actuator_want(f->a, &item->pod, &err);
+    }
+    if (r < 0)
+        outcome_add(o, item->pod.uid, r, &err);
+}
+
+static int text_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_listed(const char *const *uids, size_t n, const char *uid)
+{
+    return bsearch(&uid, uids, n, sizeof *uids, text_order) != NULL;
+}
+
+/* What is gone from here and from the extender need not be remembered. */
+static void forget_gone(struct feed *f, const char *const *uids, size_t n)
+{
+    cleanup_free struct act_pod_view *pods = NULL;
+    size_t n_pods = actuator_list(f->a, &pods);
+    for (size_t i = 0; i < n_pods; i++) {
+        struct error ignored; /* the next answer tries again */
+        if (pods[i].state == ACT_GONE &&
+            strcmp(pods[i].owner, FEED_OWNER) == 0 &&
+            !is_listed(uids, n, pods[i].uid))
+            (void)actuator_forget(f->a, pods[i].uid, &ignored);
+    }
+}
+
+static void hand_over(struct feed *f, struct outcome *o, bool resend)
+{
+    pthread_mutex_lock(&f->lock);
+    free(f->refusals);
+    f->refusals = o->list;
+    f->n_refusals = o->n;
+    f->refusals_new = f->poked = true;
+    f->resend |= resend;
+    pthread_cond_signal(&f->tell_wake);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* True when something of it is to be tried again soon. */
+static bool apply(struct feed *f, struct act_answer *answer)
+{
+    struct outcome o = {0};
+    struct error err = {0};
+    cleanup_free const char **uids = xcalloc(answer->n + 1, sizeof *uids);
+    for (size_t i = 0; i < answer->n; i++)
+        uids[i] = answer->items[i].pod.uid;
+    qsort(uids, answer->n, sizeof *uids, text_order);
+    /* those that end make room, names for example */
+    if (actuator_keep(f->a, FEED_OWNER, uids, answer->n, &err) < 0) {
+        log_event(LOG_ERROR, "feed-keep-failed", "node", f->config.node,
+                  "error", err.text, NULL);
+        o.passes = true;
+    }
+    forget_gone(f, uids, answer->n);
+    for (size_t i = 0; i < answer->n; i++)
+        apply_item(f, &answer->items[i], &o);
+    hand_over(f, &o, answer->resend);
+    return o.passes;
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+/* Ask once and do what is said; `*ret_pause_ms` is how long to wait before the
+ * next time. */
+static int ask(struct feed *f, bool whole, struct http_answer *a,
+               int64_t *ret_pause_ms, struct error *err)
+{
+    const struct feed_config *c = &f->config;
+    uint64_t version = whole ? 0 : f->version;
+    int64_t began = clock_ms();
+    cleanup_free char *path = xasprintf("/v1/nodes/%s/pods?version=%" PRIu64
+                                        "&wait=%u",
+                                        c->node, version, c->wait_s);
+    const struct http_request rq = {
+        .method = "GET",
+        .path = path,
+        .timeout_ms = c->wait_s * 1000 + c->http.timeout_ms,
+    };
+    int r = http_send(f->ask.http, &rq, a, err);
+    if (r == 0)
+        r = feed_line_status(&f->ask, a, 200, err);
+    struct act_answer answer;
+    if (r == 0)
+        r = act_answer_read(str_text(&a->body), a->body.size, &answer, err);
+    if (r < 0)
+        return r;
+    bool again = false;
+    *ret_pause_ms = 0;
+    if (version == 0 || answer.version != version)
+        again = apply(f, &answer);
+    else if (clock_ms() - began < NEWS_MS)
+        *ret_pause_ms = c->backoff_min_ms;
+    f->version = answer.version;
+    act_answer_fini(&answer);
+    if (again)
+        *ret_pause_ms = c->again_ms;
+    return again;
+}
+
+void *feed_ask(void *feed)
+{
+    struct feed *f = feed;
+    struct http_answer a = {.body = STR_INIT(ITEM_ANSWER_MAX)};
+    bool whole = true; /* also after a restart of the extender: a number of
+                        * its life before may be one of its next */
+    while (!atomic_load(&f->stopping)) {
+        struct error err = {0};
+        int64_t pause_ms = 0;
+        int r = ask(f, whole, &a, &pause_ms, &err);
+        if (a.body.cap > KEEP_BUFFER) { /* such news is rare */
+            str_fini(&a.body);
+            a.body.max = ITEM_ANSWER_MAX;
+        }
+        if (atomic_load(&f->stopping))
+            break;
+        whole = r != 0;
+        if (r < 0)
+            pause_ms = feed_line_failed(f, &f->ask, &err);
+        else
+            feed_line_works(f, &f->ask);
+        if (pause_ms > 0 && !feed_sleep(f, pause_ms))
+            break;
+    }
+    str_fini(&a.body);
+    return NULL;
+}
+
+/* --- from start to end -------------------------------------------------- */
+
+static int line_open(struct feed *f, struct feed_line *l, const char *what,
+                     struct error *err)
+{
+    struct http_config http = f->config.http;
+    http.stop = &f->stopping;
+    http.answer_max = ITEM_ANSWER_MAX;
+    l->what = what;
+    l->backoff = (struct backoff){
+        .min_ms = f->config.backoff_min_ms,
+        .max_ms = f->config.backoff_max_ms,
+        .random = hash_bytes(f->config.node, strlen(f->config.node)) ^
+                  (uint64_t)clock_ns(),
+    };
+    return http_client_open(&http, &l->http, err);
+}
+
+static void feed_free(struct feed *f)
+{
+    http_client_destroy(f->ask.http);
+    http_client_destroy(f->tell.http);
+    (void)pthread_cond_destroy(&f->stop_wake);
+    (void)pthread_cond_destroy(&f->tell_wake);
+    (void)pthread_mutex_destroy(&f->lock);
+    free(f->refusals);
+    free(f);
+}
+
+static void feed_order_stop(struct feed *f)
+{
+    pthread_mutex_lock(&f->lock);
+    atomic_store(&f->stopping, true);
+    pthread_cond_broadcast(&f->stop_wake);
+    pthread_cond_broadcast(&f->tell_wake);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static int start_threads(struct feed *f, struct error *err)
+{
+    int r = pthread_create(&f->asker, NULL, feed_ask, f);
+    if (r == 0) {
+        r = pthread_create(&f->teller, NULL, feed_tell, f);
+        if (r == 0)
+            return 0;
+        feed_order_stop(f);
+        (void)pthread_join(f->asker, NULL); /* a thread of ours: joinable */
+    }
+    return error_errno(err, r, "cannot start a thread");
+}
+
+int feed_start(struct actuator *a, const struct feed_config *config,
+               struct feed **ret_feed, struct error *err)
+{
+    struct feed *f = xcalloc(1, sizeof *f);
+    struct feed_config *c = &f->config;
+    *c = *config;
+    if (!c->wait_s)
+        c->wait_s = WAIT_S;
+    if (!c->backoff_min_ms)
+        c->backoff_min_ms = BACKOFF_MIN_MS;
+    if (!c->backoff_max_ms)
+        c->backoff_max_ms = BACKOFF_MAX_MS;
+    if (!c->gap_ms)
+        c->gap_ms = GAP_MS;
+    if (!c->again_ms)
+        c->again_ms = AGAIN_MS;
+    f->a = a;
+    f->poked = true; /* how the places are */
+    (void)pthread_mutex_init(&f->lock, NULL);
+    clock_wait_init(&f->stop_wake);
+    clock_wait_init(&f->tell_wake);
+    int r = line_open(f, &f->ask, "pods", err);
+    if (r == 0)
+        r = line_open(f, &f->tell, "status", err);
+    if (r == 0)
+        r = start_threads(f, err);
+    if (r < 0) {
+        feed_free(f);
+        return r;
+    }
+    *ret_feed = f;
+    return 0;
+}
+
+void feed_poke(struct feed *f)
+{
+    if (!f)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->poked = true;
+    pthread_cond_signal(&f->tell_wake);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void feed_stop(struct feed *f)
+{
+    if (!f)
+        return;
+    feed_order_stop(f);
+    (void)pthread_join(f->asker, NULL); /* threads of ours: joinable */
+    (void)pthread_join(f->teller, NULL);
+    feed_free(f);
+}

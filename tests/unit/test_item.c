@@ -1,0 +1,180 @@
+#include "advertiser/act/item.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static int answer_read(const char *json, struct act_answer *ret,
+                       struct error *err)
+{
+    return act_answer_read(json, strlen(json), ret, err);
+}
+
+static void expect_refused(const char *json, const char *why)
+{
+    struct act_answer a = {0};
+    struct error err = {0};
+    cr_expect_eq(answer_read(json, &a, &err), -EINVAL, "%s", json);
+    cr_expect(strstr(err.text, why), "%s: \"%s\", not \"%s\"", json, err.text,
+              why);
+    cr_expect_null(a.items);
+}
+
+Test(item, answers_are_read_whole)
+{
+    const char *json =
+        "{\"version\":7,\"resend\":true,\"later\":{\"x\":[1]},\"items\":["
+        "{\"uid\":\"0a-1\",\"namespace\":\"ns\",\"name\":\"job.x-0\","
+        "\"place\":\"card-0000-17-00\",\"pairKey\":\"ns/job/0\","
+        "\"host\":false,\"stop\":false,\"grace\":30,\"new\":null,"
+        "\"env\":{\"BIGA_RANK\":\"0\",\"BIGA_JOB\":\"a\\u0062c\"},"
+        "\"sriovVfs\":4,\"hook\":\"flash.sh\","
+        "\"files\":[{\"kind\":\"ConfigMap\"}],\"spec\":{ \"kind\":\"Pod\"}},"
+        "{\"uid\":\"u2\",\"namespace\":\"ns\",\"name\":\"h\","
+        "\"place\":\"host\",\"host\":true,\"stop\":true,\"spec\":{}}]}";
+    struct act_answer a = {0};
+    struct error err = {0};
+    cr_assert_eq(answer_read(json, &a, &err), 0, "%s", err.text);
+    cr_expect_eq(a.version, 7);
+    cr_expect(a.resend);
+    cr_assert_eq(a.n, 2);
+    const struct act_item *x = &a.items[0], *h = &a.items[1];
+    cr_expect_str_eq(x->pod.uid, "0a-1");
+    cr_expect_str_eq(x->pod.name, "job.x-0");
+    cr_expect_str_eq(x->pod.pair_key, "ns/job/0");
+    cr_expect_str_eq(x->pod.hook, "flash.sh");
+    cr_expect_eq(x->pod.sriov_vfs, 4);
+    cr_expect_eq(x->grace_s, 30);
+    cr_assert_eq(x->pod.env.n, 2);
+    cr_expect_str_eq(x->pod.env.list[1].key, "BIGA_JOB");
+    cr_expect_str_eq(x->pod.env.list[1].value, "abc");
+    cr_expect_eq(x->pod.spec_size, strlen("{ \"kind\":\"Pod\"}"));
+    cr_expect_eq(strncmp(x->pod.spec, "{ \"kind\"", 8), 0);
+    cr_expect_eq(strncmp(x->pod.files, "[{", 2), 0);
+    cr_expect(h->pod.is_host && h->stop && !x->pod.is_host && !x->stop);
+    cr_expect_eq(h->grace_s, -1);
+    cr_expect_eq(h->pod.sriov_vfs, -1);
+    cr_expect_null(h->pod.files);
+    act_answer_fini(&a);
+}
+
+/* What ends pods must be whole. */
+Test(item, half_answers_are_refused)
+{
+    expect_refused("", "line 1");
+    expect_refused("{}", "version: is missing");
+    expect_refused("{\"version\":1}", "items: is missing");
+    expect_refused("{\"items\":[]}", "version: is missing");
+    expect_refused("{\"version\":1,\"items\":null}", "items: must be a list");
+    expect_refused("{\"version\":1,\"items\":[]", "line 1");
+    expect_refused("{\"version\":1,\"items\":[]}x", "line 1");
+    expect_refused("{\"version\":-1,\"items\":[]}", "version: is -1");
+    expect_refused("{\"version\":1,\"items\":[],\"items\":[]}", "twice");
+    expect_refused("[]", "line 1");
+    expect_refused("null", "line 1");
+}
+
+#define ITEM(members)                                                         \
+    "{\"version\":1,\"items\":[{\"namespace\":\"ns\",\"name\":\"p\"," members \
+    "}]}"
+
+Test(item, faults_name_the_member)
+{
+    expect_refused(ITEM("\"place\":\"host\",\"spec\":{}"),
+                   "items[0].uid: is missing");
+    expect_refused(ITEM("\"uid\":\"u\",\"spec\":{}"),
+                   "items[0].place: is missing");
+    expect_refused(ITEM("\"uid\":\"u\",\"place\":\"host\""),
+                   "items[0].spec: is missing");
+    expect_refused(ITEM("\"uid\":\"a/b\""), "items[0].uid: is \"a/b\"");
+    expect_refused(ITEM("\"uid\":5"), "items[0].uid: must be a text");
+    expect_refused(ITEM("\"uid\":\"u\",\"uid\":\"u\""), "uid: is there twice");
+    expect_refused(ITEM("\"hook\":\"../x\""), "items[0].hook: is \"../x\"");
+    expect_refused(ITEM("\"hook\":\"a/x\""), "items[0].hook: is \"a/x\"");
+    expect_refused(ITEM("\"spec\":[]"), "items[0].spec: must be an object");
+    expect_refused(ITEM("\"files\":{}"), "items[0].files: must be a list");
+    expect_refused(ITEM("\"grace\":86401"), "grace: is 86401");
+    expect_refused(ITEM("\"grace\":1.5"), "integer");
+    expect_refused(ITEM("\"sriovVfs\":-2"), "sriovVfs: is -2");
+    expect_refused(ITEM("\"stop\":\"yes\""), "stop: must be true or false");
+    expect_refused(ITEM("\"env\":{\"1A\":\"x\"}"), "env: \"1A\"");
+    expect_refused(ITEM("\"env\":{\"A=B\":\"x\"}"), "env: \"A=B\"");
+    expect_refused(ITEM("\"env\":{\"A\":1}"), "env: must be a text");
+    expect_refused(ITEM("\"env\":{\"A\":\"1\",\"A\":\"2\"}"),
+                   "\"A\" is there twice");
+    expect_refused("{\"version\":1,\"items\":[{\"uid\":\"u\","
+                   "\"place\":\"host\",\"spec\":{}}]}",
+                   "items[0].name: is missing");
+    expect_refused("{\"version\":1,\"items\":[7]}", "must be an object");
+}
+
+Test(item, one_uid_is_one_pod)
+{
+    expect_refused("{\"version\":1,\"items\":["
+                   "{\"uid\":\"u\",\"namespace\":\"n\",\"name\":\"a\","
+                   "\"place\":\"host\",\"spec\":{}},"
+                   "{\"uid\":\"u\",\"namespace\":\"n\",\"name\":\"b\","
+                   "\"place\":\"host\",\"spec\":{}}]}",
+                   "two have the uid u");
+}
+
+static int item_read(const char *json, struct arena *arena,
+                     struct act_item *ret, struct error *err)
+{
+    return act_item_read(json, strlen(json), "ns", "p", arena, ret, err);
+}
+
+Test(item, of_a_path_has_its_name)
+{
+    struct arena arena = {0};
+    struct act_item item;
+    struct error err = {0};
+    const char *plain = "{\"uid\":\"u\",\"place\":\"host\",\"spec\":{},"
+                        "\"held\":true}";
+    cr_assert_eq(item_read(plain, &arena, &item, &err), 0, "%s", err.text);
+    cr_expect_str_eq(item.pod.namespace, "ns");
+    cr_expect_str_eq(item.pod.name, "p");
+    cr_expect(item.pod.held);
+    cr_expect_eq(item_read("{\"uid\":\"u\",\"place\":\"host\",\"spec\":{},"
+                           "\"name\":\"q\"}",
+                           &arena, &item, &err),
+                 -EINVAL);
+    cr_expect_str_eq(err.text, "name: is \"q\", the path has p");
+    cr_expect_eq(item_read("{\"uid\":\"u\",\"plce\":\"host\",\"spec\":{}}",
+                           &arena, &item, &err),
+                 -EINVAL);
+    cr_expect(strstr(err.text, "\"plce\" is not known"), "%s", err.text);
+    arena_fini(&arena);
+}
+
+Test(item, long_texts_are_refused)
+{
+    cleanup_str struct str json = STR_INIT(4 << 20);
+    struct act_answer a = {0};
+    struct error err = {0};
+    str_add(&json, "{\"version\":1,\"items\":[{\"place\":\"");
+    for (int i = 0; i < 254; i++)
+        str_add_c(&json, 'x');
+    str_add(&json, "\"}]}");
+    cr_expect_eq(answer_read(str_text(&json), &a, &err), -EINVAL);
+    cr_expect_str_eq(err.text, "items[0].place: has over 253 bytes");
+    str_reset(&json);
+    str_add(&json, "{\"version\":1,\"items\":[{\"spec\":{\"a\":\"");
+    for (int i = 0; i < ITEM_SPEC_MAX; i++)
+        str_add_c(&json, 'x');
+    str_add(&json, "\"}}]}");
+    cr_expect_eq(answer_read(str_text(&json), &a, &err), -EINVAL);
+    cr_expect(strstr(err.text, "items[0].spec: has 1048584 bytes"), "%s",
+              err.text);
+}
+
+Test(item, names)
+{
+    cr_expect(act_name_valid("a.b-c.0"));
+    cr_expect(!act_name_valid("a..b") && !act_name_valid("-a") &&
+              !act_name_valid("a-") && !act_name_valid("A") &&
+              !act_name_valid("") && !act_name_valid("a/b"));
+    cr_expect(act_namespace_valid("ns-1") && !act_namespace_valid("a.b") &&
+              !act_namespace_valid("-"));
+    cr_expect(act_uid_valid("A-z_0.9") && !act_uid_valid("") &&
+              !act_uid_valid(".") && !act_uid_valid("a b"));
+}
