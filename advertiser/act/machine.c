@@ -502,6 +502,11 @@ static void next(struct machine *m, int64_t now, struct machine_step *step)
         next_up(m, now, step);
 }
 
+static bool removes(enum machine_kind kind)
+{
+    return kind == MACHINE_REMOVE || kind == MACHINE_REMOVE_SANDBOX;
+}
+
 void machine_next(struct machine *m, int64_t now_ms,
                   struct machine_step *ret_step)
 {
@@ -517,8 +522,9 @@ void machine_next(struct machine *m, int64_t now_ms,
         ret_step->kind = MACHINE_WAIT;
         ret_step->due_ms = now_ms;
     }
-    ret_step->save |= m->unsaved;
-    m->unsaved = false;
+    ret_step->save |= m->unsaved || (m->learned && removes(ret_step->kind));
+    if (ret_step->save)
+        m->unsaved = m->learned = false;
 }
 
 bool machine_is_ready(const struct machine *m)

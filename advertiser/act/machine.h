@@ -111,6 +111,7 @@ struct machine {
     int64_t retry_ms;  /* no step before */
     int64_t stop_ms;   /* when its end began; -1 not yet */
     bool unsaved;      /* the next step is to save */
+    bool learned;      /* ids that are not saved: before anything is removed */
     bool changed;      /* since the caller reset it: state, reason, … */
 };
 

@@ -200,6 +200,7 @@ static void sandbox_runs(struct machine *m, const struct machine_step *step,
     (void)snprintf(s.id, sizeof s.id, "%s", r->id);
     machine_found_sandbox(&m->found, &s);
     memcpy(m->intent->sandbox, s.id, sizeof s.id);
+    m->learned = true;
     m->reserved = 0;
     m->prepared = false; /* the next one begins anew */
     progress(m);
@@ -217,6 +218,7 @@ static void container_is_made(struct machine *m,
     memcpy(c.sandbox_id, step->sandbox_id, sizeof c.sandbox_id);
     machine_found_container(&m->found, &c);
     memcpy(u->noted->id, c.id, sizeof c.id);
+    m->learned = true;
     u->reserved = 0;
     if (m->tries == 0)
         progress(m);

@@ -107,6 +107,7 @@ static void adopt_container(struct machine *m,
     if (c->attempt > noted->attempt || !noted->id[0]) {
         noted->attempt = c->attempt;
         memcpy(noted->id, c->id, sizeof noted->id);
+        m->learned = true;
     }
 }
 
@@ -122,6 +123,7 @@ void machine_adopt(struct machine *m)
             memset(i->boot, 0, sizeof i->boot);
         i->attempt = s->attempt;
         memcpy(i->sandbox, s->id, sizeof i->sandbox);
+        m->learned = true;
     }
     for (size_t k = 0; k < m->found.n_containers; k++)
         adopt_container(m, &m->found.containers[k]);

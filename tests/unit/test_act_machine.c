@@ -1,0 +1,527 @@
+/* A pod on a card that loses calls, refuses and reboots, driven by a daemon
+ * that dies between any two steps: it always ends as it was wanted. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/machine.h"
+#include "tests/lib/simcard.h"
+
+static struct podspec_container inits[] = {
+    {.name = (char *)"init", .image = (char *)"i"},
+};
+static struct podspec_container mains[] = {
+    {.name = (char *)"a", .image = (char *)"i"},
+    {.name = (char *)"b", .image = (char *)"i"},
+};
+
+static struct podspec spec_of(enum podspec_restart restart)
+{
+    return (struct podspec){
+        .namespace = (char *)"ns",
+        .name = (char *)"pod",
+        .restart = restart,
+        .grace_s = 5,
+        .init = inits,
+        .n_init = 1,
+        .containers = mains,
+        .n_containers = 2,
+    };
+}
+
+struct run {
+    struct simcard card;
+    struct podspec spec;
+    struct intent *intent;
+    struct intent saved;
+    struct machine m;
+    int64_t now;
+    unsigned crashes; /* per thousand, at each of three points of a step */
+    bool inits_end;
+    enum act_state last; /* seen, in this life of the daemon */
+};
+
+static void begin(struct run *r, enum podspec_restart restart, uint64_t seed)
+{
+    struct act_pod pod = {.namespace = "ns",
+                          .name = "pod",
+                          .uid = "u-1",
+                          .place = "card",
+                          .sriov_vfs = -1};
+    *r = (struct run){.spec = spec_of(restart), .now = 1000, .inits_end = true};
+    r->card.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    r->intent = intent_create(&pod);
+    r->saved = *r->intent;
+    machine_init(&r->m, r->intent, &r->spec, "");
+}
+
+static void end(struct run *r)
+{
+    machine_fini(&r->m);
+    intent_destroy(r->intent);
+}
+
+static bool dies(struct run *r)
+{
+    if (!r->crashes || simcard_random(&r->card, 1000) >= r->crashes)
+        return false;
+    machine_fini(&r->m);
+    *r->intent = r->saved;
+    machine_init(&r->m, r->intent, &r->spec, "");
+    return true;
+}
+
+/* Within a step the state may go on by several moves, each allowed. */
+static bool reaches(enum act_state from, enum act_state to, int depth)
+{
+    if (from == to)
+        return true;
+    for (int s = ACT_WANTED; depth > 0 && s <= ACT_FAILED; s++)
+        if (machine_may(from, (enum act_state)s) &&
+            reaches((enum act_state)s, to, depth - 1))
+            return true;
+    return false;
+}
+
+static void list(struct run *r)
+{
+    struct machine_found found;
+    simcard_list(&r->card, &found);
+    machine_see(&r->m, &found, r->now);
+}
+
+static void init_ends(struct run *r)
+{
+    for (size_t i = 0; r->inits_end && i < r->card.n_containers; i++) {
+        struct simcard_container *c = &r->card.containers[i];
+        if (strcmp(c->name, "init") == 0 && c->state == CRI_RUNNING) {
+            c->state = CRI_EXITED;
+            c->exit_code = 0;
+        }
+    }
+}
+
+static void save(struct run *r)
+{
+    r->saved = *r->intent;
+    if (r->saved.sandbox[0])
+        simcard_noted(&r->card, "", r->saved.attempt);
+    for (size_t i = 0; i < r->saved.n_containers; i++)
+        if (r->saved.containers[i].id[0])
+            simcard_noted(&r->card, r->saved.containers[i].name,
+                          r->saved.containers[i].attempt);
+}
+
+/* One step; its kind. */
+static enum machine_kind turn(struct run *r)
+{
+    struct machine_step step;
+    enum act_state was = r->intent->state;
+    machine_next(&r->m, r->now, &step);
+    cr_assert(reaches(was, r->intent->state, 3), "%s to %s",
+              act_state_name(was), act_state_name(r->intent->state));
+    if (dies(r))
+        return step.kind;
+    if (step.save)
+        save(r);
+    if (dies(r))
+        return step.kind;
+    r->now += 20;
+    if (step.kind == MACHINE_WAIT) {
+        int64_t due = step.due_ms < r->now + 2000 ? step.due_ms : r->now + 2000;
+        r->now = due > r->now ? due : r->now;
+        init_ends(r);
+        list(r);
+    } else if (step.kind == MACHINE_LIST) {
+        list(r);
+    } else {
+        struct machine_result result = simcard_do(&r->card, &r->m, &step);
+        if (dies(r))
+            return step.kind;
+        machine_done(&r->m, &step, &result, r->now);
+    }
+    return step.kind;
+}
+
+static void turns(struct run *r, unsigned n)
+{
+    while (n-- > 0)
+        (void)turn(r);
+}
+
+static bool is_up(const struct run *r)
+{
+    return machine_is_ready(&r->m) && simcard_n_ready(&r->card) == 1 &&
+           r->card.n_sandboxes == 1 && r->card.n_containers == 3;
+}
+
+/* Without faults from now on. */
+static unsigned settle(struct run *r, bool (*done)(const struct run *r))
+{
+    unsigned n = 0;
+    r->card.faults = (struct simcard_faults){0};
+    r->crashes = 0;
+    simcard_settle(&r->card);
+    while (!done(r) && n++ < 3000)
+        (void)turn(r);
+    return n;
+}
+
+static bool is_gone(const struct run *r)
+{
+    return r->intent->state == ACT_GONE;
+}
+
+static bool is_failed(const struct run *r)
+{
+    return r->intent->state == ACT_FAILED && simcard_n_ready(&r->card) == 0;
+}
+
+static void stop(struct run *r)
+{
+    r->intent->stop = r->saved.stop = true;
+}
+
+Test(act_machine, up_and_down)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    unsigned n = settle(&r, is_up);
+    cr_assert_lt(n, 25, "%u turns", n);
+    cr_assert_eq(r.intent->state, ACT_RUNNING);
+    cr_assert_eq(r.intent->attempt, 1);
+    cr_assert_str_eq(r.intent->reason, "");
+    stop(&r);
+    n = settle(&r, is_gone);
+    cr_assert_lt(n, 25, "%u turns", n);
+    cr_assert_eq(r.card.n_sandboxes + r.card.n_containers, 0);
+    cr_assert_eq(r.saved.state, ACT_GONE, "it is saved");
+    end(&r);
+}
+
+Test(act_machine, no_call_is_made_twice_when_all_is_well)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    (void)settle(&r, is_up);
+    /* prepare, 3 images, sandbox, 3 times create and start, 1 look */
+    cr_assert_eq(r.card.n_calls, 1 + 3 + 1 + 6 + 1);
+    turns(&r, 50);
+    cr_assert_eq(r.card.n_calls, 12, "it is left alone");
+    end(&r);
+}
+
+static void nemesis(struct run *r)
+{
+    switch (simcard_random(&r->card, 60)) {
+    case 0:
+        simcard_reboot(&r->card, false);
+        break;
+    case 1:
+        simcard_reboot(&r->card, true);
+        break;
+    case 2:
+    case 3:
+        (void)simcard_exit_one(&r->card, (int32_t)simcard_random(&r->card, 2));
+        break;
+    case 4:
+        simcard_settle(&r->card);
+        break;
+    default:
+        break;
+    }
+}
+
+static void storm(uint64_t seed, const struct simcard_faults *faults)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, seed);
+    r.card.faults = *faults;
+    r.crashes = 30;
+    unsigned n = (unsigned)simcard_random(&r.card, 300);
+    for (unsigned i = 0; i < n; i++) {
+        (void)turn(&r);
+        nemesis(&r);
+    }
+    if (seed % 2) {
+        r.card.had_late |= r.card.faults.late > 0;
+        n = settle(&r, r.intent->state == ACT_FAILED ? is_failed : is_up);
+        cr_assert_leq(n, 3000, "seed %llu: %s %s: %s", (unsigned long long)seed,
+                      act_state_name(r.intent->state), r.intent->reason,
+                      r.intent->message);
+        r.card.faults = *faults;
+        r.crashes = 30;
+    }
+    stop(&r);
+    turns(&r, (unsigned)simcard_random(&r.card, 30));
+    n = settle(&r, is_gone);
+    cr_assert_leq(n, 3000, "seed %llu: not gone", (unsigned long long)seed);
+    if (!faults->late)
+        cr_assert_eq(r.card.n_sandboxes + r.card.n_containers, 0,
+                     "seed %llu leaves something", (unsigned long long)seed);
+    end(&r);
+}
+
+Test(act_machine, storm_of_faults, .timeout = 60)
+{
+    const struct simcard_faults faults = {
+        .lose_request = 50, .lose_reply = 50, .refuse = 30, .full = 10};
+    for (uint64_t seed = 1; seed <= 3000; seed++)
+        storm(seed, &faults);
+}
+
+Test(act_machine, storm_with_late_calls, .timeout = 60)
+{
+    const struct simcard_faults faults = {
+        .lose_request = 30, .lose_reply = 30, .late = 60, .refuse = 20};
+    for (uint64_t seed = 1; seed <= 3000; seed++)
+        storm(seed, &faults);
+}
+
+Test(act_machine, dies_at_each_point)
+{
+    /* one crash at the n-th of all points, for every n */
+    for (unsigned at = 1; at < 120; at++) {
+        struct run r;
+        unsigned n = 0;
+        begin(&r, PODSPEC_RESTART_ALWAYS, at);
+        while (!is_up(&r) && n++ < 200) {
+            r.crashes = n == at / 3 + 1 ? 400 : 0;
+            (void)turn(&r);
+        }
+        cr_assert(is_up(&r), "crash %u: %s", at, r.intent->message);
+        cr_assert_eq(r.intent->attempt, 1, "crash %u", at);
+        stop(&r);
+        n = 0;
+        while (!is_gone(&r) && n++ < 200) {
+            r.crashes = n == at / 3 + 1 ? 400 : 0;
+            (void)turn(&r);
+        }
+        cr_assert(is_gone(&r), "crash %u", at);
+        cr_assert_eq(r.card.n_sandboxes + r.card.n_containers, 0);
+        end(&r);
+    }
+}
+
+Test(act_machine, reboot_of_the_card_is_another_attempt)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    (void)settle(&r, is_up);
+    simcard_reboot(&r.card, false);
+    list(&r);
+    cr_assert_not(machine_is_ready(&r.m));
+    (void)settle(&r, is_up);
+    cr_assert_eq(r.intent->attempt, 2);
+    simcard_reboot(&r.card, true);
+    list(&r);
+    (void)settle(&r, is_up);
+    cr_assert_eq(r.intent->attempt, 3);
+    end(&r);
+}
+
+Test(act_machine, never_is_not_run_twice)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_NEVER, 1);
+    (void)settle(&r, is_up);
+    simcard_reboot(&r.card, false);
+    list(&r);
+    (void)settle(&r, is_failed);
+    cr_assert_str_eq(r.intent->reason, "SandboxLost");
+    end(&r);
+}
+
+Test(act_machine, sandboxes_of_another_boot_are_void)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    r.m.boot = "boot-1";
+    (void)settle(&r, is_up);
+    cr_assert_str_eq(r.intent->boot, "boot-1");
+    machine_fini(&r.m);
+    machine_init(&r.m, r.intent, &r.spec, "boot-2");
+    turns(&r, 4);
+    (void)settle(&r, is_up);
+    cr_assert_eq(r.intent->attempt, 2);
+    end(&r);
+}
+
+Test(act_machine, crashes_back_off)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ON_FAILURE, 1);
+    (void)settle(&r, is_up);
+    for (unsigned i = 1; i <= 3; i++) {
+        int64_t from = r.now;
+        cr_assert(simcard_exit_one(&r.card, 7));
+        list(&r);
+        turns(&r, 2);
+        cr_assert_str_eq(r.intent->reason, "CrashLoop");
+        cr_assert(r.intent->state == ACT_RUNNING && !machine_is_ready(&r.m));
+        (void)settle(&r, is_up);
+        cr_assert_geq(r.now - from, MACHINE_CRASH_MIN_MS);
+        cr_assert_str_eq(r.intent->reason, "");
+    }
+    cr_assert_eq(r.intent->attempt, 1);
+    end(&r);
+}
+
+Test(act_machine, ends_when_all_have_ended)
+{
+    for (int32_t code = 0; code < 2; code++) {
+        struct run r;
+        begin(&r, PODSPEC_RESTART_NEVER, 1);
+        (void)settle(&r, is_up);
+        cr_assert(simcard_exit_one(&r.card, 0));
+        list(&r);
+        turns(&r, 5);
+        cr_assert_eq(r.intent->state, ACT_RUNNING);
+        cr_assert(simcard_exit_one(&r.card, code));
+        list(&r);
+        (void)settle(&r, is_failed);
+        cr_assert_str_eq(r.intent->reason, code ? "Error" : "Completed");
+        stop(&r);
+        (void)settle(&r, is_gone);
+        cr_assert_eq(r.card.n_sandboxes + r.card.n_containers, 0);
+        end(&r);
+    }
+}
+
+Test(act_machine, image_missing)
+{
+    for (int pull = 0; pull < 3; pull++) {
+        struct run r;
+        begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+        inits[0].pull = mains[0].pull = mains[1].pull =
+            pull == 2 ? PODSPEC_PULL_NEVER : PODSPEC_PULL_IF_NOT_PRESENT;
+        machine_fini(&r.m);
+        machine_init(&r.m, r.intent, &r.spec, "");
+        r.card.faults.no_image = true;
+        r.card.faults.no_registry = pull > 0;
+        for (unsigned n = 0; n < 400 && !machine_is_over(&r.m); n++)
+            (void)turn(&r);
+        turns(&r, 1);
+        if (pull == 0) {
+            cr_assert(is_up(&r));
+        } else {
+            cr_assert_eq(r.intent->state, ACT_FAILED);
+            cr_assert_str_eq(r.intent->reason, "ImageMissing");
+            cr_assert_not_null(strstr(r.intent->message, "import"));
+            cr_assert_eq(r.card.n_sandboxes, 0);
+            cr_assert_eq(r.saved.state, ACT_FAILED);
+        }
+        end(&r);
+    }
+    inits[0].pull = mains[0].pull = mains[1].pull = PODSPEC_PULL_IF_NOT_PRESENT;
+}
+
+Test(act_machine, refusals_have_words)
+{
+    static const struct {
+        enum machine_kind kind;
+        int e, code;
+        const char *text, *reason;
+        bool last;
+    } cases[] = {
+        {MACHINE_RUN_SANDBOX, -ENOSPC, GRPC_UNKNOWN, "no space left on device",
+         "DiskFull", false},
+        {MACHINE_START, -EREMOTEIO, GRPC_UNKNOWN,
+         "exec /bin/x: exec format error", "ImageArch", true},
+        {MACHINE_PULL, -ENOENT, GRPC_NOT_FOUND,
+         "no match for platform in manifest", "ImageArch", true},
+        {MACHINE_CREATE, -EREMOTEIO, GRPC_INVALID_ARGUMENT, "bad mount",
+         "CreateRefused", true},
+        {MACHINE_CREATE, -EREMOTEIO, GRPC_UNKNOWN, "cgroup: odd",
+         "CreateRefused", false},
+        {MACHINE_START, -EREMOTEIO, GRPC_UNKNOWN,
+         "exec: \"x\": executable file not found in $PATH", "CreateRefused",
+         true},
+        {MACHINE_RUN_SANDBOX, -ETIMEDOUT, -1, "no answer", "CardSilent", false},
+        {MACHINE_RUN_SANDBOX, -ECONNREFUSED, -1, "refused", "CardSilent",
+         false},
+        {MACHINE_RUN_SANDBOX, -EKEYREJECTED, -1, "certificate", "CardRefused",
+         false},
+        {MACHINE_RUN_SANDBOX, -EPROTO, -1, "length", "CardProtocol", false},
+        {MACHINE_RUN_SANDBOX, -EREMOTEIO, GRPC_UNKNOWN,
+         "failed to get sandbox image \"pause\"", "ImageMissing", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run r;
+        struct machine_step step = {.kind = cases[i].kind};
+        struct machine_result result = {
+            .e = cases[i].e, .code = cases[i].code, .text = cases[i].text};
+        begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+        turns(&r, 2);
+        machine_done(&r.m, &step, &result, r.now);
+        cr_assert_str_eq(r.intent->reason, cases[i].reason, "%s: %s",
+                         cases[i].text, r.intent->reason);
+        cr_assert_eq(r.intent->state == ACT_FAILED, cases[i].last, "%s",
+                     cases[i].text);
+        end(&r);
+    }
+}
+
+Test(act_machine, waits_for_its_pair)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    r.m.hold = MACHINE_HOLD_START;
+    turns(&r, 10);
+    cr_assert_eq(r.card.n_calls, 0);
+    cr_assert_str_eq(r.intent->reason, "WaitsForPair");
+    r.m.hold = MACHINE_GO;
+    (void)settle(&r, is_up);
+    r.m.hold = MACHINE_HOLD_STOP;
+    stop(&r);
+    turns(&r, 10);
+    cr_assert(is_up(&r));
+    cr_assert_str_eq(r.intent->reason, "WaitsForHostPod");
+    r.m.hold = MACHINE_GO;
+    (void)settle(&r, is_gone);
+    end(&r);
+}
+
+Test(act_machine, adopts_what_it_has_no_note_of)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    (void)settle(&r, is_up);
+    struct act_pod pod = {.namespace = "ns",
+                          .name = "pod",
+                          .uid = "u-1",
+                          .place = "card",
+                          .sriov_vfs = -1};
+    machine_fini(&r.m);
+    intent_destroy(r.intent);
+    r.intent = intent_create(&pod);
+    r.saved = *r.intent;
+    machine_init(&r.m, r.intent, &r.spec, "");
+    unsigned calls = r.card.n_calls;
+    (void)settle(&r, is_up);
+    cr_assert_eq(r.intent->state, ACT_RUNNING);
+    cr_assert_leq(r.card.n_calls - calls, 1, "but for a look at the init");
+    end(&r);
+}
+
+Test(act_machine, moves_are_a_table)
+{
+    static const char *const allowed[] = {
+        [ACT_WANTED] = "preparing creating stopping failed",
+        [ACT_PREPARING] = "pulling creating stopping failed",
+        [ACT_PULLING] = "preparing creating stopping failed",
+        [ACT_CREATING] = "preparing pulling running stopping failed",
+        [ACT_RUNNING] = "preparing creating stopping failed",
+        [ACT_STOPPING] = "gone",
+        [ACT_GONE] = "",
+        [ACT_FAILED] = "stopping",
+    };
+    for (int from = ACT_WANTED; from <= ACT_FAILED; from++)
+        for (int to = ACT_WANTED; to <= ACT_FAILED; to++)
+            cr_assert_eq(machine_may((enum act_state)from, (enum act_state)to),
+                         strstr(allowed[from],
+                                act_state_name((enum act_state)to)) != NULL,
+                         "%s to %s", act_state_name((enum act_state)from),
+                         act_state_name((enum act_state)to));
+}
