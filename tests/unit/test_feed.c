@@ -1,0 +1,399 @@
+/* The feed against a server that answers what a test says, with an actuator
+ * that has no cards. */
+#include "advertiser/act/feed.h"
+
+#include <criterion/criterion.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+#include "model/io/httpd.h"
+#include "tests/lib/fakeactuator.h"
+
+/* --- the extender --------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    char *answer; /* to the next question of a version other than `version` */
+    unsigned status;
+    uint64_t version;
+    struct httpd_request *parked; /* a question without news */
+    unsigned n_asked, n_told, tell_status;
+    struct str asked, told; /* the last path; all statuses, a line each */
+    struct httpd *httpd;
+    struct feed *feed;
+} ext = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .status = 200,
+    .tell_status = 204,
+    .asked = {.max = 4096},
+    .told = {.max = 4 << 20},
+};
+
+static void reply_locked(struct httpd_request *rq)
+{
+    if (ext.status == 200)
+        str_add(httpd_reply(rq), ext.answer);
+    else
+        httpd_fail(rq, ext.status, "it is not well");
+}
+
+static void on_pods(struct httpd_request *rq, void *ctx)
+{
+    const char *version = httpd_query(rq, "version");
+    (void)ctx;
+    pthread_mutex_lock(&ext.lock);
+    ext.n_asked++;
+    str_reset(&ext.asked);
+    str_addf(&ext.asked, "%s?%s", httpd_path(rq), version);
+    if (ext.status == 200 && strtoull(version, NULL, 10) == ext.version) {
+        httpd_suspend(rq);
+        ext.parked = rq;
+    } else {
+        reply_locked(rq);
+    }
+    pthread_mutex_unlock(&ext.lock);
+}
+
+static void on_status(struct httpd_request *rq, void *ctx)
+{
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    (void)ctx;
+    pthread_mutex_lock(&ext.lock);
+    ext.n_told++;
+    if (ext.tell_status == 204) {
+        str_addf(&ext.told, "%s %s\n", httpd_path(rq), body);
+        httpd_status(rq, 204);
+    } else {
+        httpd_fail(rq, ext.tell_status, "no");
+    }
+    pthread_mutex_unlock(&ext.lock);
+}
+
+/* The extender says something new from now on. */
+static void say(uint64_t version, unsigned status, const char *answer)
+{
+    pthread_mutex_lock(&ext.lock);
+    ext.version = version;
+    ext.status = status;
+    free(ext.answer);
+    ext.answer = xstrdup(answer);
+    if (ext.parked) {
+        reply_locked(ext.parked);
+        httpd_resume(ext.parked);
+        ext.parked = NULL;
+    }
+    pthread_mutex_unlock(&ext.lock);
+}
+
+#define P(uid, name, place, more)                                   \
+    "{\"uid\":\"" uid "\",\"namespace\":\"ns\",\"name\":\"" name    \
+    "\",\"place\":\"" place "\",\"env\":{\"BIGA_RANK\":\"0\"}" more \
+    ",\"spec\":{}}"
+#define CARD "card-0000-17-00"
+#define ANSWER(version, items) "{\"version\":" version ",\"items\":[" items "]}"
+
+static void start_extender(void)
+{
+    static const struct httpd_route routes[] = {
+        {HTTPD_GET, "/v1/nodes/:/pods", on_pods, 0, "pods"},
+        {HTTPD_POST, "/v1/nodes/:/status", on_status, 4 << 20, "status"},
+    };
+    const struct httpd_config config = {.listen = "127.0.0.1:0",
+                                        .routes = routes,
+                                        .n_routes = ARRAY_LEN(routes)};
+    struct error err;
+    cr_assert_eq(httpd_start(&config, &ext.httpd, &err), 0, "%s", err.text);
+}
+
+static void poke(void *ctx)
+{
+    (void)ctx;
+    feed_poke(ext.feed);
+}
+
+static char base[64];
+
+static void start_feed(void)
+{
+    struct error err;
+    struct actuator *a = &fake;
+    (void)snprintf(base, sizeof base, "http://127.0.0.1:%u",
+                   httpd_port(ext.httpd));
+    const struct feed_config config = {
+        .http = {.base = base, .timeout_ms = 2000},
+        .node = "h1",
+        .boot_id = "b1",
+        .backoff_min_ms = 10,
+        .backoff_max_ms = 50,
+        .gap_ms = 20,
+        .again_ms = 50,
+    };
+    cr_assert_eq(feed_start(a, &config, &ext.feed, &err), 0, "%s", err.text);
+}
+
+static void start(void)
+{
+    struct error err;
+    struct actuator *a;
+    const struct actuator_config config = {.changed = poke};
+    (void)actuator_create(&config, &a, &err);
+    start_extender();
+    say(1, 200, ANSWER("1", ""));
+}
+
+static void stop(void)
+{
+    struct feed *f = ext.feed;
+    fake.changed = NULL;
+    pthread_mutex_lock(&ext.lock);
+    if (ext.parked) {
+        httpd_fail(ext.parked, 503, "over");
+        httpd_resume(ext.parked);
+        ext.parked = NULL;
+    }
+    ext.status = 503;
+    pthread_mutex_unlock(&ext.lock);
+    feed_stop(f);
+    httpd_stop(ext.httpd);
+    fake_fini();
+    str_fini(&ext.asked);
+    str_fini(&ext.told);
+    free(ext.answer);
+}
+
+TestSuite(feed, .init = start, .fini = stop);
+
+/* --- until ---------------------------------------------------------------- */
+
+static bool told(const char *text)
+{
+    pthread_mutex_lock(&ext.lock);
+    bool there = strstr(str_text(&ext.told), text) != NULL;
+    pthread_mutex_unlock(&ext.lock);
+    return there;
+}
+
+static bool is_stopping(const char *uid)
+{
+    bool stopping;
+    return fake_has(uid, &stopping) && stopping;
+}
+
+static bool is_there(const char *uid)
+{
+    return fake_has(uid, NULL);
+}
+
+static bool is_forgotten(const char *uid)
+{
+    return !fake_has(uid, NULL);
+}
+
+static bool asked_more_than(const char *number)
+{
+    pthread_mutex_lock(&ext.lock);
+    bool more = ext.n_asked > (unsigned)strtoul(number, NULL, 10);
+    pthread_mutex_unlock(&ext.lock);
+    return more;
+}
+
+#define UNTIL(condition, arg)                                                 \
+    do {                                                                      \
+        int64_t due_ = clock_ms() + 5000;                                     \
+        while (!condition(arg) && clock_ms() < due_)                          \
+            (void)usleep(2000);                                               \
+        cr_assert(condition(arg), "%s; told:\n%s", arg, str_text(&ext.told)); \
+    } while (0)
+
+static void until_asked_more(unsigned n)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", ext.n_asked + n);
+    UNTIL(asked_more_than, text);
+}
+
+static void forget_told(void)
+{
+    pthread_mutex_lock(&ext.lock);
+    str_reset(&ext.told);
+    pthread_mutex_unlock(&ext.lock);
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+Test(feed, pods_come_fare_and_go)
+{
+    say(7, 200, ANSWER("7", P("u1", "a", CARD, ",\"pairKey\":\"ns/j/0\"")));
+    start_feed();
+    UNTIL(is_there, "u1");
+    cr_expect_str_eq(fake.pods[0].view.owner, FEED_OWNER);
+    cr_expect_str_eq(fake.pods[0].view.pair_key, "ns/j/0");
+    cr_expect_str_eq(fake.pods[0].env, "BIGA_RANK=0 ");
+    UNTIL(told, "/v1/nodes/h1/status {\"boot\":\"b1\",\"pods\":[");
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\",\"ready\":false");
+    UNTIL(told,
+          "\"places\":[{\"name\":\"card-0000-17-00\",\"health\":\"ready\"");
+    fake_set("u1", ACT_RUNNING, "");
+    UNTIL(told, "\"state\":\"running\",\"ready\":true");
+    say(8, 200, ANSWER("8", P("u1", "a", CARD, ",\"stop\":true,\"grace\":9")));
+    UNTIL(is_stopping, "u1");
+    cr_expect_eq(fake.pods[0].grace_s, 9);
+    fake_set("u1", ACT_GONE, "");
+    UNTIL(told, "\"state\":\"gone\"");
+    cr_expect(is_there("u1"), "the extender knows it");
+    say(9, 200, ANSWER("9", ""));
+    UNTIL(is_forgotten, "u1");
+}
+
+Test(feed, whoever_is_not_in_a_whole_answer_ends)
+{
+    say(2, 200, ANSWER("2", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
+    start_feed();
+    UNTIL(is_there, "u2");
+    say(3, 200, ANSWER("3", P("u2", "b", CARD, "")));
+    UNTIL(is_stopping, "u1");
+    cr_expect(!is_stopping("u2"));
+}
+
+/* None of these says that nothing is wanted. */
+Test(feed, an_outage_ends_nothing)
+{
+    static const struct {
+        unsigned status;
+        const char *answer;
+    } outages[] = {
+        {503, ""},
+        {404, ""},
+        {403, ""},
+        {200, ""},
+        {200, "{}"},
+        {200, "{\"version\":99}"},
+        {200, "{\"items\":[]}"},
+        {200, "{\"version\":99,\"items\":[{\"uid\":\"u9\"}]}"},
+        {200, "{\"version\":99,\"items\":["},
+        {200, "<html>"},
+    };
+    say(2, 200, ANSWER("2", P("u1", "a", CARD, "")));
+    start_feed();
+    UNTIL(is_there, "u1");
+    for (size_t i = 0; i < ARRAY_LEN(outages); i++) {
+        say(99 + i, outages[i].status, outages[i].answer);
+        until_asked_more(2);
+        cr_expect(!is_stopping("u1"), "%s", outages[i].answer);
+    }
+    /* the same version again is no news, whatever else it says */
+    say(200, 200, ANSWER("200", P("u1", "a", CARD, "")));
+    until_asked_more(1);
+    say(201, 200, ANSWER("200", ""));
+    until_asked_more(2);
+    cr_expect(!is_stopping("u1"));
+    say(202, 200,
+        ANSWER("202", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
+    UNTIL(is_there, "u2");
+    cr_expect(!is_stopping("u1"));
+}
+
+Test(feed, an_extender_that_restarts_is_asked_for_all)
+{
+    say(50, 200, ANSWER("50", P("u1", "a", CARD, "")));
+    start_feed();
+    UNTIL(told, "\"uid\":\"u1\"");
+    unsigned short port = httpd_port(ext.httpd);
+    (void)port;
+    say(51, 503, "");
+    until_asked_more(2);
+    forget_told();
+    /* the number is one that we knew, the content another */
+    say(51, 200,
+        "{\"version\":50,\"resend\":true,\"items\":[" P(
+            "u1", "a", CARD, "") "," P("u2", "b", CARD, "") "]}");
+    UNTIL(is_there, "u2");
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+}
+
+Test(feed, what_cannot_be_is_told)
+{
+    say(2, 200,
+        ANSWER("2", P("u1", "a", "card-9",
+                      "") "," P("u2", "b", CARD,
+                                ",\"stop\":true") "," P("u3", "c", CARD, "")));
+    start_feed();
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"failed\",\"ready\":false,"
+                "\"reason\":\"NoSuchCard\",\"message\":\"there is no place "
+                "card-9\"");
+    UNTIL(told, "{\"uid\":\"u2\",\"state\":\"gone\"");
+    UNTIL(is_there, "u3");
+    /* it is tried again: the card comes */
+    pthread_mutex_lock(&fake.lock);
+    fake_place("card-9", ACT_READY);
+    pthread_mutex_unlock(&fake.lock);
+    UNTIL(is_there, "u1");
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+}
+
+Test(feed, what_is_told_is_told_until_it_is_heard)
+{
+    say(2, 200, ANSWER("2", P("u1", "a", CARD, "")));
+    ext.tell_status = 500;
+    start_feed();
+    UNTIL(is_there, "u1");
+    fake_set("u1", ACT_FAILED, "ImageMissing");
+    int64_t due = clock_ms() + 5000;
+    while (ext.n_told < 3 && clock_ms() < due)
+        (void)usleep(2000);
+    pthread_mutex_lock(&ext.lock);
+    ext.tell_status = 204;
+    pthread_mutex_unlock(&ext.lock);
+    UNTIL(told, "\"state\":\"failed\",\"ready\":false,"
+                "\"reason\":\"ImageMissing\"");
+}
+
+Test(feed, health_is_told_and_others_pods_are_not)
+{
+    struct error err;
+    const struct act_pod pod = {.namespace = "ns",
+                                .name = "x",
+                                .uid = "foreign",
+                                .place = "host",
+                                .pair_key = "",
+                                .spec = "{}",
+                                .spec_size = 2,
+                                .owner = "socket"};
+    start_feed();
+    UNTIL(told, "\"places\"");
+    cr_assert_eq(actuator_want(&fake, &pod, &err), 0);
+    cr_assert_eq(actuator_drain(&fake, CARD, true, &err), 0);
+    UNTIL(told, "{\"name\":\"card-0000-17-00\",\"health\":\"drained\"");
+    say(5, 200, ANSWER("5", ""));
+    until_asked_more(0);
+    cr_expect(!told("foreign"));
+    cr_expect(!is_stopping("foreign"));
+}
+
+Test(feed, many_changes_are_few_posts)
+{
+    say(2, 200, ANSWER("2", P("u1", "a", CARD, "")));
+    start_feed();
+    UNTIL(told, "\"uid\":\"u1\"");
+    (void)usleep(50000);
+    unsigned before = ext.n_told;
+    for (int i = 0; i < 1000; i++)
+        fake_set("u1", i % 2 ? ACT_RUNNING : ACT_CREATING, "");
+    fake_set("u1", ACT_FAILED, "End");
+    UNTIL(told, "\"reason\":\"End\"");
+    cr_expect_lt(ext.n_told - before, 100, "%u", ext.n_told - before);
+}
+
+/* Also while a question is open at an extender that does not answer. */
+Test(feed, a_stop_is_quick)
+{
+    start_feed();
+    until_asked_more(0);
+    (void)usleep(50000);
+    struct feed *f = ext.feed;
+    ext.feed = NULL;
+    int64_t began = clock_ms();
+    feed_stop(f);
+    cr_expect_lt(clock_ms() - began, 3000);
+}
