@@ -96,6 +96,7 @@ struct applied_pod {
      * { state: ended, reason, message }.  PODS_GONE: it ended well;
      * PODS_FAILED; PODS_PENDING: it is not over. */
     enum pod_state ended;
+    struct pod_status *end;    /* what it ended with; NULL: it is not over */
     struct pod_status *status; /* never NULL */
     uint64_t version;          /* of the set in which it changed last */
 };

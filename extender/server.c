@@ -178,6 +178,8 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.seen = seen_create();
     s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
+    if (config->store == STORE_SQLITE)
+        w.pods = s->app.pods = pods_create(&config->demand);
     s->app.scratch = scratch_pool_create();
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
@@ -238,6 +240,7 @@ void server_stop(struct server *s)
     scratch_pool_destroy(s->app.scratch);
     seen_destroy(s->app.seen);
     binds_destroy(s->app.binds);
+    pods_destroy(s->app.pods);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);

@@ -131,6 +131,43 @@ int store_delete_allocation(struct store *s, const char *namespace,
                : 0;
 }
 
+static int refuse(struct error *err)
+{
+    return error_set(err, ENOTSUP,
+                     "the API server keeps pods, ConfigMaps and Secrets");
+}
+
+int store_put_pod(struct store *s, const struct store_pod *pod,
+                  struct error *err)
+{
+    return s->ops->put_pod ? s->ops->put_pod(s, pod, err) : refuse(err);
+}
+
+int store_delete_pod(struct store *s, const char *namespace, const char *name,
+                     struct error *err)
+{
+    (void)store_take_version(s);
+    return s->ops->delete_pod ? s->ops->delete_pod(s, namespace, name, err)
+                              : refuse(err);
+}
+
+int store_put_config(struct store *s, const struct store_config *config,
+                     struct error *err)
+{
+    (void)store_take_version(s);
+    return s->ops->put_config ? s->ops->put_config(s, config, err)
+                              : refuse(err);
+}
+
+int store_delete_config(struct store *s, bool secret, const char *namespace,
+                        const char *name, struct error *err)
+{
+    (void)store_take_version(s);
+    return s->ops->delete_config
+               ? s->ops->delete_config(s, secret, namespace, name, err)
+               : refuse(err);
+}
+
 /* --- reading ----------------------------------------------------------- */
 
 int store_each_slice(struct store *s, const char *after_name,
@@ -169,4 +206,16 @@ int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
 {
     return s->ops->each_allocation ? s->ops->each_allocation(s, visit, ctx, err)
                                    : 0;
+}
+
+int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
+                   struct error *err)
+{
+    return s->ops->each_pod ? s->ops->each_pod(s, visit, ctx, err) : 0;
+}
+
+int store_each_config(struct store *s, store_config_f *visit, void *ctx,
+                      struct error *err)
+{
+    return s->ops->each_config ? s->ops->each_config(s, visit, ctx, err) : 0;
 }

@@ -36,6 +36,14 @@ struct store_ops {
                           struct error *err);
     int (*delete_allocation)(struct store *s, const char *namespace,
                              const char *name, struct error *err);
+    int (*put_pod)(struct store *s, const struct store_pod *pod,
+                   struct error *err);
+    int (*delete_pod)(struct store *s, const char *namespace, const char *name,
+                      struct error *err);
+    int (*put_config)(struct store *s, const struct store_config *config,
+                      struct error *err);
+    int (*delete_config)(struct store *s, bool secret, const char *namespace,
+                         const char *name, struct error *err);
     int (*each_slice)(struct store *s, const char *after, store_slice_f *visit,
                       void *ctx, struct error *err);
     int (*get_slice)(struct store *s, const char *name, store_slice_f *visit,
@@ -46,6 +54,10 @@ struct store_ops {
                        struct error *err);
     int (*each_allocation)(struct store *s, store_allocation_f *visit,
                            void *ctx, struct error *err);
+    int (*each_pod)(struct store *s, store_pod_f *visit, void *ctx,
+                    struct error *err);
+    int (*each_config)(struct store *s, store_config_f *visit, void *ctx,
+                       struct error *err);
 };
 
 struct store {
@@ -80,6 +92,22 @@ int sqlite_delete_allocation(struct store *s, const char *namespace,
                              const char *name, struct error *err);
 int sqlite_each_allocation(struct store *s, store_allocation_f *visit,
                            void *ctx, struct error *err);
+/* The rows: of store_pods.c. */
+int sqlite_put_pod(struct store *s, const struct store_pod *pod,
+                   struct error *err);
+int sqlite_delete_pod(struct store *s, const char *namespace, const char *name,
+                      struct error *err);
+int sqlite_each_pod(struct store *s, store_pod_f *visit, void *ctx,
+                    struct error *err);
+int sqlite_put_config(struct store *s, const struct store_config *config,
+                      struct error *err);
+int sqlite_delete_config(struct store *s, bool secret, const char *namespace,
+                         const char *name, struct error *err);
+int sqlite_each_config(struct store *s, store_config_f *visit, void *ctx,
+                       struct error *err);
+/* What a row says; texts are the row's. */
+void store_pod_row(sqlite3_stmt *q, struct store_pod *ret_pod);
+void store_config_row(sqlite3_stmt *q, struct store_config *ret_config);
 
 enum sql {
     SQL_BEGIN,
@@ -98,6 +126,12 @@ enum sql {
     SQL_PUT_ALLOCATION,
     SQL_DELETE_ALLOCATION,
     SQL_EACH_ALLOCATION,
+    SQL_PUT_POD,
+    SQL_DELETE_POD,
+    SQL_EACH_POD,
+    SQL_PUT_CONFIG,
+    SQL_DELETE_CONFIG,
+    SQL_EACH_CONFIG,
     SQL_COUNT
 };
 

@@ -1,5 +1,5 @@
 /* What can be saved from a damaged database.  Slices come back from their
- * advertisers by themselves; allocations do not. */
+ * advertisers by themselves; allocations, and what was applied, do not. */
 #include <inttypes.h>
 #include <stdio.h>
 

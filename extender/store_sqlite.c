@@ -12,13 +12,26 @@
 
 #define STORE_FILE_NAME "biga.db"
 enum {
-    SCHEMA_VERSION = 1,
+    SCHEMA_VERSION = 2,
     APPLICATION_ID = 0x42494741, /* "BIGA" */
     LOG_PAGES_MAX = 1000,        /* then they are moved into the database */
 };
 
 /* Every row carries the hash of its other columns, `sum`: SQLite itself does
  * not notice a flipped bit inside a value. */
+#define SQL_APPLIED                                                     \
+    "CREATE TABLE pods ("                                               \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL," \
+    "  number INTEGER NOT NULL, deleting INTEGER NOT NULL,"             \
+    "  grace INTEGER NOT NULL, ended INTEGER NOT NULL,"                 \
+    "  reason TEXT NOT NULL, message TEXT NOT NULL,"                    \
+    "  json TEXT NOT NULL, sum INTEGER NOT NULL,"                       \
+    "  PRIMARY KEY (namespace, name)) STRICT;"                          \
+    "CREATE TABLE configs ("                                            \
+    "  secret INTEGER NOT NULL, namespace TEXT NOT NULL,"               \
+    "  name TEXT NOT NULL, json TEXT NOT NULL, sum INTEGER NOT NULL,"   \
+    "  PRIMARY KEY (secret, namespace, name)) STRICT;"
+
 #define SQL_SCHEMA                                                       \
     "BEGIN;"                                                             \
     "CREATE TABLE meta ("                                                \
@@ -35,9 +48,13 @@ enum {
     "CREATE TABLE allocations ("                                         \
     "  namespace TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL," \
     "  sum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) STRICT;"     \
-    "PRAGMA application_id = 1112098625;"                                \
-    "PRAGMA user_version = 1;"                                           \
+    "PRAGMA application_id = 1112098625;" SQL_APPLIED                    \
+    "PRAGMA user_version = 2;"                                           \
     "COMMIT;"
+
+/* From schema version 1, which had nothing that was applied. */
+#define SQL_SCHEMA_1_TO_2 \
+    "BEGIN;" SQL_APPLIED "PRAGMA user_version = 2; COMMIT;"
 
 #define SQL_PRAGMAS                    \
     "PRAGMA locking_mode = EXCLUSIVE;" \
@@ -82,6 +99,25 @@ static const char *const sql_texts[SQL_COUNT] = {
                               "WHERE namespace = ?1 AND name = ?2",
     [SQL_EACH_ALLOCATION] = "SELECT namespace, name, json, sum "
                             "FROM allocations ORDER BY namespace, name",
+    [SQL_PUT_POD] =
+        "INSERT INTO pods (namespace, name, uid, number, deleting, grace, "
+        "ended, reason, message, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+        "ON CONFLICT (namespace, name) DO UPDATE SET uid = ?3, number = ?4, "
+        "deleting = ?5, grace = ?6, ended = ?7, reason = ?8, message = ?9, "
+        "json = ?10, sum = ?11",
+    [SQL_DELETE_POD] = "DELETE FROM pods WHERE namespace = ?1 AND name = ?2",
+    [SQL_EACH_POD] = "SELECT namespace, name, uid, number, deleting, grace, "
+                     "ended, reason, message, json, sum FROM pods "
+                     "ORDER BY namespace, name",
+    [SQL_PUT_CONFIG] =
+        "INSERT INTO configs (secret, namespace, name, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (secret, namespace, name) "
+        "DO UPDATE SET json = ?4, sum = ?5",
+    [SQL_DELETE_CONFIG] = "DELETE FROM configs WHERE secret = ?1 "
+                          "AND namespace = ?2 AND name = ?3",
+    [SQL_EACH_CONFIG] = "SELECT secret, namespace, name, json, sum "
+                        "FROM configs ORDER BY namespace, secret, name",
 };
 
 /* --- errors and statements ---------------------------------------------- */
@@ -236,6 +272,8 @@ static int check_schema(struct sqlite *s, struct error *err)
                          ", this program knows up to %d: use a newer "
                          "program, or another state directory",
                          version, SCHEMA_VERSION);
+    if (version == 1)
+        return execute(s, SQL_SCHEMA_1_TO_2, "renewing the database", err);
     return 0;
 }
 
@@ -291,6 +329,10 @@ static int check_content(struct sqlite *s, struct error *err)
         e = store_each_row(s, SQL_EACH_BOOT, visit_nothing, NULL, err);
     if (e == 0)
         e = store_each_row(s, SQL_EACH_ALLOCATION, visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_POD, visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_CONFIG, visit_nothing, NULL, err);
     s->store.committed = s->store.version;
     return e;
 }
@@ -426,11 +468,17 @@ static const struct store_ops sqlite_ops = {
     .set_silent = sqlite_set_silent,
     .put_allocation = sqlite_put_allocation,
     .delete_allocation = sqlite_delete_allocation,
+    .put_pod = sqlite_put_pod,
+    .delete_pod = sqlite_delete_pod,
+    .put_config = sqlite_put_config,
+    .delete_config = sqlite_delete_config,
     .each_slice = sqlite_each_slice,
     .get_slice = sqlite_get_slice,
     .each_retired_boot = sqlite_each_retired_boot,
     .each_silent = sqlite_each_silent,
     .each_allocation = sqlite_each_allocation,
+    .each_pod = sqlite_each_pod,
+    .each_config = sqlite_each_config,
 };
 
 int sqlite_open(const char *dir, struct store **ret_store, struct error *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/lease.h"
+#include "extender/pods_draft.h"
 #include "extender/writer_private.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
@@ -76,6 +77,7 @@ static apply_f *const applies[] = {
     [WRITER_ROOMS] = apply_rooms,
     [WRITER_LEAD] = apply_lead,
     [WRITER_FOLLOW] = apply_follow,
+    [WRITER_PODS] = apply_pods,
 };
 
 static bool is_write(const struct writer_op *op)
@@ -96,8 +98,12 @@ static void batch_commit(struct batch *b)
         (void)failpoint("bind-after-commit");
         (void)failpoint("bind-before-swap");
     }
-    (void)batch_draft(b); /* lets go of the peek */
-    swap_snapshot(w, draft_commit(steal(&b->draft)));
+    if (b->draft) {
+        (void)batch_draft(b); /* lets go of the peek */
+        swap_snapshot(w, draft_commit(steal(&b->draft)));
+    }
+    if (b->pods)
+        pods_draft_commit(steal(&b->pods));
     ingest_mark(w->ingest);
     if (b->has_bind)
         (void)failpoint("bind-after-swap");
@@ -150,6 +156,7 @@ static void batch_fini(struct batch *b)
 {
     snapshot_unref(b->peek);
     draft_destroy(b->draft);
+    pods_draft_drop(b->pods);
     for (size_t i = 0; i < b->n_gone; i++)
         free(b->gone[i]);
     free(b->gone);

@@ -1,4 +1,5 @@
 /* From the store to the first snapshot. */
+#include "extender/pods_draft.h"
 #include "extender/writer_private.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
@@ -72,6 +73,8 @@ int writer_load(struct writer *w, struct error *err)
         e = store_each_slice(w->store, NULL, load_slice, &load, err);
     if (e == 0)
         e = store_each_silent(w->store, load_silent, &load, err);
+    if (e == 0 && w->config.pods)
+        e = pods_load(w->config.pods, w->store, err);
     if (e < 0)
         return e;
     ingest_mark(w->ingest);

@@ -44,8 +44,9 @@ struct batch {
     struct snapshot *peek; /* of the draft as it is now, or NULL */
     bool in_transaction;
     bool has_bind;
-    struct error error; /* of the transaction; code 0: none yet */
-    char **gone;        /* slices that newer ones replaced */
+    struct pods_draft *pods; /* NULL: nothing was applied */
+    struct error error;      /* of the transaction; code 0: none yet */
+    char **gone;             /* slices that newer ones replaced */
     size_t n_gone, gone_cap;
 };
 
@@ -82,6 +83,8 @@ void apply_lost(struct batch *b, struct writer_op *op);
 void apply_rooms(struct batch *b, struct writer_op *op);
 void apply_lead(struct batch *b, struct writer_op *op);
 void apply_follow(struct batch *b, struct writer_op *op);
+/* --- what is applied: writer_pods.c --- */
+void apply_pods(struct batch *b, struct writer_op *op);
 void read_heard(struct writer *w, struct writer_op *op);
 bool is_lost(const struct writer *w, const char *node);
 void lost_fini(struct writer *w);

@@ -1,0 +1,446 @@
+#include "extender/pods_draft.h"
+
+#include <string.h>
+
+#include "extender/pods_private.h"
+#include "extender/strmap.h"
+#include "model/io/log.h"
+
+/* One change that was made; the newest of a key is what is so in the draft. */
+struct entry {
+    char *key;
+    bool is_config, secret;
+    char *namespace, *name;
+    struct applied_pod *pod;       /* NULL: removed */
+    struct applied_config *config; /* the same */
+    bool ends;                     /* its status is what the pod has now */
+};
+
+struct pods_draft {
+    struct pods *pods;
+    struct pod_set *set; /* as it was when the draft began */
+    struct entry **log;
+    size_t n, cap;
+    struct strmap newest;
+    long n_pods, n_configs; /* that there would be */
+};
+
+struct pods_draft *pods_draft_begin(struct pods *p)
+{
+    struct pods_draft *d = xcalloc(1, sizeof *d);
+    d->pods = p;
+    d->set = pods_get(p);
+    d->n_pods = (long)d->set->n_pods;
+    d->n_configs = (long)d->set->n_configs;
+    return d;
+}
+
+void pods_draft_drop(struct pods_draft *d)
+{
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->n; i++) {
+        struct entry *e = d->log[i];
+        applied_pod_unref(e->pod);
+        applied_config_unref(e->config);
+        free(e->key);
+        free(e->namespace);
+        free(e->name);
+        free(e);
+    }
+    free(d->log);
+    strmap_fini(&d->newest);
+    pod_set_unref(d->set);
+    free(d);
+}
+
+/* --- what is so in the draft ---------------------------------------------- */
+
+static char *key_of(bool is_config, bool secret, const char *namespace,
+                    const char *name)
+{
+    const char *kind = !is_config ? "pod" : secret ? "secret" : "configmap";
+    return xasprintf("%s/%s/%s", kind, namespace, name);
+}
+
+static const struct applied_pod *
+find_pod(const struct pods_draft *d, const char *namespace, const char *name)
+{
+    cleanup_free char *key = key_of(false, false, namespace, name);
+    const struct entry *e = strmap_get(&d->newest, key);
+    return e ? e->pod : pod_set_find(d->set, namespace, name);
+}
+
+static const struct applied_config *find_config(const struct pods_draft *d,
+                                                bool secret,
+                                                const char *namespace,
+                                                const char *name)
+{
+    cleanup_free char *key = key_of(true, secret, namespace, name);
+    const struct entry *e = strmap_get(&d->newest, key);
+    return e ? e->config : pod_set_config(d->set, secret, namespace, name);
+}
+
+static struct entry *note(struct pods_draft *d, bool is_config, bool secret,
+                          const char *namespace, const char *name)
+{
+    struct entry *e = xcalloc(1, sizeof *e);
+    e->key = key_of(is_config, secret, namespace, name);
+    e->is_config = is_config;
+    e->secret = secret;
+    e->namespace = xstrdup(namespace);
+    e->name = xstrdup(name);
+    d->log = xgrow(d->log, d->n, &d->cap, sizeof(*d->log));
+    d->log[d->n++] = e;
+    (void)strmap_remove(&d->newest, e->key); /* its key lives in the old one */
+    (void)strmap_put(&d->newest, e->key, e);
+    return e;
+}
+
+/* --- checks ---------------------------------------------------------------- */
+
+static int check_apply(const struct pods_draft *d, const struct applied_pod *p,
+                       long *n_pods, struct error *err)
+{
+    const struct applied_pod *old = find_pod(d, p->namespace, p->name);
+    if (!old) {
+        if (++*n_pods > PODS_MAX)
+            return error_set(err, EFBIG, "pod %s/%s would be more than %d pods",
+                             p->namespace, p->name, PODS_MAX);
+        return 0;
+    }
+    if (old->deleting)
+        return error_set(err, EEXIST,
+                         "pod %s/%s: one of that name is ending: wait until it "
+                         "is gone (biga ps %s/%s), then apply again",
+                         p->namespace, p->name, p->namespace, p->name);
+    if (!applied_pod_same(old, p))
+        return error_set(err, EEXIST,
+                         "pod %s/%s: is there with another spec, and what runs "
+                         "is not changed: delete it first (biga delete %s/%s)",
+                         p->namespace, p->name, p->namespace, p->name);
+    return 0;
+}
+
+static int check_config(const struct pods_draft *d,
+                        const struct applied_config *c, long *n_configs,
+                        struct error *err)
+{
+    if (!find_config(d, c->secret, c->namespace, c->name) &&
+        ++*n_configs > PODS_MAX)
+        return error_set(err, EFBIG,
+                         "%s/%s would be more than %d ConfigMaps and Secrets",
+                         c->namespace, c->name, PODS_MAX);
+    return 0;
+}
+
+static int check_pod(const struct pods_draft *d, const struct pod_change *c,
+                     struct error *err)
+{
+    const struct applied_pod *p = find_pod(d, c->namespace, c->name);
+    if (!p)
+        return error_set(err, ENOENT, "pod %.63s/%.253s: was not applied",
+                         c->namespace, c->name);
+    if (c->uid && strcmp(c->uid, p->uid) != 0)
+        return error_set(err, ENOENT, "pod %s/%s: has uid %s now, not %.63s",
+                         p->namespace, p->name, p->uid, c->uid);
+    return 0;
+}
+
+int pods_draft_check(const struct pods_draft *d,
+                     const struct pod_change *changes, size_t n,
+                     size_t *ret_failed, struct error *err)
+{
+    long n_pods = d->n_pods, n_configs = d->n_configs;
+    int e = 0;
+    if (n > PODS_CHANGES_MAX) {
+        *ret_failed = PODS_CHANGES_MAX;
+        return error_set(err, EFBIG, "%zu changes at once, the limit is %d", n,
+                         PODS_CHANGES_MAX);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct pod_change *c = &changes[i];
+        switch (c->kind) {
+        case PODS_APPLY:
+            e = check_apply(d, c->pod, &n_pods, err);
+            break;
+        case PODS_DELETE:
+        case PODS_END:
+        case PODS_FORGET:
+            e = check_pod(d, c, err);
+            break;
+        case CONFIG_APPLY:
+            e = check_config(d, c->config, &n_configs, err);
+            break;
+        case CONFIG_DELETE:
+            if (!find_config(d, c->secret, c->namespace, c->name))
+                e = error_set(err, ENOENT, "%s %.63s/%.253s: was not applied",
+                              c->secret ? "secret" : "configmap", c->namespace,
+                              c->name);
+            break;
+        }
+        if (e < 0) {
+            *ret_failed = i;
+            return e;
+        }
+    }
+    return 0;
+}
+
+/* --- making them -------------------------------------------------------------- */
+
+static int store_pod(struct store *store, const struct applied_pod *p,
+                     struct error *err)
+{
+    const struct store_pod row = {
+        .namespace = p->namespace,
+        .name = p->name,
+        .uid = p->uid,
+        .json = p->json,
+        .size = p->size,
+        .number = p->number,
+        .deleting = p->deleting,
+        .grace_s = p->grace_s,
+        .ended = p->end ? (uint32_t)p->ended : 0,
+        .reason = p->end ? p->end->reason : "",
+        .message = p->end ? p->end->message : "",
+    };
+    return store_put_pod(store, &row, err);
+}
+
+static int make_apply(struct pods_draft *d, struct store *store,
+                      struct pod_change *c, struct error *err)
+{
+    struct applied_pod *p = c->pod;
+    const struct applied_pod *old = find_pod(d, p->namespace, p->name);
+    c->result = old ? PODS_UNCHANGED : PODS_CREATED;
+    memcpy(c->result_uid, old ? old->uid : p->uid, PODS_UID_SIZE);
+    if (old)
+        return 0;
+    p->number = store_take_version(store);
+    int e = store_pod(store, p, err);
+    if (e == 0) {
+        note(d, false, false, p->namespace, p->name)->pod = applied_pod_ref(p);
+        d->n_pods++;
+    }
+    return e;
+}
+
+static int make_delete(struct pods_draft *d, struct store *store,
+                       struct pod_change *c, struct error *err)
+{
+    const struct applied_pod *old = find_pod(d, c->namespace, c->name);
+    uint32_t grace = c->grace_s < 0 ? old->grace_s : (uint32_t)c->grace_s;
+    memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
+    c->result = old->deleting && grace == old->grace_s ? PODS_UNCHANGED
+                                                       : PODS_DELETED;
+    if (c->result == PODS_UNCHANGED)
+        return 0;
+    cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
+    p->deleting = true;
+    p->grace_s = grace;
+    int e = store_pod(store, p, err);
+    if (e == 0)
+        note(d, false, false, p->namespace, p->name)->pod = steal(&p);
+    return e;
+}
+
+static int make_end(struct pods_draft *d, struct store *store,
+                    struct pod_change *c, struct error *err)
+{
+    const struct applied_pod *old = find_pod(d, c->namespace, c->name);
+    c->result = PODS_UNCHANGED;
+    if (!old || old->end)
+        return 0;
+    c->result = PODS_ENDED;
+    memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
+    cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
+    p->ended = c->ended;
+    p->end = pod_status_ref(c->status);
+    pod_status_unref(p->status);
+    p->status = pod_status_ref(c->status);
+    int e = store_pod(store, p, err);
+    if (e == 0) {
+        struct entry *entry = note(d, false, false, p->namespace, p->name);
+        entry->pod = steal(&p);
+        entry->ends = true;
+    }
+    return e;
+}
+
+static int make_forget(struct pods_draft *d, struct store *store,
+                       struct pod_change *c, struct error *err)
+{
+    const struct applied_pod *old = find_pod(d, c->namespace, c->name);
+    c->result = PODS_UNCHANGED;
+    if (!old) /* forgotten by this very operation */
+        return 0;
+    c->result = PODS_DELETED;
+    memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
+    int e = store_delete_pod(store, c->namespace, c->name, err);
+    if (e == 0) {
+        (void)note(d, false, false, c->namespace, c->name);
+        d->n_pods--;
+    }
+    return e;
+}
+
+static int make_config(struct pods_draft *d, struct store *store,
+                       struct pod_change *c, struct error *err)
+{
+    struct applied_config *n = c->config;
+    const struct applied_config *old = find_config(d, n->secret, n->namespace,
+                                                   n->name);
+    c->result = old ? PODS_REPLACED : PODS_CREATED;
+    if (old && old->size == n->size &&
+        memcmp(old->json, n->json, n->size) == 0) {
+        c->result = PODS_UNCHANGED;
+        return 0;
+    }
+    const struct store_config row = {n->secret, n->namespace, n->name, n->json,
+                                     n->size};
+    int e = store_put_config(store, &row, err);
+    if (e == 0) {
+        note(d, true, n->secret, n->namespace, n->name)->config =
+            applied_config_ref(n);
+        d->n_configs += old == NULL;
+    }
+    return e;
+}
+
+static int make_config_delete(struct pods_draft *d, struct store *store,
+                              struct pod_change *c, struct error *err)
+{
+    c->result = PODS_UNCHANGED;
+    if (!find_config(d, c->secret, c->namespace, c->name))
+        return 0;
+    c->result = PODS_DELETED;
+    int e = store_delete_config(store, c->secret, c->namespace, c->name, err);
+    if (e == 0) {
+        (void)note(d, true, c->secret, c->namespace, c->name);
+        d->n_configs--;
+    }
+    return e;
+}
+
+int pods_draft_make(struct pods_draft *d, struct store *store,
+                    struct pod_change *c, struct error *err)
+{
+    switch (c->kind) {
+    case PODS_APPLY:
+        return make_apply(d, store, c, err);
+    case PODS_DELETE:
+        return make_delete(d, store, c, err);
+    case PODS_END:
+        return make_end(d, store, c, err);
+    case PODS_FORGET:
+        return make_forget(d, store, c, err);
+    case CONFIG_APPLY:
+        return make_config(d, store, c, err);
+    default:
+        return make_config_delete(d, store, c, err);
+    }
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+/* How the pod fares was told while the draft was made, perhaps. */
+static void commit_pod(struct pod_set *set, const struct entry *e)
+{
+    const struct applied_pod *now = pod_set_find(set, e->namespace, e->name);
+    if (!e->pod) {
+        pod_set_remove(set, e->namespace, e->name);
+        return;
+    }
+    if (now && !e->ends && strcmp(now->uid, e->pod->uid) == 0) {
+        struct pod_status *status = pod_status_ref(now->status);
+        pod_status_unref(e->pod->status);
+        e->pod->status = status;
+    }
+    e->pod->version = set->version;
+    pod_set_put(set, e->pod);
+}
+
+static void commit_config(struct pod_set *set, const struct entry *e)
+{
+    if (!e->config) {
+        pod_set_remove_config(set, e->secret, e->namespace, e->name);
+        return;
+    }
+    e->config->version = set->version;
+    pod_set_put_config(set, e->config);
+}
+
+void pods_draft_commit(struct pods_draft *d)
+{
+    struct pods *p = d->pods;
+    bool news = d->n > 0;
+    pod_set_unref(steal(&d->set));
+    if (news) {
+        pthread_mutex_lock(&p->lock);
+        struct pod_set *set = pods_writable(p);
+        for (size_t i = 0; i < d->n; i++)
+            if (d->log[i]->is_config)
+                commit_config(set, d->log[i]);
+            else
+                commit_pod(set, d->log[i]);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pods_draft_drop(d);
+    if (news)
+        pods_tell(p);
+}
+
+/* --- the start ------------------------------------------------------------------ */
+
+/* What a newer program refuses is left out, and stays stored: it is for a
+ * person to apply again. */
+static int load_pod(void *ctx, const struct store_pod *row)
+{
+    struct pods *p = ctx;
+    struct error err = {0};
+    cleanup_with(applied_pod) struct applied_pod *pod = NULL;
+    int e = applied_pod_create(row->json, row->size, row->uid, &p->demand, &pod,
+                               &err);
+    if (e < 0) {
+        log_event(LOG_WARN, "pod-not-loaded", "namespace", row->namespace,
+                  "pod", row->name, "error", err.text, NULL);
+        return 0;
+    }
+    pod->number = row->number;
+    pod->deleting = row->deleting;
+    pod->grace_s = row->grace_s;
+    if (row->ended && row->ended < PODS_STATES) {
+        pod->ended = (enum pod_state)row->ended;
+        pod->status->state = pod->ended;
+        (void)snprintf(pod->status->reason, sizeof pod->status->reason, "%s",
+                       row->reason);
+        (void)snprintf(pod->status->message, sizeof pod->status->message, "%s",
+                       row->message);
+        pod->end = pod_status_ref(pod->status);
+    }
+    pod->version = p->set->version;
+    pod_set_put(p->set, pod);
+    return 0;
+}
+
+static int load_config(void *ctx, const struct store_config *row)
+{
+    struct pods *p = ctx;
+    struct error err = {0};
+    cleanup_with(applied_config) struct applied_config *c = NULL;
+    if (applied_config_create(row->json, row->size, &c, &err) < 0) {
+        log_event(LOG_WARN, "config-not-loaded", "namespace", row->namespace,
+                  "name", row->name, "error", err.text, NULL);
+        return 0;
+    }
+    c->version = p->set->version;
+    pod_set_put_config(p->set, c);
+    return 0;
+}
+
+int pods_load(struct pods *p, struct store *store, struct error *err)
+{
+    int e = store_each_config(store, load_config, p, err);
+    return e == 0 ? store_each_pod(store, load_pod, p, err) : e;
+}
