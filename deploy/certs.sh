@@ -5,6 +5,8 @@
 #   deploy/certs.sh server DIR FILE --san NAME|ADDRESS… [--cn NAME] [--days N]
 #   deploy/certs.sh client DIR FILE --cn NAME [--org GROUP…] [--san NAME…]
 #                          [--days N]
+#   deploy/certs.sh card   DIR FILE --san ADDRESS… [--cn NAME] [--days N]
+#   deploy/certs.sh node   DIR NODE [--days N]
 #   deploy/certs.sh pair   DIR FILE
 #   deploy/certs.sh show   DIR
 #
@@ -13,6 +15,11 @@
 #         addresses given with --san, for servers only
 # client  the same for clients only; --cn is who it is: an advertiser is
 #         "system:node:NAME", kube-scheduler "system:kube-scheduler"
+# card    as server, for a card's containerd; one of --san is the address
+#         that the host calls it by: a name alone would be refused there
+# node    as client, DIR/NODE.crt for the advertiser of that node, who it is
+#         to its cards.  A card obeys every certificate of the authority that
+#         it was given: use one for cards that signs nothing else
 # pair    a bare key pair DIR/FILE.key and DIR/FILE.pub, as for signing tokens
 # show    what is in DIR, for whom, until when
 #
@@ -27,6 +34,12 @@
 #   deploy/certs.sh server pki extender --san localhost --san 127.0.0.1
 #   deploy/certs.sh client pki scheduler --cn system:kube-scheduler
 #   deploy/certs.sh client pki host0 --cn system:node:host0
+#
+# For a node and its card:
+#
+#   deploy/certs.sh ca cards
+#   deploy/certs.sh card cards host0-card0 --san 192.168.100.2
+#   deploy/certs.sh node cards host0
 set -eu
 umask 077
 
@@ -68,7 +81,7 @@ san_entry() { # NAME|ADDRESS
 [ $# -ge 1 ] || usage 2 >&2
 case $1 in
 -h | --help | help) usage 0 ;;
-ca | server | client | pair | show) ;;
+ca | server | client | card | node | pair | show) ;;
 *) fail "there is no '$1'; certs.sh --help lists what there is" ;;
 esac
 [ $# -ge 2 ] || fail "$1 needs a DIR; certs.sh --help shows how"
@@ -78,7 +91,7 @@ shift 2
 
 name=
 case $verb in
-server | client | pair)
+server | client | card | node | pair)
     [ $# -ge 1 ] || fail "$verb needs a FILE"
     name=$1
     shift
@@ -161,6 +174,24 @@ server)
     ;;
 client)
     [ -n "$cn" ] || fail "client needs --cn NAME"
+    signed clientAuth
+    ;;
+card)
+    case ,$sans in
+    *,IP:*) ;;
+    *) fail "card needs --san ADDRESS: the host calls it by its address" ;;
+    esac
+    cn=${cn:-$name}
+    signed serverAuth
+    ;;
+node)
+    [ -z "$cn$orgs$sans" ] || fail "node has --days only"
+    cn=system:node:$name
+    # X.509 has no room for more in a common name
+    if [ "${#cn}" -gt 64 ]; then
+        sans=$(san_entry "$name") || exit 1
+        cn=$(printf '%.64s' "$name")
+    fi
     signed clientAuth
     ;;
 pair)

@@ -59,6 +59,18 @@ check "an unknown option is refused" 1 "there is no --key-size" \
 check "it makes one that has expired, for tests" 0 "^done$" \
     run client "$pki" old --cn old --days -1
 check "which nobody takes" 2 "expired" verify old sslclient
+check "it makes a card's certificate" 0 "^done$" run card "$pki" card0 \
+    --san 192.168.100.2
+check "which is valid for its address" 0 "IP Address:192.168.100.2" text card0
+check "and for a server" 0 "OK" verify card0 sslserver
+check "a card is called by its address" 1 "needs --san ADDRESS" \
+    run card "$pki" card1 --san card1.example
+check "it makes a node's certificate for its cards" 0 "^done$" \
+    run node "$pki" host1
+check "which says which node" 0 "CN = system:node:host1" text host1
+check "and is for a client" 0 "OK" verify host1 sslclient
+check "a node is its name alone" 1 "has --days only" \
+    run node "$pki" host2 --cn other
 check "it makes a bare key pair" 0 "^done$" run pair "$pki" sa
 check "with a public half" 0 "BEGIN PUBLIC KEY" cat "$pki/sa.pub"
 check "it shows what there is" 0 "host0.crt: .*system:node:host0.*notAfter" \
