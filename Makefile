@@ -7,7 +7,8 @@
 #
 # Sources are found by folder: a new model/x.c, extender/x.c, cli/x.c,
 # tests/unit/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
-# tests/e2e/x.sh, tests/kube/test_x.py, bench/bench_x.c or bench/replay/x.c needs no line here.
+# tests/e2e/x.sh, tests/kube/test_x.py, tests/cards/test_x.py, bench/bench_x.c
+# or bench/replay/x.c needs no line here.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -63,6 +64,7 @@ RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
 KUBE  := $(wildcard tests/kube/test_*.py)
+CARDS := $(wildcard tests/cards/test_*.py)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard extender/main.c),biga-extender) \
          $(if $(wildcard cli/main.c),biga) \
@@ -77,7 +79,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
-        test-kube kube-up kube-down bench-kube storm-kube bench fuzz race asan \
+        test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube bench fuzz race asan \
         failpoints install uninstall docs man format \
         format-check clean
 .SECONDARY:
@@ -196,6 +198,17 @@ kube-up: programs
 kube-down:
 	@tests/kube/down $(BUILD)/kube
 
+# Real runtimes as cards; where there can be none (no root, no namespaces) the
+# tests are skipped, with the reason.
+test-cards: programs
+	@scripts/setup --cards || true
+	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
+cards-up: programs
+	@scripts/setup --cards
+	@tests/cards/up $(BUILD)/cards $(CARDS_ARGS)
+cards-down:
+	@tests/cards/down $(BUILD)/cards
+
 lint:
 	@scripts/lint
 
@@ -287,6 +300,9 @@ define HELP
   storm-kube    5,000 pods come and go at random; nothing is given twice
   kube-up       start a cluster with Biga in it; kube-down ends it;
                 KUBE_ARGS go to tests/kube/up
+  test-cards    tests against real containerds as cards; needs root
+  cards-up      start a host and eight cards and leave them; cards-down ends
+                them; CARDS_ARGS go to tests/cards/up
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
   asan          unit tests and fuzz corpora with ASan and UBSan
   race          the race programs with TSan

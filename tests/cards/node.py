@@ -1,0 +1,207 @@
+"""Biga on a rack of cards: an extender with a state of its own and the
+advertiser of the host, which runs pods on the cards; pods for them, and what
+must hold of the cards whatever happened.
+"""
+import json
+import os
+import shutil
+import subprocess
+import urllib.parse
+
+import cards
+import fleet
+from proc import wait_for
+
+GRACE = 30  # seconds, after which what nobody wrote down is removed
+
+
+# --- pods ---------------------------------------------------------------------
+def container(args, image="busybox:static", limits=None, **more):
+    return {"name": "main", "image": image, "command": list(args),
+            "imagePullPolicy": "IfNotPresent",
+            "resources": {"limits": limits or {}}, **more}
+
+
+def pod(name, role, limits, args=("sleep", "100000"), job=None, **more):
+    """A Pod in namespace default.  job: (name, pair, size); more: labels,
+    annotations, and members of its spec."""
+    labels = {"biga.dev/role": role, **more.pop("labels", {})}
+    annotations = more.pop("annotations", {})
+    if job:
+        labels |= {"biga.dev/job": job[0], "biga.dev/pair": str(job[1])}
+        if job[2] > 1:
+            labels["biga.dev/size"] = str(job[2])
+    image = more.pop("image", "busybox:static")
+    made = more.pop("container", {})
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default",
+                         "labels": labels, "annotations": annotations},
+            "spec": {"terminationGracePeriodSeconds": 1,
+                     "containers": [container(args, image, {
+                         k: str(v) for k, v in limits.items()}, **made)],
+                     **more}}
+
+
+def pair(name, n=0, size=1, **xpu):
+    """The host pod and the xPU pod of a pair of a job."""
+    job = (name, n, size)
+    return [pod(f"{name}-{n}", "host", {"biga.dev/card": 1}, job=job),
+            pod(f"{name}-{n}-xpu", "xpu",
+                {"biga.dev/card": 1, "biga.dev/card-cores": 2,
+                 "biga.dev/card-memory-mib": 256}, job=job, **xpu)]
+
+
+def job(name, size, **xpu):
+    return [p for n in range(size) for p in pair(name, n, size, **xpu)]
+
+
+# --- the programs -----------------------------------------------------------
+class Node:
+    """Biga for the node of a rack."""
+
+    def __init__(self, rack, host_runtime=True, advertiser=()):
+        self.rack = rack
+        self.state = os.path.join(rack.folder, "actuator")
+        self.extender = fleet.Extender(
+            rack.folder, "extender", "--state",
+            os.path.join(rack.folder, "state"))
+        args = ["--hostfile", cards.SHAPE, "--node", cards.NODE,
+                "--card-file", rack.card_file(), "--actuate", self.state,
+                "--server", self.extender.url("publish")]
+        if host_runtime and rack.host:
+            args += ["--host-runtime", rack.host.endpoint]
+        self.advertiser = fleet.Advertiser(
+            rack.folder, "advertiser", *args, *advertiser)
+
+    def start(self):
+        self.extender.start()
+        self.extender.wait_up()
+        self.advertiser.start()
+        self.wait_capacity(len(self.rack.cards))
+        return self
+
+    def stop(self):
+        self.advertiser.stop()
+        self.extender.stop()
+
+    def env(self):
+        return {"BIGA_SERVER": self.extender.url("read"),
+                "BIGA_SOCKET": os.path.join(self.state, "actuator.sock")}
+
+    # --- what it says --------------------------------------------------
+    def call(self, method, path, body=None):
+        return self.extender.api().call(method, path, body)
+
+    def biga(self, *args, text=None, ok=True):
+        """What `biga ARGS` prints; with ok it must succeed."""
+        done = subprocess.run(
+            [fleet.program("biga"), *args], input=text, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            env={**os.environ, **self.env()})
+        assert not ok or done.returncode == 0, \
+            f"biga {' '.join(args)}: status {done.returncode}: {done.stdout}"
+        return done.stdout
+
+    def capacity(self):
+        """{card id} of those that filter may choose now."""
+        healthy = set()
+        for pool in self.call("GET", "/v1/nodes/" + cards.NODE)["devices"]:
+            if pool.get("kind") == "card" and pool.get("healthy", True):
+                healthy.add(pool["name"])
+        return healthy
+
+    def wait_capacity(self, n, timeout=30.0):
+        return wait_for(f"{n} cards can be chosen",
+                        lambda: len(self.capacity()) == n, timeout, 0.1)
+
+    def apply(self, pods):
+        """As `biga apply` of a file; YAML reads JSON too."""
+        documents = "\n---\n".join(json.dumps(p, indent=1) for p in pods)
+        path = os.path.join(self.rack.folder, "apply.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(documents)
+        return self.biga("apply", path)
+
+    def delete(self, name, namespace="default", grace=None):
+        query = "" if grace is None else f"?grace={grace}"
+        return self.call("DELETE", f"/v1/pods/{namespace}/"
+                         + urllib.parse.quote(name) + query)
+
+    def pods(self):
+        """{name: what the extender says of it}"""
+        return {p["name"]: p for p in self.call("GET", "/v1/pods")["items"]}
+
+    def states(self, names=None):
+        return {name: p.get("state") for name, p in self.pods().items()
+                if names is None or name in names}
+
+    def wait_state(self, names, state, timeout=30.0):
+        """Until all these pods are in that state."""
+        names = set(names)
+
+        def reached():
+            there = self.states(names)
+            late = {n: there.get(n) for n in names if there.get(n) != state}
+            if late:
+                found = self.pods()
+                why = [f"{n}: {s}: {found.get(n, {}).get('reason')} "
+                       f"{found.get(n, {}).get('message')}"
+                       for n, s in sorted(late.items())]
+                raise AssertionError("; ".join(why[:4]))
+            return True
+        wait_for(f"{len(names)} pods are {state}", reached, timeout, 0.1)
+
+    def wait_gone(self, names, timeout=30.0):
+        wait_for(f"{len(set(names))} pods are gone",
+                 lambda: not self.states(set(names)), timeout, 0.1)
+
+    # --- what must hold -------------------------------------------------
+    def sandboxes(self):
+        """[(place, sandbox)] of ours on all places."""
+        return [(place, s) for place in self.rack.places
+                for s in place.local().sandboxes()
+                if "biga.dev/pod-uid" in s["labels"]]
+
+    def check_cards(self):
+        """One live sandbox for each pod that runs, none for others, and
+        nothing of what is gone; what is the helper's own is left out."""
+        wanted = {p["uid"]: p for p in self.pods().values()
+                  if p.get("state") in ("running", "creating", "pulling",
+                                        "preparing", "stopping")}
+        live = {}
+        for place, s in self.sandboxes():
+            if is_helper(s):
+                continue
+            uid = s["labels"]["biga.dev/pod-uid"]
+            assert uid in wanted, f"{place.name}: nobody wants {s}"
+            if s["ready"]:
+                assert uid not in live, \
+                    f"{wanted[uid]['name']} runs twice: {live[uid]}, {s}"
+                live[uid] = s
+        running = {u for u, p in wanted.items() if p["state"] == "running"}
+        lacking = [wanted[u]["name"] for u in running - live.keys()]
+        assert not lacking, f"{lacking} are said to run and do not"
+        return True
+
+    def wait_clean(self, timeout=GRACE + 10.0):
+        wait_for("cards have what they should have", self.check_cards,
+                 timeout, 0.25)
+
+    def picture(self):
+        """The state of all pods and what runs for them, without what is new
+        each time."""
+        places = {s["labels"]["biga.dev/pod-uid"]: place.name
+                  for place, s in self.sandboxes()
+                  if s["ready"] and not is_helper(s)}
+        return {name: (p.get("state"), places.get(p["uid"]))
+                for name, p in sorted(self.pods().items())}
+
+    def forget_state(self):
+        """What the actuator wrote down is lost."""
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
+def is_helper(sandbox):
+    """Whether it is the pod of biga-card, which no user asked for."""
+    return not sandbox["labels"].get("biga.dev/pod-uid") or \
+        "biga.dev/helper" in sandbox["labels"]
