@@ -83,6 +83,13 @@ static void card_fields(const struct device *d, struct str *out)
     }
     field_add(out, "fabric port", d->fabric_port);
     field_add(out, "runtime", d->endpoint);
+    if (*d->link)
+        str_addf(out, ", link %s", d->link);
+    if (d->link_mbps)
+        str_addf(out, " %u Mb/s", d->link_mbps);
+    field_add(out, "mode", d->mode);
+    if (d->vfs_max)
+        str_addf(out, ", %u of %u virtual functions", d->vfs, d->vfs_max);
     if (d->unhealthy)
         str_add(out, ", unhealthy");
 }

@@ -104,6 +104,21 @@ static const char *text_or(const char *text, const char *otherwise)
     return *text ? text : otherwise;
 }
 
+/* Of the first function that tells, as its interface is. */
+static void setup_take(struct device *d, const struct scan_function *f)
+{
+    bool is_first = !*d->interface || d->interface == f->interface;
+    if (is_first && *f->interface) {
+        d->link = f->look.link;
+        d->link_mbps = f->look.link_mbps;
+        d->mode = f->look.mode;
+    }
+    if (d->vfs_max == 0) {
+        d->vfs = f->look.vfs;
+        d->vfs_max = f->look.vfs_max;
+    }
+}
+
 static void card_add(struct build *b, const struct scan_function *by,
                      const struct scan_function *f, size_t n,
                      const struct cardfile_card *card)
@@ -125,6 +140,7 @@ static void card_add(struct build *b, const struct scan_function *by,
     d.memory_mib = card->memory_mib ? card->memory_mib : by->memory_mib;
     for (size_t i = 0; i < n && i < TOPO_FUNCTIONS_MAX; i++) {
         functions[i] = f[i].addr;
+        setup_take(&d, &f[i]);
         d.n_functions = (uint8_t)(i + 1);
         d.serial = text_or(d.serial, f[i].serial);
         d.interface = text_or(d.interface, f[i].interface);

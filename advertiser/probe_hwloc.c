@@ -356,6 +356,17 @@ static void vpd_read(const struct look *look, struct scan_function *f)
         scan_text(f->serial, serial);
 }
 
+/* Of what may be a card: one that is known, or whatever has a network. */
+static void setup_read(const struct look *look, struct scan_function *f)
+{
+    char pci[PCI_ADDR_TEXT_MAX];
+    if (!look->sysroot ||
+        (!f->interface[0] && !card_model_find(f->vendor_id, f->device_id)))
+        return;
+    pci_addr_format(&f->addr, pci);
+    cardlook_read(look->sysroot, pci, f->interface, &f->look);
+}
+
 static int function_add(const struct look *look, hwloc_obj_t obj)
 {
     struct scan *scan = look->scan;
@@ -375,6 +386,7 @@ static int function_add(const struct look *look, hwloc_obj_t obj)
     scan_text(f->model, hwloc_obj_get_info_by_name(obj, "PCIDevice"));
     osdevs_set(obj, f);
     vpd_read(look, f);
+    setup_read(look, f);
     scan->n_functions++;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "advertiser/cardlook.h"
 #include "model/base/error.h"
 #include "model/topo.h"
 
@@ -32,6 +33,7 @@ struct scan_function {
     char interface[SCAN_TEXT_SIZE];
     char rdma[SCAN_TEXT_SIZE];
     char guid[SCAN_TEXT_SIZE];
+    struct cardlook look;
 };
 
 /* A NUMA node that has CPUs. */

@@ -382,6 +382,21 @@ static int check_parts(const struct slice_values *v)
     return 0;
 }
 
+static int read_setup(const struct slice_values *v, struct device *d)
+{
+    static const enum attribute_id counts[] = {ATTRIBUTE_VFS,
+                                               ATTRIBUTE_VFS_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        if (v->number[counts[i]] > UINT16_MAX)
+            return slice_fail(v, "attributes", slice_attributes[counts[i]].name,
+                              ".int: is %d, must be 0 to %d",
+                              (int)v->number[counts[i]], UINT16_MAX);
+    d->link_mbps = (uint32_t)v->number[ATTRIBUTE_LINK_SPEED];
+    d->vfs = (uint16_t)v->number[ATTRIBUTE_VFS];
+    d->vfs_max = (uint16_t)v->number[ATTRIBUTE_VFS_MAX];
+    return 0;
+}
+
 static int read_meaning(struct slice_values *v, struct device *d)
 {
     int r = read_kind(v, d);
@@ -410,6 +425,8 @@ static int read_meaning(struct slice_values *v, struct device *d)
         r = read_distances(v);
     if (r == 0)
         r = read_capacities(v, d);
+    if (r == 0)
+        r = read_setup(v, d);
     read_texts(v, d);
     if (r == 0)
         r = check_cpu_list(v, d);

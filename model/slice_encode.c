@@ -150,6 +150,30 @@ static void add_distances(struct writer *w, const struct topo *topo,
     list_flush(&list);
 }
 
+/* The least needed, which are left out where bridges of another PCI domain
+ * fill a device's attributes; the first have room the longest. */
+static bool gives_way(enum attribute_id id)
+{
+    return id == ATTRIBUTE_GUID ||
+           (id >= ATTRIBUTE_HEALTH && id <= ATTRIBUTE_VFS_MAX);
+}
+
+static void add_spare(struct writer *w, enum attribute_id id,
+                      const struct device *d)
+{
+    const int speed = d->link_mbps ? (int)d->link_mbps : -1;
+    const char *text;
+    if (slice_attributes[id].offset) {
+        memcpy(&text, (const char *)d + slice_attributes[id].offset,
+               sizeof text);
+        add_text(w, id, text);
+    } else if (id == ATTRIBUTE_LINK_SPEED) {
+        add_index(w, id, speed);
+    } else if (d->vfs_max > 0) {
+        add_index(w, id, id == ATTRIBUTE_VFS ? d->vfs : d->vfs_max);
+    }
+}
+
 static void add_attributes(struct str *out, const struct topo *topo,
                            const struct device *d)
 {
@@ -171,8 +195,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
     }
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
         const struct attribute *a = &slice_attributes[id];
-        if (a->offset == 0 || !(a->kinds & 1u << d->kind) ||
-            id == ATTRIBUTE_HEALTH || id == ATTRIBUTE_GUID)
+        if (a->offset == 0 || !(a->kinds & 1u << d->kind) || gives_way(id))
             continue;
         const char *text;
         memcpy(&text, (const char *)d + a->offset, sizeof text);
@@ -180,12 +203,9 @@ static void add_attributes(struct str *out, const struct topo *topo,
     }
     if (d->kind == DEVICE_CARD)
         add_card(&w, d);
-    /* the least needed give way where bridges of another PCI domain fill a
-     * device's attributes */
-    if (w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
-        add_text(&w, ATTRIBUTE_HEALTH, d->health);
-    if (w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
-        add_text(&w, ATTRIBUTE_GUID, d->guid);
+    for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++)
+        if (gives_way(id) && w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
+            add_spare(&w, id, d);
 }
 
 static void add_quantity(struct writer *w, enum capacity_id id, uint64_t value,

@@ -149,7 +149,8 @@ void topo_builder_add(struct topo_builder *b, const struct device *device)
     struct device d = *device;
     const char **texts[] = {&d.id,          &d.vendor, &d.model,    &d.serial,
                             &d.interface,   &d.rdma,   &d.arch,     &d.endpoint,
-                            &d.fabric_port, &d.guid,   &d.cpu_list, &d.health};
+                            &d.fabric_port, &d.guid,   &d.cpu_list, &d.health,
+                            &d.link,        &d.mode};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = text_copy(&b->arena, *texts[i]);
     d.path = addrs_copy(&b->arena, d.path, d.n_path);
@@ -244,7 +245,8 @@ static int texts_check(const struct device *d, struct error *err)
         {"rdma", d->rdma},         {"arch", d->arch},
         {"endpoint", d->endpoint}, {"fabric port", d->fabric_port},
         {"guid", d->guid},         {"CPU list", d->cpu_list},
-        {"health", d->health},
+        {"health", d->health},     {"link", d->link},
+        {"mode", d->mode},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (text_check(texts[i].name, texts[i].text, err) < 0)

@@ -95,6 +95,10 @@ struct device {
     uint64_t memory_mib;     /* 0 unknown */
     const char *fabric_port; /* what the operator calls its port */
     const char *endpoint;    /* of its container runtime, "tcp://…:port" */
+    const char *link;        /* of its interface, "up", "down" … */
+    uint32_t link_mbps;      /* 0 unknown */
+    const char *mode;        /* of its eswitch, "switchdev", "legacy" */
+    uint16_t vfs, vfs_max;   /* virtual functions that it has, and can have */
     bool unhealthy;          /* capacity withdrawn: never chosen */
     const char *health;      /* "ready", "suspect", "lost" or "drained", as
                               * its node found it; "" nobody looks */

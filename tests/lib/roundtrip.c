@@ -59,6 +59,10 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("endpoint", strcmp(a->endpoint, b->endpoint) == 0);
     CHECK("unhealthy", a->unhealthy == b->unhealthy);
     CHECK("health", strcmp(a->health, b->health) == 0);
+    CHECK("link", strcmp(a->link, b->link) == 0);
+    CHECK("link_mbps", a->link_mbps == b->link_mbps);
+    CHECK("mode", strcmp(a->mode, b->mode) == 0);
+    CHECK("vfs", a->vfs == b->vfs && a->vfs_max == b->vfs_max);
     CHECK("cpus", a->cpus == b->cpus);
     CHECK("cpu_list", strcmp(a->cpu_list, b->cpu_list) == 0);
     CHECK("numa_memory_mib", a->numa_memory_mib == b->numa_memory_mib);

@@ -236,7 +236,9 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
         "$d/numa_node $d/local_cpus; "
         "echo $2 >$d/numa_node; echo ffff >$d/local_cpus; done; "
         "printf '\\220\\006\\000SN\\003PH1' >"
-        "\"$1\"/sys/bus/pci/devices/0000:83:00.0/vpd";
+        "\"$1\"/sys/bus/pci/devices/0000:83:00.0/vpd; "
+        "cd \"$1\"/sys/bus/pci/devices/0000:83:00.0 && "
+        "echo 16 >sriov_totalvfs && echo 4 >sriov_numvfs";
     static const char *const values[] = {"-1", "2147483647"};
     char *root = tmpdir_create();
     cleanup_free char *tree = machine_unpack("32em64t-2n8c+1mic.tar.bz2", root);
@@ -255,6 +257,8 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 60)
         cr_expect_eq(card->numa, -1);
         cr_expect_eq(card->package, -1);
         cr_expect_str_eq(card->serial, "PH1");
+        cr_expect_eq(card->vfs, 4);
+        cr_expect_eq(card->vfs_max, 16);
         cr_expect_eq(machine_relation(topo, card->id, "numa-1"), RELATION_SYS);
         cr_expect_eq(machine_relation(topo, card->id, "nic-0000-82-00-0"),
                      RELATION_PHB);

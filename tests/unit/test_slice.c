@@ -93,6 +93,13 @@ static void random_card(struct device *d, struct arena *a)
     }
     d->functions = functions;
     d->n_functions = (uint8_t)n;
+    if (d->n_path >= 4 || n > 4)
+        return; /* there may be no room for these */
+    d->link = below(2) ? "up" : "";
+    d->link_mbps = below(2) ? below(800000) : 0;
+    d->mode = below(2) ? "switchdev" : "";
+    d->vfs_max = (uint16_t)(below(2) ? below(4097) : 0);
+    d->vfs = (uint16_t)below(d->vfs_max + 1u);
 }
 
 static void random_device(struct topo_builder *b, enum device_kind kind,
