@@ -455,9 +455,27 @@ static int look_at_files(struct grpc *g, struct error *err)
     return 0;
 }
 
+/* May it be that the server refused our certificate, and we missed it? */
+static bool drowned(const struct call *call, CURLcode code)
+{
+    if (!call->g->tls || call->head.status != 0)
+        return false;
+    switch (code) {
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int tell_fault(struct call *call, CURLcode code)
 {
     struct grpc *g = call->g;
+    char heard[CURL_ERROR_SIZE];
     struct grpc_fault fault = {
         .code = code,
         .reason = g->reason[0] ? g->reason : curl_easy_strerror(code),
@@ -466,7 +484,14 @@ static int tell_fault(struct call *call, CURLcode code)
     };
     (void)curl_easy_getinfo(g->curl, CURLINFO_SSL_VERIFYRESULT, &fault.verify);
     (void)curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &fault.os_errno);
-    return grpc_fault_tell(&g->config, &fault, &call->err);
+    if (drowned(call, code)) {
+        grpc_fault_listen(g->curl, heard);
+        fault.reason = heard[0] ? heard : fault.reason;
+    }
+    int r = grpc_fault_tell(&g->config, &fault, &call->err);
+    if (r == -EKEYREJECTED)
+        call->connected = false; /* nobody there has read the call */
+    return r;
 }
 
 /* A server may reset the stream once it has said all there is to say, and a

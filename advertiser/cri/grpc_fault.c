@@ -1,6 +1,7 @@
 #include "advertiser/cri/grpc_private.h"
 
 #include <gnutls/x509.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +11,7 @@
 enum {
     NAME_MAX_SHOWN = 64,
     PEM_MAX = 256 << 10, /* bytes of a certificate's file */
+    LISTEN_MS = 1000,    /* for a connection, and again for an alert */
     /* of OpenSSL, x509_vfy.h; their numbers are a part of its interface */
     VERIFY_NOT_YET = 9,
     VERIFY_EXPIRED = 10,
@@ -21,6 +23,7 @@ enum {
 };
 
 DEFINE_CLEANUP(x509, gnutls_x509_crt_t, gnutls_x509_crt_deinit)
+DEFINE_CLEANUP(curl, CURL *, curl_easy_cleanup)
 
 /* --- our certificate ----------------------------------------------------- */
 
@@ -206,12 +209,27 @@ static int tell_connect(const struct grpc_fault *fault, struct error *err)
                      text);
 }
 
+/* The connection was lost, whatever libcurl calls that. */
+static bool lost(const struct grpc_fault *fault)
+{
+    return strstr(fault->reason, "reset by peer") ||
+           strstr(fault->reason, "Broken pipe") ||
+           strstr(fault->reason, "getpeername") ||
+           strstr(fault->reason, "end of the underlying stream");
+}
+
 int grpc_fault_tell(const struct grpc_config *config,
                     const struct grpc_fault *fault, struct error *err)
 {
     const char *says = alert_of(fault->reason);
     if (says)
         return refused_by_server(config, says, err);
+    if (lost(fault))
+        return error_set(err, ECONNRESET,
+                         "the connection ended before the answer, whether "
+                         "the call was carried out is not known: has the "
+                         "server just stopped%s?",
+                         config->plaintext ? ", or does it speak TLS" : "");
     switch (fault->code) {
     case CURLE_OPERATION_TIMEDOUT:
         return tell_timeout(fault, err);
@@ -245,4 +263,59 @@ int grpc_fault_tell(const struct grpc_config *config,
     default:
         return error_set(err, EIO, "%s", fault->reason);
     }
+}
+
+/* libcurl keeps only its first complaint; here are all. */
+static int take_complaint(CURL *probe, curl_infotype type, char *text,
+                          size_t size, void *ctx)
+{
+    char *ret_reason = ctx;
+    char line[CURL_ERROR_SIZE];
+    (void)probe;
+    if (type != CURLINFO_TEXT)
+        return 0;
+    grpc_text(text, size, line, sizeof line);
+    if (!*ret_reason && alert_of(line))
+        (void)snprintf(ret_reason, CURL_ERROR_SIZE, "%s", line);
+    return 0;
+}
+
+static void listen_on(CURL *probe, curl_socket_t fd)
+{
+    CURLcode code = CURLE_AGAIN;
+    int64_t until = clock_ms() + LISTEN_MS;
+    while (code == CURLE_AGAIN || code == CURLE_OK) {
+        struct pollfd what = {.fd = fd, .events = POLLIN};
+        int64_t left = until - clock_ms();
+        char byte;
+        size_t n = 0;
+        if (left <= 0 || poll(&what, 1, (int)left) <= 0)
+            return;
+        code = curl_easy_recv(probe, &byte, 1, &n);
+        if (code == CURLE_OK && n == 0)
+            return; /* closed */
+    }
+}
+
+void grpc_fault_listen(CURL *curl, char ret_reason[CURL_ERROR_SIZE])
+{
+    cleanup_with(curl) CURL *probe = curl_easy_duphandle(curl);
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    char first[CURL_ERROR_SIZE];
+    ret_reason[0] = '\0';
+    if (!probe)
+        return;
+    (void)curl_easy_setopt(probe, CURLOPT_ERRORBUFFER, first);
+    (void)curl_easy_setopt(probe, CURLOPT_VERBOSE, 1L);
+    (void)curl_easy_setopt(probe, CURLOPT_DEBUGFUNCTION, take_complaint);
+    (void)curl_easy_setopt(probe, CURLOPT_DEBUGDATA, ret_reason);
+    (void)curl_easy_setopt(probe, CURLOPT_CONNECT_ONLY, 1L);
+    (void)curl_easy_setopt(probe, CURLOPT_SSL_ENABLE_ALPN, 0L);
+    (void)curl_easy_setopt(probe, CURLOPT_TIMEOUT_MS, (long)LISTEN_MS);
+    (void)curl_easy_setopt(probe, CURLOPT_PREREQFUNCTION, NULL);
+    (void)curl_easy_setopt(probe, CURLOPT_HTTPHEADER, NULL);
+    if (curl_easy_perform(probe) == CURLE_OK &&
+        curl_easy_getinfo(probe, CURLINFO_ACTIVESOCKET, &fd) == CURLE_OK &&
+        fd != CURL_SOCKET_BAD)
+        listen_on(probe, fd);
 }

@@ -20,4 +20,11 @@ struct grpc_fault {
 int grpc_fault_tell(const struct grpc_config *config,
                     const struct grpc_fault *fault, struct error *err);
 
+/* With TLS 1.3 a server judges our certificate when we take the connection
+ * for made and have begun to send: then its refusal drowns in a reset.  So
+ * connect once more, send nothing, and hear what it has to say.  `curl` is
+ * the handle of the call; the text stays "" when the server refuses nothing.
+ */
+void grpc_fault_listen(CURL *curl, char ret_reason[CURL_ERROR_SIZE]);
+
 #endif
