@@ -42,6 +42,8 @@ struct act_place {
                                   * else, and count as running when the others
                                   * of their pair are ready */
     char ca[1024], cert[1024], key[1024];
+    int64_t files_ns; /* when one of the three was written last: with another
+                       * value the connection is made anew */
     bool plaintext;
 };
 
