@@ -11,15 +11,19 @@
 #include "extender/fabric_files.h"
 #include "extender/guard.h"
 #include "extender/kube.h"
+#include "extender/nodewait.h"
 #include "extender/plans.h"
 #include "extender/policy_file.h"
 #include "extender/reload.h"
 #include "extender/routes_ask.h"
+#include "extender/routes_nodes.h"
 #include "extender/routes_publish.h"
 #include "extender/routes_read.h"
 #include "extender/routes_scheduler.h"
+#include "extender/runner.h"
 #include "extender/scratch.h"
 #include "extender/seen.h"
+#include "extender/told.h"
 #include "model/base/mem.h"
 #include "model/io/httpd.h"
 #include "model/io/log.h"
@@ -27,6 +31,7 @@
 struct server {
     struct app app;
     struct httpd_route *read_table; /* what the read listener answers */
+    struct httpd_route *publish_table;
     struct httpd *listeners[SERVER_LISTENERS];
     struct reload *reload;
     struct guard guard;
@@ -95,7 +100,8 @@ static int start_listeners(struct server *s, const struct server_config *config,
         void (*write_error)(struct str *out, unsigned status, const char *text);
     } kinds[SERVER_LISTENERS] = {
         {"scheduler", scheduler_routes, n_scheduler_routes, NULL},
-        {"publish", publish_routes, n_publish_routes, kube_write_error},
+        {"publish", s->publish_table, n_publish_routes + n_node_routes,
+         kube_write_error},
         {"read", s->read_table, n_ask_routes + n_read_routes, NULL},
     };
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
@@ -163,6 +169,16 @@ static int start_cluster(struct server *s, const struct server_config *config,
     return cluster_start(&c, &s->app, &s->app.cluster, err);
 }
 
+/* Embedded, we are what runs the pods, too. */
+static int start_runner(struct server *s, struct error *err)
+{
+    if (!s->app.pods)
+        return 0;
+    s->app.told = told_create();
+    int r = nodewait_start(&s->app, &s->app.nodewait, err);
+    return r == 0 ? runner_start(&s->app, &s->app.runner, err) : r;
+}
+
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {
@@ -184,6 +200,8 @@ int server_start(const struct server_config *config, struct server **ret,
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
                                 n_read_routes);
+    s->publish_table = join_routes(publish_routes, n_publish_routes,
+                                   node_routes, n_node_routes);
     unsigned connections = 0;
     cleanup_with(policy) struct policy *policy = NULL;
     int r = fit_connections((unsigned)config->connections, &connections, err);
@@ -212,6 +230,8 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = start_cluster(s, config, err);
     if (r == 0)
+        r = start_runner(s, err);
+    if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
         r = start_reload(s, err);
@@ -228,12 +248,14 @@ void server_stop(struct server *s)
         return;
     atomic_store(&s->app.ready, false);
     access_quiesce(s->app.access);
+    nodewait_stop(s->app.nodewait);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
     reload_stop(s->reload);
     cluster_stop(s->app.cluster);
     kube_config_destroy(s->kube);
+    runner_stop(s->app.runner);
     writer_stop(s->app.writer);
     policy_file_close(s->app.policy);
     fabric_files_close(s->app.fabric);
@@ -241,10 +263,14 @@ void server_stop(struct server *s)
     seen_destroy(s->app.seen);
     binds_destroy(s->app.binds);
     pods_destroy(s->app.pods);
+    runner_destroy(s->app.runner);
+    nodewait_destroy(s->app.nodewait);
+    told_destroy(s->app.told);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);
     free(s->read_table);
+    free(s->publish_table);
     free(s);
 }
 

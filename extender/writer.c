@@ -1,5 +1,6 @@
 #include "extender/writer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +26,25 @@ static void swap_snapshot(struct writer *w, struct snapshot *next)
 {
     pthread_mutex_lock(&w->current_lock);
     struct snapshot *old = w->current;
+    struct writer_watcher watchers[WRITER_WATCHERS_MAX];
     w->current = next;
+    memcpy(watchers, w->watchers, sizeof watchers);
     pthread_mutex_unlock(&w->current_lock);
     snapshot_unref(old);
+    for (size_t i = 0; i < WRITER_WATCHERS_MAX; i++)
+        if (watchers[i].changed)
+            watchers[i].changed(watchers[i].ctx);
+}
+
+void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx)
+{
+    size_t i = 0;
+    pthread_mutex_lock(&w->current_lock);
+    while (i < WRITER_WATCHERS_MAX && w->watchers[i].changed)
+        i++;
+    assert(i < WRITER_WATCHERS_MAX);
+    w->watchers[i] = (struct writer_watcher){changed, ctx};
+    pthread_mutex_unlock(&w->current_lock);
 }
 
 /* --- one batch --------------------------------------------------------- */

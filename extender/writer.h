@@ -147,6 +147,11 @@ struct writer_op {
     bool finished;          /* the writer's */
 };
 
+/* Have `changed` called after each new snapshot, on the writer's thread; it must
+ * not wait for an operation.  At most WRITER_WATCHERS_MAX; they stay. */
+enum { WRITER_WATCHERS_MAX = 4 };
+void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx);
+
 /* The newest version given out: allocations bound from now on have higher
  * numbers.  Any thread. */
 uint64_t writer_version(struct writer *w);

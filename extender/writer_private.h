@@ -29,6 +29,10 @@ struct writer {
 
     pthread_mutex_t current_lock; /* held for as long as a reference takes */
     struct snapshot *current;
+    struct writer_watcher {
+        void (*changed)(void *ctx);
+        void *ctx;
+    } watchers[WRITER_WATCHERS_MAX]; /* unused ones are NULL */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something to do */

@@ -1,0 +1,365 @@
+#include "extender/nodepods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/base64.h"
+#include "model/base/hash.h"
+#include "model/base/json.h"
+#include "model/base/mem.h"
+#include "model/podspec.h"
+
+enum {
+    FILES_MAX = 128, /* ConfigMaps and Secrets of one pod */
+    ENV_MAX = 4096,  /* bytes of one variable */
+};
+
+bool applied_pod_is_over(const struct applied_pod *p)
+{
+    return p->deleting || p->ended != PODS_PENDING;
+}
+
+/* --- who is there ------------------------------------------------------- */
+
+struct item {
+    const struct applied_pod *pod;
+    const struct allocation *allocation;
+};
+
+static int compare_items(const void *a, const void *b)
+{
+    return strcmp(((const struct item *)a)->pod->uid,
+                  ((const struct item *)b)->pod->uid);
+}
+
+/* In the caller's array (free it). */
+static struct item *list_items(const struct pod_set *set,
+                               const struct snapshot *s, const char *node,
+                               size_t *ret_n)
+{
+    size_t n_all, n = 0;
+    cleanup_free const struct allocation **all =
+        alloc_index_on_node(s->allocations, node, &n_all);
+    struct item *items = xcalloc(n_all + 1, sizeof *items);
+    for (size_t i = 0; i < n_all; i++) {
+        const struct applied_pod *pod =
+            all[i]->held ? NULL : pod_set_find_uid(set, all[i]->demand.uid);
+        if (pod)
+            items[n++] = (struct item){pod, all[i]};
+    }
+    qsort(items, n, sizeof *items, compare_items);
+    *ret_n = n;
+    return items;
+}
+
+static const struct topo *topo_of(const struct snapshot *s, const char *node)
+{
+    int32_t index = snapshot_find(s, node, strlen(node));
+    return index == NODE_NONE ? NULL : snapshot_node(s, (size_t)index)->topo;
+}
+
+static uint64_t sum_u64(uint64_t sum, uint64_t value)
+{
+    return hash_mix(sum ^ value, UINT64_C(0x9e3779b97f4a7c15)) + 1;
+}
+
+uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
+                      const char *node)
+{
+    size_t n;
+    cleanup_free struct item *items = list_items(set, s, node, &n);
+    uint64_t sum = sum_u64(1, n), configs = set->n_configs;
+    int32_t index = snapshot_find(s, node, strlen(node));
+    if (n == 0)
+        return sum;
+    for (size_t i = 0; i < n; i++) {
+        const struct applied_pod *p = items[i].pod;
+        sum = sum_u64(sum, hash_bytes(p->uid, strlen(p->uid)));
+        sum = sum_u64(sum, items[i].allocation->number);
+        sum = sum_u64(sum, applied_pod_is_over(p));
+        sum = sum_u64(sum, p->deleting ? p->grace_s : 0);
+    }
+    for (size_t i = 0; i < set->n_configs; i++)
+        configs = configs > set->configs[i]->version ? configs
+                                                     : set->configs[i]->version;
+    if (index != NODE_NONE) {
+        const char *hash = snapshot_node(s, (size_t)index)->hash;
+        sum = sum_u64(sum, hash_bytes(hash, strlen(hash)));
+    }
+    return sum_u64(sum_u64(sum, configs), set->n_configs);
+}
+
+/* --- variables ---------------------------------------------------------- */
+
+static void add_env(struct str *out, const char *name, const char *value)
+{
+    str_addf(out, ",\"%s\":", name);
+    str_add_json(out, value);
+}
+
+/* HOST of "tcp://HOST:PORT", without the brackets of an IPv6 address. */
+static void endpoint_host(const char *endpoint, struct str *out)
+{
+    const char *host = strstr(endpoint, "://");
+    if (!host)
+        return;
+    host += 3;
+    const char *end = *host == '[' ? strchr(host, ']') : strrchr(host, ':');
+    if (*host == '[')
+        host++;
+    str_add_n(out, host, end ? (size_t)(end - host) : strlen(host));
+}
+
+/* Some text of each of its cards, with commas between. */
+static void each_card(const struct topo *topo, const struct allocation *a,
+                      void (*add)(const struct device *card, struct str *out),
+                      struct str *out)
+{
+    for (unsigned i = 0; topo && i < a->n_cards; i++) {
+        const struct device *card = topo_find(topo, a->cards[i]);
+        size_t size = out->size;
+        if (!card)
+            continue;
+        if (size)
+            str_add_c(out, ',');
+        add(card, out);
+        if (size && out->size == size + 1) /* it has none */
+            out->size = size;
+    }
+    if (out->data)
+        out->data[out->size] = '\0';
+}
+
+static void add_pci(const struct device *card, struct str *out)
+{
+    char text[PCI_ADDR_TEXT_MAX];
+    if (!card->has_pci)
+        return;
+    pci_addr_format(&card->pci, text);
+    str_add(out, text);
+}
+
+static void add_rdma(const struct device *card, struct str *out)
+{
+    str_add(out, card->rdma);
+}
+
+static void add_numa(const struct device *card, struct str *out)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%d", card->numa);
+    /* two cards of one NUMA node name it once */
+    const char *at = out->size ? strstr(str_text(out), text) : NULL;
+    size_t n = strlen(text);
+    while (at && ((at != str_text(out) && at[-1] != ',') ||
+                  (at[n] != ',' && at[n] != '\0')))
+        at = strstr(at + 1, text);
+    if (card->numa >= 0 && !at)
+        str_add(out, text);
+}
+
+/* Where the other side of its pair is. */
+static void add_peer(const struct pod_set *set, const struct snapshot *s,
+                     const struct topo *topo, const struct allocation *a,
+                     struct str *out)
+{
+    enum { MEMBERS_MAX = 64 };
+    const struct allocation *pair[MEMBERS_MAX];
+    const struct device *card = topo && a->n_cards
+                                    ? topo_find(topo, a->cards[0])
+                                    : NULL;
+    if (a->demand.role == ROLE_HOST) {
+        if (card)
+            endpoint_host(card->endpoint, out);
+        return;
+    }
+    size_t n = a->demand.role == ROLE_XPU
+                   ? alloc_index_find_pair(s->allocations, a->pair_key, pair,
+                                           MEMBERS_MAX)
+                   : 0;
+    for (size_t i = 0; i < n && i < MEMBERS_MAX; i++) {
+        const struct applied_pod *host =
+            pair[i]->demand.role == ROLE_HOST && !pair[i]->held
+                ? pod_set_find_uid(set, pair[i]->demand.uid)
+                : NULL;
+        if (host && host->status->address[0]) {
+            str_add(out, host->status->address);
+            return;
+        }
+    }
+}
+
+static void write_env(const struct pod_set *set, const struct snapshot *s,
+                      const struct topo *topo, const struct item *item,
+                      struct str *out)
+{
+    const struct allocation *a = item->allocation;
+    const struct demand *d = &item->pod->demand;
+    cleanup_str struct str text = STR_INIT(ENV_MAX);
+    str_add(out, ",\"env\":{\"BIGA_JOB\":");
+    str_add_json(out, d->job);
+    str_addf(out, ",\"BIGA_RANK\":\"%d\",\"BIGA_SIZE\":\"%d\"", (int)d->pair,
+             (int)d->size);
+    each_card(topo, a, add_pci, &text);
+    add_env(out, "BIGA_CARD_PCI", str_text(&text));
+    str_reset(&text);
+    each_card(topo, a, add_rdma, &text);
+    add_env(out, "BIGA_RDMA_DEVICE", str_text(&text));
+    str_reset(&text);
+    if (d->role == ROLE_HOST && a->numa >= 0)
+        str_addf(&text, "%d", (int)a->numa);
+    else
+        each_card(topo, a, add_numa, &text);
+    add_env(out, "BIGA_NUMA_NODES", str_text(&text));
+    str_reset(&text);
+    add_peer(set, s, topo, a, &text);
+    add_env(out, "BIGA_PEER_ADDRESS", str_text(&text));
+    str_add_c(out, '}');
+}
+
+/* --- files -------------------------------------------------------------- */
+
+/* Which ConfigMaps and Secrets a pod's spec asks for. */
+struct files {
+    struct podspec_source source;
+    const struct applied_config *found[FILES_MAX];
+    size_t n;
+    const struct pod_set *set;
+};
+
+static int files_each(void *ctx, bool secret, const char *namespace,
+                      const char *name,
+                      void (*visit)(void *arg, const char *key,
+                                    const char *data, size_t size),
+                      void *arg)
+{
+    struct files *f = ctx;
+    const struct applied_config *c = pod_set_config(f->set, secret, namespace,
+                                                    name);
+    bool known = false;
+    for (size_t i = 0; i < f->n && !known; i++)
+        known = f->found[i] == c;
+    if (c && !known && f->n < FILES_MAX)
+        f->found[f->n++] = c;
+    return f->source.each(f->source.ctx, secret, namespace, name, visit, arg);
+}
+
+static void write_config(const struct applied_config *c, struct str *out)
+{
+    str_addf(out,
+             "{\"kind\":\"%s\",\"name\":", c->secret ? "Secret" : "ConfigMap");
+    str_add_json(out, c->name);
+    str_add(out, ",\"data\":{");
+    for (size_t i = 0; i < c->n_entries; i++) {
+        str_add(out, i ? "," : "");
+        str_add_json(out, c->entries[i].key);
+        str_add(out, ":\"");
+        base64_add(out, c->entries[i].data, c->entries[i].size);
+        str_add_c(out, '"');
+    }
+    str_add(out, "}}");
+}
+
+static void write_files(const struct pod_set *set, const char *node,
+                        const struct applied_pod *p, struct str *out)
+{
+    struct files files = {.source = pod_set_source(set), .set = set};
+    const struct podspec_source source = {files_each, &files};
+    cleanup_with(podspec) struct podspec *spec = NULL;
+    struct error ignored; /* whoever runs it will say the same */
+    (void)podspec_parse(p->json, p->size, node, &source, &spec, &ignored);
+    str_add(out, ",\"files\":[");
+    for (size_t i = 0; i < files.n; i++) {
+        str_add(out, i ? "," : "");
+        write_config(files.found[i], out);
+    }
+    str_add_c(out, ']');
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+static const char *note(const cJSON *notes, const char *name)
+{
+    const char *text =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(notes, name));
+    return text ? text : "";
+}
+
+int nodepods_preparation(const struct applied_pod *p,
+                         struct nodepods_preparation *ret_preparation,
+                         struct error *err)
+{
+    cleanup_with(json) cJSON *pod = NULL;
+    struct nodepods_preparation prep = {.sriov_vfs = -1};
+    int r = json_parse(p->json, p->size, &pod, err);
+    if (r < 0)
+        return r;
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(pod, "metadata"), "annotations");
+    const char *vfs = note(notes, "biga.dev/sriov-vfs");
+    const char *hook = note(notes, "biga.dev/prepare");
+    size_t size = strlen(vfs), hook_size = strlen(hook);
+    if (size > 4 || strspn(vfs, "0123456789") < size ||
+        (size && strtol(vfs, NULL, 10) > NODEPODS_VFS_MAX))
+        return error_set(err, EINVAL,
+                         "metadata.annotations[\"biga.dev/sriov-vfs\"]: is "
+                         "\"%.64s\", must be a whole number from 0 to %d",
+                         vfs, NODEPODS_VFS_MAX);
+    if (hook_size > NODEPODS_HOOK_MAX ||
+        strspn(hook, "abcdefghijklmnopqrstuvwxyz0123456789-") < hook_size)
+        return error_set(err, EINVAL,
+                         "metadata.annotations[\"biga.dev/prepare\"]: is "
+                         "\"%.64s\", must be at most %d of a to z, 0 to 9 "
+                         "and '-'",
+                         hook, NODEPODS_HOOK_MAX);
+    if (size)
+        prep.sriov_vfs = (int)strtol(vfs, NULL, 10);
+    memcpy(prep.hook, hook, hook_size);
+    *ret_preparation = prep;
+    return 0;
+}
+
+static void write_item(const struct pod_set *set, const struct snapshot *s,
+                       const char *node, const struct item *item,
+                       struct str *out)
+{
+    const struct applied_pod *p = item->pod;
+    const struct allocation *a = item->allocation;
+    bool host = p->demand.role == ROLE_HOST;
+    struct nodepods_preparation prep = {.sriov_vfs = -1};
+    struct error ignored; /* it was right when the pod was placed */
+    (void)nodepods_preparation(p, &prep, &ignored);
+    str_add(out, "{\"uid\":");
+    str_add_json(out, p->uid);
+    str_add(out, ",\"namespace\":");
+    str_add_json(out, p->namespace);
+    str_add(out, ",\"name\":");
+    str_add_json(out, p->name);
+    str_add(out, ",\"place\":");
+    str_add_json(out, host || !a->n_cards ? "host" : a->cards[0]);
+    str_add(out, ",\"pairKey\":");
+    str_add_json(out, p->demand.role == ROLE_SERVICE ? "" : a->pair_key);
+    str_addf(out, ",\"host\":%s,\"stop\":%s", host ? "true" : "false",
+             applied_pod_is_over(p) ? "true" : "false");
+    write_env(set, s, topo_of(s, node), item, out);
+    str_addf(out, ",\"grace\":%u,\"sriovVfs\":%d,\"hook\":", p->grace_s,
+             prep.sriov_vfs);
+    str_add_json(out, prep.hook);
+    write_files(set, node, p, out);
+    str_add(out, ",\"spec\":");
+    str_add_n(out, p->json, p->size);
+    str_add_c(out, '}');
+}
+
+void nodepods_write(const struct pod_set *set, const struct snapshot *s,
+                    const char *node, struct str *out)
+{
+    size_t n;
+    cleanup_free struct item *items = list_items(set, s, node, &n);
+    str_add_c(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        str_add(out, i ? ",\n" : "");
+        write_item(set, s, node, &items[i], out);
+    }
+    str_add_c(out, ']');
+}

@@ -1,0 +1,38 @@
+/* nodepods - which applied pods a node is to have, and all that it needs to
+ * run them: its part of GET /v1/nodes/NODE/pods.  Pure. */
+#ifndef BIGA_EXTENDER_NODEPODS_H
+#define BIGA_EXTENDER_NODEPODS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/pods.h"
+#include "extender/snapshot.h"
+#include "model/base/str.h"
+
+/* Is the pod to end where it is? */
+bool applied_pod_is_over(const struct applied_pod *p);
+
+/* What the pod's annotations ask to be done to its card before it begins
+ * (schema/pod.md); -EINVAL with the annotation and its value. */
+enum { NODEPODS_VFS_MAX = 4096, NODEPODS_HOOK_MAX = 63 };
+struct nodepods_preparation {
+    int sriov_vfs; /* -1: as they are */
+    char hook[NODEPODS_HOOK_MAX + 1];
+};
+int nodepods_preparation(const struct applied_pod *p,
+                         struct nodepods_preparation *ret_preparation,
+                         struct error *err);
+
+/* A number that changes when what nodepods_write() says of the node may have
+ * changed. */
+uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
+                      const char *node);
+
+/* The items, as a JSON array: every applied pod with a place on the node,
+ * those that are to end (`"stop":true`) included, until the node says that
+ * nothing of them is left.  In the order of uids. */
+void nodepods_write(const struct pod_set *set, const struct snapshot *s,
+                    const char *node, struct str *out);
+
+#endif

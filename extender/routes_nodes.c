@@ -1,0 +1,163 @@
+#include "extender/routes_nodes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "extender/access.h"
+#include "extender/app.h"
+#include "extender/nodepods.h"
+#include "extender/nodestatus.h"
+#include "extender/nodewait.h"
+#include "extender/runner.h"
+#include "extender/told.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+
+/* --- who asks ----------------------------------------------------------- */
+
+static bool is_node_name(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 0 && size <= DEMAND_NAME_MAX &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == size;
+}
+
+/* The node of the path, when the client may speak for it: with certificates a
+ * node sees its own pods, which hold Secrets, and nobody else does.  NULL, and
+ * answered, when it may not. */
+static const char *node_take(struct httpd_request *rq, struct app *app)
+{
+    char own[TLS_NAME_MAX + 1] = "";
+    const char *node = httpd_arg(rq, 0);
+    if (!app->pods || !app->nodewait) {
+        httpd_fail(rq, 404, "this extender keeps no pods");
+        return NULL;
+    }
+    if (!is_node_name(node)) {
+        httpd_fail(rq, 400, "node: \"%.64s\" is not the name of a node", node);
+        return NULL;
+    }
+    if (httpd_peer(rq) && (!access_node(rq, own) || strcmp(own, node) != 0)) {
+        httpd_refusal(rq, "node");
+        httpd_fail(rq, 403,
+                   "these are the pods of node \"%s\", and the client's "
+                   "certificate speaks for %s%.253s",
+                   node, *own ? "node " : "no node", own);
+        return NULL;
+    }
+    return node;
+}
+
+/* A query parameter of at most `max`; false, and answered, when it is none. */
+static bool read_number(struct httpd_request *rq, const char *name,
+                        uint64_t max, uint64_t *ret_number)
+{
+    const char *text = httpd_query(rq, name);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long n = text ? strtoull(text, &end, 10) : 0;
+    if (text && (*text < '0' || *text > '9' || *end || errno || n > max)) {
+        httpd_fail(rq, 400,
+                   "%s: is \"%.32s\", must be a whole number of at most "
+                   "%" PRIu64,
+                   name, text, max);
+        return false;
+    }
+    *ret_number = n;
+    return true;
+}
+
+/* --- pods --------------------------------------------------------------- */
+
+static void reply_pods(struct httpd_request *rq, void *arg)
+{
+    struct app *app = arg;
+    const char *version = httpd_query(rq, "version");
+    const char *node = httpd_arg(rq, 0);
+    struct str *out = httpd_reply(rq);
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    str_addf(out, "{\"version\":%" PRIu64,
+             nodewait_version(app->nodewait, set, s, node));
+    /* what it said to an extender before this start is not known any more */
+    if (!version || !nodewait_knows(app->nodewait, strtoull(version, NULL, 10)))
+        str_add(out, ",\"resend\":true");
+    str_add(out, ",\"items\":");
+    nodepods_write(set, s, node, out);
+    str_add(out, "}\n");
+}
+
+static void on_pods(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"version", "wait", NULL};
+    struct app *app = ctx;
+    uint64_t version, wait_s;
+    const char *node = node_take(rq, app);
+    if (!node || !httpd_query_only(rq, params) ||
+        !read_number(rq, "version", INT64_MAX, &version) ||
+        !read_number(rq, "wait", NODEWAIT_MAX_S, &wait_s))
+        return;
+    told_asked(app->told, node, clock_ms());
+    httpd_then(rq, reply_pods, app);
+    if (wait_s && httpd_query(rq, "version") &&
+        nodewait_suspend(app->nodewait, rq, node, version,
+                         (int64_t)wait_s * 1000))
+        return;
+    reply_pods(rq, app);
+}
+
+/* --- status ------------------------------------------------------------- */
+
+/* What is said of pods that have a place on the node; others are not its own,
+ * or it does not know yet that they are not any more. */
+static void take_pods(struct app *app, const char *node,
+                      const struct nodestatus *status)
+{
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_free struct pod_report *reports = xcalloc(status->n_pods + 1,
+                                                      sizeof *reports);
+    size_t n = 0;
+    for (size_t i = 0; i < status->n_pods; i++) {
+        const struct nodestatus_pod *p = &status->pods[i];
+        const struct applied_pod *pod = pod_set_find_uid(set, p->uid);
+        const struct allocation *a = alloc_index_find_uid(s->allocations,
+                                                          p->uid);
+        if (!pod || !a || strcmp(a->node, node) != 0)
+            continue;
+        told_put(app->told, p->uid, node, p->status);
+        reports[n].uid = p->uid;
+        reports[n++].status = runner_status(pod, p->status);
+    }
+    pods_set_statuses(app->pods, reports, n);
+    for (size_t i = 0; i < n; i++)
+        pod_status_unref(reports[i].status);
+}
+
+static void on_status(struct httpd_request *rq, void *ctx)
+{
+    static const char *const no_params[] = {NULL};
+    struct app *app = ctx;
+    struct error err = {0};
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    const char *node = node_take(rq, app);
+    cleanup_with(nodestatus) struct nodestatus *status = NULL;
+    if (!node || !httpd_query_only(rq, no_params))
+        return;
+    if (nodestatus_parse(body, size, &status, &err) < 0) {
+        httpd_fail(rq, 400, "%s", err.text);
+        return;
+    }
+    told_places(app->told, node, status);
+    take_pods(app, node, status);
+    runner_wake(app->runner);
+    httpd_status(rq, 204);
+}
+
+const struct httpd_route node_routes[] = {
+    {HTTPD_GET, "/v1/nodes/:/pods", on_pods, 0, "node-pods"},
+    {HTTPD_POST, "/v1/nodes/:/status", on_status, NODESTATUS_BODY_MAX,
+     "node-status"},
+};
+const size_t n_node_routes = ARRAY_LEN(node_routes);

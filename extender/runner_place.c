@@ -1,0 +1,320 @@
+/* Who gets a place, in which order, and what the others are told. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/nodepods.h"
+#include "extender/runner_private.h"
+#include "extender/why.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+#include "model/podspec.h"
+
+enum {
+    MISSING_TOLD = 3, /* pods that are named, of those that a job lacks */
+    WHY_MAX = 65536,
+    KEY_MAX = DEMAND_NAMESPACE_MAX + DEMAND_NAME_MAX + 2,
+};
+
+/* Since when a job is placed in part. */
+struct stuck {
+    char key[KEY_MAX];
+    int64_t since_ms;
+};
+
+static bool is_pending(const struct member *m)
+{
+    return !m->place && !member_is_over(m);
+}
+
+/* Never began: it is in the way of its job beginning. */
+static bool is_absent(const struct member *m)
+{
+    return m->pod->deleting || m->pod->ended == PODS_FAILED;
+}
+
+static void tell_pending(struct look *l, const struct group *g,
+                         const char *reason, const char *message)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (is_pending(&g->members[i]))
+            look_tell(l, &g->members[i], PODS_PENDING, reason, message);
+}
+
+/* --- is a job whole? ---------------------------------------------------- */
+
+struct missing {
+    struct str text;
+    size_t n;
+};
+
+static void missing_add(struct missing *m, const char *what, int pair)
+{
+    if (m->n++ < MISSING_TOLD)
+        str_addf(&m->text, "%s%s of pair %d", m->n > 1 ? ", " : "", what, pair);
+}
+
+/* A pair's pods: [from, to) of the group. */
+static void check_pair(const struct group *g, size_t from, size_t to, int pair,
+                       const bool has[ROLE_SERVICE + 1], struct missing *m)
+{
+    unsigned hosts = 0, xpus = 0, cards = 0, asked = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct demand *d = &g->members[i].pod->demand;
+        if (is_absent(&g->members[i]))
+            continue;
+        hosts += d->role == ROLE_HOST;
+        xpus += d->role == ROLE_XPU;
+        cards += d->role == ROLE_XPU ? d->cards : 0;
+        asked = d->pair_cards > asked ? d->pair_cards : asked;
+    }
+    if (has[ROLE_HOST] && hosts == 0)
+        missing_add(m, "the host pod", pair);
+    if (has[ROLE_XPU] && xpus == 0)
+        missing_add(m, "the xPU pod", pair);
+    else if (xpus > 0 && cards < asked)
+        missing_add(m, "an xPU pod for the other cards", pair);
+}
+
+/* What of the job was not applied; false when nothing is missing. */
+static bool find_missing(const struct group *g, struct str *out)
+{
+    struct missing m = {.text = STR_INIT(PODS_MESSAGE_MAX)};
+    bool has[ROLE_SERVICE + 1] = {false};
+    size_t at = 0;
+    for (size_t i = 0; i < g->n; i++)
+        has[g->members[i].pod->demand.role] = true;
+    for (int32_t pair = 0; pair < g->size; pair++) {
+        size_t from = at;
+        while (at < g->n && g->members[at].pod->demand.pair <= pair)
+            at++;
+        check_pair(g, from, at, (int)pair, has, &m);
+    }
+    if (m.n > 0)
+        str_addf(out,
+                 "waits until all pods of its %d pairs are applied; missing: "
+                 "%s",
+                 (int)g->size, str_text(&m.text));
+    if (m.n > MISSING_TOLD)
+        str_addf(out, " and %zu more", m.n - MISSING_TOLD);
+    str_fini(&m.text);
+    return m.n > 0;
+}
+
+/* --- can it run? -------------------------------------------------------- */
+
+/* 0, or -errno and why the pod's spec cannot be run as things are. */
+static int check_spec(const struct look *l, const struct member *m,
+                      struct error *err)
+{
+    const struct podspec_source source = pod_set_source(l->set);
+    cleanup_with(podspec) struct podspec *spec = NULL;
+    struct nodepods_preparation ignored;
+    int r = podspec_parse(m->pod->json, m->pod->size, "", &source, &spec, err);
+    return r < 0 ? r : nodepods_preparation(m->pod, &ignored, err);
+}
+
+static bool check_specs(struct look *l, const struct group *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct member *m = &g->members[i];
+        struct error err = {0};
+        int r = is_pending(m) ? check_spec(l, m, &err) : 0;
+        if (r == 0)
+            continue;
+        look_tell(l, m, PODS_PENDING,
+                  r == -ENOENT ? "ConfigMissing" : "SpecRefused", err.text);
+        for (size_t k = 0; k < g->n; k++) {
+            char text[PODS_MESSAGE_MAX + 1];
+            (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
+                           m->pod->name, err.text);
+            if (k != i && is_pending(&g->members[k]))
+                look_tell(l, &g->members[k], PODS_PENDING, "PairIncomplete",
+                          text);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* --- units -------------------------------------------------------------- */
+
+static void unit_add(struct look *l, const struct group *g)
+{
+    struct unit u = {.group = *g, .priority = INT64_MIN, .number = UINT64_MAX};
+    for (size_t i = 0; i < g->n; i++) {
+        const struct applied_pod *p = g->members[i].pod;
+        if (!is_pending(&g->members[i]))
+            continue;
+        if (p->demand.priority > u.priority)
+            u.priority = p->demand.priority;
+        if (p->number < u.number)
+            u.number = p->number;
+    }
+    if (u.number == UINT64_MAX || !check_specs(l, g))
+        return;
+    l->units = xgrow(l->units, l->n_units, &l->units_cap, sizeof *l->units);
+    l->units[l->n_units++] = u;
+}
+
+static void group_key(const struct group *g, char ret_key[KEY_MAX])
+{
+    const struct demand *d = &g->members[0].pod->demand;
+    (void)snprintf(ret_key, KEY_MAX, "%s/%s", d->namespace, d->job);
+}
+
+static void unstick(struct look *l, const struct group *g)
+{
+    char key[KEY_MAX];
+    if (g->size <= 1)
+        return;
+    group_key(g, key);
+    free(strmap_remove(&l->r->stuck, key));
+}
+
+void look_pending(struct look *l, const struct group *g)
+{
+    size_t end, n_pending = 0;
+    for (size_t i = 0; i < g->n; i++)
+        n_pending += is_pending(&g->members[i]);
+    if (n_pending == 0) {
+        unstick(l, g);
+        return;
+    }
+    if (g->size > 1) {
+        cleanup_str struct str text = STR_INIT(PODS_MESSAGE_MAX);
+        if (find_missing(g, &text))
+            tell_pending(l, g, "JobIncomplete", str_text(&text));
+        else
+            unit_add(l, g);
+        return;
+    }
+    for (size_t i = 0; i < g->n; i = end) {
+        for (end = i + 1; end < g->n && g->members[end].pod->demand.pair ==
+                                            g->members[i].pod->demand.pair;
+             end++)
+            ;
+        const struct group pair = {g->members + i, end - i, g->size};
+        unit_add(l, &pair);
+    }
+}
+
+/* --- placing ------------------------------------------------------------ */
+
+/* 0; -EBUSY and why not; -EAGAIN: the store did not take it. */
+static int place(struct look *l, const struct member *m, struct str *why_not)
+{
+    struct app *app = l->r->app;
+    const struct demand *d = &m->pod->demand;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_why struct why why;
+    why_init(&why, s, d, app->plans, NULL);
+    if (why.n_fitting == 0) {
+        why_summary(&why, why_not);
+        return -EBUSY;
+    }
+    struct writer_op op = {.kind = WRITER_BIND,
+                           .node = snapshot_node(s, (size_t)why.best[0])->name,
+                           .demand = d,
+                           .out = STR_INIT(STR_MAX_DEFAULT)};
+    int r = writer_run(app->writer, &op);
+    str_fini(&op.out);
+    const char *result = r == 0 ? (op.created ? "bound" : "repeated")
+                         : r == -EBUSY || r == -EEXIST ? "refused"
+                                                       : "error";
+    metrics_count(app->metrics, APP_BINDS, result);
+    log_event(r < 0 ? LOG_WARN : LOG_INFO, "bind", "namespace", d->namespace,
+              "pod", d->name, "node", op.node, "result", result, "error",
+              op.error.text, NULL);
+    if (r == 0)
+        return 0;
+    str_add(why_not, op.error.text);
+    return r == -EBUSY || r == -EEXIST ? -EBUSY : -EAGAIN;
+}
+
+/* Nothing of the job runs yet, but part of it has places. */
+static bool is_half_begun(const struct group *g)
+{
+    bool begun = false;
+    for (size_t i = 0; i < g->n; i++) {
+        const struct member *m = &g->members[i];
+        if (m->pod->demand.role == ROLE_HOST && m->pod->status->ready)
+            return false;
+        begun |= m->place && !member_is_over(m);
+    }
+    return begun && g->size > 1;
+}
+
+/* A job that is placed in part keeps others from their places: not for ever. */
+static void watch_stuck(struct look *l, const struct group *g,
+                        const struct member *lacking, const char *why)
+{
+    char key[KEY_MAX];
+    if (!is_half_begun(g))
+        return;
+    group_key(g, key);
+    struct stuck *stuck = strmap_get(&l->r->stuck, key);
+    if (!stuck) {
+        stuck = xcalloc(1, sizeof *stuck);
+        memcpy(stuck->key, key, sizeof key);
+        stuck->since_ms = clock_ms();
+        (void)strmap_put(&l->r->stuck, stuck->key, stuck);
+    }
+    int64_t due_ms = stuck->since_ms + RUNNER_STUCK_MS;
+    if (due_ms <= clock_ms()) {
+        look_tear_down(l, g, lacking, why);
+        look_post(l);
+        unstick(l, g);
+    } else if (due_ms < l->due_ms) {
+        l->due_ms = due_ms;
+    }
+}
+
+static void unit_place(struct look *l, const struct unit *u)
+{
+    const struct group *g = &u->group;
+    const struct member *lacking = NULL;
+    cleanup_str struct str why = STR_INIT(WHY_MAX);
+    for (size_t i = 0; i < g->n && !lacking; i++) {
+        const struct member *m = &g->members[i];
+        int r = is_pending(m) ? place(l, m, &why) : 0;
+        l->failed |= r == -EAGAIN;
+        l->acted |= is_pending(m) && r == 0;
+        if (r < 0)
+            lacking = m;
+    }
+    if (!lacking)
+        return;
+    bool before = true;
+    for (size_t i = 0; i < g->n; i++) {
+        const struct member *m = &g->members[i];
+        char text[PODS_MESSAGE_MAX + 1];
+        if (m == lacking) {
+            look_tell(l, m, PODS_PENDING, "NoPlace", str_text(&why));
+            before = false;
+        } else if (is_pending(m) && !before) {
+            (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
+                           lacking->pod->name, str_text(&why));
+            look_tell(l, m, PODS_PENDING,
+                      g->size > 1 ? "JobNotPlaced" : "PairNotPlaced", text);
+        }
+    }
+    watch_stuck(l, g, lacking, str_text(&why));
+}
+
+static int compare_units(const void *p, const void *q)
+{
+    const struct unit *a = p, *b = q;
+    if (a->priority != b->priority)
+        return a->priority > b->priority ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+void look_place(struct look *l)
+{
+    if (l->n_units == 0)
+        return;
+    qsort(l->units, l->n_units, sizeof *l->units, compare_units);
+    for (size_t i = 0; i < l->n_units && !l->failed; i++)
+        unit_place(l, &l->units[i]);
+}

@@ -1,0 +1,93 @@
+/* What the files of the runner share. */
+#ifndef BIGA_EXTENDER_RUNNER_PRIVATE_H
+#define BIGA_EXTENDER_RUNNER_PRIVATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "extender/app.h"
+#include "extender/runner.h"
+#include "extender/snapshot.h"
+#include "extender/strmap.h"
+#include "model/base/str.h"
+
+struct runner {
+    struct app *app;
+    pthread_t thread;
+    bool started;
+    struct strmap stuck; /* struct stuck by key; the thread's alone */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;  /* something to do */
+    pthread_cond_t idle;  /* a look is over */
+    bool dirty, looking, stopping;
+};
+
+/* A pod, where it is, and what its node says of it. */
+struct member {
+    struct applied_pod *pod;
+    const struct allocation *place; /* NULL: none */
+    struct told_pod told;
+    bool changing; /* a change of it is about to be posted */
+};
+
+/* Pods of one job, or a pod alone. */
+struct group {
+    struct member *members; /* by pair, host pods first, then as applied */
+    size_t n;
+    int32_t size; /* pairs that are planned together */
+};
+
+/* What is to be placed, one after the other. */
+struct unit {
+    struct group group; /* members that have a place already are passed over */
+    int64_t priority;
+    uint64_t number;
+};
+
+/* One look at everything. */
+struct look {
+    struct runner *r;
+    struct pod_set *set;
+    struct snapshot *snapshot;
+    struct member *members;
+    size_t n_members;
+    struct unit *units;
+    size_t n_units, units_cap;
+    struct pod_change *changes; /* of the group at hand */
+    size_t n_changes, changes_cap;
+    bool acted;     /* something is different now: look again */
+    bool failed;    /* the store did not take it: try again later */
+    int64_t due_ms; /* look again then; INT64_MAX: no need */
+};
+
+bool member_is_over(const struct member *m);
+/* Its job is named by it, and is no service. */
+bool member_has_job(const struct member *m);
+
+/* --- runner_end.c: how lives end --- */
+
+/* A job of which a pod, for a reason, cannot run is over, as a whole; to be
+ * posted. */
+void look_tear_down(struct look *l, const struct group *g,
+                    const struct member *cause, const char *why);
+/* Post the changes: all of them or none, in parts when there are too many. */
+void look_post(struct look *l);
+/* Write down what of the group is over, and follow what was. */
+void look_end(struct look *l, const struct group *g);
+
+/* --- runner_place.c --- */
+
+/* What of the group is pending joins the units to be placed, or is told what
+ * it waits for. */
+void look_pending(struct look *l, const struct group *g);
+/* Place the units. */
+void look_place(struct look *l);
+
+/* --- shared --- */
+
+/* Tell how a pod fares that no node speaks of. */
+void look_tell(struct look *l, const struct member *m, enum pod_state state,
+               const char *reason, const char *message);
+
+#endif

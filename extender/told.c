@@ -1,0 +1,202 @@
+#include "extender/told.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "extender/strmap.h"
+#include "model/base/mem.h"
+
+/* Nodes of whom somebody has spoken at all: as many as have certificates, and
+ * in a lab not more than this. */
+enum { NODES_MAX = 200000 };
+
+struct told_node {
+    char *name;
+    int64_t asked_ms; /* -1 never */
+    struct place_told *places;
+    size_t n_places;
+};
+
+struct pod_entry {
+    char uid[DEMAND_UID_MAX + 1];
+    char *node;
+    struct told_pod pod;
+    struct pod_status *status;
+};
+
+struct told {
+    pthread_mutex_t lock;
+    struct strmap nodes; /* by name */
+    struct strmap pods;  /* by uid */
+};
+
+struct told *told_create(void)
+{
+    struct told *t = xcalloc(1, sizeof *t);
+    (void)pthread_mutex_init(&t->lock, NULL); /* never fails on Linux */
+    return t;
+}
+
+static void entry_destroy(struct pod_entry *e)
+{
+    if (!e)
+        return;
+    pod_status_unref(e->status);
+    free(e->node);
+    free(e);
+}
+
+void told_destroy(struct told *t)
+{
+    if (!t)
+        return;
+    size_t pos = 0;
+    for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));) {
+        free(n->name);
+        free(n->places);
+        free(n);
+    }
+    pos = 0;
+    for (struct pod_entry *e; (e = strmap_next(&t->pods, &pos));)
+        entry_destroy(e);
+    strmap_fini(&t->nodes);
+    strmap_fini(&t->pods);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* --- nodes -------------------------------------------------------------- */
+
+/* NULL when there are too many. */
+static struct told_node *node_open(struct told *t, const char *name)
+{
+    struct told_node *n = strmap_get(&t->nodes, name);
+    if (n || t->nodes.n >= NODES_MAX)
+        return n;
+    n = xcalloc(1, sizeof *n);
+    n->name = xstrdup(name);
+    n->asked_ms = -1;
+    (void)strmap_put(&t->nodes, n->name, n);
+    return n;
+}
+
+void told_places(struct told *t, const char *node, const struct nodestatus *s)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    if (n) {
+        free(n->places);
+        n->n_places = s->n_places;
+        n->places = s->n_places
+                        ? xmemdup(s->places, s->n_places * sizeof *s->places)
+                        : NULL;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void told_asked(struct told *t, const char *node, int64_t now_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    if (n)
+        n->asked_ms = now_ms;
+    pthread_mutex_unlock(&t->lock);
+}
+
+int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct told_node *n = strmap_get(&t->nodes, node);
+    int64_t ago = n && n->asked_ms >= 0 ? now_ms - n->asked_ms : -1;
+    pthread_mutex_unlock(&t->lock);
+    return ago;
+}
+
+bool told_place(struct told *t, const char *node, const char *place,
+                struct place_told *ret_place)
+{
+    bool found = false;
+    pthread_mutex_lock(&t->lock);
+    const struct told_node *n = strmap_get(&t->nodes, node);
+    for (size_t i = 0; n && i < n->n_places && !found; i++) {
+        found = strcmp(n->places[i].name, place) == 0;
+        if (found)
+            *ret_place = n->places[i];
+    }
+    pthread_mutex_unlock(&t->lock);
+    return found;
+}
+
+void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS])
+{
+    size_t pos = 0;
+    memset(ret_counts, 0, PLACE_HEALTHS * sizeof *ret_counts);
+    pthread_mutex_lock(&t->lock);
+    for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));)
+        for (size_t i = 0; i < n->n_places; i++)
+            ret_counts[n->places[i].health]++;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* --- pods --------------------------------------------------------------- */
+
+static struct pod_entry *entry_open(struct told *t, const char *uid,
+                                    const char *node)
+{
+    struct pod_entry *e = strmap_get(&t->pods, uid);
+    if (e && strcmp(e->node, node) == 0)
+        return e;
+    if (e)
+        (void)strmap_remove(&t->pods, uid);
+    entry_destroy(e);
+    e = xcalloc(1, sizeof *e);
+    (void)snprintf(e->uid, sizeof e->uid, "%s", uid);
+    e->node = xstrdup(node);
+    (void)strmap_put(&t->pods, e->uid, e);
+    return e;
+}
+
+void told_put(struct told *t, const char *uid, const char *node,
+              struct pod_status *status)
+{
+    pthread_mutex_lock(&t->lock);
+    struct pod_entry *e = entry_open(t, uid, node);
+    struct told_pod *p = &e->pod;
+    pod_status_unref(e->status);
+    e->status = pod_status_ref(status);
+    p->state = status->state;
+    p->was_ready |= status->ready;
+    p->was_other |= status->state != PODS_FAILED && status->state != PODS_GONE;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void told_get(struct told *t, const char *uid, const char *node,
+              struct told_pod *ret_pod)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct pod_entry *e = strmap_get(&t->pods, uid);
+    *ret_pod = e && strcmp(e->node, node) == 0
+                   ? e->pod
+                   : (struct told_pod){.state = PODS_PENDING};
+    pthread_mutex_unlock(&t->lock);
+}
+
+struct pod_status *told_status(struct told *t, const char *uid,
+                               const char *node)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct pod_entry *e = strmap_get(&t->pods, uid);
+    struct pod_status *s = e && e->status && strcmp(e->node, node) == 0
+                               ? pod_status_ref(e->status)
+                               : NULL;
+    pthread_mutex_unlock(&t->lock);
+    return s;
+}
+
+void told_forget(struct told *t, const char *uid)
+{
+    pthread_mutex_lock(&t->lock);
+    struct pod_entry *e = strmap_remove(&t->pods, uid);
+    entry_destroy(e);
+    pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,50 @@
+/* told - what nodes have said since this extender started: where their pods
+ * are in their lives, how their places fare, and when they last asked for
+ * their pods.  In memory alone: nodes say it again after a start.  Any
+ * thread. */
+#ifndef BIGA_EXTENDER_TOLD_H
+#define BIGA_EXTENDER_TOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/nodestatus.h"
+#include "extender/pods.h"
+
+struct told;
+struct told *told_create(void);
+void told_destroy(struct told *t); /* NULL allowed */
+
+/* --- nodes -------------------------------------------------------------- */
+
+/* Remember the places that a node speaks of. */
+void told_places(struct told *t, const char *node, const struct nodestatus *s);
+/* It asks for its pods now; and how long ago it did: -1 never. */
+void told_asked(struct told *t, const char *node, int64_t now_ms);
+int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms);
+/* How a place of a node fares; false when that was never said. */
+bool told_place(struct told *t, const char *node, const char *place,
+                struct place_told *ret_place);
+void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS]);
+
+/* --- pods --------------------------------------------------------------- */
+
+struct told_pod {
+    enum pod_state state; /* PODS_PENDING: nothing was said yet */
+    bool was_ready;       /* since the start */
+    bool was_other;       /* was it ever in a state before it failed? */
+};
+/* A pod that has a place on that node: what was said from another place is
+ * forgotten. */
+void told_put(struct told *t, const char *uid, const char *node,
+              struct pod_status *status);
+void told_get(struct told *t, const char *uid, const char *node,
+              struct told_pod *ret_pod);
+/* All that was said last; NULL: nothing.  The caller owns the reference. */
+struct pod_status *told_status(struct told *t, const char *uid,
+                               const char *node);
+/* It has no place any more. */
+void told_forget(struct told *t, const char *uid);
+
+#endif
