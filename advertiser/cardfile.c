@@ -148,8 +148,8 @@ static void texts_read(struct cardfile *file, struct reader *r,
 static bool is_described(const struct cardfile_card *card)
 {
     return *card->model || *card->arch || *card->endpoint ||
-           *card->fabric_port || *card->tls_ca || card->cores ||
-           card->memory_mib;
+           *card->fabric_port || *card->tls_ca || card->plaintext ||
+           card->cores || card->memory_mib;
 }
 
 static int entry_read(struct cardfile *file, const cJSON *json, int index,
@@ -166,6 +166,9 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     card->tls_ca = card->tls_cert = card->tls_key = "";
     card->listed = true;
     card->exclude = reader_opt_bool(&r, "exclude", false);
+    card->plaintext = reader_opt_bool(&r, "plaintext", false);
+    if (card->plaintext && tls)
+        reader_fail(&r, "plaintext", "is true, and there is tls beside it");
     card->cores = (uint32_t)reader_opt_int(&r, "cores", 1, CORES_MAX, 0);
     card->memory_mib = (uint64_t)reader_opt_int(&r, "memory-mib", 1,
                                                 MEMORY_MIB_MAX, 0);
@@ -246,7 +249,8 @@ static bool entry_matches(const struct entry *e, const struct cardfile_key *key)
     return false;
 }
 
-/* Lay `from` over `card`: what it says replaces what is there. */
+/* Lay `from` over `card`: what it says replaces what is there.  With TLS and
+ * without is one thing. */
 static void card_overlay(struct cardfile_card *card,
                          const struct cardfile_card *from)
 {
@@ -259,6 +263,10 @@ static void card_overlay(struct cardfile_card *card,
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (*texts[i])
             *to_texts[i] = texts[i];
+    if (from->plaintext)
+        card->tls_ca = card->tls_cert = card->tls_key = "";
+    if (from->plaintext || *from->tls_ca)
+        card->plaintext = from->plaintext;
     if (from->cores)
         card->cores = from->cores;
     if (from->memory_mib)

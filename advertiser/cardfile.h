@@ -44,6 +44,7 @@ struct cardfile_card {
     bool exclude; /* not a card */
     const char *model, *arch, *fabric_port, *endpoint;
     const char *tls_ca, *tls_cert, *tls_key;
+    bool plaintext; /* the endpoint is spoken to without TLS; tls_… are "" */
     uint32_t cores;
     uint64_t memory_mib;
 };

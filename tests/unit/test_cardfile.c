@@ -24,6 +24,30 @@ static struct cardfile_card found(const struct cardfile *file, const char *pci,
     return card;
 }
 
+/* Without TLS is what the most particular entry says, as TLS is. */
+Test(cardfile, plaintext_is_said_expressly)
+{
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":["
+        "{\"match\":{\"id\":\"15B3:A2DC\"},\"tls\":{\"ca\":\"/a\","
+        "\"cert\":\"/b\",\"key\":\"/c\"}},"
+        "{\"match\":{\"id\":\"15B3:A2D6\"},\"plaintext\":true},"
+        "{\"match\":{\"pci\":\"17:00\"},\"plaintext\":true},"
+        "{\"match\":{\"pci\":\"18:00\"},\"tls\":{\"ca\":\"/x\","
+        "\"cert\":\"/b\",\"key\":\"/c\"}}]}");
+    struct cardfile_card c = found(file, "0000:17:00.0", 0xa2dc, "");
+    cr_expect(c.plaintext);
+    cr_expect_str_eq(c.tls_ca, "");
+    cr_expect_str_eq(c.tls_key, "");
+    c = found(file, "0000:18:00.0", 0xa2d6, "");
+    cr_expect(!c.plaintext);
+    cr_expect_str_eq(c.tls_ca, "/x");
+    c = found(file, "0000:19:00.0", 0xa2d6, "");
+    cr_expect(c.plaintext);
+    c = found(file, "0000:19:00.0", 0xa2dc, "");
+    cr_expect(!c.plaintext);
+}
+
 Test(cardfile, describes_by_address_id_and_serial)
 {
     cleanup_with(cardfile) struct cardfile *file = parsed(
@@ -117,6 +141,10 @@ Test(cardfile, every_error_names_the_path)
         {ONE("\"endpoint\":\"tcp://h:65536\""), "cards[0].endpoint"},
         {ONE("\"endpoint\":\"tcp://h:7/x\""), "cards[0].endpoint"},
         {ONE("\"tls\":{}"), "cards[0].tls.ca: required member missing"},
+        {ONE("\"plaintext\":1"), "cards[0].plaintext: "},
+        {ONE("\"plaintext\":true,\"tls\":{\"ca\":\"/a\",\"cert\":\"/c\","
+             "\"key\":\"/k\"}"),
+         "cards[0].plaintext: is true, and there is tls beside it"},
         {ONE("\"tls\":{\"ca\":\"ca\",\"cert\":\"/c\",\"key\":\"/k\"}"),
          "cards[0].tls.ca: is \"ca\", must be an absolute path"},
         {ONE("\"core\":1"), "core"},

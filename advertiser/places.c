@@ -1,0 +1,120 @@
+#include "advertiser/places.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/base/mem.h"
+
+#define COPY(array, text) (void)snprintf(array, sizeof(array), "%s", text)
+
+static void place_fill(struct act_place *p, const struct device *d,
+                       const struct cardfile_card *card)
+{
+    memset(p, 0, sizeof *p);
+    COPY(p->name, d->id);
+    pci_addr_format(&d->pci, p->pci);
+    COPY(p->arch, *card->arch ? card->arch : d->arch);
+    COPY(p->endpoint, *card->endpoint ? card->endpoint : d->endpoint);
+    COPY(p->ca, card->tls_ca);
+    COPY(p->cert, card->tls_cert);
+    COPY(p->key, card->tls_key);
+    p->plaintext = card->plaintext;
+}
+
+size_t places_of(const struct topo *topo, const struct cardfile *cards,
+                 const char *host_runtime,
+                 struct act_place ret_places[ACT_PLACES_MAX])
+{
+    size_t first, n = 0, n_cards = topo_count(topo, DEVICE_CARD, &first);
+    for (size_t i = 0; i < n_cards && n + 1 < ACT_PLACES_MAX; i++) {
+        const struct device *d = topo_device(topo, first + i);
+        const struct cardfile_key key = {.pci = d->pci,
+                                         .vendor_id = d->vendor_id,
+                                         .device_id = d->device_id,
+                                         .serial = d->serial};
+        struct cardfile_card card;
+        cardfile_find(cards, &key, &card);
+        if (*card.endpoint || *d->endpoint)
+            place_fill(&ret_places[n++], d, &card);
+    }
+    struct act_place *host = &ret_places[n++];
+    memset(host, 0, sizeof *host);
+    COPY(host->name, PLACE_HOST);
+    COPY(host->endpoint, host_runtime);
+    (void)places_touch(ret_places, n);
+    return n;
+}
+
+/* A file that is not there is another one than any that is. */
+static int64_t changed_ns(const char *path)
+{
+    struct stat st;
+    if (!*path || stat(path, &st) < 0)
+        return 0;
+    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+bool places_touch(struct act_place *places, size_t n)
+{
+    bool changed = false;
+    for (size_t i = 0; i < n; i++) {
+        struct act_place *p = &places[i];
+        const char *const files[] = {p->ca, p->cert, p->key};
+        int64_t newest = 0;
+        for (size_t j = 0; j < ARRAY_LEN(files); j++) {
+            int64_t at = changed_ns(files[j]);
+            newest = at > newest ? at : newest;
+        }
+        changed |= newest != p->files_ns;
+        p->files_ns = newest;
+    }
+    return changed;
+}
+
+/* --- how they fare -------------------------------------------------------- */
+
+static const struct act_place_view *
+find_view(const struct act_place_view *views, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(views[i].name, name) == 0)
+            return &views[i];
+    return NULL;
+}
+
+static void copy_distances(const struct topo *topo, struct topo_builder *b)
+{
+    size_t first, n = topo_count(topo, DEVICE_NUMA, &first);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            int x = topo_device(topo, first + i)->numa;
+            int y = topo_device(topo, first + j)->numa;
+            unsigned distance = topo_distance(topo, x, y);
+            if (distance)
+                topo_builder_distance(b, x, y, distance);
+        }
+}
+
+int places_mark(const struct topo *topo, const struct act_place_view *views,
+                size_t n, struct topo **ret_topo, struct error *err)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create(topo_node(topo));
+    for (size_t i = 0; i < topo_n_devices(topo); i++) {
+        struct device d = *topo_device(topo, i);
+        const struct act_place_view *v = d.kind == DEVICE_CARD
+                                             ? find_view(views, n, d.id)
+                                             : NULL;
+        if (v) {
+            enum act_health health = v->health == ACT_SUSPECT ? ACT_READY
+                                                              : v->health;
+            d.unhealthy |= health == ACT_LOST || health == ACT_DRAINED;
+            d.health = act_health_name(health);
+            if (!*d.endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
+                d.endpoint = v->endpoint;
+        }
+        topo_builder_add(b, &d);
+    }
+    copy_distances(topo, b);
+    return topo_build(b, ret_topo, err);
+}
