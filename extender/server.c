@@ -17,6 +17,7 @@
 #include "extender/reload.h"
 #include "extender/routes_ask.h"
 #include "extender/routes_nodes.h"
+#include "extender/routes_pods.h"
 #include "extender/routes_publish.h"
 #include "extender/routes_read.h"
 #include "extender/routes_scheduler.h"
@@ -46,6 +47,21 @@ static struct httpd_route *join_routes(const struct httpd_route *a, size_t n_a,
     struct httpd_route *all = xcalloc(n_a + n_b, sizeof *all);
     memcpy(all, a, n_a * sizeof *all);
     memcpy(all + n_a, b, n_b * sizeof *all);
+    return all;
+}
+
+static size_t count_read_routes(void)
+{
+    return n_ask_routes + n_read_routes + n_pods_routes;
+}
+
+static struct httpd_route *join_read_routes(void)
+{
+    struct httpd_route *all = join_routes(ask_routes, n_ask_routes, read_routes,
+                                          n_read_routes);
+    size_t n = n_ask_routes + n_read_routes;
+    all = xrealloc(all, n + n_pods_routes, sizeof *all);
+    memcpy(all + n, pods_routes, n_pods_routes * sizeof *all);
     return all;
 }
 
@@ -102,7 +118,7 @@ static int start_listeners(struct server *s, const struct server_config *config,
         {"scheduler", scheduler_routes, n_scheduler_routes, NULL},
         {"publish", s->publish_table, n_publish_routes + n_node_routes,
          kube_write_error},
-        {"read", s->read_table, n_ask_routes + n_read_routes, NULL},
+        {"read", s->read_table, count_read_routes(), NULL},
     };
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
         if (i == SERVER_PUBLISH && s->kube)
@@ -198,8 +214,7 @@ int server_start(const struct server_config *config, struct server **ret,
         w.pods = s->app.pods = pods_create(&config->demand);
     s->app.scratch = scratch_pool_create();
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
-    s->read_table = join_routes(ask_routes, n_ask_routes, read_routes,
-                                n_read_routes);
+    s->read_table = join_read_routes();
     s->publish_table = join_routes(publish_routes, n_publish_routes,
                                    node_routes, n_node_routes);
     unsigned connections = 0;
