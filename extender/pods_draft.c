@@ -240,8 +240,10 @@ static int make_delete(struct pods_draft *d, struct store *store,
     p->deleting = true;
     p->grace_s = grace;
     int e = store_pod(store, p, err);
-    if (e == 0)
-        note(d, false, false, p->namespace, p->name)->pod = steal(&p);
+    if (e == 0) {
+        struct entry *entry = note(d, false, false, p->namespace, p->name);
+        entry->pod = steal(&p);
+    }
     return e;
 }
 

@@ -146,8 +146,9 @@ static int put_entry(struct gather *g, const char *member, const char *key,
                      struct str *data)
 {
     struct applied_config *c = g->c;
-    struct config_entry entry = {.size = data->size, .data = str_steal(data)};
+    struct config_entry entry = {.size = data->size};
     size_t i = 0;
+    entry.data = str_steal(data);
     while (i < c->n_entries && strcmp(c->entries[i].key, key) != 0)
         i++;
     if (i < c->n_entries) {

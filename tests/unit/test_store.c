@@ -222,10 +222,10 @@ Test(store, refuses_a_newer_schema)
     struct error err = {0};
     store_close(s);
     s = NULL;
-    execute("PRAGMA user_version = 2");
+    execute("PRAGMA user_version = 3");
     cr_expect_eq(store_open(STORE_SQLITE, dir, &s, &err), -ENOTSUP);
-    cr_expect(strstr(err.text, "schema 2"), "%s", err.text);
-    execute("PRAGMA user_version = 1");
+    cr_expect(strstr(err.text, "schema 3"), "%s", err.text);
+    execute("PRAGMA user_version = 2");
     store_close(must_open(dir));
 }
 
