@@ -10,6 +10,7 @@
 #include "model/podspec.h"
 
 enum {
+    PAIR_MAX = 64,   /* pods of a pair that are looked at */
     FILES_MAX = 128, /* ConfigMaps and Secrets of one pod */
     ENV_MAX = 4096,  /* bytes of one variable */
 };
@@ -17,6 +18,26 @@ enum {
 bool applied_pod_is_over(const struct applied_pod *p)
 {
     return p->deleting || p->ended != PODS_PENDING;
+}
+
+bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
+                         const struct applied_pod *p,
+                         const struct allocation *a)
+{
+    const struct allocation *pair[PAIR_MAX];
+    if (p->deleting || p->ended != PODS_FAILED || p->demand.role != ROLE_XPU)
+        return applied_pod_is_over(p);
+    size_t n = alloc_index_find_pair(s->allocations, a->pair_key, pair,
+                                     PAIR_MAX);
+    for (size_t i = 0; i < n && i < PAIR_MAX; i++) {
+        const struct applied_pod *host =
+            pair[i]->demand.role == ROLE_HOST && !pair[i]->held
+                ? pod_set_find_uid(set, pair[i]->demand.uid)
+                : NULL;
+        if (host && !applied_pod_is_over(host))
+            return false;
+    }
+    return true;
 }
 
 /* --- who is there ------------------------------------------------------- */
@@ -76,7 +97,7 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
         const struct applied_pod *p = items[i].pod;
         sum = sum_u64(sum, hash_bytes(p->uid, strlen(p->uid)));
         sum = sum_u64(sum, items[i].allocation->number);
-        sum = sum_u64(sum, applied_pod_is_over(p));
+        sum = sum_u64(sum, nodepods_is_to_stop(set, s, p, items[i].allocation));
         sum = sum_u64(sum, p->deleting ? p->grace_s : 0);
     }
     for (size_t i = 0; i < set->n_configs; i++)
@@ -163,8 +184,7 @@ static void add_peer(const struct pod_set *set, const struct snapshot *s,
                      const struct topo *topo, const struct allocation *a,
                      struct str *out)
 {
-    enum { MEMBERS_MAX = 64 };
-    const struct allocation *pair[MEMBERS_MAX];
+    const struct allocation *pair[PAIR_MAX];
     const struct device *card = topo && a->n_cards
                                     ? topo_find(topo, a->cards[0])
                                     : NULL;
@@ -175,9 +195,9 @@ static void add_peer(const struct pod_set *set, const struct snapshot *s,
     }
     size_t n = a->demand.role == ROLE_XPU
                    ? alloc_index_find_pair(s->allocations, a->pair_key, pair,
-                                           MEMBERS_MAX)
+                                           PAIR_MAX)
                    : 0;
-    for (size_t i = 0; i < n && i < MEMBERS_MAX; i++) {
+    for (size_t i = 0; i < n && i < PAIR_MAX; i++) {
         const struct applied_pod *host =
             pair[i]->demand.role == ROLE_HOST && !pair[i]->held
                 ? pod_set_find_uid(set, pair[i]->demand.uid)
@@ -340,7 +360,7 @@ static void write_item(const struct pod_set *set, const struct snapshot *s,
     str_add(out, ",\"pairKey\":");
     str_add_json(out, p->demand.role == ROLE_SERVICE ? "" : a->pair_key);
     str_addf(out, ",\"host\":%s,\"stop\":%s", host ? "true" : "false",
-             applied_pod_is_over(p) ? "true" : "false");
+             nodepods_is_to_stop(set, s, p, a) ? "true" : "false");
     write_env(set, s, topo_of(s, node), item, out);
     str_addf(out, ",\"grace\":%u,\"sriovVfs\":%d,\"hook\":", p->grace_s,
              prep.sriov_vfs);

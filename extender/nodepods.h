@@ -10,8 +10,15 @@
 #include "extender/snapshot.h"
 #include "model/base/str.h"
 
-/* Is the pod to end where it is? */
+/* Deleted, or ended: it is not placed (again). */
 bool applied_pod_is_over(const struct applied_pod *p);
+
+/* Is a pod with this allocation to end where it is?  An xPU pod that has failed
+ * stays as it is for as long as its host pod does not end: without it the node
+ * would begin the host pod alone. */
+bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
+                         const struct applied_pod *p,
+                         const struct allocation *a);
 
 /* What the pod's annotations ask to be done to its card before it begins
  * (schema/pod.md); -EINVAL with the annotation and its value. */

@@ -221,8 +221,9 @@ static void tell_host(struct look *l, const struct member *host,
         const struct pod_status *f = failed->pod->end;
         (void)snprintf(s->reason, sizeof s->reason, "%s", XPU_FAILED);
         (void)snprintf(s->message, sizeof s->message,
-                       "xPU pod %s has failed: %s%s%.300s; delete it and apply "
-                       "it again, or delete this pod",
+                       "xPU pod %s has failed: %s%s%.300s; once that is set "
+                       "right, delete this pod (and so its xPU pods) and apply "
+                       "the pair again",
                        failed->pod->name, f->reason, *f->message ? ": " : "",
                        f->message);
     }

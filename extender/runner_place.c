@@ -139,6 +139,26 @@ static bool check_specs(struct look *l, const struct group *g)
 
 /* --- units -------------------------------------------------------------- */
 
+/* An xPU pod of the pair has failed: its host pod does not begin alone. */
+static bool has_failed_xpu(struct look *l, const struct group *pair)
+{
+    for (size_t i = 0; i < pair->n; i++) {
+        const struct applied_pod *p = pair->members[i].pod;
+        char text[PODS_MESSAGE_MAX + 1];
+        if (p->demand.role != ROLE_XPU || p->deleting ||
+            p->ended != PODS_FAILED)
+            continue;
+        (void)snprintf(
+            text, sizeof text,
+            "xPU pod %s of its pair has failed (%s): delete this pod "
+            "(and so its xPU pods) and apply the pair again",
+            p->name, p->end->reason);
+        tell_pending(l, pair, "XpuPodFailed", text);
+        return true;
+    }
+    return false;
+}
+
 static void unit_add(struct look *l, const struct group *g)
 {
     struct unit u = {.group = *g, .priority = INT64_MIN, .number = UINT64_MAX};
@@ -195,7 +215,8 @@ void look_pending(struct look *l, const struct group *g)
              end++)
             ;
         const struct group pair = {g->members + i, end - i, g->size};
-        unit_add(l, &pair);
+        if (!member_has_job(pair.members) || !has_failed_xpu(l, &pair))
+            unit_add(l, &pair);
     }
 }
 
