@@ -24,6 +24,7 @@ struct cli_settings {
     bool hostfile, dpu_hostfile, rankfile, ucx, urom;
     const char *check;
     bool dot, svg;
+    int64_t grace; /* -1: not given */
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
 };
@@ -43,6 +44,12 @@ int cli_get(struct cli *c, const char *path, cJSON **ret_json);
 int cli_get_text(struct cli *c, const char *path);
 int cli_post(struct cli *c, const char *path, const struct str *body,
              cJSON **ret_json);
+
+int cli_delete(struct cli *c, const char *path, cJSON **ret_json);
+
+/* All of a file, or of stdin ("-"), up to 16 MiB; else an exit code, after
+ * saying on stderr what is wrong. */
+int cli_read_input(const char *name, struct str *ret_text);
 
 /* Append `text` percent-encoded for use in a query or a path segment. */
 void cli_add_encoded(struct str *path, const char *text);

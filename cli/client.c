@@ -169,6 +169,32 @@ int cli_post(struct cli *c, const char *path, const struct str *body,
     return ask(c, "POST", path, body, ret_json);
 }
 
+int cli_delete(struct cli *c, const char *path, cJSON **ret_json)
+{
+    return ask(c, "DELETE", path, NULL, ret_json);
+}
+
+int cli_read_input(const char *name, struct str *ret_text)
+{
+    bool standard = strcmp(name, "-") == 0;
+    cleanup_file FILE *f = standard ? NULL : fopen(name, "re");
+    FILE *from = standard ? stdin : f;
+    char block[4096];
+    size_t n;
+    if (!from) {
+        fprintf(stderr, "biga: %s: %s\n", name, strerror(errno));
+        return CLI_FAILED;
+    }
+    while (!ret_text->overflow && (n = fread(block, 1, sizeof block, from)) > 0)
+        str_add_n(ret_text, block, n);
+    if (ferror(from) || ret_text->overflow) {
+        fprintf(stderr, "biga: %s: %s\n", name,
+                ret_text->overflow ? "larger than 16 MiB" : strerror(errno));
+        return CLI_FAILED;
+    }
+    return 0;
+}
+
 void cli_add_encoded(struct str *path, const char *text)
 {
     for (; *text; text++) {

@@ -46,8 +46,8 @@ static const struct conf_setting settings[] = {
      .offset = SETTING(namespace),
      .otherwise = "",
      .metavar = "NAMESPACE",
-     .help = "job: of that job, \"default\" when not given; jobs: only its "
-             "jobs."},
+     .help = "job: of that job, \"default\" when not given; jobs, ps: only "
+             "those of it."},
     {.name = "hostfile",
      .type = CONF_FLAG,
      .offset = SETTING(hostfile),
@@ -91,6 +91,15 @@ static const struct conf_setting settings[] = {
      .otherwise = "false",
      .help = "fabric: print it as a drawing (SVG) with a square for every "
              "host, for a browser."},
+    {.name = "grace",
+     .type = CONF_INT,
+     .offset = SETTING(grace),
+     .otherwise = "-1",
+     .min = -1,
+     .max = 86400,
+     .metavar = "SECONDS",
+     .help = "delete: how long the pods have to end; -1 for what each says "
+             "itself."},
     {.name = "once",
      .type = CONF_FLAG,
      .offset = SETTING(once),

@@ -1,5 +1,4 @@
 /* biga why, biga simulate */
-#include <errno.h>
 #include <string.h>
 
 #include "cli/verbs.h"
@@ -141,27 +140,6 @@ int verb_why(struct cli *c, int argc, char **argv)
     return rc;
 }
 
-static int read_input(const char *name, struct str *ret_text)
-{
-    bool standard = strcmp(name, "-") == 0;
-    cleanup_file FILE *f = standard ? NULL : fopen(name, "re");
-    FILE *from = standard ? stdin : f;
-    char block[4096];
-    size_t n;
-    if (!from) {
-        fprintf(stderr, "biga: %s: %s\n", name, strerror(errno));
-        return CLI_FAILED;
-    }
-    while (!ret_text->overflow && (n = fread(block, 1, sizeof block, from)) > 0)
-        str_add_n(ret_text, block, n);
-    if (ferror(from) || ret_text->overflow) {
-        fprintf(stderr, "biga: %s: %s\n", name,
-                ret_text->overflow ? "larger than 16 MiB" : strerror(errno));
-        return CLI_FAILED;
-    }
-    return 0;
-}
-
 int verb_simulate(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str body = STR_INIT(FILE_MAX);
@@ -169,7 +147,7 @@ int verb_simulate(struct cli *c, int argc, char **argv)
     const cJSON *x, *results;
     size_t n = 0;
     (void)argc;
-    int rc = read_input(argv[0], &body);
+    int rc = cli_read_input(argv[0], &body);
     if (!rc)
         rc = cli_post(c, "/v1/simulate", &body, &json);
     if (rc || !json)

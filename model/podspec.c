@@ -143,8 +143,10 @@ static int check_givens(struct reading *x, struct reader *r)
     static const char *const policies[] = {"Default", "ClusterFirst",
                                            "ClusterFirstWithHostNet"};
     static const char *const systems[] = {"linux"};
+    static const char *const classes[] = {"xpu"}; /* how a kubelet calls us */
     const cJSON *os = reader_opt_object(r, "os");
     (void)member_choice(r, "dnsPolicy", policies, ARRAY_LEN(policies), 0);
+    (void)member_choice(r, "runtimeClassName", classes, 1, 0);
     if (!reader_opt_bool(r, "hostUsers", true) && !r->failed)
         return member_refuse(r, "hostUsers",
                              "user namespaces are not asked of runtimes");

@@ -49,6 +49,7 @@ static const struct member_rule pod_spec_list[] = {
     READ("hostIPC"),
     READ("securityContext"),
     READ("hostUsers"),
+    READ("runtimeClassName"),
     READ("dnsPolicy"),
     READ("os"),
     SKIP("affinity"),
@@ -84,7 +85,6 @@ static const struct member_rule pod_spec_list[] = {
            "has, or are put there beforehand"),
     REFUSE("resourceClaims", "devices are given by resource biga.dev/card"),
     REFUSE("resources", "say it of the containers"),
-    REFUSE("runtimeClassName", "only the runtime's default handler is used"),
     REFUSE("shareProcessNamespace", "each container sees its own processes"),
 };
 const struct member_rules pod_spec_rules = RULES(pod_spec_list);
