@@ -114,7 +114,9 @@ static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
 {
     struct error err = {0};
     int r;
-    if (item->stop) {
+    if (item->fault && !item->stop) {
+        r = error_set(&err, EINVAL, "%s", item->fault);
+    } else if (item->stop) {
         r = actuator_unwant(f->a, item->pod.uid, item->grace_s, &err);
         if (r == -ENOENT) {
             outcome_add_gone(o, item->pod.uid);
@@ -188,21 +190,28 @@ static bool apply(struct feed *f, struct act_answer *answer)
 
 /* --- asking --------------------------------------------------------------- */
 
+enum asking {
+    ASK_ALL,   /* whatever the extender has, now */
+    ASK_AGAIN, /* the same, from one that knows us */
+    ASK_NEWS,  /* once there are any */
+};
+
 /* Ask once and do what is said; `*ret_pause_ms` is how long to wait before the
  * next time. */
-static int ask(struct feed *f, bool whole, struct http_answer *a,
+static int ask(struct feed *f, enum asking how, struct http_answer *a,
                int64_t *ret_pause_ms, struct error *err)
 {
     const struct feed_config *c = &f->config;
-    uint64_t version = whole ? 0 : f->version;
+    uint64_t version = how == ASK_ALL ? 0 : f->version;
+    unsigned wait_s = how == ASK_NEWS ? c->wait_s : 0;
     int64_t began = clock_ms();
     cleanup_free char *path = xasprintf("/v1/nodes/%s/pods?version=%" PRIu64
                                         "&wait=%u",
-                                        c->node, version, c->wait_s);
+                                        c->node, version, wait_s);
     const struct http_request rq = {
         .method = "GET",
         .path = path,
-        .timeout_ms = c->wait_s * 1000 + c->http.timeout_ms,
+        .timeout_ms = wait_s * 1000 + c->http.timeout_ms,
     };
     int r = http_send(f->ask.http, &rq, a, err);
     if (r == 0)
@@ -214,7 +223,7 @@ static int ask(struct feed *f, bool whole, struct http_answer *a,
         return r;
     bool again = false;
     *ret_pause_ms = 0;
-    if (version == 0 || answer.version != version)
+    if (how != ASK_NEWS || answer.version != version)
         again = apply(f, &answer);
     else if (clock_ms() - began < NEWS_MS)
         *ret_pause_ms = c->backoff_min_ms;
@@ -229,19 +238,20 @@ void *feed_ask(void *feed)
 {
     struct feed *f = feed;
     struct http_answer a = {.body = STR_INIT(ITEM_ANSWER_MAX)};
-    bool whole = true; /* also after a restart of the extender: a number of
-                        * its life before may be one of its next */
+    /* also after an outage: a number of an extender's life before may be one
+     * of its next */
+    enum asking how = ASK_ALL;
     while (!atomic_load(&f->stopping)) {
         struct error err = {0};
         int64_t pause_ms = 0;
-        int r = ask(f, whole, &a, &pause_ms, &err);
+        int r = ask(f, how, &a, &pause_ms, &err);
         if (a.body.cap > KEEP_BUFFER) { /* such news is rare */
             str_fini(&a.body);
             a.body.max = ITEM_ANSWER_MAX;
         }
         if (atomic_load(&f->stopping))
             break;
-        whole = r != 0;
+        how = r < 0 ? ASK_ALL : r > 0 ? ASK_AGAIN : ASK_NEWS;
         if (r < 0)
             pause_ms = feed_line_failed(f, &f->ask, &err);
         else

@@ -91,6 +91,15 @@ static int part_post(struct feed *f, struct part *p, const struct str *places,
     return r;
 }
 
+/* It was refused, but it is there by now, or was before: that counts. */
+static bool is_here(const struct act_pod_view *pods, size_t n, const char *uid)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(pods[i].uid, uid) == 0)
+            return true;
+    return false;
+}
+
 /* Pods that have changed since `since`, and those that are not here; the
  * places with each part.  Nothing is posted when nothing is new. */
 static int tell_parts(struct feed *f, uint64_t since, const struct told *told,
@@ -102,6 +111,8 @@ static int tell_parts(struct feed *f, uint64_t since, const struct told *told,
     size_t n = actuator_list(f->a, &pods);
     int r = 0;
     for (size_t i = 0; i < told->n_refusals && r == 0; i++) {
+        if (is_here(pods, n, told->refusals[i].uid))
+            continue;
         part_next(&part);
         add_refusal(&told->refusals[i], &part.pods);
         if (part.n == PART_PODS)

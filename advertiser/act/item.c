@@ -79,7 +79,7 @@ bool act_name_valid(const char *text)
 /* The name of a file in the operator's folder of hooks. */
 static bool hook_valid(const char *text)
 {
-    return *text != '.' && *text != '-' && has_only(text, CAPITALS "-_.");
+    return *text != '.' && has_only(text, CAPITALS "-_.");
 }
 
 static bool any_valid(const char *text)
@@ -384,25 +384,77 @@ static bool check_uids(struct reading *r, const struct act_answer *a)
     return true;
 }
 
+/* Of an item that is wrong somewhere: whose it is, and whether it ends. */
+static bool read_rest(struct reading *r, const struct jtext *raw,
+                      struct act_item *item)
+{
+    struct jscan s;
+    struct jtext key, uid = {0};
+    struct act_item rest = {.grace_s = -1, .fault = "?"};
+    jscan_init(&s, raw->data, raw->size);
+    if (jscan_peek(&s) != JKIND_OBJECT)
+        return false;
+    (void)jscan_object(&s); /* known to be sound */
+    while (jscan_member(&s, &key)) {
+        enum jkind kind = jscan_peek(&s);
+        if (jtext_is(&key, "uid") && kind == JKIND_STRING && !uid.data)
+            (void)jscan_string(&s, &uid);
+        else if (jtext_is(&key, "stop") && kind == JKIND_TRUE)
+            (void)jscan_bool(&s, &rest.stop);
+        else
+            (void)jscan_skip(&s);
+    }
+    if (!uid.data || uid.size > 63)
+        return false;
+    char *text = arena_alloc(r->arena, uid.size + 1);
+    (void)jtext_decode(&uid, text);
+    rest.pod.uid = text;
+    *item = rest;
+    return act_uid_valid(text);
+}
+
+/* The item in `raw`; false when not even its uid can be read. */
+static bool read_one(struct reading *r, const struct jtext *raw, size_t index,
+                     struct act_item *ret_item)
+{
+    struct jscan s;
+    struct error err = {0};
+    struct reading one = {.s = &s, .arena = r->arena, .err = &err};
+    jscan_init(&s, raw->data, raw->size);
+    (void)snprintf(one.path, sizeof one.path, "items[%zu].", index);
+    if (read_item(&one, ret_item)) {
+        if (*ret_item->pod.namespace && *ret_item->pod.name)
+            return true;
+        (void)refuse(&one, "name", "is missing, or the namespace is");
+    }
+    if (!one.failed)
+        (void)jscan_error(&s, &err);
+    if (!read_rest(r, raw, ret_item)) {
+        *r->err = err;
+        r->failed = true;
+        jscan_fail(r->s, "refused", jscan_offset(r->s));
+        return false;
+    }
+    ret_item->fault = arena_strndup(r->arena, err.text, strlen(err.text));
+    return true;
+}
+
 static bool read_items(struct reading *r, struct act_answer *a)
 {
     cleanup_free struct act_item *list = NULL;
     size_t n = 0, cap = 0;
+    struct jtext raw;
     if (jscan_peek(r->s) != JKIND_ARRAY)
         return refuse(r, "items", "must be a list");
     (void)jscan_array(r->s); /* a fault ends the loop */
     while (jscan_element(r->s)) {
         if (n == ACT_PODS_MAX)
             return refuse(r, "items", "are over %d", ACT_PODS_MAX);
-        (void)snprintf(r->path, sizeof r->path, "items[%zu].", n);
         list = xgrow(list, n, &cap, sizeof *list);
-        if (!read_item(r, &list[n]))
+        if (!jscan_raw(r->s, &raw) || !read_one(r, &raw, n, &list[n]))
             return false;
-        if (!*list[n].pod.namespace || !*list[n].pod.name)
-            return refuse(r, "name", "is missing, or the namespace is");
         n++;
     }
-    r->path[0] = '\0';
     a->items = arena_alloc(r->arena, (n + 1) * sizeof *list);
     if (n)
         memcpy(a->items, list, n * sizeof *list);

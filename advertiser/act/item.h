@@ -35,6 +35,9 @@ struct act_item {
     struct act_pod pod; /* its owner is left to the caller */
     bool stop;
     int64_t grace_s; /* < 0: the pod's own */
+    /* What is wrong with this one item of an answer, naming the member; then
+     * nothing else of it is known but pod.uid and stop.  NULL: nothing. */
+    const char *fault;
 };
 
 /* What the extender answers a node. */
@@ -49,8 +52,9 @@ void act_answer_fini(struct act_answer *a); /* of zeros: nothing */
 
 /* Read `{"version":7,"resend":true,"items":[…]}`: everything the node is to
  * have.  `json` must outlive the answer.  Members that we do not know are
- * skipped, for the extender may be newer; whatever else is wrong is -EINVAL
- * with the path, and nothing of the answer is to be believed then. */
+ * skipped, for the extender may be newer.  What is wrong with an item is that
+ * item's fault, as long as its uid can be read; whatever else is wrong is
+ * -EINVAL with the path, and nothing of the answer is to be believed then. */
 int act_answer_read(const char *json, size_t size,
                     struct act_answer *ret_answer, struct error *err);
 

@@ -45,7 +45,8 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     ext.n_asked++;
     str_reset(&ext.asked);
     str_addf(&ext.asked, "%s?%s", httpd_path(rq), version);
-    if (ext.status == 200 && strtoull(version, NULL, 10) == ext.version) {
+    if (ext.status == 200 && strtoull(version, NULL, 10) == ext.version &&
+        strcmp(httpd_query(rq, "wait"), "0") != 0) {
         httpd_suspend(rq);
         ext.parked = rq;
     } else {
@@ -270,7 +271,7 @@ Test(feed, an_outage_ends_nothing)
         {200, "{}"},
         {200, "{\"version\":99}"},
         {200, "{\"items\":[]}"},
-        {200, "{\"version\":99,\"items\":[{\"uid\":\"u9\"}]}"},
+        {200, "{\"version\":99,\"items\":[{\"uid\":9}]}"},
         {200, "{\"version\":99,\"items\":["},
         {200, "<html>"},
     };
@@ -330,6 +331,33 @@ Test(feed, what_cannot_be_is_told)
     pthread_mutex_unlock(&fake.lock);
     UNTIL(is_there, "u1");
     UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+}
+
+/* One pod that cannot be read is that pod's trouble. */
+Test(feed, a_broken_item_hurts_no_other)
+{
+    say(2, 200, ANSWER("2", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
+    start_feed();
+    UNTIL(is_there, "u2");
+    say(3, 200,
+        ANSWER(
+            "3",
+            P("u1", "a", CARD, ",\"grace\":-7") "," P(
+                "u2", "b", CARD,
+                ",\"grace\":-7,\"stop\":true") "," P("u3", "c", CARD,
+                                                     ",\"grace\":-7") "," P("u"
+                                                                            "4",
+                                                                            "d",
+                                                                            CARD,
+                                                                            "")));
+    UNTIL(is_there, "u4");
+    UNTIL(is_stopping, "u2");
+    UNTIL(told, "{\"uid\":\"u3\",\"state\":\"failed\",\"ready\":false,"
+                "\"reason\":\"SpecRefused\",\"message\":\"items[2].grace: "
+                "is -7");
+    cr_expect(!is_stopping("u1"), "it runs");
+    cr_expect(!told("\"uid\":\"u1\",\"state\":\"failed\""));
+    cr_expect(!is_there("u3"));
 }
 
 Test(feed, what_is_told_is_told_until_it_is_heard)

@@ -73,38 +73,56 @@ Test(item, half_answers_are_refused)
     expect_refused("null", "line 1");
 }
 
+/* With the uid all the same, and nothing else. */
+static void expect_fault(const char *json, const char *why)
+{
+    struct act_answer a = {0};
+    struct error err = {0};
+    cr_assert_eq(answer_read(json, &a, &err), 0, "%s: %s", json, err.text);
+    cr_assert(a.n == 1 && a.items[0].fault, "%s", json);
+    cr_expect(strstr(a.items[0].fault, why), "%s: \"%s\", not \"%s\"", json,
+              a.items[0].fault, why);
+    cr_expect_str_eq(a.items[0].pod.uid, "u");
+    act_answer_fini(&a);
+}
+
 #define ITEM(members)                                                         \
     "{\"version\":1,\"items\":[{\"namespace\":\"ns\",\"name\":\"p\"," members \
     "}]}"
 
-Test(item, faults_name_the_member)
+/* Without its uid, an item could be of a pod that must not end. */
+Test(item, uids_are_needed)
 {
     expect_refused(ITEM("\"place\":\"host\",\"spec\":{}"),
                    "items[0].uid: is missing");
-    expect_refused(ITEM("\"uid\":\"u\",\"spec\":{}"),
-                   "items[0].place: is missing");
-    expect_refused(ITEM("\"uid\":\"u\",\"place\":\"host\""),
-                   "items[0].spec: is missing");
     expect_refused(ITEM("\"uid\":\"a/b\""), "items[0].uid: is \"a/b\"");
     expect_refused(ITEM("\"uid\":5"), "items[0].uid: must be a text");
-    expect_refused(ITEM("\"uid\":\"u\",\"uid\":\"u\""), "uid: is there twice");
-    expect_refused(ITEM("\"hook\":\"../x\""), "items[0].hook: is \"../x\"");
-    expect_refused(ITEM("\"hook\":\"a/x\""), "items[0].hook: is \"a/x\"");
-    expect_refused(ITEM("\"spec\":[]"), "items[0].spec: must be an object");
-    expect_refused(ITEM("\"files\":{}"), "items[0].files: must be a list");
-    expect_refused(ITEM("\"grace\":86401"), "grace: is 86401");
-    expect_refused(ITEM("\"grace\":1.5"), "integer");
-    expect_refused(ITEM("\"sriovVfs\":-2"), "sriovVfs: is -2");
-    expect_refused(ITEM("\"stop\":\"yes\""), "stop: must be true or false");
-    expect_refused(ITEM("\"env\":{\"1A\":\"x\"}"), "env: \"1A\"");
-    expect_refused(ITEM("\"env\":{\"A=B\":\"x\"}"), "env: \"A=B\"");
-    expect_refused(ITEM("\"env\":{\"A\":1}"), "env: must be a text");
-    expect_refused(ITEM("\"env\":{\"A\":\"1\",\"A\":\"2\"}"),
-                   "\"A\" is there twice");
-    expect_refused("{\"version\":1,\"items\":[{\"uid\":\"u\","
-                   "\"place\":\"host\",\"spec\":{}}]}",
-                   "items[0].name: is missing");
     expect_refused("{\"version\":1,\"items\":[7]}", "must be an object");
+}
+
+#define U(members) ITEM("\"uid\":\"u\"," members)
+
+Test(item, faults_are_one_items_and_name_the_member)
+{
+    expect_fault(U("\"spec\":{}"), "items[0].place: is missing");
+    expect_fault(U("\"place\":\"host\""), "items[0].spec: is missing");
+    expect_fault(U("\"uid\":\"v\""), "uid: is there twice");
+    expect_fault(U("\"hook\":\"../x\""), "items[0].hook: is \"../x\"");
+    expect_fault(U("\"hook\":\"a/x\""), "items[0].hook: is \"a/x\"");
+    expect_fault(U("\"spec\":[]"), "items[0].spec: must be an object");
+    expect_fault(U("\"files\":{}"), "items[0].files: must be a list");
+    expect_fault(U("\"grace\":86401"), "grace: is 86401");
+    expect_fault(U("\"grace\":1.5"), "integer");
+    expect_fault(U("\"sriovVfs\":-2"), "sriovVfs: is -2");
+    expect_fault(U("\"stop\":\"yes\""), "stop: must be true or false");
+    expect_fault(U("\"env\":{\"1A\":\"x\"}"), "env: \"1A\"");
+    expect_fault(U("\"env\":{\"A=B\":\"x\"}"), "env: \"A=B\"");
+    expect_fault(U("\"env\":{\"A\":1}"), "env: must be a text");
+    expect_fault(U("\"env\":{\"A\":\"1\",\"A\":\"2\"}"),
+                 "\"A\" is there twice");
+    expect_fault("{\"version\":1,\"items\":[{\"uid\":\"u\","
+                 "\"place\":\"host\",\"spec\":{}}]}",
+                 "items[0].name: is missing");
 }
 
 Test(item, one_uid_is_one_pod)
@@ -149,22 +167,18 @@ Test(item, of_a_path_has_its_name)
 Test(item, long_texts_are_refused)
 {
     cleanup_str struct str json = STR_INIT(4 << 20);
-    struct act_answer a = {0};
-    struct error err = {0};
-    str_add(&json, "{\"version\":1,\"items\":[{\"place\":\"");
+    str_add(&json, "{\"version\":1,\"items\":[{\"uid\":\"u\",\"place\":\"");
     for (int i = 0; i < 254; i++)
         str_add_c(&json, 'x');
     str_add(&json, "\"}]}");
-    cr_expect_eq(answer_read(str_text(&json), &a, &err), -EINVAL);
-    cr_expect_str_eq(err.text, "items[0].place: has over 253 bytes");
+    expect_fault(str_text(&json), "items[0].place: has over 253 bytes");
     str_reset(&json);
-    str_add(&json, "{\"version\":1,\"items\":[{\"spec\":{\"a\":\"");
+    str_add(&json,
+            "{\"version\":1,\"items\":[{\"uid\":\"u\",\"spec\":{\"a\":\"");
     for (int i = 0; i < ITEM_SPEC_MAX; i++)
         str_add_c(&json, 'x');
     str_add(&json, "\"}}]}");
-    cr_expect_eq(answer_read(str_text(&json), &a, &err), -EINVAL);
-    cr_expect(strstr(err.text, "items[0].spec: has 1048584 bytes"), "%s",
-              err.text);
+    expect_fault(str_text(&json), "items[0].spec: has 1048584 bytes");
 }
 
 Test(item, names)
