@@ -202,6 +202,8 @@ kube-down:
 # tests are skipped, with the reason.
 test-cards: programs
 	@scripts/setup --cards || true
+	@$(MAKE) --no-print-directory BUILD=build-fp CFLAGS=-DFAILPOINTS \
+	  build-fp/biga-advertiser
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
 	@scripts/setup --cards

@@ -156,10 +156,14 @@ class Place:
         self.containerd.start()
         return self
 
-    def wait_up(self, timeout=30.0):
+    def wait_local(self, timeout=30.0):
+        """Until it answers on its own socket."""
         wait_for(f"{self.name} answers", lambda: self.containerd.alive() and
                  self.local().version(), timeout)
         return self
+
+    def wait_up(self, timeout=30.0):
+        return self.wait_local(timeout)
 
     def local(self, timeout=10.0):
         """Its CRI by unix socket, whatever its network does."""

@@ -2,9 +2,10 @@
 advertiser of the host, which runs pods on the cards; pods for them, and what
 must hold of the cards whatever happened.
 """
+import http.client
 import json
 import os
-import shutil
+import socket
 import subprocess
 import urllib.parse
 
@@ -29,8 +30,7 @@ def pod(name, role, limits, args=("sleep", "100000"), job=None, **more):
     annotations = more.pop("annotations", {})
     if job:
         labels |= {"biga.dev/job": job[0], "biga.dev/pair": str(job[1])}
-        if job[2] > 1:
-            labels["biga.dev/size"] = str(job[2])
+        annotations = {"biga.dev/size": str(job[2]), **annotations}
     image = more.pop("image", "busybox:static")
     made = more.pop("container", {})
     return {"apiVersion": "v1", "kind": "Pod",
@@ -51,22 +51,44 @@ def pair(name, n=0, size=1, **xpu):
                  "biga.dev/card-memory-mib": 256}, job=job, **xpu)]
 
 
+def service(name, cores=8, memory=64, **more):
+    """A service; of 8 cores it has a card for itself."""
+    return pod(name, "service", {"biga.dev/card": 1,
+                                 "biga.dev/card-cores": cores,
+                                 "biga.dev/card-memory-mib": memory},
+               **more)
+
+
 def job(name, size, **xpu):
     return [p for n in range(size) for p in pair(name, n, size, **xpu)]
+
+
+class Local(http.client.HTTPConnection):
+    """HTTP on a unix socket."""
+
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
 
 
 # --- the programs -----------------------------------------------------------
 class Node:
     """Biga for the node of a rack."""
 
-    def __init__(self, rack, host_runtime=True, advertiser=()):
+    def __init__(self, rack, host_runtime=True, advertiser=(), **cards_more):
         self.rack = rack
         self.state = os.path.join(rack.folder, "actuator")
         self.extender = fleet.Extender(
             rack.folder, "extender", "--state",
             os.path.join(rack.folder, "state"))
         args = ["--hostfile", cards.SHAPE, "--node", cards.NODE,
-                "--card-file", rack.card_file(), "--actuate", self.state,
+                "--card-file", rack.card_file(**cards_more),
+                "--actuate", self.state,
                 "--server", self.extender.url("publish")]
         if host_runtime and rack.host:
             args += ["--host-runtime", rack.host.endpoint]
@@ -104,15 +126,41 @@ class Node:
 
     def capacity(self):
         """{card id} of those that filter may choose now."""
-        healthy = set()
-        for pool in self.call("GET", "/v1/nodes/" + cards.NODE)["devices"]:
-            if pool.get("kind") == "card" and pool.get("healthy", True):
-                healthy.add(pool["name"])
-        return healthy
+        found = self.call("GET", "/v1/nodes/" + cards.NODE)["cardList"]
+        return {card["id"] for card in found if card["healthy"]}
 
     def wait_capacity(self, n, timeout=30.0):
         return wait_for(f"{n} cards can be chosen",
-                        lambda: len(self.capacity()) == n, timeout, 0.1)
+                        lambda: len(self.capacity()) == n, timeout, 0.05)
+
+    def local(self, method, path, body=None, timeout=30.0):
+        """What the actuator's own socket answers."""
+        connection = Local(os.path.join(self.state, "actuator.sock"), timeout)
+        try:
+            connection.request(
+                method, path, None if body is None else json.dumps(body),
+                {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            raise RuntimeError(f"{method} {path}: {answer.status}: {text!r}")
+        return json.loads(text) if text else None
+
+    def health(self, card):
+        """(health, reason) of a card as the advertiser has it."""
+        found = self.local("GET", "/v1/cards")["items"]
+        return next((c["health"], c["reason"]) for c in found
+                    if c["name"] == card.id)
+
+    def wait_health(self, card, health, timeout=15.0):
+        """Until it is in that health; its reason."""
+        def reached():
+            now, reason = self.health(card)
+            assert now == health, f"is {now}: {reason}"
+            return reason or True
+        return wait_for(f"{card.name} is {health}", reached, timeout, 0.05)
 
     def apply(self, pods):
         """As `biga apply` of a file; YAML reads JSON too."""
@@ -130,6 +178,11 @@ class Node:
     def pods(self):
         """{name: what the extender says of it}"""
         return {p["name"]: p for p in self.call("GET", "/v1/pods")["items"]}
+
+    def place_of(self, name):
+        """The card that a pod is on."""
+        ids = [c["id"] for c in self.pods()[name]["cards"]]
+        return next(c for c in self.rack.cards if c.id in ids)
 
     def states(self, names=None):
         return {name: p.get("state") for name, p in self.pods().items()
@@ -162,6 +215,20 @@ class Node:
                 for s in place.local().sandboxes()
                 if "biga.dev/pod-uid" in s["labels"]]
 
+    def sandboxes_of_pods(self):
+        return [(place, s) for place, s in self.sandboxes()
+                if not is_helper(s)]
+
+    def check_once(self):
+        """No pod has two live sandboxes."""
+        live = {}
+        for place, s in self.sandboxes_of_pods():
+            uid = s["labels"]["biga.dev/pod-uid"]
+            assert not s["ready"] or uid not in live, (live[uid], place, s)
+            if s["ready"]:
+                live[uid] = (place, s)
+        return True
+
     def check_cards(self):
         """One live sandbox for each pod that runs, none for others, and
         nothing of what is gone; what is the helper's own is left out."""
@@ -169,9 +236,7 @@ class Node:
                   if p.get("state") in ("running", "creating", "pulling",
                                         "preparing", "stopping")}
         live = {}
-        for place, s in self.sandboxes():
-            if is_helper(s):
-                continue
+        for place, s in self.sandboxes_of_pods():
             uid = s["labels"]["biga.dev/pod-uid"]
             assert uid in wanted, f"{place.name}: nobody wants {s}"
             if s["ready"]:
@@ -191,17 +256,12 @@ class Node:
         """The state of all pods and what runs for them, without what is new
         each time."""
         places = {s["labels"]["biga.dev/pod-uid"]: place.name
-                  for place, s in self.sandboxes()
-                  if s["ready"] and not is_helper(s)}
+                  for place, s in self.sandboxes_of_pods() if s["ready"]}
         return {name: (p.get("state"), places.get(p["uid"]))
                 for name, p in sorted(self.pods().items())}
-
-    def forget_state(self):
-        """What the actuator wrote down is lost."""
-        shutil.rmtree(self.state, ignore_errors=True)
 
 
 def is_helper(sandbox):
     """Whether it is the pod of biga-card, which no user asked for."""
-    return not sandbox["labels"].get("biga.dev/pod-uid") or \
-        "biga.dev/helper" in sandbox["labels"]
+    return sandbox["labels"].get("biga.dev/pod-uid", "").startswith(
+        "biga-helper-")

@@ -1,4 +1,4 @@
-"""A wire between a client and a server of this machine that can be cut."""
+"""A wire between a client and a server that can be cut, and lose a reply."""
 import asyncio
 import threading
 
@@ -6,12 +6,14 @@ from proc import free_port
 
 
 class Proxy:
-    """127.0.0.1:port leads to 127.0.0.1:to, until cut() and after
-    restore(); in a thread of its own."""
+    """127.0.0.1:port leads to host:to, until cut() and after restore(); in
+    a thread of its own."""
 
-    def __init__(self, to):
-        self.to, self.port = to, free_port()
+    def __init__(self, to, host="127.0.0.1"):
+        self.to, self.host, self.port = to, host, free_port()
         self.whole, self.writers = True, set()
+        self.hungry = 0  # the size of requests whose reply is to be lost
+        self.swallowed = 0
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self._do(asyncio.start_server(self._connection, "127.0.0.1",
@@ -25,23 +27,31 @@ class Proxy:
             writer.transport.abort()
             return
         try:
-            there = await asyncio.open_connection("127.0.0.1", self.to)
+            there = await asyncio.open_connection(self.host, self.to)
         except OSError:
             writer.transport.abort()
             return
         both = {writer, there[1]}
         self.writers |= both
-        await asyncio.gather(self._pump(reader, there[1]),
-                             self._pump(there[0], writer))
+        lost = {"reply": False, "since": self.loop.time()}
+        await asyncio.gather(self._pump(reader, there[1], lost, True),
+                             self._pump(there[0], writer, lost, False))
         self.writers -= both
 
-    @staticmethod
-    async def _pump(reader, writer):
+    async def _pump(self, reader, writer, lost, request):
         try:
             while data := await reader.read(1 << 16):
+                # not a handshake
+                if request and 0 < self.hungry <= len(data) and \
+                        self.loop.time() > lost["since"] + 0.3:
+                    self.hungry, lost["reply"] = 0, True
+                if lost["reply"] and not request:
+                    continue
                 writer.write(data)
                 await writer.drain()
             writer.close()
+            if lost["reply"] and not request:
+                self.swallowed += 1
         except OSError:
             writer.transport.abort()
 
@@ -55,6 +65,12 @@ class Proxy:
     def cut(self):
         """Reset all connections, and every new one; how many there were."""
         return self._do(self._set(False))
+
+    def swallow(self, size):
+        """The next request of that size or more, on a connection that was in
+        use, arrives; what is answered to it does not, nor anything else on
+        that connection."""
+        self.hungry = size
 
     def restore(self):
         self._do(self._set(True))

@@ -217,14 +217,13 @@ static const char wanted[] = "one\n"
                              "no head\n"
                              "x\n" T "stdlog F y\n";
 
-static char *log_make(const char *dir, const char *text, size_t size)
+static void log_make(const char *dir, const char *text, size_t size)
 {
-    char *path = xasprintf("%s/0.log", dir);
+    cleanup_free char *path = xasprintf("%s/0.log", dir);
     FILE *f = fopen(path, "w");
     cr_assert(f);
     cr_assert_eq(fwrite(text, 1, size, f), size);
     cr_assert_eq(fclose(f), 0);
-    return path;
 }
 
 /* Up to `max` bytes of the log; where it goes on. */
@@ -248,7 +247,7 @@ static uint64_t log_take(const char *dir, uint64_t offset, size_t max,
 Test(card, logs_say_what_the_container_wrote)
 {
     cleanup_free char *dir = dir_make();
-    cleanup_free char *path = log_make(dir, sample, sizeof sample - 1);
+    log_make(dir, sample, sizeof sample - 1);
     cleanup_free char *text = NULL;
     uint64_t next = log_take(dir, 0, CARD_LOG_MAX, &text);
     cr_expect_str_eq(text, wanted);
@@ -267,7 +266,7 @@ Test(card, logs_say_what_the_container_wrote)
 Test(card, logs_are_the_same_in_any_bites)
 {
     cleanup_free char *dir = dir_make();
-    cleanup_free char *path = log_make(dir, sample, sizeof sample - 1);
+    log_make(dir, sample, sizeof sample - 1);
     for (size_t max = 1; max < 40; max++) {
         char whole[1024];
         size_t n = 0;
@@ -293,7 +292,7 @@ Test(card, a_line_without_an_end_is_given)
     size_t size = 3 * CARD_LINE_MAX + 100;
     cleanup_free char *big = xmalloc(size);
     memset(big, 'x', size);
-    cleanup_free char *path = log_make(dir, big, size);
+    log_make(dir, big, size);
     cleanup_free char *text = NULL;
     uint64_t next = log_take(dir, 0, CARD_LOG_MAX, &text);
     cr_expect_eq(next, 3 * CARD_LINE_MAX);
@@ -309,7 +308,7 @@ Test(card, many_lines_are_given)
     cleanup_free char *all = xmalloc(LINES * (sizeof line - 1));
     for (size_t i = 0; i < LINES; i++)
         memcpy(all + i * (sizeof line - 1), line, sizeof line - 1);
-    cleanup_free char *path = log_make(dir, all, LINES * (sizeof line - 1));
+    log_make(dir, all, LINES * (sizeof line - 1));
     cleanup_free char *text = NULL;
     uint64_t next = log_take(dir, 0, CARD_LOG_MAX, &text);
     cr_expect_eq(next, LINES * (sizeof line - 1));

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""kill -9 of the advertiser at each of its named points, between the wish for
+a pod and the pod that runs, and between its end and nothing left of it: after
+a restart there is what there would be without, once and not twice, and within
+the grace nothing that nobody wrote down.
+
+Needs programs built with -DFAILPOINTS, in $BIGA_FAILPOINTS_BUILD (default
+build-fp); `make test-cards` builds them.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cards  # noqa: E402
+import node as biga_node  # noqa: E402
+from check import Checks  # noqa: E402
+from node import pair, service  # noqa: E402
+from proc import wait_for  # noqa: E402
+
+HITS = (1, 2)
+
+
+def build():
+    return os.path.join(cards.ROOT, os.environ.get("BIGA_FAILPOINTS_BUILD",
+                                                   "build-fp"))
+
+
+def points():
+    """The names of all points of the actuator, from the table itself."""
+    with open(os.path.join(cards.ROOT, "model", "io", "failpoint.c"),
+              encoding="utf-8") as f:
+        return re.findall(r'"(act-[a-z-]+)"', f.read())
+
+
+class Crash:
+    def __init__(self, node):
+        self.node, self.n, self.twice = node, 0, []
+        node.advertiser.argv[0] = os.path.join(build(), "biga-advertiser")
+
+    def restart(self, where=""):
+        self.node.advertiser.env = {"BIGA_FAILPOINTS": where} if where else {}
+        self.node.advertiser.start()
+
+    def alive(self):
+        return self.node.advertiser.running
+
+    def until(self, true):
+        """Until it has died, or this is so; whether it has died."""
+        wait_for("it dies, or goes through", lambda: not self.alive() or
+                 true(), 60, 0.05)
+        return not self.alive()
+
+    def reach(self, names, state):
+        """Whether these pods have that state, and each is there once."""
+        try:
+            self.node.check_once()
+        except AssertionError as error:
+            self.twice.append(str(error))
+        return all(s == state for s in self.node.states(names).values()) and \
+            len(self.node.states(names)) == len(names)
+
+    def gone(self, names):
+        return not self.node.states(names)
+
+    def arm(self, where):
+        """Start it anew, to die there; it may be dead when this returns."""
+        self.node.advertiser.stop()
+        self.restart(where)
+        wait_for("it listens", lambda: not self.alive() or
+                 self.node.local("GET", "/v1/cards"), 10)
+
+    def begin(self, pods, where, ready):
+        """Apply pods with that point armed, until they are ready; whether it
+        died on the way."""
+        self.arm(where)
+        self.node.apply(pods)
+        died = self.until(ready)
+        if died:
+            self.restart()
+            wait_for("it goes on", ready, 60, 0.05)
+        self.node.wait_clean()
+        return died
+
+    def end(self, names, where):
+        self.arm(where)
+        for name in names:
+            self.node.delete(name)
+        died = self.until(lambda: self.gone(names))
+        if died:
+            self.restart()
+            wait_for("they are gone", lambda: self.gone(names), 60, 0.1)
+        self.node.wait_clean()
+        return died
+
+    def round(self, point, hit):
+        """One pair up and down with that point armed throughout; whether it
+        died, and the picture in between."""
+        self.n += 1
+        pods = pair(f"c{self.n}")
+        names = [p["metadata"]["name"] for p in pods]
+        where = f"{point}=kill:{hit}"
+        died = self.begin(pods, where, lambda: self.reach(names, "running"))
+        picture = [(n.replace(f"c{self.n}", "c"), *p)
+                   for n, p in self.node.picture().items()]
+        died |= self.end(names, where)
+        assert not self.twice, self.twice
+        return died, picture
+
+    def round_pull(self, point):
+        """A pod whose image nobody has."""
+        self.n += 1
+        name = f"c{self.n}"
+        died = self.begin(
+            [service(name, cores=1, image="absent:1")], f"{point}=kill:1",
+            lambda: self.node.pods()[name]["reason"] == "ImageMissing")
+        died |= self.end([name], f"{point}=kill:1")
+        return died
+
+    def round_orphan(self, point):
+        """A sandbox with our labels that nobody wrote down, beside one that
+        is not ours."""
+        card = self.node.rack.cards[0]
+        cri = card.local(60)
+        labels = next(s["labels"] for _, s in self.node.sandboxes())
+        mine = {k: v for k, v in labels.items() if k.startswith("biga.dev/")}
+        mine |= {"biga.dev/pod-uid": "nobody", "biga.dev/attempt": "1"}
+        self.node.advertiser.stop()
+        theirs = cri.run_pod("theirs")[0]
+        orphan = cri.run_pod("orphan", mine)[0]
+        self.restart(f"{point}=kill:1")
+
+        def removed():
+            return orphan not in [s["id"] for s in cri.sandboxes()]
+        died = self.until(removed)
+        if died:
+            self.restart()
+            wait_for("the orphan is removed", removed,
+                     biga_node.GRACE + 15, 0.1)
+        assert theirs in [s["id"] for s in cri.sandboxes()], "not ours"
+        cri.remove_pod(theirs)
+        return died
+
+
+def test_pair(t, crash, wanted, reached):
+    for point in points():
+        for hit in HITS:
+            with t.check(f"killed at {point}, hit {hit}"):
+                died, picture = crash.round(point, hit)
+                assert picture == wanted, picture
+                if died:
+                    reached.add(point)
+
+
+def test_others(t, crash, reached):
+    for point in points():
+        if point in reached:
+            continue
+        if point.endswith("-pull"):
+            with t.check(f"killed at {point}, of an image that is missing"):
+                if crash.round_pull(point):
+                    reached.add(point)
+        elif point.endswith("-orphan"):
+            with t.check(f"killed at {point}"):
+                if crash.round_orphan(point):
+                    reached.add(point)
+    with t.check("each point was reached"):
+        missed = [p for p in points() if p not in reached]
+        assert not missed, missed
+
+
+def main():
+    why = cards.lacking()
+    if not why and not os.path.exists(os.path.join(build(),
+                                                   "biga-advertiser")):
+        why = f"there is no {build()}/biga-advertiser with failpoints"
+    if not why and not points():
+        why = "the actuator has no failpoints"
+    if why:
+        print(why)
+        sys.exit(77)
+    with cards.Rack(1) as rack:
+        t = Checks(on_failure=rack.tail)
+        with t.check("a pair comes and goes without a crash"):
+            rack.start()
+            node = biga_node.Node(rack).start()
+            crash = Crash(node)
+            died, wanted = crash.round(points()[0], 1000000)
+            assert not died and len(wanted) == 2, wanted
+        if t.failed:
+            t.finish()
+        reached = set()
+        test_pair(t, crash, wanted, reached)
+        test_others(t, crash, reached)
+        with t.check("nothing is left of any of them"):
+            assert not node.sandboxes_of_pods()
+            for place in rack.places:
+                files = [f for f in place.files() if f.count("/") > 1]
+                assert not files, f"{place.name}: {files[:5]}"
+    t.finish()
+
+
+main()

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Cards in trouble, with real processes: frozen, killed, cut off, flapping,
+without power, and behind a wire that loses a reply.  The others are as fast as
+before, the card's capacity leaves the slice within 5 s and comes back, and
+what ran there runs there once.
+"""
+import os
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cards  # noqa: E402
+import node as biga_node  # noqa: E402
+from check import Checks  # noqa: E402
+from node import pod, service  # noqa: E402
+from proc import wait_for  # noqa: E402
+from proxy import Proxy  # noqa: E402
+
+LEAVES = 5.0  # seconds until a lost card's capacity is withdrawn
+RETURNS = 15.0  # until it is back, once the card answers
+BIG = 40000  # MiB, of which only one card has enough
+LONG = float(os.environ.get("BIGA_FREEZE", "60"))
+
+
+def p99(times):
+    return sorted(times)[int(len(times) * 0.99)]
+
+
+class Scheduler:
+    """Asks the extender as kube-scheduler does, for a pod that fits any
+    card."""
+
+    def __init__(self, node):
+        self.api = node.extender.api("scheduler")
+        self.body = {"Pod": pod("probe", "service", {
+            "biga.dev/card": 1, "biga.dev/card-cores": 1,
+            "biga.dev/card-memory-mib": 1}),
+            "NodeNames": [cards.NODE]}
+
+    def times(self, n=400):
+        took = []
+        for _ in range(n):
+            began = time.perf_counter()
+            self.api.call("POST", "/v1/scheduler/filter", self.body)
+            took.append(time.perf_counter() - began)
+        return took
+
+
+class Trouble:
+    def __init__(self, t, node):
+        self.t, self.node, self.rack = t, node, node.rack
+        self.scheduler = Scheduler(node)
+        self.names = [f"svc{i}" for i in range(len(self.rack.cards))]
+        self.n = 0
+
+    def begin(self):
+        """A service on every card, with some room beside it."""
+        self.node.apply([service(n, cores=5) for n in self.names])
+        self.node.wait_state(self.names, "running", 60)
+        self.on = {self.node.place_of(n).name: n for n in self.names}
+        self.before = self.live()
+        self.filter = p99(self.scheduler.times())
+        self.ops = p99([self.operation() for _ in range(8)])
+
+    def live(self):
+        """{pod: id of its sandbox}"""
+        return {s["name"]: s["id"] for _, s in
+                self.node.sandboxes_of_pods() if s["ready"]}
+
+    def operation(self):
+        """How long a pod takes to run and to go again."""
+        self.n += 1
+        name = f"op{self.n}"
+        began = time.perf_counter()
+        self.node.apply([service(name, cores=1)])
+        wait_for("it runs", lambda: self.node.states([name]).get(name)
+                 == "running", 30, 0.01)
+        self.node.delete(name)
+        wait_for("it is gone", lambda: not self.node.states([name]), 30, 0.01)
+        return time.perf_counter() - began
+
+    def quick(self, what, now, before):
+        """Within 1.2 times of before, or too little to tell."""
+        self.t.note(f"{what}: {now * 1000:.1f} ms, "
+                    f"{before * 1000:.1f} ms before")
+        limit = max(1.2 * before, before + 0.01)
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+        assert now <= limit or busy >= 2, \
+            f"{what}: {now * 1000:.1f} ms, {before * 1000:.1f} ms before"
+
+    def lost(self, card):
+        self.node.wait_health(card, "lost", LEAVES)
+
+    def gone(self, card, began):
+        wait_for(f"{card.name}'s capacity is withdrawn", lambda:
+                 card.id not in self.node.capacity(),
+                 LEAVES - (time.monotonic() - began), 0.05)
+
+    def back(self, card, timeout=RETURNS):
+        wait_for(f"{card.name} can be chosen again", lambda:
+                 card.id in self.node.capacity(), timeout, 0.05)
+
+    def same(self):
+        """What ran before runs, in the same sandboxes, and once."""
+        self.node.wait_state(self.names, "running", 30)
+        self.node.wait_clean()
+        now = self.live()
+        assert now == self.before, (now, self.before)
+
+    def others(self):
+        """While one is away: the scheduler, and pods on other cards."""
+        self.quick("filter, p99", p99(self.scheduler.times()), self.filter)
+        self.quick("a pod up and down, p99",
+                   p99([self.operation() for _ in range(8)]), self.ops)
+
+
+def test_frozen(t, trouble, card, seconds):
+    with t.check(f"a card is frozen for {seconds:g} s: it is withdrawn, the "
+                 "others are as fast as before"):
+        began = time.monotonic()
+        card.freeze()
+        trouble.gone(card, began)
+        name = trouble.on[card.name]
+        local = trouble.node.local("GET", "/v1/pods")["items"]
+        assert next(p["stale"] for p in local if p["name"] == name), local
+        trouble.others()
+        time.sleep(max(0, seconds - (time.monotonic() - began)))
+        card.thaw()
+        trouble.back(card)
+        trouble.same()
+
+
+def test_killed(t, trouble, card):
+    with t.check("its containerd is killed: its pods go on, and are its own "
+                 "again"):
+        began = time.monotonic()
+        card.kill()
+        trouble.gone(card, began)
+        assert card.pods_running() >= 2
+        card.start().wait_up()
+        trouble.back(card)
+        trouble.same()
+
+
+def test_link(t, trouble, card):
+    with t.check("its link is down for 8 s"):
+        began = time.monotonic()
+        card.link(False)
+        trouble.gone(card, began)
+        trouble.others()
+        time.sleep(max(0, 8 - (time.monotonic() - began)))
+        card.link(True)
+        trouble.back(card)
+        trouble.same()
+    with t.check("its packets vanish one way"):
+        began = time.monotonic()
+        card.silent(True)
+        trouble.gone(card, began)
+        card.silent(False)
+        trouble.back(card)
+        trouble.same()
+
+
+def test_flapping(t, trouble, card):
+    with t.check("its link flaps once a second: it is not given back in "
+                 "between"):
+        flaps = threading.Thread(target=card.flap, args=(12,))
+        flaps.start()
+        seen = []
+        while flaps.is_alive():
+            seen.append(card.id in trouble.node.capacity())
+            time.sleep(0.1)
+        changes = sum(a != b for a, b in zip(seen, seen[1:]))
+        t.note(f"changed {changes} times in 12 s")
+        assert changes <= 2, seen
+        trouble.back(card)
+        trouble.same()
+
+
+def test_power(t, trouble, card):
+    with t.check("its power fails: what ran there begins anew, once"):
+        began = time.monotonic()
+        card.power_cut()
+        trouble.gone(card, began)
+        card.start().wait_up()
+        trouble.back(card)
+        name = trouble.on[card.name]
+        wait_for("it runs again", lambda: trouble.live().get(name)
+                 not in (None, trouble.before[name]), 60)
+        trouble.before[name] = trouble.live()[name]
+        trouble.same()
+        assert trouble.node.pods()[name]["attempt"] >= 2
+
+
+def test_gone_meanwhile(t, trouble, card):
+    name = trouble.on[card.name]
+    with t.check("a pod that is deleted while its card is away ends when it "
+                 "is back"):
+        began = time.monotonic()
+        card.link(False)
+        trouble.gone(card, began)
+        trouble.node.delete(name)
+        time.sleep(1)
+        assert name in trouble.live(), "nobody could have ended it"
+        card.link(True)
+        trouble.node.wait_gone([name], 30)
+        trouble.node.wait_clean()
+        trouble.names.remove(name)
+        del trouble.before[name]
+
+
+def test_reply_lost(t, trouble, card, proxy):
+    with t.check("a reply is lost on its way: the pod runs there once"):
+        done = 0
+        for n in range(6):
+            name = f"lost{n}"
+            proxy.swallow(500)
+            trouble.node.apply([service(name, cores=1, memory=BIG)])
+            trouble.node.wait_state([name], "running", 60)
+            trouble.node.wait_clean()
+            trouble.node.delete(name)
+            trouble.node.wait_gone([name], 60)
+            done += proxy.hungry == 0
+        assert done, "no reply was lost"
+        trouble.back(card)
+        trouble.same()
+
+
+def main():
+    why = cards.lacking()
+    if why:
+        print(why)
+        sys.exit(77)
+    with cards.Rack() as rack:
+        t = Checks(on_failure=rack.tail)
+        last = rack.cards[7]
+        with t.check("a service runs on each of eight cards"):
+            rack.start()
+            proxy = Proxy(cards.PORT, last.address)
+            last.make_keys("127.0.0.1").restart().wait_local()
+            node = biga_node.Node(rack, card7={
+                "endpoint": f"tcp://127.0.0.1:{proxy.port}",
+                "memory-mib": 2 * BIG})
+            node.start()
+            trouble = Trouble(t, node)
+            trouble.begin()
+        if not t.failed:
+            test_frozen(t, trouble, rack.cards[0], 10)
+            test_killed(t, trouble, rack.cards[1])
+            test_link(t, trouble, rack.cards[2])
+            test_flapping(t, trouble, rack.cards[3])
+            test_power(t, trouble, rack.cards[4])
+            test_reply_lost(t, trouble, last, proxy)
+            test_frozen(t, trouble, rack.cards[5], LONG)
+            test_gone_meanwhile(t, trouble, rack.cards[6])
+    t.finish()
+
+
+main()
