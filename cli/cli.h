@@ -20,6 +20,7 @@ struct cli_settings {
     const char *ca, *cert, *key, *token_file; /* how to be let in there */
     bool json;
     bool once;
+    const char *then;
     const char *namespace; /* "": all, or "default" for one job */
     bool hostfile, dpu_hostfile, rankfile, ucx, urom;
     const char *check;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "cli/demo_fabric.h"
 #include "cli/pods.h"
@@ -419,6 +420,23 @@ static void show_addresses(const struct demo *d)
         read);
 }
 
+/* What is shown after it, by somebody else. */
+static int run_then(struct demo *d, struct error *err)
+{
+    struct process then = {0};
+    int rc = 0;
+    if (!*d->c->set.then)
+        return 0;
+    rc = process_start_shell(&then, d->c->set.then, err);
+    while (rc == 0 && process_alive(&then))
+        rc = wait_step(d, CALL_MS, err);
+    int status = then.status;
+    process_stop(&then);
+    if (rc == 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        rc = error_set(err, EPROTO, "\"%s\" has failed", d->c->set.then);
+    return rc;
+}
+
 static int run(struct demo *d, struct error *err)
 {
     int rc;
@@ -430,7 +448,9 @@ static int run(struct demo *d, struct error *err)
         (rc = schedule_tenants(d, err)) < 0 || (rc = schedule_job(d, err)) < 0)
         return rc;
     rc = show(d, err);
-    if (d->c->set.once)
+    if (rc == 0)
+        rc = run_then(d, err);
+    if (d->c->set.once || rc == -EINTR)
         return rc;
     if (rc < 0)
         say("biga: demo: %s\n", err->text);

@@ -106,6 +106,13 @@ static const struct conf_setting settings[] = {
      .otherwise = "false",
      .help = "demo: end when the result is shown; exit 0 when every pod was "
              "placed as well as it can be."},
+    {.name = "then",
+     .type = CONF_TEXT,
+     .offset = SETTING(then),
+     .otherwise = "",
+     .metavar = "COMMAND",
+     .help = "demo: once the result is shown, run this by sh -c; what it "
+             "prints follows, and when it fails so does the demo."},
     {.name = "hosts",
      .type = CONF_INT,
      .offset = SETTING(hosts),

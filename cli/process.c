@@ -92,6 +92,27 @@ int process_start(struct process *p, char *const argv[], const char *log,
     return 0;
 }
 
+int process_start_shell(struct process *p, const char *command,
+                        struct error *err)
+{
+    char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+    pid_t parent = getpid(), pid = fork();
+    sigset_t none;
+    sigemptyset(&none);
+    if (pid < 0)
+        return error_errno(err, errno, "starting %s", command);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(127);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    *p = (struct process){.pid = pid, .name = "sh"};
+    return 0;
+}
+
 bool process_alive(struct process *p)
 {
     if (p->pid && waitpid(p->pid, &p->status, WNOHANG) == p->pid)

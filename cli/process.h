@@ -25,6 +25,9 @@ int process_find(const char *name, char **ret_path, struct error *err);
  * zero; process_stop() releases it. */
 int process_start(struct process *p, char *const argv[], const char *log,
                   struct error *err);
+/* Start `sh -c command`, on our terminal: Ctrl-C is for it, too. */
+int process_start_shell(struct process *p, const char *command,
+                        struct error *err);
 /* Reaps it when it has ended. */
 bool process_alive(struct process *p);
 /* SIGTERM, and SIGKILL when that did not help within 5 s. */
