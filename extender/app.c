@@ -135,6 +135,14 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                       "collection; -1 before.",
                       METRIC_GAUGE,
                       {"collection"}},
+    [APP_PODS] = {"biga_pods",
+                  "Pods that were applied, by how they fare.",
+                  METRIC_GAUGE,
+                  {"state"}},
+    [APP_PLACES] = {"biga_places",
+                    "Cards, and hosts, where pods are run, by health.",
+                    METRIC_GAUGE,
+                    {"health"}},
 };
 
 struct metrics *app_metrics_create(void)

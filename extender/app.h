@@ -68,6 +68,8 @@ enum app_metric {
     APP_KUBE_EVENTS,   /* the same */
     APP_KUBE_FAILURES, /* the same */
     APP_KUBE_AGE,      /* the same */
+    APP_PODS,          /* state: pod_state_name() */
+    APP_PLACES,        /* health: place_health_name() */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

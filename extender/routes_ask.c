@@ -5,6 +5,8 @@
 
 #include "extender/app.h"
 #include "extender/cluster.h"
+#include "extender/live.h"
+#include "extender/pods_view.h"
 #include "extender/routes_scheduler.h"
 #include "extender/seen.h"
 #include "extender/why.h"
@@ -38,13 +40,31 @@ static void why_to_what(const struct snapshot *snapshot,
     }
 }
 
-static void why_allocated(struct httpd_request *rq,
+/* Of a pod that was applied: how it fares there. */
+static void why_fares(const struct app *app, const struct allocation *a,
+                      struct str *text)
+{
+    cleanup_str struct str trouble = STR_INIT(4096);
+    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
+                                                          : NULL;
+    const struct applied_pod *p = set ? pod_set_find_uid(set, a->demand.uid)
+                                      : NULL;
+    if (!p)
+        return;
+    live_trouble(app, p, a, &trouble);
+    str_addf(text, "; the pod is %s%s%s", pod_state_name(pod_state_shown(p, a)),
+             trouble.size ? ": " : "", str_text(&trouble));
+    if (p->deleting)
+        str_add(text, "; it is to be deleted");
+}
+
+static void why_allocated(struct httpd_request *rq, const struct app *app,
                           const struct snapshot *snapshot,
                           const struct allocation *a)
 {
     struct str *out = httpd_reply(rq);
     int32_t index = snapshot_find(snapshot, a->node, strlen(a->node));
-    cleanup_str struct str text = STR_INIT(1024);
+    cleanup_str struct str text = STR_INIT(8192);
     str_addf(&text, "on node %s, card", a->node);
     for (unsigned i = 0; i < a->n_cards; i++)
         str_addf(&text, " %s", a->cards[i]);
@@ -56,6 +76,7 @@ static void why_allocated(struct httpd_request *rq,
         str_addf(
             &text, "; the node is %s now",
             node_status_name(snapshot_node(snapshot, (size_t)index)->status));
+    why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
         str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
@@ -73,20 +94,24 @@ static void why_allocated(struct httpd_request *rq,
 
 /* What Biga would allow, kube-scheduler may not: a nodeSelector, a taint, CPUs
  * of the whole node. */
-static void pending_summary(const struct why *why, struct str *out)
+static void pending_summary(const struct app *app, const struct why *why,
+                            struct str *out)
 {
+    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
+                                                          : NULL;
     why_summary(why, out);
-    if (why->n_fitting > 0)
+    if (why->n_fitting > 0 && !(set && pod_set_find_uid(set, why->pod->uid)))
         str_add(out, "; while it waits, kube-scheduler has reasons of its own, "
                      "which are in the pod's events");
 }
 
-static void why_text(const struct why *why, struct str *out)
+static void why_text(const struct app *app, const struct why *why,
+                     struct str *out)
 {
     const struct schedule *s = &why->schedule;
     str_addf(out, "pod %s/%s is pending: ", s->demand->namespace,
              s->demand->name);
-    pending_summary(why, out);
+    pending_summary(app, why, out);
     str_add(out, why->plan ? "\n" : "\n\nNODES  REASON\n");
     for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
         if (!why->count[r])
@@ -124,11 +149,11 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     why_advise(&why);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
-        why_text(&why, out);
+        why_text(app, &why, out);
         return;
     }
     cleanup_str struct str text = STR_INIT(65536);
-    pending_summary(&why, &text);
+    pending_summary(app, &why, &text);
     str_add(out, "{\"pod\":");
     why_write_pod(demand, out);
     str_add(out, ",\"state\":\"pending\",\"summary\":");
@@ -206,6 +231,55 @@ static size_t first_bound(const struct allocation *const *members, size_t n)
     return 0;
 }
 
+/* It was applied, and has no place: it waits, or is over. */
+static void why_waiting(struct httpd_request *rq, struct app *app,
+                        const struct snapshot *snapshot,
+                        const struct applied_pod *p)
+{
+    cleanup_str struct str text = STR_INIT(4096);
+    const struct pod_status *s = p->end ? p->end : p->status;
+    const char *state = pod_state_name(p->end ? p->ended : PODS_PENDING);
+    if (!p->end && !p->deleting &&
+        (!*s->reason || strcmp(s->reason, "NoPlace") == 0)) {
+        why_pending(rq, app, snapshot, &p->demand);
+        return;
+    }
+    str_addf(&text, "%s%s%s", s->reason, *s->message ? ": " : "", s->message);
+    if (p->deleting)
+        str_addf(&text, "%sit is to be deleted", text.size ? "; " : "");
+    why_short(rq, &p->demand, state, str_text(&text));
+}
+
+static bool why_applied(struct httpd_request *rq, struct app *app,
+                        const struct snapshot *snapshot, const char *namespace,
+                        const char *name)
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    const struct applied_pod *p = pod_set_find(set, namespace, name);
+    if (p)
+        why_waiting(rq, app, snapshot, p);
+    return p != NULL;
+}
+
+/* By the pod of the job that was applied and tells most. */
+static bool why_applied_job(struct httpd_request *rq, struct app *app,
+                            const struct snapshot *snapshot,
+                            const char *namespace, const char *job)
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    const struct applied_pod *p = live_spokesman(set, snapshot, namespace, job);
+    const struct allocation *place = p ? pod_place(p, snapshot) : NULL;
+    if (place)
+        why_allocated(rq, app, snapshot, place);
+    else if (p)
+        why_waiting(rq, app, snapshot, p);
+    return p != NULL;
+}
+
 /* By a pod of the job that has no place yet, if one is known. */
 static bool why_job(struct httpd_request *rq, struct app *app,
                     const struct snapshot *snapshot, const char *namespace,
@@ -215,12 +289,14 @@ static bool why_job(struct httpd_request *rq, struct app *app,
     size_t n;
     cleanup_free const struct allocation **members =
         alloc_index_find_job(snapshot->allocations, namespace, job, &n);
+    if (why_applied_job(rq, app, snapshot, namespace, job))
+        return true;
     bool seen = seen_find_job(app->seen, namespace, job, is_allocated, snapshot,
                               &demand);
     if (seen && !is_allocated(snapshot, &demand) && demand.role != ROLE_NONE)
         why_pending(rq, app, snapshot, &demand);
     else if (n > 0)
-        why_allocated(rq, snapshot, members[first_bound(members, n)]);
+        why_allocated(rq, app, snapshot, members[first_bound(members, n)]);
     else
         return false;
     return true;
@@ -237,7 +313,9 @@ static void why_pod(struct httpd_request *rq, struct app *app,
     bool seen = !a &&
                 seen_find_name(app->seen, namespace, name, &demand, &refusal);
     if (a)
-        why_allocated(rq, snapshot, a);
+        why_allocated(rq, app, snapshot, a);
+    else if (why_applied(rq, app, snapshot, namespace, name))
+        return;
     else if (why_unaccounted(rq, app, namespace, name))
         return;
     else if (!seen && why_job(rq, app, snapshot, namespace, name))

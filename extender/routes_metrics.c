@@ -2,7 +2,9 @@
 
 #include "extender/app.h"
 #include "extender/cluster.h"
+#include "extender/pods_view.h"
 #include "extender/routes_policy.h"
+#include "extender/told.h"
 #include "extender/views.h"
 #include "model/base/mem.h"
 
@@ -44,6 +46,25 @@ static void gauge_tls(struct app *app)
     metrics_set(app->metrics, APP_TLS_READS, &refused, (int64_t)n_refused);
 }
 
+static void gauge_pods(struct app *app, const struct snapshot *s)
+{
+    size_t pods[PODS_STATES] = {0}, places[PLACE_HEALTHS] = {0};
+    if (!app->pods)
+        return;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    for (size_t i = 0; i < set->n_pods; i++)
+        pods[pod_state_shown(set->pods[i], pod_place(set->pods[i], s))]++;
+    for (unsigned i = 0; i < PODS_STATES; i++) {
+        const char *state = pod_state_name((enum pod_state)i);
+        metrics_set(app->metrics, APP_PODS, &state, (int64_t)pods[i]);
+    }
+    told_count_places(app->told, places);
+    for (unsigned i = 0; i < PLACE_HEALTHS; i++) {
+        const char *health = place_health_name((enum place_health)i);
+        metrics_set(app->metrics, APP_PLACES, &health, (int64_t)places[i]);
+    }
+}
+
 void on_metrics(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -51,6 +72,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_snapshot(app, s);
     gauge_policy(app, s);
     gauge_tls(app);
+    gauge_pods(app, s);
     if (app->cluster)
         cluster_gauge(app->cluster);
     metrics_write(app->metrics, httpd_reply(rq));

@@ -5,6 +5,7 @@
 
 #include "extender/app.h"
 #include "extender/cluster.h"
+#include "extender/live.h"
 #include "extender/openapi.h"
 #include "extender/page.h"
 #include "extender/routes_fabric.h"
@@ -29,6 +30,7 @@ enum {
 /* One list being written: some items, as JSON or as a table. */
 struct list {
     struct httpd_request *rq;
+    struct app *app;
     struct snapshot *snapshot;
     struct str *out;
     size_t limit, n;
@@ -60,10 +62,11 @@ bool read_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 bool read_is_current(struct httpd_request *rq, const struct app *app,
                      const struct snapshot *snapshot)
 {
-    char etag[64];
+    char etag[96];
     const char *have = httpd_header(rq, "If-None-Match");
-    (void)snprintf(etag, sizeof etag, "W/\"%" PRIx64 ".%" PRIu64 "%s\"",
-                   app->instance, snapshot->number,
+    (void)snprintf(etag, sizeof etag,
+                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
+                   snapshot->number, live_version(app),
                    httpd_wants_text(rq) ? "t" : "");
     httpd_set_header(rq, "ETag", etag);
     httpd_set_header(rq, "Vary", "Accept");
@@ -87,6 +90,7 @@ static bool list_begin(struct list *list, struct httpd_request *rq,
     }
     *list = (struct list){
         .rq = rq,
+        .app = app,
         .snapshot = snapshot,
         .out = httpd_reply(rq),
         .limit = limit,
@@ -271,10 +275,12 @@ static bool list_cards(struct list *list, const struct node *node,
             continue;
         if (!list_next(list, node->name, id))
             return false;
-        if (list->text)
+        if (list->text) {
             view_card_row(node, i, &list->table);
-        else
-            view_card(node, list->snapshot->policy, i, list->out);
+            continue;
+        }
+        view_card(node, list->snapshot->policy, i, list->out);
+        live_card(list->app, node, i, list->out);
     }
     return true;
 }
@@ -342,6 +348,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
         return;
     }
     view_card(node, s->policy, i, httpd_reply(rq));
+    live_card(app, node, i, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
@@ -409,6 +416,9 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !list_begin(&list, rq, ctx, view_allocation_heads))
         return;
+    cleanup_with(pod_set) struct pod_set *set = list.app->pods
+                                                    ? pods_get(list.app->pods)
+                                                    : NULL;
     cleanup_free const struct allocation **all =
         alloc_index_list(list.snapshot->allocations, &n);
     for (size_t i = 0; i < n; i++) {
@@ -419,10 +429,12 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
             continue;
         if (!list_next(&list, d->namespace, d->name))
             break;
-        if (list.text)
+        if (list.text) {
             view_allocation_row(all[i], &list.table);
-        else
-            allocation_encode(all[i], list.out);
+            continue;
+        }
+        allocation_encode(all[i], list.out);
+        live_allocation(list.app, set, all[i], list.out);
     }
     list_end(&list);
 }
@@ -440,7 +452,10 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
+    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
+                                                          : NULL;
     allocation_encode(a, httpd_reply(rq));
+    live_allocation(app, set, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 

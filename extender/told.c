@@ -28,6 +28,7 @@ struct told {
     pthread_mutex_t lock;
     struct strmap nodes; /* by name */
     struct strmap pods;  /* by uid */
+    uint64_t version;
 };
 
 struct told *told_create(void)
@@ -84,7 +85,12 @@ void told_places(struct told *t, const char *node, const struct nodestatus *s)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
-    if (n) {
+    bool same =
+        n && n->n_places == s->n_places &&
+        (s->n_places == 0 ||
+         memcmp(n->places, s->places, s->n_places * sizeof *s->places) == 0);
+    if (n && !same) {
+        t->version++;
         free(n->places);
         n->n_places = s->n_places;
         n->places = s->n_places
@@ -125,6 +131,14 @@ bool told_place(struct told *t, const char *node, const char *place,
     }
     pthread_mutex_unlock(&t->lock);
     return found;
+}
+
+uint64_t told_version(struct told *t)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t version = t->version;
+    pthread_mutex_unlock(&t->lock);
+    return version;
 }
 
 void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS])

@@ -26,6 +26,8 @@ int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms);
 /* How a place of a node fares; false when that was never said. */
 bool told_place(struct told *t, const char *node, const char *place,
                 struct place_told *ret_place);
+/* Grows when a place is not said to fare as before. */
+uint64_t told_version(struct told *t);
 void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS]);
 
 /* --- pods --------------------------------------------------------------- */

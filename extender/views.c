@@ -131,6 +131,7 @@ static void add_device(struct str *out, const struct device *d)
     if (d->kind == DEVICE_CARD) {
         add_addresses(out, "functions", d->functions, d->n_functions);
         str_addf(out, ",\"healthy\":%s", d->unhealthy ? "false" : "true");
+        add_known_text(out, "health", d->health);
     }
     add_known_text(out, "arch", d->arch);
     add_known_text(out, "fabricPort", d->fabric_port);
@@ -306,9 +307,9 @@ void view_topology(const struct node *node, struct str *out)
 const char *const view_node_heads[] = {"NODE", "STATUS",     "CARDS",
                                        "IDLE", "GPUS",       "FREE",
                                        "PODS", "GENERATION", NULL};
-const char *const view_card_heads[] = {"NODE",  "CARD", "PCI",   "NUMA",
-                                       "MODEL", "ARCH", "CORES", "MEMORY-MIB",
-                                       "STATE", "PODS", NULL};
+const char *const view_card_heads[] = {"NODE",  "CARD",   "PCI",   "NUMA",
+                                       "MODEL", "ARCH",   "CORES", "MEMORY-MIB",
+                                       "STATE", "HEALTH", "PODS",  NULL};
 const char *const view_allocation_heads[] = {
     "POD",   "ROLE", "JOB",  "PAIR",     "NODE",
     "CARDS", "GPUS", "NUMA", "RELATION", NULL};
@@ -352,6 +353,7 @@ void view_card_row(const struct node *node, size_t card, struct table *t)
     else
         table_add(t, "-");
     table_add(t, card_state_name(card_state(node, card)));
+    table_add(t, *d->health ? d->health : "-");
     table_addf(t, "%zu", n_pods);
 }
 

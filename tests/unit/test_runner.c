@@ -341,6 +341,52 @@ Test(runner, a_job_waits_for_room_as_a_whole)
     expect("b-x3", PODS_RUNNING, "", "");
 }
 
+/* --- what is shown -------------------------------------------------------- */
+
+static void expect_shown(const char *path, const char *part)
+{
+    struct raw_reply reply = {0};
+    int status = world_call(server, SERVER_READ, "GET", path,
+                            (struct jtext){"", 0, false}, &reply);
+    cr_expect_eq(status, 200, "%s: %d: %s", path, status,
+                 str_text(&reply.body));
+    cr_expect(strstr(str_text(&reply.body), part), "%s lacks %s: %s", path,
+              part, str_text(&reply.body));
+    raw_reply_fini(&reply);
+}
+
+Test(runner, says_why)
+{
+    struct spec specs[16];
+    char names[16][16];
+    size_t n = job_specs(specs, names, "ring", 2);
+    specs[1].notes = ",\"test/fails\":\"1\"";
+    cr_assert_eq(apply(specs, n - 1), 0);
+    settle();
+    expect_shown("/v1/why?pod=ns/ring-h0", "JobIncomplete");
+    expect_shown("/v1/why?job=ns/ring", "the xPU pod of pair 1");
+    cr_assert_eq(apply(&specs[n - 1], 1), 0);
+    runner_settle(server_app(server)->runner);
+    expect_shown("/v1/why?pod=ns/ring-x0", "the pod is wanted");
+    expect_shown("/v1/allocations", "\"state\":\"wanted\"");
+    settle();
+    expect_shown("/v1/why?job=ns/ring", "ImageMissing");
+    expect_shown("/v1/why?pod=ns/ring-h1", "JobTornDown");
+    expect_shown("/metrics", "biga_pods{state=\"gone\"} 4");
+    expect_shown("/metrics", "biga_places{health=\"ready\"} 2");
+}
+
+/* Nobody asks for its pods there. */
+Test(runner, says_that_a_node_does_not_ask)
+{
+    cr_assert_eq(apply(pair_specs, 2), 0);
+    runner_settle(server_app(server)->runner);
+    expect_shown("/v1/why?pod=ns/x", "has not asked for its pods");
+    cr_assert_eq(delete ("x"), 0);
+    runner_settle(server_app(server)->runner);
+    expect_shown("/v1/why?pod=ns/x", "biga release ns/x");
+}
+
 /* --- configuration -------------------------------------------------------- */
 
 Test(runner, waits_for_its_configuration)
