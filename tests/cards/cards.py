@@ -11,13 +11,15 @@ unix socket, in the network of this machine.  Nothing of it is left when the
 rack ends, see keeper.py.
 """
 import concurrent.futures
+import hashlib
+import io
 import json
 import os
 import random
 import shutil
-import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -92,6 +94,26 @@ def may_lower_oom():
     return bool(int(effective.split()[1], 16) & 1 << 24)
 
 
+def foreign_image(archive, path, arch, tag):
+    """The same image under another name, as if for another architecture."""
+    with tarfile.open(archive) as old, tarfile.open(path, "w") as new:
+        def add(name, data):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            new.addfile(info, io.BytesIO(data))
+        manifest = json.load(old.extractfile("manifest.json"))[0]
+        config = json.load(old.extractfile(manifest["Config"]))
+        config["architecture"] = arch
+        data = json.dumps(config).encode()
+        name = hashlib.sha256(data).hexdigest() + ".json"
+        add("manifest.json", json.dumps([{
+            **manifest, "Config": name, "RepoTags": [tag]}]).encode())
+        add(name, data)
+        for layer in manifest["Layers"]:
+            add(layer, old.extractfile(layer).read())
+    return path
+
+
 def machine_arch():
     names = {"x86_64": "amd64", "aarch64": "arm64"}
     return names.get(os.uname().machine, os.uname().machine)
@@ -104,6 +126,7 @@ class Place:
     def __init__(self, rack, name):
         self.rack, self.name = rack, name
         self.init = self.containerd = None
+        self.disk_mib = None  # the size of its disk, in memory; None: ours
         for folder in ("lib", "run", "pki"):
             os.makedirs(self.path(folder), exist_ok=True)
 
@@ -121,7 +144,10 @@ class Place:
     def _start_init(self):
         """Somebody who holds the place's mounts, for containerd may end."""
         ready = self.path("ready")
-        script = (f"mount --bind {self.path('lib')} /var/lib && "
+        disk = f"mount --bind {self.path('lib')} /var/lib && " \
+            if self.disk_mib is None else \
+            f"mount -t tmpfs -o size={self.disk_mib}m none /var/lib && "
+        script = (disk +
                   "mkdir -p /run/containerd && "
                   f"mount --bind {self.path('run')} /run/containerd && "
                   f"touch {ready} && exec sleep infinity")
@@ -184,7 +210,7 @@ class Place:
 
     def files(self):
         """What is below /var/lib/biga there."""
-        top = self.path("lib", "biga")
+        top = f"/proc/{self.init.pid}/root/var/lib/biga"
         return sorted(os.path.relpath(os.path.join(at, name), top)
                       for at, folders, names in os.walk(top)
                       for name in folders + names)
@@ -203,6 +229,18 @@ class Place:
     def restart(self):
         self.containerd.kill()
         return self.start()
+
+
+    def fill_disk(self, leave_kib=0):
+        """Fill its disk up to the last KiB; of one with a size only."""
+        top = f"/proc/{self.init.pid}/root/var/lib"
+        free = os.statvfs(top)
+        size = free.f_bavail * free.f_bsize - leave_kib * 1024
+        with open(os.path.join(top, "filler"), "wb") as f:
+            f.write(bytes(max(0, size)))
+
+    def clear_disk(self):
+        os.unlink(f"/proc/{self.init.pid}/root/var/lib/filler")
 
 
 class Card(Place):
@@ -489,10 +527,3 @@ class Rack:
                         and not any(word in line for word in USUAL)]
             lines += [f"{name}: {line}" for line in said[-6:]]
         return lines
-
-
-def free_listen():
-    """A free port of any address of this machine."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]

@@ -5,6 +5,7 @@ pairs, a service on every card, files and logs, and what is refused.
 import json
 import os
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -14,6 +15,10 @@ from check import Checks  # noqa: E402
 from cri import field  # noqa: E402
 from node import job, pair, service  # noqa: E402
 from proc import wait_for  # noqa: E402
+
+
+RSS_MIB = 12  # of an advertiser that has nothing to do
+CPU = 0.005  # of a processor
 
 
 def names(pods):
@@ -219,6 +224,28 @@ def test_drain(t, node):
         node.wait_gone([*names(stays), "late"], 60)
 
 
+def used(pid):
+    """(bytes of memory, seconds of processor) of a process."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return int(fields[21]) * os.sysconf("SC_PAGE_SIZE"), \
+        (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_idle(t, node):
+    seconds = 10
+    with t.check("with eight cards and nothing to do, the advertiser is "
+                 "small"):
+        began = used(node.advertiser.pid)[1]
+        time.sleep(seconds)
+        memory, cpu = used(node.advertiser.pid)
+        share = (cpu - began) / seconds
+        t.note(f"{memory / 1048576:.1f} MiB, {share * 100:.2f} % of a "
+               "processor")
+        assert memory <= RSS_MIB << 20, memory
+        assert share <= CPU, share
+
+
 def main():
     why = cards.lacking()
     if why:
@@ -230,6 +257,7 @@ def main():
             rack.start()
             node = biga_node.Node(rack).start()
         if not t.failed:
+            test_idle(t, node)
             for test in (test_job, test_services, test_files, test_refused,
                          test_drain):
                 test(t, node)

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What a card does not have: an image, one for its architecture, room on its
+disk.  Each ends in words that a person can act on, and leaves nothing."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cards  # noqa: E402
+import node as biga_node  # noqa: E402
+from check import Checks  # noqa: E402
+from node import service  # noqa: E402
+from proc import wait_for  # noqa: E402
+
+
+def wait_reason(node, name, *reasons):
+    def said():
+        pod = node.pods()[name]
+        assert pod["reason"] in reasons, \
+            f"{pod['state']}: {pod['reason']}: {pod['message']}"
+        assert pod["message"], "it does not say what to do"
+        return pod
+    return wait_for(f"{name}: {' or '.join(reasons)}", said, 40)
+
+
+def end(node, name):
+    node.delete(name)
+    node.wait_gone([name], 40)
+    node.wait_clean()
+
+
+def test_missing(t, node, card):
+    with t.check("an image that is missing is named, and looked for again"):
+        node.apply([service("later", image="later:1")])
+        pod = wait_reason(node, "later", "ImageMissing")
+        assert "later:1" in pod["message"], pod["message"]
+        assert "later" in node.biga("ps")
+        assert "ImageMissing" in node.biga("why", "later")
+    with t.check("once it is there, the pod runs"):
+        card.ctr("images", "tag", "docker.io/library/busybox:static",
+                 "docker.io/library/later:1")
+        node.wait_state(["later"], "running", 60)
+        end(node, "later")
+
+
+def test_arch(t, node, card):
+    with t.check("an image for another architecture is no image"):
+        images = os.path.join(node.rack.folder, "images")
+        other = "arm64" if cards.machine_arch() == "amd64" else "amd64"
+        file = cards.foreign_image(
+            os.path.join(images, "busybox.tar"),
+            os.path.join(images, "foreign.tar"), other, "foreign:1")
+        card.ctr("images", "import", "--all-platforms", "--no-unpack", file)
+        node.apply([service("foreign", image="foreign:1", container={
+            "imagePullPolicy": "Never"})])
+        pod = wait_reason(node, "foreign", "ImageArch", "ImageMissing")
+        t.note(f"{pod['reason']}: {pod['message']}")
+        end(node, "foreign")
+
+
+def test_disk(t, node, card):
+    with t.check("a card whose disk is full says so, and nothing half made "
+                 "stays"):
+        card.fill_disk()
+        node.apply([service("full")])
+        pod = wait_reason(node, "full", "DiskFull")
+        t.note(pod["message"])
+    with t.check("when there is room again, the pod runs"):
+        card.clear_disk()
+        node.wait_state(["full"], "running", 60)
+        end(node, "full")
+
+
+def main():
+    why = cards.lacking()
+    if why:
+        print(why)
+        sys.exit(77)
+    with cards.Rack(1) as rack:
+        t = Checks(on_failure=rack.tail)
+        card = rack.cards[0]
+        card.disk_mib = 64
+        with t.check("Biga runs pods on a card with a small disk"):
+            rack.start()
+            node = biga_node.Node(rack).start()
+        if not t.failed:
+            test_missing(t, node, card)
+            test_arch(t, node, card)
+            test_disk(t, node, card)
+    t.finish()
+
+
+main()
