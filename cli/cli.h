@@ -26,6 +26,9 @@ struct cli_settings {
     const char *check;
     bool dot, svg;
     int64_t grace; /* -1: not given */
+    const char *socket, *container;
+    bool follow;
+    int64_t limit_bytes, exec_timeout;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
 };

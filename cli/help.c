@@ -1,4 +1,5 @@
 /* help - the settings of `biga` and what it says about itself. */
+#include "cli/local.h"
 #include "cli/verbs.h"
 #include "model/base/mem.h"
 
@@ -100,6 +101,44 @@ static const struct conf_setting settings[] = {
      .metavar = "SECONDS",
      .help = "delete: how long the pods have to end; -1 for what each says "
              "itself."},
+    {.name = "socket",
+     .type = CONF_TEXT,
+     .offset = SETTING(socket),
+     .otherwise = LOCAL_SOCKET,
+     .metavar = "PATH",
+     .help = "card, pods, logs, exec: the socket of this host's advertiser, "
+             "actuator.sock in the folder of its --actuate."},
+    {.name = "container",
+     .letter = 'c',
+     .type = CONF_TEXT,
+     .offset = SETTING(container),
+     .otherwise = "",
+     .metavar = "NAME",
+     .help = "logs, exec: of the pod's containers, this one. Default: the "
+             "first."},
+    {.name = "follow",
+     .letter = 'f',
+     .type = CONF_FLAG,
+     .offset = SETTING(follow),
+     .otherwise = "false",
+     .help = "logs: go on with what is written from now on, until the pod "
+             "ends."},
+    {.name = "limit-bytes",
+     .type = CONF_INT,
+     .offset = SETTING(limit_bytes),
+     .otherwise = "67108864",
+     .min = 1,
+     .max = INT64_C(1) << 40,
+     .metavar = "N",
+     .help = "logs: how much is printed at most."},
+    {.name = "exec-timeout",
+     .type = CONF_INT,
+     .offset = SETTING(exec_timeout),
+     .otherwise = "10",
+     .min = 1,
+     .max = 300,
+     .metavar = "SECONDS",
+     .help = "exec: how long the command may take."},
     {.name = "once",
      .type = CONF_FLAG,
      .offset = SETTING(once),
@@ -150,7 +189,9 @@ static const struct conf_setting settings[] = {
 
 static const char about[] =
     "Asks a Biga extender what it knows: nodes, their cards and how close "
-    "everything in them is, which pod was given what, and why.\n\n"
+    "everything in them is, which pod was given what, and why. The commands "
+    "card, pods, logs and exec ask the advertiser of this host instead, over "
+    "its unix socket, as root or its own user.\n\n"
     "A pod name without a namespace is looked for in \"default\". Colours are "
     "used on a terminal only, and not when NO_COLOR is set. The exit code is 1 "
     "when the server says no or cannot be reached, 2 for a wrong command "

@@ -56,6 +56,8 @@ verb_f verb_why, verb_simulate;          /* why.c */
 verb_f verb_apply, verb_delete, verb_ps; /* apply.c */
 verb_f verb_demo;                        /* demo.c */
 verb_f verb_replay;                      /* replay.c */
+verb_f verb_card, verb_pods;             /* onhost.c */
+verb_f verb_logs, verb_exec;             /* logs.c */
 verb_f verb_version;                     /* verbs.c */
 verb_f verb_help;                        /* help.c */
 

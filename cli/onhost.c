@@ -1,0 +1,314 @@
+/* biga card, biga pods: what is on this host and its cards. */
+#include <string.h>
+
+#include "cli/local.h"
+#include "cli/onhost.h"
+#include "cli/verbs.h"
+#include "model/base/mem.h"
+
+enum { EXEC_ARGS_MAX = 256 };
+
+/* --- pods ----------------------------------------------------------------- */
+
+static enum table_style pod_style(const cJSON *pod)
+{
+    const char *state = json_text(pod, "state");
+    return strcmp(state, "failed") == 0    ? STYLE_BAD
+           : json_true(pod, "stale")       ? STYLE_BAD
+           : strcmp(state, "running") == 0 ? STYLE_GOOD
+           : strcmp(state, "gone") == 0    ? STYLE_DIM
+                                           : STYLE_FAIR;
+}
+
+static double count_restarts(const cJSON *containers)
+{
+    const cJSON *x;
+    double n = 0;
+    cJSON_ArrayForEach(x, containers)
+    {
+        n += json_number(x, "restarts");
+    }
+    return n;
+}
+
+static void add_pod(struct table *t, const cJSON *pod)
+{
+    cleanup_str struct str state = STR_INIT(128);
+    str_add(&state, json_text(pod, "state"));
+    if (json_true(pod, "stale"))
+        str_add(&state, " (stale)");
+    else if (json_true(pod, "held"))
+        str_add(&state, " (held)");
+    table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
+    table_add(t, json_text(pod, "place"));
+    table_add_style(t, pod_style(pod), str_text(&state));
+    table_add(t, json_true(pod, "ready") ? "yes" : "no");
+    cli_add_known(t, json_number(pod, "attempt"));
+    cli_add_known(t, count_restarts(json_list(pod, "containers")));
+    table_add(t, json_text(pod, "owner"));
+    table_add(t, json_text(pod, "reason"));
+    table_add(t, json_text(pod, "message"));
+}
+
+/* The pods of one place, or all (NULL). */
+static void pods_render(struct cli *c, const cJSON *list, const char *place)
+{
+    static const struct table_column columns[] = {
+        {"POD", false},       {"PLACE", false},  {"STATE", false},
+        {"READY", false},     {"ATTEMPT", true}, {"RESTARTS", true},
+        {"WANTED BY", false}, {"REASON", false}, {"MESSAGE", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *pod;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(pod, list)
+    {
+        if (!place || strcmp(json_text(pod, "place"), place) == 0)
+            add_pod(&t, pod);
+    }
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_addf(&c->out, "No pod is on %s.\n",
+                 place ? place : "this host or its cards");
+}
+
+static int show_pods(struct cli *c, const char *place)
+{
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    rc = local_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
+    if (rc == 0 && json)
+        pods_render(c, json_list(json, "items"), place);
+    local_close(&l);
+    return rc;
+}
+
+int verb_pods(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return show_pods(c, NULL);
+}
+
+/* --- cards ---------------------------------------------------------------- */
+
+static enum table_style health_style(const char *health)
+{
+    return strcmp(health, "ready") == 0  ? STYLE_GOOD
+           : strcmp(health, "lost") == 0 ? STYLE_BAD
+                                         : STYLE_FAIR;
+}
+
+/* "5 s", "3 min", "7 h", "12 d" */
+static void add_age(struct table *t, double ms)
+{
+    double s = ms / 1000;
+    if (ms < 0)
+        table_add(t, "");
+    else if (s < 120)
+        table_addf(t, "%.0f s", s);
+    else if (s < 7200)
+        table_addf(t, "%.0f min", s / 60);
+    else if (s < 172800)
+        table_addf(t, "%.0f h", s / 3600);
+    else
+        table_addf(t, "%.0f d", s / 86400);
+}
+
+static void add_card(struct table *t, const cJSON *card)
+{
+    const char *health = json_text(card, "health");
+    bool both = json_true(card, "drained") && strcmp(health, "drained") != 0;
+    cleanup_str struct str text = STR_INIT(128);
+    str_addf(&text, "%s%s", health, both ? ", drained" : "");
+    table_add(t, json_text(card, "name"));
+    table_add(t, json_text(card, "pci"));
+    table_add_style(t, health_style(health), str_text(&text));
+    add_age(t, json_number(card, "sinceMs"));
+    cli_add_known(t, json_number(card, "pods"));
+    table_add(t, json_text(card, "endpoint"));
+    table_add(t, json_text(card, "runtime"));
+    table_add(t, json_text(card, "reason"));
+}
+
+static void places_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"CARD", false},    {"PCI", false},    {"HEALTH", false},
+        {"FOR", true},      {"PODS", true},    {"ENDPOINT", false},
+        {"RUNTIME", false}, {"REASON", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *card;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(card, list)
+    {
+        add_card(&t, card);
+    }
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "There is no card with an endpoint: see "
+                         "--card-file of biga-advertiser.\n");
+}
+
+static int card_ps(struct cli *c, const char *card)
+{
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    if (card)
+        return show_pods(c, card);
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    rc = local_ask(&l, "GET", "/v1/cards", NULL, 0, &json);
+    if (rc == 0 && json)
+        places_render(c, json_list(json, "items"));
+    local_close(&l);
+    return rc;
+}
+
+static int card_drain(struct cli *c, const char *card, bool drain)
+{
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str path = STR_INIT(4096);
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    local_card_path(card, drain ? "/drain" : "/undrain", &path);
+    rc = local_ask(&l, "POST", str_text(&path), NULL, 0, &json);
+    if (rc == 0 && json) {
+        double n = json_number(json, "pods");
+        text_clean(json_text(json, "name"), &c->out);
+        if (drain && n > 0)
+            str_addf(&c->out,
+                     " is drained: nothing new comes, %.0f pod%s there.\n", n,
+                     n == 1 ? " stays" : "s stay");
+        else
+            str_add(&c->out, drain ? " is drained: nothing new comes, and "
+                                     "nothing runs there.\n"
+                                   : " takes pods again.\n");
+    }
+    local_close(&l);
+    return rc;
+}
+
+static void add_object(struct table *t, const cJSON *object)
+{
+    const char *id = json_text(object, "id"), *pod = json_text(object, "pod");
+    table_addf(t, "%.13s", id);
+    table_add(t, json_text(object, "kind"));
+    table_addf(t, "%s%s%s", json_text(object, "namespace"), *pod ? "/" : "",
+               pod);
+    table_add(t, json_text(object, "container"));
+    cli_add_known(t, json_number(object, "attempt"));
+    table_add(t, json_text(object, "state"));
+    if (json_true(object, "known"))
+        table_add(t, "this node");
+    else if (json_true(object, "ours"))
+        table_add_style(t, STYLE_FAIR, "this node, not wanted");
+    else
+        table_add_style(t, STYLE_DIM, "somebody else");
+}
+
+static int card_objects(struct cli *c, const char *card)
+{
+    static const struct table_column columns[] = {
+        {"ID", false},        {"KIND", false},   {"POD", false},
+        {"CONTAINER", false}, {"ATTEMPT", true}, {"STATE", false},
+        {"OF", false},
+    };
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    local_card_path(card, "/objects", &path);
+    rc = local_ask(&l, "GET", str_text(&path), NULL, 0, &json);
+    const cJSON *items = json ? json_list(json, "items") : NULL;
+    cJSON_ArrayForEach(x, items)
+    {
+        add_object(&t, x);
+    }
+    if (rc == 0 && json && t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else if (rc == 0 && json)
+        str_add(&c->out, "Nothing is on that card.\n");
+    local_close(&l);
+    return rc;
+}
+
+static int verb_card_ps(struct cli *c, int argc, char **argv)
+{
+    return card_ps(c, argc ? argv[0] : NULL);
+}
+
+static int verb_card_drain(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return card_drain(c, argv[0], true);
+}
+
+static int verb_card_undrain(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return card_drain(c, argv[0], false);
+}
+
+static int verb_card_objects(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return card_objects(c, argv[0]);
+}
+
+static int verb_card_logs(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return show_logs(c, argv[1], argv[0]);
+}
+
+static int verb_card_exec(struct cli *c, int argc, char **argv)
+{
+    return run_command(c, argv[1], argv[0], argc - 2, argv + 2);
+}
+
+int verb_card(struct cli *c, int argc, char **argv)
+{
+    static const struct {
+        const char *name, *args;
+        int args_min, args_max;
+        verb_f *run;
+    } commands[] = {
+        {"ps", " [CARD]", 0, 1, verb_card_ps},
+        {"drain", " CARD", 1, 1, verb_card_drain},
+        {"undrain", " CARD", 1, 1, verb_card_undrain},
+        {"objects", " CARD", 1, 1, verb_card_objects},
+        {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs},
+        {"exec", " CARD [NAMESPACE/]POD -- COMMAND…", 3, EXEC_ARGS_MAX,
+         verb_card_exec},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        int n = argc - 1;
+        if (strcmp(commands[i].name, argv[0]) != 0)
+            continue;
+        if (n >= commands[i].args_min && n <= commands[i].args_max)
+            return commands[i].run(c, n, argv + 1);
+        fprintf(stderr, "biga: usage: biga card %s%s\n", commands[i].name,
+                commands[i].args);
+        return CLI_USAGE;
+    }
+    fprintf(stderr, "biga: card: \"%s\": must be one of", argv[0]);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
+    fputc('\n', stderr);
+    return CLI_USAGE;
+}
