@@ -8,6 +8,7 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 #include "model/podspec.h"
+#include "model/prepare.h"
 
 enum {
     PAIR_MAX = 64,   /* pods of a pair that are looked at */
@@ -298,47 +299,6 @@ static void write_files(const struct pod_set *set, const char *node,
 
 /* --- the rest ----------------------------------------------------------- */
 
-static const char *note(const cJSON *notes, const char *name)
-{
-    const char *text =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(notes, name));
-    return text ? text : "";
-}
-
-int nodepods_preparation(const struct applied_pod *p,
-                         struct nodepods_preparation *ret_preparation,
-                         struct error *err)
-{
-    cleanup_with(json) cJSON *pod = NULL;
-    struct nodepods_preparation prep = {.sriov_vfs = -1};
-    int r = json_parse(p->json, p->size, &pod, err);
-    if (r < 0)
-        return r;
-    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(
-        cJSON_GetObjectItemCaseSensitive(pod, "metadata"), "annotations");
-    const char *vfs = note(notes, "biga.dev/sriov-vfs");
-    const char *hook = note(notes, "biga.dev/prepare");
-    size_t size = strlen(vfs), hook_size = strlen(hook);
-    if (size > 4 || strspn(vfs, "0123456789") < size ||
-        (size && strtol(vfs, NULL, 10) > NODEPODS_VFS_MAX))
-        return error_set(err, EINVAL,
-                         "metadata.annotations[\"biga.dev/sriov-vfs\"]: is "
-                         "\"%.64s\", must be a whole number from 0 to %d",
-                         vfs, NODEPODS_VFS_MAX);
-    if (hook_size > NODEPODS_HOOK_MAX ||
-        strspn(hook, "abcdefghijklmnopqrstuvwxyz0123456789-") < hook_size)
-        return error_set(err, EINVAL,
-                         "metadata.annotations[\"biga.dev/prepare\"]: is "
-                         "\"%.64s\", must be at most %d of a to z, 0 to 9 "
-                         "and '-'",
-                         hook, NODEPODS_HOOK_MAX);
-    if (size)
-        prep.sriov_vfs = (int)strtol(vfs, NULL, 10);
-    memcpy(prep.hook, hook, hook_size);
-    *ret_preparation = prep;
-    return 0;
-}
-
 static void write_item(const struct pod_set *set, const struct snapshot *s,
                        const char *node, const struct item *item,
                        struct str *out)
@@ -346,9 +306,10 @@ static void write_item(const struct pod_set *set, const struct snapshot *s,
     const struct applied_pod *p = item->pod;
     const struct allocation *a = item->allocation;
     bool host = p->demand.role == ROLE_HOST;
-    struct nodepods_preparation prep = {.sriov_vfs = -1};
-    struct error ignored; /* it was right when the pod was placed */
-    (void)nodepods_preparation(p, &prep, &ignored);
+    struct prepare prep = {.sriov_vfs = -1};
+    struct error ignored; /* it was right when the pod was applied */
+    if (!host)
+        (void)prepare_read(p->json, p->size, &prep, &ignored);
     str_add(out, "{\"uid\":");
     str_add_json(out, p->uid);
     str_add(out, ",\"namespace\":");

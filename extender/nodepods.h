@@ -20,17 +20,6 @@ bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
                          const struct applied_pod *p,
                          const struct allocation *a);
 
-/* What the pod's annotations ask to be done to its card before it begins
- * (schema/pod.md); -EINVAL with the annotation and its value. */
-enum { NODEPODS_VFS_MAX = 4096, NODEPODS_HOOK_MAX = 63 };
-struct nodepods_preparation {
-    int sriov_vfs; /* -1: as they are */
-    char hook[NODEPODS_HOOK_MAX + 1];
-};
-int nodepods_preparation(const struct applied_pod *p,
-                         struct nodepods_preparation *ret_preparation,
-                         struct error *err);
-
 /* A number that changes when what nodepods_write() says of the node may have
  * changed. */
 uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,

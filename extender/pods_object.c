@@ -4,6 +4,7 @@
 #include "extender/pods_private.h"
 #include "model/base/base64.h"
 #include "model/base/json.h"
+#include "model/prepare.h"
 
 enum { KEY_MAX = 253, ENTRIES_MAX = 4096 };
 
@@ -79,11 +80,16 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
 {
     cleanup_with(podspec) struct podspec *spec = NULL;
     struct demand demand;
+    struct prepare prepare;
     int e = podspec_parse(json, size, "", NULL, &spec, err);
     if (e == 0)
         e = read_demand(json, size, config, &demand, err);
+    if (e == 0)
+        e = prepare_read(json, size, &prepare, err);
+    if (e == -EDOM && err)
+        err->code = EINVAL;
     if (e < 0)
-        return e;
+        return e == -EDOM ? -EINVAL : e;
     if (strcmp(spec->uid, uid) != 0 || strlen(uid) != PODS_UID_SIZE - 1)
         return error_set(err, EINVAL, "metadata.uid: is \"%s\", must be \"%s\"",
                          spec->uid, uid);

@@ -109,9 +109,7 @@ static int check_spec(const struct look *l, const struct member *m,
 {
     const struct podspec_source source = pod_set_source(l->set);
     cleanup_with(podspec) struct podspec *spec = NULL;
-    struct nodepods_preparation ignored;
-    int r = podspec_parse(m->pod->json, m->pod->size, "", &source, &spec, err);
-    return r < 0 ? r : nodepods_preparation(m->pod, &ignored, err);
+    return podspec_parse(m->pod->json, m->pod->size, "", &source, &spec, err);
 }
 
 static bool check_specs(struct look *l, const struct group *g)
