@@ -59,6 +59,7 @@ enum sql {
     SQL_ROLLBACK,
     SQL_PUT_POD,
     SQL_PUT_PROGRESS,
+    SQL_SAVE_PROGRESS,
     SQL_DELETE_POD,
     SQL_DELETE_PROGRESS,
     SQL_EACH,
@@ -76,6 +77,8 @@ static const char *const sql_texts[SQL_COUNT] = {
     [SQL_PUT_POD] = "INSERT OR REPLACE INTO pods VALUES "
                     "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
     [SQL_PUT_PROGRESS] = "INSERT OR REPLACE INTO progress VALUES (?1,?2,?3)",
+    [SQL_SAVE_PROGRESS] = "UPDATE progress SET json = ?2, sum = ?3 "
+                          "WHERE uid = ?1",
     [SQL_DELETE_POD] = "DELETE FROM pods WHERE uid = ?1",
     [SQL_DELETE_PROGRESS] = "DELETE FROM progress WHERE uid = ?1",
     [SQL_EACH] = "SELECT * FROM pods ORDER BY uid",
@@ -402,16 +405,16 @@ static int put_pod(struct intents *s, const struct intent *i, struct error *err)
     return run(s, SQL_PUT_POD, err);
 }
 
-static int put_progress(struct intents *s, const struct intent *i,
-                        struct error *err)
+static int put_progress(struct intents *s, enum sql which,
+                        const struct intent *i, struct error *err)
 {
     cleanup_str struct str json = STR_INIT(TEXT_MAX);
-    struct binder b = {.q = s->sql[SQL_PUT_PROGRESS]};
+    struct binder b = {.q = s->sql[which]};
     intent_progress_encode(i, &json);
     bind_text(&b, i->uid, strlen(i->uid));
     bind_text(&b, json.data, json.size);
     bind_sum(&b);
-    return run(s, SQL_PUT_PROGRESS, err);
+    return run(s, which, err);
 }
 
 static int finish(struct intents *s, int e, struct error *err)
@@ -432,7 +435,7 @@ int intents_put(struct intents *s, const struct intent *i, struct error *err)
     if (e == 0)
         e = put_pod(s, i, err);
     if (e == 0)
-        e = put_progress(s, i, err);
+        e = put_progress(s, SQL_PUT_PROGRESS, i, err);
     e = finish(s, e, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
@@ -443,7 +446,7 @@ int intents_save(struct intents *s, const struct intent *i, struct error *err)
     (void)pthread_mutex_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0)
-        e = put_progress(s, i, err);
+        e = put_progress(s, SQL_SAVE_PROGRESS, i, err);
     e = finish(s, e, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;

@@ -322,6 +322,7 @@ static enum unit_is next_new(struct machine *m, struct machine_unit *u,
         machine_move(m, ACT_CREATING);
     (void)step_unit(step, MACHINE_CREATE, m, u);
     take_id(step->sandbox_id, sandbox_id);
+    step->sandbox_attempt = m->intent->attempt;
     announce_container(u, step);
     return UNIT_STEPS;
 }

@@ -149,6 +149,7 @@ struct machine_step {
     uint32_t grace_s; /* STOP */
     char id[CRI_ID_MAX + 1];         /* what is looked at, stopped, removed */
     char sandbox_id[CRI_ID_MAX + 1]; /* CREATE: where */
+    uint32_t sandbox_attempt;        /* CREATE */
     int64_t due_ms;                  /* WAIT; INT64_MAX never */
 };
 void machine_next(struct machine *m, int64_t now_ms,

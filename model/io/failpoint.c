@@ -29,7 +29,48 @@ static const char *const names[] = {
     "post-before-call",
     "post-after-call",
     "post-before-look",
+    /* The way of a pod on its card, from what is wanted to running: */
+    "act-before-wanted", /* nothing is written down yet */
+    "act-after-wanted",  /* it is, and nothing was begun */
+    "act-before-save",   /* a step is chosen, and not announced */
+    "act-after-save",    /* it is announced, and not begun */
+    "act-before-prepare",
+    "act-after-prepare",
+    "act-before-look-image",
+    "act-after-look-image",
+    "act-before-pull",
+    "act-after-pull",
+    "act-before-run-sandbox",
+    "act-after-run-sandbox", /* it runs, and its id is not noted */
+    "act-before-create",
+    "act-after-create",
+    "act-before-start",
+    "act-after-start",
+    "act-before-running", /* all run, and that is not written down */
+    /* and from the stop to gone: */
+    "act-before-unwanted",
+    "act-after-unwanted",
+    "act-before-stop",
+    "act-after-stop",
+    "act-before-stop-sandbox",
+    "act-after-stop-sandbox",
+    "act-before-remove-sandbox",
+    "act-after-remove-sandbox",
+    "act-before-clean",
+    "act-after-clean",
+    "act-before-gone", /* nothing is left, and that is not written down */
+    "act-before-forget",
+    /* of what is in the way */
+    "act-before-list",
+    "act-after-list",
+    "act-before-look",
+    "act-after-look",
+    "act-before-remove",
+    "act-after-remove",
+    "act-before-orphan",
+    "act-after-orphan",
     /* steps that can fail */
+    "act-commit",
     "commit",
     "fsync",
     "put-slice",

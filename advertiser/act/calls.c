@@ -1,0 +1,314 @@
+/* What is answered on the caller's thread, over a connection of its own. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/act_private.h"
+#include "advertiser/act/hostdir.h"
+#include "model/base/mem.h"
+
+enum {
+    LOG_MISSING = 3, /* how biga-card says that there is none */
+    EXEC_MARGIN_MS = 3000,
+    EXEC_TIMEOUT_MAX_S = 3600,
+};
+
+/* What a call needs to know, of under the lock. */
+struct target {
+    struct act_place what;
+    char id[CRI_ID_MAX + 1]; /* of the container */
+    char helper[CRI_ID_MAX + 1];
+    char uid[64], container[INTENT_NAME_MAX + 1];
+    uint32_t attempt; /* of the container */
+    bool answers;
+    char why[ACT_MESSAGE_MAX]; /* it does not */
+};
+
+static void take_place(struct place *p, struct target *t)
+{
+    t->what = p->what;
+    t->answers = p->present && p->what.endpoint[0] && p->health.now != ACT_LOST;
+    (void)snprintf(t->why, sizeof t->why, "%s",
+                   p->reason[0]           ? p->reason
+                   : !p->what.endpoint[0] ? "it has no runtime"
+                                          : "");
+}
+
+static const struct machine_unit *unit_named(const struct entry *e,
+                                             const char *name)
+{
+    for (size_t i = 0; i < e->m.n_units; i++)
+        if (name[0] ? strcmp(e->m.units[i].name, name) == 0
+                    : !e->m.units[i].init)
+            return &e->m.units[i];
+    return NULL;
+}
+
+static int find_locked(struct actuator *a, const char *namespace,
+                       const char *name, const char *container,
+                       struct target *t, struct error *err)
+{
+    const struct entry *e = entry_by_name(a, namespace, name);
+    struct place *p = e ? place_find(a, e->intent->place) : NULL;
+    const struct machine_unit *u = e ? unit_named(e, container) : NULL;
+    if (!e)
+        return error_set(err, ENOENT, "pod %s/%s: there is none here",
+                         namespace, name);
+    if (!u)
+        return error_set(err, ENOENT, "pod %s/%s: no container \"%s\"",
+                         namespace, name, container);
+    if (!p)
+        return error_set(err, EHOSTUNREACH, "pod %s/%s: %s is not there",
+                         namespace, name, e->intent->place);
+    take_place(p, t);
+    (void)snprintf(t->uid, sizeof t->uid, "%s", e->intent->uid);
+    (void)snprintf(t->container, sizeof t->container, "%s", u->name);
+    t->attempt = u->noted->attempt;
+    for (size_t i = 0; i < e->m.found.n_containers; i++) {
+        const struct machine_container *c = &e->m.found.containers[i];
+        if (strcmp(c->name, u->name) == 0 && c->attempt == t->attempt &&
+            c->state == CRI_RUNNING)
+            memcpy(t->id, c->id, sizeof t->id);
+    }
+    helper_id(a, t->what.name, t->helper);
+    return t->answers ? 0
+                      : error_set(err, EHOSTUNREACH, "%s does not answer: %s",
+                                  t->what.name, t->why);
+}
+
+static int find(struct actuator *a, const char *namespace, const char *name,
+                const char *container, struct target *ret_target,
+                struct error *err)
+{
+    *ret_target = (struct target){0};
+    (void)pthread_mutex_lock(&a->lock);
+    int e = find_locked(a, namespace, name, container ? container : "",
+                        ret_target, err);
+    (void)pthread_mutex_unlock(&a->lock);
+    return e;
+}
+
+static int open_cri(const struct target *t, struct cri **ret_cri,
+                    struct error *err)
+{
+    struct grpc_config config = config_grpc(&t->what);
+    return cri_create(&config, ret_cri, err);
+}
+
+int actuator_exec(struct actuator *a, const char *namespace, const char *name,
+                  const char *container, const char *const *argv, size_t n_argv,
+                  uint32_t timeout_s, struct cri_exec *ret_exec,
+                  struct error *err)
+{
+    struct target t;
+    cleanup_with(cri) struct cri *cri = NULL;
+    int e = find(a, namespace, name, container, &t, err);
+    if (e < 0)
+        return e;
+    if (!t.id[0])
+        return error_set(err, ENOENT,
+                         "pod %s/%s: container %s does not run now", namespace,
+                         name, t.container);
+    if (timeout_s == 0 || timeout_s > EXEC_TIMEOUT_MAX_S)
+        timeout_s = EXEC_TIMEOUT_MAX_S;
+    e = open_cri(&t, &cri, err);
+    if (e < 0)
+        return e;
+    return cri_exec_sync(cri, t.id, argv, n_argv, timeout_s,
+                         timeout_s * 1000 + EXEC_MARGIN_MS, ret_exec, err);
+}
+
+/* --- logs --------------------------------------------------------------- */
+
+/* The last line of stderr: "next=OFFSET". */
+static int take_next(const struct str *text, uint64_t *ret_next,
+                     struct error *err)
+{
+    const char *at = str_text(text), *last = NULL;
+    while ((at = strstr(at, "next="))) {
+        last = at + strlen("next=");
+        at = last;
+    }
+    char *end = NULL;
+    errno = 0;
+    unsigned long long next = last ? strtoull(last, &end, 10) : 0;
+    if (!last || end == last || errno)
+        return error_set(err, EPROTO, "biga-card: no offset in \"%.200s\"",
+                         str_text(text));
+    *ret_next = next;
+    return 0;
+}
+
+static int log_by_helper(const struct target *t, const char *path,
+                         const char *offset, const char *max,
+                         struct cri_exec *ret_exec, struct error *err)
+{
+    const char *const argv[] = {"/biga-card", "log", path, offset, max};
+    cleanup_with(cri) struct cri *cri = NULL;
+    int e = open_cri(t, &cri, err);
+    return e < 0 ? e
+                 : helper_run(cri, t->helper, argv, ARRAY_LEN(argv), ret_exec,
+                              err);
+}
+
+static int log_of_card(const struct target *t, const char *path,
+                       uint64_t offset, size_t max, struct str *ret_text,
+                       uint64_t *ret_next, struct error *err)
+{
+    struct cri_exec exec = {0};
+    char from[24], most[24];
+    uint64_t next = offset;
+    if (!t->helper[0])
+        return error_set(err, EAGAIN,
+                         "Biga's helper does not run on %s: see the events "
+                         "of biga card ps %s",
+                         t->what.name, t->what.name);
+    (void)snprintf(from, sizeof from, "%" PRIu64, offset);
+    (void)snprintf(most, sizeof most, "%zu", max);
+    int e = log_by_helper(t, path, from, most, &exec, err);
+    if (e < 0)
+        return e;
+    if (exec.exit_code == 0)
+        e = take_next(&exec.err, &next, err);
+    else if (exec.exit_code != LOG_MISSING)
+        e = error_set(err, EIO, "%.300s", str_text(&exec.err));
+    if (e == 0) {
+        if (exec.exit_code == 0)
+            str_add_n(ret_text, str_text(&exec.out), exec.out.size);
+        *ret_next = next;
+    }
+    str_fini(&exec.out);
+    str_fini(&exec.err);
+    return e;
+}
+
+int actuator_logs(struct actuator *a, const char *namespace, const char *name,
+                  const char *container, uint64_t offset, size_t max,
+                  struct str *ret_text, uint64_t *ret_next, struct error *err)
+{
+    struct target t;
+    int e = find(a, namespace, name, container, &t, err);
+    if (e < 0)
+        return e;
+    if (max == 0 || max > HOSTDIR_LOG_MAX)
+        max = HOSTDIR_LOG_MAX;
+    if (t.attempt == 0) { /* nothing was begun yet */
+        *ret_next = offset;
+        return 0;
+    }
+    cleanup_free char *file = config_log_name(t.container, t.attempt);
+    cleanup_free char *path = xasprintf("%s/pods/%s/logs/%s", a->card_dir,
+                                        t.uid, file);
+    return config_is_local(&t.what)
+               ? hostdir_log(path, offset, max, ret_text, ret_next, err)
+               : log_of_card(&t, path, offset, max, ret_text, ret_next, err);
+}
+
+/* --- objects ------------------------------------------------------------ */
+
+static void put(char *to, size_t size, const char *text)
+{
+    (void)snprintf(to, size, "%s", text ? text : "");
+}
+
+static void put_labels(const struct actuator *a, const struct cri_pair *list,
+                       size_t n, struct act_object *o)
+{
+    o->ours = strcmp(found_label(list, n, ACT_LABEL_CLUSTER), a->cluster) ==
+                  0 &&
+              strcmp(found_label(list, n, ACT_LABEL_NODE), a->node) == 0;
+    put(o->uid, sizeof o->uid, found_label(list, n, ACT_LABEL_UID));
+    if (!o->uid[0])
+        put(o->uid, sizeof o->uid,
+            found_label(list, n, "io.kubernetes.pod.uid"));
+    put(o->namespace, sizeof o->namespace,
+        found_label(list, n, "io.kubernetes.pod.namespace"));
+    put(o->pod, sizeof o->pod, found_label(list, n, "io.kubernetes.pod.name"));
+}
+
+static void object_of_sandbox(const struct actuator *a,
+                              const struct cri_sandbox *s, struct act_object *o)
+{
+    *o = (struct act_object){.sandbox = true, .attempt = s->attempt};
+    put_labels(a, s->labels, s->n_labels, o);
+    memcpy(o->id, s->id, sizeof o->id);
+    put(o->namespace, sizeof o->namespace, s->namespace);
+    put(o->pod, sizeof o->pod, s->name);
+    put(o->state, sizeof o->state, s->ready ? "ready" : "notready");
+}
+
+static void object_of_container(const struct actuator *a,
+                                const struct cri_container *c,
+                                struct act_object *o)
+{
+    static const char *const states[] = {"created", "running", "exited",
+                                         "unknown"};
+    *o = (struct act_object){.attempt = c->attempt};
+    put_labels(a, c->labels, c->n_labels, o);
+    memcpy(o->id, c->id, sizeof o->id);
+    memcpy(o->sandbox_id, c->sandbox_id, sizeof o->sandbox_id);
+    put(o->container, sizeof o->container, c->name);
+    put(o->state, sizeof o->state,
+        (size_t)c->state < ARRAY_LEN(states) ? states[c->state] : "unknown");
+}
+
+static int list_all(struct cri *cri, struct cri_sandboxes *sandboxes,
+                    struct cri_containers *containers, struct error *err)
+{
+    const struct cri_pairs any = {0};
+    int e = cri_list_sandboxes(cri, any, CALL_LIST_MS, sandboxes, err);
+    return e < 0 ? e
+                 : cri_list_containers(cri, any, CALL_LIST_MS, containers, err);
+}
+
+static void mark_known(struct actuator *a, const char *place,
+                       struct act_object *list, size_t n)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *e = entry_by_uid(a, list[i].uid);
+        list[i].known = list[i].ours && e && e->intent->state != ACT_GONE &&
+                        strcmp(e->intent->place, place) == 0;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+int actuator_objects(struct actuator *a, const char *place,
+                     struct act_object **ret_objects, size_t *ret_n,
+                     struct error *err)
+{
+    struct target t = {0};
+    struct cri_sandboxes sandboxes = {0};
+    struct cri_containers containers = {0};
+    cleanup_with(cri) struct cri *cri = NULL;
+    (void)pthread_mutex_lock(&a->lock);
+    struct place *p = place_find(a, place);
+    if (p)
+        take_place(p, &t);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!p)
+        return error_set(err, ENOENT, "%s: there is no such place", place);
+    if (!t.answers)
+        return error_set(err, EHOSTUNREACH, "%s does not answer: %s", place,
+                         t.why);
+    int e = open_cri(&t, &cri, err);
+    if (e == 0)
+        e = list_all(cri, &sandboxes, &containers, err);
+    if (e == 0) {
+        size_t n = 0;
+        struct act_object *list = xcalloc(sandboxes.n + containers.n + 1,
+                                          sizeof *list);
+        for (size_t i = 0; i < sandboxes.n; i++)
+            object_of_sandbox(a, &sandboxes.list[i], &list[n++]);
+        for (size_t i = 0; i < containers.n; i++)
+            object_of_container(a, &containers.list[i], &list[n++]);
+        mark_known(a, place, list, n);
+        *ret_objects = list;
+        *ret_n = n;
+    }
+    cri_sandboxes_fini(&sandboxes);
+    cri_containers_fini(&containers);
+    return e;
+}

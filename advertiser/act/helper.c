@@ -1,0 +1,186 @@
+/* The program that Biga has on each card (biga-card): a pod like others, of
+ * ours, made when a pod is first to run there, ended when none is left. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/act_private.h"
+#include "advertiser/act/machine_private.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+enum {
+    LONELY_MS = 600000,   /* without pods, then it ends */
+    RENEW_MS = 30000,     /* after it has failed */
+    AWAIT_MS = 60000,     /* for the end of a pod's files */
+    LOOK_AGAIN_MS = 5000, /* of who waits for it */
+};
+
+static struct entry *helper_of(struct actuator *a, const char *place)
+{
+    for (size_t i = 0; i < a->n_entries; i++)
+        if (entry_is_ours(a->entries[i]) &&
+            strcmp(a->entries[i]->intent->place, place) == 0)
+            return a->entries[i];
+    return NULL;
+}
+
+static char *helper_spec(const struct actuator *a, const char *name)
+{
+    struct str out = STR_INIT(8192);
+    str_add(&out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+                  "\"namespace\":\"biga-system\",\"name\":");
+    str_add_json(&out, name);
+    str_add(&out, ",\"uid\":");
+    str_add_json(&out, name);
+    str_add(&out, "},\"spec\":{\"restartPolicy\":\"Always\","
+                  "\"terminationGracePeriodSeconds\":1,\"containers\":[{"
+                  "\"name\":\"helper\",\"imagePullPolicy\":\"IfNotPresent\","
+                  "\"command\":[\"/biga-card\",\"wait\"],\"image\":");
+    str_add_json(&out, a->helper_image);
+    str_add(&out, "}]}}");
+    return str_steal(&out);
+}
+
+/* Lock held; released while it is written down. */
+static void helper_make(struct place *at)
+{
+    struct actuator *a = at->a;
+    cleanup_free char *name = xasprintf("biga-helper-%s", at->what.name);
+    cleanup_free char *spec = helper_spec(a, name);
+    struct error err = {0};
+    struct act_pod pod = {
+        .owner = ACT_OWNER_SELF,
+        .namespace = "biga-system",
+        .name = name,
+        .uid = name,
+        .place = at->what.name,
+        .spec = spec,
+        .spec_size = strlen(spec),
+        .sriov_vfs = -1,
+    };
+    struct intent *i = intent_create(&pod);
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_mutex_lock(&a->saving);
+    int e = intents_put(a->intents, i, &err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (e == 0 && !helper_of(a, at->what.name))
+        (void)entry_add(a, i);
+    else
+        intent_destroy(i);
+    (void)pthread_mutex_unlock(&a->saving);
+    if (e < 0)
+        log_event(LOG_ERROR, "act-helper", "place", at->what.name, "error",
+                  err.text, NULL);
+    place_wake(at);
+}
+
+static bool needs_helper(const struct place *at, const struct entry *e)
+{
+    const struct machine *m = &e->m;
+    if (!at->a->helper_image || config_is_local(&at->what) ||
+        entry_is_ours(e) || !m->listed || e->intent->state == ACT_GONE)
+        return false;
+    if (m->found.n_sandboxes > 0 || m->found.n_containers > 0)
+        return false;
+    if (e->intent->stop) /* its files are to go */
+        return e->intent->attempt > 0 && !m->cleaned &&
+               (m->stop_ms < 0 || clock_ms() - m->stop_ms < AWAIT_MS);
+    return !m->prepared && m->hold == MACHINE_GO &&
+           e->intent->state != ACT_FAILED;
+}
+
+bool helper_awaited(struct place *at, struct entry *e)
+{
+    struct actuator *a = at->a;
+    char why[ACT_MESSAGE_MAX] = "";
+    if (!needs_helper(at, e))
+        return false;
+    struct entry *helper = helper_of(a, at->what.name);
+    if (!helper)
+        helper_make(at);
+    helper = helper_of(a, at->what.name);
+    if (helper &&
+        (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED))
+        return false;
+    if (helper)
+        (void)snprintf(why, sizeof why, "%.60s %.300s", helper->intent->reason,
+                       helper->intent->message);
+    machine_say(&e->m, "WaitsForHelper",
+                "Biga's helper (%.100s) is begun on %.60s first: %.250s",
+                a->helper_image, at->what.name, why);
+    e->due_ms = clock_ms() + LOOK_AGAIN_MS;
+    return true;
+}
+
+void helper_id(struct actuator *a, const char *place,
+               char ret_id[CRI_ID_MAX + 1])
+{
+    const struct entry *helper = helper_of(a, place);
+    ret_id[0] = '\0';
+    for (size_t i = 0; helper && i < helper->m.found.n_containers; i++) {
+        const struct machine_container *c = &helper->m.found.containers[i];
+        if (c->state == CRI_RUNNING &&
+            strcmp(c->sandbox_id, helper->intent->sandbox) == 0)
+            memcpy(ret_id, c->id, sizeof c->id);
+    }
+}
+
+static size_t n_others(const struct place *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        const struct entry *e = p->a->entries[i];
+        n += !entry_is_ours(e) && e->intent->state != ACT_GONE &&
+             strcmp(e->intent->place, p->what.name) == 0;
+    }
+    return n;
+}
+
+void helper_tend(struct place *p)
+{
+    struct actuator *a = p->a;
+    struct entry *e = helper_of(a, p->what.name);
+    int64_t now = clock_ms();
+    if (!e)
+        return;
+    bool lonely = n_others(p) == 0;
+    bool failed = e->intent->state == ACT_FAILED;
+    if (!lonely && !failed)
+        p->lonely_ms = now;
+    if (p->lonely_ms == 0)
+        p->lonely_ms = now;
+    int64_t end = p->lonely_ms + (failed       ? RENEW_MS
+                                  : p->drained ? 0
+                                               : LONELY_MS);
+    if (e->intent->state == ACT_GONE && !e->busy) {
+        char uid[ACT_NAME_MAX + 32];
+        (void)snprintf(uid, sizeof uid, "%s", e->intent->uid);
+        entry_drop(a, e);
+        (void)pthread_mutex_unlock(&a->lock);
+        (void)pthread_mutex_lock(&a->saving);
+        (void)intents_delete(a->intents, uid, NULL); /* found again, if not */
+        (void)pthread_mutex_unlock(&a->saving);
+        (void)pthread_mutex_lock(&a->lock);
+    } else if ((lonely || failed) && now >= end && !e->intent->stop) {
+        entry_stop(a, e, 1);
+    }
+}
+
+int helper_run(struct cri *cri, const char *id, const char *const *argv,
+               size_t n_argv, struct cri_exec *ret_exec, struct error *err)
+{
+    struct cri_exec exec = {.out = STR_INIT(CRI_EXEC_OUTPUT_MAX),
+                            .err = STR_INIT(CRI_EXEC_OUTPUT_MAX)};
+    int e = cri_exec_sync(cri, id, argv, n_argv, CALL_HELPER_MS / 1000,
+                          CALL_HELPER_MS, &exec, err);
+    if (e < 0) {
+        str_fini(&exec.out);
+        str_fini(&exec.err);
+        return e;
+    }
+    *ret_exec = exec;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* hostdir - a pod's directory where the runtime sees the advertiser's own file
+ * system (the host): files, logs, and its end.  Paths are those that the
+ * actuator makes; no symbolic link is followed below the pod's directory. */
+#ifndef BIGA_ADVERTISER_ACT_HOSTDIR_H
+#define BIGA_ADVERTISER_ACT_HOSTDIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/base/str.h"
+#include "model/podspec.h"
+
+enum {
+    HOSTDIR_LOG_MAX = 1 << 20, /* bytes read at once */
+    HOSTDIR_DEPTH_MAX = 64,
+};
+
+/* `dir`/logs, and `dir`/volumes with the contents of the pod's volumes. */
+int hostdir_make(const char *dir, const struct podspec *spec,
+                 struct error *err);
+/* With all that is in it; one that is not there is a success. */
+int hostdir_remove(const char *dir, struct error *err);
+/* What the container wrote, of a log file as the runtime writes it, as
+ * actuator_logs() gives it.  A file that is not there (yet) is empty. */
+int hostdir_log(const char *path, uint64_t offset, size_t max,
+                struct str *ret_text, uint64_t *ret_next, struct error *err);
+
+#endif

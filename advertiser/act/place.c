@@ -1,0 +1,465 @@
+/* A place: its thread probes it, and lists what is there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/act_private.h"
+#include "model/base/hash.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+/* What the prober keeps for itself. */
+struct prober {
+    struct place *p;
+    struct act_place what;
+    unsigned generation;
+    struct cri *cri;
+    bool known;       /* its version was asked for on this connection */
+    bool half;        /* containers are listed, sandboxes are to follow */
+    int64_t begun_ms; /* of the list */
+    struct cri_containers containers;
+    struct cri_sandboxes sandboxes;
+};
+
+/* --- threads ------------------------------------------------------------ */
+
+void act_notify(struct actuator *a)
+{
+    (void)pthread_cond_broadcast(&a->news);
+    if (a->changed)
+        a->changed(a->ctx);
+}
+
+bool act_thread(struct actuator *a, void *(*f)(void *), void *arg)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    (void)pthread_attr_init(&attr); /* cannot fail on Linux */
+    (void)pthread_attr_setstacksize(&attr, PLACE_STACK);
+    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    a->n_threads++;
+    int code = pthread_create(&thread, &attr, f, arg);
+    (void)pthread_attr_destroy(&attr);
+    if (code == 0)
+        return true;
+    a->n_threads--;
+    log_event(LOG_ERROR, "act-no-thread", "error", strerror(code), NULL);
+    return false;
+}
+
+void act_thread_ends(struct actuator *a)
+{
+    a->n_threads--;
+    (void)pthread_cond_broadcast(&a->news);
+}
+
+/* --- places ------------------------------------------------------------- */
+
+struct place *place_find(struct actuator *a, const char *name)
+{
+    for (size_t i = 0; i < a->n_places; i++)
+        if (strcmp(a->places[i]->what.name, name) == 0)
+            return a->places[i];
+    return NULL;
+}
+
+bool place_works(const struct place *p)
+{
+    return p->present && p->what.endpoint[0] && p->health.now == ACT_READY &&
+           !p->a->stopping;
+}
+
+enum act_health place_health(const struct place *p)
+{
+    if (!p->present)
+        return ACT_LOST;
+    if (!p->what.endpoint[0]) /* nobody to ask */
+        return p->drained ? ACT_DRAINED : ACT_READY;
+    return health_shown(&p->health, p->drained);
+}
+
+void place_wake(struct place *p)
+{
+    struct actuator *a = p->a;
+    (void)pthread_cond_signal(&p->wake);
+    if (!place_works(p) || work_due(p) > clock_ms())
+        return;
+    if (p->n_idle > 0)
+        (void)pthread_cond_signal(&p->work);
+    else if (p->n_workers < PLACE_WORKERS && act_thread(a, work_thread, p))
+        p->n_workers++;
+}
+
+void place_gone(struct place *p)
+{
+    if (!p->present)
+        return;
+    p->present = false;
+    p->generation++;
+    (void)snprintf(p->reason, sizeof p->reason,
+                   "it is not in this node any more");
+    (void)pthread_cond_signal(&p->wake);
+}
+
+void place_free(struct place *p)
+{
+    orphans_fini(&p->orphans);
+    (void)pthread_cond_destroy(&p->wake);
+    (void)pthread_cond_destroy(&p->work);
+    (void)pthread_mutex_destroy(&p->prep);
+    free(p);
+}
+
+/* --- what is listed ----------------------------------------------------- */
+
+static const char *label(const struct cri_pair *list, size_t n)
+{
+    return found_label(list, n, ACT_LABEL_UID);
+}
+
+/* The same for the same objects in any order. */
+static uint64_t sum_of(const struct machine_found *f)
+{
+    uint64_t sum = f->n_sandboxes + f->n_containers;
+    for (size_t i = 0; i < f->n_sandboxes; i++) {
+        const struct machine_sandbox *s = &f->sandboxes[i];
+        sum += hash_mix(hash_bytes(s->id, strlen(s->id)),
+                        s->ready ? 0x9e3779b97f4a7c15U : 3);
+    }
+    for (size_t i = 0; i < f->n_containers; i++) {
+        const struct machine_container *c = &f->containers[i];
+        sum += hash_mix(hash_bytes(c->id, strlen(c->id)),
+                        0xd6e8feb86659fd93U + (uint64_t)c->state);
+    }
+    return sum;
+}
+
+static void see(struct prober *t, struct entry *e, int64_t now)
+{
+    struct machine_found found = {0};
+    if (e->busy || e->acted_ms >= t->begun_ms)
+        return;
+    found_take(&t->containers, &t->sandboxes, e->intent->uid, &found);
+    if (e->m.listed && sum_of(&found) == sum_of(&e->m.found)) {
+        machine_found_fini(&found);
+        return;
+    }
+    machine_see(&e->m, &found, now);
+    e->due_ms = 0;
+    e->m.changed = true;
+}
+
+/* Ours, and of no pod that is to be here. */
+static bool is_orphan(const struct place *p, const char *uid)
+{
+    const struct entry *e = entry_by_uid(p->a, uid);
+    return !e || strcmp(e->intent->place, p->what.name) != 0 ||
+           e->intent->state == ACT_GONE;
+}
+
+static void see_orphans(struct prober *t, int64_t now)
+{
+    struct place *p = t->p;
+    orphans_begin(&p->orphans);
+    for (size_t i = 0; i < t->sandboxes.n; i++) {
+        const struct cri_sandbox *s = &t->sandboxes.list[i];
+        struct orphan o = {.sandbox = true, .running = s->ready};
+        if (!is_orphan(p, label(s->labels, s->n_labels)))
+            continue;
+        memcpy(o.id, s->id, sizeof o.id);
+        orphans_saw(&p->orphans, &o, now, p->a->orphan_grace_ms);
+    }
+    for (size_t i = 0; i < t->containers.n; i++) {
+        const struct cri_container *c = &t->containers.list[i];
+        struct orphan o = {.running = c->state == CRI_RUNNING ||
+                                      c->state == CRI_UNKNOWN};
+        if (!is_orphan(p, label(c->labels, c->n_labels)))
+            continue;
+        memcpy(o.id, c->id, sizeof o.id);
+        orphans_saw(&p->orphans, &o, now, p->a->orphan_grace_ms);
+    }
+    orphans_end(&p->orphans);
+}
+
+static bool is_on(const struct entry *e, const struct place *p)
+{
+    return strcmp(e->intent->place, p->what.name) == 0;
+}
+
+/* Something is expected to change there, and it has any pod at all. */
+static bool is_busy(struct place *p, bool *ret_any)
+{
+    bool busy = false, any = false;
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        const struct entry *e = p->a->entries[i];
+        if (!is_on(e, p) || e->intent->state == ACT_GONE)
+            continue;
+        any = true;
+        busy |= e->intent->state == ACT_CREATING ||
+                e->intent->state == ACT_STOPPING ||
+                (e->intent->state == ACT_RUNNING && !entry_is_ready(p->a, e));
+    }
+    *ret_any = any;
+    return busy;
+}
+
+static void take_lists(struct prober *t, int64_t now)
+{
+    struct place *p = t->p;
+    bool any;
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        struct entry *e = p->a->entries[i];
+        if (!is_on(e, p))
+            continue;
+        see(t, e, now);
+        if (e->m.changed && !e->busy)
+            entry_publish(p->a, e);
+    }
+    see_orphans(t, now);
+    t->half = false;
+    bool busy = is_busy(p, &any);
+    p->list_ms = now + (busy  ? PLACE_BUSY_LIST_MS
+                        : any ? PLACE_LIST_MS
+                              : PLACE_SWEEP_MS);
+    if (p->orphans.n > 0 && p->list_ms > now + PLACE_LIST_MS)
+        p->list_ms = now + PLACE_LIST_MS;
+}
+
+/* --- probing: without the lock ------------------------------------------ */
+
+static int ask_version(struct prober *t, unsigned ms, struct cri_version *v,
+                       struct error *err)
+{
+    int e = cri_version(t->cri, ms, v, err);
+    t->known = e == 0;
+    return e;
+}
+
+static int list_containers(struct prober *t, unsigned ms, struct error *err)
+{
+    struct cri_pair list[2];
+    cri_containers_fini(&t->containers);
+    t->containers = (struct cri_containers){0};
+    t->begun_ms = clock_ms();
+    int e = cri_list_containers(t->cri, config_ours(t->p->a, list), ms,
+                                &t->containers, err);
+    t->half = e == 0;
+    return e;
+}
+
+/* Containers first: one whose sandbox is missing then has lost it. */
+static int list_sandboxes(struct prober *t, unsigned ms, struct error *err)
+{
+    struct cri_pair list[2];
+    cri_sandboxes_fini(&t->sandboxes);
+    t->sandboxes = (struct cri_sandboxes){0};
+    return cri_list_sandboxes(t->cri, config_ours(t->p->a, list), ms,
+                              &t->sandboxes, err);
+}
+
+struct asked {
+    bool lists, at_once; /* what is to be asked */
+    bool listed;         /* both are there */
+    struct cri_version version;
+    int e;
+    struct error err;
+};
+
+static void ask(struct prober *t, unsigned ms, struct asked *q)
+{
+    struct grpc_config config = config_grpc(&t->what);
+    if (!t->cri)
+        q->e = cri_create(&config, &t->cri, &q->err);
+    if (q->e < 0)
+        return;
+    if (!t->known) {
+        q->e = ask_version(t, ms, &q->version, &q->err);
+    } else if (!q->lists) {
+        q->e = ask_version(t, ms, &q->version, &q->err);
+    } else {
+        if (!t->half)
+            q->e = list_containers(t, ms, &q->err);
+        else
+            q->at_once = true;
+        if (q->e == 0 && q->at_once) {
+            q->e = list_sandboxes(t, ms, &q->err);
+            q->listed = q->e == 0;
+        }
+    }
+    if (q->e < 0) {
+        t->known = t->half = false;
+        cri_reconnect(t->cri);
+    }
+}
+
+/* --- the thread --------------------------------------------------------- */
+
+static void say_health(struct place *p, enum act_health was)
+{
+    if (was == p->health.now)
+        return;
+    log_event(p->health.now == ACT_READY ? LOG_INFO : LOG_WARN, "place-health",
+              "place", p->what.name, "health", act_health_name(p->health.now),
+              "reason", p->reason, NULL);
+    p->a->version++;
+    for (size_t i = 0; i < p->a->n_entries; i++)
+        if (is_on(p->a->entries[i], p))
+            p->a->entries[i]->version = p->a->version;
+    act_notify(p->a);
+}
+
+static void judge(struct prober *t, const struct asked *q, int64_t sent)
+{
+    struct place *p = t->p;
+    enum act_health was = p->health.now;
+    int64_t now = clock_ms();
+    if (t->generation != p->generation)
+        return; /* it was another place that answered */
+    if (q->e < 0) {
+        (void)snprintf(p->reason, sizeof p->reason, "%s", q->err.text);
+        (void)health_bad(&p->health, sent, now);
+    } else {
+        (void)health_good(&p->health, now);
+        if (p->health.now == ACT_READY)
+            p->reason[0] = '\0';
+        if (q->version.runtime[0])
+            (void)snprintf(p->runtime, sizeof p->runtime, "%.200s %.200s",
+                           q->version.runtime, q->version.version);
+    }
+    say_health(p, was);
+    if (q->listed)
+        take_lists(t, now);
+    if (was != ACT_READY && p->health.now == ACT_READY)
+        p->list_ms = now;
+    if (place_works(p))
+        place_wake(p);
+}
+
+static void forget_connection(struct prober *t)
+{
+    struct actuator *a = t->p->a;
+    (void)pthread_mutex_unlock(&a->lock);
+    cri_destroy(t->cri);
+    (void)pthread_mutex_lock(&a->lock);
+    t->cri = NULL;
+    t->known = t->half = false;
+    t->what = t->p->what;
+    t->generation = t->p->generation;
+}
+
+/* When to ask next, and what. */
+static int64_t next_ask(struct prober *t, struct asked *ret_asked)
+{
+    struct place *p = t->p;
+    bool any;
+    bool busy = is_busy(p, &any);
+    int64_t due = p->health.due_ms;
+    *ret_asked = (struct asked){0};
+    if (p->health.now != ACT_READY)
+        return due;
+    if (busy && p->list_ms > clock_ms() + PLACE_BUSY_LIST_MS)
+        p->list_ms = clock_ms() + PLACE_BUSY_LIST_MS;
+    /* with pods, a list is also the probe: one half after the other */
+    ret_asked->lists = any || p->orphans.n > 0 || p->list_ms <= due;
+    ret_asked->at_once = busy || !any;
+    if (busy || p->list_ms < due)
+        due = p->list_ms < due ? p->list_ms : due;
+    return due;
+}
+
+static void probe(struct prober *t)
+{
+    struct place *p = t->p;
+    struct actuator *a = p->a;
+    struct asked q;
+    int64_t due = next_ask(t, &q), now = clock_ms();
+    if (now < due) {
+        int64_t work = p->n_workers == 0 && place_works(p) ? work_due(p)
+                                                           : INT64_MAX;
+        if (work <= now)
+            place_wake(p);
+        else
+            (void)clock_wait(&p->wake, &a->lock, work < due ? work : due);
+        return;
+    }
+    unsigned ms = (unsigned)health_deadline_ms(&p->health);
+    (void)pthread_mutex_unlock(&a->lock);
+    ask(t, ms, &q);
+    (void)pthread_mutex_lock(&a->lock);
+    judge(t, &q, now);
+}
+
+static void *prober_thread(void *arg)
+{
+    struct prober t = {.p = arg};
+    struct place *p = t.p;
+    struct actuator *a = p->a;
+    (void)pthread_mutex_lock(&a->lock);
+    t.what = p->what;
+    t.generation = p->generation;
+    while (!a->stopping) {
+        if (t.generation != p->generation) {
+            forget_connection(&t);
+        } else if (p->present && p->what.endpoint[0]) {
+            probe(&t);
+            helper_tend(p);
+        } else {
+            work_virtual(p);
+            if (!a->stopping && t.generation == p->generation &&
+                work_due(p) == INT64_MAX)
+                (void)clock_wait(&p->wake, &a->lock, INT64_MAX);
+        }
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    cri_destroy(t.cri);
+    cri_containers_fini(&t.containers);
+    cri_sandboxes_fini(&t.sandboxes);
+    (void)pthread_mutex_lock(&a->lock);
+    act_thread_ends(a);
+    (void)pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+static struct place *place_new(struct actuator *a)
+{
+    if (a->n_places == PLACES_KEPT)
+        return NULL;
+    struct place *p = xcalloc(1, sizeof *p);
+    p->a = a;
+    clock_wait_init(&p->wake);
+    clock_wait_init(&p->work);
+    (void)pthread_mutex_init(&p->prep, NULL); /* cannot fail on Linux */
+    a->places[a->n_places++] = p;
+    return p;
+}
+
+static bool is_same(const struct act_place *a, const struct act_place *b)
+{
+    return strcmp(a->endpoint, b->endpoint) == 0 && strcmp(a->ca, b->ca) == 0 &&
+           strcmp(a->cert, b->cert) == 0 && strcmp(a->key, b->key) == 0 &&
+           a->plaintext == b->plaintext;
+}
+
+struct place *place_set(struct actuator *a, const struct act_place *what)
+{
+    struct place *p = place_find(a, what->name);
+    if (!p)
+        p = place_new(a);
+    if (!p)
+        return NULL;
+    bool same = p->present && is_same(&p->what, what);
+    p->what = *what;
+    if (!same) {
+        p->present = true;
+        p->generation++;
+        p->list_ms = 0;
+        p->reason[0] = p->runtime[0] = '\0';
+        health_init(&p->health, a->probe_ms, a->lost_ms, clock_ms());
+        a->version++;
+    }
+    if (!p->prober)
+        p->prober = act_thread(a, prober_thread, p);
+    (void)pthread_cond_signal(&p->wake);
+    return p;
+}
