@@ -63,6 +63,18 @@ static bool is_of_pod(struct app *app, const struct httpd_request *rq)
     return a && !a->held && cluster_has_pod(app->cluster, a->demand.uid);
 }
 
+/* What was applied gives its place back once its node says that nothing of it
+ * is left: else two pods might have one card. */
+static bool is_applied(struct app *app, const struct httpd_request *rq)
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    const struct applied_pod *p = pod_set_find(set, httpd_arg(rq, 0),
+                                               httpd_arg(rq, 1));
+    return p && !p->deleting && p->ended == PODS_PENDING;
+}
+
 void handle_release(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -73,6 +85,14 @@ void handle_release(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, 409,
                    "pod %.63s/%.253s is there, and what it has is written on "
                    "it: delete the pod",
+                   httpd_arg(rq, 0), httpd_arg(rq, 1));
+        return;
+    }
+    if (is_applied(app, rq)) {
+        httpd_fail(rq, 409,
+                   "pod %.63s/%.253s was applied, and its node may run it: "
+                   "delete it (biga delete), and release it only when that "
+                   "node is gone for good",
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }

@@ -1,0 +1,42 @@
+/* What a node says of its pods: what is taken keeps to its caps, and what is
+ * refused says why. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/nodestatus.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void need(bool truth)
+{
+    if (!truth)
+        abort();
+}
+
+static void check_pod(const struct nodestatus_pod *p)
+{
+    const struct pod_status *s = p->status;
+    need(p->uid[0] && s && s->state > PODS_PENDING && s->state < PODS_STATES);
+    need(strlen(s->reason) <= PODS_REASON_MAX &&
+         strlen(s->message) <= PODS_MESSAGE_MAX &&
+         s->n_containers <= PODS_CONTAINERS_MAX);
+    for (size_t i = 0; i < s->n_containers; i++)
+        need(s->containers[i].name[0] && s->containers[i].state[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_with(nodestatus) struct nodestatus *s = NULL;
+    struct error err = {0};
+    int r = nodestatus_parse((const char *)data, size, &s, &err);
+    need(r == 0 ? s != NULL : r == -EINVAL && !s && err.text[0]);
+    for (size_t i = 0; s && i < s->n_pods; i++) {
+        check_pod(&s->pods[i]);
+        need(i == 0 || strcmp(s->pods[i - 1].uid, s->pods[i].uid) < 0);
+    }
+    need(!s || s->n_places <= NODESTATUS_PLACES_MAX);
+    for (size_t i = 0; s && i < s->n_places; i++)
+        need(s->places[i].name[0] && s->places[i].health < PLACE_HEALTHS);
+    return 0;
+}
