@@ -222,13 +222,10 @@ static int check_mount(struct reading *x, struct reader *r,
     if (r->failed)
         return -EINVAL;
     if (m->path[0] != '/' || strchr(m->path, ':') || !is_clean(m->path) ||
-        strstr(m->path, "/../") || strcmp(m->path, "/") == 0)
+        !is_inner_path(m->path + 1))
         return member_refuse(r, "mountPath",
-                             "must be absolute, without ':', \"..\" and "
-                             "control characters, and not the root");
-    size_t size = strlen(m->path);
-    if (size >= 3 && strcmp(m->path + size - 3, "/..") == 0)
-        return member_refuse(r, "mountPath", "must not end with \"..\"");
+                             "must be absolute, not the root, without ':', "
+                             "\".\", \"..\" and control characters");
     if (*m->sub_path && (!is_inner_path(m->sub_path) || !is_clean(m->sub_path)))
         return member_refuse(r, "subPath",
                              "must be relative, without \".\" and \"..\"");
@@ -236,6 +233,13 @@ static int check_mount(struct reading *x, struct reader *r,
         !has_path(v, m->sub_path))
         return member_refuse(r, "subPath", "its volume has no such file");
     return 0;
+}
+
+/* The size without a '/' at the end. */
+static size_t trimmed(const char *path)
+{
+    size_t size = strlen(path);
+    return size > 1 && path[size - 1] == '/' ? size - 1 : size;
 }
 
 static int read_mount(struct reading *x, const cJSON *json, const char *path,
@@ -258,7 +262,7 @@ static int read_mount(struct reading *x, const cJSON *json, const char *path,
         return member_refuse(&r, "name", "spec.volumes has none of that name");
     struct podspec_mount *m = &c->mounts[c->n_mounts++];
     *m = (struct podspec_mount){.volume = volume,
-                                .path = xstrdup(where),
+                                .path = xstrndup(where, trimmed(where)),
                                 .sub_path = xstrdup(sub ? sub : ""),
                                 .read_only = read_only};
     for (struct podspec_mount *o = c->mounts; o < m; o++)
