@@ -14,7 +14,9 @@ void test_extender_start(struct test_extender *x,
 {
     struct error err;
     *x = (struct test_extender){0};
-    x->app.writer = sim_writer(NULL);
+    demand_config_default(&x->app.demand);
+    x->app.pods = pods_create(&x->app.demand);
+    x->app.writer = sim_writer_with(NULL, x->app.pods);
     x->app.metrics = app_metrics_create();
     x->app.seen = seen_create();
     x->app.binds = binds_create();
@@ -39,6 +41,7 @@ void test_extender_stop(struct test_extender *x)
 {
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
+    pods_destroy(x->app.pods);
     seen_destroy(x->app.seen);
     binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);

@@ -12,7 +12,13 @@
 
 struct writer *sim_writer(const char *dir)
 {
-    struct writer_config config = {.state_dir = dir, .fresh_ms = 15000};
+    return sim_writer_with(dir, NULL);
+}
+
+struct writer *sim_writer_with(const char *dir, struct pods *pods)
+{
+    struct writer_config config = {
+        .state_dir = dir, .fresh_ms = 15000, .pods = pods};
     struct writer *w = NULL;
     struct error err = {0};
     if (writer_start(&config, &w, &err) < 0) {
