@@ -93,6 +93,11 @@ void live_trouble(const struct app *app, const struct applied_pod *p,
     if (*s->reason && *s->message)
         str_add(out, ": ");
     str_add(out, s->message);
+    if (p->next)
+        str_addf(out,
+                 "%swhat was applied last takes its place, one pod of its "
+                 "service after the other",
+                 out->size ? "; " : "");
     if (place && (ago_ms < 0 || ago_ms > SILENT_MS)) {
         str_add(out, out->size ? "; " : "");
         add_silence(app, place, out);

@@ -98,7 +98,9 @@ struct applied_pod {
     enum pod_state ended;
     struct pod_status *end;    /* what it ended with; NULL: it is not over */
     struct pod_status *status; /* never NULL */
-    uint64_t version;          /* of the set in which it changed last */
+    struct applied_pod *next; /* of a service that was applied again: what takes
+                                * its place when it is forgotten; NULL none */
+    uint64_t version;         /* of the set in which it changed last */
 };
 struct applied_pod *applied_pod_ref(struct applied_pod *p);
 void applied_pod_unref(struct applied_pod *p); /* NULL allowed */
@@ -189,7 +191,8 @@ void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n);
 struct pod_change {
     enum pod_change_kind {
         PODS_APPLY,  /* pod: a new one; one that is there with the same spec is
-                    * PODS_UNCHANGED, another spec -EEXIST */
+                    * PODS_UNCHANGED, another spec -EEXIST; but a service's is
+                    * PODS_REPLACED: it is what comes next */
         PODS_DELETE, /* it is to end: namespace, name, grace_s (< 0: its own).
                      * Again with another grace: that counts. -ENOENT */
         PODS_END,    /* it is over: namespace, name, ended, status (whose state,
@@ -210,7 +213,8 @@ struct pod_change {
     const char *uid; /* delete, end, forget: only the pod of that uid; NULL:
                       * any */
     int64_t grace_s;
-    enum pod_state ended;      /* end: PODS_GONE or PODS_FAILED */
+    bool roll;            /* delete: for what comes next; else nothing does */
+    enum pod_state ended; /* end: PODS_GONE or PODS_FAILED */
     struct pod_status *status; /* end */
 
     /* the outcome */

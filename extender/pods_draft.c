@@ -99,6 +99,14 @@ static struct entry *note(struct pods_draft *d, bool is_config, bool secret,
 
 /* --- checks ---------------------------------------------------------------- */
 
+/* A service is replaced by what is applied under its name. */
+static bool is_rolled(const struct applied_pod *old,
+                      const struct applied_pod *p)
+{
+    return old->demand.role == ROLE_SERVICE && p->demand.role == ROLE_SERVICE &&
+           (!old->deleting || old->next);
+}
+
 static int check_apply(const struct pods_draft *d, const struct applied_pod *p,
                        long *n_pods, struct error *err)
 {
@@ -109,6 +117,8 @@ static int check_apply(const struct pods_draft *d, const struct applied_pod *p,
                              p->namespace, p->name, PODS_MAX);
         return 0;
     }
+    if (is_rolled(old, p))
+        return 0;
     if (old->deleting)
         return error_set(err, EEXIST,
                          "pod %s/%s: one of that name is ending: wait until it "
@@ -192,7 +202,10 @@ int pods_draft_check(const struct pods_draft *d,
 static int store_pod(struct store *store, const struct applied_pod *p,
                      struct error *err)
 {
+    cleanup_free char *next =
+        p->next ? xasprintf("%s%s", p->next->uid, p->next->json) : NULL;
     const struct store_pod row = {
+        .next = next,
         .namespace = p->namespace,
         .name = p->name,
         .uid = p->uid,
@@ -208,11 +221,38 @@ static int store_pod(struct store *store, const struct applied_pod *p,
     return store_put_pod(store, &row, err);
 }
 
+/* What comes next of a service; nothing when that is what is there. */
+static int make_next(struct pods_draft *d, struct store *store,
+                     struct pod_change *c, struct error *err)
+{
+    const struct applied_pod *old = find_pod(d, c->pod->namespace,
+                                             c->pod->name);
+    bool back = !old->deleting && applied_pod_same(old, c->pod);
+    const struct applied_pod *last = old->next ? old->next : old;
+    memcpy(c->result_uid, last->uid, PODS_UID_SIZE);
+    c->result = PODS_UNCHANGED;
+    if (applied_pod_same(last, c->pod))
+        return 0;
+    c->result = PODS_REPLACED;
+    memcpy(c->result_uid, back ? old->uid : c->pod->uid, PODS_UID_SIZE);
+    cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
+    applied_pod_unref(p->next);
+    p->next = back ? NULL : applied_pod_ref(c->pod);
+    int e = store_pod(store, p, err);
+    if (e == 0) {
+        struct entry *entry = note(d, false, false, p->namespace, p->name);
+        entry->pod = steal(&p);
+    }
+    return e;
+}
+
 static int make_apply(struct pods_draft *d, struct store *store,
                       struct pod_change *c, struct error *err)
 {
     struct applied_pod *p = c->pod;
     const struct applied_pod *old = find_pod(d, p->namespace, p->name);
+    if (old && is_rolled(old, p))
+        return make_next(d, store, c, err);
     c->result = old ? PODS_UNCHANGED : PODS_CREATED;
     memcpy(c->result_uid, old ? old->uid : p->uid, PODS_UID_SIZE);
     if (old)
@@ -232,13 +272,17 @@ static int make_delete(struct pods_draft *d, struct store *store,
     const struct applied_pod *old = find_pod(d, c->namespace, c->name);
     uint32_t grace = c->grace_s < 0 ? old->grace_s : (uint32_t)c->grace_s;
     memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
-    c->result = old->deleting && grace == old->grace_s ? PODS_UNCHANGED
-                                                       : PODS_DELETED;
+    bool drops = old->next && !c->roll;
+    c->result = old->deleting && grace == old->grace_s && !drops
+                    ? PODS_UNCHANGED
+                    : PODS_DELETED;
     if (c->result == PODS_UNCHANGED)
         return 0;
     cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
     p->deleting = true;
     p->grace_s = grace;
+    if (drops)
+        applied_pod_unref(steal(&p->next));
     int e = store_pod(store, p, err);
     if (e == 0) {
         struct entry *entry = note(d, false, false, p->namespace, p->name);
@@ -270,6 +314,24 @@ static int make_end(struct pods_draft *d, struct store *store,
     return e;
 }
 
+/* What comes next is there now. */
+static int make_succeed(struct pods_draft *d, struct store *store,
+                        struct pod_change *c, const struct applied_pod *old,
+                        struct error *err)
+{
+    cleanup_with(applied_pod) struct applied_pod *p =
+        applied_pod_copy(old->next);
+    c->result = PODS_REPLACED;
+    memcpy(c->result_uid, p->uid, PODS_UID_SIZE);
+    p->number = store_take_version(store);
+    int e = store_pod(store, p, err);
+    if (e == 0) {
+        struct entry *entry = note(d, false, false, p->namespace, p->name);
+        entry->pod = steal(&p);
+    }
+    return e;
+}
+
 static int make_forget(struct pods_draft *d, struct store *store,
                        struct pod_change *c, struct error *err)
 {
@@ -277,6 +339,8 @@ static int make_forget(struct pods_draft *d, struct store *store,
     c->result = PODS_UNCHANGED;
     if (!old) /* forgotten by this very operation */
         return 0;
+    if (old->next)
+        return make_succeed(d, store, c, old, err);
     c->result = PODS_DELETED;
     memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
     int e = store_delete_pod(store, c->namespace, c->name, err);
@@ -395,6 +459,22 @@ void pods_draft_commit(struct pods_draft *d)
 
 /* --- the start ------------------------------------------------------------------ */
 
+static void load_next(const struct pods *p, const struct store_pod *row,
+                      struct applied_pod *pod)
+{
+    char uid[PODS_UID_SIZE] = "";
+    struct error err = {0};
+    size_t size = strlen(row->next);
+    if (size < PODS_UID_SIZE)
+        return;
+    memcpy(uid, row->next, PODS_UID_SIZE - 1);
+    if (applied_pod_create(row->next + PODS_UID_SIZE - 1,
+                           size - (PODS_UID_SIZE - 1), uid, &p->demand,
+                           &pod->next, &err) < 0)
+        log_event(LOG_WARN, "pod-not-loaded", "namespace", row->namespace,
+                  "pod", row->name, "error", err.text, NULL);
+}
+
 /* What a newer program refuses is left out, and stays stored: it is for a
  * person to apply again. */
 static int load_pod(void *ctx, const struct store_pod *row)
@@ -421,6 +501,7 @@ static int load_pod(void *ctx, const struct store_pod *row)
                        row->message);
         pod->end = pod_status_ref(pod->status);
     }
+    load_next(p, row, pod);
     pod->version = p->set->version;
     pod_set_put(p->set, pod);
     return 0;

@@ -22,6 +22,7 @@ void applied_pod_unref(struct applied_pod *p)
         return;
     pod_status_unref(p->status);
     pod_status_unref(p->end);
+    applied_pod_unref(p->next);
     free(p->namespace);
     free(p->name);
     free(p->json);
@@ -38,6 +39,8 @@ struct applied_pod *applied_pod_copy(const struct applied_pod *p)
     n->status = pod_status_ref(p->status);
     if (n->end)
         (void)pod_status_ref(n->end);
+    if (n->next)
+        (void)applied_pod_ref(n->next);
     return n;
 }
 

@@ -148,6 +148,8 @@ static void look(struct look *l)
             look_free(l, &l->members[i]);
     if (!l->acted)
         each_group(l, look_end);
+    if (!l->acted)
+        look_roll(l);
     if (l->acted)
         return;
     each_group(l, look_pending);

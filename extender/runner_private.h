@@ -76,6 +76,12 @@ void look_post(struct look *l);
 /* Write down what of the group is over, and follow what was. */
 void look_end(struct look *l, const struct group *g);
 
+/* --- runner_roll.c --- */
+
+/* Of each service that was applied anew, the next pod is ended for what comes
+ * in its place. */
+void look_roll(struct look *l);
+
 /* --- runner_place.c --- */
 
 /* What of the group is pending joins the units to be placed, or is told what

@@ -70,6 +70,7 @@ struct store_pod {
     uint32_t grace_s;
     uint32_t ended; /* 0: no; enum pod_state otherwise, with: */
     const char *reason, *message;
+    const char *next; /* UID and JSON of what comes next, "" nothing */
 };
 int store_put_pod(struct store *s, const struct store_pod *pod,
                   struct error *err);

@@ -10,11 +10,12 @@ int sqlite_put_pod(struct store *base, const struct store_pod *pod,
     sqlite3_stmt *q = s->sql[SQL_PUT_POD];
     const char *reason = pod->ended ? pod->reason : "";
     const char *message = pod->ended ? pod->message : "";
+    const char *next = pod->next ? pod->next : "";
     int64_t sum = sum_text(sum_text(0, pod->namespace), pod->name);
     sum = sum_u64(sum_text(sum, pod->uid), pod->number);
     sum = sum_u64(sum_u64(sum, pod->deleting), pod->grace_s);
     sum = sum_text(sum_text(sum_u64(sum, pod->ended), reason), message);
-    sum = sum_add(sum, pod->json, pod->size);
+    sum = sum_text(sum_add(sum, pod->json, pod->size), next);
     store_bind(q, 1, pod->namespace, strlen(pod->namespace));
     store_bind(q, 2, pod->name, strlen(pod->name));
     store_bind(q, 3, pod->uid, strlen(pod->uid));
@@ -25,7 +26,8 @@ int sqlite_put_pod(struct store *base, const struct store_pod *pod,
     store_bind(q, 8, reason, strlen(reason));
     store_bind(q, 9, message, strlen(message));
     store_bind(q, 10, pod->json, pod->size);
-    (void)sqlite3_bind_int64(q, 11, sum);
+    store_bind(q, 11, next, strlen(next));
+    (void)sqlite3_bind_int64(q, 12, sum);
     return store_run(s, SQL_PUT_POD, "storing a pod", err);
 }
 
@@ -57,6 +59,7 @@ void store_pod_row(sqlite3_stmt *q, struct store_pod *ret_pod)
         .message = store_column(q, 8),
         .json = store_column(q, 9),
         .size = (size_t)sqlite3_column_bytes(q, 9),
+        .next = store_column(q, 10),
     };
 }
 

@@ -25,7 +25,7 @@ enum {
     "  number INTEGER NOT NULL, deleting INTEGER NOT NULL,"             \
     "  grace INTEGER NOT NULL, ended INTEGER NOT NULL,"                 \
     "  reason TEXT NOT NULL, message TEXT NOT NULL,"                    \
-    "  json TEXT NOT NULL, sum INTEGER NOT NULL,"                       \
+    "  json TEXT NOT NULL, next TEXT NOT NULL, sum INTEGER NOT NULL,"   \
     "  PRIMARY KEY (namespace, name)) STRICT;"                          \
     "CREATE TABLE configs ("                                            \
     "  secret INTEGER NOT NULL, namespace TEXT NOT NULL,"               \
@@ -101,14 +101,14 @@ static const char *const sql_texts[SQL_COUNT] = {
                             "FROM allocations ORDER BY namespace, name",
     [SQL_PUT_POD] =
         "INSERT INTO pods (namespace, name, uid, number, deleting, grace, "
-        "ended, reason, message, json, sum) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+        "ended, reason, message, json, next, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
         "ON CONFLICT (namespace, name) DO UPDATE SET uid = ?3, number = ?4, "
         "deleting = ?5, grace = ?6, ended = ?7, reason = ?8, message = ?9, "
-        "json = ?10, sum = ?11",
+        "json = ?10, next = ?11, sum = ?12",
     [SQL_DELETE_POD] = "DELETE FROM pods WHERE namespace = ?1 AND name = ?2",
     [SQL_EACH_POD] = "SELECT namespace, name, uid, number, deleting, grace, "
-                     "ended, reason, message, json, sum FROM pods "
+                     "ended, reason, message, json, next, sum FROM pods "
                      "ORDER BY namespace, name",
     [SQL_PUT_CONFIG] =
         "INSERT INTO configs (secret, namespace, name, json, sum) "

@@ -341,6 +341,113 @@ Test(runner, a_job_waits_for_room_as_a_whole)
     expect("b-x3", PODS_RUNNING, "", "");
 }
 
+/* --- services ------------------------------------------------------------- */
+
+enum { COPIES = 4 };
+
+static void apply_service(const char *notes)
+{
+    struct spec specs[COPIES];
+    char names[COPIES][16];
+    for (unsigned i = 0; i < COPIES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "s%u", i);
+        specs[i] = (struct spec){.name = names[i],
+                                 .role = "service",
+                                 .job = "agent",
+                                 .notes = notes};
+    }
+    cr_assert_eq(apply(specs, COPIES), 0);
+}
+
+/* How many run, and how many of them as applied last. */
+static unsigned count_ready(const char *part, unsigned *ret_new)
+{
+    cleanup_with(pod_set) struct pod_set *set =
+        pods_get(server_app(server)->pods);
+    unsigned n = 0;
+    *ret_new = 0;
+    for (size_t i = 0; i < set->n_pods; i++) {
+        const struct applied_pod *p = set->pods[i];
+        n += p->status->ready && !p->deleting;
+        *ret_new += p->status->ready && strstr(p->json, part);
+    }
+    return n;
+}
+
+/* With a restart at one step, unless that is none. */
+static void roll_service(const char *dir, unsigned restart_at)
+{
+    unsigned least = COPIES, n_new = 0, step = 0;
+    begin(dir);
+    apply_service(NULL);
+    settle();
+    cr_expect_eq(count_ready("test/v2", &n_new), COPIES);
+    apply_service(",\"test/v2\":\"1\"");
+    for (; n_new < COPIES && step < 64; step++) {
+        if (step == restart_at) {
+            server_stop(server);
+            server = world_start_in(dir);
+            for (unsigned i = 0; i < NODES; i++)
+                nodes[i].server = server;
+        }
+        runner_settle(server_app(server)->runner);
+        for (unsigned i = 0; i < NODES; i++) {
+            (void)simnode_ask(&nodes[i], 0);
+            (void)simnode_step(&nodes[i]);
+            simnode_tell(&nodes[i], false);
+        }
+        unsigned n = count_ready("test/v2", &n_new);
+        if (step > restart_at + 2 || step < restart_at)
+            least = n < least ? n : least;
+    }
+    settle();
+    cr_expect_eq(n_new, COPIES, "restarted at %u", restart_at);
+    cr_expect_geq(least, (unsigned)COPIES - 1, "%u, restarted at %u", least,
+                  restart_at);
+    server_stop(server);
+}
+
+Test(runner_restart, a_service_rolls_card_by_card)
+{
+    for (unsigned at = 0; at < 20; at += 3) {
+        char *dir = tmpdir_create();
+        n_applied = 0;
+        roll_service(dir, at);
+        tmpdir_remove(dir);
+    }
+}
+
+Test(runner, a_roll_halts_at_what_does_not_start)
+{
+    unsigned n_new;
+    apply_service(NULL);
+    settle();
+    apply_service(",\"test/fails\":\"1\"");
+    settle();
+    cr_expect_eq(count_ready("test/fails", &n_new), COPIES - 1);
+    cr_expect_eq(n_new, 0);
+    expect("s0", PODS_GONE, "ImageMissing", "");
+    apply_service(",\"test/v3\":\"1\"");
+    settle();
+    cr_expect_eq(count_ready("test/v3", &n_new), COPIES);
+    cr_expect_eq(n_new, COPIES);
+}
+
+Test(runner, a_service_that_is_deleted_is_not_replaced)
+{
+    apply_service(NULL);
+    settle();
+    apply_service(",\"test/v2\":\"1\"");
+    runner_settle(server_app(server)->runner);
+    cr_assert_eq(delete ("s0"), 0);
+    cr_assert_eq(delete ("s3"), 0);
+    settle();
+    cr_expect_not(is_there("s0"));
+    cr_expect_not(is_there("s3"));
+    expect("s2", PODS_RUNNING, "", "");
+    cr_expect_eq(n_allocations(), 2);
+}
+
 /* --- what is shown -------------------------------------------------------- */
 
 static void expect_shown(const char *path, const char *part)
