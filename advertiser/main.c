@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "advertiser/acting.h"
 #include "advertiser/crew.h"
 #include "advertiser/fleet.h"
 #include "advertiser/print.h"
@@ -45,8 +46,9 @@ struct program {
     struct fleet *fleet;
     struct reprobe *reprobe;
     struct crew *crew;
-    int signals;       /* a signalfd */
-    int64_t next_look; /* PUBLISH_NEVER: on SIGHUP alone */
+    struct acting *acting; /* NULL: not asked to */
+    int signals;           /* a signalfd */
+    int64_t next_look;     /* PUBLISH_NEVER: on SIGHUP alone */
     int64_t started, next_progress;
     bool announced; /* all nodes are published, and that was said */
     bool stopping;
@@ -133,6 +135,24 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
     return crew_start(p->crew, err);
 }
 
+static int start_acting(struct program *p, const struct topo *topo,
+                        struct error *err)
+{
+    const struct acting_config config = {
+        .set = &p->set,
+        .node = p->node,
+        .boot_id = p->boot_id,
+        .extender = p->kube ? NULL : &p->sending.http,
+    };
+    return acting_create(&config, topo, &p->acting, err);
+}
+
+/* What is to be published of what was seen; the caller owns it. */
+static struct topo *topo_of(struct program *p, struct topo *seen)
+{
+    return p->acting ? acting_publish(p->acting) : topo_ref(seen);
+}
+
 static int add_this_host(struct program *p, const struct publish_kind *kind,
                          struct error *err)
 {
@@ -141,9 +161,12 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
     int r = reprobe_run(&p->look, &topo, err);
     if (r == 0)
         r = reprobe_create(&p->look, &p->reprobe, err);
+    if (r == 0 && p->set.actuate)
+        r = start_acting(p, topo, err);
     if (r < 0)
         return r;
-    (void)fleet_add(p->fleet, topo, clock_ms());
+    cleanup_with(topo) struct topo *shown = topo_of(p, topo);
+    (void)fleet_add(p->fleet, shown, clock_ms());
     bool live = !p->look.source.xml && !p->look.source.fsroot &&
                 !p->look.source.hostfile;
     p->next_look = live && p->set.interval_ms > 0
@@ -166,6 +189,12 @@ static void start_look(struct program *p)
                   NULL);
 }
 
+static void publish_topo(struct program *p, struct topo *seen)
+{
+    cleanup_with(topo) struct topo *topo = topo_of(p, seen);
+    fleet_update(p->fleet, 0, topo, clock_ms());
+}
+
 /* What was seen last stays published while a look fails. */
 static void take_look(struct program *p)
 {
@@ -173,7 +202,9 @@ static void take_look(struct program *p)
     struct error err = {0};
     if (reprobe_finish(p->reprobe, &topo, &err) == 0) {
         p->last.text[0] = '\0';
-        fleet_update(p->fleet, 0, topo, clock_ms());
+        if (p->acting)
+            acting_look(p->acting, topo);
+        publish_topo(p, topo);
     } else if (strcmp(err.text, p->last.text) != 0) {
         p->last = err;
         log_event(LOG_WARN, "look-failed", "node", p->node, "error", err.text,
@@ -211,6 +242,8 @@ static int wait_ms(const struct program *p)
         until = p->next_look;
     if (p->stopping && p->stop_deadline < until)
         until = p->stop_deadline;
+    if (p->acting && acting_due(p->acting) < until)
+        until = acting_due(p->acting);
     int64_t ms = until - now;
     return ms < 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
@@ -231,15 +264,23 @@ static void announce(struct program *p)
 
 static void run(struct program *p)
 {
-    struct pollfd fds[2] = {{.fd = p->signals, .events = POLLIN},
-                            {.fd = reprobe_fd(p->reprobe), .events = POLLIN}};
+    struct pollfd fds[3] = {
+        {.fd = p->signals, .events = POLLIN},
+        {.fd = reprobe_fd(p->reprobe), .events = POLLIN},
+        {.fd = p->acting ? acting_fd(p->acting) : -1, .events = POLLIN},
+    };
     while (fleet_due(p->fleet) != PUBLISH_NEVER) {
         if (p->stopping && clock_ms() >= p->stop_deadline)
             return;
-        (void)poll(fds, 2, wait_ms(p)); /* a failed wait is a short one */
+        (void)poll(fds, 3, wait_ms(p)); /* a failed wait is a short one */
         take_signals(p);
         if (fds[1].revents)
             take_look(p);
+        /* a card is lost, or there again */
+        if (fds[2].revents && acting_moved(p->acting))
+            publish_topo(p, NULL);
+        if (p->acting)
+            acting_step(p->acting, clock_ms());
         if (clock_ms() >= p->next_look && !p->stopping)
             start_look(p);
         (void)fleet_step(p->fleet, clock_ms()); /* nothing due is fine */
@@ -402,6 +443,7 @@ int main(int argc, char **argv)
     int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
                : p.set.print ? print(&p)
                              : publish(&p);
+    acting_destroy(p.acting);
     crew_destroy(p.crew);
     fleet_destroy(p.fleet);
     reprobe_destroy(p.reprobe);

@@ -142,6 +142,44 @@ static const struct conf_setting settings[] = {
      .metavar = "TEXT",
      .help = "What the names of the simulated hosts start with, before their "
              "number."},
+    {.name = "actuate",
+     .offset = AT(actuate),
+     .metavar = "DIR",
+     .help = "Run pods on this host's cards, by the container runtimes that "
+             "the card file names, and keep in DIR what is wanted there. "
+             "Which pods, the extender says at --server, and whoever asks at "
+             "the unix socket DIR/actuator.sock. Without it nothing is "
+             "started anywhere."},
+    {.name = "cluster",
+     .offset = AT(cluster),
+     .otherwise = "biga",
+     .metavar = "NAME",
+     .help = "With --actuate: what the label biga.dev/cluster says of all "
+             "that is started; two clusters that share a card must differ."},
+    {.name = "host-runtime",
+     .offset = AT(host_runtime),
+     .metavar = "URL",
+     .help = "With --actuate: this host's own container runtime, as in "
+             "unix:///run/containerd/containerd.sock, to run host pods, too. "
+             "Without it somebody else runs them."},
+    {.name = "helper-image",
+     .offset = AT(helper_image),
+     .otherwise = "biga-card:" BIGA_VERSION,
+     .metavar = "IMAGE",
+     .help = "With --actuate: the image that writes files and reads logs on a "
+             "card."},
+    {.name = "card-dir",
+     .offset = AT(card_dir),
+     .otherwise = "/var/lib/biga",
+     .metavar = "DIR",
+     .help = "With --actuate: the folder on each card for files and logs of "
+             "pods."},
+    {.name = "hooks",
+     .offset = AT(hooks),
+     .metavar = "DIR",
+     .help = "With --actuate: the folder with the executables that a pod may "
+             "ask to be run before it, to prepare its card. Without it there "
+             "are none."},
     {.name = "log-level",
      .type = CONF_CHOICE,
      .offset = AT(log_level),
@@ -172,6 +210,9 @@ const struct conf_program advertiser_program = {
         "and as a heartbeat. What the server has lost is there again after "
         "the next heartbeat; while it cannot be reached the advertiser goes "
         "on trying, with a growing pause of up to 30 s.\n\n"
+        "With --actuate it also runs pods on the cards, and says how they "
+        "fare; `biga card ps` shows it on the host. Pods go on while the "
+        "advertiser does not run, and while nothing can be reached.\n\n"
         "With --print it shows what it found and exits.",
     .settings = settings,
     .n_settings = ARRAY_LEN(settings),
@@ -181,6 +222,47 @@ const struct conf_program advertiser_program = {
 bool settings_in_cluster(const struct settings *s)
 {
     return strcmp(s->server, "kubernetes") == 0;
+}
+
+/* The value of a label of Kubernetes that is not empty. */
+static bool is_label_value(const char *text)
+{
+    size_t size = strlen(text);
+    bool plain = size > 0 && size <= 63 && isalnum((unsigned char)*text) &&
+                 isalnum((unsigned char)text[size - 1]);
+    for (size_t i = 0; i < size && plain; i++)
+        plain = isalnum((unsigned char)text[i]) || strchr("-_.", text[i]);
+    return plain;
+}
+
+static int check_actuate(const struct settings *s, struct error *err)
+{
+    const char *runtime = s->host_runtime ? s->host_runtime : "";
+    if (!s->actuate && (*runtime || s->hooks))
+        return error_set(err, EINVAL, "%s: needs --actuate",
+                         *runtime ? "--host-runtime" : "--hooks");
+    if (s->actuate && (s->fleet > 0 || s->print))
+        return error_set(err, EINVAL,
+                         "--actuate: cannot be combined with --fleet or "
+                         "--print");
+    if (!is_label_value(s->cluster))
+        return error_set(err, EINVAL,
+                         "--cluster: is \"%.80s\", must be 1 to 63 letters, "
+                         "digits, '-', '_' and '.', and begin and end with a "
+                         "letter or digit",
+                         s->cluster);
+    if (*runtime &&
+        (strncmp(runtime, "unix:///", 8) != 0 || strlen(runtime) > 200))
+        return error_set(err, EINVAL,
+                         "--host-runtime: is \"%.200s\", must be like "
+                         "unix:///run/containerd/containerd.sock",
+                         runtime);
+    if (s->card_dir[0] != '/')
+        return error_set(err, EINVAL,
+                         "--card-dir: is \"%.200s\", must be an absolute "
+                         "path",
+                         s->card_dir);
+    return 0;
 }
 
 static bool is_label(const char *text)
@@ -214,7 +296,7 @@ int settings_check(const struct settings *s, struct error *err)
                          "--heartbeat-namespace: is \"%.80s\", must be 1 to "
                          "63 lower-case letters, digits and '-'",
                          s->heartbeat_namespace);
-    return 0;
+    return check_actuate(s, err);
 }
 
 /* topo_build knows what a node may be called. */

@@ -24,6 +24,8 @@ struct settings {
     bool withdraw;
     int64_t fleet; /* 0: this host alone */
     const char *fleet_shapes, *fleet_prefix;
+    const char *actuate; /* NULL: nothing is started on cards */
+    const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
 };
 
 extern const struct conf_program advertiser_program;

@@ -1,0 +1,249 @@
+#include "advertiser/acting.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "advertiser/act/feed.h"
+#include "advertiser/act/socket.h"
+#include "advertiser/places.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+#include "model/io/log.h"
+
+struct acting {
+    struct acting_config config;
+    char *dir; /* absolute */
+    int fd;    /* an eventfd */
+    struct topo *seen;
+    struct act_place places[ACT_PLACES_MAX];
+    size_t n_places;
+    struct act_place_view shown[ACT_PLACES_MAX]; /* as published last */
+    size_t n_shown;
+    int64_t next_touch;
+    struct error last; /* of a card file or places, logged once */
+    struct actuator *actuator;
+    struct act_socket *socket;
+    pthread_mutex_t lock;
+    struct feed *feed; /* under the lock */
+};
+
+/* On any thread. */
+static void on_changed(void *ctx)
+{
+    struct acting *a = ctx;
+    const uint64_t one = 1;
+    ssize_t n = write(a->fd, &one, sizeof one);
+    (void)n; /* a counter that is full wakes as well */
+    pthread_mutex_lock(&a->lock);
+    feed_poke(a->feed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+int acting_fd(const struct acting *a)
+{
+    return a->fd;
+}
+
+/* --- places --------------------------------------------------------------- */
+
+static void note(struct acting *a, int result, const struct error *err)
+{
+    if (result == 0) {
+        a->last.text[0] = '\0';
+    } else if (strcmp(a->last.text, err->text) != 0) {
+        a->last = *err;
+        log_event(LOG_WARN, "places-failed", "node", a->config.node, "error",
+                  err->text, NULL);
+    }
+}
+
+static int set_places(struct acting *a, struct error *err)
+{
+    a->next_touch = clock_ms() + ACTING_TOUCH_MS;
+    return actuator_set_places(a->actuator, a->places, a->n_places, err);
+}
+
+static int look(struct acting *a, const struct topo *topo, struct error *err)
+{
+    cleanup_with(cardfile) struct cardfile *cards = NULL;
+    const struct settings *s = a->config.set;
+    int r = s->card_file && *s->card_file
+                ? cardfile_load(s->card_file, &cards, err)
+                : 0;
+    topo_unref(a->seen);
+    a->seen = topo_ref((struct topo *)(uintptr_t)topo);
+    if (r < 0)
+        return r;
+    a->n_places = places_of(topo, cards, s->host_runtime ? s->host_runtime : "",
+                            a->places);
+    return set_places(a, err);
+}
+
+void acting_look(struct acting *a, const struct topo *topo)
+{
+    struct error err = {0};
+    note(a, look(a, topo, &err), &err);
+}
+
+bool acting_moved(struct acting *a)
+{
+    struct act_place_view views[ACT_PLACES_MAX];
+    uint64_t count;
+    (void)!read(a->fd, &count, sizeof count); /* clears it */
+    size_t n = actuator_places(a->actuator, views);
+    bool moved = n != a->n_shown;
+    for (size_t i = 0; i < n && !moved; i++)
+        moved = views[i].health != a->shown[i].health ||
+                strcmp(views[i].name, a->shown[i].name) != 0;
+    return moved;
+}
+
+struct topo *acting_publish(struct acting *a)
+{
+    struct topo *marked = NULL;
+    struct error err = {0};
+    a->n_shown = actuator_places(a->actuator, a->shown);
+    int r = places_mark(a->seen, a->shown, a->n_shown, &marked, &err);
+    note(a, r, &err);
+    return r == 0 ? marked : topo_ref(a->seen);
+}
+
+int64_t acting_due(const struct acting *a)
+{
+    return a->next_touch;
+}
+
+void acting_step(struct acting *a, int64_t now_ms)
+{
+    struct error err = {0};
+    if (now_ms < a->next_touch)
+        return;
+    a->next_touch = now_ms + ACTING_TOUCH_MS;
+    if (!places_touch(a->places, a->n_places))
+        return;
+    log_event(LOG_INFO, "card-keys-changed", "node", a->config.node, NULL);
+    note(a, set_places(a, &err), &err);
+}
+
+/* --- from start to end -------------------------------------------------- */
+
+/* The folder of our own, with no way in for others. */
+static int make_dir(const char *given, char **ret_dir, struct error *err)
+{
+    struct stat st;
+    if (mkdir(given, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, errno, "--actuate: %s", given);
+    char *dir = realpath(given, NULL);
+    if (!dir)
+        return error_errno(err, errno, "--actuate: %s", given);
+    int r = 0;
+    if (stat(dir, &st) < 0)
+        r = error_errno(err, errno, "--actuate: %s", dir);
+    else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+        r = error_set(err, EPERM,
+                      "--actuate: %s: must be a folder of our own that nobody "
+                      "else may write to",
+                      dir);
+    if (r < 0) {
+        free(dir);
+        return r;
+    }
+    *ret_dir = dir;
+    return 0;
+}
+
+static int create_actuator(struct acting *a, struct error *err)
+{
+    const struct settings *s = a->config.set;
+    const struct actuator_config config = {
+        .dir = a->dir,
+        .cluster = s->cluster,
+        .node = a->config.node,
+        .boot_id = a->config.boot_id,
+        .card_dir = s->card_dir,
+        .helper_image = s->helper_image,
+        .hooks_dir = s->hooks,
+        .changed = on_changed,
+        .ctx = a,
+    };
+    return actuator_create(&config, &a->actuator, err);
+}
+
+static int start_feed(struct acting *a, struct error *err)
+{
+    struct feed *feed = NULL;
+    if (!a->config.extender)
+        return 0;
+    const struct feed_config config = {.http = *a->config.extender,
+                                       .node = a->config.node,
+                                       .boot_id = a->config.boot_id};
+    int r = feed_start(a->actuator, &config, &feed, err);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&a->lock);
+    a->feed = feed;
+    feed_poke(feed); /* what changed meanwhile */
+    pthread_mutex_unlock(&a->lock);
+    return 0;
+}
+
+static int start(struct acting *a, const struct topo *topo, struct error *err)
+{
+    a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (a->fd < 0)
+        return error_errno(err, errno, "eventfd");
+    int r = make_dir(a->config.set->actuate, &a->dir, err);
+    if (r == 0)
+        r = create_actuator(a, err);
+    if (r == 0)
+        r = look(a, topo, err);
+    if (r < 0)
+        return r;
+    cleanup_free char *path = xasprintf("%s/actuator.sock", a->dir);
+    r = act_socket_start(a->actuator, path, &a->socket, err);
+    if (r == 0)
+        r = start_feed(a, err);
+    if (r == 0)
+        log_event(LOG_INFO, "acting", "node", a->config.node, "socket", path,
+                  "feed", a->config.extender ? "extender" : "none", NULL);
+    return r;
+}
+
+int acting_create(const struct acting_config *config, const struct topo *topo,
+                  struct acting **ret_acting, struct error *err)
+{
+    struct acting *a = xcalloc(1, sizeof *a);
+    a->config = *config;
+    a->fd = -1;
+    (void)pthread_mutex_init(&a->lock, NULL);
+    int r = start(a, topo, err);
+    if (r < 0) {
+        acting_destroy(a);
+        return r;
+    }
+    *ret_acting = a;
+    return 0;
+}
+
+void acting_destroy(struct acting *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    struct feed *feed = steal(&a->feed);
+    pthread_mutex_unlock(&a->lock);
+    feed_stop(feed);
+    if (!act_socket_stop(a->socket))
+        return; /* calls are under way and use all this; the process ends */
+    actuator_destroy(a->actuator); /* NULL allowed */
+    topo_unref(a->seen);
+    if (a->fd >= 0)
+        (void)close(a->fd); /* nothing is kept in it */
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a->dir);
+    free(a);
+}

@@ -1,0 +1,119 @@
+#!/bin/bash
+# The advertiser with --actuate, cards that nobody answers for, and an extender:
+# the socket, what `biga` shows of it, what reaches the extender.  Needs curl.
+# TAP lines.
+set -u
+
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need curl
+
+card="card-0000-01-00"
+other="card-0000-02-00"
+act=$dir/act
+biga() { BIGA_SOCKET=$act/actuator.sock "$BUILD/biga" "$@"; }
+at() { curl -s -m 10 --unix-socket "$act/actuator.sock" "$@"; }
+says() { # TEXT COMMAND…: until what it prints has it
+    "${@:2}" 2>&1 | grep -qE -- "$1"
+}
+published() { # whether the card is healthy, as its slice has it
+    curl -s -m 5 "http://127.0.0.1:$publish/apis/resource.k8s.io/v1/resourceslices/h-xpu.biga.dev-0" |
+        python3 -c '
+import json, sys
+for d in json.load(sys.stdin)["spec"]["devices"]:
+    if d["name"] == sys.argv[1]:
+        print(str(d["attributes"]["biga.dev/healthy"]["bool"]).lower())' "$1"
+}
+is_published() { [ "$(published "$1")" = "$2" ]; }
+
+# a port where nobody listens: it is taken for a moment only
+free_port() {
+    local p
+    while :; do
+        p=$((20000 + RANDOM % 12000))
+        { : ; } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$p" || { echo "$p"; return; }
+    done
+}
+
+cat >"$dir/h.host" <<EOF
+package 0
+  numa 0 cpus=8 memory=16GiB
+    root 0000:00
+      bridge 0000:00:01.0
+        card 0000:01:00.0 id=15b3:a2d6 cores=8 memory=16GiB
+      bridge 0000:00:02.0
+        card 0000:02:00.0 id=15b3:a2d6 cores=8 memory=16GiB
+EOF
+cat >"$dir/cards.json" <<EOF
+{"cards": [{"match": {"pci": "01:00"}, "plaintext": true,
+            "endpoint": "tcp://127.0.0.1:$(free_port)"}]}
+EOF
+
+start_extender
+publish=$(port publish)
+read=$(port read)
+export BIGA_SERVER=http://127.0.0.1:$read
+
+advertise() {
+    "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
+        --hostfile "$dir/h.host" --card-file "$dir/cards.json" --node h \
+        --heartbeat 1s --actuate "$act" 2>>"$dir/advertiser.log" &
+    advertiser=$!
+    pids+=("$advertiser")
+}
+
+biga pods >"$dir/none" 2>&1
+[ $? = 1 ] && grep -q 'biga-advertiser --actuate DIR' "$dir/none"
+ok $? "without a socket it is said what to start"
+
+advertise
+until_true test -S "$act/actuator.sock"
+ok $? "the socket is there"
+[ "$(stat -c %a "$act")$(stat -c %a "$act/actuator.sock")" = 700600 ]
+ok $? "for its owner alone"
+says "^$card +0000:01:00.0 " biga card ps
+ok $? "cards with an endpoint are places"
+! says "$other" biga card ps
+ok $? "others are not"
+
+until_true is_published "$card" false
+ok $? "a card that does not answer is withdrawn"
+is_published "$other" true
+ok $? "the other card is not"
+says "^$card .* lost " biga card ps
+ok $? "and is lost here"
+
+says "drained" biga card drain "$card" && says "lost, drained" biga card ps
+ok $? "it can be drained all the same"
+"$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
+    --hostfile "$dir/h.host" --actuate "$act" --node h2 >"$dir/second.log" 2>&1
+[ $? != 0 ] && grep -q -- "$act" "$dir/second.log"
+ok $? "a second advertiser is refused the folder"
+
+kill -9 "$advertiser"
+wait "$advertiser" 2>/dev/null
+advertise
+until_true says "drained" biga card ps
+ok $? "kill -9: draining is remembered, the socket is taken over"
+says "takes pods again" biga card undrain "$card"
+ok $? "it can be undrained"
+
+body='{"uid":"u-1","place":"'$card'","spec":{"metadata":{"namespace":"ns",
+ "name":"p","uid":"u-1"},"spec":{"hostNetwork":true,"containers":[{"name":"c",
+ "image":"i"}]}}}'
+at -X PUT -d "$body" http://x/v1/pods/ns/p >"$dir/put"
+grep -q '"uid":"u-1"' "$dir/put"
+ok $? "a pod is wanted over the socket"
+says "^ns/p +$card .* socket" biga pods
+ok $? "and listed"
+says "answered 50[0-9]: .*$card" biga logs ns/p
+ok $? "its log is on the card that is lost"
+at -X POST http://x/v1/pods/ns/p/stop >/dev/null
+until_true says '"stopping":true' at http://x/v1/pods/ns/p
+ok $? "it is to end"
+
+kill "$advertiser"
+wait "$advertiser"
+[ ! -e "$act/actuator.sock" ]
+ok $? "a stop leaves no socket"
+echo "1..$n"
