@@ -3,6 +3,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "extender/buddy.h"
+#include "extender/podobj.h"
 #include "model/base/json.h"
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };
@@ -116,15 +118,12 @@ static bool says_something(const cJSON *m)
     return !(cJSON_IsArray(m) || cJSON_IsObject(m)) || m->child;
 }
 
-static int check_placing(const cJSON *json, const cJSON *metadata,
-                         struct error *err)
+static int check_placing(const cJSON *json, struct error *err)
 {
     static const char *const names[] = {"affinity", "nodeName", "nodeSelector",
                                         "schedulingGates",
                                         "topologySpreadConstraints"};
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(json, "spec");
-    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(metadata,
-                                                          "annotations");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const cJSON *m = cJSON_GetObjectItemCaseSensitive(spec, names[i]);
         if (!says_something(m))
@@ -136,11 +135,6 @@ static int check_placing(const cJSON *json, const cJSON *metadata,
             "by what schema/pod.md says alone: take it out",
             names[i], text ? text : "?");
     }
-    if (notes && cJSON_GetObjectItemCaseSensitive(notes, "biga.dev/buddy"))
-        return error_set(err, EINVAL,
-                         "metadata.annotations[\"biga.dev/buddy\"]: without "
-                         "Kubernetes there are no PodTemplates: apply the xPU "
-                         "pod as well");
     return 0;
 }
 
@@ -151,8 +145,26 @@ struct applying {
     const struct demand_config *config;
     struct pods_body *body;
     char where[WHERE_MAX]; /* "document 2, items[3]" */
+    struct template *templates;
+    size_t n_templates, templates_cap;
     struct error *err;
 };
+
+/* A PodTemplate: only for the host pods that are applied with it. */
+struct template
+{
+    char *namespace, *name, *json;
+};
+
+static void applying_fini(struct applying *x)
+{
+    for (size_t i = 0; i < x->n_templates; i++) {
+        free(x->templates[i].namespace);
+        free(x->templates[i].name);
+        free(x->templates[i].json);
+    }
+    free(x->templates);
+}
 
 static const char *text_of(const cJSON *object, const char *name)
 {
@@ -205,19 +217,126 @@ static int add(struct applying *x, struct pod_change change)
     return 0;
 }
 
-static int apply_pod(struct applying *x, cJSON *json, cJSON *metadata)
+static int create_pod(struct applying *x, cJSON *json, cJSON *metadata,
+                      struct applied_pod **ret_pod)
 {
     char uid[PODS_UID_SIZE];
-    struct pod_change change = {.kind = PODS_APPLY};
-    int e = check_placing(json, metadata, x->err);
-    if (e < 0)
-        return e;
     pods_new_uid(uid);
     normalise(json, metadata, uid);
     cleanup_free char *text = cJSON_PrintUnformatted(json);
-    e = applied_pod_create(text, strlen(text), uid, x->config, &change.pod,
-                           x->err);
+    return applied_pod_create(text, strlen(text), uid, x->config, ret_pod,
+                              x->err);
+}
+
+static const char *buddy_of(const cJSON *metadata)
+{
+    return text_of(cJSON_GetObjectItemCaseSensitive(metadata, "annotations"),
+                   "biga.dev/buddy");
+}
+
+static int apply_pod(struct applying *x, cJSON *json, cJSON *metadata)
+{
+    struct pod_change change = {.kind = PODS_APPLY};
+    int e = check_placing(json, x->err);
+    if (e == 0)
+        e = create_pod(x, json, metadata, &change.pod);
+    if (e < 0)
+        return e;
+    /* a host pod and its buddy are a pair by the name of their job */
+    if (*buddy_of(metadata) && change.pod->demand.role == ROLE_HOST &&
+        !change.pod->demand.job[0]) {
+        cJSON *labels = cJSON_GetObjectItemCaseSensitive(metadata, "labels");
+        set_text(labels, "biga.dev/job", change.pod->name);
+        applied_pod_unref(steal(&change.pod));
+        e = create_pod(x, json, metadata, &change.pod);
+    }
     return e == 0 ? add(x, change) : e;
+}
+
+/* --- buddies -------------------------------------------------------------- */
+
+static int apply_template(struct applying *x, cJSON *json,
+                          const cJSON *metadata)
+{
+    const char *namespace = text_of(metadata, "namespace");
+    if (x->n_templates == PODS_CHANGES_MAX)
+        return error_set(x->err, EINVAL, "more than %d PodTemplates at once",
+                         PODS_CHANGES_MAX);
+    char *text = cJSON_PrintUnformatted(json);
+    x->templates = xgrow(x->templates, x->n_templates, &x->templates_cap,
+                         sizeof *x->templates);
+    x->templates[x->n_templates++] =
+        (struct template){xstrdup(*namespace ? namespace : "default"),
+                          xstrdup(text_of(metadata, "name")), text};
+    return 0;
+}
+
+static const struct template *
+find_template(const struct applying *x, const char *namespace, const char *name)
+{
+    for (size_t i = 0; i < x->n_templates; i++)
+        if (strcmp(x->templates[i].namespace, namespace) == 0 &&
+            strcmp(x->templates[i].name, name) == 0)
+            return &x->templates[i];
+    return NULL;
+}
+
+/* The xPU pod of a host pod, as a cluster's extender makes it. */
+static int make_buddy(struct applying *x, const struct applied_pod *host,
+                      const struct template *template)
+{
+    struct podobj pod;
+    cleanup_str struct str text = STR_INIT(PODSPEC_SIZE_MAX);
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_free char *name = xasprintf("%s-xpu", host->name);
+    int e = podobj_read(host->json, host->size, x->config, &pod, x->err);
+    const struct buddy_input in = {
+        .host = host->json,
+        .host_size = host->size,
+        .pod = &pod,
+        .template = template->json,
+        .template_size = strlen(template->json),
+        .name = name,
+    };
+    if (e == 0)
+        e = buddy_compose(&in, &text, x->err);
+    if (e == 0)
+        e = json_parse(str_text(&text), text.size, &json, x->err);
+    if (e < 0)
+        return e;
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(json, "metadata");
+    /* it ends with its host pod by being its pair; and whoever applies the same
+     * again finds it unchanged */
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "ownerReferences");
+    return apply_pod(x, json, metadata);
+}
+
+static int make_buddies(struct applying *x)
+{
+    size_t n = x->body->n;
+    for (size_t i = 0; i < n; i++) {
+        struct applied_pod *host = x->body->changes[i].pod;
+        cleanup_with(json) cJSON *json = NULL;
+        if (!host || host->demand.role != ROLE_HOST ||
+            !strstr(host->json, "\"biga.dev/buddy\""))
+            continue;
+        int e = json_parse(host->json, host->size, &json, x->err);
+        const char *name =
+            buddy_of(cJSON_GetObjectItemCaseSensitive(json, "metadata"));
+        const struct template *t = find_template(x, host->namespace, name);
+        if (e < 0 || !*name)
+            continue;
+        if (!t)
+            return error_set(x->err, EINVAL,
+                             "Pod %s/%s: metadata.annotations[\"biga.dev/buddy"
+                             "\"]: is \"%.128s\", must be the name of a "
+                             "PodTemplate that is applied with it",
+                             host->namespace, host->name, name);
+        if (make_buddy(x, host, t) < 0)
+            return error_wrap(x->err, "PodTemplate %.63s/%.128s for pod %.128s",
+                              t->namespace, t->name, host->name);
+    }
+    return 0;
 }
 
 static int apply_config(struct applying *x, cJSON *json, cJSON *metadata)
@@ -238,12 +357,14 @@ static int apply_object(struct applying *x, cJSON *json)
         e = error_set(x->err, EINVAL, "metadata: must be an object");
     else if (strcmp(kind, "Pod") == 0)
         e = apply_pod(x, json, metadata);
+    else if (strcmp(kind, "PodTemplate") == 0)
+        e = apply_template(x, json, metadata);
     else if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
         e = apply_config(x, json, metadata);
     else
         e = error_set(x->err, EINVAL,
-                      "kind: is \"%.64s\", must be \"Pod\", \"ConfigMap\", "
-                      "\"Secret\" or \"List\"",
+                      "kind: is \"%.64s\", must be \"Pod\", \"PodTemplate\", "
+                      "\"ConfigMap\", \"Secret\" or \"List\"",
                       kind);
     return e < 0 ? explain(x, json) : 0;
 }
@@ -304,6 +425,9 @@ int pods_body_read(const char *data, size_t size,
         e = jscan_raw(&s, &bytes) ? apply_document(&x, &bytes)
                                   : jscan_error(&s, err);
     }
+    if (e == 0)
+        e = make_buddies(&x);
+    applying_fini(&x);
     if (e == 0 && body.n == 0)
         e = error_set(err, EINVAL,
                       "the body: is empty, must have a Pod, ConfigMap, Secret "

@@ -377,8 +377,10 @@ Test(pods, name_what_is_wrong)
         {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"},\"spec\":{"
          "\"nodeSelector\":{\"x\":\"y\"}}}",
          "spec.nodeSelector: is {\"x\":\"y\"}"},
-        {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"annotations\":{"
-         "\"biga.dev/buddy\":\"t\"}},\"spec\":{}}",
+        {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"labels\":{"
+         "\"biga.dev/role\":\"host\"},\"annotations\":{"
+         "\"biga.dev/buddy\":\"t\"}},\"spec\":{\"containers\":"
+         "[{\"name\":\"c\",\"image\":\"i\"}]}}",
          "biga.dev/buddy"},
         {"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":"
          "\"a\"},\"data\":{\"k\":\"?\"}}",

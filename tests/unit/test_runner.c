@@ -1,11 +1,13 @@
 #include "extender/runner.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 
 #include "extender/app.h"
 #include "extender/snapshot.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/rawclient.h"
 #include "tests/lib/simnode.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
@@ -113,6 +115,15 @@ static int delete (const char *name)
     struct pod_change c = {
         .kind = PODS_DELETE, .namespace = "ns", .name = name, .grace_s = -1};
     return change(&c, 1);
+}
+
+/* Those that are not gone already with others. */
+static void delete_all(char names[][16], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int r = delete (names[i]);
+        cr_assert(r == 0 || r == -ENOENT, "%s: %d", names[i], r);
+    }
 }
 
 static struct pod_status *status_of(const char *name)
@@ -292,8 +303,7 @@ Test(runner, a_job_begins_when_it_is_whole)
     settle();
     for (size_t i = 0; i < n; i++)
         expect(names[i], PODS_RUNNING, "", "");
-    for (size_t i = 0; i < n; i++)
-        cr_assert_eq(delete (names[i]), 0);
+    delete_all(names, n);
     settle();
     for (size_t i = 0; i < n; i++)
         cr_expect_not(is_there(names[i]));
@@ -313,8 +323,7 @@ Test(runner, a_job_of_which_one_fails_is_torn_down)
            "pair 2 of the job could not start: pod ns/ring-x2 on node ");
     expect(names[7], PODS_GONE, "JobTornDown", "ImageMissing");
     cr_expect_eq(n_allocations(), 0, "its places are given back");
-    for (size_t i = 0; i < n; i++)
-        cr_assert_eq(delete (names[i]), 0);
+    delete_all(names, n);
     settle();
     cr_expect_not(is_there(names[0]));
     specs[5].notes = NULL;
@@ -335,10 +344,50 @@ Test(runner, a_job_waits_for_room_as_a_whole)
     expect("b-h0", PODS_PENDING, "NoPlace", "");
     expect("b-x3", PODS_PENDING, "JobNotPlaced", "waits for pod b-h0");
     cr_expect_eq(n_allocations(), a);
-    for (size_t i = 0; i < a; i++)
-        cr_assert_eq(delete (names[i]), 0);
+    delete_all(names, a);
     settle();
     expect("b-x3", PODS_RUNNING, "", "");
+}
+
+/* --- buddies -------------------------------------------------------------- */
+
+#define BUDDY_HOST                                                            \
+    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"h\","   \
+    "\"namespace\":\"ns\",\"labels\":{\"biga.dev/role\":\"host\"},"           \
+    "\"annotations\":{\"biga.dev/buddy\":\"dpu\"}},\"spec\":{\"containers\":" \
+    "[{\"name\":\"c\",\"image\":\"i\"}]}}"
+#define BUDDY_TEMPLATE                                                        \
+    "{\"apiVersion\":\"v1\",\"kind\":\"PodTemplate\",\"metadata\":{\"name\":" \
+    "\"dpu\",\"namespace\":\"ns\"},\"template\":{\"spec\":{\"containers\":"   \
+    "[{\"name\":\"c\",\"image\":\"i\"}]}}}"
+
+static int post_pods(const char *body, struct raw_reply *reply)
+{
+    return world_call(server, SERVER_READ, "POST", "/v1/pods",
+                      (struct jtext){body, strlen(body), false}, reply);
+}
+
+Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
+{
+    struct raw_reply reply = {0};
+    cr_expect_eq(post_pods(BUDDY_HOST, &reply), 400);
+    cr_expect(strstr(str_text(&reply.body), "PodTemplate that is applied"),
+              "%s", str_text(&reply.body));
+    cr_expect_eq(post_pods(BUDDY_HOST BUDDY_TEMPLATE, &reply), 200, "%s",
+                 str_text(&reply.body));
+    settle();
+    expect("h-xpu", PODS_RUNNING, "", "");
+    expect("h", PODS_RUNNING, "", "");
+    cr_expect_str_eq(find("h")->pair, find("h-xpu")->pair);
+    cr_expect_eq(post_pods(BUDDY_TEMPLATE BUDDY_HOST, &reply), 200, "%s",
+                 str_text(&reply.body));
+    cr_expect_not(strstr(str_text(&reply.body), "created"), "%s",
+                  str_text(&reply.body));
+    cr_assert_eq(delete ("h"), 0);
+    settle();
+    cr_expect_not(is_there("h-xpu"));
+    cr_expect_not(is_there("h"));
+    raw_reply_fini(&reply);
 }
 
 /* --- services ------------------------------------------------------------- */
@@ -550,8 +599,7 @@ Test(runner_restart, goes_on_where_it_was)
             if (step == at)
                 restart(dir);
             if (step == 5)
-                for (size_t i = 0; i < n; i++)
-                    cr_assert_eq(delete (names[i]), 0);
+                delete_all(names, n);
             if (step % 2)
                 runner_settle(server_app(server)->runner);
             for (unsigned i = 0; i < NODES; i++) {
