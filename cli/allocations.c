@@ -1,9 +1,22 @@
 /* biga allocations */
-#include "cli/verbs.h"
+#include <string.h>
 
+#include "cli/verbs.h"
 #include "model/base/mem.h"
 
-static void add_allocation(struct table *t, const cJSON *a)
+/* Was any of them applied? Then there is more to say than where. */
+static bool any_state(const cJSON *list)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        if (*json_text(x, "state"))
+            return true;
+    }
+    return false;
+}
+
+static void add_allocation(struct table *t, const cJSON *a, bool state)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
     const char *relation = json_text(a, "relation");
@@ -17,20 +30,30 @@ static void add_allocation(struct table *t, const cJSON *a)
     cli_add_devices(t, json_list(a, "gpus"));
     cli_add_known(t, json_number(a, "numa"));
     table_add_style(t, relation_style(relation), relation);
+    if (!state)
+        return;
+    table_add_style(t,
+                    json_true(a, "ready")                          ? STYLE_GOOD
+                    : strcmp(json_text(a, "state"), "failed") == 0 ? STYLE_BAD
+                                                                   : STYLE_FAIR,
+                    json_text(a, "state"));
+    table_add(t, json_text(a, "reason"));
 }
 
 bool allocations_render(struct cli *c, const cJSON *list)
 {
     static const struct table_column columns[] = {
-        {"POD", false}, {"ROLE", false}, {"NODE", false},     {"CARD", false},
-        {"GPU", false}, {"NUMA", true},  {"RELATION", false},
+        {"POD", false},      {"ROLE", false},  {"NODE", false},
+        {"CARD", false},     {"GPU", false},   {"NUMA", true},
+        {"RELATION", false}, {"STATE", false}, {"REASON", false},
     };
+    bool state = any_state(list);
     cleanup_table struct table t;
     const cJSON *a;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init(&t, columns, ARRAY_LEN(columns) - (state ? 0 : 2));
     cJSON_ArrayForEach(a, list)
     {
-        add_allocation(&t, a);
+        add_allocation(&t, a, state);
     }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);

@@ -36,7 +36,34 @@ static void add_pods(struct table *t, const cJSON *list)
     table_add(t, str_text(&text));
 }
 
-static void add_card(struct table *t, const cJSON *card)
+/* "lost: no answer for 5 s". */
+static void add_health(struct table *t, const cJSON *card)
+{
+    const char *health = json_text(card, "health");
+    const char *reason = json_text(card, "healthReason");
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    enum table_style style = strcmp(health, "ready") == 0     ? STYLE_GOOD
+                             : strcmp(health, "suspect") == 0 ? STYLE_FAIR
+                             : *health                        ? STYLE_BAD
+                                                              : STYLE_PLAIN;
+    str_addf(&text, "%s%s%s", health, *health && *reason ? ": " : "",
+             *health ? reason : "");
+    table_add_style(t, style, str_text(&text));
+}
+
+/* Does anybody look after the cards' runtimes? */
+static bool any_health(const cJSON *list)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        if (*json_text(x, "health"))
+            return true;
+    }
+    return false;
+}
+
+static void add_card(struct table *t, const cJSON *card, bool health)
 {
     table_add(t, json_text(card, "node"));
     table_add(t, json_text(card, "id"));
@@ -49,6 +76,8 @@ static void add_card(struct table *t, const cJSON *card)
     table_add_style(t, state_style(json_text(card, "state")),
                     json_text(card, "state"));
     add_pods(t, json_list(card, "pods"));
+    if (health)
+        add_health(t, card);
 }
 
 void cards_render(struct cli *c, const cJSON *list)
@@ -57,14 +86,15 @@ void cards_render(struct cli *c, const cJSON *list)
         {"NODE", false}, {"CARD", false},      {"PCI", false},
         {"NUMA", true},  {"MODEL", false},     {"ARCH", false},
         {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
-        {"PODS", false},
+        {"PODS", false}, {"HEALTH", false},
     };
+    bool health = any_health(list);
     cleanup_table struct table t;
     const cJSON *card;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init(&t, columns, ARRAY_LEN(columns) - !health);
     cJSON_ArrayForEach(card, list)
     {
-        add_card(&t, card);
+        add_card(&t, card, health);
     }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
