@@ -132,7 +132,7 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
                        struct cri_container_config *config)
 {
     struct cri_mount *list = arena_alloc(arena,
-                                         (c->n_mounts + 1) * sizeof *list);
+                                         (c->n_mounts + 2) * sizeof *list);
     size_t n = 0;
     for (size_t i = 0; i < c->n_mounts; i++) {
         const struct podspec_mount *m = &c->mounts[i];
@@ -146,6 +146,15 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
             .read_only = m->read_only,
         };
     }
+    /* a runtime makes what is to be mounted, and so the directory of logs,
+     * which it does not make for itself; a call of the helper takes longer */
+    if (has_logs(a, e) && strcmp(e->intent->place, ACT_HOST) != 0)
+        list[n++] = (struct cri_mount){
+            .container_path = "/var/log/biga",
+            .host_path = keep(arena, xasprintf("%s/pods/%s/logs", a->card_dir,
+                                               e->intent->uid)),
+            .read_only = true,
+        };
     if (entry_is_ours(e))
         list[n++] = (struct cri_mount){.container_path = a->card_dir,
                                        .host_path = a->card_dir};

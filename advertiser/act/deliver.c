@@ -45,7 +45,6 @@ static bool keeps(void *ctx)
 void deliver_card(struct place *at, const struct act_place *what,
                   struct entry *e, struct machine_result *r, struct error *err)
 {
-    static const char reason[] = "PrepareFailed";
     const struct actuator *a = at->a;
     struct prep_outcome outcome = {0};
     const struct prep_config config = {
@@ -67,12 +66,13 @@ void deliver_card(struct place *at, const struct act_place *what,
     (void)pthread_mutex_lock(&at->prep);
     r->e = prep_run(&config, &request, &outcome, err);
     (void)pthread_mutex_unlock(&at->prep);
-    if (r->e == 0 && outcome.reason[0]) {
-        r->e = error_set(err, EIO, "%s: %s", outcome.reason, outcome.message);
+    if (r->e < 0) {
+        r->reason = "PrepareFailed";
+    } else if (outcome.reason[0]) {
+        r->e = error_set(err, EIO, "%s", outcome.message);
+        r->reason = outcome.reason;
         r->permanent = !outcome.again;
     }
-    if (r->e < 0)
-        r->reason = reason;
 }
 
 /* --- files by the helper ------------------------------------------------ */
@@ -164,9 +164,6 @@ static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
     add(&args, "/biga-card");
     add(&args, "files");
     add(&args, dir);
-    add(&args, "logs/.made"); /* and with it the directory of the logs */
-    add(&args, "600");
-    add(&args, "0");
     for (size_t i = 0; i < e->spec->n_volumes; i++)
         for (size_t k = 0; k < e->spec->volumes[i].n_files; k++)
             add_file(&args, e->spec->volumes[i].name,
@@ -218,7 +215,8 @@ void deliver_files(struct place *at, const struct act_place *what,
         not_delivered(a, e, r, err);
         return;
     }
-    r->e = deliver_by(a, id, cri, e, err);
+    if (n_files(e->spec) > 0)
+        r->e = deliver_by(a, id, cri, e, err);
     if (r->e < 0)
         r->reason = "FilesFailed";
 }

@@ -11,7 +11,7 @@ int prep_say(struct prep_outcome *o, const char *reason, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(o->message, sizeof o->message, fmt, args);
     va_end(args);
-    (void)snprintf(o->reason, sizeof o->reason, "%s", reason);
+    o->reason = reason;
     return 0;
 }
 
@@ -39,7 +39,7 @@ int prep_run(const struct prep_config *config,
              const struct prep_request *request,
              struct prep_outcome *ret_outcome, struct error *err)
 {
-    struct prep_outcome o = {0};
+    struct prep_outcome o = {.reason = ""};
     int rc = check_card(request, err);
     if (rc == 0 && request->sriov_vfs >= 0)
         rc = prep_vfs(config, request, &o, err);

@@ -23,7 +23,6 @@ enum {
     PREP_KEEP_MS = 50,      /* keep() is asked about that often */
     PREP_LOG_MAX = 1 << 20, /* bytes of hook-CARD.log; then it begins anew */
     PREP_OUTPUT_MAX = 4096, /* bytes at its end that the message is of */
-    PREP_REASON_MAX = 63,   /* "VfsInUse" */
     PREP_MESSAGE_MAX = 512, /* for a person */
 };
 
@@ -49,9 +48,9 @@ struct prep_request {
 };
 
 struct prep_outcome {
-    char reason[PREP_REASON_MAX + 1]; /* "" when the card is prepared, else
-                                       * one of schema/pod.md */
-    char message[PREP_MESSAGE_MAX];   /* what was done; what to do next */
+    const char *reason; /* a constant: "" when the card is prepared, else a
+                         * word of schema/pod.md */
+    char message[PREP_MESSAGE_MAX]; /* what was done; what to do next */
     bool again;       /* may be otherwise later, without anybody's doing */
     bool vfs_changed; /* the card was given another number of them */
     bool hook_ran;

@@ -12,7 +12,7 @@ int prep_hook(const struct prep_config *config,
               const struct prep_request *request, struct prep_outcome *o,
               struct error *err);
 
-/* Fill in reason ("" for none) and message; returns 0. */
+/* Fill in reason (a constant, "" for none) and message; returns 0. */
 int prep_say(struct prep_outcome *o, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
