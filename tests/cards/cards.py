@@ -16,6 +16,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -33,15 +34,13 @@ from proc import Process, start_time, wait_for  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("BIGA_BUILD", "build"))
 PORT = 7443
-# PCI addresses of the cards beside GPUs of the host description
-# dell-xe9680-bf3; it has another one, that is left out
+# PCI addresses of the cards beside GPUs in this host description
 SHAPE = "dell-xe9680-bf3"
 PCI = ("0000:1a:00.0", "0000:3c:00.0", "0000:4d:00.0", "0000:5e:00.0",
        "0000:9c:00.0", "0000:bc:00.0", "0000:cc:00.0", "0000:dc:00.0")
-PCI_LEFT_OUT = "0000:9d:00.0"
 NODE = "host0"
 # what every containerd without CNI says when it starts
-USUAL = ("devmapper", "cni config", "cleaning up after shim")
+USUAL = ("devmapper", "cni config", "cleaning up after shim", "StopContainer")
 
 
 def run(*argv, **more):
@@ -208,9 +207,14 @@ class Place:
         cri = self.local()
         return cri.sandboxes(), cri.containers()
 
+    def seen(self, *parts):
+        """The path here of something in /var/lib there."""
+        return os.path.join("/proc", str(self.init.pid), "root", "var",
+                            "lib", *parts)
+
     def files(self):
         """What is below /var/lib/biga there."""
-        top = f"/proc/{self.init.pid}/root/var/lib/biga"
+        top = self.seen("biga")
         return sorted(os.path.relpath(os.path.join(at, name), top)
                       for at, folders, names in os.walk(top)
                       for name in folders + names)
@@ -233,14 +237,14 @@ class Place:
 
     def fill_disk(self, leave_kib=0):
         """Fill its disk up to the last KiB; of one with a size only."""
-        top = f"/proc/{self.init.pid}/root/var/lib"
+        top = self.seen()
         free = os.statvfs(top)
         size = free.f_bavail * free.f_bsize - leave_kib * 1024
         with open(os.path.join(top, "filler"), "wb") as f:
             f.write(bytes(max(0, size)))
 
     def clear_disk(self):
-        os.unlink(f"/proc/{self.init.pid}/root/var/lib/filler")
+        os.unlink(self.seen("filler"))
 
 
 class Card(Place):
@@ -254,10 +258,10 @@ class Card(Place):
         self.host_address, self.address = (
             f"198.{18 + (net + i >> 16)}.{net + i >> 8 & 255}.{net + i & 255}"
             for i in (1, 2))
+        # may be changed before Biga starts: who is called, and what it has
+        # by the words of schema/hostfile.md
+        self.endpoint, self.shape = f"tcp://{self.address}:{PORT}", {}
 
-    @property
-    def endpoint(self):
-        return f"tcp://{self.address}:{PORT}"
 
     def enter_network(self):
         return ["nsenter", f"--net=/run/netns/{self.netns}"]
@@ -481,21 +485,35 @@ class Rack:
         place.wait_up()
         place.load(*files)
 
-    def card_file(self, path=None, cards=None, **more):
-        """What the advertiser is told of the cards: the file's path.  more:
-        {card index: members}"""
-        entries = [{"match": {"pci": PCI_LEFT_OUT}, "exclude": True}]
-        entries += [{"match": {"pci": p}, "exclude": True}
-                    for p in PCI[len(self.cards):]]
+    def card_file(self):
+        """What the advertiser is told of the cards: the file's path."""
         tls = {"ca": self.pki("ca.crt"), "cert": self.pki(f"{NODE}.crt"),
                "key": self.pki(f"{NODE}.key")}
-        for c in cards or self.cards:
-            entries.append({"match": {"pci": c.pci}, "arch": machine_arch(),
-                            "endpoint": c.endpoint, "tls": tls,
-                            **more.get(c.name, {})})
-        path = path or os.path.join(self.folder, "cards.json")
+        return self._write("cards.json", json.dumps({"cards": [
+            {"match": {"pci": c.pci}, "endpoint": c.endpoint, "tls": tls}
+            for c in self.cards]}, indent=1))
+
+    def host_file(self):
+        """What the host looks like: SHAPE with these cards alone."""
+        lines = []
+        with open(os.path.join(ROOT, "advertiser", "hosts", SHAPE + ".host"),
+                  encoding="utf-8") as f:
+            for line in f:
+                card = next((c for c in self.cards
+                             if f" card {c.pci} " in line), None)
+                if card:
+                    words = {"arch": machine_arch(), **card.shape}
+                    for key, value in words.items():
+                        line = re.sub(rf" {key}=\S+", "", line.rstrip()) \
+                            + f" {key}={value}\n"
+                if card or " card " not in line:
+                    lines.append(line)
+        return self._write("host0.host", "".join(lines))
+
+    def _write(self, name, text):
+        path = os.path.join(self.folder, name)
         with open(path + ".new", "w", encoding="utf-8") as f:
-            json.dump({"cards": entries}, f, indent=1)
+            f.write(text)
         os.rename(path + ".new", path)
         return path
 
@@ -525,5 +543,5 @@ class Rack:
                 said = [line.rstrip()[:400] for line in f
                         if "level=info" not in line
                         and not any(word in line for word in USUAL)]
-            lines += [f"{name}: {line}" for line in said[-6:]]
+            lines += [f"{name}: {line}" for line in said[-4:]]
         return lines

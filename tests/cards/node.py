@@ -78,22 +78,27 @@ class Local(http.client.HTTPConnection):
 
 # --- the programs -----------------------------------------------------------
 class Node:
-    """Biga for the node of a rack."""
+    """Biga for the node of a rack.  build: the folder of another
+    biga-advertiser."""
 
-    def __init__(self, rack, host_runtime=True, advertiser=(), **cards_more):
+    def __init__(self, rack, host_runtime=True, build=None):
         self.rack = rack
         self.state = os.path.join(rack.folder, "actuator")
         self.extender = fleet.Extender(
             rack.folder, "extender", "--state",
             os.path.join(rack.folder, "state"))
-        args = ["--hostfile", cards.SHAPE, "--node", cards.NODE,
-                "--card-file", rack.card_file(**cards_more),
+        args = ["--hostfile", rack.host_file(), "--node", cards.NODE,
+                "--card-file", rack.card_file(),
                 "--actuate", self.state,
                 "--server", self.extender.url("publish")]
+        self.advertiser = fleet.Advertiser(rack.folder, "advertiser", *args)
+        if build:
+            self.advertiser.argv[0] = os.path.join(build, "biga-advertiser")
         if host_runtime and rack.host:
-            args += ["--host-runtime", rack.host.endpoint]
-        self.advertiser = fleet.Advertiser(
-            rack.folder, "advertiser", *args, *advertiser)
+            # where /var/lib is the same as for the host's containerd
+            self.advertiser.argv = [
+                *rack.host.enter(), *self.advertiser.argv,
+                "--host-runtime", rack.host.endpoint]
 
     def start(self):
         self.extender.start()

@@ -37,7 +37,6 @@ def points():
 class Crash:
     def __init__(self, node):
         self.node, self.n, self.twice = node, 0, []
-        node.advertiser.argv[0] = os.path.join(build(), "biga-advertiser")
 
     def restart(self, where=""):
         self.node.advertiser.env = {"BIGA_FAILPOINTS": where} if where else {}
@@ -184,7 +183,7 @@ def main():
         t = Checks(on_failure=rack.tail)
         with t.check("a pair comes and goes without a crash"):
             rack.start()
-            node = biga_node.Node(rack).start()
+            node = biga_node.Node(rack, build=build()).start()
             crash = Crash(node)
             died, wanted = crash.round(points()[0], 1000000)
             assert not died and len(wanted) == 2, wanted

@@ -240,9 +240,9 @@ def main():
             rack.start()
             proxy = Proxy(cards.PORT, last.address)
             last.make_keys("127.0.0.1").restart().wait_local()
-            node = biga_node.Node(rack, card7={
-                "endpoint": f"tcp://127.0.0.1:{proxy.port}",
-                "memory-mib": 2 * BIG})
+            last.endpoint = f"tcp://127.0.0.1:{proxy.port}"
+            last.shape = {"memory": f"{2 * BIG}MiB"}
+            node = biga_node.Node(rack)
             node.start()
             trouble = Trouble(t, node)
             trouble.begin()
