@@ -144,9 +144,9 @@ class Held:
             os.close(self.files.pop())
 
 
-def undo(path, held=None):
+def undo(path, held=None, record=None):
     """Undo a record, and forget it."""
-    record = read_record(path)
+    record = read_record(path) or record
     if not record:
         return
     folder, held = record["folder"], held or Held()
@@ -170,7 +170,8 @@ def undo(path, held=None):
     else:
         shutil.rmtree(folder, ignore_errors=True)
     if record.get("keep_logs") or not os.path.exists(folder):
-        os.unlink(path)
+        if os.path.exists(path):
+            os.unlink(path)
     else:
         print(f"keeper: {folder} cannot be removed", file=sys.stderr)
 
@@ -190,12 +191,13 @@ def main():
         sys.exit(__doc__.strip())
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    held = Held()
+    held, record = Held(), read_record(sys.argv[1])
     with os.fdopen(0, encoding="utf-8") as pipe:
         for line in pipe:
+            record = read_record(sys.argv[1]) or record
             if line.strip().isdecimal():
                 held.hold(f"/proc/{line.strip()}/ns/mnt")
-    undo(sys.argv[1], held)
+    undo(sys.argv[1], held, record)
 
 
 if __name__ == "__main__":

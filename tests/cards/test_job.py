@@ -213,8 +213,12 @@ def test_drain(t, node):
         node.delete(there)
         node.wait_gone([there])
         node.apply([service("late")])
-        wait_for("it is told why", lambda: "drained" in node.biga(
-            "why", "late"), 10)
+
+        def told():
+            said = node.biga("why", "late")
+            assert "drained" in said, said
+            return True
+        wait_for("it is told why", told, 10)
         assert node.states(["late"]) == {"late": "pending"}
     with t.check("until it is undrained"):
         node.biga("card", "undrain", card.id)
