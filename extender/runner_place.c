@@ -54,12 +54,12 @@ static void missing_add(struct missing *m, const char *what, int pair)
         str_addf(&m->text, "%s%s of pair %d", m->n > 1 ? ", " : "", what, pair);
 }
 
-/* A pair's pods: [from, to) of the group. */
-static void check_pair(const struct group *g, size_t from, size_t to, int pair,
+/* What the pods of one pair lack when the job has such pods at all. */
+static void check_pair(const struct group *g, int pair,
                        const bool has[ROLE_SERVICE + 1], struct missing *m)
 {
     unsigned hosts = 0, xpus = 0, cards = 0, asked = 0;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = 0; i < g->n; i++) {
         const struct demand *d = &g->members[i].pod->demand;
         if (is_absent(&g->members[i]))
             continue;
@@ -88,7 +88,8 @@ static bool find_missing(const struct group *g, struct str *out)
         size_t from = at;
         while (at < g->n && g->members[at].pod->demand.pair <= pair)
             at++;
-        check_pair(g, from, at, (int)pair, has, &m);
+        const struct group pods = {g->members + from, at - from, g->size};
+        check_pair(&pods, (int)pair, has, &m);
     }
     if (m.n > 0)
         str_addf(out,
