@@ -449,7 +449,10 @@ struct place *place_set(struct actuator *a, const struct act_place *what)
     if (!p)
         return NULL;
     bool same = p->present && is_same(&p->what, what);
+    bool new_keys = p->what.files_ns != what->files_ns;
     p->what = *what;
+    if (same && new_keys)
+        p->generation++; /* other connections, to the card as it was */
     if (!same) {
         p->present = true;
         p->generation++;
