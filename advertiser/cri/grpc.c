@@ -8,9 +8,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "advertiser/cri/grpc_frame.h"
 #include "advertiser/cri/grpc_private.h"
+#include "model/io/clock.h"
 #include "model/io/http_curl.h"
 
 enum {
@@ -30,6 +32,8 @@ enum {
     IDLE_BYTES = 1 << 20,
     IDLE_TIMES = 8,
     N_FILES = 3,
+    FDS_MAX = 4,     /* libcurl tries two at a time */
+    LISTEN_MS = 300, /* for a refusal of our certificate */
 };
 
 struct grpc {
@@ -40,6 +44,8 @@ struct grpc {
     CURL *curl;
     CURLM *multi; /* has the connection; NULL: none is to be reused */
     struct stat files[N_FILES]; /* what that connection was made with */
+    /* Of the connection, or of those that are tried for one; -1: none. */
+    int fds[FDS_MAX];
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -54,7 +60,10 @@ struct call {
     grpc_keep_f *keep;
     void *ctx;
     unsigned deadline_ms; /* 0: none */
+    int64_t due_ms;       /* end of the deadline; INT64_MAX: never */
+    int64_t asked_ms;     /* when `keep` was asked */
     bool connected;
+    bool late;      /* we ended it, for its deadline */
     uint64_t taken; /* bytes of messages and prefixes */
     uint64_t had;   /* bytes that the connection had received before */
     int fault;      /* of ours: ends the transfer; 0: none */
@@ -124,29 +133,36 @@ static int set_endpoint(struct grpc *g, struct error *err)
 /* A connection that is dead is noticed although nothing is sent. */
 static int set_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
+    struct grpc *g = ctx;
     unsigned ms = USER_TIMEOUT_MS;
-    (void)ctx;
+    for (size_t i = 0; i < FDS_MAX; i++)
+        if (g->fds[i] < 0) {
+            g->fds[i] = fd;
+            break;
+        }
     (void)purpose; /* the only one: a connection of ours */
     /* refused by unix sockets, which need none */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
     return CURL_SOCKOPT_OK;
 }
 
+static int close_socket(void *ctx, curl_socket_t fd)
+{
+    struct grpc *g = ctx;
+    for (size_t i = 0; i < FDS_MAX; i++)
+        if (g->fds[i] == fd)
+            g->fds[i] = -1;
+    return close(fd);
+}
+
+static int guard(CURL *curl, curl_infotype type, char *text, size_t size,
+                 void *ctx);
+static int rewind_request(void *ctx, curl_off_t offset, int origin);
 static size_t take_head(char *data, size_t size, size_t n, void *ctx);
 static size_t take_body(char *data, size_t size, size_t n, void *ctx);
 static size_t give_request(char *out, size_t size, size_t n, void *ctx);
 static int note_connected(void *ctx, char *to, char *from, int to_port,
                           int from_port);
-
-/* libcurl sends a request again on its own when a kept connection turns out
- * to be dead, and it may have been carried out: never again what was sent. */
-static int never_again(void *ctx, curl_off_t offset, int origin)
-{
-    (void)ctx;
-    (void)offset;
-    (void)origin;
-    return CURL_SEEKFUNC_FAIL;
-}
 
 #define SET(option, value)                                   \
     do {                                                     \
@@ -194,12 +210,17 @@ static CURLcode set_options(struct grpc *g)
     SET(CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
     SET(CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_S);
     SET(CURLOPT_SOCKOPTFUNCTION, set_socket);
+    SET(CURLOPT_SOCKOPTDATA, g);
+    SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    SET(CURLOPT_CLOSESOCKETDATA, g);
+    SET(CURLOPT_VERBOSE, 1L); /* only to have guard() called */
+    SET(CURLOPT_DEBUGFUNCTION, guard);
     SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
     SET(CURLOPT_USERAGENT, "biga/" BIGA_VERSION);
     SET(CURLOPT_ERRORBUFFER, g->reason);
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_READFUNCTION, give_request);
-    SET(CURLOPT_SEEKFUNCTION, never_again);
+    SET(CURLOPT_SEEKFUNCTION, rewind_request);
     SET(CURLOPT_HEADERFUNCTION, take_head);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_PREREQFUNCTION, note_connected);
@@ -221,6 +242,8 @@ int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
     cleanup_with(grpc) struct grpc *g = xcalloc(1, sizeof *g);
     (void)pthread_once(&init_once, init_curl);
     g->config = *config;
+    for (size_t i = 0; i < FDS_MAX; i++)
+        g->fds[i] = -1;
     int r = set_endpoint(g, err);
     if (r < 0)
         return r;
@@ -294,18 +317,28 @@ static size_t give_request(char *out, size_t size, size_t n, void *ctx)
     return given;
 }
 
-/* Bytes that the connection has received, of TLS and all; 0: not known. */
-static uint64_t received(struct grpc *g)
+/* libcurl sends a request again on its own when a kept connection turns out
+ * to be dead, and it may have been carried out: never again what was sent. */
+static int rewind_request(void *ctx, curl_off_t offset, int origin)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    struct tcp_info info = {0};
-    socklen_t size = sizeof info;
-    if (g->socket ||
-        curl_easy_getinfo(g->curl, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
-        fd == CURL_SOCKET_BAD ||
-        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
-        return 0;
-    return info.tcpi_bytes_received;
+    const struct call *call = ctx;
+    return call->sent == 0 && offset == 0 && origin == SEEK_SET
+               ? CURL_SEEKFUNC_OK
+               : CURL_SEEKFUNC_FAIL;
+}
+
+/* Bytes that the connection has received, of TLS and all; 0: not known. */
+static uint64_t received(const struct grpc *g)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; !g->socket && i < FDS_MAX; i++) {
+        struct tcp_info info = {0};
+        socklen_t size = sizeof info;
+        if (g->fds[i] >= 0 &&
+            getsockopt(g->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+            sum += info.tcpi_bytes_received;
+    }
+    return sum;
 }
 
 static int note_connected(void *ctx, char *to, char *from, int to_port,
@@ -335,6 +368,50 @@ static int check_idle_bytes(struct call *call)
                      "it sends frames without end that carry nothing");
 }
 
+/* Must the call end, whatever comes?  False: yes. */
+static bool may_go_on(struct call *call)
+{
+    int64_t now = clock_ms();
+    if (call->fault || call->late)
+        return false;
+    call->late = now > call->due_ms;
+    if (call->keep && now - call->asked_ms >= KEEP_MS) {
+        call->asked_ms = now;
+        if (!call->keep(call->ctx))
+            call->fault = error_set(&call->err, ECANCELED,
+                                    "the call was given up");
+    }
+    if (!call->fault)
+        call->fault = check_idle_bytes(call);
+    return !call->fault && !call->late;
+}
+
+/* End the connection under libcurl's hands.  After shutdown() a flood would
+ * still be read; this resets it and drops what is there. */
+static void cut(const struct grpc *g)
+{
+    const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+    for (size_t i = 0; !g->socket && i < FDS_MAX; i++)
+        if (g->fds[i] >= 0)
+            (void)connect(g->fds[i], &nowhere, sizeof nowhere);
+}
+
+/* While a server sends frames without data faster than libcurl 7.88 reads
+ * them, libcurl goes on reading: no deadline ends that, and no function of
+ * ours is called but this one, for each record of TLS. */
+static int guard(CURL *curl, curl_infotype type, char *text, size_t size,
+                 void *ctx)
+{
+    struct call *call = ctx; /* NULL: between calls */
+    (void)curl;
+    (void)text;
+    (void)size;
+    if (call && type == CURLINFO_SSL_DATA_IN && call->connected &&
+        !may_go_on(call))
+        cut(call->g);
+    return 0;
+}
+
 static CURLcode code_of(CURLM *multi)
 {
     int left;
@@ -356,12 +433,7 @@ static CURLcode run(struct call *call)
             return CURLE_OUT_OF_MEMORY;
         if (running == 0)
             return code_of(multi);
-        if (call->keep && !call->keep(call->ctx))
-            call->fault = error_set(&call->err, ECANCELED,
-                                    "the call was given up");
-        if (!call->fault)
-            call->fault = check_idle_bytes(call);
-        if (call->fault)
+        if (!may_go_on(call))
             return CURLE_ABORTED_BY_CALLBACK;
         /* a body that comes is read without a wait by the next perform */
         (void)curl_multi_poll(multi, NULL, 0, poll_ms, NULL);
@@ -403,9 +475,11 @@ static CURLcode set_call(struct call *call, const char *url,
     SET(CURLOPT_TIMEOUT_MS, (long)call->deadline_ms);
     SET(CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     SET(CURLOPT_READDATA, call);
+    SET(CURLOPT_SEEKDATA, call);
     SET(CURLOPT_HEADERDATA, call);
     SET(CURLOPT_WRITEDATA, call);
     SET(CURLOPT_PREREQDATA, call);
+    SET(CURLOPT_DEBUGDATA, call);
     return code;
 }
 #undef SET
@@ -429,6 +503,7 @@ static CURLcode transfer(struct call *call)
         (void)curl_multi_remove_handle(g->multi, g->curl);
     }
     (void)curl_easy_setopt(g->curl, CURLOPT_HTTPHEADER, NULL);
+    (void)curl_easy_setopt(g->curl, CURLOPT_DEBUGDATA, NULL);
     curl_slist_free_all(headers);
     return code;
 }
@@ -455,23 +530,6 @@ static int look_at_files(struct grpc *g, struct error *err)
     return 0;
 }
 
-/* May it be that the server refused our certificate, and we missed it? */
-static bool drowned(const struct call *call, CURLcode code)
-{
-    if (!call->g->tls || call->head.status != 0)
-        return false;
-    switch (code) {
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_GOT_NOTHING:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static int tell_fault(struct call *call, CURLcode code)
 {
     struct grpc *g = call->g;
@@ -484,8 +542,8 @@ static int tell_fault(struct call *call, CURLcode code)
     };
     (void)curl_easy_getinfo(g->curl, CURLINFO_SSL_VERIFYRESULT, &fault.verify);
     (void)curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &fault.os_errno);
-    if (drowned(call, code)) {
-        grpc_fault_listen(g->curl, heard);
+    if (g->tls && call->head.status == 0 && grpc_fault_lost(&fault)) {
+        grpc_fault_listen(g->curl, LISTEN_MS, heard);
         fault.reason = heard[0] ? heard : fault.reason;
     }
     int r = grpc_fault_tell(&g->config, &fault, &call->err);
@@ -500,6 +558,8 @@ static int outcome(struct call *call, CURLcode code)
 {
     if (call->fault)
         return call->fault;
+    if (call->late && call->head.code < 0)
+        code = CURLE_OPERATION_TIMEDOUT;
     if (code != CURLE_OK && call->head.code < 0)
         return tell_fault(call, code);
     int r = grpc_head_end(&call->head, &call->err);
@@ -543,6 +603,9 @@ static int perform(struct call *call, struct grpc_end *ret_end,
     call->request_size += GRPC_PREFIX;
     call->frames.message_max = g->config.reply_max;
     grpc_head_init(&call->head);
+    call->asked_ms = clock_ms();
+    call->due_ms = call->deadline_ms ? call->asked_ms + call->deadline_ms
+                                     : INT64_MAX;
     call->fault = look_at_files(g, &call->err);
     CURLcode code = call->fault ? CURLE_ABORTED_BY_CALLBACK : transfer(call);
     return finish(call, code, ret_end, err);

@@ -11,7 +11,6 @@
 enum {
     NAME_MAX_SHOWN = 64,
     PEM_MAX = 256 << 10, /* bytes of a certificate's file */
-    LISTEN_MS = 1000,    /* for a connection, and again for an alert */
     /* of OpenSSL, x509_vfy.h; their numbers are a part of its interface */
     VERIFY_NOT_YET = 9,
     VERIFY_EXPIRED = 10,
@@ -209,13 +208,24 @@ static int tell_connect(const struct grpc_fault *fault, struct error *err)
                      text);
 }
 
-/* The connection was lost, whatever libcurl calls that. */
-static bool lost(const struct grpc_fault *fault)
+bool grpc_fault_lost(const struct grpc_fault *fault)
 {
-    return strstr(fault->reason, "reset by peer") ||
-           strstr(fault->reason, "Broken pipe") ||
-           strstr(fault->reason, "getpeername") ||
-           strstr(fault->reason, "end of the underlying stream");
+    switch (fault->code) {
+    case CURLE_SEND_FAIL_REWIND:
+    case CURLE_GOT_NOTHING:
+        return true;
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR: /* also when nghttp2 does not like what came */
+        return !strstr(fault->reason, "nghttp2");
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2_STREAM: /* also when that alone was reset */
+        return strstr(fault->reason, "end of the underlying stream");
+    case CURLE_HTTP2: /* also after GOAWAY */
+        return strstr(fault->reason, "reset by peer") ||
+               strstr(fault->reason, "Broken pipe");
+    default:
+        return false;
+    }
 }
 
 int grpc_fault_tell(const struct grpc_config *config,
@@ -224,7 +234,7 @@ int grpc_fault_tell(const struct grpc_config *config,
     const char *says = alert_of(fault->reason);
     if (says)
         return refused_by_server(config, says, err);
-    if (lost(fault))
+    if (grpc_fault_lost(fault))
         return error_set(err, ECONNRESET,
                          "the connection ended before the answer, whether "
                          "the call was carried out is not known: has the "
@@ -248,17 +258,11 @@ int grpc_fault_tell(const struct grpc_config *config,
         return tell_tls(config, fault, err);
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_PARTIAL_FILE:
         return error_set(err, EPROTO, "it broke off the call: %s",
-                         fault->reason);
-    case CURLE_SEND_FAIL_REWIND:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_GOT_NOTHING:
-        return error_set(err, ECONNRESET,
-                         "the connection ended before the answer: whether "
-                         "the call was carried out is not known (%s)",
                          fault->reason);
     default:
         return error_set(err, EIO, "%s", fault->reason);
@@ -280,10 +284,10 @@ static int take_complaint(CURL *probe, curl_infotype type, char *text,
     return 0;
 }
 
-static void listen_on(CURL *probe, curl_socket_t fd)
+static void listen_on(CURL *probe, curl_socket_t fd, unsigned ms)
 {
     CURLcode code = CURLE_AGAIN;
-    int64_t until = clock_ms() + LISTEN_MS;
+    int64_t until = clock_ms() + ms;
     while (code == CURLE_AGAIN || code == CURLE_OK) {
         struct pollfd what = {.fd = fd, .events = POLLIN};
         int64_t left = until - clock_ms();
@@ -297,7 +301,8 @@ static void listen_on(CURL *probe, curl_socket_t fd)
     }
 }
 
-void grpc_fault_listen(CURL *curl, char ret_reason[CURL_ERROR_SIZE])
+void grpc_fault_listen(CURL *curl, unsigned ms,
+                       char ret_reason[CURL_ERROR_SIZE])
 {
     cleanup_with(curl) CURL *probe = curl_easy_duphandle(curl);
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -306,16 +311,17 @@ void grpc_fault_listen(CURL *curl, char ret_reason[CURL_ERROR_SIZE])
     if (!probe)
         return;
     (void)curl_easy_setopt(probe, CURLOPT_ERRORBUFFER, first);
-    (void)curl_easy_setopt(probe, CURLOPT_VERBOSE, 1L);
     (void)curl_easy_setopt(probe, CURLOPT_DEBUGFUNCTION, take_complaint);
     (void)curl_easy_setopt(probe, CURLOPT_DEBUGDATA, ret_reason);
     (void)curl_easy_setopt(probe, CURLOPT_CONNECT_ONLY, 1L);
     (void)curl_easy_setopt(probe, CURLOPT_SSL_ENABLE_ALPN, 0L);
-    (void)curl_easy_setopt(probe, CURLOPT_TIMEOUT_MS, (long)LISTEN_MS);
+    (void)curl_easy_setopt(probe, CURLOPT_TIMEOUT_MS, (long)ms);
     (void)curl_easy_setopt(probe, CURLOPT_PREREQFUNCTION, NULL);
+    (void)curl_easy_setopt(probe, CURLOPT_SOCKOPTFUNCTION, NULL);
+    (void)curl_easy_setopt(probe, CURLOPT_CLOSESOCKETFUNCTION, NULL);
     (void)curl_easy_setopt(probe, CURLOPT_HTTPHEADER, NULL);
     if (curl_easy_perform(probe) == CURLE_OK &&
         curl_easy_getinfo(probe, CURLINFO_ACTIVESOCKET, &fd) == CURLE_OK &&
         fd != CURL_SOCKET_BAD)
-        listen_on(probe, fd);
+        listen_on(probe, fd, ms);
 }

@@ -23,8 +23,12 @@ int grpc_fault_tell(const struct grpc_config *config,
 /* With TLS 1.3 a server judges our certificate when we take the connection
  * for made and have begun to send: then its refusal drowns in a reset.  So
  * connect once more, send nothing, and hear what it has to say.  `curl` is
- * the handle of the call; the text stays "" when the server refuses nothing.
+ * the handle of the call; `ms` is the time to connect, and then to listen;
+ * the text stays "" when the server refuses nothing.
  */
-void grpc_fault_listen(CURL *curl, char ret_reason[CURL_ERROR_SIZE]);
+void grpc_fault_listen(CURL *curl, unsigned ms,
+                       char ret_reason[CURL_ERROR_SIZE]);
+/* Is this fault one that may hide such a refusal: the connection was lost? */
+bool grpc_fault_lost(const struct grpc_fault *fault);
 
 #endif
