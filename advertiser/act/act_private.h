@@ -28,7 +28,7 @@ enum {
     PLACE_IDLE_MS = 5000,     /* then a worker ends */
     PLACE_LIST_MS = 1800,     /* between lists when nothing happens */
     PLACE_SWEEP_MS = 10000,   /* where nothing is wanted */
-    PLACE_BUSY_LIST_MS = 400, /* while a pod comes or goes */
+    PLACE_BUSY_LIST_MS = 200, /* while a pod comes or goes */
     PLACE_STACK = 256 << 10,
     /* deadlines of calls */
     CALL_MS = 30000, /* whatever makes or ends something */

@@ -174,8 +174,11 @@ static bool serves(const struct entry *e, const struct entry *other)
 
 void entry_publish(struct actuator *a, struct entry *e)
 {
+    struct place *here = place_find(a, e->intent->place);
     e->m.changed = false;
     e->version = ++a->version;
+    if (here) /* it lists more often while a pod comes or goes */
+        (void)pthread_cond_signal(&here->wake);
     for (size_t i = 0; i < a->n_entries; i++) {
         struct entry *other = a->entries[i];
         struct place *p = place_find(a, other->intent->place);
