@@ -187,6 +187,8 @@ void deliver_files(struct place *at, const struct act_place *what,
                    struct error *err);
 int deliver_end(struct place *at, const struct act_place *what, struct cri *cri,
                 struct entry *p, struct error *err);
+/* Of all volumes. */
+size_t deliver_n_files(const struct entry *e);
 /* The card is configured: virtual functions, the operator's hook. */
 void deliver_card(struct place *at, const struct act_place *what,
                   struct entry *p, struct machine_result *r, struct error *err);

@@ -125,11 +125,11 @@ static void add_file(struct args *args, const char *volume,
     }
 }
 
-static size_t n_files(const struct podspec *spec)
+size_t deliver_n_files(const struct entry *e)
 {
     size_t n = 0;
-    for (size_t i = 0; i < spec->n_volumes; i++)
-        n += spec->volumes[i].n_files;
+    for (size_t i = 0; e->spec && i < e->spec->n_volumes; i++)
+        n += e->spec->volumes[i].n_files;
     return n;
 }
 
@@ -179,7 +179,7 @@ static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
 static void not_delivered(const struct actuator *a, struct entry *e,
                           struct machine_result *r, struct error *err)
 {
-    if (n_files(e->spec) == 0)
+    if (deliver_n_files(e) == 0)
         return;
     r->permanent = true;
     r->reason = "HelperMissing";

@@ -55,6 +55,7 @@ bool health_good(struct health *h, int64_t now_ms)
         h->due_ms = now_ms + h->probe_ms / 2;
         return false;
     case ACT_LOST:
+        h->due_ms = now_ms + h->probe_ms / 2;
         return h->n_good >= HEALTH_GOOD_LOST && become(h, ACT_READY, now_ms);
     case ACT_READY:
     case ACT_DRAINED:

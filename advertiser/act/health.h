@@ -14,7 +14,7 @@
 #include "advertiser/act/actuator.h"
 
 enum {
-    HEALTH_PROBE_MS = 1000,
+    HEALTH_PROBE_MS = 1500, /* while it is ready; twice as often else */
     HEALTH_LOST_MS = 4000,
     HEALTH_RETRY_MAX_MS = 5000, /* between probes of one that is lost */
     HEALTH_GOOD_SUSPECT = 2,    /* answers in a row */

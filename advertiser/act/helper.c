@@ -77,33 +77,45 @@ static void helper_make(struct place *at)
     place_wake(at);
 }
 
-static bool needs_helper(const struct place *at, const struct entry *e)
+/* Its logs, and the end of its files, are the helper's. */
+static bool is_served(const struct place *at, const struct entry *e)
+{
+    return at->a->helper_image && !config_is_local(&at->what) &&
+           !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
+           (e->m.hold == MACHINE_GO || e->intent->stop) &&
+           (!e->intent->stop || e->intent->attempt > 0);
+}
+
+/* The next step is the helper's. */
+static bool needs_helper(const struct entry *e)
 {
     const struct machine *m = &e->m;
-    if (!at->a->helper_image || config_is_local(&at->what) ||
-        entry_is_ours(e) || !m->listed || e->intent->state == ACT_GONE)
-        return false;
     if (m->found.n_sandboxes > 0 || m->found.n_containers > 0)
         return false;
     if (e->intent->stop) /* its files are to go */
-        return e->intent->attempt > 0 && !m->cleaned &&
+        return !m->cleaned &&
                (m->stop_ms < 0 || clock_ms() - m->stop_ms < AWAIT_MS);
-    return !m->prepared && m->hold == MACHINE_GO &&
-           e->intent->state != ACT_FAILED;
+    return !m->prepared;
+}
+
+/* It is well, or will not be soon, and whoever can goes on without. */
+static bool is_settled(struct actuator *a, const struct entry *helper,
+                       const struct entry *e)
+{
+    return entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED ||
+           (helper->m.tries > 0 && deliver_n_files(e) == 0);
 }
 
 bool helper_awaited(struct place *at, struct entry *e)
 {
     struct actuator *a = at->a;
     char why[ACT_MESSAGE_MAX] = "";
-    if (!needs_helper(at, e))
+    if (!is_served(at, e))
         return false;
-    struct entry *helper = helper_of(a, at->what.name);
-    if (!helper)
+    if (!helper_of(a, at->what.name))
         helper_make(at);
-    helper = helper_of(a, at->what.name);
-    if (helper &&
-        (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED))
+    struct entry *helper = helper_of(a, at->what.name);
+    if (!needs_helper(e) || (helper && is_settled(a, helper, e)))
         return false;
     if (helper)
         (void)snprintf(why, sizeof why, "%.60s %.300s", helper->intent->reason,

@@ -363,6 +363,9 @@ static int64_t next_ask(struct prober *t, struct asked *ret_asked)
     /* with pods, a list is also the probe: one half after the other */
     ret_asked->lists = any || p->orphans.n > 0 || p->list_ms <= due;
     ret_asked->at_once = busy || !any;
+    if (any && due > t->begun_ms + PLACE_LIST_MS / 2)
+        due = t->half ? t->begun_ms + PLACE_LIST_MS / 2
+                      : t->begun_ms + PLACE_LIST_MS;
     if (busy || p->list_ms < due)
         due = p->list_ms < due ? p->list_ms : due;
     return due;

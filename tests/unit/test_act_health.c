@@ -112,7 +112,7 @@ Test(act_health, comes_back_after_three_answers)
     cr_assert_eq(h.now, ACT_LOST);
     struct outcome o = play(&h, always, false, 100000, 120000);
     cr_assert_eq(h.now, ACT_READY);
-    cr_assert_geq(o.ready_ms, 100000 + 2 * HEALTH_PROBE_MS);
+    cr_assert_geq(o.ready_ms, 100000 + HEALTH_PROBE_MS);
     cr_assert_leq(o.ready_ms,
                   100000 + HEALTH_RETRY_MAX_MS + 3 * HEALTH_PROBE_MS);
 }
