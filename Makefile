@@ -166,7 +166,8 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
 export BIGA_BUILD := $(BUILD)
 
 demo: setup programs
-	@$(BUILD)/biga demo $(DEMO_ARGS)
+	@scripts/setup --cards >/dev/null 2>&1 || true
+	@$(BUILD)/biga demo --then tests/cards/demo.py $(DEMO_ARGS)
 
 test: programs $(UNIT) $(FUZZ) $(RACE)
 	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ) --race $(RACE) --e2e $(E2E)

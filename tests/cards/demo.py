@@ -7,6 +7,7 @@ is left.
 import argparse
 import os
 import sys
+import textwrap
 import threading
 import time
 
@@ -16,7 +17,7 @@ import cards  # noqa: E402
 import node  # noqa: E402
 from proc import wait_for  # noqa: E402
 
-EXAMPLE = os.path.join(cards.ROOT, "deploy", "examples", "embedded.yaml")
+EXAMPLE = os.path.join("deploy", "examples", "embedded.yaml")
 JOB = ("ring-0", "ring-0-xpu", "ring-1", "ring-1-xpu")
 VICTIM = "ring-1-xpu"
 
@@ -44,7 +45,10 @@ class Story(threading.Thread):
         self.last = {}
 
     def tell(self, text):
-        say(f"  {time.monotonic() - self.began:5.1f} s  {text}")
+        lines = textwrap.wrap(text, 66)
+        say(f"  {time.monotonic() - self.began:5.1f} s  {lines[0]}")
+        for line in lines[1:]:
+            say(" " * 13 + line)
 
     def _look(self):
         now = {}
@@ -96,7 +100,9 @@ def tell_fault(rack, biga):
     victim.power_cut()
     wait_for("its capacity is withdrawn",
              lambda: victim.id not in biga.capacity(), 15, 0.1)
-    time.sleep(1)
+    time.sleep(0.5)  # for the story
+    say()
+    show(biga, "ps")
     story.tell("power is back, and its containerd starts")
     victim.start()
     victim.wait_up()
@@ -132,6 +138,7 @@ def main():
                         choices=range(2, len(cards.PCI) + 1),
                         help="how many (default: %(default)s)")
     n = parser.parse_args().cards
+    os.chdir(cards.ROOT)
     why = cards.lacking()
     if why:
         say(f"Real cards are not shown, only the placement: {why}.")
