@@ -215,7 +215,7 @@ void deliver_files(struct place *at, const struct act_place *what,
         not_delivered(a, e, r, err);
         return;
     }
-    if (n_files(e->spec) > 0)
+    if (deliver_n_files(e) > 0)
         r->e = deliver_by(a, id, cri, e, err);
     if (r->e < 0)
         r->reason = "FilesFailed";
