@@ -209,6 +209,28 @@ void schedule_brief(const struct schedule *s, enum reason reason,
         brief_node(s->demand, reason, out);
 }
 
+/* Cards that might help, were they not withdrawn. */
+static void add_withdrawn(const struct topo *topo, uint16_t within,
+                          struct str *out)
+{
+    size_t first, n = topo_count(topo, DEVICE_CARD, &first);
+    unsigned drained = 0, lost = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct device *card = topo_device(topo, first + i);
+        bool by_hand = strcmp(card->health, "drained") == 0;
+        if (!card->unhealthy || !(within >> i & 1))
+            continue;
+        drained += by_hand;
+        lost += !by_hand;
+    }
+    if (drained)
+        str_addf(out, "; %u %s drained (biga card undrain)", drained,
+                 drained == 1 ? "card is" : "cards are");
+    if (lost)
+        str_addf(out, "; %u %s lost", lost,
+                 lost == 1 ? "card is" : "cards are");
+}
+
 /* --- with the node's own numbers ---------------------------------------- */
 
 void schedule_explain(const struct schedule *s, int32_t index,
@@ -254,6 +276,8 @@ void schedule_explain(const struct schedule *s, int32_t index,
     if (reason == REASON_CARD_TOO_SMALL && state.reserved)
         str_add(out, " besides the shares of services (biga policy)");
     const struct topo *topo = snapshot_node(s->snapshot, (size_t)index)->topo;
+    if (reason >= REASON_CARDS_BUSY)
+        add_withdrawn(topo, within, out);
     unsigned unsized = (unsigned)__builtin_popcount(usage_unsized(topo));
     if (reason == REASON_CARD_TOO_SMALL && unsized)
         str_addf(out,
