@@ -365,7 +365,7 @@ static const struct httpd_route routes[] = {
     {HTTPD_GET, "/v1/cards/:/objects", on_objects, 0, "objects"},
 };
 
-static void socket_free(struct act_socket *s)
+void socket_free(struct act_socket *s)
 {
     (void)pthread_cond_destroy(&s->idle);
     (void)pthread_cond_destroy(&s->wake);
@@ -431,6 +431,7 @@ bool act_socket_stop(struct act_socket *s)
     while (s->calls && clock_wait(&s->idle, &s->lock, due))
         ;
     bool idle = !s->calls;
+    s->abandoned = !idle;
     pthread_mutex_unlock(&s->lock);
     if (idle)
         socket_free(s);

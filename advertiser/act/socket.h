@@ -43,8 +43,8 @@ struct act_socket;
 int act_socket_start(struct actuator *a, const char *path,
                      struct act_socket **ret_socket, struct error *err);
 /* Everybody who waits is answered 503.  False when calls are still under way
- * after a second: then nothing was freed, they go on using the actuator, and
- * the process is to end without destroying it. NULL allowed. */
+ * after a second: they go on using the actuator, and the process is to end
+ * without destroying it. NULL allowed. */
 bool act_socket_stop(struct act_socket *s);
 
 #endif

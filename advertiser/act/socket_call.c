@@ -55,9 +55,13 @@ static void *call_thread(void *arg)
     if (c->rq)
         call_reply(c);
     call_destroy(c);
-    if (!s->calls)
+    bool last = !s->calls;
+    bool abandoned = last && s->abandoned;
+    if (last)
         pthread_cond_signal(&s->idle);
     pthread_mutex_unlock(&s->lock);
+    if (abandoned)
+        socket_free(s);
     return NULL;
 }
 

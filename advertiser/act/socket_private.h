@@ -56,6 +56,7 @@ struct act_socket {
     struct httpd *httpd;
     pthread_mutex_t lock;
     bool stopping;
+    bool abandoned;      /* the last call frees all this */
     struct call *calls;  /* those under way */
     pthread_cond_t idle; /* there is none any more */
     struct waiting *waits;
@@ -64,6 +65,7 @@ struct act_socket {
     pthread_cond_t wake; /* of the waiter */
 };
 
+void socket_free(struct act_socket *s);
 /* The HTTP status of an -errno of the actuator. */
 unsigned socket_status(int result);
 
