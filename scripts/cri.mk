@@ -16,4 +16,4 @@ $(BUILD)/obj/gen/cri.pb-c.o: $(CRI_WIRE).c
 
 $(BUILD)/libbiga-advertiser.a: $(BUILD)/obj/gen/cri.pb-c.o
 $(call obj,$(wildcard advertiser/cri/*.c) tests/unit/test_cri.c \
-    tests/fuzz/fuzz_cri.c): | $(CRI_WIRE).h
+    tests/fuzz/fuzz_cri.c tests/lib/cardserver.c): | $(CRI_WIRE).h

@@ -341,6 +341,14 @@ void h2_server_repeat(struct h2_server *s, unsigned n, unsigned ms)
     pthread_mutex_unlock(&s->lock);
 }
 
+void h2_server_handle(struct h2_server *s, h2_handler_f *handler, void *ctx)
+{
+    pthread_mutex_lock(&s->lock);
+    s->handler = handler;
+    s->handler_ctx = ctx;
+    pthread_mutex_unlock(&s->lock);
+}
+
 unsigned h2_server_connections(struct h2_server *s)
 {
     return atomic_load(&s->connections);

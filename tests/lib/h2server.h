@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/base/str.h"
+
 /* What it does once a request is there, whole. */
 enum h2_fault {
     H2_WELL,
@@ -76,6 +78,13 @@ void h2_server_status(struct h2_server *s, const char *method, int code,
                       const char *text);
 /* So many messages of that reply, `ms` apart. */
 void h2_server_repeat(struct h2_server *s, unsigned n, unsigned ms);
+
+/* In place of replies: asked for each call, on the thread of its connection,
+ * which it may keep waiting.  Adds the message to `ret_reply` and returns the
+ * code. */
+typedef int h2_handler_f(void *ctx, const char *method, const void *request,
+                         size_t size, struct str *ret_reply);
+void h2_server_handle(struct h2_server *s, h2_handler_f *handler, void *ctx);
 
 /* How many there were so far; of connections, those whose handshake went
  * well. */

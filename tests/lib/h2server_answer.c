@@ -36,12 +36,40 @@ static void add_reply(struct conn *c, struct str *out, int32_t stream)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* What the handler says, whole. */
+static bool reply_handled(struct conn *c, int32_t stream, h2_handler_f *handler,
+                          void *ctx)
+{
+    struct str out = STR_INIT(128 << 20), message = STR_INIT(64 << 20);
+    const char *name = strrchr(c->path, '/');
+    bool whole = c->body.size >= 5;
+    char code[16];
+    (void)snprintf(code, sizeof code, "%d",
+                   handler(ctx, name ? name + 1 : "",
+                           whole ? c->body.data + 5 : "",
+                           whole ? c->body.size - 5 : 0, &message));
+    h2_add_headers(&out, stream, "200", "application/grpc");
+    if (strcmp(code, "0") == 0)
+        h2_add_message(&out, stream, str_text(&message), message.size);
+    h2_add_trailers(&out, stream, code, "");
+    bool well = conn_write(c, out.data, out.size);
+    str_fini(&message);
+    str_fini(&out);
+    return well;
+}
+
 static bool reply_well(struct conn *c, int32_t stream)
 {
     struct h2_server *s = c->s;
     struct str out = STR_INIT(128 << 20);
     char code[16], text[200];
     bool well = true;
+    pthread_mutex_lock(&s->lock);
+    h2_handler_f *handler = s->handler;
+    void *ctx = s->handler_ctx;
+    pthread_mutex_unlock(&s->lock);
+    if (handler)
+        return reply_handled(c, stream, handler, ctx);
     pthread_mutex_lock(&s->lock);
     const struct reply *r = find_reply(s, c->path);
     unsigned repeat = s->repeat, ms = s->repeat_ms;

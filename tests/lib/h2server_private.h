@@ -49,6 +49,8 @@ struct h2_server {
     struct reply replies[REPLIES_MAX];
     size_t n_replies;
     unsigned repeat, repeat_ms;
+    h2_handler_f *handler;
+    void *handler_ctx;
     struct conn *conns[CONNECTIONS_MAX];
     size_t n_conns;
     atomic_int fault;

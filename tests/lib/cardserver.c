@@ -1,0 +1,447 @@
+#include "tests/lib/cardserver.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "advertiser/cri/cri.pb-c.h"
+#include "advertiser/cri/grpc.h"
+#include "model/base/mem.h"
+#include "model/io/clock.h"
+
+const struct cardserver_times cardserver_usual = {
+    .run_us = 65000,
+    .create_us = 40000,
+    .start_us = 45000,
+    .stop_us = 25000,
+    .remove_us = 15000,
+    .exec_us = 30000,
+    .other_us = 200,
+};
+
+/* What it keeps of either is the config that it was made with. */
+struct sandbox {
+    char id[65];
+    bool ready;
+    Cri__RunPodSandboxRequest *made; /* NULL: a free place */
+};
+struct container {
+    char id[65];
+    Cri__ContainerState state;
+    Cri__CreateContainerRequest *made;
+};
+
+struct cardserver {
+    struct h2_server *h2;
+    struct cardserver_times times;
+    pthread_mutex_t lock;
+    struct sandbox sandboxes[CARDSERVER_OBJECTS];
+    struct container containers[CARDSERVER_OBJECTS];
+    unsigned next_id, n_calls;
+    int64_t taken_ns;
+};
+
+/* --- what is there ------------------------------------------------------- */
+
+static void new_id(struct cardserver *s, char ret_id[65])
+{
+    (void)snprintf(ret_id, 65, "%064x", ++s->next_id);
+}
+
+static struct sandbox *find_sandbox(struct cardserver *s, const char *id)
+{
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++)
+        if (s->sandboxes[i].made && strcmp(s->sandboxes[i].id, id) == 0)
+            return &s->sandboxes[i];
+    return NULL;
+}
+
+static struct container *find_container(struct cardserver *s, const char *id)
+{
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++)
+        if (s->containers[i].made && strcmp(s->containers[i].id, id) == 0)
+            return &s->containers[i];
+    return NULL;
+}
+
+static void drop_container(struct container *c)
+{
+    cri__create_container_request__free_unpacked(c->made, NULL);
+    c->made = NULL;
+}
+
+static void drop_sandbox(struct cardserver *s, struct sandbox *b)
+{
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++)
+        if (s->containers[i].made &&
+            strcmp(s->containers[i].made->pod_sandbox_id, b->id) == 0)
+            drop_container(&s->containers[i]);
+    cri__run_pod_sandbox_request__free_unpacked(b->made, NULL);
+    b->made = NULL;
+}
+
+static bool has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
+                       size_t n_wanted)
+{
+    for (size_t i = 0; i < n_wanted; i++) {
+        bool found = false;
+        for (size_t k = 0; k < n && !found; k++)
+            found = strcmp(labels[k]->key, wanted[i]->key) == 0 &&
+                    strcmp(labels[k]->value, wanted[i]->value) == 0;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* --- calls --------------------------------------------------------------- */
+
+struct call {
+    struct cardserver *s;
+    const uint8_t *data;
+    size_t size;
+    struct str *reply;
+};
+
+#define PACK(call, type, message)                               \
+    do {                                                        \
+        size_t size_ = cri__##type##__get_packed_size(message); \
+        uint8_t *data_ = xmalloc(size_ + 1);                    \
+        str_add_n((call)->reply, (const char *)data_,           \
+                  cri__##type##__pack(message, data_));         \
+        free(data_);                                            \
+    } while (0)
+
+static int call_version(struct call *c)
+{
+    Cri__VersionResponse m = CRI__VERSION_RESPONSE__INIT;
+    m.version = (char *)"0.1.0";
+    m.runtime_name = (char *)"simulated";
+    m.runtime_version = (char *)"1.0";
+    m.runtime_api_version = (char *)"v1";
+    PACK(c, version_response, &m);
+    return GRPC_OK;
+}
+
+static int call_status(struct call *c)
+{
+    static const char *const types[] = {"RuntimeReady", "NetworkReady"};
+    Cri__StatusResponse m = CRI__STATUS_RESPONSE__INIT;
+    Cri__RuntimeStatus status = CRI__RUNTIME_STATUS__INIT;
+    Cri__RuntimeCondition conditions[2], *list[2];
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        cri__runtime_condition__init(&conditions[i]);
+        conditions[i].type = (char *)types[i];
+        conditions[i].status = 1;
+        list[i] = &conditions[i];
+    }
+    status.n_conditions = ARRAY_LEN(types);
+    status.conditions = list;
+    m.status = &status;
+    PACK(c, status_response, &m);
+    return GRPC_OK;
+}
+
+static int call_run(struct call *c)
+{
+    Cri__RunPodSandboxRequest *request =
+        cri__run_pod_sandbox_request__unpack(NULL, c->size, c->data);
+    Cri__RunPodSandboxResponse m = CRI__RUN_POD_SANDBOX_RESPONSE__INIT;
+    if (!request || !request->config || !request->config->metadata) {
+        cri__run_pod_sandbox_request__free_unpacked(request, NULL);
+        return GRPC_INVALID_ARGUMENT;
+    }
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        struct sandbox *b = &c->s->sandboxes[i];
+        if (b->made)
+            continue;
+        b->made = request;
+        b->ready = true;
+        new_id(c->s, b->id);
+        m.pod_sandbox_id = b->id;
+        PACK(c, run_pod_sandbox_response, &m);
+        return GRPC_OK;
+    }
+    cri__run_pod_sandbox_request__free_unpacked(request, NULL);
+    return GRPC_RESOURCE_EXHAUSTED;
+}
+
+static int call_create(struct call *c)
+{
+    Cri__CreateContainerRequest *request =
+        cri__create_container_request__unpack(NULL, c->size, c->data);
+    Cri__CreateContainerResponse m = CRI__CREATE_CONTAINER_RESPONSE__INIT;
+    bool known = request && request->config && request->config->metadata &&
+                 find_sandbox(c->s, request->pod_sandbox_id);
+    for (size_t i = 0; known && i < CARDSERVER_OBJECTS; i++) {
+        struct container *k = &c->s->containers[i];
+        if (k->made)
+            continue;
+        k->made = request;
+        k->state = CRI__CONTAINER_STATE__CONTAINER_CREATED;
+        new_id(c->s, k->id);
+        m.container_id = k->id;
+        PACK(c, create_container_response, &m);
+        return GRPC_OK;
+    }
+    cri__create_container_request__free_unpacked(request, NULL);
+    return known ? GRPC_RESOURCE_EXHAUSTED : GRPC_NOT_FOUND;
+}
+
+static void fill_container(const struct container *k, Cri__Container *m)
+{
+    cri__container__init(m);
+    m->id = (char *)k->id;
+    m->pod_sandbox_id = k->made->pod_sandbox_id;
+    m->metadata = k->made->config->metadata;
+    m->image = k->made->config->image;
+    m->state = k->state;
+    m->n_labels = k->made->config->n_labels;
+    m->labels = k->made->config->labels;
+}
+
+static int call_list_containers(struct call *c)
+{
+    Cri__ListContainersRequest *request =
+        cri__list_containers_request__unpack(NULL, c->size, c->data);
+    Cri__ListContainersResponse m = CRI__LIST_CONTAINERS_RESPONSE__INIT;
+    Cri__Container list[CARDSERVER_OBJECTS], *pointers[CARDSERVER_OBJECTS];
+    Cri__ContainerFilter *filter = request ? request->filter : NULL;
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct container *k = &c->s->containers[i];
+        if (!k->made ||
+            (filter &&
+             !has_labels(k->made->config->labels, k->made->config->n_labels,
+                         filter->label_selector, filter->n_label_selector)))
+            continue;
+        fill_container(k, &list[m.n_containers]);
+        pointers[m.n_containers] = &list[m.n_containers];
+        m.n_containers++;
+    }
+    m.containers = pointers;
+    PACK(c, list_containers_response, &m);
+    cri__list_containers_request__free_unpacked(request, NULL);
+    return GRPC_OK;
+}
+
+static int call_list_sandboxes(struct call *c)
+{
+    Cri__ListPodSandboxRequest *request =
+        cri__list_pod_sandbox_request__unpack(NULL, c->size, c->data);
+    Cri__ListPodSandboxResponse m = CRI__LIST_POD_SANDBOX_RESPONSE__INIT;
+    Cri__PodSandbox list[CARDSERVER_OBJECTS], *pointers[CARDSERVER_OBJECTS];
+    Cri__PodSandboxFilter *filter = request ? request->filter : NULL;
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct sandbox *b = &c->s->sandboxes[i];
+        Cri__PodSandboxConfig *config = b->made ? b->made->config : NULL;
+        if (!config || (filter && !has_labels(config->labels, config->n_labels,
+                                              filter->label_selector,
+                                              filter->n_label_selector)))
+            continue;
+        Cri__PodSandbox *p = &list[m.n_items];
+        cri__pod_sandbox__init(p);
+        p->id = (char *)b->id;
+        p->metadata = config->metadata;
+        p->state = b->ready ? CRI__POD_SANDBOX_STATE__SANDBOX_READY
+                            : CRI__POD_SANDBOX_STATE__SANDBOX_NOTREADY;
+        p->n_labels = config->n_labels;
+        p->labels = config->labels;
+        pointers[m.n_items++] = p;
+    }
+    m.items = pointers;
+    PACK(c, list_pod_sandbox_response, &m);
+    cri__list_pod_sandbox_request__free_unpacked(request, NULL);
+    return GRPC_OK;
+}
+
+/* Calls that name one object and answer with nothing, but ContainerStatus. */
+enum deed { START, STOP, REMOVE, STOP_SANDBOX, REMOVE_SANDBOX, STATUS };
+
+static void container_status(struct call *c, const struct container *k)
+{
+    Cri__ContainerStatusResponse m = CRI__CONTAINER_STATUS_RESPONSE__INIT;
+    Cri__ContainerStatus status = CRI__CONTAINER_STATUS__INIT;
+    status.id = (char *)k->id;
+    status.metadata = k->made->config->metadata;
+    status.image = k->made->config->image;
+    status.state = k->state;
+    status.n_labels = k->made->config->n_labels;
+    status.labels = k->made->config->labels;
+    m.status = &status;
+    PACK(c, container_status_response, &m);
+}
+
+static int do_sandbox(struct call *c, const char *id, enum deed deed)
+{
+    struct sandbox *b = find_sandbox(c->s, id);
+    for (size_t i = 0; b && i < CARDSERVER_OBJECTS; i++) {
+        struct container *k = &c->s->containers[i];
+        if (k->made && strcmp(k->made->pod_sandbox_id, id) == 0)
+            k->state = CRI__CONTAINER_STATE__CONTAINER_EXITED;
+    }
+    if (b && deed == STOP_SANDBOX)
+        b->ready = false;
+    else if (b)
+        drop_sandbox(c->s, b);
+    return GRPC_OK;
+}
+
+/* StopContainer has its id where the others have theirs. */
+static int call_one(struct call *c, enum deed deed)
+{
+    Cri__IdRequest *request = cri__id_request__unpack(NULL, c->size, c->data);
+    const char *id = request ? request->id : "";
+    struct container *k = find_container(c->s, id);
+    int code = GRPC_OK;
+    if (deed == STOP_SANDBOX || deed == REMOVE_SANDBOX)
+        code = do_sandbox(c, id, deed);
+    else if (!k)
+        code = deed == REMOVE ? GRPC_OK : GRPC_NOT_FOUND;
+    else if (deed == START)
+        k->state = CRI__CONTAINER_STATE__CONTAINER_RUNNING;
+    else if (deed == STOP)
+        k->state = CRI__CONTAINER_STATE__CONTAINER_EXITED;
+    else if (deed == REMOVE)
+        drop_container(k);
+    else
+        container_status(c, k);
+    cri__id_request__free_unpacked(request, NULL);
+    return code;
+}
+
+static int call_start(struct call *c)
+{
+    return call_one(c, START);
+}
+
+static int call_stop(struct call *c)
+{
+    return call_one(c, STOP);
+}
+
+static int call_remove(struct call *c)
+{
+    return call_one(c, REMOVE);
+}
+
+static int call_stop_sandbox(struct call *c)
+{
+    return call_one(c, STOP_SANDBOX);
+}
+
+static int call_remove_sandbox(struct call *c)
+{
+    return call_one(c, REMOVE_SANDBOX);
+}
+
+static int call_container_status(struct call *c)
+{
+    return call_one(c, STATUS);
+}
+
+static int call_exec(struct call *c)
+{
+    Cri__ExecSyncResponse m = CRI__EXEC_SYNC_RESPONSE__INIT;
+    PACK(c, exec_sync_response, &m);
+    return GRPC_OK;
+}
+
+static int call_image(struct call *c)
+{
+    Cri__ImageStatusResponse m = CRI__IMAGE_STATUS_RESPONSE__INIT;
+    Cri__Image image = CRI__IMAGE__INIT;
+    image.id = (char *)"sha256:1";
+    image.size = 1 << 20;
+    m.image = &image;
+    PACK(c, image_status_response, &m);
+    return GRPC_OK;
+}
+
+static const struct method {
+    const char *name;
+    int (*call)(struct call *c);
+    size_t time; /* offset in struct cardserver_times */
+} methods[] = {
+#define TIME(member) offsetof(struct cardserver_times, member)
+    {"Version", call_version, TIME(other_us)},
+    {"Status", call_status, TIME(other_us)},
+    {"RunPodSandbox", call_run, TIME(run_us)},
+    {"StopPodSandbox", call_stop_sandbox, TIME(stop_us)},
+    {"RemovePodSandbox", call_remove_sandbox, TIME(remove_us)},
+    {"ListPodSandbox", call_list_sandboxes, TIME(other_us)},
+    {"CreateContainer", call_create, TIME(create_us)},
+    {"StartContainer", call_start, TIME(start_us)},
+    {"StopContainer", call_stop, TIME(stop_us)},
+    {"RemoveContainer", call_remove, TIME(remove_us)},
+    {"ListContainers", call_list_containers, TIME(other_us)},
+    {"ContainerStatus", call_container_status, TIME(other_us)},
+    {"ExecSync", call_exec, TIME(exec_us)},
+    {"ImageStatus", call_image, TIME(other_us)},
+};
+
+/* On the thread of its connection. */
+static int handle(void *ctx, const char *name, const void *data, size_t size,
+                  struct str *ret_reply)
+{
+    struct cardserver *s = ctx;
+    struct call c = {s, data, size, ret_reply};
+    const struct method *m = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(methods) && !m; i++)
+        if (strcmp(methods[i].name, name) == 0)
+            m = &methods[i];
+    if (!m)
+        return GRPC_UNIMPLEMENTED;
+    int64_t begun = clock_ns();
+    unsigned us;
+    memcpy(&us, (const char *)&s->times + m->time, sizeof us);
+    struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
+    (void)nanosleep(&pause, NULL);
+    pthread_mutex_lock(&s->lock);
+    int code = m->call(&c);
+    s->n_calls++;
+    s->taken_ns += clock_ns() - begun;
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
+
+/* --- the server ---------------------------------------------------------- */
+
+struct cardserver *cardserver_start(const struct h2_config *config,
+                                    const struct cardserver_times *times)
+{
+    struct cardserver *s = xcalloc(1, sizeof *s);
+    s->times = *times;
+    pthread_mutex_init(&s->lock, NULL);
+    s->h2 = h2_server_start(config);
+    h2_server_handle(s->h2, handle, s);
+    return s;
+}
+
+void cardserver_stop(struct cardserver *s)
+{
+    h2_server_stop(s->h2);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++)
+        if (s->sandboxes[i].made)
+            drop_sandbox(s, &s->sandboxes[i]);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+uint16_t cardserver_port(const struct cardserver *s)
+{
+    return h2_server_port(s->h2);
+}
+
+unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned n = s->n_calls;
+    *ret_ns = s->taken_ns;
+    s->n_calls = 0;
+    s->taken_ns = 0;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}

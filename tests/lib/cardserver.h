@@ -1,0 +1,30 @@
+/* cardserver - a card's runtime as a server of its own (h2server): keeps
+ * sandboxes and containers, has every image, and takes as long for each call
+ * as it is told to.  It has no events, as containerd before 1.7. */
+#ifndef BIGA_TESTS_CARDSERVER_H
+#define BIGA_TESTS_CARDSERVER_H
+
+#include <stdint.h>
+
+#include "tests/lib/h2server.h"
+
+enum { CARDSERVER_OBJECTS = 256 }; /* sandboxes, and containers, at a time */
+
+struct cardserver_times {
+    unsigned run_us, create_us, start_us, stop_us, remove_us, exec_us;
+    unsigned other_us; /* lists, status, images */
+};
+/* About those of containerd 1.6.20 with runc and native snapshots, as
+ * tests/cards has it. */
+extern const struct cardserver_times cardserver_usual;
+
+struct cardserver;
+/* Both are copied; certificates as in h2server.h. */
+struct cardserver *cardserver_start(const struct h2_config *config,
+                                    const struct cardserver_times *times);
+void cardserver_stop(struct cardserver *s);
+uint16_t cardserver_port(const struct cardserver *s);
+/* Calls since the last time, and how long they took it all together. */
+unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns);
+
+#endif
