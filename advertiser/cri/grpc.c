@@ -586,6 +586,18 @@ static int finish(struct call *call, CURLcode code, struct grpc_end *ret_end,
     return r;
 }
 
+/* Was a kept connection no good any more, and nothing of the request sent? */
+static bool stale(const struct call *call, CURLcode code)
+{
+    long made = 0; /* new connections */
+    if (code == CURLE_OK || code == CURLE_OPERATION_TIMEDOUT || call->fault ||
+        call->late || call->sent > 0 || call->head.status != 0)
+        return false;
+    return curl_easy_getinfo(call->g->curl, CURLINFO_NUM_CONNECTS, &made) ==
+               CURLE_OK &&
+           made == 0 && call->connected;
+}
+
 static int perform(struct call *call, struct grpc_end *ret_end,
                    struct error *err)
 {
@@ -608,6 +620,11 @@ static int perform(struct call *call, struct grpc_end *ret_end,
                                      : INT64_MAX;
     call->fault = look_at_files(g, &call->err);
     CURLcode code = call->fault ? CURLE_ABORTED_BY_CALLBACK : transfer(call);
+    if (stale(call, code)) {
+        grpc_reconnect(g);
+        call->connected = false;
+        code = transfer(call);
+    }
     return finish(call, code, ret_end, err);
 }
 
