@@ -52,7 +52,6 @@ struct entry {
     struct podspec *spec; /* NULL: cannot be read any more */
     struct machine m;
     bool busy;        /* somebody is at a step of it, without the lock */
-    bool no_logs;     /* nobody made their directory */
     bool dropped;     /* not in the table any more; freed when not busy */
     int64_t due_ms;   /* when to look at it again */
     int64_t acted_ms; /* lists that were begun before are of no use */

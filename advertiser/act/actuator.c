@@ -1,6 +1,7 @@
 #include "advertiser/act/actuator.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,8 @@ int actuator_create(const struct actuator_config *c,
                     struct actuator **ret_actuator, struct error *err)
 {
     cleanup_with(actuator) struct actuator *a = xcalloc(1, sizeof *a);
+    /* threads that mostly wait need no heap of their own each */
+    (void)mallopt(M_ARENA_MAX, 1);
     (void)pthread_mutex_init(&a->lock, NULL); /* cannot fail on Linux */
     (void)pthread_mutex_init(&a->saving, NULL);
     clock_wait_init(&a->news);

@@ -84,7 +84,7 @@ static bool is_privileged(const struct podspec *spec)
 /* Without the helper on a card nobody makes the directory of its logs. */
 static bool has_logs(const struct actuator *a, const struct entry *e)
 {
-    return !entry_is_ours(e) && !e->no_logs &&
+    return !entry_is_ours(e) &&
            (a->helper_image || strcmp(e->intent->place, ACT_HOST) == 0);
 }
 

@@ -210,7 +210,6 @@ void deliver_files(struct place *at, const struct act_place *what,
     (void)pthread_mutex_lock(&a->lock);
     helper_id(a, what->name, id);
     (void)pthread_mutex_unlock(&a->lock);
-    e->no_logs = !id[0];
     if (!id[0]) {
         not_delivered(a, e, r, err);
         return;

@@ -1,5 +1,7 @@
 #include "advertiser/act/health.h"
 
+#include <string.h>
+
 #include "model/base/backoff.h"
 #include "model/base/mem.h"
 
@@ -26,6 +28,8 @@ void health_init(struct health *h, int64_t probe_ms, int64_t lost_ms,
         .good_ms = now_ms,
         .due_ms = now_ms,
     };
+    for (size_t i = 0; i < HEALTH_FLAPS; i++)
+        h->flaps_ms[i] = now_ms - HEALTH_FLAP_MS;
 }
 
 int64_t health_deadline_ms(const struct health *h)
@@ -67,6 +71,8 @@ bool health_good(struct health *h, int64_t now_ms)
 /* Silent for so long, or neither well nor ill for so long. */
 static bool is_lost(const struct health *h, int64_t now)
 {
+    if (now - h->flaps_ms[HEALTH_FLAPS - 1] < HEALTH_FLAP_MS)
+        return true;
     return h->n_bad >= 2 &&
            (now - h->good_ms >= h->lost_ms || now - h->since_ms >= h->lost_ms);
 }
@@ -75,8 +81,12 @@ bool health_bad(struct health *h, int64_t sent_ms, int64_t now_ms)
 {
     bool changed = false;
     h->n_good = 0;
-    if (h->now == ACT_READY)
+    if (h->now == ACT_READY) {
         changed = become(h, ACT_SUSPECT, sent_ms);
+        memmove(&h->flaps_ms[1], &h->flaps_ms[0],
+                (HEALTH_FLAPS - 1) * sizeof h->flaps_ms[0]);
+        h->flaps_ms[0] = now_ms;
+    }
     h->n_bad++;
     if (h->now == ACT_SUSPECT && is_lost(h, now_ms))
         changed = become(h, ACT_LOST, now_ms);

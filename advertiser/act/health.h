@@ -3,8 +3,9 @@
  *
  * One answer that is missing makes a place suspect; it is lost when nothing
  * has come for `lost_ms`, or when it has stayed suspect for that long with
- * answers now and then.  Back from suspect it needs two answers in a row,
- * back from lost three: a place that comes and goes stays lost. */
+ * answers now and then, or became suspect again and again.  Back from suspect
+ * it needs two answers in a row, back from lost three: a place that comes and
+ * goes stays lost. */
 #ifndef BIGA_ADVERTISER_ACT_HEALTH_H
 #define BIGA_ADVERTISER_ACT_HEALTH_H
 
@@ -17,7 +18,9 @@ enum {
     HEALTH_PROBE_MS = 1500, /* while it is ready; twice as often else */
     HEALTH_LOST_MS = 4000,
     HEALTH_RETRY_MAX_MS = 5000, /* between probes of one that is lost */
-    HEALTH_GOOD_SUSPECT = 2,    /* answers in a row */
+    HEALTH_FLAPS = 3, /* times it became suspect in HEALTH_FLAP_MS: lost */
+    HEALTH_FLAP_MS = 30000,
+    HEALTH_GOOD_SUSPECT = 2, /* answers in a row */
     HEALTH_GOOD_LOST = 3,
 };
 
@@ -29,7 +32,8 @@ struct health {
     int64_t due_ms;      /* the next probe */
     unsigned n_good;     /* in a row */
     unsigned n_bad;      /* since it was last ready */
-    unsigned n_retries;  /* in a row, while lost */
+    int64_t flaps_ms[HEALTH_FLAPS]; /* when it became suspect, newest first */
+    unsigned n_retries;             /* in a row, while lost */
 };
 
 /* Begins as suspect, with the first probe due. 0: the defaults above. */

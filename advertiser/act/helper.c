@@ -95,15 +95,13 @@ static bool needs_helper(const struct entry *e)
     if (e->intent->stop) /* its files are to go */
         return !m->cleaned &&
                (m->stop_ms < 0 || clock_ms() - m->stop_ms < AWAIT_MS);
-    return !m->prepared;
+    return !m->prepared && deliver_n_files(e) > 0;
 }
 
-/* It is well, or will not be soon, and whoever can goes on without. */
-static bool is_settled(struct actuator *a, const struct entry *helper,
-                       const struct entry *e)
+/* It is well, or will not be soon. */
+static bool is_settled(struct actuator *a, const struct entry *helper)
 {
-    return entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED ||
-           (helper->m.tries > 0 && deliver_n_files(e) == 0);
+    return entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED;
 }
 
 bool helper_awaited(struct place *at, struct entry *e)
@@ -115,7 +113,7 @@ bool helper_awaited(struct place *at, struct entry *e)
     if (!helper_of(a, at->what.name))
         helper_make(at);
     struct entry *helper = helper_of(a, at->what.name);
-    if (!needs_helper(e) || (helper && is_settled(a, helper, e)))
+    if (!needs_helper(e) || (helper && is_settled(a, helper)))
         return false;
     if (helper)
         (void)snprintf(why, sizeof why, "%.60s %.300s", helper->intent->reason,
