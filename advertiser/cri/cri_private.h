@@ -32,7 +32,7 @@ bool cri_id_valid(const char *id);
 /* What decoding may take: so much, and so many times the reply's size; live
  * at once. */
 enum {
-    CRI_DECODE_BASE = 64 << 10,
+    CRI_DECODE_BASE = 4 << 20,
     CRI_DECODE_TIMES = 8,
     CRI_DECODE_MAX = 64 << 20,
 };
