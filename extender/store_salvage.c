@@ -7,10 +7,33 @@
 #include "model/base/mem.h"
 #include "model/io/log.h"
 
+enum { COUNT_MAX = 32 };
+
+/* One row that is as it was written, into the store. */
+typedef int save_f(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+                   struct error *err);
+static save_f save_allocation, save_pod, save_config;
+
 /* From both ends: reading stops at a page that is damaged. */
-static const char *const sql_salvage[] = {
-    "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid",
-    "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid DESC",
+static const struct salvage {
+    const char *what, *forward, *backward;
+    save_f *save;
+} salvages[] = {
+    {"allocations",
+     "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid",
+     "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid DESC",
+     save_allocation},
+    {"pods",
+     "SELECT namespace, name, uid, number, deleting, grace, ended, reason, "
+     "message, json, sum FROM pods ORDER BY rowid",
+     "SELECT namespace, name, uid, number, deleting, grace, ended, reason, "
+     "message, json, sum FROM pods ORDER BY rowid DESC",
+     save_pod},
+    {"configs",
+     "SELECT secret, namespace, name, json, sum FROM configs ORDER BY rowid",
+     "SELECT secret, namespace, name, json, sum FROM configs "
+     "ORDER BY rowid DESC",
+     save_config},
 };
 
 /* NULL when the damage does not even let it be opened. */
@@ -32,48 +55,76 @@ static sqlite3 *open_damaged(const char *path)
     return NULL;
 }
 
-/* One row into the store, if it is as it was written. */
-static int save_row(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
-                    struct error *err)
+static int save_allocation(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+                           struct error *err)
 {
     cleanup_with(allocation) struct allocation *a = NULL;
-    if (!store_row_is_whole(q) ||
-        allocation_decode(store_column(q, 2),
+    if (allocation_decode(store_column(q, 2),
                           (size_t)sqlite3_column_bytes(q, 2), &a, NULL) < 0)
         return 0;
-    if (s->store.version < a->number)
-        s->store.version = a->number;
+    store_raise_version(&s->store, a->number);
     ++*n_saved;
     return store_put_allocation(&s->store, a, err);
 }
 
+static int save_pod(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+                    struct error *err)
+{
+    struct store_pod pod;
+    store_pod_row(q, &pod);
+    store_raise_version(&s->store, pod.number);
+    ++*n_saved;
+    return store_put_pod(&s->store, &pod, err);
+}
+
+static int save_config(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+                       struct error *err)
+{
+    struct store_config config;
+    store_config_row(q, &config);
+    ++*n_saved;
+    return store_put_config(&s->store, &config, err);
+}
+
 static int save_rows(struct sqlite *s, sqlite3 *db, const char *sql,
-                     unsigned *n_saved, struct error *err)
+                     save_f *save, unsigned *n_saved, struct error *err)
 {
     sqlite3_stmt *q = NULL;
     int e = 0;
+    *n_saved = 0;
     if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK)
         while (e == 0 && sqlite3_step(q) == SQLITE_ROW)
-            e = save_row(s, q, n_saved, err);
+            if (store_row_is_whole(q))
+                e = save(s, q, n_saved, err);
     (void)sqlite3_finalize(q); /* of a database known to be damaged */
+    return e;
+}
+
+/* All of one table; `ret_text` gets how many rows. */
+static int save_table(struct sqlite *s, sqlite3 *db, const struct salvage *t,
+                      char ret_text[COUNT_MAX], struct error *err)
+{
+    unsigned forward = 0, backward = 0;
+    int e = save_rows(s, db, t->forward, t->save, &forward, err);
+    if (e == 0)
+        e = save_rows(s, db, t->backward, t->save, &backward, err);
+    (void)snprintf(ret_text, COUNT_MAX, "%u",
+                   forward > backward ? forward : backward);
     return e;
 }
 
 int store_salvage(struct sqlite *s, const char *path, struct error *err)
 {
-    unsigned n_saved[ARRAY_LEN(sql_salvage)] = {0};
+    char counts[ARRAY_LEN(salvages)][COUNT_MAX] = {"0", "0", "0"};
     sqlite3 *db = open_damaged(path);
     int e = store_begin(&s->store, err);
-    for (size_t i = 0; db && e == 0 && i < ARRAY_LEN(sql_salvage); i++)
-        e = save_rows(s, db, sql_salvage[i], &n_saved[i], err);
+    for (size_t i = 0; db && e == 0 && i < ARRAY_LEN(salvages); i++)
+        e = save_table(s, db, &salvages[i], counts[i], err);
     if (e == 0)
         e = store_commit(&s->store, err);
     (void)sqlite3_close_v2(db); /* nothing was written */
-
-    char read[32];
-    (void)snprintf(read, sizeof read, "%u",
-                   n_saved[0] > n_saved[1] ? n_saved[0] : n_saved[1]);
-    log_event(LOG_WARN, "store-salvaged", "from", path, "allocations", read,
-              NULL);
+    log_event(LOG_WARN, "store-salvaged", "from", path, salvages[0].what,
+              counts[0], salvages[1].what, counts[1], salvages[2].what,
+              counts[2], NULL);
     return e;
 }

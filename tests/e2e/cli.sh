@@ -111,6 +111,52 @@ check "simulate says why not" 0 "web is refused" "$biga" simulate "$work/big.jso
 echo '{"metadata": {' >"$work/broken.json"
 check "a broken file is refused with the position" 1 "line 2" \
     "$biga" simulate "$work/broken.json"
+
+# --- pods of one's own ------------------------------------------------------------
+
+example=deploy/examples/embedded.yaml
+check "no pod was applied yet" 0 "biga apply FILE" "$biga" ps
+check "apply a file of YAML" 0 "^Pod default/ring-1-xpu created$" \
+    "$biga" apply "$example"
+check "… again: nothing has changed" 0 "^Pod default/ring-0 unchanged$" \
+    "$biga" apply "$example"
+check "… from standard input" 0 "^ConfigMap default/ring unchanged$" \
+    "$biga" apply - <"$example"
+check "ps lists the pods" 0 "^default/ring-0-xpu +xpu " "$biga" ps
+check "ps of one pod has its message" 0 "^job +ring, pair 1" \
+    "$biga" ps ring-1
+check "ps as JSON has the pod" 0 '"pod":\{"apiVersion":"v1"' \
+    "$biga" --json ps default/ring-1
+! "$biga" --json ps ring-0-xpu | grep -q please ||
+    { echo "not ok - a Secret is shown"; bad=1; }
+check "ps of an unknown pod" 1 "404.*default/nopod" "$biga" ps nopod
+sed 's/busybox:static/busybox:2/' "$example" >"$work/other.yaml"
+check "another spec is refused" 1 "409.*delete it first" \
+    "$biga" apply "$work/other.yaml"
+cat >"$work/bad.yaml" <<'END'
+apiVersion: v1
+kind: Pod
+metadata: {name: bad, labels: {biga.dev/role: xpu}}
+spec:
+  containers: [{name: c, image: i}]
+  volumes: [{name: d, hostPath: {path: /data}}]
+END
+check "what a card cannot give is refused by name" 1 \
+    'Pod default/bad\): spec.volumes\[0\].hostPath: is .*/data.*no host paths' \
+    "$biga" apply "$work/bad.yaml"
+echo 'kind: [' >"$work/broken.yaml"
+check "broken YAML" 1 "broken.yaml: line 2" "$biga" apply "$work/broken.yaml"
+: >"$work/empty.yaml"
+check "an empty file" 1 "has no document" "$biga" apply "$work/empty.yaml"
+check "delete a pod" 0 "Pod default/metrics is to end" \
+    "$biga" delete --grace 0 metrics
+check "delete all of a job" 0 "Pod default/ring-1-xpu is to end" \
+    "$biga" delete job ring
+check "delete a file" 0 "ConfigMap default/ring deleted" \
+    "$biga" delete configmap ring
+check "… that is not there" 1 "404.*default/ring" "$biga" delete configmap ring
+check "delete what is no kind" 2 "must be pod, job" "$biga" delete node x
+
 check "no colours into a pipe" 0 "^NODE" "$biga" nodes
 ! grep -q "$(printf '\033')" "$work/out" || { echo "not ok - escapes"; bad=1; }
 exit "$bad"

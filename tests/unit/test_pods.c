@@ -434,6 +434,23 @@ Test(pods, get_tables_in_an_older_database)
     cr_expect_str_eq(all(), "a ");
 }
 
+Test(pods, are_saved_from_a_damaged_database)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, MAP, "1");
+    cr_assert_eq(apply(text), 0);
+    cr_assert_eq(apply(pod("a", "i:1")), 0);
+    cr_assert_eq(apply(pod("b", "i:1")), 0);
+    cleanup_free char *uid = uid_of("a");
+    end();
+    execute("UPDATE meta SET sum = 1; UPDATE pods SET sum = 1 "
+            "WHERE name = 'b'");
+    begin();
+    cr_expect_str_eq(all(), "a c:m ");
+    cleanup_free char *same = uid_of("a");
+    cr_expect_str_eq(uid, same);
+}
+
 Test(pods, are_the_api_servers_in_a_cluster)
 {
     struct writer_config other = {.store = STORE_KUBERNETES, .fresh_ms = 1000};

@@ -5,6 +5,7 @@
 
 #include "extender/openapi.h"
 #include "extender/routes_ask.h"
+#include "extender/routes_pods.h"
 #include "extender/routes_publish.h"
 #include "extender/routes_scheduler.h"
 #include "model/base/json.h"
@@ -338,6 +339,7 @@ Test(read, describes_every_route)
     cr_expect_not(is_described("/v1/nothing"));
     expect_described(read_routes, n_read_routes, "/");
     expect_described(ask_routes, n_ask_routes, "/");
+    expect_described(pods_routes, n_pods_routes, "/");
     expect_described(publish_routes, n_publish_routes, "/");
     expect_described(scheduler_routes, n_scheduler_routes, "/v1/scheduler/");
 }
