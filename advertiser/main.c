@@ -18,6 +18,7 @@
 #include "advertiser/settings.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
+#include "model/io/footprint.h"
 #include "model/io/log.h"
 
 enum {
@@ -30,6 +31,8 @@ enum {
     HOSTS_PER_THREAD = 64, /* of a fleet, in a cluster */
     CREW_THREADS = 8,
     CREW_POLL_MS = 20,
+    TRIM_FIRST_MS = 5000, /* what the start needed is not needed then */
+    TRIM_MS = 60000,
 };
 
 struct program {
@@ -49,6 +52,7 @@ struct program {
     struct acting *acting; /* NULL: not asked to */
     int signals;           /* a signalfd */
     int64_t next_look;     /* PUBLISH_NEVER: on SIGHUP alone */
+    int64_t next_trim;
     int64_t started, next_progress;
     bool announced; /* all nodes are published, and that was said */
     bool stopping;
@@ -242,6 +246,8 @@ static int wait_ms(const struct program *p)
         until = p->next_look;
     if (p->stopping && p->stop_deadline < until)
         until = p->stop_deadline;
+    if (p->next_trim < until)
+        until = p->next_trim;
     if (p->acting && acting_due(p->acting) < until)
         until = acting_due(p->acting);
     int64_t ms = until - now;
@@ -260,6 +266,14 @@ static void announce(struct program *p)
     p->announced = true;
     printf("fleet ready %zu\n", n);
     (void)fflush(stdout); /* nobody may be reading it */
+}
+
+static void trim(struct program *p)
+{
+    if (clock_ms() < p->next_trim)
+        return;
+    footprint_trim();
+    p->next_trim = clock_ms() + TRIM_MS;
 }
 
 static void run(struct program *p)
@@ -281,6 +295,7 @@ static void run(struct program *p)
             publish_topo(p, NULL);
         if (p->acting)
             acting_step(p->acting, clock_ms());
+        trim(p);
         if (clock_ms() >= p->next_look && !p->stopping)
             start_look(p);
         (void)fleet_step(p->fleet, clock_ms()); /* nothing due is fine */
@@ -396,6 +411,7 @@ static int publish(struct program *p)
         return complain(&err, ADVERTISER_FAILED);
     p->started = clock_ms();
     p->next_progress = p->started + PROGRESS_MS;
+    p->next_trim = p->started + TRIM_FIRST_MS;
     p->next_look = PUBLISH_NEVER;
     r = p->set.fleet > 0 ? start_crew(p, kind, &err)
                          : add_this_host(p, kind, &err);
@@ -430,6 +446,7 @@ int main(int argc, char **argv)
     struct program p = {.signals = -1};
     struct error err = {0};
     int first = 1;
+    footprint_limit();
     int r = conf_read(&advertiser_program, argc, argv, &p.set, &first, &err);
     if (r < 0)
         return complain(&err, ADVERTISER_USAGE);

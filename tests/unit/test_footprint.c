@@ -1,0 +1,55 @@
+#include "model/io/footprint.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+
+/* Pages of files that this process has mapped and in memory. */
+static long file_pages(void)
+{
+    long size, resident, shared = -1;
+    cleanup_file FILE *f = fopen("/proc/self/statm", "re");
+    cr_assert(f && fscanf(f, "%ld %ld %ld", &size, &resident, &shared) == 3);
+    return shared;
+}
+
+Test(footprint, pages_that_nobody_uses_are_given_back)
+{
+    long before = file_pages();
+    footprint_trim();
+    cr_expect_lt(file_pages(), before);
+}
+
+static atomic_bool stopping;
+
+static void *work(void *arg)
+{
+    unsigned long *n = arg;
+    while (!atomic_load(&stopping)) {
+        cleanup_free char *text = xasprintf("%lu and %s", *n, "more");
+        cr_assert_gt(strlen(text), 8);
+        ++*n;
+    }
+    return NULL;
+}
+
+/* The program under everybody's feet. */
+Test(footprint, threads_go_on)
+{
+    pthread_t threads[4];
+    unsigned long n[4] = {0};
+    footprint_limit();
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, work, &n[i]), 0);
+    for (int i = 0; i < 200; i++)
+        footprint_trim();
+    atomic_store(&stopping, true);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        (void)pthread_join(threads[i], NULL);
+        cr_expect_gt(n[i], 0);
+    }
+}
