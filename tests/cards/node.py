@@ -42,13 +42,13 @@ def pod(name, role, limits, args=("sleep", "100000"), job=None, **more):
                      **more}}
 
 
-def pair(name, n=0, size=1, **xpu):
+def pair(name, n=0, size=1, args=("sleep", "100000"), **xpu):
     """The host pod and the xPU pod of a pair of a job."""
     job = (name, n, size)
-    return [pod(f"{name}-{n}", "host", {"biga.dev/card": 1}, job=job),
+    return [pod(f"{name}-{n}", "host", {"biga.dev/card": 1}, args, job),
             pod(f"{name}-{n}-xpu", "xpu",
                 {"biga.dev/card": 1, "biga.dev/card-cores": 2,
-                 "biga.dev/card-memory-mib": 256}, job=job, **xpu)]
+                 "biga.dev/card-memory-mib": 256}, args, job, **xpu)]
 
 
 def service(name, cores=8, memory=64, **more):
