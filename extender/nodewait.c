@@ -19,6 +19,7 @@ struct waiter {
     char *node;
     uint64_t version;
     int64_t due_ms;
+    bool fresh; /* nobody has looked since it waits */
     struct waiter *next;
 };
 
@@ -36,7 +37,9 @@ struct nodewait {
     pthread_cond_t wake;
     struct strmap versions; /* by node */
     struct waiter *waiters;
-    bool dirty, stopping;
+    bool dirty; /* something has changed */
+    bool fresh; /* somebody has come to wait */
+    bool stopping;
 };
 
 /* --- versions ----------------------------------------------------------- */
@@ -95,8 +98,10 @@ static void resume_due(struct nodewait *w, struct waiter *list, bool changed)
     while (list) {
         struct waiter *x = list;
         list = x->next;
+        bool look = changed || x->fresh;
+        x->fresh = false;
         if (x->due_ms <= now_ms ||
-            (changed && nodewait_version(w, set, s, x->node) != x->version)) {
+            (look && nodewait_version(w, set, s, x->node) != x->version)) {
             waiter_resume(x);
             continue;
         }
@@ -121,11 +126,12 @@ static void *nodewait_thread(void *ctx)
     struct nodewait *w = ctx;
     pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
-        if (!w->dirty && clock_wait(&w->wake, &w->lock, next_due(w)))
+        if (!w->dirty && !w->fresh &&
+            clock_wait(&w->wake, &w->lock, next_due(w)))
             continue;
         bool changed = w->dirty;
         struct waiter *list = steal(&w->waiters);
-        w->dirty = false;
+        w->dirty = w->fresh = false;
         pthread_mutex_unlock(&w->lock);
         if (list)
             resume_due(w, list, changed);
@@ -156,7 +162,7 @@ bool nodewait_suspend(struct nodewait *w, struct httpd_request *rq,
         w->waiters = x;
         httpd_suspend(rq);
         /* what changed since the caller looked must not be missed */
-        w->dirty = true;
+        x->fresh = w->fresh = true;
         pthread_cond_signal(&w->wake);
     }
     pthread_mutex_unlock(&w->lock);

@@ -1,0 +1,239 @@
+/* What the runner makes of restarts, of services that change, and of chance. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "extender/app.h"
+#include "tests/lib/randnode.h"
+#include "tests/lib/simapp.h"
+#include "tests/lib/tmpdir.h"
+
+static void start(void)
+{
+    simapp_begin(NULL);
+}
+
+TestSuite(runner_roll, .init = start, .fini = simapp_end);
+
+/* --- services ------------------------------------------------------------- */
+
+enum { COPIES = 4 };
+
+static void apply_service(const char *notes)
+{
+    struct simapp_pod specs[COPIES];
+    char names[COPIES][16];
+    for (unsigned i = 0; i < COPIES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "s%u", i);
+        specs[i] = (struct simapp_pod){.name = names[i],
+                                       .role = "service",
+                                       .job = "agent",
+                                       .notes = notes};
+    }
+    cr_assert_eq(simapp_apply(specs, COPIES), 0);
+}
+
+/* How many run, and how many of them as applied last. */
+static unsigned count_ready(const char *part, unsigned *ret_new)
+{
+    cleanup_with(pod_set) struct pod_set *set =
+        pods_get(server_app(simapp_server)->pods);
+    unsigned n = 0;
+    *ret_new = 0;
+    for (size_t i = 0; i < set->n_pods; i++) {
+        const struct applied_pod *p = set->pods[i];
+        n += p->status->ready && !p->deleting;
+        *ret_new += p->status->ready && strstr(p->json, part);
+    }
+    return n;
+}
+
+/* With a restart at one step, unless that is none. */
+static void roll_service(const char *dir, unsigned restart_at)
+{
+    unsigned least = COPIES, n_new = 0, step = 0;
+    simapp_begin(dir);
+    apply_service(NULL);
+    simapp_settle();
+    cr_expect_eq(count_ready("test/v2", &n_new), COPIES);
+    apply_service(",\"test/v2\":\"1\"");
+    for (; n_new < COPIES && step < 64; step++) {
+        if (step == restart_at)
+            simapp_restart(dir);
+        runner_settle(simapp_runner());
+        for (unsigned i = 0; i < SIMAPP_NODES; i++) {
+            (void)simnode_ask(&simapp_nodes[i], 0);
+            (void)simnode_step(&simapp_nodes[i]);
+            simnode_tell(&simapp_nodes[i], false);
+        }
+        unsigned n = count_ready("test/v2", &n_new);
+        if (step > restart_at + 2 || step < restart_at)
+            least = n < least ? n : least;
+    }
+    simapp_settle();
+    cr_expect_eq(n_new, COPIES, "restarted at %u", restart_at);
+    cr_expect_geq(least, (unsigned)COPIES - 1, "%u, restarted at %u", least,
+                  restart_at);
+    simapp_end();
+}
+
+Test(runner_restart, a_service_rolls_card_by_card)
+{
+    for (unsigned at = 0; at < 20; at += 3) {
+        char *dir = tmpdir_create();
+        simapp_applied = 0;
+        roll_service(dir, at);
+        tmpdir_remove(dir);
+    }
+}
+
+Test(runner_roll, a_roll_halts_at_what_does_not_start)
+{
+    unsigned n_new;
+    apply_service(NULL);
+    simapp_settle();
+    apply_service(",\"test/fails\":\"1\"");
+    simapp_settle();
+    cr_expect_eq(count_ready("test/fails", &n_new), COPIES - 1);
+    cr_expect_eq(n_new, 0);
+    simapp_expect("s0", PODS_GONE, "ImageMissing", "");
+    apply_service(",\"test/v3\":\"1\"");
+    simapp_settle();
+    cr_expect_eq(count_ready("test/v3", &n_new), COPIES);
+    cr_expect_eq(n_new, COPIES);
+}
+
+Test(runner_roll, a_service_that_is_deleted_is_not_replaced)
+{
+    apply_service(NULL);
+    simapp_settle();
+    apply_service(",\"test/v2\":\"1\"");
+    runner_settle(simapp_runner());
+    cr_assert_eq(simapp_delete("s0"), 0);
+    cr_assert_eq(simapp_delete("s3"), 0);
+    simapp_settle();
+    cr_expect_not(simapp_has("s0"));
+    cr_expect_not(simapp_has("s3"));
+    simapp_expect("s2", PODS_RUNNING, "", "");
+    cr_expect_eq(simapp_allocations(), 2);
+}
+
+/* --- restarts ------------------------------------------------------------- */
+
+/* At every point of a job's life. */
+Test(runner_restart, goes_on_where_it_was)
+{
+    for (unsigned at = 0; at < 12; at++) {
+        char *dir = tmpdir_create();
+        struct simapp_pod specs[16];
+        char names[16][16];
+        simapp_applied = 0;
+        simapp_begin(dir);
+        size_t n = simapp_job(specs, names, "ring", 3);
+        cr_assert_eq(simapp_apply(specs, n), 0);
+        for (unsigned step = 0; step < 12; step++) {
+            if (step == at)
+                simapp_restart(dir);
+            if (step == 5)
+                simapp_delete_all(names, n);
+            if (step % 2)
+                runner_settle(simapp_runner());
+            for (unsigned i = 0; i < SIMAPP_NODES; i++) {
+                (void)simnode_ask(&simapp_nodes[i], 0);
+                (void)simnode_step(&simapp_nodes[i]);
+                simnode_tell(&simapp_nodes[i], false);
+            }
+        }
+        simapp_settle();
+        for (size_t i = 0; i < n; i++)
+            cr_expect_not(simapp_has(names[i]), "%s, restarted at %u", names[i],
+                          at);
+        cr_expect_eq(simapp_allocations(), 0, "restarted at %u", at);
+        simapp_end();
+        tmpdir_remove(dir);
+    }
+}
+
+/* What was torn down, or has finished, is not begun again. */
+Test(runner_restart, what_is_over_stays_over)
+{
+    char *dir = tmpdir_create();
+    struct simapp_pod specs[16];
+    char names[16][16];
+    simapp_begin(dir);
+    size_t n = simapp_job(specs, names, "ring", 2);
+    specs[3].notes = ",\"test/fails\":\"1\"";
+    cr_assert_eq(simapp_apply(specs, n), 0);
+    simapp_settle();
+    simapp_expect(names[0], PODS_GONE, "JobTornDown", "ImageMissing");
+    simapp_restart(dir);
+    simapp_settle();
+    simapp_expect(names[0], PODS_FAILED, "JobTornDown", "ImageMissing");
+    cr_expect_eq(simapp_allocations(), 0);
+    simapp_end();
+    tmpdir_remove(dir);
+}
+
+/* --- by chance ------------------------------------------------------------ */
+
+static void random_apply(char names[][16], size_t *n, unsigned serial)
+{
+    struct simapp_pod specs[16];
+    char job[12];
+    int size = (int)roll(3) + 1;
+    (void)snprintf(job, sizeof job, "j%u", serial);
+    size_t added = simapp_job(specs, names + *n, job, size);
+    for (size_t i = 0; i < added; i++) {
+        if (size == 1)
+            specs[i].size = 0;
+        if (odds(8))
+            specs[i].notes = ",\"test/fails\":\"1\"";
+        else if (odds(10))
+            specs[i].notes = ",\"test/ends\":\"1\"";
+        specs[i].priority = (int)roll(3);
+    }
+    cr_assert_eq(simapp_apply(specs, added), 0);
+    *n += added;
+}
+
+Test(runner_restart, keeps_its_promises_by_chance)
+{
+    enum { ROUNDS = 120, NAMES = 2048 };
+    static char names[NAMES][16];
+    size_t n = 0;
+    char *dir = tmpdir_create();
+    uint64_t seed = chance_init();
+    simapp_begin(dir);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        cleanup_str struct str why = STR_INIT(4096);
+        if (odds(30) && n + 16 < NAMES)
+            random_apply(names, &n, round);
+        if (odds(40) && n > 0)
+            (void)simapp_delete(names[roll((uint32_t)n)]); /* or it is gone */
+        if (odds(5))
+            simapp_restart(dir);
+        if (odds(50))
+            runner_settle(simapp_runner());
+        struct simnode *node = &simapp_nodes[roll(SIMAPP_NODES)];
+        if (odds(80))
+            (void)simnode_ask(node, 0);
+        if (odds(80))
+            (void)simnode_step(node);
+        if (odds(80))
+            simnode_tell(node, odds(10));
+        for (unsigned i = 0; i < SIMAPP_NODES; i++)
+            cr_assert(simnode_check(&simapp_nodes[i], &why),
+                      "seed %llu round %u: %s", (unsigned long long)seed, round,
+                      str_text(&why));
+    }
+    for (size_t i = 0; i < n; i++)
+        (void)simapp_delete(names[i]); /* or it is gone */
+    simapp_settle();
+    cr_expect_eq(simapp_allocations(), 0, "seed %llu",
+                 (unsigned long long)seed);
+    for (size_t i = 0; i < n; i++)
+        cr_expect_not(simapp_has(names[i]), "seed %llu: %s",
+                      (unsigned long long)seed, names[i]);
+    simapp_end();
+    tmpdir_remove(dir);
+}
