@@ -31,7 +31,9 @@ void applied_pod_unref(struct applied_pod *p)
 
 struct applied_pod *applied_pod_copy(const struct applied_pod *p)
 {
-    struct applied_pod *n = xmemdup(p, sizeof *p);
+    struct applied_pod *n = xcalloc(1, sizeof *n);
+    const size_t from = offsetof(struct applied_pod, uid); /* refs move */
+    memcpy((char *)n + from, (const char *)p + from, sizeof *n - from);
     atomic_init(&n->refs, 1);
     n->namespace = xstrdup(p->namespace);
     n->name = xstrdup(p->name);

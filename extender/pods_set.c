@@ -135,7 +135,8 @@ void pod_set_unref(struct pod_set *s)
 static struct pod_set *copy_set(const struct pod_set *s)
 {
     struct pod_set *n = xcalloc(1, sizeof *n);
-    *n = *s;
+    const size_t from = offsetof(struct pod_set, version); /* refs move */
+    memcpy((char *)n + from, (const char *)s + from, sizeof *n - from);
     atomic_init(&n->refs, 1);
     n->pods = xcalloc(s->pods_cap + 1, sizeof(*n->pods));
     n->by_uid = xcalloc(s->pods_cap + 1, sizeof(*n->by_uid));

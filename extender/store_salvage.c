@@ -25,9 +25,9 @@ static const struct salvage {
      save_allocation},
     {"pods",
      "SELECT namespace, name, uid, number, deleting, grace, ended, reason, "
-     "message, json, sum FROM pods ORDER BY rowid",
+     "message, json, next, sum FROM pods ORDER BY rowid",
      "SELECT namespace, name, uid, number, deleting, grace, ended, reason, "
-     "message, json, sum FROM pods ORDER BY rowid DESC",
+     "message, json, next, sum FROM pods ORDER BY rowid DESC",
      save_pod},
     {"configs",
      "SELECT secret, namespace, name, json, sum FROM configs ORDER BY rowid",
