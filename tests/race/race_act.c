@@ -18,7 +18,7 @@
 #include "model/io/http.h"
 #include "model/io/httpd.h"
 #include "model/io/log.h"
-#include "tests/lib/fakeactuator.h"
+#include "tests/lib/fakeactuator.inc"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
 

@@ -7,7 +7,7 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 #include "model/io/http.h"
-#include "tests/lib/fakeactuator.h"
+#include "tests/lib/fakeactuator.inc"
 #include "tests/lib/tmpdir.h"
 
 static struct {

@@ -7,7 +7,7 @@
 
 #include "model/base/mem.h"
 #include "model/io/httpd.h"
-#include "tests/lib/fakeactuator.h"
+#include "tests/lib/fakeactuator.inc"
 
 /* --- the extender --------------------------------------------------------- */
 
