@@ -1,13 +1,11 @@
 #include "advertiser/cri/grpc.h"
 
-#include <ctype.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "advertiser/cri/grpc_frame.h"
@@ -17,7 +15,6 @@
 
 enum {
     METHOD_MAX = 128,
-    HOST_MAX = 255,
     KEEP_MS = 200, /* at most between two questions to `keep` */
     /* libcurl 7.88 overlooks cleartext bytes that it has read already: a
      * poll finds none, so it must be short */
@@ -38,9 +35,7 @@ enum {
 
 struct grpc {
     struct grpc_config config;
-    const char *socket; /* path; NULL: TCP */
-    bool tls;
-    char *base; /* "https://HOST:PORT" */
+    struct grpc_endpoint to;
     CURL *curl;
     CURLM *multi; /* has the connection; NULL: none is to be reused */
     struct stat files[N_FILES]; /* what that connection was made with */
@@ -71,64 +66,6 @@ struct call {
 };
 
 /* --- create --------------------------------------------------------------- */
-
-static int bad_endpoint(const struct grpc_config *config, struct error *err)
-{
-    return error_set(err, EINVAL,
-                     "endpoint \"%.100s\" is neither tcp://HOST:PORT nor "
-                     "unix:///PATH",
-                     config->endpoint);
-}
-
-/* HOST is a name, an address, or one of version 6 in brackets. */
-static bool host_and_port(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    size_t host = colon ? (size_t)(colon - text) : 0;
-    if (host == 0 || host > HOST_MAX)
-        return false;
-    bool brackets = text[0] == '[' && text[host - 1] == ']';
-    for (size_t i = brackets ? 1 : 0; i < host - (brackets ? 1 : 0); i++)
-        if (!isalnum((unsigned char)text[i]) && text[i] != '.' &&
-            text[i] != '-' && text[i] != '_' && !(brackets && text[i] == ':'))
-            return false;
-    size_t digits = strspn(colon + 1, "0123456789");
-    if (digits < 1 || digits > 5 || colon[1 + digits])
-        return false;
-    long port = strtol(colon + 1, NULL, 10);
-    return port >= 1 && port <= 65535;
-}
-
-static int set_endpoint(struct grpc *g, struct error *err)
-{
-    const struct grpc_config *c = &g->config;
-    if (!c->endpoint)
-        return error_set(err, EINVAL, "no endpoint is given");
-    if (strncmp(c->endpoint, "unix://", 7) == 0) {
-        struct sockaddr_un where;
-        g->socket = c->endpoint + 7;
-        if (g->socket[0] != '/' || strlen(g->socket) >= sizeof where.sun_path)
-            return bad_endpoint(c, err);
-        g->base = xstrdup("http://localhost");
-        return 0;
-    }
-    if (strncmp(c->endpoint, "tcp://", 6) != 0 ||
-        !host_and_port(c->endpoint + 6))
-        return bad_endpoint(c, err);
-    if (c->plaintext && (c->ca || c->cert || c->key))
-        return error_set(err, EINVAL,
-                         "%s: plaintext, and files for TLS are given: "
-                         "either of them",
-                         c->endpoint);
-    if (!c->plaintext && (!c->ca || !c->cert || !c->key))
-        return error_set(err, EINVAL,
-                         "%s: ca, cert and key are needed, all three: who "
-                         "reaches a container runtime owns its machine",
-                         c->endpoint);
-    g->tls = !c->plaintext;
-    g->base = xasprintf("http%s://%s", g->tls ? "s" : "", c->endpoint + 6);
-    return 0;
-}
 
 /* A connection that is dead is noticed although nothing is sent. */
 static int set_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
@@ -191,15 +128,15 @@ static CURLcode set_plain(struct grpc *g)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
     SET(CURLOPT_FRESH_CONNECT, 1L);
     SET(CURLOPT_FORBID_REUSE, 1L);
-    if (g->socket)
-        SET(CURLOPT_UNIX_SOCKET_PATH, g->socket);
+    if (g->to.socket)
+        SET(CURLOPT_UNIX_SOCKET_PATH, g->to.socket);
     return code;
 }
 
 static CURLcode set_options(struct grpc *g)
 {
     CURLcode code = CURLE_OK;
-    SET(CURLOPT_PROTOCOLS_STR, g->tls ? "https" : "http");
+    SET(CURLOPT_PROTOCOLS_STR, g->to.tls ? "https" : "http");
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_PROXY, "");
     SET(CURLOPT_NOPROXY, "*");
@@ -225,7 +162,7 @@ static CURLcode set_options(struct grpc *g)
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_PREREQFUNCTION, note_connected);
     if (code == CURLE_OK)
-        code = g->tls ? set_tls(g) : set_plain(g);
+        code = g->to.tls ? set_tls(g) : set_plain(g);
     return code;
 }
 
@@ -244,7 +181,7 @@ int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
     g->config = *config;
     for (size_t i = 0; i < FDS_MAX; i++)
         g->fds[i] = -1;
-    int r = set_endpoint(g, err);
+    int r = grpc_endpoint_read(config, &g->to, err);
     if (r < 0)
         return r;
     if (g->config.reply_max == 0 || g->config.reply_max > GRPC_REPLY_MAX)
@@ -271,7 +208,7 @@ void grpc_destroy(struct grpc *g)
         return;
     grpc_reconnect(g);
     curl_easy_cleanup(g->curl); /* NULL allowed */
-    free(g->base);
+    free(g->to.base);
     free(g);
 }
 
@@ -331,7 +268,7 @@ static int rewind_request(void *ctx, curl_off_t offset, int origin)
 static uint64_t received(const struct grpc *g)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; !g->socket && i < FDS_MAX; i++) {
+    for (size_t i = 0; !g->to.socket && i < FDS_MAX; i++) {
         struct tcp_info info = {0};
         socklen_t size = sizeof info;
         if (g->fds[i] >= 0 &&
@@ -391,7 +328,7 @@ static bool may_go_on(struct call *call)
 static void cut(const struct grpc *g)
 {
     const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
-    for (size_t i = 0; !g->socket && i < FDS_MAX; i++)
+    for (size_t i = 0; !g->to.socket && i < FDS_MAX; i++)
         if (g->fds[i] >= 0)
             (void)connect(g->fds[i], &nowhere, sizeof nowhere);
 }
@@ -426,7 +363,7 @@ static CURLcode run(struct call *call)
 {
     CURLM *multi = call->g->multi;
     int running = 1;
-    int poll_ms = call->g->tls ? TLS_POLL_MS : PLAIN_POLL_MS;
+    int poll_ms = call->g->to.tls ? TLS_POLL_MS : PLAIN_POLL_MS;
     for (;;) {
         CURLMcode code = curl_multi_perform(multi, &running);
         if (code != CURLM_OK)
@@ -487,7 +424,7 @@ static CURLcode set_call(struct call *call, const char *url,
 static CURLcode transfer(struct call *call)
 {
     struct grpc *g = call->g;
-    cleanup_free char *url = xasprintf("%s%s", g->base, call->method);
+    cleanup_free char *url = xasprintf("%s%s", g->to.base, call->method);
     struct curl_slist *headers = make_headers(call);
     CURLcode code = set_call(call, url, headers);
     if (!g->multi)
@@ -514,7 +451,7 @@ static int look_at_files(struct grpc *g, struct error *err)
     const char *const paths[N_FILES] = {g->config.ca, g->config.cert,
                                         g->config.key};
     bool changed = false;
-    for (size_t i = 0; g->tls && i < N_FILES; i++) {
+    for (size_t i = 0; g->to.tls && i < N_FILES; i++) {
         struct stat now, *then = &g->files[i];
         if (stat(paths[i], &now) < 0)
             return error_set(err, EKEYREJECTED, "%s cannot be read: %s",
@@ -542,7 +479,7 @@ static int tell_fault(struct call *call, CURLcode code)
     };
     (void)curl_easy_getinfo(g->curl, CURLINFO_SSL_VERIFYRESULT, &fault.verify);
     (void)curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &fault.os_errno);
-    if (g->tls && call->head.status == 0 && grpc_fault_lost(&fault)) {
+    if (g->to.tls && call->head.status == 0 && grpc_fault_lost(&fault)) {
         grpc_fault_listen(g->curl, LISTEN_MS, heard);
         fault.reason = heard[0] ? heard : fault.reason;
     }

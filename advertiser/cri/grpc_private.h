@@ -1,11 +1,21 @@
 /* grpc_private - what the files of grpc share: grpc.c carries calls over
- * libcurl, grpc_fault.c tells why one failed. */
+ * libcurl, grpc_endpoint.c says where to, grpc_fault.c why one failed. */
 #ifndef BIGA_ADVERTISER_CRI_GRPC_PRIVATE_H
 #define BIGA_ADVERTISER_CRI_GRPC_PRIVATE_H
 
 #include <curl/curl.h>
 
 #include "advertiser/cri/grpc.h"
+
+struct grpc_endpoint {
+    const char *socket; /* its path, borrowed; NULL: TCP */
+    bool tls;
+    char *base; /* "https://HOST:PORT"; to be freed */
+};
+/* -EINVAL: it is none, or what it needs or cannot have is not as it should
+ * be. */
+int grpc_endpoint_read(const struct grpc_config *config,
+                       struct grpc_endpoint *ret_endpoint, struct error *err);
 
 /* How a transfer failed, as libcurl tells it. */
 struct grpc_fault {
