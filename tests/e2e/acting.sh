@@ -90,8 +90,7 @@ ok $? "it can be drained all the same"
 [ $? != 0 ] && grep -q -- "$act" "$dir/second.log"
 ok $? "a second advertiser is refused the folder"
 
-kill -9 "$advertiser"
-wait "$advertiser" 2>/dev/null
+{ kill -9 "$advertiser" && wait "$advertiser"; } 2>/dev/null
 advertise
 until_true says "drained" biga card ps
 ok $? "kill -9: draining is remembered, the socket is taken over"
