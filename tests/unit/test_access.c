@@ -231,6 +231,32 @@ Test(access, publish_listener_believes_the_certificate)
     str_fini(&json);
 }
 
+/* They may hold Secrets. */
+Test(access, nodes_see_their_own_pods_alone)
+{
+    struct place p;
+    struct str body = STR_INIT(1 << 20);
+    const char *status = "{\"boot\":\"b\",\"pods\":[],\"places\":[]}";
+    start_tls(&p, NULL);
+    cr_expect_eq(CALL("h1", "GET", "/v1/nodes/h1/pods", NULL), 200, "%s",
+                 body.data);
+    cr_expect_eq(CALL("h2", "GET", "/v1/nodes/h2/pods", NULL), 200);
+    cr_expect_eq(CALL("h2", "GET", "/v1/nodes/h1/pods", NULL), 403);
+    cr_expect(strstr(body.data, "h1") && strstr(body.data, "h2"), "%s",
+              body.data);
+    cr_expect_eq(CALL("nobody", "GET", "/v1/nodes/h1/pods", NULL), 403);
+    cr_expect(strstr(body.data, "speaks for no node"), "%s", body.data);
+    cr_expect_eq(CALL(NULL, "GET", "/v1/nodes/h1/pods", NULL), 403);
+    cr_expect_eq(CALL("h2", "POST", "/v1/nodes/h1/status", status), 403);
+    cr_expect_eq(CALL("h1", "POST", "/v1/nodes/h1/status", status), 204);
+    cr_expect_eq(CALL("h1", "POST", "/v1/nodes/h1/status", "{\"pods\":[{}]}"),
+                 400);
+    cr_expect(strstr(body.data, "pods[0].uid"), "%s", body.data);
+    cr_expect_eq(CALL("h1", "GET", "/v1/nodes/h1/pods?wait=31", NULL), 400);
+    place_fini(&p);
+    str_fini(&body);
+}
+
 /* --- by token, of a file ------------------------------------------------ */
 
 static int read_as(const struct place *p, const char *method, const char *path,
