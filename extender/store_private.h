@@ -109,6 +109,11 @@ int sqlite_each_config(struct store *s, store_config_f *visit, void *ctx,
 void store_pod_row(sqlite3_stmt *q, struct store_pod *ret_pod);
 void store_config_row(sqlite3_stmt *q, struct store_config *ret_config);
 
+/* What store_pod_row() reads, in this order. */
+#define SQL_POD_COLUMNS                                                       \
+    "namespace, name, uid, number, deleting, grace, ended, reason, message, " \
+    "json, next, sum"
+
 enum sql {
     SQL_BEGIN,
     SQL_COMMIT,

@@ -23,12 +23,8 @@ static const struct salvage {
      "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid",
      "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid DESC",
      save_allocation},
-    {"pods",
-     "SELECT namespace, name, uid, number, deleting, grace, ended, reason, "
-     "message, json, next, sum FROM pods ORDER BY rowid",
-     "SELECT namespace, name, uid, number, deleting, grace, ended, reason, "
-     "message, json, next, sum FROM pods ORDER BY rowid DESC",
-     save_pod},
+    {"pods", "SELECT " SQL_POD_COLUMNS " FROM pods ORDER BY rowid",
+     "SELECT " SQL_POD_COLUMNS " FROM pods ORDER BY rowid DESC", save_pod},
     {"configs",
      "SELECT secret, namespace, name, json, sum FROM configs ORDER BY rowid",
      "SELECT secret, namespace, name, json, sum FROM configs "

@@ -107,8 +107,7 @@ static const char *const sql_texts[SQL_COUNT] = {
         "deleting = ?5, grace = ?6, ended = ?7, reason = ?8, message = ?9, "
         "json = ?10, next = ?11, sum = ?12",
     [SQL_DELETE_POD] = "DELETE FROM pods WHERE namespace = ?1 AND name = ?2",
-    [SQL_EACH_POD] = "SELECT namespace, name, uid, number, deleting, grace, "
-                     "ended, reason, message, json, next, sum FROM pods "
+    [SQL_EACH_POD] = "SELECT " SQL_POD_COLUMNS " FROM pods "
                      "ORDER BY namespace, name",
     [SQL_PUT_CONFIG] =
         "INSERT INTO configs (secret, namespace, name, json, sum) "
