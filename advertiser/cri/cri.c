@@ -110,7 +110,7 @@ static int judge(const struct cri *c, const char *method, int r,
 static int call(struct cri *c, const char *method,
                 const ProtobufCMessage *request, unsigned ms, struct error *err)
 {
-    struct error mine;
+    struct error mine = {0};
     size_t size = protobuf_c_message_get_packed_size(request);
     cleanup_free uint8_t *packed = xmalloc(size ? size : 1);
     (void)protobuf_c_message_pack(request, packed);
@@ -396,7 +396,7 @@ int cri_events(struct cri *c,
 {
     const char *method = RUNTIME "GetContainerEvents";
     struct following f = {.visit = visit, .keep = keep, .ctx = ctx};
-    struct error mine;
+    struct error mine = {0};
     err = err ? err : &mine;
     int r = grpc_stream(c->grpc, method, NULL, 0, take_event,
                         keep ? keep_following : NULL, &f, &c->end, err);

@@ -33,8 +33,8 @@ static bool read_own(const char *path, gnutls_x509_crt_t *ret_crt)
     cleanup_with(x509) gnutls_x509_crt_t crt = NULL;
     if (!f)
         return false;
-    gnutls_datum_t data = {.data = (unsigned char *)pem};
-    data.size = (unsigned)fread(pem, 1, PEM_MAX, f);
+    size_t size = fread(pem, 1, PEM_MAX, f);
+    const gnutls_datum_t data = {(unsigned char *)pem, (unsigned)size};
     if (gnutls_x509_crt_init(&crt) < 0 ||
         gnutls_x509_crt_import(crt, &data, GNUTLS_X509_FMT_PEM) < 0)
         return false;

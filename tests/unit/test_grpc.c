@@ -602,6 +602,9 @@ Test(grpc, a_hostile_stream_ends)
 
 /* --- what is no endpoint -------------------------------------------------- */
 
+#define TWENTY "01234567890123456789"
+#define LONG_PATH "unix:///" TWENTY TWENTY TWENTY TWENTY TWENTY TWENTY
+
 Test(grpc, what_is_not_safe_is_refused)
 {
     static const char *const none[] = {
@@ -618,8 +621,7 @@ Test(grpc, what_is_not_safe_is_refused)
         "http://host:1",
         "unix://relative",
         "unix://",
-        "unix:///0123456789012345678901234567890123456789012345678901234567"
-        "8901234567890123456789012345678901234567890123456789012345678901234",
+        LONG_PATH,
     };
     struct grpc_config config = {.ca = "a", .cert = "b", .key = "c"};
     struct grpc *g = NULL;
