@@ -9,7 +9,7 @@
 
 #include "model/base/mem.h"
 #include "model/io/clock.h"
-#include "tests/lib/h2server.h"
+#include "tests/lib/h2rig.h"
 
 enum { N_CLIENTS = 3, PER_CONNECTION = 24 };
 

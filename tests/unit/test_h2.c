@@ -8,7 +8,7 @@
 
 #include "model/base/mem.h"
 #include "model/io/clock.h"
-#include "tests/lib/h2server.h"
+#include "tests/lib/h2rig.h"
 
 /* --- a client ------------------------------------------------------------- */
 

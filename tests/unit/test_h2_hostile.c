@@ -5,7 +5,7 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/httpd_h2_meter.h"
-#include "tests/lib/h2server.h"
+#include "tests/lib/h2rig.h"
 #include "tests/lib/rawclient.h"
 
 static struct h2_server *server(struct h2_client *ret_client)

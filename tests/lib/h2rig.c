@@ -1,4 +1,4 @@
-#include "tests/lib/h2server.h"
+#include "tests/lib/h2rig.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
-/* h2server - an HTTPS listener with HTTP/2 in a place of its own, and a client
+/* h2rig - an HTTPS listener with HTTP/2 in a place of its own, and a client
  * of HTTP/2 that sends what it is told, frame by frame. */
-#ifndef BIGA_TESTS_H2SERVER_H
-#define BIGA_TESTS_H2SERVER_H
+#ifndef BIGA_TESTS_H2RIG_H
+#define BIGA_TESTS_H2RIG_H
 
 #include <nghttp2/nghttp2.h>
 #include <stdatomic.h>
