@@ -21,7 +21,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \
             $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 OPT      ?= -O2 -g
 SAN      ?=
-PACKAGES := libmicrohttpd libcurl libcjson hwloc sqlite3 yaml-0.1
+PACKAGES := libmicrohttpd libnghttp2 libcurl libcjson hwloc sqlite3 yaml-0.1
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) \
              -lgnutls -lm -lpthread

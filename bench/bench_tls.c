@@ -69,9 +69,10 @@ static void call_kept(struct side *s, const struct str *body)
  * does before the first byte takes ten times as long as the handshake. */
 static void call_fresh(struct side *s, const struct str *body)
 {
-    const struct tls_client_config how = {
-        httpd_port(s->httpd), s->config.ca_file, s->config.cert_file,
-        s->config.key_file, NULL};
+    const struct tls_client_config how = {.port = httpd_port(s->httpd),
+                                          .ca_file = s->config.ca_file,
+                                          .cert_file = s->config.cert_file,
+                                          .key_file = s->config.key_file};
     int status;
     (void)body;
     if (how.ca_file)

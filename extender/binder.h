@@ -2,7 +2,8 @@
  * the pod's UID as precondition, the node, and the annotation
  * biga.dev/allocation, in one call.
  *
- * A few threads with a connection each.  What comes out is one of
+ * Threads with a connection each; the more of them, the more binds the API
+ * server commits together.  What comes out is one of
  *   BOUND    the pod is bound to that node with that annotation, by this call
  *            or an earlier one
  *   REFUSED  it is not and will not be by any call of ours: another node, no
@@ -24,7 +25,7 @@
 #include "model/kube/config.h"
 
 enum {
-    BINDER_THREADS = 4,
+    BINDER_THREADS = 16,
     BINDER_CALL_MS = 3000,
     BINDER_DEADLINE_MS = 4000, /* for an outcome: below the 5 s for which
                                 * kube-scheduler waits */

@@ -80,6 +80,7 @@ void guard_listener(const struct guard *g, enum server_listener which,
         [SERVER_READ] = access_read,
     };
     config->tls = g->tls;
+    config->http2 = g->tls != NULL;
     /* people and probes show tokens, if anything */
     config->anonymous = which == SERVER_READ;
     config->loopback = !g->tls && !g->plain_anywhere;

@@ -1,5 +1,6 @@
-/* httpd - an HTTP/1.1 server on libmicrohttpd: one listener, one or more
- * threads of its own, a table of routes.
+/* httpd - a server of HTTP/1.1, on libmicrohttpd, and of HTTP/2 over TLS, on
+ * libnghttp2: one listener, one or more threads of its own, a table of routes.
+ * A handler does not see which of the two its request came by.
  *
  * What it adds: a cap on every body, a total deadline on every request (a
  * client that trickles is cut off, wherever it trickles), answers with
@@ -57,8 +58,8 @@ void httpd_content_type(struct httpd_request *rq, const char *type);
 void httpd_set_header(struct httpd_request *rq, const char *name,
                       const char *value);
 
-/* The connection ends with this reply: the client is to choose anew whom it
- * asks. */
+/* The connection ends with this reply, or with the last of those that are on
+ * their way on it: the client is to choose anew whom it asks. */
 void httpd_close_after(struct httpd_request *rq);
 
 /* Replace the body by {"error":"…","status":N}, or what the listener's
@@ -109,6 +110,9 @@ struct httpd_observation {
     size_t body_size, reply_size;
 };
 
+/* How many requests one HTTP/2 connection may have at a time. */
+enum { HTTPD_STREAMS = 128 };
+
 /* Connections above connections_max that each thread may have for the moment
  * it takes to close another one. */
 enum { HTTPD_SPARE = 64 };
@@ -148,6 +152,10 @@ struct httpd_config {
      * for clients, gets 403 and the reason on every route; outlives the
      * server */
     struct tls *tls;
+    /* with tls: HTTP/2 too, for clients that offer it (ALPN "h2"), on one more
+     * thread, whatever `threads` is.  There a deadline is of each request and
+     * not of its connection. */
+    bool http2;
     bool anonymous; /* with tls: ask no client for a certificate */
     bool loopback;  /* refuse (-EPERM) to listen anywhere else */
     /* NULL: everybody */

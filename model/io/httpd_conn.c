@@ -24,17 +24,17 @@ static uint64_t bytes_received(int fd)
     return info.tcpi_bytes_received;
 }
 
-/* Bytes that came and that we have not read: then the delay is ours. */
-static bool has_unread(int fd)
+bool conn_has_unread(int fd)
 {
     int unread = 0;
     return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
 }
 
-static void conn_cut_locked(struct conn *conn)
+static void conn_cut_locked(struct conns *c, struct conn *conn)
 {
     conn->cut = true;
-    /* MHD sees the end of the stream and closes the descriptor itself */
+    c->n_cut++;
+    /* whose it is sees the end of the stream and closes the descriptor */
     (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
@@ -49,7 +49,8 @@ static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
     if (state == CONN_REPLYING)
         return now - since > (int64_t)c->reply_ms;
     if (state == CONN_SHAKING)
-        return now - since > (int64_t)c->request_ms && !has_unread(conn->fd);
+        return now - since > (int64_t)c->request_ms &&
+               !conn_has_unread(conn->fd);
     if (finished != conn->seen_requests) {
         /* what came until now is taken as part of finished requests */
         conn->seen_requests = finished;
@@ -64,7 +65,7 @@ static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
     }
     return conn->arriving_ms != 0 &&
            now - conn->arriving_ms > (int64_t)c->request_ms &&
-           !has_unread(conn->fd);
+           !conn_has_unread(conn->fd);
 }
 
 static void *reaper_run(void *arg)
@@ -82,8 +83,8 @@ static void *reaper_run(void *arg)
         (void)clock_wait(&c->wake, &c->lock, clock_ms() + period);
         int64_t now = clock_ms();
         for (struct conn *x = c->first; x && !c->stopping; x = x->next)
-            if (!x->cut && conn_late_locked(c, x, now))
-                conn_cut_locked(x);
+            if (!x->cut && !x->h2 && conn_late_locked(c, x, now))
+                conn_cut_locked(c, x);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -150,7 +151,7 @@ static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
             eldest_see(&shaking, x, since);
         else if (state == CONN_ARRIVING)
             eldest_see(&slow, x, since);
-        else if (!has_unread(x->fd))
+        else if (!conn_has_unread(x->fd))
             eldest_see(&idle, x, since);
     }
     return doubtful.conn  ? doubtful.conn
@@ -159,18 +160,15 @@ static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
                           : slow.conn;
 }
 
-struct conn *conns_add(struct conns *c, int fd)
+static void conns_insert(struct conns *c, struct conn *conn)
 {
-    struct conn *conn = xcalloc(1, sizeof *conn);
     int64_t now = clock_ms();
-    conn->fd = fd;
-    atomic_store(&conn->state, CONN_IDLE);
     atomic_store(&conn->since_ms, now);
     pthread_mutex_lock(&c->lock);
-    if (c->n >= c->max) {
+    if (c->n - c->n_cut >= c->max) {
         struct conn *spare = conn_to_spare_locked(c, now);
         if (spare)
-            conn_cut_locked(spare);
+            conn_cut_locked(c, spare);
     }
     conn->next = c->first;
     if (c->first)
@@ -178,7 +176,34 @@ struct conn *conns_add(struct conns *c, int fd)
     c->first = conn;
     c->n++;
     pthread_mutex_unlock(&c->lock);
+}
+
+struct conn *conns_add(struct conns *c, int fd)
+{
+    struct conn *conn = xcalloc(1, sizeof *conn);
+    conn->fd = fd;
+    atomic_store(&conn->state, CONN_IDLE);
+    conns_insert(c, conn);
     return conn;
+}
+
+struct conn *conns_add_h2(struct conns *c, int fd, bool doubtful)
+{
+    struct conn *conn = xcalloc(1, sizeof *conn);
+    conn->fd = fd;
+    conn->h2 = true;
+    atomic_store(&conn->doubtful, doubtful);
+    atomic_store(&conn->state, CONN_SHAKING);
+    conns_insert(c, conn);
+    return conn;
+}
+
+bool conns_full(struct conns *c, size_t spare)
+{
+    pthread_mutex_lock(&c->lock);
+    bool full = c->n >= c->max + spare;
+    pthread_mutex_unlock(&c->lock);
+    return full;
 }
 
 void conns_remove(struct conns *c, struct conn *conn)
@@ -191,6 +216,7 @@ void conns_remove(struct conns *c, struct conn *conn)
     if (conn->next)
         conn->next->prev = conn->prev;
     c->n--;
+    c->n_cut -= conn->cut;
     pthread_mutex_unlock(&c->lock);
     free(conn);
 }

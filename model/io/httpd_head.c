@@ -4,38 +4,10 @@
 #include "model/io/httpd_private.h"
 
 enum {
-    /* A refused body of up to this much is read and dropped, so that the
-     * connection lives on; a longer one is answered at once and cut. */
-    DROP_MAX = 1 << 20,
     BODY_FIRST = 256 << 10, /* reserved at once on a Content-Length's word */
 };
 
 /* --- a request's head ----------------------------------------------------- */
-
-/* Framing and origin, gathered in one pass over the headers. */
-struct head {
-    unsigned n_lengths, n_encodings;
-    const char *length, *encoding, *origin;
-};
-
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind,
-                                 const char *key, const char *value)
-{
-    struct head *head = cls;
-    (void)kind;
-    if (!value)
-        return MHD_YES;
-    if (strcasecmp(key, "Content-Length") == 0) {
-        head->n_lengths++;
-        head->length = value;
-    } else if (strcasecmp(key, "Transfer-Encoding") == 0) {
-        head->n_encodings++;
-        head->encoding = value;
-    } else if (strcasecmp(key, "Origin") == 0) {
-        head->origin = value;
-    }
-    return MHD_YES;
-}
 
 static unsigned method_parse(const char *method, enum httpd_method *ret)
 {
@@ -101,30 +73,28 @@ static bool framing_bad(const struct head *head)
            (head->encoding && strcasecmp(head->encoding, "chunked") != 0);
 }
 
-void request_judge(struct httpd_request *rq, const char *method)
+void request_judge(struct httpd_request *rq, const char *method,
+                   const struct head *head)
 {
-    struct head head = {0};
-    (void)MHD_get_connection_values(rq->connection, MHD_HEADER_KIND, on_header,
-                                    &head);
-    size_t length = head.length ? strtoull(head.length, NULL, 10) : 0;
-    if (framing_bad(&head)) {
+    size_t length = head->length ? strtoull(head->length, NULL, 10) : 0;
+    if (framing_bad(head)) {
         rq->close = true;
         request_refuse(rq, 400,
                        "the length of the body is not stated in one "
                        "way: one Content-Length, or chunked");
         return;
     }
-    if (rq->uri_fault)
+    if (!rq->refused && rq->uri_fault)
         request_refuse(rq, rq->uri_fault == -ENAMETOOLONG ? 414 : 400, "%s",
                        rq->err.text);
-    else if (request_verify(rq) && request_trust(rq))
+    else if (!rq->refused && request_verify(rq) && request_trust(rq))
         route_find(rq, method);
     size_t max = rq->route ? rq->route->body_max : 0;
     /* only browsers say where a page came from, and no page of ours changes
      * anything; a name that a foreign page has pointed at us proves nothing */
-    if (!rq->refused && rq->method != HTTPD_GET && head.origin)
+    if (!rq->refused && rq->method != HTTPD_GET && head->origin)
         request_refuse(rq, 403, "requests from pages of %.128s are not allowed",
-                       head.origin);
+                       head->origin);
     if (!rq->refused && length > max)
         request_refuse(rq, 413, "body of %zu bytes; at most %zu are accepted",
                        length, max);

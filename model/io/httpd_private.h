@@ -1,10 +1,11 @@
 /* httpd_private - what the files of httpd share.
  *
- * httpd.c turns MHD's callbacks into calls of handlers, httpd_request.c is
- * what handlers use, httpd_head.c judges a request by its head,
- * httpd_conn.c knows the connections and closes those that take too long,
- * httpd_tls.c is what HTTPS adds to them, httpd_listen.c opens the socket,
- * httpd_unix.c one that is a file, and knows who its clients are. */
+ * httpd.c starts, stops and calls handlers; httpd_request.c is what handlers
+ * use, httpd_head.c judges a request by its head, httpd_conn.c knows the
+ * connections and closes those that take too long, httpd_tls.c is what HTTPS
+ * adds to them, httpd_listen.c opens the socket, httpd_unix.c one that is a
+ * file, and knows who its clients are.  httpd_mhd.c is HTTP/1.1 by
+ * libmicrohttpd; httpd_h2*.c are HTTP/2 by libnghttp2 (httpd_h2.h). */
 #ifndef BIGA_IO_HTTPD_PRIVATE_H
 #define BIGA_IO_HTTPD_PRIVATE_H
 
@@ -35,6 +36,7 @@ struct conn {
     _Atomic int64_t since_ms; /* when it entered the state */
     atomic_uint n_requests;   /* that were finished; a handshake is one */
     bool cut;                 /* under conns.lock */
+    bool h2;                  /* its loop sees to its deadlines */
     atomic_bool doubtful;     /* asked for a certificate, it showed no good
                                * one yet: the first to be closed for others */
 
@@ -43,6 +45,7 @@ struct conn {
 
     /* with TLS; of the connection's thread */
     struct tls_set *set;
+    gnutls_session_t session;
     struct tls_verdict *verdict; /* NULL: not judged yet */
 
     /* the reaper's memory of it, under conns.lock */
@@ -60,7 +63,7 @@ struct conns {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct conn *first;
-    size_t n, max;
+    size_t n, n_cut, max;
     unsigned request_ms, reply_ms;
     bool stopping;
     pthread_t reaper;
@@ -74,6 +77,13 @@ void conns_stop(struct conns *c);
 /* A connection came (on any thread); when there are too many the one that
  * can best be spared is shut down. */
 struct conn *conns_add(struct conns *c, int fd);
+/* The same for one that HTTP/2's loop accepted, and whose handshake is yet to
+ * come. */
+struct conn *conns_add_h2(struct conns *c, int fd, bool doubtful);
+/* Are there so many that the next one has to wait for another's end? */
+bool conns_full(struct conns *c, size_t spare);
+/* Bytes that came and that nobody has read: then a delay is ours. */
+bool conn_has_unread(int fd);
 /* It is about to be closed. */
 void conns_remove(struct conns *c, struct conn *conn);
 void conn_enter(struct conn *conn, enum conn_state state);
@@ -81,8 +91,32 @@ void conn_enter(struct conn *conn, enum conn_state state);
 size_t conns_busy(struct conns *c);
 
 enum {
+    /* A refused body of up to this much is read and dropped, so that the
+     * connection lives on; a longer one is answered at once and cut. */
+    DROP_MAX = 1 << 20,
     HEADERS_MAX = 4,
+    H2_FIELDS_MAX = 32 << 10, /* of a request, as SETTINGS counts them */
     HEADER_VALUE_MAX = 255,
+};
+
+/* How a request travels. */
+struct transport {
+    const char *(*header)(const struct httpd_request *rq, const char *name);
+    void (*suspend)(struct httpd_request *rq);
+    void (*resume)(struct httpd_request *rq);
+};
+
+/* What HTTP/2 knows of a request; see httpd_h2.h. */
+struct h2_stream {
+    struct h2_conn *c;
+    int32_t id; /* 0: the client has gone, or no longer wants it */
+    struct httpd_request *prev, *next; /* of the connection */
+    enum conn_state state;
+    int64_t since_ms;  /* when it entered the state */
+    struct str fields; /* "name\0value\0" each, pseudo-headers too */
+    size_t fields_size;
+    size_t dropped; /* bytes of the body */
+    size_t sent;    /* of the reply */
 };
 
 enum phase { PHASE_NEW, PHASE_BODY, PHASE_HANDLING, PHASE_REPLIED };
@@ -90,7 +124,9 @@ enum phase { PHASE_NEW, PHASE_BODY, PHASE_HANDLING, PHASE_REPLIED };
 struct httpd_request {
     struct httpd_request *next; /* in the pool */
     struct httpd *h;
-    struct MHD_Connection *connection;
+    const struct transport *transport;
+    struct MHD_Connection *connection; /* HTTP/1.1 */
+    struct h2_stream h2;               /* HTTP/2 */
     struct conn *conn;
     const struct httpd_route *route;
     enum httpd_method method;
@@ -131,7 +167,8 @@ struct httpd {
     struct MHD_Daemon *daemon;
     struct conns conns;
     uint16_t port;
-    int fd; /* MHD's while it runs */
+    struct h2_loop *h2; /* NULL: HTTP/1.1 alone */
+    int fd;             /* MHD's while it runs, or of h2 */
     atomic_bool stopping;
     atomic_size_t memory_used; /* by the bodies of requests at work */
 
@@ -146,9 +183,24 @@ struct httpd_request *request_take(struct httpd *h);
 void request_give(struct httpd_request *rq);
 void request_destroy(struct httpd_request *rq);
 
+/* What of a head decides over its request besides target and method. */
+struct head {
+    unsigned n_lengths, n_encodings;
+    const char *length, *encoding, *origin;
+};
 /* Find the route, or refuse the request: from then on its body is dropped
  * and its reply is written. */
-void request_judge(struct httpd_request *rq, const char *method);
+void request_judge(struct httpd_request *rq, const char *method,
+                   const struct head *head);
+/* A piece of the body. */
+void request_take_body(struct httpd_request *rq, const char *data, size_t size);
+/* All of it is there: call the handler.  False when the reply has to wait. */
+bool request_begin(struct httpd_request *rq);
+/* It was resumed: the same. */
+bool request_go_on(struct httpd_request *rq);
+/* The reply is about to be sent; has been sent, or was not wanted. */
+void request_seal(struct httpd_request *rq);
+void request_observe(const struct httpd_request *rq);
 void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
                     ...) __attribute__((format(printf, 3, 4)));
 
@@ -156,18 +208,18 @@ void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
  * large, or all bodies together would be: then the request is refused. */
 bool request_reserve(struct httpd_request *rq, size_t size);
 
-/* A connection of an HTTPS listener came; is closed. */
+/* A connection of an HTTPS listener came, before its handshake; is closed,
+ * and its session with it. */
 void conn_tls_begin(struct conn *conn, const struct httpd_config *config,
-                    struct MHD_Connection *connection);
+                    gnutls_session_t session);
 void conn_tls_end(struct conn *conn);
-/* For MHD, which must be given one: never used, conn_tls_begin() sees to the
- * certificate. */
-int httpd_no_certificate(gnutls_session_t session,
-                         const gnutls_datum_t *authorities, int n_authorities,
-                         const gnutls_pk_algorithm_t *algorithms,
-                         int n_algorithms, gnutls_pcert_st **ret_certs,
-                         unsigned *ret_n, gnutls_privkey_t *ret_key);
-struct conn *httpd_conn(struct MHD_Connection *connection);
+/* Must clients of this listener show a certificate? */
+bool config_asks(const struct httpd_config *config);
+/* A connection ended: a handshake that came to nothing is told. */
+void conn_observe(struct httpd *h, const struct conn *conn);
+
+/* Of httpd_mhd.c.  NULL: it cannot be started. */
+struct MHD_Daemon *mhd_start(struct httpd *h);
 /* Refuse a request whose client has no good certificate. */
 bool request_verify(struct httpd_request *rq);
 

@@ -11,19 +11,25 @@ enum {
 
 /* --- the pool of requests ------------------------------------------------- */
 
+static size_t request_size(const struct httpd_request *rq)
+{
+    return rq->body.cap + rq->reply.cap + rq->h2.fields.cap + sizeof *rq;
+}
+
 struct httpd_request *request_take(struct httpd *h)
 {
     pthread_mutex_lock(&h->pool_lock);
     struct httpd_request *rq = h->pool;
     if (rq) {
         h->pool = rq->next;
-        h->pool_bytes -= rq->body.cap + rq->reply.cap + sizeof *rq;
+        h->pool_bytes -= request_size(rq);
     }
     pthread_mutex_unlock(&h->pool_lock);
     if (!rq) {
         rq = xcalloc(1, sizeof *rq);
         rq->h = h;
         str_init(&rq->reply, STR_MAX_DEFAULT);
+        str_init(&rq->h2.fields, H2_FIELDS_MAX);
     }
     rq->phase = PHASE_NEW;
     rq->route = NULL;
@@ -45,6 +51,7 @@ void request_destroy(struct httpd_request *rq)
 {
     str_fini(&rq->body);
     str_fini(&rq->reply);
+    str_fini(&rq->h2.fields);
     free(rq);
 }
 
@@ -57,7 +64,7 @@ void request_give(struct httpd_request *rq)
         str_fini(&rq->body);
     if (rq->reply.cap > KEEP_BUFFER)
         str_fini(&rq->reply);
-    size_t size = rq->body.cap + rq->reply.cap + sizeof *rq;
+    size_t size = request_size(rq);
     pthread_mutex_lock(&h->pool_lock);
     bool keep = h->pool_bytes + size <= KEEP_BYTES;
     if (keep) {
@@ -137,7 +144,7 @@ bool httpd_query_only(struct httpd_request *rq, const char *const *names)
 
 const char *httpd_header(const struct httpd_request *rq, const char *name)
 {
-    return MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, name);
+    return rq->transport->header(rq, name);
 }
 
 char *httpd_body(struct httpd_request *rq, size_t *ret_size)
@@ -250,7 +257,7 @@ void httpd_refusal(struct httpd_request *rq, const char *word)
 void httpd_suspend(struct httpd_request *rq)
 {
     rq->suspended = true;
-    MHD_suspend_connection(rq->connection);
+    rq->transport->suspend(rq);
 }
 
 void httpd_then(struct httpd_request *rq,
@@ -262,5 +269,5 @@ void httpd_then(struct httpd_request *rq,
 
 void httpd_resume(struct httpd_request *rq)
 {
-    MHD_resume_connection(rq->connection);
+    rq->transport->resume(rq);
 }

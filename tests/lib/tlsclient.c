@@ -11,6 +11,13 @@
 #include "model/base/mem.h"
 #include "tests/lib/rawclient.h"
 
+static ssize_t push_piece(gnutls_transport_ptr_t fd, const void *data,
+                          size_t size)
+{
+    (void)usleep(size ? 200 : 0); /* long enough to be a packet */
+    return send((int)(intptr_t)fd, data, size ? 1 : 0, MSG_NOSIGNAL);
+}
+
 static bool start(struct tls_client *c, const struct tls_client_config *how)
 {
     const char *priorities = how->priorities ? how->priorities : "NORMAL";
@@ -31,6 +38,13 @@ static bool start(struct tls_client *c, const struct tls_client_config *how)
     if (how->ca_file)
         gnutls_session_set_verify_cert(c->session, "localhost", 0);
     gnutls_transport_set_int(c->session, c->fd);
+    if (how->alpn) {
+        const gnutls_datum_t alpn = {(unsigned char *)how->alpn,
+                                     (unsigned)strlen(how->alpn)};
+        (void)gnutls_alpn_set_protocols(c->session, &alpn, 1, 0);
+    }
+    if (how->in_pieces)
+        gnutls_transport_set_push_function(c->session, push_piece);
     gnutls_handshake_set_timeout(c->session, TLS_PATIENCE_MS);
     gnutls_record_set_timeout(c->session, TLS_PATIENCE_MS);
     int r;
@@ -85,10 +99,23 @@ static bool receive(struct tls_client *c)
     ssize_t n;
     do {
         n = gnutls_record_recv(c->session, buffer, sizeof buffer);
-    } while (n == GNUTLS_E_INTERRUPTED);
+    } while (n == GNUTLS_E_INTERRUPTED || n == GNUTLS_E_AGAIN);
+    c->ended = n <= 0 && n != GNUTLS_E_TIMEDOUT;
     if (n <= 0)
         return false;
     str_add_n(&c->in, buffer, (size_t)n);
+    return true;
+}
+
+bool tls_client_take(struct tls_client *c, void *ret_data, size_t size)
+{
+    while (c->in.size < size)
+        if (!receive(c))
+            return false;
+    if (size > 0)
+        memcpy(ret_data, c->in.data, size);
+    c->in.size -= size;
+    memmove(c->in.data, c->in.data + size, c->in.size);
     return true;
 }
 

@@ -17,6 +17,7 @@ struct tls_client {
     gnutls_certificate_credentials_t own;
     struct str in;   /* what came and was not yet taken */
     struct str body; /* of the last reply */
+    bool ended;      /* the server has closed, rather than kept silent */
 };
 
 struct tls_client_config {
@@ -24,6 +25,8 @@ struct tls_client_config {
     const char *ca_file;              /* NULL: whoever the server is */
     const char *cert_file, *key_file; /* NULL: none */
     const char *priorities;           /* NULL: "NORMAL" */
+    const char *alpn;                 /* NULL: none */
+    bool in_pieces;                   /* the handshake is sent byte by byte */
 };
 /* True when the handshake succeeded; else the client is closed again. */
 bool tls_client_open(struct tls_client *c, const struct tls_client_config *how);
@@ -35,6 +38,8 @@ int tls_client_call(struct tls_client *c, const char *method, const char *path,
                     const char *headers, const char *body);
 bool tls_client_send(struct tls_client *c, const char *data, size_t size);
 int tls_client_read(struct tls_client *c);
+/* So many bytes of what comes, as it is; false: the connection ended. */
+bool tls_client_take(struct tls_client *c, void *ret_data, size_t size);
 /* On a connection of its own; -1: no handshake. */
 int tls_client_once(const struct tls_client_config *how, const char *path,
                     struct str *ret_body);

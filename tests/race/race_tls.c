@@ -50,9 +50,11 @@ static void count(int status, int wanted)
 static void *publish(void *arg)
 {
     const unsigned number = *(const unsigned *)arg;
-    const struct tls_client_config how = {server_port(server, SERVER_PUBLISH),
-                                          files[MY_CA], files[NODE_CERT],
-                                          files[NODE_KEY], NULL};
+    const struct tls_client_config how = {
+        .port = server_port(server, SERVER_PUBLISH),
+        .ca_file = files[MY_CA],
+        .cert_file = files[NODE_CERT],
+        .key_file = files[NODE_KEY]};
     cleanup_free char *json = sim_slice("h1", 2, "boot-1", 1, 0);
     while (!atomic_load(&stopping)) {
         struct tls_client c;
@@ -74,8 +76,8 @@ static void *publish(void *arg)
 
 static void *read_all(void *arg)
 {
-    const struct tls_client_config how = {server_port(server, SERVER_READ),
-                                          files[MY_CA], NULL, NULL, NULL};
+    const struct tls_client_config how = {
+        .port = server_port(server, SERVER_READ), .ca_file = files[MY_CA]};
     (void)arg;
     while (!atomic_load(&stopping)) {
         struct tls_client c;

@@ -128,8 +128,11 @@ static int call(const struct place *p, struct ask ask, struct str *ret_body)
     cleanup_free char *ca = file(p, "ca", ".crt");
     cleanup_free char *crt = ask.who ? file(p, ask.who, ".crt") : NULL;
     cleanup_free char *key = ask.who ? file(p, ask.who, ".key") : NULL;
-    const struct tls_client_config how = {server_port(p->server, ask.listener),
-                                          ca, crt, key, NULL};
+    const struct tls_client_config how = {
+        .port = server_port(p->server, ask.listener),
+        .ca_file = ca,
+        .cert_file = crt,
+        .key_file = key};
     cr_assert(tls_client_open(&c, &how));
     int status = tls_client_call(&c, ask.method, ask.path, "", ask.body);
     str_reset(ret_body);
