@@ -14,8 +14,8 @@
 bool applied_pod_is_over(const struct applied_pod *p);
 
 /* Is a pod with this allocation to end where it is?  An xPU pod that has failed
- * stays as it is for as long as its host pod does not end: without it the node
- * would begin the host pod alone. */
+ * stays as it is for as long as its host pod does not end: its place is that of
+ * the pair. */
 bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
                          const struct applied_pod *p,
                          const struct allocation *a);

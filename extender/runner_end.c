@@ -201,35 +201,64 @@ static void end_after_host(struct look *l, const struct group *pair)
     }
 }
 
+/* What its node may say of a host pod beside that: nothing, or this. */
+static bool is_idle_reason(const char *reason)
+{
+    return !*reason || strcmp(reason, "WaitsForPair") == 0;
+}
+
+static struct pod_status *copy_status(const struct pod_status *from)
+{
+    struct pod_status *s = pod_status_create(from->n_containers);
+    s->state = from->state;
+    s->ready = from->ready;
+    s->attempt = from->attempt;
+    memcpy(s->reason, from->reason, sizeof s->reason);
+    memcpy(s->message, from->message, sizeof s->message);
+    memcpy(s->address, from->address, sizeof s->address);
+    for (size_t i = 0; i < s->n_containers; i++)
+        s->containers[i] = from->containers[i];
+    return s;
+}
+
+/* As its node has told it, without what we have added. */
+static struct pod_status *status_without(struct look *l,
+                                         const struct member *host)
+{
+    struct pod_status *s = host->place
+                               ? told_status(l->r->app->told, host->pod->uid,
+                                             host->place->node)
+                               : NULL;
+    if (s)
+        return s;
+    s = copy_status(host->pod->status);
+    s->reason[0] = s->message[0] = '\0';
+    return s;
+}
+
 /* The host pod says that its xPU pod has failed, as long as its node says
- * nothing of it. */
+ * nothing else of it. */
 static void tell_host(struct look *l, const struct member *host,
                       const struct member *failed)
 {
     const struct pod_status *now = host->pod->status;
     bool told = strcmp(now->reason, XPU_FAILED) == 0;
-    if (member_is_over(host) || (*now->reason && !told) || (!failed && !told))
+    if (member_is_over(host) || !host->place ||
+        (!is_idle_reason(now->reason) && !told) || (!failed && !told))
         return;
-    struct pod_status *s = pod_status_create(now->n_containers);
-    s->state = now->state;
-    s->ready = now->ready;
-    s->attempt = now->attempt;
-    memcpy(s->address, now->address, sizeof s->address);
-    for (size_t i = 0; i < now->n_containers; i++)
-        s->containers[i] = now->containers[i];
+    cleanup_with(pod_status) struct pod_status *s =
+        failed ? copy_status(now) : status_without(l, host);
     if (failed) {
         const struct pod_status *f = failed->pod->end;
         (void)snprintf(s->reason, sizeof s->reason, "%s", XPU_FAILED);
         (void)snprintf(s->message, sizeof s->message,
                        "xPU pod %s has failed: %s%s%.300s; once that is set "
-                       "right, delete this pod (and so its xPU pods) and apply "
-                       "the pair again",
+                       "right, delete that pod and apply it again",
                        failed->pod->name, f->reason, *f->message ? ": " : "",
                        f->message);
     }
     if (!pod_status_equal(s, now))
         (void)pods_set_status(l->r->app->pods, host->pod->uid, s); /* or gone */
-    pod_status_unref(s);
 }
 
 static void tell_hosts(struct look *l, const struct group *pair)
@@ -304,17 +333,12 @@ struct pod_status *runner_status(const struct applied_pod *pod,
                                  struct pod_status *told)
 {
     const struct pod_status *now = pod->status;
-    bool sticky = strcmp(now->reason, XPU_FAILED) == 0 && !*told->reason;
+    bool sticky = strcmp(now->reason, XPU_FAILED) == 0 &&
+                  is_idle_reason(told->reason);
     if (!sticky && pod->ended == PODS_PENDING)
         return pod_status_ref(told);
-    struct pod_status *s = pod_status_create(told->n_containers);
-    s->state = told->state;
-    s->ready = told->ready;
-    s->attempt = told->attempt;
+    struct pod_status *s = copy_status(told);
     memcpy(s->reason, now->reason, sizeof s->reason);
     memcpy(s->message, now->message, sizeof s->message);
-    memcpy(s->address, told->address, sizeof s->address);
-    for (size_t i = 0; i < told->n_containers; i++)
-        s->containers[i] = told->containers[i];
     return s;
 }

@@ -147,11 +147,10 @@ static bool has_failed_xpu(struct look *l, const struct group *pair)
         if (p->demand.role != ROLE_XPU || p->deleting ||
             p->ended != PODS_FAILED)
             continue;
-        (void)snprintf(
-            text, sizeof text,
-            "xPU pod %s of its pair has failed (%s): delete this pod "
-            "(and so its xPU pods) and apply the pair again",
-            p->name, p->end->reason);
+        (void)snprintf(text, sizeof text,
+                       "xPU pod %s of its pair has failed (%s): delete that "
+                       "pod, and apply it again",
+                       p->name, p->end->reason);
         tell_pending(l, pair, "XpuPodFailed", text);
         return true;
     }

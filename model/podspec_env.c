@@ -334,29 +334,34 @@ int podspec_read_env(struct reading *x, const cJSON *container,
 
 /* --- "$(NAME)" ----------------------------------------------------------------- */
 
-static const char *find_value(const struct podspec_container *c,
-                              const struct podspec_raw *raw, size_t n, bool all,
-                              const char *name, size_t size)
+/* The variables that a text may name: the first `n`. */
+struct scope {
+    const struct podspec_container *c;
+    const struct podspec_raw *raw;
+    size_t n;
+    bool all; /* also those of envFrom */
+};
+
+static const char *find_value(const struct scope *scope, const char *name,
+                              size_t size)
 {
-    for (size_t i = n; i-- > 0;)
-        if ((all || raw->env[i].shown) &&
-            strncmp(c->env[i].name, name, size) == 0 &&
-            c->env[i].name[size] == '\0')
-            return c->env[i].value;
+    for (size_t i = scope->n; i-- > 0;) {
+        const struct podspec_env *e = &scope->c->env[i];
+        if ((scope->all || scope->raw->env[i].shown) &&
+            strncmp(e->name, name, size) == 0 && e->name[size] == '\0')
+            return e->value;
+    }
     return NULL;
 }
 
-/* "$(NAME)" of the first `n` variables; "$$" is a "$"; what is not known stays
- * as it is. */
-static char *expand(const char *text, const struct podspec_container *c,
-                    const struct podspec_raw *raw, size_t n, bool all)
+/* "$(NAME)" of a variable; "$$" is a "$"; what is not known stays as it is. */
+static char *expand(const char *text, const struct scope *scope)
 {
     struct str out = STR_INIT(PODSPEC_SIZE_MAX);
     for (const char *p = text; *p; p++) {
         const char *end = p[0] == '$' && p[1] == '(' ? strchr(p, ')') : NULL;
-        const char *value = end ? find_value(c, raw, n, all, p + 2,
-                                             (size_t)(end - p) - 2)
-                                : NULL;
+        const char *value =
+            end ? find_value(scope, p + 2, (size_t)(end - p) - 2) : NULL;
         if (value) {
             str_add(&out, value);
             p = end;
@@ -379,12 +384,11 @@ void podspec_texts_free(char **list)
 }
 
 static char **expand_list(char *const *list, size_t n,
-                          const struct podspec_container *c,
-                          const struct podspec_raw *raw)
+                          const struct scope *scope)
 {
     char **all = xcalloc(n + 1, sizeof *all);
     for (size_t i = 0; i < n; i++)
-        all[i] = expand(list[i], c, raw, c->n_env, true);
+        all[i] = expand(list[i], scope);
     return all;
 }
 
@@ -401,19 +405,22 @@ static void env_free(struct podspec_container *c)
 
 void podspec_expand(struct podspec_container *c, const struct podspec_raw *raw)
 {
+    struct scope scope = {.c = c, .raw = raw};
     env_free(c);
     podspec_texts_free(c->command);
     podspec_texts_free(c->args);
     c->env = xcalloc(raw->n_env + 1, sizeof *c->env);
-    for (size_t i = 0; i < raw->n_env; i++) {
-        const struct raw_env *e = &raw->env[i];
-        c->env[i].name = xstrdup(e->name);
-        c->env[i].value = e->expand ? expand(e->value, c, raw, i, false)
-                                    : xstrdup(e->value);
-        c->n_env = i + 1;
+    for (; scope.n < raw->n_env; scope.n++) {
+        const struct raw_env *e = &raw->env[scope.n];
+        c->env[scope.n] = (struct podspec_env){
+            .name = xstrdup(e->name),
+            .value = e->expand ? expand(e->value, &scope) : xstrdup(e->value),
+        };
+        c->n_env = scope.n + 1;
     }
-    c->command = expand_list(raw->command, c->n_command, c, raw);
-    c->args = expand_list(raw->args, c->n_args, c, raw);
+    scope.all = true;
+    c->command = expand_list(raw->command, c->n_command, &scope);
+    c->args = expand_list(raw->args, c->n_args, &scope);
 }
 
 void podspec_raw_fini(struct podspec_raw *raw)

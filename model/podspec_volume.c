@@ -54,23 +54,30 @@ static int add_file(struct filling *f, const char *path, uint32_t mode,
 
 /* --- keys of ConfigMaps and Secrets ------------------------------------------ */
 
-/* items[i] → its key, path and mode. */
+struct item {
+    const char *key, *path;
+    uint32_t mode;
+};
+
+/* items[i] */
 static int read_item(struct filling *f, const cJSON *json, int i,
-                     const char **ret_key, const char **ret_path,
-                     uint32_t *ret_mode)
+                     struct item *ret_item)
 {
     struct reader r;
     char where[READER_PATH_MAX];
     (void)snprintf(where, sizeof where, "%s.items[%d]", f->path, i);
     reader_init(&r, json, where, f->x->err);
-    *ret_key = reader_string(&r, "key", 253);
-    *ret_path = reader_string(&r, "path", 4096);
-    *ret_mode = (uint32_t)reader_opt_int(&r, "mode", 0, MODE_MAX, f->mode);
+    const struct item item = {
+        .key = reader_string(&r, "key", 253),
+        .path = reader_string(&r, "path", 4096),
+        .mode = (uint32_t)reader_opt_int(&r, "mode", 0, MODE_MAX, f->mode),
+    };
     if (reader_finish_strict(&r) < 0)
         return -EINVAL;
-    if (!is_inner_path(*ret_path) || !is_clean(*ret_path))
+    if (!is_inner_path(item.path) || !is_clean(item.path))
         return member_refuse(&r, "path",
                              "must be relative, without \".\" and \"..\"");
+    *ret_item = item;
     return 0;
 }
 
@@ -91,13 +98,12 @@ static void visit_key(void *arg, const char *key, const char *data, size_t size)
     }
     cJSON_ArrayForEach(m, f->items)
     {
-        const char *wanted, *path;
-        uint32_t mode;
+        struct item item;
         int at = i++;
-        f->e = read_item(f, m, at, &wanted, &path, &mode);
-        if (f->e == 0 && strcmp(wanted, key) == 0) {
+        f->e = read_item(f, m, at, &item);
+        if (f->e == 0 && strcmp(item.key, key) == 0) {
             f->found[at] = true;
-            f->e = add_file(f, path, mode, data, size);
+            f->e = add_file(f, item.path, item.mode, data, size);
         }
         if (f->e < 0)
             return;
@@ -110,16 +116,15 @@ static int check_items(struct filling *f, bool optional)
     const cJSON *m;
     cJSON_ArrayForEach(m, f->items)
     {
-        const char *key, *path;
-        uint32_t mode;
-        int at = i++, e = read_item(f, m, at, &key, &path, &mode);
+        struct item item;
+        int at = i++, e = read_item(f, m, at, &item);
         if (e < 0)
             return e;
         if (!f->found[at] && !optional && f->x->source)
             return error_set(f->x->err, ENOENT,
                              "%s.items[%d].key: is \"%s\": there is no such "
                              "key",
-                             f->path, at, key);
+                             f->path, at, item.key);
     }
     return 0;
 }

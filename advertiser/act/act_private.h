@@ -89,6 +89,7 @@ struct actuator {
     pthread_mutex_t lock;
     pthread_cond_t news; /* `version` has grown, or a thread has ended */
     uint64_t version;
+    int64_t trim_ms; /* when memory is given back next */
     bool stopping;
     unsigned n_threads;
     struct entry **entries;

@@ -8,6 +8,9 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
+#include "model/io/trim.h"
+
+enum { TRIM_FIRST_MS = 3000, TRIM_MS = 60000 };
 
 /* What the prober keeps for itself. */
 struct prober {
@@ -393,6 +396,21 @@ static void probe(struct prober *t)
     judge(t, &q, now);
 }
 
+/* Once all have been asked, and when pods have come and gone. */
+static void trim(struct actuator *a)
+{
+    int64_t now = clock_ms();
+    for (size_t i = 0; i < a->n_places; i++)
+        if (a->places[i]->n_workers > 0)
+            return;
+    if (now < a->trim_ms)
+        return;
+    a->trim_ms = now + TRIM_MS;
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)trim_memory();
+    (void)pthread_mutex_lock(&a->lock);
+}
+
 static void *prober_thread(void *arg)
 {
     struct prober t = {.p = arg};
@@ -407,6 +425,7 @@ static void *prober_thread(void *arg)
         } else if (p->present && p->what.endpoint[0]) {
             probe(&t);
             helper_tend(p);
+            trim(a);
         } else {
             work_virtual(p);
             if (!a->stopping && t.generation == p->generation &&
@@ -434,6 +453,7 @@ static struct place *place_new(struct actuator *a)
     clock_wait_init(&p->work);
     (void)pthread_mutex_init(&p->prep, NULL); /* cannot fail on Linux */
     a->places[a->n_places++] = p;
+    a->trim_ms = clock_ms() + TRIM_FIRST_MS;
     return p;
 }
 

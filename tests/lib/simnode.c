@@ -106,14 +106,16 @@ size_t simnode_ask(struct simnode *n, unsigned wait_s)
 static bool pair_lacks(const struct simnode *n, const struct simnode_pod *p,
                        bool ready)
 {
+    size_t n_others = 0;
     for (size_t i = 0; i < n->n; i++) {
         const struct simnode_pod *o = &n->pods[i];
         if (o == p || o->host == p->host || strcmp(o->pair, p->pair) != 0)
             continue;
+        n_others++;
         if (ready ? o->state != PODS_RUNNING : o->state != PODS_GONE)
             return true;
     }
-    return false;
+    return ready && n_others == 0; /* a host pod never begins alone */
 }
 
 static enum pod_state next_state(const struct simnode *n,
@@ -163,9 +165,10 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
              "\"containers\":[",
              p->uid, pod_state_name(p->state),
              p->state == PODS_RUNNING ? "true" : "false",
-             failed && p->fails ? "ImageMissing"
-             : failed           ? "Completed"
-                                : "",
+             failed && p->fails                     ? "ImageMissing"
+             : failed                               ? "Completed"
+             : p->host && p->state == PODS_CREATING ? "WaitsForPair"
+                                                    : "",
              failed && p->fails ? "no image on the card" : "");
     if (p->state == PODS_RUNNING || (failed && !p->fails))
         str_addf(out,
