@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""A card is prepared before its pod: the operator's hook, how it ends, and
+what becomes of it when the advertiser dies meanwhile.
+"""
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cards  # noqa: E402
+import node as biga_node  # noqa: E402
+from check import Checks  # noqa: E402
+from node import service  # noqa: E402
+from proc import wait_for  # noqa: E402
+
+
+class Hooks:
+    """The operator's folder, and where hooks leave their marks."""
+
+    def __init__(self, folder):
+        self.folder = os.path.join(folder, "hooks")
+        self.marks = os.path.join(folder, "marks")
+        for path in (self.folder, self.marks):
+            os.makedirs(path, mode=0o755)
+
+    def put(self, name, script):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nL={self.marks}\n{script}\n")
+        os.chmod(path, 0o755)
+
+    def mark(self, name):
+        try:
+            with open(os.path.join(self.marks, name), encoding="utf-8") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+
+def asks(name, hook=None, vfs=None):
+    annotations = {}
+    if hook is not None:
+        annotations["biga.dev/prepare"] = hook
+    if vfs is not None:
+        annotations["biga.dev/sriov-vfs"] = vfs
+    return service(name, cores=1, annotations=annotations)
+
+
+def end(node, name):
+    node.delete(name)
+    node.wait_gone([name], 30)
+
+
+def reason(node, name, word):
+    def said():
+        pod = node.pods()[name]
+        assert pod.get("reason") == word, pod
+        return pod["message"]
+    return wait_for(f"{name}: {word}", said, 30, 0.1)
+
+
+def test_hook(t, node, hooks):
+    hooks.put("look", "env >$L/env; echo all is well")
+    hooks.put("bad", "echo no such firmware >&2; exit 4")
+    with t.check("a hook runs before the pod, and is told for whom"):
+        node.apply([asks("p0", "look")])
+        node.wait_state(["p0"], "running", 60)
+        env = hooks.mark("env")
+        for line in (f"BIGA_CARD={node.rack.cards[0].id}", "BIGA_POD=p0",
+                     "BIGA_NAMESPACE=default", "BIGA_CARD_PCI=0000:"):
+            assert line in env, env
+        end(node, "p0")
+    with t.check("its failure is the pod's reason, with its last words"):
+        node.apply([asks("p1", "bad")])
+        message = reason(node, "p1", "HookFailed")
+        assert "status 4: no such firmware" in message, message
+        said = node.biga("ps", "p1")
+        assert "HookFailed" in said and "no such firmware" in said, said
+    with t.check("and is over once the hook does better"):
+        hooks.put("bad", "true")
+        node.wait_state(["p1"], "running", 90)
+        end(node, "p1")
+    with t.check("a hook that is not there, and a card without functions"):
+        node.apply([asks("p2", "none")])
+        reason(node, "p2", "HookMissing")
+        end(node, "p2")
+        node.apply([asks("p3", vfs="8")])
+        reason(node, "p3", "VfsUnsupported")
+        end(node, "p3")
+    with t.check("what is no name of a hook is refused when it is applied"):
+        text = node.biga("apply", "-", text=biga_node.json.dumps(
+            asks("p4", "../bin/sh")), ok=False)
+        assert "biga.dev/prepare" in text and "../bin/sh" in text, text
+        assert "p4" not in node.pods()
+
+
+def test_kill(t, node, hooks):
+    """The advertiser dies while a hook runs."""
+    hooks.put("flash", "echo begun >>$L/flash; sleep 3; echo end >>$L/flash")
+    with t.check("a hook that outlives the advertiser is waited for"):
+        node.apply([asks("f0", "flash")])
+        wait_for("it is begun", lambda: hooks.mark("flash"), 30)
+        os.kill(node.advertiser.pid, signal.SIGKILL)
+        node.advertiser.start()
+        node.wait_state(["f0"], "running", 60)
+        assert hooks.mark("flash") == "begun\nend\n" * 2, \
+            hooks.mark("flash")
+        end(node, "f0")
+
+
+def main():
+    why = cards.lacking()
+    if why:
+        print(why)
+        sys.exit(77)
+    with cards.Rack(1) as rack:
+        t = Checks(on_failure=rack.tail)
+        with t.check("Biga runs pods on a card"):
+            rack.start()
+            hooks = Hooks(rack.folder)
+            node = biga_node.Node(rack)
+            node.advertiser.argv += ["--hooks", hooks.folder]
+            node.start()
+        if not t.failed:
+            test_hook(t, node, hooks)
+            test_kill(t, node, hooks)
+            node.stop()
+    t.finish()
+
+
+main()
