@@ -144,11 +144,16 @@ static int delete_job(struct cli *c, const char *namespace, const char *job)
     int rc = cli_get(c, str_text(&path), &json);
     c->set.json = as_json_too;
     items = rc == 0 ? json_list(json, "items") : NULL;
-    cJSON_ArrayForEach(x, items)
-    {
-        n++;
-        if (rc == 0)
-            rc = delete_one(c, "pods", namespace, json_text(x, "name"));
+    /* host pods last: they take those with them that are there still */
+    for (unsigned hosts = 0; hosts < 2; hosts++) {
+        cJSON_ArrayForEach(x, items)
+        {
+            if ((strcmp(json_text(x, "role"), "host") == 0) != (hosts == 1))
+                continue;
+            n++;
+            if (rc == 0)
+                rc = delete_one(c, "pods", namespace, json_text(x, "name"));
+        }
     }
     if (rc == 0 && n == 0) {
         fprintf(stderr, "biga: job %s/%s has no pods\n", namespace, job);

@@ -193,7 +193,7 @@ def test_refused(t, node):
         wait_for("it has ended", ended, 60)
         wait_for("nothing is left", lambda: nothing_left(
             node, node.rack.places), biga_node.GRACE)
-        for name in names(pods):
+        for name in reversed(names(pods)):  # xPU pods first
             node.delete(name)
         node.wait_gone(names(pods))
 
