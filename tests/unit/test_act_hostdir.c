@@ -1,0 +1,94 @@
+/* A pod's directory on the host: made, read, and gone without a trace. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "advertiser/act/hostdir.h"
+#include "model/base/mem.h"
+#include "tests/lib/tmpdir.h"
+
+static struct podspec_file files[] = {
+    {.path = (char *)"a/b", .mode = 0440, .data = (char *)"text", .size = 4},
+};
+static struct podspec_volume volumes[] = {
+    {.name = (char *)"c", .kind = PODSPEC_FILES, .files = files, .n_files = 1},
+    {.name = (char *)"e", .kind = PODSPEC_EMPTY},
+};
+static const struct podspec spec = {.volumes = volumes, .n_volumes = 2};
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+    cr_assert(f && fputs(text, f) >= 0);
+    cr_assert_eq(fclose(f), 0);
+}
+
+static mode_t mode_of(const char *dir, const char *name)
+{
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
+    struct stat st;
+    cr_assert_eq(lstat(path, &st), 0, "%s", path);
+    return st.st_mode;
+}
+
+Test(act_hostdir, files_and_their_end)
+{
+    char *top = tmpdir_create();
+    cleanup_free char *dir = xasprintf("%s/pods/u-1", top);
+    struct error err = {0};
+    for (int i = 0; i < 2; i++) /* once more is the same */
+        cr_assert_eq(hostdir_make(dir, &spec, &err), 0, "%s", err.text);
+    cr_assert(S_ISDIR(mode_of(dir, "logs")));
+    cr_assert_eq(mode_of(dir, "volumes/c/a/b") & 0777, 0440);
+    cr_assert_eq(mode_of(dir, "volumes/e") & 0777, 0777);
+    cr_assert_eq(hostdir_remove(dir, &err), 0, "%s", err.text);
+    cr_assert_neq(access(dir, F_OK), 0);
+    cr_assert_eq(hostdir_remove(dir, &err), 0, "it may be gone");
+    tmpdir_remove(top);
+}
+
+Test(act_hostdir, links_lead_nowhere)
+{
+    char *top = tmpdir_create();
+    cleanup_free char *dir = xasprintf("%s/u-1", top);
+    cleanup_free char *out = xasprintf("%s/out", top);
+    cleanup_free char *kept = xasprintf("%s/out/kept", top);
+    cleanup_free char *link = xasprintf("%s/u-1/volumes/c/a", top);
+    cleanup_free char *made = xasprintf("%s/u-1/volumes/c", top);
+    cr_assert_eq(mkdir(out, 0755), 0);
+    write_text(kept, "x");
+    cr_assert_eq(hostdir_make(dir, &spec, NULL), 0);
+    cleanup_free char *file = xasprintf("%s/a/b", made);
+    cr_assert(unlink(file) == 0 && rmdir(link) == 0);
+    cr_assert_eq(symlink(out, link), 0);
+    cr_assert_lt(hostdir_make(dir, &spec, NULL), 0);
+    cr_assert_eq(hostdir_remove(dir, NULL), 0);
+    cr_assert_eq(access(kept, F_OK), 0);
+    tmpdir_remove(top);
+}
+
+Test(act_hostdir, logs_are_what_was_written)
+{
+    char *top = tmpdir_create();
+    cleanup_free char *path = xasprintf("%s/x.log", top);
+    struct str text = STR_INIT(1 << 20);
+    uint64_t next = 7;
+    cr_assert_eq(hostdir_log(path, 3, 100, &text, &next, NULL), 0);
+    cr_assert(text.size == 0 && next == 3, "there is none yet");
+    write_text(path, "T stdout F one\nT stderr P tw\nT stderr F o\nodd\nT st");
+    cr_assert_eq(hostdir_log(path, 0, 100, &text, &next, NULL), 0);
+    cr_assert_str_eq(str_text(&text), "one\ntwo\nodd\n");
+    cr_assert_eq(next, 46);
+    str_reset(&text);
+    cr_assert_eq(hostdir_log(path, 0, 4, &text, &next, NULL), 0);
+    cr_assert_str_eq(str_text(&text), "one\n");
+    cr_assert_eq(next, 15);
+    str_reset(&text);
+    cr_assert_eq(hostdir_log(path, 4000, 4, &text, &next, NULL), 0);
+    cr_assert_str_eq(str_text(&text), "one\n", "it was replaced");
+    str_fini(&text);
+    tmpdir_remove(top);
+}
