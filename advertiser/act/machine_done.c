@@ -136,6 +136,9 @@ static void failed(struct machine *m, const struct machine_step *step,
               m->intent->state != ACT_FAILED;
     m->listed = false;
     retry_later(m, now);
+    /* a person may import it while nobody can pull it */
+    if (step->kind == MACHINE_PULL && step->unit < m->n_units)
+        m->units[step->unit].has = IMAGE_UNKNOWN;
     if (!up) { /* ending goes on until it is done */
         if (m->intent->state == ACT_STOPPING)
             machine_say(m, reason, "%s: %s", text, meaning->next);

@@ -94,23 +94,43 @@ def may_lower_oom():
 
 
 def foreign_image(archive, path, arch, tag):
-    """The same image under another name, as if for another architecture."""
+    """An image of one layer under another name, as if it was for another
+    architecture: its programs too."""
     with tarfile.open(archive) as old, tarfile.open(path, "w") as new:
-        def add(name, data):
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            new.addfile(info, io.BytesIO(data))
         manifest = json.load(old.extractfile("manifest.json"))[0]
         config = json.load(old.extractfile(manifest["Config"]))
+        layer = foreign_layer(old.extractfile(manifest["Layers"][0]), arch)
         config["architecture"] = arch
-        data = json.dumps(config).encode()
-        name = hashlib.sha256(data).hexdigest() + ".json"
-        add("manifest.json", json.dumps([{
-            **manifest, "Config": name, "RepoTags": [tag]}]).encode())
-        add(name, data)
-        for layer in manifest["Layers"]:
-            add(layer, old.extractfile(layer).read())
+        config["rootfs"]["diff_ids"] = [
+            "sha256:" + hashlib.sha256(layer).hexdigest()]
+        config = json.dumps(config).encode()
+        name = hashlib.sha256(config).hexdigest() + ".json"
+        add_file(new, "manifest.json", json.dumps([{
+            "Config": name, "RepoTags": [tag],
+            "Layers": ["layer.tar"]}]).encode())
+        add_file(new, name, config)
+        add_file(new, "layer.tar", layer)
     return path
+
+
+def foreign_layer(file, arch):
+    """The layer with another e_machine in the ELF headers of programs."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=file) as old, \
+            tarfile.open(fileobj=made, mode="w") as new:
+        for info in old:
+            data = old.extractfile(info).read() if info.isfile() else b""
+            if data.startswith(b"\x7fELF"):
+                machine = {"amd64": 62, "arm64": 183}[arch]
+                data = data[:18] + machine.to_bytes(2, "little") + data[20:]
+            new.addfile(info, io.BytesIO(data))
+    return made.getvalue()
+
+
+def add_file(archive, name, data):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    archive.addfile(info, io.BytesIO(data))
 
 
 def machine_arch():

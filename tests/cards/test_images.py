@@ -44,7 +44,8 @@ def test_missing(t, node, card):
 
 
 def test_arch(t, node, card):
-    with t.check("an image for another architecture is no image"):
+    with t.check("an image for another architecture does not run, and its log "
+                 "says why"):
         images = os.path.join(node.rack.folder, "images")
         other = "arm64" if cards.machine_arch() == "amd64" else "amd64"
         file = cards.foreign_image(
@@ -53,8 +54,10 @@ def test_arch(t, node, card):
         card.ctr("images", "import", "--all-platforms", "--no-unpack", file)
         node.apply([service("foreign", image="foreign:1", container={
             "imagePullPolicy": "Never"})])
-        pod = wait_reason(node, "foreign", "ImageArch", "ImageMissing")
+        pod = wait_reason(node, "foreign", "ImageArch", "CrashLoop")
         t.note(f"{pod['reason']}: {pod['message']}")
+        if pod["reason"] == "CrashLoop":  # runc was told by the kernel
+            assert "exec format error" in node.biga("logs", "foreign")
         end(node, "foreign")
 
 
