@@ -123,6 +123,17 @@ class Crash:
         died |= self.end([name], f"{point}=kill:1")
         return died
 
+    def round_exit(self, point):
+        """A pod whose container ends and is begun again."""
+        self.n += 1
+        name = f"c{self.n}"
+        died = self.begin(
+            [service(name, cores=1, args=["sleep", "0.5"])],
+            f"{point}=kill:1",
+            lambda: self.node.pods()[name]["restarts"] >= 1)
+        died |= self.end([name], f"{point}=kill:1")
+        return died
+
     def round_orphan(self, point):
         """A sandbox with our labels that nobody wrote down, beside one that
         is not ours."""
@@ -169,6 +180,10 @@ def test_others(t, crash, reached):
         elif point.endswith("-orphan"):
             with t.check(f"killed at {point}"):
                 if crash.round_orphan(point):
+                    reached.add(point)
+        else:
+            with t.check(f"killed at {point}, of a pod that ends by itself"):
+                if crash.round_exit(point):
                     reached.add(point)
     with t.check("each point was reached"):
         missed = [p for p in points() if p not in reached]
