@@ -22,7 +22,7 @@ enum {
     N_JOBS = 4,
     PAIRS_MAX = 5,
     ROLES = 2,
-    PODS_MAX = N_JOBS * ROLES * PAIRS_MAX,
+    WORLD_PODS_MAX = N_JOBS * ROLES * PAIRS_MAX,
     EVENTS_MAX = 4096,
     NOBODY = -1,
 };
@@ -197,9 +197,9 @@ static void bind_some(struct world *x);
 
 /* What a list has: all pods, and what those have that are bound. */
 struct list {
-    struct allocation *bound[PODS_MAX];
-    char texts[PODS_MAX][DEMAND_UID_MAX + 1];
-    const char *uids[PODS_MAX];
+    struct allocation *bound[WORLD_PODS_MAX];
+    char texts[WORLD_PODS_MAX][DEMAND_UID_MAX + 1];
+    const char *uids[WORLD_PODS_MAX];
     size_t n_bound, n;
 };
 
