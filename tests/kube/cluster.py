@@ -369,7 +369,10 @@ class Cluster:
         features = getattr(self, "features", {})
         if features:
             argv.append("--feature-gates=" + gates(features))
-        self.scheduler = self.process("scheduler", argv).start()
+        # as deploy/README.md says
+        self.scheduler = self.process("scheduler", argv, env={
+            "HTTP2_READ_IDLE_TIMEOUT_SECONDS": "3",
+            "HTTP2_PING_TIMEOUT_SECONDS": "2"}).start()
         wait_for("kube-scheduler is ready", self._scheduler_ready, wait)
         return self.scheduler
 

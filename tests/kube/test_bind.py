@@ -257,8 +257,8 @@ def main():
             n: "ready" for n in nodes}, 10)
         assert beats.nodes
         refused(t, b)
+        crowd(t, b)  # from here on every caller has a connection
         unanswered(t, c, b)
-        crowd(t, b)
         t.finish()
 
 
