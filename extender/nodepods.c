@@ -326,7 +326,10 @@ static void write_item(const struct pod_set *set, const struct snapshot *s,
     str_addf(out, ",\"grace\":%u,\"sriovVfs\":%d,\"hook\":", p->grace_s,
              prep.sriov_vfs);
     str_add_json(out, prep.hook);
-    write_files(set, node, p, out);
+    if (nodepods_is_to_stop(set, s, p, a))
+        str_add(out, ",\"files\":[]"); /* it needs none to end */
+    else
+        write_files(set, node, p, out);
     str_add(out, ",\"spec\":");
     str_add_n(out, p->json, p->size);
     str_add_c(out, '}');

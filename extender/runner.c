@@ -156,10 +156,18 @@ static void look(struct look *l)
     look_place(l);
 }
 
+bool runner_is_stopping(struct runner *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool stopping = r->stopping;
+    pthread_mutex_unlock(&r->lock);
+    return stopping;
+}
+
 /* Until nothing changes any more; when to look again whatever happens. */
 static int64_t look_around(struct runner *r)
 {
-    for (unsigned i = 0; i < LOOKS_MAX; i++) {
+    for (unsigned i = 0; i < LOOKS_MAX && !runner_is_stopping(r); i++) {
         struct look l;
         look_init(&l, r);
         look(&l);

@@ -87,6 +87,7 @@ static bool has_succeeded(const struct pod_status *s)
 static bool could_not_start(const struct member *m)
 {
     return !m->told.was_ready &&
+           strcmp(m->pod->status->reason, "SandboxLost") != 0 && /* it ran */
            (m->told.was_other || !has_exited(m->pod->status, false));
 }
 
@@ -246,8 +247,10 @@ static void tell_host(struct look *l, const struct member *host,
     if (member_is_over(host) || !host->place ||
         (!is_idle_reason(now->reason) && !told) || (!failed && !told))
         return;
-    cleanup_with(pod_status) struct pod_status *s =
-        failed ? copy_status(now) : status_without(l, host);
+    cleanup_with(pod_status) struct pod_status *base = status_without(l, host);
+    if (!is_idle_reason(base->reason))
+        return; /* its node has said something else since this look began */
+    cleanup_with(pod_status) struct pod_status *s = copy_status(base);
     if (failed) {
         const struct pod_status *f = failed->pod->end;
         (void)snprintf(s->reason, sizeof s->reason, "%s", XPU_FAILED);
@@ -259,6 +262,11 @@ static void tell_host(struct look *l, const struct member *host,
     }
     if (!pod_status_equal(s, now))
         (void)pods_set_status(l->r->app->pods, host->pod->uid, s); /* or gone */
+    /* what its node has said meanwhile must not be lost under ours */
+    cleanup_with(pod_status) struct pod_status *after =
+        told_status(l->r->app->told, host->pod->uid, host->place->node);
+    if (after && after->state != s->state)
+        (void)pods_set_status(l->r->app->pods, host->pod->uid, after);
 }
 
 static void tell_hosts(struct look *l, const struct group *pair)

@@ -20,6 +20,7 @@ enum {
 struct stuck {
     char key[KEY_MAX];
     int64_t since_ms;
+    uint64_t look; /* the last one that has found it so */
 };
 
 static bool is_pending(const struct member *m)
@@ -252,14 +253,23 @@ static int place(struct look *l, const struct member *m, struct str *why_not)
 }
 
 /* Nothing of the job runs yet, but part of it has places. */
-static bool is_half_begun(const struct group *g)
+static bool is_half_begun(const struct look *l, const struct group *g)
 {
-    bool begun = false;
+    bool begun = false, hosts = false;
+    for (size_t i = 0; i < g->n; i++)
+        hosts = hosts || g->members[i].pod->demand.role == ROLE_HOST;
     for (size_t i = 0; i < g->n; i++) {
         const struct member *m = &g->members[i];
-        if (m->pod->demand.role == ROLE_HOST && m->pod->status->ready)
+        if (!m->place || member_is_over(m))
+            continue;
+        begun = true;
+        if ((!hosts || m->pod->demand.role == ROLE_HOST) &&
+            (m->pod->status->ready || m->told.was_ready))
             return false;
-        begun |= m->place && !member_is_over(m);
+        /* what its node has not told since our start may well run */
+        if (m->told.state == PODS_PENDING &&
+            told_asked_ago(l->r->app->told, m->place->node, clock_ms()) < 0)
+            return false;
     }
     return begun && g->size > 1;
 }
@@ -269,8 +279,10 @@ static void watch_stuck(struct look *l, const struct group *g,
                         const struct member *lacking, const char *why)
 {
     char key[KEY_MAX];
-    if (!is_half_begun(g))
+    if (!is_half_begun(l, g)) {
+        unstick(l, g);
         return;
+    }
     group_key(g, key);
     struct stuck *stuck = strmap_get(&l->r->stuck, key);
     if (!stuck) {
@@ -279,6 +291,7 @@ static void watch_stuck(struct look *l, const struct group *g,
         stuck->since_ms = clock_ms();
         (void)strmap_put(&l->r->stuck, stuck->key, stuck);
     }
+    stuck->look = l->r->look;
     int64_t due_ms = stuck->since_ms + RUNNER_STUCK_MS;
     if (due_ms <= clock_ms()) {
         look_tear_down(l, g, lacking, why);
@@ -286,6 +299,19 @@ static void watch_stuck(struct look *l, const struct group *g,
         unstick(l, g);
     } else if (due_ms < l->due_ms) {
         l->due_ms = due_ms;
+    }
+}
+
+/* Of jobs that this look has not found placed in part: what comes under that
+ * name later is another. */
+static void forget_stuck(struct runner *r)
+{
+    size_t pos = 0;
+    for (struct stuck *s; (s = strmap_next(&r->stuck, &pos));) {
+        if (s->look == r->look)
+            continue;
+        free(strmap_remove(&r->stuck, s->key));
+        pos = 0; /* others have moved */
     }
 }
 
@@ -331,9 +357,14 @@ static int compare_units(const void *p, const void *q)
 
 void look_place(struct look *l)
 {
-    if (l->n_units == 0)
-        return;
-    qsort(l->units, l->n_units, sizeof *l->units, compare_units);
-    for (size_t i = 0; i < l->n_units && !l->failed; i++)
+    l->r->look++;
+    if (l->n_units > 0)
+        qsort(l->units, l->n_units, sizeof *l->units, compare_units);
+    for (size_t i = 0; i < l->n_units && !l->failed; i++) {
+        if (runner_is_stopping(l->r))
+            return;
         unit_place(l, &l->units[i]);
+    }
+    if (!l->failed)
+        forget_stuck(l->r);
 }

@@ -15,7 +15,9 @@ struct runner {
     struct app *app;
     pthread_t thread;
     bool started;
-    struct strmap stuck; /* struct stuck by key; the thread's alone */
+    /* the thread's alone */
+    struct strmap stuck; /* struct stuck by key */
+    uint64_t look;       /* counts those that have placed pods */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something to do */
@@ -60,6 +62,9 @@ struct look {
     bool failed;    /* the store did not take it: try again later */
     int64_t due_ms; /* look again then; INT64_MAX: no need */
 };
+
+/* The runner is to end: begin nothing more. */
+bool runner_is_stopping(struct runner *r);
 
 bool member_is_over(const struct member *m);
 /* Its job is named by it, and is no service. */
