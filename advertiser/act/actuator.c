@@ -248,7 +248,7 @@ static int check_spec(const struct actuator *a, const struct act_pod *pod,
     struct podspec_source source = files_source(&files);
     e = podspec_parse(pod->spec, pod->spec_size, a->node, &source, &spec, err);
     files_fini(&files);
-    return e < 0 ? -EINVAL : 0;
+    return e == -ENOENT ? -ENODATA : e < 0 ? -EINVAL : 0;
 }
 
 /* With the lock held; 1 when it is wanted already. */

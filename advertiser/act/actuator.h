@@ -165,8 +165,9 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
 
 /* Durable when it returns 0.  The same pod (uid) again is a success, and
  * changes nothing but what may change while it runs.  -EINVAL with the field
- * and value when it cannot run there, -ENOENT no such place, -EBUSY the
- * place is drained, -EEXIST another pod of that name is not gone yet. */
+ * and value when it cannot run there, -ENODATA a ConfigMap or Secret is not
+ * there, -ENOENT no such place, -EBUSY the place is drained, -EEXIST another
+ * pod of that name is not gone yet. */
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err);
 /* A pod that was held is to begin; once more is a success.  -ENOENT when it is

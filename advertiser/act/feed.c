@@ -87,6 +87,7 @@ static void outcome_add(struct outcome *o, const char *uid, int result,
         {-ENOENT, "failed", "NoSuchCard", true},
         {-EBUSY, "wanted", "CardDrained", true},
         {-EEXIST, "wanted", "NameInUse", true},
+        {-ENODATA, "wanted", "ConfigMissing", true},
         {-EINVAL, "failed", "SpecRefused", false},
         {0, "wanted", "NotWrittenDown", true}, /* any other */
     };

@@ -19,6 +19,7 @@ unsigned socket_status(int result)
     case -EINVAL:
     case -E2BIG:
     case -EFBIG:
+    case -ENODATA:
         return 400;
     case -ENOENT:
         return 404;
