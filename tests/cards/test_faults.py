@@ -193,7 +193,8 @@ def test_power(t, trouble, card):
                  not in (None, trouble.before[name]), 60)
         trouble.before[name] = trouble.live()[name]
         trouble.same()
-        assert trouble.node.pods()[name]["attempt"] >= 2
+        wait_for("biga ps tells of the second attempt",
+                 lambda: trouble.node.pods()[name]["attempt"] >= 2, 10)
 
 
 def test_gone_meanwhile(t, trouble, card):

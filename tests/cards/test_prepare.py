@@ -3,7 +3,6 @@
 what becomes of it when the advertiser dies meanwhile.
 """
 import os
-import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -101,7 +100,7 @@ def test_kill(t, node, hooks):
     with t.check("a hook that outlives the advertiser is waited for"):
         node.apply([asks("f0", "flash")])
         wait_for("it is begun", lambda: hooks.mark("flash"), 30)
-        os.kill(node.advertiser.pid, signal.SIGKILL)
+        node.advertiser.kill()
         node.advertiser.start()
         node.wait_state(["f0"], "running", 60)
         assert hooks.mark("flash") == "begun\nend\n" * 2, \
