@@ -165,6 +165,10 @@ void config_container(const struct actuator *a, const struct entry *p,
                       size_t unit, uint32_t attempt,
                       struct config_sandbox *within,
                       struct cri_container_config *ret_config);
+/* On a card its pair's other side is where we are, unless somebody knows
+ * better: `address` is ours, "" not known. */
+void config_set_peer(struct cri_container_config *config, const char *address,
+                     struct config_sandbox *within);
 /* The name of a log file below the pod's directory of logs. */
 char *config_log_name(const char *container, uint32_t attempt);
 char *config_pod_dir(const struct actuator *a, const struct entry *p);

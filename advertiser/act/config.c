@@ -227,6 +227,21 @@ void config_container(const struct actuator *a, const struct entry *e,
     add_mounts(a, e, c, arena, ret_config);
 }
 
+void config_set_peer(struct cri_container_config *config, const char *address,
+                     struct config_sandbox *within)
+{
+    struct cri_pairs *env = &config->env;
+    struct cri_pair *list = arena_alloc(&within->arena,
+                                        (env->n + 1) * sizeof *list);
+    for (size_t i = 0; i < env->n; i++) {
+        list[i] = env->list[i];
+        if (strcmp(list[i].key, "BIGA_PEER_ADDRESS") == 0 && !list[i].value[0])
+            list[i].value = arena_strndup(&within->arena, address,
+                                          strlen(address));
+    }
+    env->list = list;
+}
+
 /* --- and back ----------------------------------------------------------- */
 
 const char *found_label(const struct cri_pair *list, size_t n, const char *key)

@@ -118,7 +118,10 @@ static int create(struct worker *w, struct entry *e,
     struct config_sandbox sandbox;
     struct cri_container_config config;
     config_sandbox(w->p->a, e, step->sandbox_attempt, &sandbox);
+    char own[GRPC_ADDRESS_MAX];
     config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
+    cri_local_address(w->cri, own);
+    config_set_peer(&config, own, &sandbox);
     int r = cri_create_container(w->cri, step->sandbox_id, &config,
                                  &sandbox.cri, CALL_MS, ret_id, err);
     config_sandbox_fini(&sandbox);

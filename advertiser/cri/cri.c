@@ -47,6 +47,11 @@ void cri_reconnect(struct cri *c)
     grpc_reconnect(c->grpc);
 }
 
+void cri_local_address(const struct cri *c, char ret_text[GRPC_ADDRESS_MAX])
+{
+    grpc_local_address(c->grpc, ret_text);
+}
+
 const struct grpc_end *cri_end(const struct cri *c)
 {
     return &c->end;

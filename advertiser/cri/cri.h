@@ -40,6 +40,9 @@ void cri_destroy(struct cri *c); /* NULL allowed */
 DEFINE_CLEANUP(cri, struct cri *, cri_destroy)
 void cri_reconnect(struct cri *c);
 
+/* As grpc_local_address(). */
+void cri_local_address(const struct cri *c, char ret_text[GRPC_ADDRESS_MAX]);
+
 /* How the last call ended. */
 const struct grpc_end *cri_end(const struct cri *c);
 

@@ -1,6 +1,7 @@
 #include "advertiser/cri/grpc.h"
 
 #include <linux/tcp.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
@@ -90,6 +91,22 @@ static int close_socket(void *ctx, curl_socket_t fd)
         if (g->fds[i] == fd)
             g->fds[i] = -1;
     return close(fd);
+}
+
+void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX])
+{
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < FDS_MAX; i++) {
+        struct sockaddr_storage own = {0};
+        socklen_t size = sizeof own;
+        if (g->fds[i] >= 0 &&
+            getsockname(g->fds[i], (struct sockaddr *)&own, &size) == 0 &&
+            (own.ss_family == AF_INET || own.ss_family == AF_INET6) &&
+            getnameinfo((struct sockaddr *)&own, size, ret_text,
+                        GRPC_ADDRESS_MAX, NULL, 0, NI_NUMERICHOST) == 0)
+            return;
+        ret_text[0] = '\0';
+    }
 }
 
 static int guard(CURL *curl, curl_infotype type, char *text, size_t size,

@@ -62,6 +62,11 @@ DEFINE_CLEANUP(grpc, struct grpc *, grpc_destroy)
  * say then. */
 void grpc_reconnect(struct grpc *g);
 
+/* Our own address on the connection to a tcp:// endpoint, as text; "" when
+ * there is no connection. */
+enum { GRPC_ADDRESS_MAX = 64 };
+void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX]);
+
 /* How a call ended. */
 struct grpc_end {
     int code; /* enum grpc_code as the server sent it; -1: none came */

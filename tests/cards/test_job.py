@@ -74,7 +74,8 @@ def test_job(t, node):
             assert xpu["BIGA_SIZE"] == host["BIGA_SIZE"] == "4", xpu
             assert host["BIGA_PEER_ADDRESS"] == card.address, host
             assert host["BIGA_CARD_PCI"] == xpu["BIGA_CARD_PCI"] == card.pci
-            assert "BIGA_PEER_ADDRESS" in xpu and "BIGA_NUMA_NODES" in xpu
+            assert xpu["BIGA_PEER_ADDRESS"] == card.host_address, xpu
+            assert "BIGA_NUMA_NODES" in xpu
     with t.check("biga ps shows them"):
         said = node.biga("ps")
         lacking = [n for n in names(pods) if n not in said]
