@@ -229,6 +229,10 @@ static int check_mount(struct reading *x, struct reader *r,
     if (*m->sub_path && (!is_inner_path(m->sub_path) || !is_clean(m->sub_path)))
         return member_refuse(r, "subPath",
                              "must be relative, without \".\" and \"..\"");
+    if (*m->sub_path && v->kind == PODSPEC_EMPTY)
+        return member_refuse(r, "subPath",
+                             "an emptyDir has none: a container could make it "
+                             "a link to anywhere");
     if (*m->sub_path && v->kind == PODSPEC_FILES && x->source &&
         !has_path(v, m->sub_path))
         return member_refuse(r, "subPath", "its volume has no such file");

@@ -143,7 +143,8 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
                      xasprintf("%s/pods/%s/volumes/%s%s%s", a->card_dir,
                                e->intent->uid, e->spec->volumes[m->volume].name,
                                m->sub_path[0] ? "/" : "", m->sub_path)),
-            .read_only = m->read_only,
+            .read_only = m->read_only ||
+                         e->spec->volumes[m->volume].kind == PODSPEC_FILES,
         };
     }
     /* a runtime makes what is to be mounted, and so the directory of logs,

@@ -228,10 +228,10 @@ int deliver_end(struct place *at, const struct act_place *what, struct cri *cri,
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
-    if (e->intent->attempt == 0) /* nothing was begun */
-        return 0;
     if (config_is_local(what))
         return hostdir_remove(dir, err);
+    if (e->intent->attempt == 0 && deliver_n_files(e) == 0)
+        return 0; /* nothing was begun */
     (void)pthread_mutex_lock(&a->lock);
     helper_id(a, what->name, id);
     (void)pthread_mutex_unlock(&a->lock);

@@ -83,18 +83,21 @@ static bool is_served(const struct place *at, const struct entry *e)
     return at->a->helper_image && !config_is_local(&at->what) &&
            !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
            (e->m.hold == MACHINE_GO || e->intent->stop) &&
-           (!e->intent->stop || e->intent->attempt > 0);
+           (!e->intent->stop || e->intent->attempt > 0 ||
+            deliver_n_files(e) > 0);
 }
 
 /* The next step is the helper's. */
-static bool needs_helper(const struct entry *e)
+static bool needs_helper(struct entry *e)
 {
-    const struct machine *m = &e->m;
+    struct machine *m = &e->m;
     if (m->found.n_sandboxes > 0 || m->found.n_containers > 0)
         return false;
-    if (e->intent->stop) /* its files are to go */
-        return !m->cleaned &&
-               (m->stop_ms < 0 || clock_ms() - m->stop_ms < AWAIT_MS);
+    if (e->intent->stop) { /* its files are to go, and nothing runs any more */
+        if (m->stop_ms < 0)
+            m->stop_ms = clock_ms();
+        return !m->cleaned && clock_ms() - m->stop_ms < AWAIT_MS;
+    }
     return !m->prepared && deliver_n_files(e) > 0;
 }
 

@@ -178,7 +178,8 @@ void intent_progress_encode(const struct intent *i, struct str *out)
 static void take(struct reader *r, const char *name, char *ret_text,
                  size_t size)
 {
-    const char *text = reader_opt_string(r, name, size - 1);
+    /* what was cut within a character has grown: U+FFFD for each byte */
+    const char *text = reader_opt_string(r, name, 3 * size);
     if (text)
         (void)snprintf(ret_text, size, "%s", text);
 }

@@ -10,7 +10,7 @@
 #include "advertiser/cri/cri.h"
 
 enum {
-    ORPHANS_MAX = 4096,
+    ORPHANS_MAX = 256,
     ORPHANS_RETRY_MS = 10000, /* after one that could not be removed */
 };
 

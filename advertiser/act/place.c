@@ -428,9 +428,10 @@ static void *prober_thread(void *arg)
             trim(a);
         } else {
             work_virtual(p);
+            int64_t next = work_due(p);
             if (!a->stopping && t.generation == p->generation &&
-                work_due(p) == INT64_MAX)
-                (void)clock_wait(&p->wake, &a->lock, INT64_MAX);
+                next > clock_ms())
+                (void)clock_wait(&p->wake, &a->lock, next);
         }
     }
     (void)pthread_mutex_unlock(&a->lock);

@@ -464,8 +464,10 @@ static void virtual_turn(struct actuator *a, struct entry *e)
         machine_say(&e->m, hold == MACHINE_HOLD_BEGIN ? "Held" : "WaitsForPair",
                     "begins when the xPU pods of its pair are ready");
     }
-    if (e->intent->state != was)
-        (void)save(a, e);
+    if (e->intent->state != was || e->m.unsaved) {
+        e->m.unsaved = false;
+        (void)save(a, e); /* sets it again when it cannot */
+    }
     if (e->m.changed)
         entry_publish(a, e);
 }
