@@ -10,7 +10,7 @@ import os
 import sys
 
 import fleet
-from api import Api, ApiError, write_private
+from api import Api, ApiError, path, write_private
 from cluster import HERE, ROOT, certs
 from proc import free_port, wait_for
 
@@ -54,6 +54,20 @@ class Lab:
         self.server_cert("extender")
         self.client_cert("scheduler", "system:kube-scheduler")
         return self
+
+    def allow_changes(self):
+        """Let others than the extender's service account write allocations,
+        as they could without the policy that keeps them from it
+        (test_manifests.py tries that one)."""
+        self.c.api.call("DELETE", "/apis/admissionregistration.k8s.io/v1/"
+                        "validatingadmissionpolicybindings/biga-allocation")
+        pod = {"metadata": {"name": "probe", "annotations":
+                            {"biga.dev/allocation": "{}"}},
+               "spec": {"containers": [{"name": "c", "image": "none"}]}}
+        where = path("pods", "default") + "?dryRun=All"
+        # the API server goes by the policies of a moment ago
+        wait_for("the policy is not in force any more", lambda: self.c.api.raw(
+            "POST", where, pod)[0] == 201, 30, 0.2)
 
     def bind(self, user, role, cluster=False, namespace=None):
         kind = "Cluster" if cluster else ""

@@ -225,20 +225,13 @@ def conflict(h):
         h.alive()
 
 
-def allow_changes(api):
-    """Nobody but the extender may change an allocation: without the policy
-    that says so (test_manifests.py tries it), others do."""
-    api.call("DELETE", "/apis/admissionregistration.k8s.io/v1/"
-             "validatingadmissionpolicybindings/biga-allocation")
-
-
 def main():
     with Cluster() as c:
         t = Checks()
         c.start()
         lab = Lab(c, tls=False)
         lab.install()
-        allow_changes(c.api)
+        lab.allow_changes()
         nodes = fleet.names("host", NODES)
         beats = Beats(c.api, nodes)
         fleet.add_nodes(c.api, nodes)
