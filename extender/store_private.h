@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "extender/store.h"
-#include "model/base/hash.h"
+#include "model/io/sqldb.h"
 
 /* A slice to be stored, under the version it gets. */
 struct store_slice {
@@ -142,7 +142,7 @@ enum sql {
 
 struct sqlite {
     struct store store; /* first */
-    sqlite3 *db;
+    struct sqldb d;
     sqlite3_stmt *sql[SQL_COUNT];
     int lock_fd;      /* -1 in memory */
     int log_pages;    /* waiting in the log */
@@ -162,14 +162,9 @@ void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size);
 int store_run(struct sqlite *s, enum sql which, const char *what,
               struct error *err);
 
-/* Visit every row of a query; `visit` returns nonzero to end the walk. A row
- * whose sum is wrong is -EBADMSG. */
-typedef int store_row_f(sqlite3_stmt *q, void *ctx, struct error *err);
-int store_each_row(struct sqlite *s, enum sql which, store_row_f *visit,
+/* Visit every row of a query, as sqldb_each() does. */
+int store_each_row(struct sqlite *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err);
-
-/* Is the last column the sum of the others? */
-bool store_row_is_whole(sqlite3_stmt *q);
 
 /* Take over the allocations that can still be read in the damaged database
  * at `path`, which is left as it is: what was promised is known to nobody
@@ -179,22 +174,6 @@ int store_salvage(struct sqlite *s, const char *path, struct error *err);
 static inline const char *store_column(sqlite3_stmt *q, int i)
 {
     return (const char *)sqlite3_column_text(q, i);
-}
-
-/* The sum of a row: over its other columns, in their order. */
-static inline int64_t sum_add(int64_t sum, const void *data, size_t size)
-{
-    return (int64_t)hash_mix((uint64_t)sum + 1, hash_bytes(data, size));
-}
-
-static inline int64_t sum_text(int64_t sum, const char *text)
-{
-    return sum_add(sum, text, strlen(text));
-}
-
-static inline int64_t sum_u64(int64_t sum, uint64_t value)
-{
-    return sum_add(sum, &value, sizeof value);
 }
 
 #endif

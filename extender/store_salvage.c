@@ -90,7 +90,7 @@ static int save_rows(struct sqlite *s, sqlite3 *db, const char *sql,
     *n_saved = 0;
     if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK)
         while (e == 0 && sqlite3_step(q) == SQLITE_ROW)
-            if (store_row_is_whole(q))
+            if (sqldb_row_is_whole(q))
                 e = save(s, q, n_saved, err);
     (void)sqlite3_finalize(q); /* of a database known to be damaged */
     return e;

@@ -119,49 +119,7 @@ static const char *const sql_texts[SQL_COUNT] = {
                         "FROM configs ORDER BY namespace, secret, name",
 };
 
-/* --- errors and statements ---------------------------------------------- */
-
-/* What is on disk after a failed fsync is unknown, and a second one may
- * claim success although pages were lost: only a restart finds out. */
-static void die_of_fsync(int rc)
-{
-    if (rc != SQLITE_IOERR_FSYNC && rc != SQLITE_IOERR_DIR_FSYNC)
-        return;
-    log_event(LOG_ERROR, "store-fsync-failed", "error", sqlite3_errstr(rc),
-              NULL);
-    abort();
-}
-
-static int store_error(const struct sqlite *s, int rc, const char *what,
-                       struct error *err)
-{
-    int code = EIO;
-    die_of_fsync(rc);
-    switch (rc & 0xff) {
-    case SQLITE_FULL:
-        code = ENOSPC;
-        break;
-    case SQLITE_READONLY:
-        code = EROFS;
-        break;
-    case SQLITE_CANTOPEN:
-    case SQLITE_PERM:
-        code = EACCES;
-        break;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        code = EBADMSG;
-        break;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        code = EBUSY;
-        break;
-    default:
-        break;
-    }
-    return error_set(err, code, "%s: %s", what,
-                     s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
-}
+/* --- statements ---------------------------------------------------------- */
 
 void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size)
 {
@@ -171,76 +129,16 @@ void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size)
 int store_run(struct sqlite *s, enum sql which, const char *what,
               struct error *err)
 {
-    sqlite3_stmt *q = s->sql[which];
-    int rc = sqlite3_step(q);
-    int e = rc == SQLITE_DONE ? 0 : store_error(s, rc, what, err);
-    (void)sqlite3_reset(q); /* repeats the error of step */
-    (void)sqlite3_clear_bindings(q);
-    return e;
+    return sqldb_run(&s->d, s->sql[which], what, err);
 }
 
-/* --- sums -------------------------------------------------------------- */
-
-bool store_row_is_whole(sqlite3_stmt *q)
-{
-    int64_t sum = 0;
-    int n = sqlite3_column_count(q);
-    for (int i = 0; i < n - 1; i++) {
-        if (sqlite3_column_type(q, i) == SQLITE_INTEGER)
-            sum = sum_u64(sum, (uint64_t)sqlite3_column_int64(q, i));
-        else
-            sum = sum_add(sum, sqlite3_column_text(q, i),
-                          (size_t)sqlite3_column_bytes(q, i));
-    }
-    return sum == sqlite3_column_int64(q, n - 1);
-}
-
-int store_each_row(struct sqlite *s, enum sql which, store_row_f *visit,
+int store_each_row(struct sqlite *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err)
 {
-    sqlite3_stmt *q = s->sql[which];
-    int rc = SQLITE_ROW, e = 0;
-    while (e == 0 && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-        if (!store_row_is_whole(q))
-            e = error_set(err, EBADMSG, "database: a row is damaged");
-        else
-            e = visit(q, ctx, err);
-    }
-    if (e == 0 && rc != SQLITE_DONE)
-        e = store_error(s, rc, "reading the database", err);
-    (void)sqlite3_reset(q); /* repeats the error of step */
-    (void)sqlite3_clear_bindings(q);
-    return e < 0 ? e : 0;
+    return sqldb_each(&s->d, s->sql[which], visit, ctx, err);
 }
 
 /* --- opening ----------------------------------------------------------- */
-
-static int execute(struct sqlite *s, const char *sql, const char *what,
-                   struct error *err)
-{
-    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : store_error(s, rc, what, err);
-}
-
-/* One integer or text from a pragma. */
-static int query(struct sqlite *s, const char *sql, int64_t *ret_number,
-                 bool *ret_ok, struct error *err)
-{
-    sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(q);
-    if (rc == SQLITE_ROW) {
-        const char *text = store_column(q, 0);
-        *ret_number = sqlite3_column_int64(q, 0);
-        *ret_ok = text && strcmp(text, "ok") == 0;
-        (void)sqlite3_finalize(q); /* of a query that succeeded */
-        return 0;
-    }
-    int e = store_error(s, rc, sql, err);
-    (void)sqlite3_finalize(q); /* repeats the error of step */
-    return e;
-}
 
 static int on_log(void *ctx, sqlite3 *db, const char *name, int pages)
 {
@@ -254,15 +152,16 @@ static int check_schema(struct sqlite *s, struct error *err)
 {
     int64_t id = 0, version = 0, tables = 0;
     bool ok = false;
-    int e = query(s, "PRAGMA application_id", &id, &ok, err);
+    int e = sqldb_query(&s->d, "PRAGMA application_id", &id, &ok, err);
     if (e == 0)
-        e = query(s, "PRAGMA user_version", &version, &ok, err);
+        e = sqldb_query(&s->d, "PRAGMA user_version", &version, &ok, err);
     if (e == 0)
-        e = query(s, "SELECT count(*) FROM sqlite_schema", &tables, &ok, err);
+        e = sqldb_query(&s->d, "SELECT count(*) FROM sqlite_schema", &tables,
+                        &ok, err);
     if (e < 0)
         return e;
     if (id == 0 && version == 0 && tables == 0)
-        return execute(s, SQL_SCHEMA, "making the database", err);
+        return sqldb_execute(&s->d, SQL_SCHEMA, "making the database", err);
     if (id != APPLICATION_ID)
         return error_set(err, EINVAL, "database: not one of Biga's");
     if (version > SCHEMA_VERSION)
@@ -272,23 +171,8 @@ static int check_schema(struct sqlite *s, struct error *err)
                          "program, or another state directory",
                          version, SCHEMA_VERSION);
     if (version == 1)
-        return execute(s, SQL_SCHEMA_1_TO_2, "renewing the database", err);
-    return 0;
-}
-
-static int prepare(struct sqlite *s, struct error *err)
-{
-    for (int i = 0; i < SQL_COUNT; i++) {
-        int rc = sqlite3_prepare_v3(s->db, sql_texts[i], -1,
-                                    SQLITE_PREPARE_PERSISTENT, &s->sql[i],
-                                    NULL);
-        /* a table or column that is not as it was made */
-        if (rc == SQLITE_ERROR)
-            return error_set(err, EBADMSG, "database: %s",
-                             sqlite3_errmsg(s->db));
-        if (rc != SQLITE_OK)
-            return store_error(s, rc, "database", err);
-    }
+        return sqldb_execute(&s->d, SQL_SCHEMA_1_TO_2, "renewing the database",
+                             err);
     return 0;
 }
 
@@ -301,63 +185,44 @@ static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
     return 0;
 }
 
-static int visit_nothing(sqlite3_stmt *q, void *ctx, struct error *err)
-{
-    (void)q;
-    (void)ctx;
-    (void)err;
-    return 0;
-}
-
 /* -EBADMSG when anything in there is damaged. */
 static int check_content(struct sqlite *s, struct error *err)
 {
-    int64_t number;
-    bool ok = false;
-    int e = query(s, "PRAGMA quick_check(1)", &number, &ok, err);
-    if (e == 0 && !ok)
-        e = error_set(err, EBADMSG, "database: fails its check");
+    int e = sqldb_check(&s->d, "fails its check", err);
     if (e == 0)
-        e = prepare(s, err);
+        e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
     if (e == 0)
         e = store_each_row(s, SQL_EACH_META, visit_meta, s, err);
     store_bind(s->sql[SQL_EACH_SLICE], 1, "", 0);
     if (e == 0)
-        e = store_each_row(s, SQL_EACH_SLICE, visit_nothing, NULL, err);
+        e = store_each_row(s, SQL_EACH_SLICE, sqldb_visit_nothing, NULL, err);
     if (e == 0)
-        e = store_each_row(s, SQL_EACH_BOOT, visit_nothing, NULL, err);
+        e = store_each_row(s, SQL_EACH_BOOT, sqldb_visit_nothing, NULL, err);
     if (e == 0)
-        e = store_each_row(s, SQL_EACH_ALLOCATION, visit_nothing, NULL, err);
+        e = store_each_row(s, SQL_EACH_ALLOCATION, sqldb_visit_nothing, NULL,
+                           err);
     if (e == 0)
-        e = store_each_row(s, SQL_EACH_POD, visit_nothing, NULL, err);
+        e = store_each_row(s, SQL_EACH_POD, sqldb_visit_nothing, NULL, err);
     if (e == 0)
-        e = store_each_row(s, SQL_EACH_CONFIG, visit_nothing, NULL, err);
+        e = store_each_row(s, SQL_EACH_CONFIG, sqldb_visit_nothing, NULL, err);
     s->store.committed = s->store.version;
     return e;
 }
 
 static void close_database(struct sqlite *s)
 {
-    for (int i = 0; i < SQL_COUNT; i++) {
-        (void)sqlite3_finalize(s->sql[i]); /* repeats an earlier error */
-        s->sql[i] = NULL;
-    }
-    (void)sqlite3_close_v2(s->db); /* what matters was committed */
-    s->db = NULL;
+    sqldb_close(&s->d, s->sql, SQL_COUNT);
 }
 
 static int open_database(struct sqlite *s, const char *dir, struct error *err)
 {
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     cleanup_free char *path = dir ? xasprintf("%s/" STORE_FILE_NAME, dir)
                                   : xstrdup(":memory:");
-    int rc = sqlite3_open_v2(path, &s->db, flags, NULL);
-    if (rc != SQLITE_OK)
-        return store_error(s, rc, path, err);
-    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    (void)sqlite3_wal_hook(s->db, on_log, s);
-    int e = execute(s, SQL_PRAGMAS, path, err);
+    int e = sqldb_open(&s->d, path, err);
+    if (e < 0)
+        return e;
+    (void)sqlite3_wal_hook(s->d.db, on_log, s);
+    e = sqldb_execute(&s->d, SQL_PRAGMAS, path, err);
     if (e == 0)
         e = check_schema(s, err);
     return e == 0 ? check_content(s, err) : e;
@@ -425,7 +290,7 @@ static int sqlite_commit(struct store *base, struct error *err)
     if (e == 0 && failpoint("commit"))
         e = error_set(err, ENOSPC, "committing: a failpoint");
     if (e == 0 && failpoint("fsync"))
-        die_of_fsync(SQLITE_IOERR_FSYNC);
+        sqldb_die_of_fsync(&s->d, SQLITE_IOERR_FSYNC);
     if (e == 0)
         e = store_run(s, SQL_COMMIT, "committing", err);
     return e;
@@ -434,7 +299,7 @@ static int sqlite_commit(struct store *base, struct error *err)
 static void sqlite_rollback(struct store *base)
 {
     struct sqlite *s = sqlite_of(base);
-    if (!sqlite3_get_autocommit(s->db))
+    if (!sqlite3_get_autocommit(s->d.db))
         (void)store_run(s, SQL_ROLLBACK, "",
                         NULL); /* nothing else is left to do */
 }
@@ -444,9 +309,9 @@ static void sqlite_tidy(struct store *base)
     struct sqlite *s = sqlite_of(base);
     if (s->log_pages < LOG_PAGES_MAX)
         return;
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+    int rc = sqlite3_wal_checkpoint_v2(s->d.db, NULL, SQLITE_CHECKPOINT_PASSIVE,
                                        NULL, NULL);
-    die_of_fsync(rc);
+    sqldb_die_of_fsync(&s->d, rc);
     if (rc == SQLITE_OK)
         s->log_pages = 0;
     else if (!s->tidy_failed)
@@ -486,6 +351,11 @@ int sqlite_open(const char *dir, struct store **ret_store, struct error *err)
     s->store.ops = &sqlite_ops;
     s->store.kind = STORE_SQLITE;
     s->lock_fd = -1;
+    s->d = (struct sqldb){.noun = "database",
+                          .prefix = "",
+                          .opening = "database",
+                          .reading = "reading the database",
+                          .fsync_event = "store-fsync-failed"};
     int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0)
         e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);

@@ -2,17 +2,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "advertiser/act/intents_private.h"
-#include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/io/dbfile.h"
 #include "model/io/failpoint.h"
 #include "model/io/log.h"
+#include "model/io/sqldb.h"
 
 #define FILE_NAME "intents.db"
 enum {
@@ -90,43 +89,12 @@ static const char *const sql_texts[SQL_COUNT] = {
 
 struct intents {
     pthread_mutex_t lock; /* one statement, or transaction, at a time */
-    sqlite3 *db;
+    struct sqldb d;
     sqlite3_stmt *sql[SQL_COUNT];
     int lock_fd; /* -1 in memory */
 };
 
-/* --- errors and statements ---------------------------------------------- */
-
-/* What is on disk after a failed fsync is unknown, and a second one may
- * claim success although pages were lost: only a restart finds out. */
-static void die_of_fsync(int rc)
-{
-    if (rc != SQLITE_IOERR_FSYNC && rc != SQLITE_IOERR_DIR_FSYNC)
-        return;
-    log_event(LOG_ERROR, "intents-fsync-failed", "error", sqlite3_errstr(rc),
-              NULL);
-    abort();
-}
-
-static int db_error(const struct intents *s, int rc, const char *what,
-                    struct error *err)
-{
-    static const struct {
-        int rc, code;
-    } codes[] = {
-        {SQLITE_FULL, ENOSPC},     {SQLITE_READONLY, EROFS},
-        {SQLITE_CANTOPEN, EACCES}, {SQLITE_PERM, EACCES},
-        {SQLITE_CORRUPT, EBADMSG}, {SQLITE_NOTADB, EBADMSG},
-        {SQLITE_BUSY, EBUSY},      {SQLITE_LOCKED, EBUSY},
-    };
-    int code = EIO;
-    die_of_fsync(rc);
-    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
-        if (codes[i].rc == (rc & 0xff))
-            code = codes[i].code;
-    return error_set(err, code, "intents: %s: %s", what,
-                     s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
-}
+/* --- statements ---------------------------------------------------------- */
 
 static const char *column(sqlite3_stmt *q, int i)
 {
@@ -137,26 +105,6 @@ static const char *column(sqlite3_stmt *q, int i)
 static size_t column_size(sqlite3_stmt *q, int i)
 {
     return (size_t)sqlite3_column_bytes(q, i);
-}
-
-static int64_t sum_add(int64_t sum, const void *data, size_t size)
-{
-    return (int64_t)hash_mix((uint64_t)sum + 1, hash_bytes(data, size));
-}
-
-static bool row_is_whole(sqlite3_stmt *q)
-{
-    int64_t sum = 0;
-    int n = sqlite3_column_count(q) - 1;
-    for (int i = 0; i < n; i++) {
-        if (sqlite3_column_type(q, i) == SQLITE_INTEGER) {
-            int64_t value = sqlite3_column_int64(q, i);
-            sum = sum_add(sum, &value, sizeof value);
-        } else {
-            sum = sum_add(sum, column(q, i), column_size(q, i));
-        }
-    }
-    return sum == sqlite3_column_int64(q, n);
 }
 
 /* Binds columns in their order, and their sum after them. */
@@ -176,7 +124,7 @@ static void bind_text(struct binder *b, const char *text, size_t size)
 static void bind_int(struct binder *b, int64_t value)
 {
     (void)sqlite3_bind_int64(b->q, ++b->at, value);
-    b->sum = sum_add(b->sum, &value, sizeof value);
+    b->sum = sum_u64(b->sum, (uint64_t)value);
 }
 
 static void bind_sum(struct binder *b)
@@ -186,71 +134,25 @@ static void bind_sum(struct binder *b)
 
 static int run(struct intents *s, enum sql which, struct error *err)
 {
-    sqlite3_stmt *q = s->sql[which];
-    int rc = sqlite3_step(q);
-    int e = rc == SQLITE_DONE ? 0 : db_error(s, rc, sql_texts[which], err);
-    (void)sqlite3_reset(q); /* repeats the error of step */
-    (void)sqlite3_clear_bindings(q);
-    return e;
-}
-
-typedef int row_f(struct intents *s, sqlite3_stmt *q, void *ctx,
-                  struct error *err);
-
-static int each_row(struct intents *s, enum sql which, row_f *visit, void *ctx,
-                    struct error *err)
-{
-    sqlite3_stmt *q = s->sql[which];
-    int rc = SQLITE_ROW, e = 0;
-    while (e == 0 && (rc = sqlite3_step(q)) == SQLITE_ROW)
-        e = row_is_whole(q)
-                ? visit(s, q, ctx, err)
-                : error_set(err, EBADMSG, "intents: a row is damaged");
-    if (e == 0 && rc != SQLITE_DONE)
-        e = db_error(s, rc, "reading", err);
-    (void)sqlite3_reset(q); /* repeats the error of step */
-    return e;
+    return sqldb_run(&s->d, s->sql[which], sql_texts[which], err);
 }
 
 /* --- opening ------------------------------------------------------------ */
-
-static int execute(struct intents *s, const char *sql, struct error *err)
-{
-    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : db_error(s, rc, "opening", err);
-}
-
-static int query(struct intents *s, const char *sql, int64_t *ret_number,
-                 bool *ret_ok, struct error *err)
-{
-    sqlite3_stmt *q = NULL;
-    int e = 0;
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(q);
-    if (rc == SQLITE_ROW) {
-        *ret_number = sqlite3_column_int64(q, 0);
-        *ret_ok = strcmp(column(q, 0), "ok") == 0;
-    } else {
-        e = db_error(s, rc, sql, err);
-    }
-    (void)sqlite3_finalize(q); /* repeats the error of step */
-    return e;
-}
 
 static int check_schema(struct intents *s, struct error *err)
 {
     int64_t id = 0, version = 0, tables = 0;
     bool ok = false;
-    int e = query(s, "PRAGMA application_id", &id, &ok, err);
+    int e = sqldb_query(&s->d, "PRAGMA application_id", &id, &ok, err);
     if (e == 0)
-        e = query(s, "PRAGMA user_version", &version, &ok, err);
+        e = sqldb_query(&s->d, "PRAGMA user_version", &version, &ok, err);
     if (e == 0)
-        e = query(s, "SELECT count(*) FROM sqlite_schema", &tables, &ok, err);
+        e = sqldb_query(&s->d, "SELECT count(*) FROM sqlite_schema", &tables,
+                        &ok, err);
     if (e < 0)
         return e;
     if (id == 0 && version == 0 && tables == 0)
-        return execute(s, SQL_SCHEMA, err);
+        return sqldb_execute(&s->d, SQL_SCHEMA, s->d.opening, err);
     if (id != APPLICATION_ID)
         return error_set(err, EINVAL, "intents: the database is not Biga's");
     if (version > SCHEMA_VERSION)
@@ -262,72 +164,31 @@ static int check_schema(struct intents *s, struct error *err)
     return 0;
 }
 
-static int check_row(struct intents *s, sqlite3_stmt *q, void *ctx,
-                     struct error *err)
-{
-    (void)s;
-    (void)q;
-    (void)ctx;
-    (void)err;
-    return 0;
-}
-
-static int prepare(struct intents *s, struct error *err)
-{
-    for (int i = 0; i < SQL_COUNT; i++) {
-        int rc = sqlite3_prepare_v3(s->db, sql_texts[i], -1,
-                                    SQLITE_PREPARE_PERSISTENT, &s->sql[i],
-                                    NULL);
-        /* a table or column that is not as it was made */
-        if (rc == SQLITE_ERROR)
-            return error_set(err, EBADMSG, "intents: %s",
-                             sqlite3_errmsg(s->db));
-        if (rc != SQLITE_OK)
-            return db_error(s, rc, "opening", err);
-    }
-    return 0;
-}
-
 /* -EBADMSG when anything in there is damaged. */
 static int check_content(struct intents *s, struct error *err)
 {
-    int64_t number;
-    bool ok = false;
-    int e = query(s, "PRAGMA quick_check(1)", &number, &ok, err);
-    if (e == 0 && !ok)
-        e = error_set(err, EBADMSG, "intents: the database fails its check");
+    static const enum sql all[] = {SQL_EACH, SQL_EACH_PROGRESS,
+                                   SQL_EACH_DRAINED};
+    int e = sqldb_check(&s->d, "the database fails its check", err);
     if (e == 0)
-        e = prepare(s, err);
-    if (e == 0)
-        e = each_row(s, SQL_EACH, check_row, NULL, err);
-    if (e == 0)
-        e = each_row(s, SQL_EACH_PROGRESS, check_row, NULL, err);
-    if (e == 0)
-        e = each_row(s, SQL_EACH_DRAINED, check_row, NULL, err);
+        e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
+    for (size_t i = 0; i < ARRAY_LEN(all) && e == 0; i++)
+        e = sqldb_each(&s->d, s->sql[all[i]], sqldb_visit_nothing, NULL, err);
     return e;
 }
 
 static void close_database(struct intents *s)
 {
-    for (int i = 0; i < SQL_COUNT; i++) {
-        (void)sqlite3_finalize(s->sql[i]); /* repeats an earlier error */
-        s->sql[i] = NULL;
-    }
-    (void)sqlite3_close_v2(s->db); /* what matters was committed */
-    s->db = NULL;
+    sqldb_close(&s->d, s->sql, SQL_COUNT);
 }
 
 static int open_database(struct intents *s, const char *dir, struct error *err)
 {
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     cleanup_free char *path = dir ? xasprintf("%s/" FILE_NAME, dir)
                                   : xstrdup(":memory:");
-    int rc = sqlite3_open_v2(path, &s->db, flags, NULL);
-    if (rc != SQLITE_OK)
-        return db_error(s, rc, path, err);
-    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    int e = execute(s, SQL_PRAGMAS, err);
+    int e = sqldb_open(&s->d, path, err);
+    if (e == 0)
+        e = sqldb_execute(&s->d, SQL_PRAGMAS, s->d.opening, err);
     if (e == 0)
         e = check_schema(s, err);
     return e == 0 ? check_content(s, err) : e;
@@ -362,6 +223,11 @@ int intents_open(const char *dir, struct intents **ret_intents,
     cleanup_with(intents) struct intents *s = xcalloc(1, sizeof *s);
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail on Linux */
     s->lock_fd = -1;
+    s->d = (struct sqldb){.noun = "intents",
+                          .prefix = "intents: ",
+                          .opening = "opening",
+                          .reading = "reading",
+                          .fsync_event = "intents-fsync-failed"};
     int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0)
         e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);
@@ -423,7 +289,7 @@ static int finish(struct intents *s, int e, struct error *err)
         e = error_set(err, ENOSPC, "intents: committing: a failpoint");
     if (e == 0)
         e = run(s, SQL_COMMIT, err);
-    if (e < 0 && !sqlite3_get_autocommit(s->db))
+    if (e < 0 && !sqlite3_get_autocommit(s->d.db))
         (void)run(s, SQL_ROLLBACK, NULL); /* nothing else is left to do */
     return e;
 }
@@ -491,8 +357,7 @@ struct reading {
     size_t n, cap, at;
 };
 
-static int read_pod(struct intents *s, sqlite3_stmt *q, void *ctx,
-                    struct error *err)
+static int read_pod(sqlite3_stmt *q, void *ctx, struct error *err)
 {
     struct reading *r = ctx;
     struct act_pod pod = {
@@ -512,7 +377,6 @@ static int read_pod(struct intents *s, sqlite3_stmt *q, void *ctx,
         .sriov_vfs = sqlite3_column_int(q, 12),
     };
     struct intent *i = intent_create(&pod);
-    (void)s;
     r->list = xgrow(r->list, r->n, &r->cap, sizeof *r->list);
     r->list[r->n++] = i;
     free(steal(&i->env));
@@ -520,11 +384,9 @@ static int read_pod(struct intents *s, sqlite3_stmt *q, void *ctx,
 }
 
 /* Both tables are read in the order of their UIDs. */
-static int read_progress(struct intents *s, sqlite3_stmt *q, void *ctx,
-                         struct error *err)
+static int read_progress(sqlite3_stmt *q, void *ctx, struct error *err)
 {
     struct reading *r = ctx;
-    (void)s;
     while (r->at < r->n && strcmp(r->list[r->at]->uid, column(q, 0)) < 0)
         r->at++;
     if (r->at == r->n || strcmp(r->list[r->at]->uid, column(q, 0)) != 0)
@@ -538,9 +400,10 @@ int intents_each(struct intents *s, intents_visit_f *visit, void *ctx,
 {
     struct reading r = {0};
     (void)pthread_mutex_lock(&s->lock);
-    int e = each_row(s, SQL_EACH, read_pod, &r, err);
+    int e = sqldb_each(&s->d, s->sql[SQL_EACH], read_pod, &r, err);
     if (e == 0)
-        e = each_row(s, SQL_EACH_PROGRESS, read_progress, &r, err);
+        e = sqldb_each(&s->d, s->sql[SQL_EACH_PROGRESS], read_progress, &r,
+                       err);
     (void)pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < r.n; i++) {
         if (e == 0)
@@ -557,11 +420,9 @@ struct drained_visit {
     void *ctx;
 };
 
-static int read_drained(struct intents *s, sqlite3_stmt *q, void *ctx,
-                        struct error *err)
+static int read_drained(sqlite3_stmt *q, void *ctx, struct error *err)
 {
     const struct drained_visit *v = ctx;
-    (void)s;
     (void)err;
     v->visit(v->ctx, column(q, 0));
     return 0;
@@ -573,7 +434,7 @@ int intents_each_drained(struct intents *s,
 {
     struct drained_visit v = {visit, ctx};
     (void)pthread_mutex_lock(&s->lock);
-    int e = each_row(s, SQL_EACH_DRAINED, read_drained, &v, err);
+    int e = sqldb_each(&s->d, s->sql[SQL_EACH_DRAINED], read_drained, &v, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
 }
