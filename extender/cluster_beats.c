@@ -135,22 +135,24 @@ static void on_gone(void *ctx, const char *json, size_t size)
         forget(ctx, lease.name); /* its node goes stale by itself */
 }
 
-static struct beat *find_unlisted(struct cluster_beats *c)
+/* All at once: after a long gap they may be very many. */
+static void forget_unlisted(struct cluster_beats *c)
 {
+    size_t n = 0, pos = 0;
     struct beat *b;
-    size_t pos = 0;
-    while ((b = strmap_next(&c->beats, &pos)) && b->listed)
-        ;
-    return b;
+    cleanup_free struct beat **list = xcalloc(c->beats.n + 1, sizeof *list);
+    while ((b = strmap_next(&c->beats, &pos)))
+        if (!b->listed)
+            list[n++] = b;
+    for (size_t i = 0; i < n; i++)
+        forget(c, list[i]->node);
 }
 
 static void on_listed(void *ctx)
 {
     struct cluster_beats *c = ctx;
-    struct beat *b;
     c->listing = false;
-    while ((b = find_unlisted(c)))
-        forget(c, b->node);
+    forget_unlisted(c);
     cluster_beats_silence(c);
 }
 

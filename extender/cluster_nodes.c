@@ -317,21 +317,23 @@ static void on_gone(void *ctx, const char *json, size_t size)
         c->next.gone(c->next_ctx, json, size);
 }
 
-static struct member *find_unlisted(struct cluster_nodes *c)
+/* All at once: after a long gap they may be very many. */
+static void forget_unlisted(struct cluster_nodes *c)
 {
+    size_t n = 0, pos = 0;
     struct member *m;
-    size_t pos = 0;
-    while ((m = strmap_next(&c->members, &pos)) && m->listed)
-        ;
-    return m;
+    cleanup_free struct member **list = xcalloc(c->members.n + 1, sizeof *list);
+    while ((m = strmap_next(&c->members, &pos)))
+        if (!m->listed)
+            list[n++] = m;
+    for (size_t i = 0; i < n; i++)
+        forget(c, list[i]);
 }
 
 static void on_listed(void *ctx)
 {
     struct cluster_nodes *c = ctx;
-    struct member *m;
-    while ((m = find_unlisted(c)))
-        forget(c, m);
+    forget_unlisted(c);
     c->complete = true;
     if (c->each)
         c->each(c->each_ctx, cluster_nodes_check, c);

@@ -343,21 +343,23 @@ static void on_gone(void *ctx, const char *json, size_t size)
         pool_remove(c, e);
 }
 
-static struct entry *find_unlisted(struct cluster_slices *c)
+/* All at once: after a long gap they may be very many. */
+static void forget_unlisted(struct cluster_slices *c)
 {
+    size_t n = 0, pos = 0;
     struct entry *e;
-    size_t pos = 0;
-    while ((e = strmap_next(&c->entries, &pos)) && e->listed)
-        ;
-    return e;
+    cleanup_free struct entry **list = xcalloc(c->entries.n + 1, sizeof *list);
+    while ((e = strmap_next(&c->entries, &pos)))
+        if (!e->listed)
+            list[n++] = e;
+    for (size_t i = 0; i < n; i++)
+        pool_remove(c, list[i]);
 }
 
 static void on_listed(void *ctx)
 {
     struct cluster_slices *c = ctx;
-    struct entry *e;
-    while ((e = find_unlisted(c)))
-        pool_remove(c, e);
+    forget_unlisted(c);
     if (c->config.listed)
         c->config.listed(c->config.ctx);
 }

@@ -196,6 +196,33 @@ Test(cluster_nodes, who_was_silent_when_listed_is_stale)
     expect("n1", NODE_READY);
 }
 
+/* Of a thread, in ms. */
+static int64_t cpu_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* cannot fail */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* With a walk for each of them it would be minutes. */
+Test(cluster_nodes, very_many_may_be_gone_at_once)
+{
+    enum { MANY = 100000, MOST_MS = 3000 };
+    for (unsigned i = 0; i < MANY; i++) {
+        char json[64];
+        int n = snprintf(json, sizeof json, "{\"metadata\":{\"name\":\"b%u\"}}",
+                         i);
+        cluster_beats_handler.put(beats, json, (size_t)n);
+        cluster_nodes_handler.put(nodes, json, (size_t)n);
+    }
+    int64_t began = cpu_ms();
+    cluster_beats_handler.list(beats);
+    cluster_beats_handler.listed(beats);
+    cluster_nodes_handler.list(nodes);
+    cluster_nodes_handler.listed(nodes);
+    cr_expect_lt(cpu_ms() - began, MOST_MS);
+}
+
 Test(cluster_nodes, only_a_change_of_the_lease_is_a_heartbeat)
 {
     cluster_beats_handler.list(beats);
