@@ -78,9 +78,11 @@ static bool has_exited(const struct pod_status *s, bool all_well)
     return all_well && s->n_containers > 0;
 }
 
+/* A reason counts more: what could not be started has no exit code either. */
 static bool has_succeeded(const struct pod_status *s)
 {
-    return strcmp(s->reason, "Completed") == 0 || has_exited(s, true);
+    return *s->reason ? strcmp(s->reason, "Completed") == 0
+                      : has_exited(s, true);
 }
 
 /* It failed before it was up, as far as is known. */

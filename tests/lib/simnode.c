@@ -170,7 +170,8 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
              : p->host && p->state == PODS_CREATING ? "WaitsForPair"
                                                     : "",
              failed && p->fails ? "no image on the card" : "");
-    if (p->state == PODS_RUNNING || (failed && !p->fails))
+    /* one that was not started has no exit code: the runtime lists it */
+    if (p->state == PODS_RUNNING || failed)
         str_addf(out,
                  "{\"name\":\"c\",\"state\":\"%s\",\"exitCode\":0,"
                  "\"restarts\":0,\"reason\":\"\"}",
