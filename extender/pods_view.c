@@ -17,6 +17,9 @@ enum pod_state pod_state_shown(const struct applied_pod *p,
                                const struct allocation *place)
 {
     enum pod_state state = p->status->state;
+    /* that it was then removed from its node is no news of how it ended */
+    if (p->end && state == PODS_GONE)
+        return p->ended;
     return state == PODS_PENDING && place ? PODS_WANTED : state;
 }
 

@@ -11,7 +11,8 @@
 /* The pod's allocation, or NULL: it has no place. */
 const struct allocation *pod_place(const struct applied_pod *p,
                                    const struct snapshot *s);
-/* As shown: a pod with a place of which its node has said nothing is wanted. */
+/* As shown: a pod with a place of which its node has said nothing is wanted;
+ * one that is over is failed or gone as it ended, whatever became of it there. */
 enum pod_state pod_state_shown(const struct applied_pod *p,
                                const struct allocation *place);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "extender/app.h"
+#include "extender/pods_view.h"
 #include "extender/snapshot.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/world.h"
@@ -108,25 +109,20 @@ void simapp_delete_all(char names[][16], size_t n)
     }
 }
 
-static struct pod_status *status_of(const char *name)
-{
-    cleanup_with(pod_set) struct pod_set *set =
-        pods_get(server_app(simapp_server)->pods);
-    struct applied_pod *p = pod_set_find(set, "ns", name);
-    cr_assert(p, "pod %s is not there", name);
-    return pod_status_ref(p->status);
-}
-
 void simapp_expect(const char *name, enum pod_state state, const char *reason,
                    const char *part)
 {
-    struct pod_status *s = status_of(name);
-    cr_expect_eq(s->state, state, "%s is %s: %s: %s", name,
-                 pod_state_name(s->state), s->reason, s->message);
+    cleanup_with(pod_set) struct pod_set *set =
+        pods_get(server_app(simapp_server)->pods);
+    const struct applied_pod *p = pod_set_find(set, "ns", name);
+    cr_assert(p, "pod %s is not there", name);
+    const struct pod_status *s = p->status;
+    enum pod_state shown = pod_state_shown(p, NULL);
+    cr_expect_eq(shown, state, "%s is %s: %s: %s", name, pod_state_name(shown),
+                 s->reason, s->message);
     cr_expect_str_eq(s->reason, reason, "%s: %s", name, s->message);
     cr_expect(strstr(s->message, part), "%s: \"%s\" lacks \"%s\"", name,
               s->message, part);
-    pod_status_unref(s);
 }
 
 bool simapp_has(const char *name)

@@ -143,10 +143,10 @@ Test(runner, a_job_of_which_one_fails_is_torn_down)
     specs[5].notes = ",\"test/fails\":\"1\"";
     cr_assert_eq(simapp_apply(specs, n), 0);
     simapp_settle();
-    simapp_expect(names[5], PODS_GONE, "ImageMissing", "no image");
-    simapp_expect(names[0], PODS_GONE, "JobTornDown",
+    simapp_expect(names[5], PODS_FAILED, "ImageMissing", "no image");
+    simapp_expect(names[0], PODS_FAILED, "JobTornDown",
                   "pair 2 of the job could not start: pod ns/ring-x2 on node ");
-    simapp_expect(names[7], PODS_GONE, "JobTornDown", "ImageMissing");
+    simapp_expect(names[7], PODS_FAILED, "JobTornDown", "ImageMissing");
     cr_expect_eq(simapp_allocations(), 0, "its places are given back");
     simapp_delete_all(names, n);
     simapp_settle();
@@ -246,7 +246,7 @@ Test(runner, says_why)
     simapp_settle();
     expect_shown("/v1/why?job=ns/ring", "ImageMissing");
     expect_shown("/v1/why?pod=ns/ring-h1", "JobTornDown");
-    expect_shown("/metrics", "biga_pods{state=\"gone\"} 4");
+    expect_shown("/metrics", "biga_pods{state=\"failed\"} 4");
     expect_shown("/metrics", "biga_places{health=\"ready\"} 2");
 }
 

@@ -96,7 +96,7 @@ Test(runner_roll, a_roll_halts_at_what_does_not_start)
     simapp_settle();
     cr_expect_eq(count_ready("test/fails", &n_new), COPIES - 1);
     cr_expect_eq(n_new, 0);
-    simapp_expect("s0", PODS_GONE, "ImageMissing", "");
+    simapp_expect("s0", PODS_FAILED, "ImageMissing", "");
     apply_service(",\"test/v3\":\"1\"");
     simapp_settle();
     cr_expect_eq(count_ready("test/v3", &n_new), COPIES);
@@ -165,7 +165,7 @@ Test(runner_restart, what_is_over_stays_over)
     specs[3].notes = ",\"test/fails\":\"1\"";
     cr_assert_eq(simapp_apply(specs, n), 0);
     simapp_settle();
-    simapp_expect(names[0], PODS_GONE, "JobTornDown", "ImageMissing");
+    simapp_expect(names[0], PODS_FAILED, "JobTornDown", "ImageMissing");
     simapp_restart(dir);
     simapp_settle();
     simapp_expect(names[0], PODS_FAILED, "JobTornDown", "ImageMissing");
