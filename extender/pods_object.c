@@ -191,7 +191,8 @@ static int gather_member(struct gather *g, const char *member, bool encoded)
                            ENTRIES_MAX);
     cJSON_ArrayForEach(m, list)
     {
-        cleanup_str struct str data = STR_INIT(PODSPEC_SIZE_MAX + 1);
+        /* base64 is decoded by threes, its end too */
+        cleanup_str struct str data = STR_INIT(PODSPEC_FILES_SIZE_MAX + 3);
         if (!is_key(m->string))
             return reader_fail(g->r, member,
                                "key \"%.64s\" must be 1 to %d letters, digits, "
@@ -200,9 +201,15 @@ static int gather_member(struct gather *g, const char *member, bool encoded)
         if (!cJSON_IsString(m))
             return reader_fail(g->r, member, "\"%.64s\" must be a text",
                                m->string);
-        if (!encoded)
+        bool good = true;
+        if (encoded)
+            good = base64_decode(m->valuestring, strlen(m->valuestring), &data);
+        else
             str_add(&data, m->valuestring);
-        else if (!base64_decode(m->valuestring, strlen(m->valuestring), &data))
+        if (data.overflow)
+            return reader_fail(g->r, member, "\"%.64s\" has more than %d bytes",
+                               m->string, PODSPEC_FILES_SIZE_MAX);
+        if (!good)
             return reader_fail(g->r, member, "\"%.64s\" is no base64",
                                m->string);
         int e = put_entry(g, member, m->string, &data);

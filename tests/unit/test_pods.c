@@ -410,6 +410,36 @@ Test(pods, name_what_is_wrong)
     }
 }
 
+Test(pods, refuse_a_config_that_is_too_big)
+{
+    enum { MAX = PODSPEC_FILES_SIZE_MAX };
+    static const char *const members[] = {"data", "binaryData"};
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        bool encoded = i == 1;
+        size_t text = encoded ? (size_t)(MAX + 2) / 3 * 4 : MAX;
+        for (size_t more = 0; more < 2; more++) {
+            cleanup_str struct str body = STR_INIT(4 << 20);
+            struct pods_body read;
+            struct error err = {0};
+            str_addf(&body,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                     "\"metadata\":{\"name\":\"a\"},\"%s\":{\"k\":\"",
+                     members[i]);
+            for (size_t n = text + more * 4; n > 2; n--)
+                str_add_c(&body, 'A');
+            str_add(&body, encoded ? "==\"}}" : "AA\"}}");
+            int e = pods_body_read(str_text(&body), body.size, &config, &read,
+                                   &err);
+            cr_expect_eq(e, more ? -EINVAL : 0, "%s: %s", members[i], err.text);
+            if (e == 0)
+                pods_body_fini(&read);
+            else
+                cr_expect(strstr(err.text, "more than 1048576 bytes"), "%s",
+                          err.text);
+        }
+    }
+}
+
 /* --- the database ---------------------------------------------------------------- */
 
 static void execute(const char *sql)
