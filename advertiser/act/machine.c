@@ -238,7 +238,7 @@ static bool next_image(struct machine *m, struct machine_unit *u,
     if (u->pull == PODSPEC_PULL_NEVER) {
         machine_fail(m, "ImageMissing",
                      "container %s: image %s is not on %s and imagePullPolicy "
-                     "is Never: import it there, then start the pod again",
+                     "is Never: import it there, delete the pod and apply it again",
                      u->name, u->image, m->intent->place);
         return true;
     }
@@ -384,7 +384,7 @@ static bool next_init(struct machine *m, const struct machine_sandbox *s,
             continue;
         machine_fail(m, "InitFailed",
                      "init container %s ended with exit code %d (%s): biga "
-                     "logs %s/%s %s",
+                     "logs %s/%s -c %s",
                      u->name, (int)u->noted->exit_code, u->noted->reason,
                      m->intent->namespace, m->intent->name, u->name);
         return true;
@@ -399,7 +399,7 @@ static void all_ended(struct machine *m)
         if (!u->init && u->noted->exit_code != 0) {
             machine_fail(m, "Error",
                          "container %s ended with exit code %d (%s): biga "
-                         "logs %s/%s %s",
+                         "logs %s/%s -c %s",
                          u->name, (int)u->noted->exit_code, u->noted->reason,
                          m->intent->namespace, m->intent->name, u->name);
             return;

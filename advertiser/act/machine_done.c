@@ -250,7 +250,7 @@ static void container_ended(struct machine *m, const struct machine_step *step,
                                       MACHINE_CRASH_MAX_MS, u->crashes);
     machine_say(m, "CrashLoop",
                 "container %s ended with exit code %d (%s) and is begun "
-                "again: biga logs %s/%s %s",
+                "again: biga logs %s/%s -c %s",
                 u->name, (int)r->exit_code, u->noted->reason,
                 m->intent->namespace, m->intent->name, u->name);
 }
