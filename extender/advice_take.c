@@ -319,6 +319,61 @@ static bool fits_with_state(struct job_search *j, size_t index,
     return fits;
 }
 
+/* How many pairs the node holds with so much more free; NULL: as it is. */
+static uint32_t room_with(const struct job_search *j, size_t index,
+                          const struct change *change)
+{
+    struct node_state state = *j->in.states[index];
+    uint32_t aligned;
+    if (change)
+        state = advice_freed(&state, change);
+    return plan_room(&state, &j->in.job.shapes[0], PAIRS_MAX, &aligned);
+}
+
+/* The least of `*amount`, a part of the change, that makes more room than
+ * `now`. */
+static void lessen(const struct job_search *j, const struct change *change,
+                   uint32_t now, uint32_t *amount)
+{
+    size_t node = (size_t)change->node;
+    uint32_t low = 0, high = *amount; /* high makes room */
+    while (low < high) {
+        *amount = low + (high - low) / 2;
+        if (room_with(j, node, change) > now)
+            high = *amount;
+        else
+            low = *amount + 1;
+    }
+    *amount = high;
+}
+
+/* The pairs that the node holds anyway may be put elsewhere on it than where
+ * they were when it was seen what one more lacks. */
+static struct change lessened(const struct job_search *j,
+                              const struct change *change)
+{
+    struct change less = *change;
+    size_t node = (size_t)change->node;
+    uint32_t now = room_with(j, node, NULL), value = (uint32_t)less.value;
+    if (room_with(j, node, change) <= now)
+        return less;
+    for (uint32_t low = 0; low < value;) { /* of CPUs */
+        less.value = low + (value - low) / 2;
+        if (room_with(j, node, &less) > now)
+            value = (uint32_t)less.value;
+        else
+            low = (uint32_t)less.value + 1;
+    }
+    less.value = value;
+    for (unsigned c = 0; c < TOPO_CARDS_MAX; c++) {
+        lessen(j, &less, now, &less.cores[c]);
+        lessen(j, &less, now, &less.memory_mib[c]);
+        if (!less.cores[c] && !less.memory_mib[c])
+            less.cards &= (uint16_t) ~(1u << c);
+    }
+    return less;
+}
+
 /* A part of one node, when just one pair has no room. */
 static void try_free(struct job_search *j, enum change_kind kind)
 {
@@ -344,7 +399,11 @@ static void try_free(struct job_search *j, enum change_kind kind)
                                                &offers[i].change);
         if (!fits_with_state(j, node, &freed))
             continue;
-        advice_add(j->advice, &offers[i].change);
+        struct change less = lessened(j, &offers[i].change);
+        freed = advice_freed(j->in.states[node], &less);
+        advice_add(j->advice, fits_with_state(j, node, &freed)
+                                  ? &less
+                                  : &offers[i].change);
         return;
     }
 }

@@ -271,10 +271,10 @@ Test(advice_job, every_change_gives_the_job_a_plan)
     cr_expect_gt(said[CHANGE_LEASE], 20);
     cr_expect_gt(all_leases, 5);
     cr_expect_gt(said[CHANGE_FREE], 20);
-    cr_expect_gt(said[CHANGE_WITHIN], 50);
-    cr_expect_gt(said[CHANGE_ALIGN], 50);
+    cr_expect_gt(said[CHANGE_WITHIN], 20);
+    cr_expect_gt(said[CHANGE_ALIGN], 20);
     cr_expect_gt(said[CHANGE_CARD_CORES], 50);
-    cr_expect_gt(said[CHANGE_MEMORY], 50);
+    cr_expect_gt(said[CHANGE_MEMORY], 20);
     cr_expect_gt(said[CHANGE_PAIRS], 100);
     cr_expect_gt(said[CHANGE_RELEASE], 50);
     cr_expect_gt(said[CHANGE_JOB_END], 50);
