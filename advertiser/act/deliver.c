@@ -187,7 +187,7 @@ static void not_delivered(const struct actuator *a, struct entry *e,
                ? error_set(err, ENOENT,
                            "its files cannot be written on %s, where Biga's "
                            "helper (image %s) does not run: import the image "
-                           "there, then start the pod again",
+                           "there, delete the pod and apply it again",
                            e->intent->place, a->helper_image)
                : error_set(err, ENOENT,
                            "its files cannot be written on %s: give the "

@@ -236,10 +236,11 @@ static bool next_image(struct machine *m, struct machine_unit *u,
     if (u->pull != PODSPEC_PULL_ALWAYS && u->has == IMAGE_UNKNOWN)
         return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
     if (u->pull == PODSPEC_PULL_NEVER) {
-        machine_fail(m, "ImageMissing",
-                     "container %s: image %s is not on %s and imagePullPolicy "
-                     "is Never: import it there, delete the pod and apply it again",
-                     u->name, u->image, m->intent->place);
+        machine_fail(
+            m, "ImageMissing",
+            "container %s: image %s is not on %s and imagePullPolicy "
+            "is Never: import it there, delete the pod and apply it again",
+            u->name, u->image, m->intent->place);
         return true;
     }
     if (m->intent->state != ACT_RUNNING)

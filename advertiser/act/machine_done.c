@@ -30,7 +30,8 @@ struct meaning {
     (ON(MACHINE_RUN_SANDBOX) | ON(MACHINE_CREATE) | ON(MACHINE_START))
 #define ON_IMAGE (ON(MACHINE_PULL) | ON(MACHINE_LOOK_IMAGE))
 
-#define SAYS_FREE "free space there (crictl rmi --prune), it is tried again"
+#define SAYS_FREE \
+    "free space there (ctr -n k8s.io images rm), it is tried again"
 #define SAYS_ARCH \
     "it is made for other cores: take an image for the card's architecture"
 #define SAYS_IMPORT                                                     \
