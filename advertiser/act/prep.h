@@ -5,10 +5,10 @@
  * cards may run beside each other.  Nothing is done twice that is right
  * already, but a hook: it runs each time, so it must be idempotent.
  *
- * A hook that is cut off by the death of this process goes on by itself.  The
- * next call for the card waits for its end (the file DIR/hook-CARD is locked
- * by whoever runs for the card, and says what was begun), tells that its end
- * is not known, and runs its own. */
+ * A hook is never cut off but by its deadline.  When this process ends, in
+ * whatever way, it goes on by itself.  The next call for the card waits for
+ * its end (the file DIR/hook-CARD is locked by whoever runs for the card, and
+ * says what was begun), tells that its end is not known, and runs its own. */
 #ifndef BIGA_ADVERTISER_ACT_PREP_H
 #define BIGA_ADVERTISER_ACT_PREP_H
 
@@ -40,9 +40,10 @@ struct prep_request {
     const char *namespace, *pod; /* whom it is for */
     int sriov_vfs;               /* 0 … PREPARE_VFS_MAX; < 0: as it is */
     const char *hook;            /* PREPARE_HOOK; "" or NULL: none */
-    bool in_use;                 /* another pod of ours runs on the card */
-    /* Asked while a hook runs or is waited for; false: end it.  The caller
-     * may do other short work there.  NULL: never ends it. */
+    bool in_use;                 /* another pod of ours uses the card */
+    /* Asked while a hook runs or is waited for; false: wait no longer, this
+     * process is to end.  The hook is left to itself then.  The caller may do
+     * other short work there.  NULL: waits for its end. */
     bool (*keep)(void *ctx);
     void *ctx;
 };
@@ -52,6 +53,7 @@ struct prep_outcome {
                          * word of schema/pod.md */
     char message[PREP_MESSAGE_MAX]; /* what was done; what to do next */
     bool again;       /* may be otherwise later, without anybody's doing */
+    bool waits;       /* again, and others are in the way: nothing failed */
     bool vfs_changed; /* the card was given another number of them */
     bool hook_ran;
     bool hook_unknown; /* an earlier hook of this card was begun, and how it
@@ -62,8 +64,8 @@ struct prep_outcome {
 };
 
 /* 0 when it was carried out or refused, as `*ret_outcome` says; -ECANCELED
- * when keep() said so (the hook is gone then); -errno when what was begun
- * could not be written down (nothing was run then). */
+ * when keep() said so (the hook may run on then, and counts as begun); -errno
+ * when what was begun could not be written down (nothing was run then). */
 int prep_run(const struct prep_config *config,
              const struct prep_request *request,
              struct prep_outcome *ret_outcome, struct error *err);

@@ -41,6 +41,7 @@ struct hook {
     struct prep_outcome *o;
     char path[PATH_MAX]; /* of the executable */
     int lock;            /* hook-CARD; -1: not remembered */
+    bool left;           /* to itself: it has the lock */
     char *env[ENV_MAX];
     int out; /* what it writes */
     int64_t due_ms;
@@ -386,7 +387,7 @@ static void last_line(int out, struct str *ret_line)
 
 /* --- its end ------------------------------------------------------------- */
 
-enum ended { ENDED, ENDED_LATE, ENDED_CANCELLED };
+enum ended { ENDED, ENDED_LATE, ENDED_LEFT };
 
 static bool has_ended(pid_t pid)
 {
@@ -406,7 +407,7 @@ static enum ended follow(struct hook *h, pid_t pid)
         if (clock_ms() >= h->due_ms)
             return ENDED_LATE;
         if (!is_kept(h))
-            return ENDED_CANCELLED;
+            return ENDED_LEFT;
         log_cap(h->out);
     }
 }
@@ -459,12 +460,15 @@ static int run(struct hook *h, struct error *err)
     if (rc < 0)
         return rc;
     enum ended ended = follow(h, pid);
+    if (ended == ENDED_LEFT) { /* as written down: begun */
+        h->left = true;
+        return error_set(err, ECANCELED, "hook %s goes on by itself",
+                         h->request->hook);
+    }
     reap(h, pid);
     h->o->hook_ran = true;
     h->o->hook_ms = clock_ms() - begun;
     record_ended(h);
-    if (ended == ENDED_CANCELLED)
-        return error_set(err, ECANCELED, "hook %s was ended", h->request->hook);
     return tell(h, ended);
 }
 
@@ -491,7 +495,8 @@ int prep_hook(const struct prep_config *config,
     for (size_t i = 0; i < ENV_MAX; i++)
         free(h->env[i]);
     if (h->lock >= 0) {
-        (void)flock(h->lock, LOCK_UN); /* also for who left the group */
+        if (!h->left)
+            (void)flock(h->lock, LOCK_UN); /* also for who left the group */
         (void)close(h->lock);
     }
     if (h->out >= 0)

@@ -95,7 +95,7 @@ def test_hook(t, node, hooks):
 
 
 def test_kill(t, node, hooks):
-    """The advertiser dies while a hook runs."""
+    """The advertiser dies, or is stopped, while a hook runs."""
     hooks.put("flash", "echo begun >>$L/flash; sleep 3; echo end >>$L/flash")
     with t.check("a hook that outlives the advertiser is waited for"):
         node.apply([asks("f0", "flash")])
@@ -106,6 +106,16 @@ def test_kill(t, node, hooks):
         assert hooks.mark("flash") == "begun\nend\n" * 2, \
             hooks.mark("flash")
         end(node, "f0")
+    with t.check("so is one that an orderly stop finds running"):
+        hooks.put("burn", "echo begun >>$L/burn; sleep 4; echo end >>$L/burn")
+        node.apply([asks("f1", "burn")])
+        wait_for("it is begun", lambda: hooks.mark("burn"), 30)
+        node.advertiser.stop()
+        assert hooks.mark("burn") == "begun\n", hooks.mark("burn")
+        node.advertiser.start()
+        node.wait_state(["f1"], "running", 60)
+        assert hooks.mark("burn") == "begun\nend\n" * 2, hooks.mark("burn")
+        end(node, "f1")
 
 
 def main():

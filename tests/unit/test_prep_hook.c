@@ -200,16 +200,24 @@ Test(prep_hook, what_it_leaves_behind_ends_with_it)
     expect_reason(run_hook("forks"), "", "took");
 }
 
-Test(prep_hook, it_can_be_given_up)
+Test(prep_hook, it_is_left_to_itself_when_we_end)
 {
     struct prep_outcome o = {.exit_status = 77};
     struct error err = {0};
-    put_hook("slow", "(sleep 1; touch $L/later) & touch $L/up; sleep 60");
-    cr_assert_eq(run_for("slow", PATIENCE_MS, "up", &o, &err), -ECANCELED);
+    put_hook("flash", "echo begun >>$L/flash; touch $L/up; sleep 1;"
+                      "echo end >>$L/flash");
+    cr_assert_eq(run_for("flash", PATIENCE_MS, "up", &o, &err), -ECANCELED);
     cr_expect_eq(o.exit_status, 77, "written although it failed");
-    cr_expect_str_eq(err.text, "hook slow was ended");
-    (void)poll(NULL, 0, 1300);
-    cr_expect_not(exists("later"));
+    cr_expect_str_eq(err.text, "hook flash goes on by itself");
+    cleanup_free char *record = contents("state/hook-" CARD);
+    cr_expect_eq(strncmp(record, "begun flash ", 12), 0, "%s", record);
+    /* who waits for it then, and ends, leaves it alone as well */
+    cr_assert_eq(run_for("flash", PATIENCE_MS, "up", &o, &err), -ECANCELED);
+    o = run_hook("flash");
+    expect_reason(o, "", "how the hook before it ended is not known");
+    cr_expect(o.hook_unknown);
+    cleanup_free char *marks = contents("flash");
+    cr_expect_str_eq(marks, "begun\nend\nbegun\nend\n"); /* never mixed */
 }
 
 Test(prep_hook, only_the_operators_files_are_run)
