@@ -53,6 +53,7 @@ struct entry {
     struct machine m;
     bool busy;        /* somebody is at a step of it, without the lock */
     bool dropped;     /* not in the table any more; freed when not busy */
+    bool configured;  /* its card is, for the sandbox that is to come */
     int64_t due_ms;   /* when to look at it again */
     int64_t acted_ms; /* lists that were begun before are of no use */
     uint64_t version;
@@ -73,7 +74,9 @@ struct place {
     unsigned n_workers, n_idle;
     pthread_cond_t wake;  /* of the prober */
     pthread_cond_t work;  /* of the workers */
-    pthread_mutex_t prep; /* one at a time configures the card */
+    pthread_mutex_t prep; /* one at a time configures the card; before: */
+    pthread_mutex_t vfs;  /* its virtual functions, which are others' to use,
+                           * do not change meanwhile */
 };
 
 struct actuator {

@@ -19,18 +19,40 @@ enum {
 
 /* --- the card ----------------------------------------------------------- */
 
+/* It runs there, may run there, or is about to, on the card as it is now. */
+static bool uses_card(const struct entry *e)
+{
+    const struct machine *m = &e->m;
+    bool used = !entry_is_over(e) && (e->configured || m->prepared);
+    for (size_t i = 0; i < m->found.n_sandboxes; i++)
+        used |= m->found.sandboxes[i].ready;
+    for (size_t i = 0; i < m->found.n_containers; i++)
+        used |= m->found.containers[i].state == CRI_RUNNING ||
+                m->found.containers[i].state == CRI_UNKNOWN;
+    /* what an earlier life of ours made is not known before the first list */
+    used |= !m->listed && e->intent->attempt > 0;
+    return used && e->intent->state != ACT_GONE;
+}
+
 static bool in_use(struct place *at, const struct entry *e)
 {
     bool used = false;
     (void)pthread_mutex_lock(&at->a->lock);
     for (size_t i = 0; i < at->a->n_entries; i++) {
         const struct entry *other = at->a->entries[i];
-        used |= other != e && !entry_is_ours(other) &&
-                other->m.found.n_sandboxes > 0 &&
+        used |= other != e && !entry_is_ours(other) && uses_card(other) &&
                 strcmp(other->intent->place, at->what.name) == 0;
     }
     (void)pthread_mutex_unlock(&at->a->lock);
     return used;
+}
+
+/* From now on the card is to stay as it is for this pod, or not any more. */
+static void set_configured(struct actuator *a, struct entry *e, bool configured)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    e->configured = configured;
+    (void)pthread_mutex_unlock(&a->lock);
 }
 
 static bool keeps(void *ctx)
@@ -42,37 +64,67 @@ static bool keeps(void *ctx)
     return goes_on;
 }
 
-void deliver_card(struct place *at, const struct act_place *what,
-                  struct entry *e, struct machine_result *r, struct error *err)
+static void run_prep(struct place *at, const struct prep_request *request,
+                     struct machine_result *r, struct error *err)
 {
     const struct actuator *a = at->a;
-    struct prep_outcome outcome = {0};
     const struct prep_config config = {
         .sysfs = a->sysfs, .hooks_dir = a->hooks_dir, .dir = a->dir};
-    const struct prep_request request = {
-        .card = what->name,
-        .pci = what->pci,
-        .namespace = e->intent->namespace,
-        .pod = e->intent->name,
-        .sriov_vfs = e->intent->sriov_vfs,
-        .hook = e->intent->hook,
-        .in_use = in_use(at, e),
-        .keep = keeps,
-        .ctx = at->a,
-    };
-    if (config_is_local(what) ||
-        (e->intent->sriov_vfs < 0 && !e->intent->hook[0]))
-        return;
-    (void)pthread_mutex_lock(&at->prep);
-    r->e = prep_run(&config, &request, &outcome, err);
-    (void)pthread_mutex_unlock(&at->prep);
+    struct prep_outcome outcome = {0};
+    r->e = keeps(at->a) ? prep_run(&config, request, &outcome, err)
+                        : error_set(err, ECANCELED, "the advertiser ends");
     if (r->e < 0) {
         r->reason = "PrepareFailed";
     } else if (outcome.reason[0]) {
         r->e = error_set(err, EIO, "%s", outcome.message);
         r->reason = outcome.reason;
         r->permanent = !outcome.again;
+        r->waits = outcome.waits;
     }
+}
+
+/* Who asks for no number takes the card with what it has; that stays so from
+ * then on, too. */
+static void deliver_vfs(struct place *at, const struct prep_request *given,
+                        struct entry *e, struct machine_result *r,
+                        struct error *err)
+{
+    struct prep_request request = *given;
+    request.hook = NULL;
+    (void)pthread_mutex_lock(&at->vfs);
+    set_configured(at->a, e, false);
+    request.in_use = in_use(at, e);
+    if (request.sriov_vfs >= 0)
+        run_prep(at, &request, r, err);
+    if (r->e == 0)
+        set_configured(at->a, e, true);
+    (void)pthread_mutex_unlock(&at->vfs);
+}
+
+void deliver_card(struct place *at, const struct act_place *what,
+                  struct entry *e, struct machine_result *r, struct error *err)
+{
+    struct prep_request request = {
+        .card = what->name,
+        .pci = what->pci,
+        .namespace = e->intent->namespace,
+        .pod = e->intent->name,
+        .sriov_vfs = e->intent->sriov_vfs,
+        .hook = e->intent->hook,
+        .keep = keeps,
+        .ctx = at->a,
+    };
+    bool asks = request.sriov_vfs >= 0 || request.hook[0];
+    if (config_is_local(what))
+        return;
+    if (asks)
+        (void)pthread_mutex_lock(&at->prep);
+    deliver_vfs(at, &request, e, r, err);
+    request.sriov_vfs = -1; /* it has them */
+    if (r->e == 0 && request.hook[0])
+        run_prep(at, &request, r, err);
+    if (asks)
+        (void)pthread_mutex_unlock(&at->prep);
 }
 
 /* --- files by the helper ------------------------------------------------ */

@@ -149,6 +149,10 @@ static bool next_remove(struct machine *m, struct machine_step *step)
 
 static void next_end(struct machine *m, int64_t now, struct machine_step *step)
 {
+    if (m->intent->state != ACT_STOPPING) {
+        m->failures = 0;
+        m->retry_ms = 0;
+    }
     machine_move(m, ACT_STOPPING);
     if (next_halt(m, now, step) || next_remove(m, step))
         return;
@@ -486,7 +490,9 @@ static void next(struct machine *m, int64_t now, struct machine_step *step)
         step->kind = MACHINE_LIST;
         return;
     }
-    if (m->retry_ms > now) {
+    /* an end is begun at once, whatever was to be tried again */
+    bool ends = i->stop && i->state != ACT_STOPPING;
+    if (m->retry_ms > now && !ends) {
         wait_until(step, m->retry_ms);
         return;
     }

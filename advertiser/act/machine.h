@@ -160,6 +160,7 @@ struct machine_result {
     int e;                          /* 0 or -errno as in cri.h */
     int code;                       /* of gRPC; -1 none */
     bool permanent;                 /* PREPARE: it will not do better */
+    bool waits;                     /* PREPARE: for others, however long */
     const char *reason;             /* PREPARE: its word; NULL the step's own */
     const char *text;               /* of the error, "" none */
     const char *id;                 /* RUN_SANDBOX, CREATE: what was made */

@@ -131,7 +131,9 @@ static void failed(struct machine *m, const struct machine_step *step,
 {
     const struct meaning *meaning = meaning_of(step, r);
     const char *reason = r->reason ? r->reason : meaning->reason;
-    enum again again = r->permanent ? AGAIN_NEVER : meaning->again;
+    enum again again = r->permanent ? AGAIN_NEVER
+                       : r->waits   ? AGAIN_ALWAYS
+                                    : meaning->again;
     const char *text = r->text ? r->text : "";
     bool up = m->intent->state != ACT_STOPPING &&
               m->intent->state != ACT_FAILED;

@@ -111,6 +111,7 @@ void place_free(struct place *p)
     (void)pthread_cond_destroy(&p->wake);
     (void)pthread_cond_destroy(&p->work);
     (void)pthread_mutex_destroy(&p->prep);
+    (void)pthread_mutex_destroy(&p->vfs);
     free(p);
 }
 
@@ -453,6 +454,7 @@ static struct place *place_new(struct actuator *a)
     clock_wait_init(&p->wake);
     clock_wait_init(&p->work);
     (void)pthread_mutex_init(&p->prep, NULL); /* cannot fail on Linux */
+    (void)pthread_mutex_init(&p->vfs, NULL);
     a->places[a->n_places++] = p;
     a->trim_ms = clock_ms() + TRIM_FIRST_MS;
     return p;

@@ -87,7 +87,7 @@ static bool in_use(const struct vfs *v, const struct prep_request *request,
         return false;
     if (request->in_use) {
         prep_say(o, "VfsInUse",
-                 "%s has %d virtual functions, and another pod runs on %s: "
+                 "%s has %d virtual functions, and another pod uses %s: "
                  "wait for its end, or ask for %d",
                  v->pci, v->now, request->card, v->now);
         return true;
@@ -138,7 +138,7 @@ int prep_vfs(const struct prep_config *config,
                         "for (biga.dev/sriov-vfs)",
                         request->pci, v.total, wanted);
     if (in_use(&v, request, o)) {
-        o->again = true;
+        o->again = o->waits = true;
         return 0;
     }
     return change(&v, wanted, o);

@@ -326,6 +326,8 @@ static bool turn(struct worker *w, struct entry *e)
     call(w, e, &step, &d);
     (void)pthread_mutex_lock(&a->lock);
     machine_done(&e->m, &step, &d.r, clock_ms());
+    if (step.kind == MACHINE_RUN_SANDBOX && d.r.e == 0)
+        e->configured = false; /* what is found says who uses the card */
     return true;
 }
 

@@ -525,3 +525,57 @@ Test(act_machine, moves_are_a_table)
                          "%s to %s", act_state_name((enum act_state)from),
                          act_state_name((enum act_state)to));
 }
+
+/* What prepares the card says, until others are out of the way. */
+static void be_in_the_way(struct run *r, unsigned n)
+{
+    const struct machine_result in_use = {.e = -EIO,
+                                          .code = GRPC_UNKNOWN,
+                                          .waits = true,
+                                          .reason = "VfsInUse",
+                                          .text = "another pod uses it"};
+    int64_t last = 0;
+    while (n > 0) {
+        struct machine_step step;
+        machine_next(&r->m, r->now, &step);
+        if (step.kind == MACHINE_LIST) {
+            list(r);
+        } else if (step.kind == MACHINE_WAIT) {
+            cr_assert_leq(step.due_ms - r->now, MACHINE_RETRY_MAX_MS);
+            r->now = step.due_ms;
+        } else {
+            cr_assert_eq(step.kind, MACHINE_PREPARE);
+            cr_assert(last == 0 || r->now >= last + MACHINE_RETRY_MIN_MS / 2);
+            last = r->now;
+            machine_done(&r->m, &step, &in_use, r->now);
+            n--;
+        }
+    }
+}
+
+Test(act_machine, waits_for_others_without_end)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_NEVER, 1);
+    be_in_the_way(&r, 5 * MACHINE_TRIES);
+    cr_expect_eq(r.intent->state, ACT_PREPARING);
+    cr_expect_str_eq(r.intent->reason, "VfsInUse");
+    cr_expect_eq(r.m.tries, 0, "it cost an attempt");
+    (void)settle(&r, is_up);
+    cr_expect_str_eq(r.intent->reason, "");
+    cr_expect_eq(r.intent->attempt, 1);
+    end(&r);
+}
+
+Test(act_machine, an_end_does_not_wait_for_the_next_try)
+{
+    struct run r;
+    begin(&r, PODSPEC_RESTART_NEVER, 1);
+    be_in_the_way(&r, 5 * MACHINE_TRIES);
+    stop(&r);
+    int64_t now = r.now;
+    (void)settle(&r, is_gone);
+    cr_expect_eq(r.intent->state, ACT_GONE);
+    cr_expect_lt(r.now - now, MACHINE_RETRY_MAX_MS / 10);
+    end(&r);
+}

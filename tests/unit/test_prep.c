@@ -235,7 +235,7 @@ Test(prep, functions_in_use_are_left_alone)
     cr_expect(is_bound(5));
     bind_driver(5, false);
     o = ask_beside(4, true);
-    expect_reason(o, "VfsInUse", "another pod runs on " CARD);
+    expect_reason(o, "VfsInUse", "another pod uses " CARD);
     cr_expect_eq(kernel.now, 8);
     expect_reason(ask(4), "", "4");
     kernel_end();
