@@ -10,7 +10,7 @@
 #include "model/io/log.h"
 #include "model/io/trim.h"
 
-enum { TRIM_FIRST_MS = 3000, TRIM_MS = 60000 };
+enum { TRIM_FIRST_MS = 3000, TRIM_MS = 60000, THREAD_RETRY_MS = 1000 };
 
 /* What the prober keeps for itself. */
 struct prober {
@@ -375,6 +375,20 @@ static int64_t next_ask(struct prober *t, struct asked *ret_asked)
     return due;
 }
 
+/* Until `due`, or before when nobody else would see to what is due there. */
+static void wait_until(struct place *p, int64_t due, int64_t now)
+{
+    int64_t work = p->n_workers == 0 && place_works(p) ? work_due(p)
+                                                       : INT64_MAX;
+    if (work <= now) {
+        place_wake(p);
+        if (p->n_workers > 0)
+            return;
+        work = now + THREAD_RETRY_MS; /* there is no thread to be had */
+    }
+    (void)clock_wait(&p->wake, &p->a->lock, work < due ? work : due);
+}
+
 static void probe(struct prober *t)
 {
     struct place *p = t->p;
@@ -382,12 +396,7 @@ static void probe(struct prober *t)
     struct asked q;
     int64_t due = next_ask(t, &q), now = clock_ms();
     if (now < due) {
-        int64_t work = p->n_workers == 0 && place_works(p) ? work_due(p)
-                                                           : INT64_MAX;
-        if (work <= now)
-            place_wake(p);
-        else
-            (void)clock_wait(&p->wake, &a->lock, work < due ? work : due);
+        wait_until(p, due, now);
         return;
     }
     unsigned ms = (unsigned)health_deadline_ms(&p->health);

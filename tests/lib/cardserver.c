@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -34,6 +33,8 @@ struct container {
     Cri__CreateContainerRequest *made;
 };
 
+enum { METHODS = 14 };
+
 struct cardserver {
     struct h2_server *h2;
     struct cardserver_times times;
@@ -42,6 +43,15 @@ struct cardserver {
     struct container containers[CARDSERVER_OBJECTS];
     unsigned next_id, n_calls;
     int64_t taken_ns;
+    unsigned called[METHODS]; /* of each method */
+    struct {
+        int code;
+        unsigned times;
+    } faults[METHODS];
+    pthread_cond_t thawed;
+    bool frozen, ending;
+    int exec_code;
+    char *exec_out, *exec_err;
 };
 
 /* --- what is there ------------------------------------------------------- */
@@ -345,6 +355,12 @@ static int call_container_status(struct call *c)
 static int call_exec(struct call *c)
 {
     Cri__ExecSyncResponse m = CRI__EXEC_SYNC_RESPONSE__INIT;
+    struct cardserver *s = c->s;
+    m.exit_code = s->exec_code;
+    m.stdout_data.data = (uint8_t *)s->exec_out;
+    m.stdout_data.len = s->exec_out ? strlen(s->exec_out) : 0;
+    m.stderr_data.data = (uint8_t *)s->exec_err;
+    m.stderr_data.len = s->exec_err ? strlen(s->exec_err) : 0;
     PACK(c, exec_sync_response, &m);
     return GRPC_OK;
 }
@@ -364,7 +380,7 @@ static const struct method {
     const char *name;
     int (*call)(struct call *c);
     size_t time; /* offset in struct cardserver_times */
-} methods[] = {
+} methods[METHODS] = {
 #define TIME(member) offsetof(struct cardserver_times, member)
     {"Version", call_version, TIME(other_us)},
     {"Status", call_status, TIME(other_us)},
@@ -382,25 +398,42 @@ static const struct method {
     {"ImageStatus", call_image, TIME(other_us)},
 };
 
+static size_t method_at(const char *name)
+{
+    for (size_t i = 0; i < METHODS; i++)
+        if (strcmp(methods[i].name, name) == 0)
+            return i;
+    return METHODS;
+}
+
+/* Lock held. */
+static int answer(struct cardserver *s, size_t at, struct call *c)
+{
+    s->called[at]++;
+    while (s->frozen && !s->ending)
+        (void)pthread_cond_wait(&s->thawed, &s->lock);
+    if (s->faults[at].times == 0)
+        return methods[at].call(c);
+    s->faults[at].times--;
+    return s->faults[at].code;
+}
+
 /* On the thread of its connection. */
 static int handle(void *ctx, const char *name, const void *data, size_t size,
                   struct str *ret_reply)
 {
     struct cardserver *s = ctx;
     struct call c = {s, data, size, ret_reply};
-    const struct method *m = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(methods) && !m; i++)
-        if (strcmp(methods[i].name, name) == 0)
-            m = &methods[i];
-    if (!m)
+    size_t at = method_at(name);
+    if (at == METHODS)
         return GRPC_UNIMPLEMENTED;
     int64_t begun = clock_ns();
     unsigned us;
-    memcpy(&us, (const char *)&s->times + m->time, sizeof us);
+    memcpy(&us, (const char *)&s->times + methods[at].time, sizeof us);
     struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
     (void)nanosleep(&pause, NULL);
     pthread_mutex_lock(&s->lock);
-    int code = m->call(&c);
+    int code = answer(s, at, &c);
     s->n_calls++;
     s->taken_ns += clock_ns() - begun;
     pthread_mutex_unlock(&s->lock);
@@ -415,6 +448,7 @@ struct cardserver *cardserver_start(const struct h2_config *config,
     struct cardserver *s = xcalloc(1, sizeof *s);
     s->times = *times;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->thawed, NULL);
     s->h2 = h2_server_start(config);
     h2_server_handle(s->h2, handle, s);
     return s;
@@ -422,11 +456,18 @@ struct cardserver *cardserver_start(const struct h2_config *config,
 
 void cardserver_stop(struct cardserver *s)
 {
+    pthread_mutex_lock(&s->lock);
+    s->ending = true;
+    pthread_cond_broadcast(&s->thawed);
+    pthread_mutex_unlock(&s->lock);
     h2_server_stop(s->h2);
     for (size_t i = 0; i < CARDSERVER_OBJECTS; i++)
         if (s->sandboxes[i].made)
             drop_sandbox(s, &s->sandboxes[i]);
+    pthread_cond_destroy(&s->thawed);
     pthread_mutex_destroy(&s->lock);
+    free(s->exec_out);
+    free(s->exec_err);
     free(s);
 }
 
@@ -444,4 +485,86 @@ unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns)
     s->taken_ns = 0;
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+/* --- what tests look at --------------------------------------------------- */
+
+static bool is_of(Cri__Pair **labels, size_t n, const char *uid)
+{
+    Cri__Pair pair = CRI__PAIR__INIT, *wanted = &pair;
+    pair.key = (char *)"biga.dev/pod-uid";
+    pair.value = (char *)uid;
+    return !uid || has_labels(labels, n, &wanted, 1);
+}
+
+unsigned cardserver_live(struct cardserver *s, const char *uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct sandbox *b = &s->sandboxes[i];
+        const struct container *k = &s->containers[i];
+        n += b->made && b->ready &&
+             is_of(b->made->config->labels, b->made->config->n_labels, uid);
+        n += k->made && k->state == CRI__CONTAINER_STATE__CONTAINER_RUNNING &&
+             is_of(k->made->config->labels, k->made->config->n_labels, uid);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
+                    size_t size)
+{
+    const struct container *newest = NULL;
+    ret_value[0] = '\0';
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct container *k = &s->containers[i];
+        if (k->made && (!newest || strcmp(k->id, newest->id) > 0))
+            newest = k;
+    }
+    for (size_t i = 0; newest && i < newest->made->config->n_envs; i++)
+        if (strcmp(newest->made->config->envs[i]->key, key) == 0)
+            (void)snprintf(ret_value, size, "%s",
+                           newest->made->config->envs[i]->value);
+    pthread_mutex_unlock(&s->lock);
+}
+
+unsigned cardserver_calls(struct cardserver *s, const char *method)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned n = s->called[method_at(method)];
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void cardserver_fail(struct cardserver *s, const char *method, int code,
+                     unsigned times)
+{
+    size_t at = method_at(method);
+    pthread_mutex_lock(&s->lock);
+    s->faults[at].code = code;
+    s->faults[at].times = times;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_freeze(struct cardserver *s, bool frozen)
+{
+    pthread_mutex_lock(&s->lock);
+    s->frozen = frozen;
+    pthread_cond_broadcast(&s->thawed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
+                     const char *err)
+{
+    pthread_mutex_lock(&s->lock);
+    free(s->exec_out);
+    free(s->exec_err);
+    s->exec_code = exit_code;
+    s->exec_out = xstrdup(out);
+    s->exec_err = xstrdup(err);
+    pthread_mutex_unlock(&s->lock);
 }

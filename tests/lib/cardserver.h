@@ -4,6 +4,7 @@
 #ifndef BIGA_TESTS_CARDSERVER_H
 #define BIGA_TESTS_CARDSERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tests/lib/h2server.h"
@@ -24,6 +25,22 @@ struct cardserver *cardserver_start(const struct h2_config *config,
                                     const struct cardserver_times *times);
 void cardserver_stop(struct cardserver *s);
 uint16_t cardserver_port(const struct cardserver *s);
+/* What is there of a pod, sandboxes and containers that run; of all pods when
+ * `uid` is NULL. */
+unsigned cardserver_live(struct cardserver *s, const char *uid);
+/* The variable of the newest container; "" when it has none. */
+void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
+                    size_t size);
+/* How often a method was called. */
+unsigned cardserver_calls(struct cardserver *s, const char *method);
+/* The next `times` calls of a method end with `code`. */
+void cardserver_fail(struct cardserver *s, const char *method, int code,
+                     unsigned times);
+/* Calls wait until it is thawed, as those of a process that is stopped. */
+void cardserver_freeze(struct cardserver *s, bool frozen);
+/* What ExecSync answers from then on. */
+void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
+                     const char *err);
 /* Calls since the last time, and how long they took it all together. */
 unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns);
 
