@@ -40,7 +40,8 @@ enum {
 };
 
 #define ACT_HOST "host"
-#define ACT_OWNER_SELF "biga" /* of helpers */
+#define ACT_OWNER_SELF "biga"     /* of helpers */
+#define ACT_HELPER "biga-helper-" /* and the place: their UID */
 #define ACT_LABEL_CLUSTER "biga.dev/cluster"
 #define ACT_LABEL_NODE "biga.dev/node"
 #define ACT_LABEL_UID "biga.dev/pod-uid"
@@ -168,6 +169,7 @@ void config_container(const struct actuator *a, const struct entry *p,
                       size_t unit, uint32_t attempt,
                       struct config_sandbox *within,
                       struct cri_container_config *ret_config);
+bool config_wants_peer(const struct cri_container_config *config);
 /* On a card its pair's other side is where we are, unless somebody knows
  * better: `address` is ours, "" not known. */
 void config_set_peer(struct cri_container_config *config, const char *address,

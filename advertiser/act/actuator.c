@@ -221,6 +221,10 @@ static int check_texts(const struct act_pod *pod, struct error *err)
                          "uid: \"%s\": 1 to 63 letters, digits, '-', '_' and "
                          "'.' are allowed",
                          pod->uid ? pod->uid : "");
+    if (strncmp(pod->uid, ACT_HELPER, strlen(ACT_HELPER)) == 0)
+        return error_set(err, EINVAL,
+                         "uid: \"%s\": " ACT_HELPER "… is Biga's own",
+                         pod->uid);
     if (!pod->namespace || !act_namespace_valid(pod->namespace))
         return error_set(err, EINVAL, "namespace: \"%s\" is no DNS label",
                          pod->namespace ? pod->namespace : "");

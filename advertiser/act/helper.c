@@ -48,7 +48,7 @@ static char *helper_spec(const struct actuator *a, const char *name)
 static void helper_make(struct place *at)
 {
     struct actuator *a = at->a;
-    cleanup_free char *name = xasprintf("biga-helper-%s", at->what.name);
+    cleanup_free char *name = xasprintf(ACT_HELPER "%s", at->what.name);
     cleanup_free char *spec = helper_spec(a, name);
     struct error err = {0};
     struct act_pod pod = {
@@ -62,11 +62,18 @@ static void helper_make(struct place *at)
         .sriov_vfs = -1,
     };
     struct intent *i = intent_create(&pod);
+    int e = 0;
     (void)pthread_mutex_unlock(&a->lock);
     (void)pthread_mutex_lock(&a->saving);
-    int e = intents_put(a->intents, i, &err);
+    /* whoever adds or forgets one holds `saving`: its row is not written
+     * again by two, nor deleted under an entry */
     (void)pthread_mutex_lock(&a->lock);
-    if (e == 0 && !helper_of(a, at->what.name))
+    bool there = entry_by_uid(a, name) != NULL;
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!there)
+        e = intents_put(a->intents, i, &err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (!there && e == 0)
         (void)entry_add(a, i);
     else
         intent_destroy(i);
@@ -104,7 +111,8 @@ static bool needs_helper(struct entry *e)
 /* It is well, or will not be soon. */
 static bool is_settled(struct actuator *a, const struct entry *helper)
 {
-    return entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED;
+    return !helper->intent->stop &&
+           (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED);
 }
 
 bool helper_awaited(struct place *at, struct entry *e)
@@ -170,13 +178,14 @@ void helper_tend(struct place *p)
                                                : LONELY_MS);
     if (e->intent->state == ACT_GONE && !e->busy) {
         char uid[ACT_NAME_MAX + 32];
+        struct error err = {0};
         (void)snprintf(uid, sizeof uid, "%s", e->intent->uid);
-        entry_drop(a, e);
         (void)pthread_mutex_unlock(&a->lock);
-        (void)pthread_mutex_lock(&a->saving);
-        (void)intents_delete(a->intents, uid, NULL); /* found again, if not */
-        (void)pthread_mutex_unlock(&a->saving);
+        int r = actuator_forget(a, uid, &err);
         (void)pthread_mutex_lock(&a->lock);
+        if (r < 0 && r != -ENOENT)
+            log_event(LOG_ERROR, "act-helper", "place", p->what.name, "error",
+                      err.text, NULL);
     } else if ((lonely || failed) && now >= end && !e->intent->stop) {
         entry_stop(a, e, 1);
     }

@@ -83,11 +83,20 @@ void intent_destroy(struct intent *i)
     free(i);
 }
 
-struct intent_container *intent_container(struct intent *i, const char *name)
+struct intent_container *intent_container_find(struct intent *i,
+                                               const char *name)
 {
     for (size_t k = 0; k < i->n_containers; k++)
         if (strcmp(i->containers[k].name, name) == 0)
             return &i->containers[k];
+    return NULL;
+}
+
+struct intent_container *intent_container(struct intent *i, const char *name)
+{
+    struct intent_container *found = intent_container_find(i, name);
+    if (found)
+        return found;
     if (i->n_containers == INTENT_CONTAINERS_MAX ||
         strlen(name) > INTENT_NAME_MAX)
         return NULL;

@@ -71,7 +71,10 @@ struct intent *intent_create(const struct act_pod *pod);
 struct intent *intent_copy(const struct intent *i);
 void intent_destroy(struct intent *i); /* NULL allowed */
 DEFINE_CLEANUP(intent, struct intent *, intent_destroy)
-/* The container of that name; made when there is none; NULL when the pod has
+/* The container of that name; NULL when there is none. */
+struct intent_container *intent_container_find(struct intent *i,
+                                               const char *name);
+/* The same; made when there is none; NULL when the pod has
  * INTENT_CONTAINERS_MAX others. */
 struct intent_container *intent_container(struct intent *i, const char *name);
 
@@ -86,7 +89,7 @@ DEFINE_CLEANUP(intents, struct intents *, intents_close)
 /* Each is durable when it returns 0. */
 int intents_put(struct intents *s, const struct intent *i, struct error *err);
 /* Only what changes after intents_put(): held, stop and grace, and how far it
- * is. */
+ * is. -ENOENT: it was deleted, or never put. */
 int intents_save(struct intents *s, const struct intent *i, struct error *err);
 int intents_delete(struct intents *s, const char *uid, struct error *err);
 int intents_drain(struct intents *s, const char *place, bool drained,

@@ -313,6 +313,9 @@ int intents_save(struct intents *s, const struct intent *i, struct error *err)
     int e = run(s, SQL_BEGIN, err);
     if (e == 0)
         e = put_progress(s, SQL_SAVE_PROGRESS, i, err);
+    if (e == 0 && sqlite3_changes(s->d.db) == 0)
+        e = error_set(err, ENOENT, "intents: pod %s is not there any more",
+                      i->uid);
     e = finish(s, e, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;

@@ -101,7 +101,8 @@ void machine_drop_sandbox(struct machine *m, const char *id)
 static void adopt_container(struct machine *m,
                             const struct machine_container *c)
 {
-    struct intent_container *noted = intent_container(m->intent, c->name);
+    /* a name that a card made up has no place */
+    struct intent_container *noted = intent_container_find(m->intent, c->name);
     if (!noted || c->attempt < noted->attempt)
         return;
     if (c->attempt > noted->attempt || !noted->id[0]) {

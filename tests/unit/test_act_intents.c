@@ -195,3 +195,22 @@ Test(act_intents, damage_is_moved_aside)
     intents_close(s);
     tmpdir_remove(dir);
 }
+
+Test(act_intents, what_was_deleted_is_not_saved)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    struct act_pod pod = pod_of("u-1");
+    struct intent *i = intent_create(&pod);
+    struct error err = {0};
+    cr_assert_eq(intents_put(s, i, &err), 0, "%s", err.text);
+    cr_assert_eq(intents_save(s, i, &err), 0, "%s", err.text);
+    cr_assert_eq(intents_delete(s, "u-1", &err), 0, "%s", err.text);
+    cr_assert_eq(intents_save(s, i, &err), -ENOENT);
+    cr_assert_not_null(strstr(err.text, "u-1"));
+    cr_assert_null(only(s));
+    cr_assert_eq(intents_put(s, i, &err), 0, "the transaction has ended");
+    intent_destroy(i);
+    intents_close(s);
+    tmpdir_remove(dir);
+}

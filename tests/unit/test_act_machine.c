@@ -505,6 +505,22 @@ Test(act_machine, adopts_what_it_has_no_note_of)
     end(&r);
 }
 
+Test(act_machine, names_that_a_card_made_up_take_no_room)
+{
+    struct run r;
+    struct machine_found found = {0};
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    for (unsigned i = 0; i < 2 * INTENT_CONTAINERS_MAX; i++) {
+        struct machine_container c = {.attempt = 1, .state = CRI_RUNNING};
+        (void)snprintf(c.id, sizeof c.id, "%x", i + 1);
+        (void)snprintf(c.name, sizeof c.name, "x%u", i);
+        machine_found_container(&found, &c);
+    }
+    machine_see(&r.m, &found, r.now);
+    cr_assert_eq(r.intent->n_containers, 3, "those of its spec");
+    end(&r);
+}
+
 Test(act_machine, moves_are_a_table)
 {
     static const char *const allowed[] = {
