@@ -228,6 +228,19 @@ void config_container(const struct actuator *a, const struct entry *e,
     add_mounts(a, e, c, arena, ret_config);
 }
 
+static bool is_open_peer(const struct cri_pair *v)
+{
+    return strcmp(v->key, "BIGA_PEER_ADDRESS") == 0 && !v->value[0];
+}
+
+bool config_wants_peer(const struct cri_container_config *config)
+{
+    for (size_t i = 0; i < config->env.n; i++)
+        if (is_open_peer(&config->env.list[i]))
+            return true;
+    return false;
+}
+
 void config_set_peer(struct cri_container_config *config, const char *address,
                      struct config_sandbox *within)
 {
@@ -236,7 +249,7 @@ void config_set_peer(struct cri_container_config *config, const char *address,
                                         (env->n + 1) * sizeof *list);
     for (size_t i = 0; i < env->n; i++) {
         list[i] = env->list[i];
-        if (strcmp(list[i].key, "BIGA_PEER_ADDRESS") == 0 && !list[i].value[0])
+        if (is_open_peer(&list[i]))
             list[i].value = arena_strndup(&within->arena, address,
                                           strlen(address));
     }

@@ -111,6 +111,21 @@ static int run_sandbox(struct worker *w, struct entry *e,
     return r;
 }
 
+/* As the card sees it; a connection that has not been used yet has none. */
+static int own_address(struct worker *w,
+                       const struct cri_container_config *config,
+                       char ret_text[GRPC_ADDRESS_MAX], struct error *err)
+{
+    struct cri_version version;
+    cri_local_address(w->cri, ret_text);
+    if (ret_text[0] || !config_wants_peer(config) ||
+        strncmp(w->what.endpoint, "tcp://", 6) != 0)
+        return 0;
+    int e = cri_version(w->cri, CALL_LIST_MS, &version, err);
+    cri_local_address(w->cri, ret_text);
+    return e;
+}
+
 static int create(struct worker *w, struct entry *e,
                   const struct machine_step *step, char ret_id[CRI_ID_MAX + 1],
                   struct error *err)
@@ -120,9 +135,10 @@ static int create(struct worker *w, struct entry *e,
     config_sandbox(w->p->a, e, step->sandbox_attempt, &sandbox);
     char own[GRPC_ADDRESS_MAX];
     config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
-    cri_local_address(w->cri, own);
+    int r = own_address(w, &config, own, err);
     config_set_peer(&config, own, &sandbox);
-    int r = cri_create_container(w->cri, step->sandbox_id, &config,
+    if (r == 0)
+        r = cri_create_container(w->cri, step->sandbox_id, &config,
                                  &sandbox.cri, CALL_MS, ret_id, err);
     config_sandbox_fini(&sandbox);
     return r;

@@ -1,7 +1,6 @@
 #include "advertiser/cri/grpc.h"
 
 #include <linux/tcp.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
@@ -42,6 +41,7 @@ struct grpc {
     struct stat files[N_FILES]; /* what that connection was made with */
     /* Of the connection, or of those that are tried for one; -1: none. */
     int fds[FDS_MAX];
+    char own[GRPC_ADDRESS_MAX]; /* our address on the newest; "" none yet */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -95,18 +95,7 @@ static int close_socket(void *ctx, curl_socket_t fd)
 
 void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX])
 {
-    ret_text[0] = '\0';
-    for (size_t i = 0; i < FDS_MAX; i++) {
-        struct sockaddr_storage own = {0};
-        socklen_t size = sizeof own;
-        if (g->fds[i] >= 0 &&
-            getsockname(g->fds[i], (struct sockaddr *)&own, &size) == 0 &&
-            (own.ss_family == AF_INET || own.ss_family == AF_INET6) &&
-            getnameinfo((struct sockaddr *)&own, size, ret_text,
-                        GRPC_ADDRESS_MAX, NULL, 0, NI_NUMERICHOST) == 0)
-            return;
-        ret_text[0] = '\0';
-    }
+    memcpy(ret_text, g->own, sizeof g->own);
 }
 
 static int guard(CURL *curl, curl_infotype type, char *text, size_t size,
@@ -300,7 +289,8 @@ static int note_connected(void *ctx, char *to, char *from, int to_port,
 {
     struct call *call = ctx;
     (void)to;
-    (void)from;
+    (void)snprintf(call->g->own, sizeof call->g->own, "%s",
+                   from && !call->g->to.socket ? from : "");
     (void)to_port;
     (void)from_port;
     call->connected = true;

@@ -62,8 +62,8 @@ DEFINE_CLEANUP(grpc, struct grpc *, grpc_destroy)
  * say then. */
 void grpc_reconnect(struct grpc *g);
 
-/* Our own address on the connection to a tcp:// endpoint, as text; "" when
- * there is no connection. */
+/* Our own address on the newest connection to a tcp:// endpoint, as text; ""
+ * before the first. */
 enum { GRPC_ADDRESS_MAX = 64 };
 void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX]);
 
