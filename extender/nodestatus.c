@@ -90,7 +90,7 @@ static int read_container(const cJSON *json, const char *path,
                                            0);
     c->restarts = (uint32_t)reader_opt_int(&r, "restarts", 0, UINT32_MAX, 0);
     read_cut(&r, "reason", c->reason, sizeof c->reason);
-    return reader_finish_strict(&r);
+    return reader_finish_lenient(&r);
 }
 
 static int read_containers(struct reader *r, const cJSON *list,
@@ -122,11 +122,16 @@ static int read_pod(const cJSON *json, const char *path,
         read_word(&r, "state", told_state, PODS_STATES - PODS_WANTED) +
         PODS_WANTED);
     s->ready = reader_opt_bool(&r, "ready", false);
+    const cJSON *ran = cJSON_GetObjectItemCaseSensitive(json, "ran");
+    if (reader_opt_bool(&r, "ran", false))
+        s->ran = PODS_RAN_ONCE;
+    else if (ran && !cJSON_IsNull(ran))
+        s->ran = PODS_RAN_NEVER;
     s->attempt = (uint32_t)reader_opt_int(&r, "attempt", 0, UINT32_MAX, 0);
     read_cut(&r, "reason", s->reason, sizeof s->reason);
     read_cut(&r, "message", s->message, sizeof s->message);
     read_cut(&r, "address", s->address, sizeof s->address);
-    int e = reader_finish_strict(&r);
+    int e = reader_finish_lenient(&r);
     return e == 0 ? read_containers(&r, list, s) : e;
 }
 
@@ -179,7 +184,7 @@ static int read_places(const cJSON *list, struct nodestatus *s,
                                                  PLACE_HEALTHS);
         read_cut(&r, "reason", p->reason, sizeof p->reason);
         read_cut(&r, "runtime", p->runtime, sizeof p->runtime);
-        int e = reader_finish_strict(&r);
+        int e = reader_finish_lenient(&r);
         if (e < 0)
             return e;
     }
@@ -199,7 +204,7 @@ int nodestatus_parse(const char *json, size_t size,
     read_cut(&r, "boot", s->boot, sizeof s->boot);
     const cJSON *pods = reader_array(&r, "pods", NODESTATUS_PODS_MAX);
     const cJSON *places = reader_opt_array(&r, "places", NODESTATUS_PLACES_MAX);
-    e = reader_finish_strict(&r);
+    e = reader_finish_lenient(&r);
     if (e == 0)
         e = read_pods(pods, s, err);
     if (e == 0)

@@ -1,5 +1,5 @@
 /* nodestatus - what a node says of its pods and places (POST
- * /v1/nodes/NODE/status), read strictly.  Pure. */
+ * /v1/nodes/NODE/status).  Pure. */
 #ifndef BIGA_EXTENDER_NODESTATUS_H
 #define BIGA_EXTENDER_NODESTATUS_H
 
@@ -52,7 +52,8 @@ DEFINE_CLEANUP(nodestatus, struct nodestatus *, nodestatus_destroy)
 
 /* 0, or -EINVAL with path and value: `pods[3].state: is "up", must be …`.
  * Reasons, messages and runtimes that are too long are cut; everything else
- * that is is refused. */
+ * that is is refused.  Members that we do not know are skipped, for the node
+ * may be newer; it is older when it does not say whether a pod `ran`. */
 int nodestatus_parse(const char *json, size_t size,
                      struct nodestatus **ret_status, struct error *err);
 

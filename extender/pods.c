@@ -97,6 +97,7 @@ static bool same_container(const struct pod_container *a,
 bool pod_status_equal(const struct pod_status *a, const struct pod_status *b)
 {
     bool same = a->state == b->state && a->ready == b->ready &&
+                a->ran == b->ran &&
                 a->attempt == b->attempt && strcmp(a->reason, b->reason) == 0 &&
                 strcmp(a->message, b->message) == 0 &&
                 strcmp(a->address, b->address) == 0 &&
@@ -155,6 +156,7 @@ static struct pod_status *keep_end(const struct applied_pod *pod,
     struct pod_status *s = pod_status_create(status->n_containers);
     s->state = status->state;
     s->ready = status->ready;
+    s->ran = status->ran;
     s->attempt = status->attempt;
     memcpy(s->reason, pod->end->reason, sizeof s->reason);
     memcpy(s->message, pod->end->message, sizeof s->message);

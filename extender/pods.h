@@ -59,6 +59,11 @@ struct pod_status {
     atomic_uint refs;
     enum pod_state state;
     bool ready;
+    enum pod_ran {
+        PODS_RAN_UNKNOWN, /* its node does not say */
+        PODS_RAN_NEVER,
+        PODS_RAN_ONCE, /* it was ready once, also before this start */
+    } ran;
     uint32_t attempt;
     char reason[PODS_REASON_MAX + 1];   /* a word, "" none */
     char message[PODS_MESSAGE_MAX + 1]; /* what to do next, "" nothing */

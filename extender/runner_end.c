@@ -88,9 +88,12 @@ static bool has_succeeded(const struct pod_status *s)
 /* It failed before it was up, as far as is known. */
 static bool could_not_start(const struct member *m)
 {
-    return !m->told.was_ready &&
-           strcmp(m->pod->status->reason, "SandboxLost") != 0 && /* it ran */
-           (m->told.was_other || !has_exited(m->pod->status, false));
+    const struct pod_status *s = m->pod->status;
+    if (m->told.was_ready || s->ran != PODS_RAN_UNKNOWN)
+        return !m->told.was_ready && s->ran == PODS_RAN_NEVER;
+    /* an older node does not say; what was lost, or has exited, ran */
+    return strcmp(s->reason, "SandboxLost") != 0 &&
+           (m->told.was_other || !has_exited(s, false));
 }
 
 static bool is_news_failed(const struct member *m)
@@ -215,6 +218,7 @@ static struct pod_status *copy_status(const struct pod_status *from)
     struct pod_status *s = pod_status_create(from->n_containers);
     s->state = from->state;
     s->ready = from->ready;
+    s->ran = from->ran;
     s->attempt = from->attempt;
     memcpy(s->reason, from->reason, sizeof s->reason);
     memcpy(s->message, from->message, sizeof s->message);

@@ -121,6 +121,7 @@ struct act_pod_view {
     bool stopping; /* it is not wanted any more */
     bool stale;    /* its place does not answer: as last known */
     bool ready;    /* all containers run */
+    bool ran;      /* they all did once, in this attempt or one before */
     uint32_t attempt;
     char reason[ACT_REASON_MAX + 1]; /* "", "ImageMissing", "CardLost" … */
     char message[ACT_MESSAGE_MAX];   /* what to do next */

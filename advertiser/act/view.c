@@ -54,6 +54,7 @@ static void add_state(const struct act_pod_view *pod, struct str *out)
     add_text(out, "message", pod->message);
     str_addf(out, "\"attempt\":%" PRIu32 ",", pod->attempt);
     add_text(out, "address", pod->address);
+    add_flag(out, "ran", pod->ran);
 }
 
 void view_pod(const struct act_pod_view *pod, struct str *out)

@@ -72,6 +72,7 @@ void view_fill_pod(struct actuator *a, const struct entry *e,
         .held = i->held,
         .stopping = i->stop,
         .ready = entry_is_ready(a, e),
+        .ran = i->ran,
         .attempt = i->attempt,
         .version = e->version,
     };

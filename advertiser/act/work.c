@@ -475,6 +475,7 @@ static void virtual_turn(struct actuator *a, struct entry *e)
     } else if (hold == MACHINE_GO) {
         machine_move(&e->m, ACT_CREATING);
         machine_move(&e->m, ACT_RUNNING);
+        e->intent->ran = true;
         machine_quiet(&e->m);
     } else {
         if (was == ACT_RUNNING)

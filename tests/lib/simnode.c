@@ -152,6 +152,7 @@ bool simnode_step(struct simnode *n)
         n->pods[i].changed |= next[i] != n->pods[i].state;
         changed |= n->pods[i].changed;
         n->pods[i].state = next[i];
+        n->pods[i].ran |= next[i] == PODS_RUNNING;
     }
     return changed;
 }
@@ -160,18 +161,20 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
 {
     bool failed = p->state == PODS_FAILED;
     str_addf(out,
-             "{\"uid\":\"%s\",\"state\":\"%s\",\"ready\":%s,\"reason\":\"%s\","
+             "{\"uid\":\"%s\",\"state\":\"%s\",\"ready\":%s,\"ran\":%s,"
+             "\"reason\":\"%s\","
              "\"message\":\"%s\",\"attempt\":1,\"address\":\"\","
              "\"containers\":[",
              p->uid, pod_state_name(p->state),
              p->state == PODS_RUNNING ? "true" : "false",
+             p->ran ? "true" : "false",
              failed && p->fails                     ? "ImageMissing"
              : failed                               ? "Completed"
              : p->host && p->state == PODS_CREATING ? "WaitsForPair"
                                                     : "",
              failed && p->fails ? "no image on the card" : "");
     /* one that was not started has no exit code: the runtime lists it */
-    if (p->state == PODS_RUNNING || failed)
+    if (!p->bare && (p->state == PODS_RUNNING || failed))
         str_addf(out,
                  "{\"name\":\"c\",\"state\":\"%s\",\"exitCode\":0,"
                  "\"restarts\":0,\"reason\":\"\"}",

@@ -18,6 +18,8 @@ struct simnode_pod {
     bool host, stop, exclusive;
     bool fails;   /* it will not start */
     bool ends;    /* it will end well once it runs */
+    bool ran;     /* it has run */
+    bool bare;    /* nothing is known of its containers */
     bool changed; /* since it was told */
     bool wanted;  /* by the last answer */
     enum pod_state state;

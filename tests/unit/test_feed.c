@@ -375,6 +375,7 @@ Test(feed, what_is_told_is_told_until_it_is_heard)
     pthread_mutex_unlock(&ext.lock);
     UNTIL(told, "\"state\":\"failed\",\"ready\":false,"
                 "\"reason\":\"ImageMissing\"");
+    cr_expect(told("\"ran\":false,\"containers\""));
 }
 
 Test(feed, health_is_told_and_others_pods_are_not)

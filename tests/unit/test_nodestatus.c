@@ -45,6 +45,27 @@ Test(nodestatus, reads_all)
     cr_expect_str_eq(s->places[0].runtime, "containerd 1.6");
 }
 
+Test(nodestatus, takes_what_newer_and_older_nodes_say)
+{
+    const char *json =
+        "{\"boot\":\"b\",\"new\":1,\"pods\":[{\"uid\":\"u1\",\"state\":"
+        "\"failed\",\"ran\":true,\"new\":{},\"containers\":[{\"name\":\"c\","
+        "\"state\":\"exited\",\"new\":[]}]},{\"uid\":\"u2\",\"state\":"
+        "\"failed\",\"ran\":false},{\"uid\":\"u3\",\"state\":\"failed\"}],"
+        "\"places\":[{\"name\":\"host\",\"health\":\"ready\",\"new\":0}]}";
+    cleanup_with(nodestatus) struct nodestatus *s = NULL;
+    struct error err = {0};
+    cr_assert_eq(nodestatus_parse(json, strlen(json), &s, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(s->n_pods, 3);
+    cr_expect_eq(s->pods[0].status->ran, PODS_RAN_ONCE);
+    cr_expect_eq(s->pods[1].status->ran, PODS_RAN_NEVER);
+    cr_expect_eq(s->pods[2].status->ran, PODS_RAN_UNKNOWN);
+    refused("{\"boot\":\"b\",\"pods\":[{\"uid\":\"u\",\"state\":\"gone\","
+            "\"ran\":1}]}",
+            "pods[0].ran: must be true or false");
+}
+
 Test(nodestatus, cuts_what_is_long)
 {
     cleanup_str struct str json = STR_INIT(65536);

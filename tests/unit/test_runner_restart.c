@@ -174,6 +174,49 @@ Test(runner_restart, what_is_over_stays_over)
     tmpdir_remove(dir);
 }
 
+/* A pod of a job fails while no extender hears of it; the job goes on when the
+ * pod ran before. */
+static void fail_unheard(bool ran)
+{
+    char *dir = tmpdir_create();
+    struct simapp_pod specs[16];
+    char names[16][16];
+    simapp_begin(dir);
+    size_t n = simapp_job(specs, names, "ring", 2);
+    cr_assert_eq(simapp_apply(specs, n), 0);
+    if (ran)
+        simapp_settle();
+    runner_settle(simapp_runner());
+    for (unsigned i = 0; i < SIMAPP_NODES; i++)
+        (void)simnode_ask(&simapp_nodes[i], 0);
+    struct simnode_pod *x0 = simapp_find("ring-x0");
+    x0->fails = x0->changed = true;
+    x0->bare = ran;
+    x0->state = PODS_FAILED;
+    simapp_restart(dir);
+    simapp_settle();
+    simapp_expect("ring-x0", PODS_FAILED, "ImageMissing", "no image");
+    if (ran) {
+        simapp_expect("ring-h0", PODS_RUNNING, "XpuPodFailed", "ring-x0");
+        simapp_expect("ring-h1", PODS_RUNNING, "", "");
+    } else {
+        simapp_expect("ring-h1", PODS_FAILED, "JobTornDown", "ring-x0");
+    }
+    cr_expect_eq(simapp_allocations(), ran ? n : 0);
+    simapp_end();
+    tmpdir_remove(dir);
+}
+
+Test(runner_restart, what_ran_could_start)
+{
+    fail_unheard(true);
+}
+
+Test(runner_restart, what_never_ran_could_not_start)
+{
+    fail_unheard(false);
+}
+
 /* --- by chance ------------------------------------------------------------ */
 
 static void random_apply(char names[][16], size_t *n, unsigned serial)
