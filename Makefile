@@ -80,7 +80,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube bench fuzz race asan \
-        failpoints install uninstall docs man format \
+        failpoints instrumented install uninstall docs man format \
         format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -203,8 +203,7 @@ kube-down:
 # tests are skipped, with the reason.
 test-cards: programs
 	@scripts/setup --cards || true
-	@$(MAKE) --no-print-directory BUILD=build-fp CFLAGS=-DFAILPOINTS \
-	  build-fp/biga-advertiser
+	@$(IN_FP) build-fp/biga-advertiser
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
 	@scripts/setup --cards
@@ -219,27 +218,46 @@ bench: programs $(BENCH)
 	@if [ -x bench/run ]; then BUILD=$(BUILD) bench/run $(BENCH_ARGS); \
 	 else echo "bench: there is no bench/run"; fi
 
+# Builds of their own, beside the one that is used.
+AGAIN   = $(MAKE) --no-print-directory
+IN_ASAN = $(AGAIN) BUILD=build-asan OPT='-O1 -g' \
+  SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+IN_TSAN = $(AGAIN) BUILD=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread
+IN_FP   = $(AGAIN) BUILD=build-fp CFLAGS=-DFAILPOINTS
+IN_FUZZ = $(AGAIN) BUILD=build-fuzz CC=clang OPT='-O1 -g' \
+  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
+  FUZZER=-fsanitize=fuzzer
+
+# All that asan, race, failpoints and fuzz run, built and not run.
+instrumented:
+	@$(IN_ASAN) unit-built
+	@$(IN_TSAN) race-built
+	@$(IN_FUZZ) fuzz-built
+	@$(IN_FP) programs race-built
+.PHONY: unit-built race-built fuzz-built
+unit-built: $(UNIT) $(FUZZ)
+race-built: $(RACE)
+fuzz-built: $(FUZZ)
+
 # A sanitizer never goes on after a finding.  A leak must abort, because
 # Criterion only looks at how a test's process dies.
 asan: export ASAN_OPTIONS = abort_on_error=1:detect_leaks=1:quarantine_size_mb=4
 asan: export UBSAN_OPTIONS = print_stacktrace=1:abort_on_error=1
 asan:
-	@$(MAKE) --no-print-directory BUILD=build-asan OPT='-O1 -g' test-unit \
-	  SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+	@$(IN_ASAN) test-unit
 
 # Exit status 66 is a finding.  The runtime wants an unrandomized layout.
 race: export TSAN_OPTIONS = halt_on_error=1 second_deadlock_stack=1 \
     suppressions=$(CURDIR)/tests/race/tsan.supp
 race:
-	@$(MAKE) --no-print-directory BUILD=build-tsan OPT='-O1 -g' \
-	  SAN=-fsanitize=thread race-run
+	@$(IN_TSAN) race-run
 .PHONY: race-run
 race-run: $(RACE)
 	@$$(setarch -R true 2>/dev/null && echo setarch -R) \
 	  scripts/run-tests --race $(RACE)
 
 failpoints:
-	@$(MAKE) --no-print-directory BUILD=build-fp CFLAGS=-DFAILPOINTS failpoints-run
+	@$(IN_FP) failpoints-run
 .PHONY: failpoints-run
 failpoints-run: programs $(filter %/race_failpoints,$(RACE))
 	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
@@ -249,9 +267,7 @@ failpoints-run: programs $(filter %/race_failpoints,$(RACE))
 
 FUZZ_SECONDS ?= 60
 fuzz:
-	@$(MAKE) --no-print-directory BUILD=build-fuzz CC=clang OPT='-O1 -g' \
-	  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
-	  FUZZER=-fsanitize=fuzzer fuzz-run
+	@$(IN_FUZZ) fuzz-run
 .PHONY: fuzz-run
 fuzz-run: $(FUZZ)
 	@scripts/run-fuzz $(FUZZ_SECONDS) $(FUZZ)
@@ -311,6 +327,7 @@ define HELP
   race          the race programs with TSan
   failpoints    die at every named point of the bind path
   fuzz          fuzz each target for FUZZ_SECONDS (60) seconds
+  instrumented  build what these four run, and run nothing
   bench         measure; BENCH_ARGS go to bench/run
   docs          docs/settings.md and manual pages from the settings
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
