@@ -4,7 +4,7 @@
  *   place.c     a place: probe and lists      views.c   what others see
  *   work.c      doing steps, orphans          config.c  pods as the CRI has them
  *   files of a pod: deliver.c                 calls.c   on the caller's thread
- *   helper.c    the program on each card
+ *   helper.c    the program on each card      leave.c   places that are gone
  *
  * One lock is over everything that changes; it is never held across a call,
  * a write or a wait.  A place has a thread that probes and lists, and up to
@@ -94,6 +94,7 @@ struct actuator {
     pthread_cond_t news; /* `version` has grown, or a thread has ended */
     uint64_t version;
     int64_t trim_ms; /* when memory is given back next */
+    bool placed;     /* it is known which places there are */
     bool stopping;
     unsigned n_threads;
     struct entry **entries;
@@ -143,6 +144,12 @@ void act_notify(struct actuator *a);
 /* A thread with `f`; false when there can be none. */
 bool act_thread(struct actuator *a, void *(*f)(void *), void *arg);
 void act_thread_ends(struct actuator *a);
+
+/* --- leave.c --------------------------------------------------------------- */
+
+/* Pods that are to end on places that have left are gone.  Lock held, released
+ * within; false when that could not be written down. */
+bool leave_places(struct actuator *a);
 
 /* --- work.c ---------------------------------------------------------------- */
 

@@ -168,8 +168,10 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
             e = error_set(err, E2BIG, "%s: more than %d places since the start",
                           places[i].name, PLACES_KEPT);
     }
+    a->placed = true;
     a->version++;
     act_notify(a);
+    (void)leave_places(a);
     (void)pthread_mutex_unlock(&a->lock);
     return e;
 }
@@ -378,6 +380,9 @@ int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
     int r = again ? 0 : save_by_uid(a, uid, err);
     (void)failpoint("act-after-unwanted");
+    (void)pthread_mutex_lock(&a->lock);
+    (void)leave_places(a);
+    (void)pthread_mutex_unlock(&a->lock);
     return r;
 }
 

@@ -159,7 +159,8 @@ int actuator_create(const struct actuator_config *config,
 void actuator_destroy(struct actuator *a);
 DEFINE_CLEANUP(actuator, struct actuator *, actuator_destroy)
 
-/* Which places there are now; those that are gone are lost for their pods.
+/* Which places there are now; those that are gone are lost for their pods,
+ * and pods there that are to end are gone with them (CardGone).
  * Called again after each look at the host. */
 int actuator_set_places(struct actuator *a, const struct act_place *places,
                         size_t n, struct error *err);

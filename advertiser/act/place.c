@@ -10,7 +10,12 @@
 #include "model/io/log.h"
 #include "model/io/trim.h"
 
-enum { TRIM_FIRST_MS = 3000, TRIM_MS = 60000, THREAD_RETRY_MS = 1000 };
+enum {
+    TRIM_FIRST_MS = 3000,
+    TRIM_MS = 60000,
+    THREAD_RETRY_MS = 1000,
+    LEAVE_RETRY_MS = 1000,
+};
 
 /* What the prober keeps for itself. */
 struct prober {
@@ -439,6 +444,8 @@ static void *prober_thread(void *arg)
         } else {
             work_virtual(p);
             int64_t next = work_due(p);
+            if (!p->present && !leave_places(a))
+                next = clock_ms() + LEAVE_RETRY_MS;
             if (!a->stopping && t.generation == p->generation &&
                 next > clock_ms())
                 (void)clock_wait(&p->wake, &a->lock, next);

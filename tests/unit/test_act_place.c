@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/lib/actrig.h"
@@ -45,5 +46,80 @@ Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 30)
     cr_assert_lt(atomic_load(&n_refused), 20, "it tries again without a pause");
     atomic_store(&no_threads, false);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+/* --- places that leave ---------------------------------------------------- */
+
+static struct act_pod_view view_of(struct actrig *r, const char *name)
+{
+    struct act_pod_view v;
+    cr_assert_eq(actuator_find(r->a, "lab", name, &v), 0);
+    return v;
+}
+
+Test(act_place, pods_of_a_card_that_left_end, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 2);
+    r.config.orphan_grace_ms = 300;
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-1"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_set(&r, 1);
+    struct act_pod_view v = view_of(&r, "x");
+    cr_assert_str_eq(v.reason, "CardLost");
+    cr_assert_eq(v.state, ACT_RUNNING, "it is wanted, and may come back");
+    cr_assert_eq(actuator_unwant(r.a, "x", -1, NULL), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    v = view_of(&r, "x");
+    cr_assert_str_eq(v.reason, "CardGone");
+    cr_assert_not_null(strstr(v.message, "card-1"));
+    cr_assert_eq(cardserver_live(r.cards[1], "x"), 2);
+    actrig_set(&r, 2);
+    cr_assert(actrig_live(&r, 1, "x", 0), "what it left is nobody's");
+    cr_assert_eq(actuator_forget(r.a, "x", NULL), 0);
+    actrig_fini(&r);
+}
+
+Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 2);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-1"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cardserver_freeze(r.cards[1], true);
+    cr_assert_eq(actuator_unwant(r.a, "x", 5, NULL), 0);
+    (void)usleep(100000); /* its worker is in a call */
+    actrig_set(&r, 1);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cr_assert_str_eq(view_of(&r, "x").reason, "CardGone");
+    cardserver_freeze(r.cards[1], false);
+    actrig_fini(&r);
+}
+
+Test(act_place, none_has_left_before_the_first_look, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 2);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-1"), 0);
+    cr_assert_eq(actrig_want(&r, "y", "card-1"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_close(&r);
+    cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
+    cr_assert_eq(actuator_unwant(r.a, "x", 0, NULL), 0);
+    (void)usleep(50000);
+    cr_assert_neq(view_of(&r, "x").state, ACT_GONE);
+    actrig_set(&r, 1);
+    cr_assert_eq(view_of(&r, "x").state, ACT_GONE);
+    cr_assert_neq(view_of(&r, "y").state, ACT_GONE);
+    /* and it is written down */
+    actrig_close(&r);
+    cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
+    cr_assert_eq(view_of(&r, "x").state, ACT_GONE);
+    cr_assert_eq(cardserver_live(r.cards[1], "x"), 2, "nothing was ended");
     actrig_fini(&r);
 }
