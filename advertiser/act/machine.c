@@ -21,6 +21,8 @@ static void add_unit(struct machine *m, const struct podspec_container *c,
         .image = c->image,
         .pull = c->pull,
         .init = init,
+        /* podspec knows of a runAsUser that is root's */
+        .non_root = c->run_as_non_root && c->run_as_user < 0,
         .noted = noted,
         .running_ms = -1,
     };
@@ -230,13 +232,37 @@ static bool next_junk(struct machine *m, const struct machine_sandbox *current,
 
 /* --- beginning ---------------------------------------------------------- */
 
+/* As the kubelet does, since a runtime does not: nobody knows a name's number
+ * before the container is there. */
+static bool next_user(struct machine *m, struct machine_unit *u,
+                      struct machine_step *step)
+{
+    if (!u->looked)
+        return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
+    if (u->uid > 0)
+        return false;
+    if (u->uid < 0 && u->username[0])
+        machine_fail(m, "RunAsNonRoot",
+                     "container %s: runAsNonRoot is true, and the user of "
+                     "image %.200s is a name, %s, which may be root's: set "
+                     "runAsUser, or a number as USER of the image",
+                     u->name, u->image, u->username);
+    else
+        machine_fail(m, "RunAsNonRoot",
+                     "container %s: runAsNonRoot is true, and image %.200s "
+                     "runs as root (user %s): set runAsUser, or a number as "
+                     "USER of the image",
+                     u->name, u->image, u->uid == 0 ? "0" : "not given");
+    return true;
+}
+
 /* The image of a unit is to be there. False when it is. */
 static bool next_image(struct machine *m, struct machine_unit *u,
                        struct machine_step *step)
 {
     if (u->has == IMAGE_PRESENT &&
         (u->pull != PODSPEC_PULL_ALWAYS || u->pulled))
-        return false;
+        return u->non_root && next_user(m, u, step);
     if (u->pull != PODSPEC_PULL_ALWAYS && u->has == IMAGE_UNKNOWN)
         return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
     if (u->pull == PODSPEC_PULL_NEVER) {

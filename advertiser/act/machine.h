@@ -75,10 +75,14 @@ struct machine_unit {
     const char *name, *image; /* of the podspec */
     enum podspec_pull pull;
     bool init;
+    bool non_root; /* the image's user is to be looked at */
     struct intent_container *noted;
     /* forgotten at a restart: */
     enum machine_image { IMAGE_UNKNOWN, IMAGE_MISSING, IMAGE_PRESENT } has;
     bool pulled;        /* for this sandbox */
+    bool looked;        /* at what is there: its user is known */
+    int64_t uid;        /* of the image, -1 none */
+    char username[64];  /* of the image, when it has no number; "" none */
     unsigned crashes;   /* in a row */
     unsigned reserved;  /* times its name was, for nothing found */
     int64_t running_ms; /* since when it was seen to run; -1 */
@@ -164,7 +168,9 @@ struct machine_result {
     const char *reason;             /* PREPARE: its word; NULL the step's own */
     const char *text;               /* of the error, "" none */
     const char *id;                 /* RUN_SANDBOX, CREATE: what was made */
-    bool present;                   /* LOOK_IMAGE */
+    bool present;                   /* LOOK_IMAGE: */
+    int64_t uid;                    /* of the image, as in cri.h */
+    const char *username;           /* NULL: none */
     enum cri_container_state state; /* LOOK: */
     int32_t exit_code;
     const char *exit_reason;

@@ -258,6 +258,15 @@ static void container_ended(struct machine *m, const struct machine_step *step,
                 m->intent->namespace, m->intent->name, u->name);
 }
 
+static void image_looked(struct machine_unit *u, const struct machine_result *r)
+{
+    u->has = r->present ? IMAGE_PRESENT : IMAGE_MISSING;
+    u->looked = r->present;
+    u->uid = r->uid;
+    (void)snprintf(u->username, sizeof u->username, "%s",
+                   r->username ? r->username : "");
+}
+
 static void mark_exited(struct machine *m, const char *id)
 {
     struct machine_container *c = machine_container_of(m, id);
@@ -289,11 +298,12 @@ static void succeeded(struct machine *m, const struct machine_step *step,
         progress(m);
         break;
     case MACHINE_LOOK_IMAGE:
-        u->has = r->present ? IMAGE_PRESENT : IMAGE_MISSING;
+        image_looked(u, r);
         break;
     case MACHINE_PULL:
         u->has = IMAGE_PRESENT;
         u->pulled = true;
+        u->looked = false;
         progress(m);
         break;
     case MACHINE_RUN_SANDBOX:

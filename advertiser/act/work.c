@@ -159,18 +159,23 @@ static int look(struct worker *w, const struct machine_step *step,
     return 0;
 }
 
-static int image(struct worker *w, struct entry *e,
-                 const struct machine_step *step, struct machine_result *r,
-                 struct error *err)
+static int look_image(struct worker *w, const char *name,
+                      struct machine_result *r, char *username,
+                      struct error *err)
 {
-    const char *name = e->m.units[step->unit].image;
-    struct config_sandbox config;
     struct cri_image found = {0};
-    if (step->kind == MACHINE_LOOK_IMAGE) {
-        int code = cri_image_status(w->cri, name, CALL_LIST_MS, &found, err);
-        r->present = found.present;
-        return code;
-    }
+    int code = cri_image_status(w->cri, name, CALL_LIST_MS, &found, err);
+    r->present = found.present;
+    r->uid = found.uid;
+    (void)snprintf(username, CRI_TEXT_MAX, "%s", found.username);
+    r->username = username;
+    return code;
+}
+
+static int pull_image(struct worker *w, struct entry *e, const char *name,
+                      struct error *err)
+{
+    struct config_sandbox config;
     config_sandbox(w->p->a, e, e->intent->attempt + 1, &config);
     int code = cri_pull_image(w->cri, name, &config.cri, CALL_PULL_MS, err);
     config_sandbox_fini(&config);
@@ -200,6 +205,7 @@ struct done {
     struct error err;
     char id[CRI_ID_MAX + 1];
     char reason[ACT_REASON_MAX + 1];
+    char username[CRI_TEXT_MAX];
 };
 
 static void do_step(struct worker *w, struct entry *e,
@@ -212,8 +218,10 @@ static void do_step(struct worker *w, struct entry *e,
         prepare(w, e, r, err);
         break;
     case MACHINE_LOOK_IMAGE:
+        r->e = look_image(w, e->m.units[step->unit].image, r, d->username, err);
+        break;
     case MACHINE_PULL:
-        r->e = image(w, e, step, r, err);
+        r->e = pull_image(w, e, e->m.units[step->unit].image, err);
         break;
     case MACHINE_RUN_SANDBOX:
         r->e = run_sandbox(w, e, step, d->id, err);

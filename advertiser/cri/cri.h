@@ -202,6 +202,10 @@ struct cri_image {
     bool present;
     char id[CRI_TEXT_MAX];
     uint64_t size;
+    /* Whose its processes are: a number, else a name, else nobody said so, and
+     * they are root's. */
+    int64_t uid; /* -1 none */
+    char username[CRI_TEXT_MAX];
 };
 int cri_image_status(struct cri *c, const char *image, unsigned ms,
                      struct cri_image *ret_image, struct error *err);

@@ -478,7 +478,9 @@ int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
         return 0;
     ret_image->present = true;
     ret_image->size = m->image->size;
+    ret_image->uid = m->image->uid ? m->image->uid->value : -1;
     take_text(m->image->id, ret_image->id);
+    take_text(m->image->username, ret_image->username);
     return 0;
 }
 

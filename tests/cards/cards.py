@@ -96,11 +96,25 @@ def may_lower_oom():
 def foreign_image(archive, path, arch, tag):
     """An image of one layer under another name, as if it was for another
     architecture: its programs too."""
+    def change(config, layer):
+        config["architecture"] = arch
+        return foreign_layer(io.BytesIO(layer), arch)
+    return other_image(archive, path, tag, change)
+
+
+def user_image(archive, path, user, tag):
+    """An image of one layer under another name, with that USER."""
+    def change(config, layer):
+        config.setdefault("config", {})["User"] = user
+        return layer
+    return other_image(archive, path, tag, change)
+
+
+def other_image(archive, path, tag, change):
     with tarfile.open(archive) as old, tarfile.open(path, "w") as new:
         manifest = json.load(old.extractfile("manifest.json"))[0]
         config = json.load(old.extractfile(manifest["Config"]))
-        layer = foreign_layer(old.extractfile(manifest["Layers"][0]), arch)
-        config["architecture"] = arch
+        layer = change(config, old.extractfile(manifest["Layers"][0]).read())
         config["rootfs"]["diff_ids"] = [
             "sha256:" + hashlib.sha256(layer).hexdigest()]
         config = json.dumps(config).encode()

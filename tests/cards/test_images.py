@@ -61,6 +61,35 @@ def test_arch(t, node, card):
         end(node, "foreign")
 
 
+def test_user(t, node, card):
+    images = os.path.join(node.rack.folder, "images")
+    for user, tag in (("nobody", "named:1"), ("1000:1000", "numbered:1")):
+        card.ctr("images", "import", cards.user_image(
+            os.path.join(images, "busybox.tar"),
+            os.path.join(images, "user.tar"), user, tag))
+
+    def asks(name, image, **more):
+        return service(name, cores=2, image=image, container={
+            "securityContext": {"runAsNonRoot": True, **more}})
+    with t.check("an image that runs as root is refused where that may not "
+                 "be, before anything is made"):
+        node.apply([asks("root", "busybox:static"), asks("named", "named:1")])
+        pod = wait_reason(node, "root", "RunAsNonRoot")
+        assert "container main" in pod["message"], pod["message"]
+        assert "user not given" in pod["message"], pod["message"]
+        pod = wait_reason(node, "named", "RunAsNonRoot")
+        assert "is a name, nobody" in pod["message"], pod["message"]
+        assert pod["state"] == "failed", pod
+        end(node, "root")
+        end(node, "named")
+    with t.check("with a number for its user it runs"):
+        node.apply([asks("numbered", "numbered:1"),
+                    asks("given", "busybox:static", runAsUser=1000)])
+        node.wait_state(["numbered", "given"], "running", 60)
+        end(node, "numbered")
+        end(node, "given")
+
+
 def test_disk(t, node, card):
     with t.check("a card whose disk is full says so, and nothing half made "
                  "stays"):
@@ -89,6 +118,7 @@ def main():
         if not t.failed:
             test_missing(t, node, card)
             test_arch(t, node, card)
+            test_user(t, node, card)
             test_disk(t, node, card)
     t.finish()
 

@@ -153,8 +153,10 @@ static int try_small(const void *data, size_t size, struct error *err)
         check_text(status.reason);
     if (cri_decode_id(data, size, id, err) == 0)
         assert(cri_id_valid(id));
-    if (cri_decode_image(data, size, &image, err) == 0 && image.present)
+    if (cri_decode_image(data, size, &image, err) == 0 && image.present) {
         check_text(image.id);
+        check_text(image.username);
+    }
     (void)cri_decode_stats(data, size, &stats, err);
     return 0;
 }

@@ -235,6 +235,8 @@ static struct machine_result carry_out(struct simcard *c,
         return r;
     case MACHINE_LOOK_IMAGE:
         r.present = !c->faults.no_image || c->pulled;
+        r.uid = c->image_uid;
+        r.username = c->image_username;
         return r;
     case MACHINE_PULL:
         if (c->faults.no_registry)

@@ -49,6 +49,8 @@ struct simcard {
     unsigned next_id, n_calls;
     bool had_late; /* two sandboxes may have lived for a while */
     bool pulled;   /* an image */
+    int64_t image_uid;
+    const char *image_username; /* NULL: none */
 };
 
 uint64_t simcard_random(struct simcard *c, uint64_t n); /* 0 … n-1 */

@@ -486,6 +486,7 @@ Test(cri, images_and_stats)
     Cri__Image i = CRI__IMAGE__INIT;
     Cri__ImageStatusResponse r = CRI__IMAGE_STATUS_RESPONSE__INIT;
     Cri__UInt64Value value = CRI__UINT64_VALUE__INIT;
+    Cri__Int64Value uid = CRI__INT64_VALUE__INIT;
     Cri__MemoryUsage memory = CRI__MEMORY_USAGE__INIT;
     Cri__ContainerStats inner = CRI__CONTAINER_STATS__INIT;
     Cri__ContainerStatsResponse s = CRI__CONTAINER_STATS_RESPONSE__INIT;
@@ -501,6 +502,15 @@ Test(cri, images_and_stats)
     cr_expect(image.present);
     cr_expect_str_eq(image.id, "sha256:12");
     cr_expect_eq(image.size, 77);
+    cr_expect_eq(image.uid, -1);
+    cr_expect_str_empty(image.username);
+    uid.value = 0;
+    i.uid = &uid;
+    i.username = text("nobody");
+    will_answer(&p, "ImageStatus", &r.base);
+    cr_assert_eq(cri_image_status(p.cri, "x", MS, &image, &p.err), 0);
+    cr_expect_eq(image.uid, 0);
+    cr_expect_str_eq(image.username, "nobody");
     value.value = 1 << 20;
     memory.working_set_bytes = &value;
     inner.memory = &memory;
