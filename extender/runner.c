@@ -52,6 +52,39 @@ static int compare_members(const void *p, const void *q)
 
 /* --- a look ------------------------------------------------------------- */
 
+/* What is so now. */
+struct now {
+    struct app *app;
+    struct pod_set *set;
+    struct snapshot *snapshot;
+};
+
+static bool has_place(void *ctx, const char *uid, const char *node)
+{
+    struct now *now = ctx;
+    if (!now->set) { /* newer than all that was said: see told_prune() */
+        now->set = pods_get(now->app->pods);
+        now->snapshot = writer_snapshot(now->app->writer);
+    }
+    const struct allocation *a =
+        alloc_index_find_uid(now->snapshot->allocations, uid);
+    return a && strcmp(a->node, node) == 0 && pod_set_find_uid(now->set, uid);
+}
+
+/* A node may have spoken of a pod whose place was just given back, by whomever;
+ * that must not count when the pod is placed again, nor be kept for ever. */
+static void prune_told(struct look *l)
+{
+    struct now now = {.app = l->r->app};
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_members; i++)
+        n += l->members[i].told.state != PODS_PENDING;
+    if (told_n_pods(now.app->told) > n)
+        told_prune(now.app->told, has_place, &now);
+    snapshot_unref(now.snapshot);
+    pod_set_unref(now.set);
+}
+
 static void look_init(struct look *l, struct runner *r)
 {
     memset(l, 0, sizeof *l);
@@ -67,6 +100,7 @@ static void look_init(struct look *l, struct runner *r)
         if (m->place)
             told_get(r->app->told, m->pod->uid, m->place->node, &m->told);
     }
+    prune_told(l);
     qsort(l->members, l->n_members, sizeof *l->members, compare_members);
 }
 

@@ -214,3 +214,28 @@ void told_forget(struct told *t, const char *uid)
     entry_destroy(e);
     pthread_mutex_unlock(&t->lock);
 }
+
+size_t told_n_pods(struct told *t)
+{
+    pthread_mutex_lock(&t->lock);
+    size_t n = t->pods.n;
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+void told_prune(struct told *t,
+                bool (*has_place)(void *ctx, const char *uid, const char *node),
+                void *ctx)
+{
+    size_t n = 0, pos = 0;
+    pthread_mutex_lock(&t->lock);
+    cleanup_free struct pod_entry **over = xcalloc(t->pods.n + 1, sizeof *over);
+    for (struct pod_entry *e; (e = strmap_next(&t->pods, &pos));)
+        if (!has_place(ctx, e->uid, e->node))
+            over[n++] = e;
+    for (size_t i = 0; i < n; i++) {
+        (void)strmap_remove(&t->pods, over[i]->uid);
+        entry_destroy(over[i]);
+    }
+    pthread_mutex_unlock(&t->lock);
+}

@@ -48,5 +48,12 @@ struct pod_status *told_status(struct told *t, const char *uid,
                                const char *node);
 /* It has no place any more. */
 void told_forget(struct told *t, const char *uid);
+/* Of how many pods something was said. */
+size_t told_n_pods(struct told *t);
+/* Forget all those that have no place there any more.  `has_place` is called
+ * with the lock held: what it finds out must be newer than the call. */
+void told_prune(struct told *t,
+                bool (*has_place)(void *ctx, const char *uid, const char *node),
+                void *ctx);
 
 #endif

@@ -303,6 +303,33 @@ Test(runner, a_job_does_not_stay_placed_in_part)
     cr_expect_eq(simapp_allocations(), 3);
 }
 
+/* --- what nodes have said ------------------------------------------------ */
+
+Test(runner, forgets_what_was_said_of_pods_without_a_place)
+{
+    struct told *told = server_app(simapp_server)->told;
+    struct raw_reply reply = {0};
+    cr_assert_eq(simapp_apply(pair_specs, 2), 0);
+    simapp_settle();
+    cr_assert_eq(told_n_pods(told), 2);
+    cr_assert_eq(simapp_delete("x"), 0);
+    int status = world_call(simapp_server, SERVER_READ, "DELETE",
+                            "/v1/allocations/ns/x",
+                            (struct jtext){"", 0, false}, &reply);
+    cr_expect_eq(status, 200, "%s", str_text(&reply.body));
+    raw_reply_fini(&reply);
+    runner_settle(simapp_runner());
+    cr_expect_eq(told_n_pods(told), 1, "its place was given back by hand");
+
+    /* said while its place was given back */
+    struct pod_status *late = pod_status_create(0);
+    late->state = PODS_STOPPING;
+    told_put(told, "00000000-0000-4000-8000-00000000dead", "node000", late);
+    pod_status_unref(late);
+    runner_settle(simapp_runner());
+    cr_expect_eq(told_n_pods(told), 1);
+}
+
 /* --- configuration -------------------------------------------------------- */
 
 Test(runner, waits_for_its_configuration)
