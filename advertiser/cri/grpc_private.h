@@ -1,11 +1,15 @@
-/* grpc_private - what the files of grpc share: grpc.c carries calls over
- * libcurl, grpc_endpoint.c says where to, grpc_fault.c why one failed. */
+/* grpc_private - what the files of grpc share: grpc.c has connections,
+ * grpc_task.c carries calls over libcurl, grpc_hub.c many streams at a time,
+ * grpc_pump.c bytes in cleartext; grpc_endpoint.c says where to, grpc_fault.c
+ * why one failed. */
 #ifndef BIGA_ADVERTISER_CRI_GRPC_PRIVATE_H
 #define BIGA_ADVERTISER_CRI_GRPC_PRIVATE_H
 
 #include <curl/curl.h>
+#include <sys/stat.h>
 
 #include "advertiser/cri/grpc.h"
+#include "advertiser/cri/grpc_frame.h"
 
 struct grpc_endpoint {
     const char *socket; /* its path, borrowed; NULL: TCP */
@@ -16,6 +20,81 @@ struct grpc_endpoint {
  * be. */
 int grpc_endpoint_read(const struct grpc_config *config,
                        struct grpc_endpoint *ret_endpoint, struct error *err);
+
+enum {
+    GRPC_N_FILES = 3,
+    GRPC_FDS_MAX = 4, /* libcurl tries two at a time */
+};
+
+struct grpc {
+    struct grpc_config config;
+    struct grpc_endpoint to;
+    CURL *curl;
+    CURLM *multi; /* has the connection; NULL: none is to be reused */
+    struct stat files[GRPC_N_FILES]; /* what that connection was made with */
+    /* Of the connection, or of those that are tried for one; -1: none. */
+    int fds[GRPC_FDS_MAX];
+    struct grpc_pump *pump;     /* of a connection in cleartext */
+    char own[GRPC_ADDRESS_MAX]; /* our address on the newest; "" none yet */
+    char reason[CURL_ERROR_SIZE];
+};
+
+/* --- grpc_socket.c ---------------------------------------------------------- */
+
+CURLcode grpc_socket_set_handle(struct grpc *g);
+bool grpc_socket_is_open(const struct grpc *g);
+/* A connection is there: what is in cleartext is pumped from now on. */
+void grpc_socket_connected(struct grpc *g);
+/* Bytes that were read from the connection, of TLS and all; 0: not known. */
+uint64_t grpc_socket_received(const struct grpc *g);
+/* End the connection under libcurl's hands.  After shutdown() a flood would
+ * still be read; this resets it and drops what is there. */
+void grpc_socket_cut(const struct grpc *g);
+
+/* --- grpc_task.c: one call on its way --------------------------------------- */
+
+/* The caller sets the first lines, up to `ctx`. */
+struct grpc_task {
+    struct grpc *g;
+    const char *method;
+    const char *request;
+    size_t request_size;
+    struct grpc_frames frames; /* `message`, `visit` and `ctx` */
+    unsigned deadline_ms;      /* 0: none */
+    grpc_keep_f *keep;
+    void *ctx;
+    unsigned char prefix[GRPC_PREFIX];
+    size_t sent; /* with the prefix */
+    struct grpc_head head;
+    struct curl_slist *headers;
+    int64_t due_ms;   /* end of the deadline; INT64_MAX: never */
+    int64_t asked_ms; /* when `keep` was asked */
+    bool connected;
+    bool late;      /* we ended it, for its deadline */
+    uint64_t taken; /* bytes of messages and prefixes */
+    uint64_t had;   /* bytes that were read from the connection before */
+    int fault;      /* of ours: ends the transfer; 0: none */
+    struct error err;
+};
+
+/* The options of a new handle that are the same for all calls. */
+CURLcode grpc_task_set_handle(struct grpc *g);
+/* Judge the call, and fill in what follows `ctx`; -errno into task->fault. */
+void grpc_task_init(struct grpc_task *t);
+/* The handle is ready to be added; and what that took is given back. */
+CURLcode grpc_task_set(struct grpc_task *t);
+void grpc_task_unset(struct grpc_task *t);
+/* False: it must end, whatever comes. */
+bool grpc_task_may_go_on(struct grpc_task *t);
+/* How long to wait for bytes of it, at most. */
+int grpc_task_poll_ms(const struct grpc_task *t);
+/* What it came to, as grpc_call() says it. */
+int grpc_task_end(struct grpc_task *t, CURLcode code, struct grpc_end *ret_end,
+                  struct error *err);
+/* Was a kept connection no good any more, and nothing of the request sent? */
+bool grpc_task_stale(const struct grpc_task *t, CURLcode code);
+
+/* --- grpc_fault.c ------------------------------------------------------------ */
 
 /* How a transfer failed, as libcurl tells it. */
 struct grpc_fault {

@@ -573,7 +573,7 @@ Test(grpc, streams_come_and_end_in_cleartext)
     check_streams(false);
 }
 
-Test(grpc, a_hostile_stream_ends)
+static void check_hostile_stream(bool tls)
 {
     static const enum h2_fault ends[] = {
         H2_EMPTY_FLOOD, H2_PING_FLOOD,    H2_SETTINGS_FLOOD, H2_TRAILERS_FLOOD,
@@ -581,7 +581,7 @@ Test(grpc, a_hostile_stream_ends)
         H2_CLOSE_HALF,  H2_GOAWAY,        H2_NO_TRAILERS};
     struct place p;
     struct following f = {0};
-    place_init(&p, true);
+    place_init(&p, tls);
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         h2_server_fault(p.server, ends[i]);
         int64_t from = clock_ms();
@@ -598,6 +598,16 @@ Test(grpc, a_hostile_stream_ends)
     cr_expect_eq(follow(&p, &f, 500), -ECANCELED, "%s", p.err.text);
     cr_expect_gt(f.n, 100);
     place_fini(&p);
+}
+
+Test(grpc, a_hostile_stream_ends_with_tls)
+{
+    check_hostile_stream(true);
+}
+
+Test(grpc, a_hostile_stream_ends_in_cleartext)
+{
+    check_hostile_stream(false);
 }
 
 /* --- what is no endpoint -------------------------------------------------- */
