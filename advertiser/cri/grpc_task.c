@@ -321,6 +321,18 @@ static int tell_fault(struct grpc_task *t, CURLcode code)
     return r;
 }
 
+/* libcurl 7.88 forgets trailers that GOAWAY is read together with: the call
+ * has ended well for it, and it closes the connection, which it keeps after
+ * any other call that did.  The one message of a unary call is only sent with
+ * status OK, so where it is whole, the answer is. */
+static bool lost_trailers(const struct grpc_task *t, CURLcode code)
+{
+    struct error ignored;
+    return code == CURLE_OK && !t->frames.visit && t->head.status == 200 &&
+           t->head.grpc && t->head.code < 0 && !grpc_socket_is_open(t->g) &&
+           grpc_frames_end(&t->frames, &ignored) == 0;
+}
+
 /* A server may reset the stream once it has said all there is to say, and a
  * status that came is a status. */
 static int outcome(struct grpc_task *t, CURLcode code)
@@ -331,6 +343,8 @@ static int outcome(struct grpc_task *t, CURLcode code)
         code = CURLE_OPERATION_TIMEDOUT;
     if (code != CURLE_OK && t->head.code < 0)
         return tell_fault(t, code);
+    if (lost_trailers(t, code))
+        t->head.code = GRPC_OK;
     int r = grpc_head_end(&t->head, &t->err);
     if (r == 0)
         r = grpc_frames_end(&t->frames, &t->err);

@@ -13,27 +13,30 @@
 /* What it does once a request is there, whole. */
 enum h2_fault {
     H2_WELL,
-    H2_EMPTY,        /* status OK, no message */
-    H2_TWO,          /* messages */
-    H2_COMPRESSED,   /* by the flag before the message */
-    H2_BAD_FLAG,     /* another flag */
-    H2_NO_TRAILERS,  /* the stream ends with the message */
-    H2_NO_STATUS,    /* trailers without grpc-status */
-    H2_BAD_STATUS,   /* grpc-status is no number */
-    H2_STATUS_TWICE, /* 0, then 0 */
-    H2_STATUS_ONLY,  /* headers and trailers in one, "OK" */
-    H2_HALF,         /* of a message, then status OK */
-    H2_HALF_PREFIX,  /* two bytes of it, then status OK */
-    H2_PREFIX_2GIB,  /* is announced */
-    H2_PREFIX_OVER,  /* 16 MiB and one byte are announced */
-    H2_GARBAGE,      /* for a message */
-    H2_NOT_GRPC,     /* a page for people, status 200 */
-    H2_NOT_FOUND,    /* status 404 of HTTP, and a page */
-    H2_CLOSE,        /* before a reply */
-    H2_CLOSE_HALF,   /* within a message */
-    H2_GOAWAY,       /* instead of a reply */
-    H2_GOAWAY_AFTER, /* a good reply, then it is over */
-    H2_RESET,        /* of the stream before headers */
+    H2_EMPTY,          /* status OK, no message */
+    H2_TWO,            /* messages */
+    H2_COMPRESSED,     /* by the flag before the message */
+    H2_BAD_FLAG,       /* another flag */
+    H2_NO_TRAILERS,    /* the stream ends with the message */
+    H2_NO_STATUS,      /* trailers without grpc-status */
+    H2_BAD_STATUS,     /* grpc-status is no number */
+    H2_STATUS_TWICE,   /* 0, then 0 */
+    H2_STATUS_ONLY,    /* headers and trailers in one, "OK" */
+    H2_HALF,           /* of a message, then status OK */
+    H2_HALF_PREFIX,    /* two bytes of it, then status OK */
+    H2_PREFIX_2GIB,    /* is announced */
+    H2_PREFIX_OVER,    /* 16 MiB and one byte are announced */
+    H2_GARBAGE,        /* for a message */
+    H2_NOT_GRPC,       /* a page for people, status 200 */
+    H2_NOT_FOUND,      /* status 404 of HTTP, and a page */
+    H2_CLOSE,          /* before a reply */
+    H2_CLOSE_HALF,     /* within a message */
+    H2_GOAWAY,         /* instead of a reply */
+    H2_GOAWAY_AFTER,   /* a good reply, then it is over */
+    H2_GOAWAY_WITH,    /* the same in one write */
+    H2_GOAWAY_REFUSED, /* a status alone, and GOAWAY, in one write */
+    H2_GOAWAY_HALF,    /* half a message, status OK, GOAWAY, in one write */
+    H2_RESET,          /* of the stream before headers */
     H2_RESET_HEADERS,
     H2_RESET_HALF,
     H2_RESET_MESSAGE,

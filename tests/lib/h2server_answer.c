@@ -205,6 +205,19 @@ static void add_page(struct str *out, int32_t stream, const char *status)
     str_fini(&page);
 }
 
+/* Headers and trailers in one, as a call that fails is answered. */
+static void add_refusal(struct str *out, int32_t stream)
+{
+    struct str block = STR_INIT(4096);
+    h2_add_field(&block, ":status", "200");
+    h2_add_field(&block, "content-type", "application/grpc");
+    h2_add_field(&block, "grpc-status", "5");
+    h2_add_field(&block, "grpc-message", "there is none");
+    h2_add_frame(out, FRAME_HEADERS, END_HEADERS | END_STREAM, stream,
+                 block.data, block.size);
+    str_fini(&block);
+}
+
 /* Those about the connection and its frames; false: it is over then. */
 static bool add_ill_frames(struct conn *c, struct str *out, int32_t stream,
                            enum h2_fault fault)
@@ -281,6 +294,20 @@ static bool reply_ill(struct conn *c, struct str *out, int32_t stream,
         str_fini(&block);
         return true;
     }
+    case H2_GOAWAY_WITH:
+        add_reply(c, out, stream);
+        h2_add_trailers(out, stream, "0", "");
+        h2_add_goaway(out, stream);
+        return true;
+    case H2_GOAWAY_HALF:
+        add_ill_message(out, stream, H2_HALF);
+        h2_add_trailers(out, stream, "0", "");
+        h2_add_goaway(out, stream);
+        return true;
+    case H2_GOAWAY_REFUSED:
+        add_refusal(out, stream);
+        h2_add_goaway(out, stream);
+        return true;
     case H2_COMPRESSED:
     case H2_BAD_FLAG:
     case H2_HALF:

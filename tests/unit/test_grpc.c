@@ -365,23 +365,34 @@ Test(grpc, a_hostile_server_costs_one_call_in_cleartext)
     check_faults(false);
 }
 
-Test(grpc, a_farewell_after_a_reply)
+/* In one read with the trailers or not, an answer that is whole is one. */
+static void check_farewell(bool tls)
 {
     struct place p;
-    place_init(&p, true);
-    for (int i = 0; i < 5; i++) {
-        /* libcurl 7.88 loses the trailers when GOAWAY comes with them */
-        h2_server_fault(p.server, H2_GOAWAY_AFTER);
-        int r = ask(&p, DEADLINE_MS);
-        cr_expect(r == 0 || r == -EPROTO, "%d %s", r, p.err.text);
-        h2_server_fault(p.server, H2_WELL);
-        (void)usleep(20000); /* then it is there, and seen */
-        must_work(&p, "GOAWAY");
+    place_init(&p, tls);
+    for (int i = 0; i < 20; i++) {
+        h2_server_fault(p.server, i % 2 ? H2_GOAWAY_AFTER : H2_GOAWAY_WITH);
+        must_work(&p, "nothing");
+        (void)usleep(20000); /* then GOAWAY is there, and seen */
+        h2_server_fault(p.server, H2_GOAWAY_REFUSED);
+        cr_expect_eq(ask(&p, DEADLINE_MS), -EREMOTEIO, "%s", p.err.text);
+        cr_expect_eq(p.end.code, GRPC_NOT_FOUND);
+        cr_expect_str_eq(p.end.message, "there is none");
+        (void)usleep(20000);
     }
+    h2_server_fault(p.server, H2_GOAWAY_HALF);
+    cr_expect_eq(ask(&p, DEADLINE_MS), -EPROTO, "%s", p.err.text);
+    cr_expect(strstr(p.err.text, "grpc-status"), "%s", p.err.text);
     h2_server_fault(p.server, H2_RESET_AFTER);
     for (int i = 0; i < 5; i++)
         must_work(&p, "RST after the trailers");
     place_fini(&p);
+}
+
+Test(grpc, a_farewell_after_a_reply)
+{
+    check_farewell(true);
+    check_farewell(false);
 }
 
 Test(grpc, a_server_that_starts_anew_is_found)
