@@ -167,6 +167,7 @@ static int create_actuator(struct acting *a, struct error *err)
         .card_dir = s->card_dir,
         .helper_image = s->helper_image,
         .hooks_dir = s->hooks,
+        .allow = s->allow,
         .changed = on_changed,
         .ctx = a,
     };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advertiser/act/rights.h"
 #include "advertiser/fleet.h"
 #include "model/base/mem.h"
 
@@ -180,6 +181,13 @@ static const struct conf_setting settings[] = {
      .help = "With --actuate: the folder with the executables that a pod may "
              "ask to be run before it, to prepare its card. Without it there "
              "are none."},
+    {.name = "allow",
+     .type = CONF_LIST,
+     .offset = AT(allow),
+     .metavar = "RIGHT,…",
+     .help = "With --actuate: what pods may ask for beyond what every pod "
+             "has: privileged, host-pid, host-ipc, a capability such as "
+             "NET_ADMIN, or ALL of these. Without it such pods are refused."},
     {.name = "log-level",
      .type = CONF_CHOICE,
      .offset = AT(log_level),
@@ -238,9 +246,14 @@ static bool is_label_value(const char *text)
 static int check_actuate(const struct settings *s, struct error *err)
 {
     const char *runtime = s->host_runtime ? s->host_runtime : "";
-    if (!s->actuate && (*runtime || s->hooks))
+    struct rights rights;
+    if (!s->actuate && (*runtime || s->hooks || s->allow))
         return error_set(err, EINVAL, "%s: needs --actuate",
-                         *runtime ? "--host-runtime" : "--hooks");
+                         *runtime   ? "--host-runtime"
+                         : s->hooks ? "--hooks"
+                                    : "--allow");
+    if (rights_parse(s->allow, &rights, err) < 0)
+        return error_wrap(err, "--allow");
     if (s->actuate && (s->fleet > 0 || s->print))
         return error_set(err, EINVAL,
                          "--actuate: cannot be combined with --fleet or "

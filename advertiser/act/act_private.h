@@ -20,6 +20,7 @@
 #include "advertiser/act/intents.h"
 #include "advertiser/act/machine.h"
 #include "advertiser/act/orphans.h"
+#include "advertiser/act/rights.h"
 #include "model/podspec.h"
 
 enum {
@@ -83,6 +84,7 @@ struct place {
 struct actuator {
     char *dir, *cluster, *node, *boot_id, *card_dir, *helper_image;
     char *sysfs, *hooks_dir;
+    struct rights rights;
     int64_t orphan_grace_ms, probe_ms, lost_ms;
     void (*changed)(void *ctx);
     void *ctx;

@@ -78,7 +78,9 @@ int actuator_create(const struct actuator_config *c,
     a->changed = c->changed;
     a->ctx = c->ctx;
     a->version = 1;
-    int e = intents_open(c->dir, &a->intents, err);
+    int e = rights_parse(c->allow, &a->rights, err);
+    if (e == 0)
+        e = intents_open(c->dir, &a->intents, err);
     if (e == 0)
         e = intents_each_drained(a->intents, take_drained, a, err);
     if (e == 0)
@@ -242,7 +244,17 @@ static int check_texts(const struct act_pod *pod, struct error *err)
     return 0;
 }
 
-static int check_spec(const struct actuator *a, const struct act_pod *pod,
+/* Not by us: what it may ask for is for others to say. */
+static bool is_run_elsewhere(struct actuator *a, const char *name)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    const struct place *p = place_find(a, name);
+    bool elsewhere = strcmp(name, ACT_HOST) == 0 && p && !p->what.endpoint[0];
+    (void)pthread_mutex_unlock(&a->lock);
+    return elsewhere;
+}
+
+static int check_spec(struct actuator *a, const struct act_pod *pod,
                       struct error *err)
 {
     cleanup_with(podspec) struct podspec *spec = NULL;
@@ -254,7 +266,11 @@ static int check_spec(const struct actuator *a, const struct act_pod *pod,
     struct podspec_source source = files_source(&files);
     e = podspec_parse(pod->spec, pod->spec_size, a->node, &source, &spec, err);
     files_fini(&files);
-    return e == -ENOENT ? -ENODATA : e < 0 ? -EINVAL : 0;
+    if (e < 0)
+        return e == -ENOENT ? -ENODATA : -EINVAL;
+    return is_run_elsewhere(a, pod->place)
+               ? 0
+               : rights_check(&a->rights, spec, err);
 }
 
 /* With the lock held; 1 when it is wanted already. */

@@ -144,6 +144,7 @@ struct actuator_config {
     const char *helper_image;  /* with /biga-card in it, on each card */
     const char *sysfs;         /* root for SR-IOV; NULL: "/sys" */
     const char *hooks_dir;     /* the operator's executables; NULL: none */
+    const char *allow;         /* what pods may ask for, as in rights.h */
     int64_t orphan_grace_ms;   /* 0: ACT_ORPHAN_GRACE_MS (tests) */
     int64_t probe_ms, lost_ms; /* 0: 1000 and 4000 */
     /* Called on any thread when a pod, or a place's health, has changed.  It
@@ -167,9 +168,10 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
 
 /* Durable when it returns 0.  The same pod (uid) again is a success, and
  * changes nothing but what may change while it runs.  -EINVAL with the field
- * and value when it cannot run there, -ENODATA a ConfigMap or Secret is not
- * there, -ENOENT no such place, -EBUSY the place is drained, -EEXIST another
- * pod of that name is not gone yet. */
+ * and value when it cannot run there, -EPERM when it asks for what pods may not
+ * have, -ENODATA a ConfigMap or Secret is not there, -ENOENT no such place,
+ * -EBUSY the place is drained, -EEXIST another pod of that name is not gone
+ * yet. */
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err);
 /* A pod that was held is to begin; once more is a success.  -ENOENT when it is

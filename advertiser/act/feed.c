@@ -89,6 +89,7 @@ static void outcome_add(struct outcome *o, const char *uid, int result,
         {-EEXIST, "wanted", "NameInUse", true},
         {-ENODATA, "wanted", "ConfigMissing", true},
         {-EINVAL, "failed", "SpecRefused", false},
+        {-EPERM, "failed", "NotAllowed", false},
         {0, "wanted", "NotWrittenDown", true}, /* any other */
     };
     size_t k = 0;

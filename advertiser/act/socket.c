@@ -21,6 +21,8 @@ unsigned socket_status(int result)
     case -EFBIG:
     case -ENODATA:
         return 400;
+    case -EPERM:
+        return 403;
     case -ENOENT:
         return 404;
     case -EBUSY:

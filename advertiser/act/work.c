@@ -194,6 +194,13 @@ static void prepare(struct worker *w, struct entry *e, struct machine_result *r,
 {
     if (entry_is_ours(e))
         return;
+    /* it was wanted when more was allowed */
+    r->e = rights_check(&w->p->a->rights, e->spec, err);
+    if (r->e < 0) {
+        r->permanent = true;
+        r->reason = "NotAllowed";
+        return;
+    }
     deliver_card(w->p, &w->what, e, r, err);
     if (r->e == 0)
         deliver_files(w->p, &w->what, w->cri, e, r, err);

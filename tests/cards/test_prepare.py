@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A card is prepared before its pod: the operator's hook, how it ends, and
-what becomes of it when the advertiser dies meanwhile.
+what becomes of it when the advertiser dies meanwhile; and what the operator
+lets a pod ask of a card.
 """
 import os
 import sys
@@ -118,6 +119,41 @@ def test_kill(t, node, hooks):
         end(node, "f1")
 
 
+def test_rights(t, node):
+    """What pods may ask of a card is the operator's to say."""
+    def master(name, **more):
+        return service(name, cores=1, hostPID=True, container={
+            "securityContext": {"privileged": True}}, **more)
+    advertiser = node.advertiser
+    with t.check("who asks for more than every pod has is refused"):
+        node.apply([master("m0"), service("m1", cores=1, container={
+            "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}})])
+        message = reason(node, "m0", "NotAllowed")
+        assert "spec.hostPID: is true" in message, message
+        assert "--allow host-pid" in message, message
+        message = reason(node, "m1", "NotAllowed")
+        assert "--allow NET_ADMIN" in message, message
+        found = node.local("GET", "/v1/pods")["items"]
+        assert not found, f"it was begun: {found}"
+        end(node, "m0")
+        end(node, "m1")
+    with t.check("and runs where the operator allows it"):
+        advertiser.stop()
+        advertiser.argv += ["--allow", "host-pid,privileged"]
+        advertiser.start()
+        node.apply([master("m2")])
+        node.wait_state(["m2"], "running", 60)
+        end(node, "m2")
+    with t.check("until that is taken back, as far as it has not begun"):
+        node.apply([master("m3", image="later:1")])
+        reason(node, "m3", "ImageMissing")
+        advertiser.stop()
+        del advertiser.argv[-2:]
+        advertiser.start()
+        reason(node, "m3", "NotAllowed")
+        end(node, "m3")
+
+
 def main():
     why = cards.lacking()
     if why:
@@ -134,6 +170,7 @@ def main():
         if not t.failed:
             test_hook(t, node, hooks)
             test_kill(t, node, hooks)
+            test_rights(t, node)
             node.stop()
     t.finish()
 

@@ -77,6 +77,31 @@ Test(actuator, refuses_by_name)
     actuator_destroy(a);
 }
 
+Test(actuator, refuses_what_is_not_allowed)
+{
+    static const char spec[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+        "\"namespace\":\"lab\",\"name\":\"x\",\"uid\":\"u-1\"},\"spec\":{"
+        "\"hostPID\":true,\"containers\":[{\"name\":\"a\",\"image\":\"i\"}]}}";
+    struct actuator *a = open_at(NULL);
+    struct error err = {0};
+    struct act_pod p = pod_of("x", "u-1", "card-0", spec);
+    cr_assert_eq(actuator_want(a, &p, &err), -EPERM);
+    cr_assert_not_null(strstr(err.text, "--allow host-pid"), "%s", err.text);
+    p.place = "host"; /* where somebody else runs it */
+    cr_assert_eq(actuator_want(a, &p, &err), 0, "%s", err.text);
+    actuator_destroy(a);
+    const struct actuator_config config = {
+        .cluster = "c", .node = "h", .allow = "host-pid"};
+    const struct act_place place = {.name = "card-0",
+                                    .endpoint = "unix:///nonexistent/sock"};
+    cr_assert_eq(actuator_create(&config, &a, &err), 0, "%s", err.text);
+    cr_assert_eq(actuator_set_places(a, &place, 1, &err), 0, "%s", err.text);
+    p.place = "card-0";
+    cr_assert_eq(actuator_want(a, &p, &err), 0, "%s", err.text);
+    actuator_destroy(a);
+}
+
 Test(actuator, remembers_what_is_wanted_and_drained)
 {
     char *dir = tmpdir_create();
