@@ -135,7 +135,8 @@ $(PROGRAMS):
 CARD_CC ?= $(CC)
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) model/base/error.c \
-    model/base/error.h model/base/mem.c model/base/mem.h | $(BUILD)/.setup
+    model/base/error.h model/base/mem.c model/base/mem.h model/io/tree.c \
+    model/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
 	$(Q)$(CARD_CC) -static -s -Os -std=gnu11 $(WARNINGS) $(WERROR) \
 	    -fstack-protector-strong -include model/base/banned.h \
