@@ -7,16 +7,29 @@
  *       Sleeps until SIGTERM or SIGINT, then exits with 0; reaps children.
  *       The image "pause" is this program too.
  *
- *   biga-card files DIR {NAME MODE N PIECE…}…
+ *   biga-card pad DIR SIZE
+ *       Random bytes on stdout, as many as that (1 to 1048576), and a last line
+ *       "pad=ID" on stderr.  They are kept in DIR, which is made as by `files`,
+ *       for one call of `files` there: no other user of the card sees them, as
+ *       all of them see arguments.
+ *
+ *   biga-card files DIR PAD {NAME MODE N PIECE…}…
  *       Write files below DIR, each whole or not at all.  DIR is absolute and
- *       is made with what is missing above it (mode 0755).  NAME is relative,
- *       its parts neither empty nor "." nor ".."; its folders are made too.
- *       MODE is octal, up to 0777.  N pieces follow, 0 to 4096, each base64
- *       of its own (with padding; no blanks) of at most 98304 characters,
- *       which is 73728 bytes: Linux has 128 KiB for an argument.  All pieces
- *       of a call together: 1 MiB in 1.4 MiB of arguments works where the
- *       stack's limit is the usual 8 MiB (a quarter of it is for arguments).
- *       Without a file: DIR alone is made.
+ *       is made with what is missing above it (mode 0755); it itself is root's
+ *       alone (0700) from then on, and folders in it are everybody's (0755),
+ *       for the mounts of containers.  NAME is relative, its parts neither
+ *       empty nor "." nor ".."; its folders are made too.  MODE is octal, up
+ *       to 0777; with a 'd' before it NAME is a folder of that mode, and N 0.
+ *       N pieces follow, 0 to 4096, each base64 of its own (with padding; no
+ *       blanks) of at most 98304 characters, which is 73728 bytes: Linux has
+ *       128 KiB for an argument.  The bytes of all pieces, one after the
+ *       other, are XORed with those of the pad whose ID is PAD, which is then
+ *       gone; "-": with none.  All pieces of a call together: 1 MiB in 1.4 MiB
+ *       of arguments works where the stack's limit is the usual 8 MiB (a
+ *       quarter of it is for arguments).  Without a file: DIR alone is made.
+ *
+ *   biga-card memory DIR {NAME dMODE 0}…
+ *       The same, of folders alone, and only where DIR is in memory (tmpfs).
  *
  *   biga-card log PATH OFFSET MAX
  *       What the container wrote, of a log file in the CRI's form
@@ -26,8 +39,8 @@
  *       left for then.  A file that is shorter than OFFSET was replaced and
  *       is read from 0.  Lines of another form are given as they are.
  *
- *   biga-card rm DIR
- *       Remove DIR (absolute, two names or more) with all that is in it.
+ *   biga-card rm DIR…
+ *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.
  *
  *   biga-card version
@@ -47,9 +60,10 @@
 enum {
     CARD_PIECE_MAX = 98304, /* characters of base64 */
     CARD_PIECES_MAX = 4096, /* of one file */
+    CARD_PAD_MAX = 1 << 20, /* bytes */
+    CARD_PAD_ID_SIZE = 32 + 1,
     CARD_LOG_MAX = 1 << 20, /* bytes given at once */
     CARD_LINE_MAX = 65536,  /* of a log file, with its head */
-    CARD_DEPTH_MAX = 128,   /* of folders that are gone into when removed */
 };
 
 /* --- text --------------------------------------------------------------- */
@@ -76,9 +90,14 @@ bool card_name_ok(const char *name);
  * -errno. */
 int card_open_dir(const char *path, bool make, struct error *err);
 
-/* argv: NAME MODE N PIECE… and so on. */
-int card_files(const char *dir, int argc, const char *const *argv,
-               struct error *err);
+/* Write the bytes to `out`. */
+int card_pad(const char *dir, size_t size, int out,
+             char ret_id[CARD_PAD_ID_SIZE], struct error *err);
+/* argv: NAME MODE N PIECE… and so on; `pad` is an id, or "-". */
+int card_files(const char *dir, const char *pad, int argc,
+               const char *const *argv, struct error *err);
+int card_memory(const char *dir, int argc, const char *const *argv,
+                struct error *err);
 /* Write to `out`; `*ret_next` is where to go on. */
 int card_log(const char *path, uint64_t offset, size_t max, int out,
              uint64_t *ret_next, struct error *err);

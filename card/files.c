@@ -1,11 +1,12 @@
-#include "card/card.h"
-
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "card/card_private.h"
 #include "model/base/mem.h"
 
 /* Where a file is until it is whole: left by whoever was killed, and written
@@ -21,6 +22,12 @@ static int open_part(int dir, const char *name, bool make)
         if (mkdirat(dir, name, 0755) != 0 && errno != EEXIST)
             return -errno;
         fd = openat(dir, name, flags);
+        /* whatever the umask is: any user of a container may look into it */
+        if (fd >= 0 && fchmod(fd, 0755) != 0) {
+            int rc = -errno;
+            (void)close(fd); /* a folder: nothing was written */
+            return rc;
+        }
     }
     return fd < 0 ? -errno : fd;
 }
@@ -52,9 +59,22 @@ int card_open_dir(const char *path, bool make, struct error *err)
     return root ? dir : open_parts(dir, path + 1, make, err);
 }
 
+int card_open_pod(const char *path, struct error *err)
+{
+    cleanup_fd int top = card_open_dir(path, true, err);
+    if (top < 0)
+        return top;
+    if (fchmod(top, 0700) != 0)
+        return error_errno(err, errno, "%s", path);
+    int taken = top;
+    top = -1;
+    return taken;
+}
+
 /* One file's arguments. */
 struct piece_file {
     const char *name;
+    bool folder;
     mode_t mode;
     size_t n;
     const char *const *pieces;
@@ -79,12 +99,15 @@ static int take_file(int argc, const char *const *argv,
                          argv[0]);
     if (argc < 3)
         return error_set(err, EINVAL, "%s: lacks its mode or pieces", argv[0]);
-    long mode = small_number(argv[1], 8, 0777);
+    bool folder = argv[1][0] == 'd';
+    long mode = small_number(argv[1] + folder, 8, 0777);
     if (mode < 0)
-        return error_set(err, EINVAL, "%s: mode '%s' is not octal, up to 777",
+        return error_set(err, EINVAL,
+                         "%s: mode '%s' is not octal, up to 777, with or "
+                         "without a 'd' before it",
                          argv[0], argv[1]);
     long n = small_number(argv[2], 10, CARD_PIECES_MAX);
-    if (n < 0 || n > argc - 3)
+    if (n < 0 || n > argc - 3 || (folder && n > 0))
         return error_set(err, EINVAL, "%s: has not '%s' pieces", argv[0],
                          argv[2]);
     for (long i = 0; i < n; i++)
@@ -92,13 +115,14 @@ static int take_file(int argc, const char *const *argv,
             return error_set(err, EINVAL, "%s: a piece has more than %d bytes",
                              argv[0], CARD_PIECE_MAX);
     *ret_file = (struct piece_file){.name = argv[0],
+                                    .folder = folder,
                                     .mode = (mode_t)mode,
                                     .n = (size_t)n,
                                     .pieces = argv + 3};
     return (int)n + 3;
 }
 
-static int write_all(int fd, const unsigned char *data, size_t size)
+int card_write(int fd, const unsigned char *data, size_t size)
 {
     while (size > 0) {
         ssize_t n = write(fd, data, size);
@@ -112,16 +136,18 @@ static int write_all(int fd, const unsigned char *data, size_t size)
     return 0;
 }
 
-/* Returns 0 or -errno; -EBADMSG when a piece is not base64. */
-static int write_pieces(int fd, const struct piece_file *file)
+/* Returns 0 or -errno; -EBADMSG when a piece is not base64, or the pad too
+ * short. */
+static int write_pieces(int fd, const struct piece_file *file, struct pad *pad)
 {
     cleanup_free unsigned char *data = xmalloc(CARD_PIECE_MAX / 4 * 3);
     size_t size;
     for (size_t i = 0; i < file->n; i++) {
         const char *piece = file->pieces[i];
-        if (card_decode(piece, strlen(piece), data, &size))
+        if (card_decode(piece, strlen(piece), data, &size) ||
+            !pad_lift(pad, data, size))
             return -EBADMSG;
-        int rc = write_all(fd, data, size);
+        int rc = card_write(fd, data, size);
         if (rc)
             return rc;
     }
@@ -130,7 +156,8 @@ static int write_pieces(int fd, const struct piece_file *file)
 
 /* It is not flushed: after a crash of the card its sandboxes are void, and
  * files are delivered anew. */
-static int write_in(int dir, const char *leaf, const struct piece_file *file)
+static int write_in(int dir, const char *leaf, const struct piece_file *file,
+                    struct pad *pad)
 {
     if (unlinkat(dir, unfinished, 0) != 0 && errno != ENOENT)
         return -errno;
@@ -139,7 +166,7 @@ static int write_in(int dir, const char *leaf, const struct piece_file *file)
                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int rc = write_pieces(fd, file);
+    int rc = write_pieces(fd, file, pad);
     /* whatever the umask is */
     if (!rc && fchmod(fd, file->mode) != 0)
         rc = -errno;
@@ -150,47 +177,118 @@ static int write_in(int dir, const char *leaf, const struct piece_file *file)
     return rc;
 }
 
-static int write_file(int top, const struct piece_file *file, struct error *err)
+/* A descriptor of its own for the folder `name`; `name` "": of `top`. */
+static int open_below(int top, const char *name, struct error *err)
+{
+    int dir = fcntl(top, F_DUPFD_CLOEXEC, 0);
+    if (dir < 0)
+        return error_errno(err, errno, "%s", name);
+    return *name ? open_parts(dir, name, true, err) : dir;
+}
+
+static int make_folder(int top, const struct piece_file *file,
+                       struct error *err)
+{
+    cleanup_fd int dir = open_below(top, file->name, err);
+    if (dir < 0)
+        return dir;
+    if (fchmod(dir, file->mode) != 0)
+        return error_errno(err, errno, "%s", file->name);
+    return 0;
+}
+
+static int write_file(int top, const struct piece_file *file, struct pad *pad,
+                      struct error *err)
 {
     const char *slash = strrchr(file->name, '/');
-    cleanup_fd int dir = fcntl(top, F_DUPFD_CLOEXEC, 0);
+    cleanup_free char *folder =
+        xstrndup(file->name, slash ? (size_t)(slash - file->name) : 0);
+    cleanup_fd int dir = open_below(top, folder, err);
     if (dir < 0)
-        return error_errno(err, errno, "%s", file->name);
-    if (slash) {
-        cleanup_free char *folder = xstrndup(file->name,
-                                             (size_t)(slash - file->name));
-        int taken = dir;
-        dir = -1;
-        dir = open_parts(taken, folder, true, err);
-        if (dir < 0)
-            return dir;
-    }
-    int rc = write_in(dir, slash ? slash + 1 : file->name, file);
+        return dir;
+    int rc = write_in(dir, slash ? slash + 1 : file->name, file, pad);
     if (rc == -EBADMSG)
-        return error_set(err, EINVAL, "%s: a piece is not base64", file->name);
+        return error_set(err, EINVAL,
+                         "%s: a piece is not base64, or longer than the pad",
+                         file->name);
     return rc ? error_errno(err, -rc, "%s", file->name) : 0;
 }
 
-int card_files(const char *dir, int argc, const char *const *argv,
-               struct error *err)
+static int write_list(int top, int argc, const char *const *argv,
+                      struct pad *pad, struct error *err)
 {
     struct piece_file file;
-    /* all of it is looked at before anything is written */
-    for (int at = 0, n; at < argc; at += n)
+    int rc = 0;
+    for (int at = 0, n; !rc && at < argc; at += n) {
         if ((n = take_file(argc - at, argv + at, &file, err)) < 0)
             return n;
-    cleanup_fd int top = card_open_dir(dir, true, err);
-    if (top < 0)
-        return top;
-    /* one writer at a time: the unfinished file has one name */
-    if (flock(top, LOCK_EX) != 0)
-        return error_errno(err, errno, "%s", dir);
+        rc = file.folder ? make_folder(top, &file, err)
+                         : write_file(top, &file, pad, err);
+    }
+    return rc;
+}
+
+/* All of it is looked at before anything is written. */
+static int check_list(int argc, const char *const *argv, bool folders,
+                      struct error *err)
+{
+    struct piece_file file;
     for (int at = 0, n; at < argc; at += n) {
         if ((n = take_file(argc - at, argv + at, &file, err)) < 0)
             return n;
-        int rc = write_file(top, &file, err);
-        if (rc)
-            return rc;
+        if (folders && !file.folder)
+            return error_set(err, EINVAL, "%s: is no folder", file.name);
     }
     return 0;
+}
+
+/* One writer at a time: the unfinished file has one name. */
+static int open_locked(const char *dir, struct error *err)
+{
+    int top = card_open_pod(dir, err);
+    if (top >= 0 && flock(top, LOCK_EX) != 0) {
+        int rc = error_errno(err, errno, "%s", dir);
+        (void)close(top); /* a folder: nothing was written */
+        return rc;
+    }
+    return top;
+}
+
+int card_files(const char *dir, const char *id, int argc,
+               const char *const *argv, struct error *err)
+{
+    struct pad pad = {0};
+    int rc = check_list(argc, argv, false, err);
+    if (rc)
+        return rc;
+    cleanup_fd int top = open_locked(dir, err);
+    if (top < 0)
+        return top;
+    if (strcmp(id, "-") != 0)
+        rc = pad_take(top, id, &pad, err);
+    if (!rc)
+        rc = write_list(top, argc, argv, &pad, err);
+    pad_fini(&pad);
+    return rc;
+}
+
+int card_memory(const char *dir, int argc, const char *const *argv,
+                struct error *err)
+{
+    struct statfs fs;
+    struct pad none = {0};
+    int rc = check_list(argc, argv, true, err);
+    if (rc)
+        return rc;
+    cleanup_fd int top = open_locked(dir, err);
+    if (top < 0)
+        return top;
+    if (fstatfs(top, &fs) != 0)
+        return error_errno(err, errno, "%s", dir);
+    if (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC)
+        return error_set(err, EMEDIUMTYPE,
+                         "%s: is not in memory: /dev/shm of this machine is no "
+                         "tmpfs",
+                         dir);
+    return write_list(top, argc, argv, &none, err);
 }

@@ -14,9 +14,11 @@ static int usage(void)
 {
     (void)fprintf(stderr,
                   "usage: biga-card wait\n"
-                  "       biga-card files DIR {NAME MODE N PIECE...}...\n"
+                  "       biga-card pad DIR SIZE\n"
+                  "       biga-card files DIR PAD {NAME MODE N PIECE...}...\n"
+                  "       biga-card memory DIR {NAME dMODE 0}...\n"
                   "       biga-card log PATH OFFSET MAX\n"
-                  "       biga-card rm DIR\n"
+                  "       biga-card rm DIR...\n"
                   "       biga-card version\n");
     return 2;
 }
@@ -50,6 +52,39 @@ static int do_log(char *const *argv)
     return 0;
 }
 
+static int do_pad(char *const *argv)
+{
+    uint64_t size;
+    char id[CARD_PAD_ID_SIZE];
+    struct error err;
+    if (!number_read(argv[1], CARD_PAD_MAX, &size) || size == 0)
+        return usage();
+    if (card_pad(argv[0], (size_t)size, STDOUT_FILENO, id, &err))
+        return fail(&err);
+    (void)fprintf(stderr, "pad=%s\n", id);
+    return 0;
+}
+
+static int do_files(const char *word, int argc, const char *const *argv)
+{
+    struct error err;
+    int rc = strcmp(word, "files") == 0
+                 ? card_files(argv[0], argv[1], argc - 2, argv + 2, &err)
+                 : card_memory(argv[0], argc - 1, argv + 1, &err);
+    return rc ? fail(&err) : 0;
+}
+
+/* Each is tried, whatever became of those before. */
+static int do_remove(int argc, char *const *argv)
+{
+    struct error err;
+    int status = 0;
+    for (int i = 0; i < argc; i++)
+        if (card_remove(argv[i], &err))
+            status = fail(&err);
+    return status;
+}
+
 static int do_wait(void)
 {
     struct error err;
@@ -63,19 +98,18 @@ static int do_wait(void)
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "wait";
-    struct error err;
     if (argc <= 2 && (strcmp(word, "wait") == 0 || strcmp(word, "pause") == 0))
         return do_wait();
     if (argc == 2 && strcmp(word, "version") == 0)
         return printf("biga-card %s\n", BIGA_VERSION) < 0;
-    if (argc >= 3 && strcmp(word, "files") == 0)
-        return card_files(argv[2], argc - 3, (const char *const *)(argv + 3),
-                          &err)
-                   ? fail(&err)
-                   : 0;
+    if (argc == 4 && strcmp(word, "pad") == 0)
+        return do_pad(argv + 2);
+    if ((argc >= 4 && strcmp(word, "files") == 0) ||
+        (argc >= 3 && strcmp(word, "memory") == 0))
+        return do_files(word, argc - 2, (const char *const *)(argv + 2));
     if (argc == 5 && strcmp(word, "log") == 0)
         return do_log(argv + 2);
-    if (argc == 3 && strcmp(word, "rm") == 0)
-        return card_remove(argv[2], &err) ? fail(&err) : 0;
+    if (argc >= 3 && strcmp(word, "rm") == 0)
+        return do_remove(argc - 2, argv + 2);
     return usage();
 }

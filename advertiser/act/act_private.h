@@ -41,8 +41,10 @@ enum {
 };
 
 #define ACT_HOST "host"
-#define ACT_OWNER_SELF "biga"     /* of helpers */
-#define ACT_HELPER "biga-helper-" /* and the place: their UID */
+#define ACT_MEMORY_DIR "/dev/shm/biga" /* a place's own memory is below it */
+#define ACT_MEMORY_HELPER "/memory"    /* where the helper has that */
+#define ACT_OWNER_SELF "biga"          /* of helpers */
+#define ACT_HELPER "biga-helper-"      /* and the place: their UID */
 #define ACT_LABEL_CLUSTER "biga.dev/cluster"
 #define ACT_LABEL_NODE "biga.dev/node"
 #define ACT_LABEL_UID "biga.dev/pod-uid"
@@ -186,6 +188,8 @@ void config_set_peer(struct cri_container_config *config, const char *address,
 /* The name of a log file below the pod's directory of logs. */
 char *config_log_name(const char *container, uint32_t attempt);
 char *config_pod_dir(const struct actuator *a, const struct entry *p);
+/* Of its volumes in memory; `helper`: as the helper has it. */
+char *config_memory_dir(const struct entry *p, bool helper);
 bool config_is_local(const struct act_place *what);
 /* Objects are found by these; `list` has room for two. */
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
@@ -199,14 +203,16 @@ void found_take(const struct cri_containers *containers,
 
 /* --- deliver.c, helper.c: without the lock --------------------------------- */
 
-/* Directories and files of a pod, before its sandbox; and their end. */
+/* Directories and files of a pod, before its sandbox; and their end: a reason
+ * in `r` says that who was asked said no, without one nobody answered. */
 void deliver_files(struct place *at, const struct act_place *what,
                    struct cri *cri, struct entry *p, struct machine_result *r,
                    struct error *err);
-int deliver_end(struct place *at, const struct act_place *what, struct cri *cri,
-                struct entry *p, struct error *err);
-/* Of all volumes. */
-size_t deliver_n_files(const struct entry *e);
+void deliver_end(struct place *at, const struct act_place *what,
+                 struct cri *cri, struct entry *p, struct machine_result *r,
+                 struct error *err);
+/* Has it volumes?  On a card they are the helper's to make. */
+bool deliver_needed(const struct entry *e);
 /* The card is configured: virtual functions, the operator's hook. */
 void deliver_card(struct place *at, const struct act_place *what,
                   struct entry *p, struct machine_result *r, struct error *err);

@@ -39,6 +39,12 @@ char *config_pod_dir(const struct actuator *a, const struct entry *e)
     return xasprintf("%s/pods/%s", a->card_dir, e->intent->uid);
 }
 
+char *config_memory_dir(const struct entry *e, bool helper)
+{
+    return xasprintf("%s/%s", helper ? ACT_MEMORY_HELPER : ACT_MEMORY_DIR,
+                     e->intent->uid);
+}
+
 char *config_log_name(const char *container, uint32_t attempt)
 {
     return xasprintf("%s-%" PRIu32 ".log", container, attempt);
@@ -127,22 +133,28 @@ static const struct podspec_container *container_at(const struct podspec *spec,
                                : &spec->containers[unit - spec->n_init];
 }
 
+static char *volume_path(const struct actuator *a, const struct entry *e,
+                         const struct podspec_mount *m)
+{
+    const struct podspec_volume *v = &e->spec->volumes[m->volume];
+    if (v->in_memory)
+        return xasprintf("%s/%s/%s", ACT_MEMORY_DIR, e->intent->uid, v->name);
+    return xasprintf("%s/pods/%s/volumes/%s%s%s", a->card_dir, e->intent->uid,
+                     v->name, m->sub_path[0] ? "/" : "", m->sub_path);
+}
+
 static void add_mounts(const struct actuator *a, const struct entry *e,
                        const struct podspec_container *c, struct arena *arena,
                        struct cri_container_config *config)
 {
     struct cri_mount *list = arena_alloc(arena,
-                                         (c->n_mounts + 2) * sizeof *list);
+                                         (c->n_mounts + 3) * sizeof *list);
     size_t n = 0;
     for (size_t i = 0; i < c->n_mounts; i++) {
         const struct podspec_mount *m = &c->mounts[i];
         list[n++] = (struct cri_mount){
             .container_path = m->path,
-            .host_path =
-                keep(arena,
-                     xasprintf("%s/pods/%s/volumes/%s%s%s", a->card_dir,
-                               e->intent->uid, e->spec->volumes[m->volume].name,
-                               m->sub_path[0] ? "/" : "", m->sub_path)),
+            .host_path = keep(arena, volume_path(a, e, m)),
             .read_only = m->read_only ||
                          e->spec->volumes[m->volume].kind == PODSPEC_FILES,
         };
@@ -156,9 +168,12 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
                                                e->intent->uid)),
             .read_only = true,
         };
-    if (entry_is_ours(e))
+    if (entry_is_ours(e)) {
         list[n++] = (struct cri_mount){.container_path = a->card_dir,
                                        .host_path = a->card_dir};
+        list[n++] = (struct cri_mount){.container_path = ACT_MEMORY_HELPER,
+                                       .host_path = ACT_MEMORY_DIR};
+    }
     config->mounts = list;
     config->n_mounts = n;
 }

@@ -8,14 +8,9 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/hostdir.h"
+#include "advertiser/act/parcel.h"
 #include "advertiser/act/prep.h"
-#include "model/base/base64.h"
 #include "model/base/mem.h"
-
-enum {
-    PIECE = 73728,        /* bytes; 98304 characters of base64 */
-    PIECES_MAX = 2 << 20, /* bytes of arguments */
-};
 
 /* --- the card ----------------------------------------------------------- */
 
@@ -129,120 +124,103 @@ void deliver_card(struct place *at, const struct act_place *what,
 
 /* --- files by the helper ------------------------------------------------ */
 
-struct args {
-    const char **list;
-    size_t n, cap;
-    struct arena arena;
-    size_t size;
-};
-
-static void add_arg(struct args *args, const char *text, size_t size)
+bool deliver_needed(const struct entry *e)
 {
-    args->list = xgrow(args->list, args->n, &args->cap, sizeof *args->list);
-    args->list[args->n++] = arena_strndup(&args->arena, text, size);
-    args->size += size + 1;
+    return e->spec && e->spec->n_volumes > 0;
 }
 
-static void add(struct args *args, const char *text)
+/* -EIO with biga-card's own words when it says no. */
+static int run(struct cri *cri, const char *id, const struct parcel *parcel,
+               struct cri_exec *ret_exec, struct error *err)
 {
-    add_arg(args, text, strlen(text));
-}
-
-static void args_fini(struct args *args)
-{
-    free(args->list);
-    arena_fini(&args->arena);
-}
-
-static void add_number(struct args *args, const char *fmt, unsigned value)
-{
-    char text[16];
-    (void)snprintf(text, sizeof text, fmt[1] == 'o' ? "%o" : "%u", value);
-    add(args, text);
-}
-
-static void add_file(struct args *args, const char *volume,
-                     const struct podspec_file *f)
-{
-    cleanup_free char *name = xasprintf("volumes/%s/%s", volume, f->path);
-    unsigned n = (unsigned)((f->size + PIECE - 1) / PIECE);
-    add(args, name);
-    add_number(args, "%o", f->mode & 0777);
-    add_number(args, "%u", n);
-    for (size_t at = 0; at < f->size; at += PIECE) {
-        cleanup_str struct str piece = STR_INIT(STR_MAX_DEFAULT);
-        base64_add(&piece, f->data + at,
-                   f->size - at < PIECE ? f->size - at : PIECE);
-        add_arg(args, str_text(&piece), piece.size);
-    }
-}
-
-size_t deliver_n_files(const struct entry *e)
-{
-    size_t n = 0;
-    for (size_t i = 0; e->spec && i < e->spec->n_volumes; i++)
-        n += e->spec->volumes[i].n_files;
-    return n;
-}
-
-/* The program's own words, or how it ended. */
-static int judge(const struct cri_exec *exec, const char *what,
-                 struct error *err)
-{
-    if (exec->exit_code == 0)
-        return 0;
-    return error_set(err, EIO, "%s: biga-card ended with exit code %d: %.300s",
-                     what, (int)exec->exit_code, str_text(&exec->err));
-}
-
-static int run(struct cri *cri, const char *id, const struct args *args,
-               const char *what, struct error *err)
-{
-    struct cri_exec exec = {0};
-    int e = helper_run(cri, id, args->list, args->n, &exec, err);
+    int e = helper_run(cri, id, parcel->argv, parcel->n, ret_exec, err);
     if (e < 0)
         return e;
-    e = judge(&exec, what, err);
-    str_fini(&exec.out);
-    str_fini(&exec.err);
+    return ret_exec->exit_code == 0
+               ? 0
+               : error_set(err, EIO,
+                           "biga-card %s ended with exit code %d: %.300s",
+                           parcel->argv[1], (int)ret_exec->exit_code,
+                           str_text(&ret_exec->err));
+}
+
+static void exec_fini(struct cri_exec *exec)
+{
+    if (exec->out.data)
+        explicit_bzero(exec->out.data, exec->out.size);
+    str_fini(&exec->out);
+    str_fini(&exec->err);
+}
+
+static int run_only(struct cri *cri, const char *id,
+                    const struct parcel *parcel, struct error *err)
+{
+    struct cri_exec exec = {0};
+    int e = run(cri, id, parcel, &exec, err);
+    exec_fini(&exec);
+    return e;
+}
+
+/* Everybody on the card may read arguments; so what they say is hidden under
+ * random bytes, which only the helper and we have. */
+static int send_files(struct cri *cri, const char *id, const char *dir,
+                      const struct podspec *spec, struct error *err)
+{
+    size_t size = parcel_contents(spec);
+    cleanup_free char *text = xasprintf("%zu", size);
+    struct cri_exec exec = {0};
+    struct parcel_pad pad = {0};
+    struct parcel ask, send;
+    int e = 0;
+    if (size > 0) {
+        parcel_init(&ask, "pad", dir);
+        parcel_add(&ask, text);
+        e = run(cri, id, &ask, &exec, err);
+        parcel_fini(&ask);
+        if (e == 0)
+            e = parcel_pad(&exec.out, &exec.err, size, &pad, err);
+    }
+    if (e == 0) {
+        parcel_init(&send, "files", dir);
+        parcel_files(&send, spec, size > 0 ? &pad : NULL);
+        e = run_only(cri, id, &send, err);
+        parcel_fini(&send);
+    }
+    exec_fini(&exec);
     return e;
 }
 
 static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
                       struct entry *e, struct error *err)
 {
-    struct args args = {0};
     cleanup_free char *dir = config_pod_dir(a, e);
-    add(&args, "/biga-card");
-    add(&args, "files");
-    add(&args, dir);
-    for (size_t i = 0; i < e->spec->n_volumes; i++)
-        for (size_t k = 0; k < e->spec->volumes[i].n_files; k++)
-            add_file(&args, e->spec->volumes[i].name,
-                     &e->spec->volumes[i].files[k]);
-    int r = args.size > PIECES_MAX
-                ? error_set(err, E2BIG, "files: more than %d bytes in all",
-                            PODSPEC_FILES_SIZE_MAX)
-                : run(cri, id, &args, "files", err);
-    args_fini(&args);
+    cleanup_free char *memory = config_memory_dir(e, true);
+    struct parcel parcel;
+    int r = 0;
+    if (parcel_has(e->spec, false))
+        r = send_files(cri, id, dir, e->spec, err);
+    if (r == 0 && parcel_has(e->spec, true)) {
+        parcel_init(&parcel, "memory", memory);
+        parcel_memory(&parcel, e->spec);
+        r = run_only(cri, id, &parcel, err);
+        parcel_fini(&parcel);
+    }
     return r;
 }
 
-static void not_delivered(const struct actuator *a, struct entry *e,
+static void not_delivered(const struct actuator *a, const struct entry *e,
                           struct machine_result *r, struct error *err)
 {
-    if (deliver_n_files(e) == 0)
-        return;
     r->permanent = true;
     r->reason = "HelperMissing";
     r->e = a->helper_image
                ? error_set(err, ENOENT,
-                           "its files cannot be written on %s, where Biga's "
+                           "its volumes cannot be made on %s, where Biga's "
                            "helper (image %s) does not run: import the image "
                            "there, delete the pod and apply it again",
                            e->intent->place, a->helper_image)
                : error_set(err, ENOENT,
-                           "its files cannot be written on %s: give the "
+                           "its volumes cannot be made on %s: give the "
                            "advertiser the image of Biga's helper",
                            e->intent->place);
 }
@@ -254,11 +232,14 @@ void deliver_files(struct place *at, const struct act_place *what,
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
+    cleanup_free char *memory = config_memory_dir(e, false);
     if (config_is_local(what)) {
-        r->e = hostdir_make(dir, e->spec, err);
+        r->e = hostdir_make(dir, memory, e->spec, err);
         r->reason = r->e < 0 ? "FilesFailed" : NULL;
         return;
     }
+    if (!deliver_needed(e))
+        return;
     (void)pthread_mutex_lock(&a->lock);
     helper_id(a, what->name, id);
     (void)pthread_mutex_unlock(&a->lock);
@@ -266,34 +247,67 @@ void deliver_files(struct place *at, const struct act_place *what,
         not_delivered(a, e, r, err);
         return;
     }
-    if (deliver_n_files(e) > 0)
-        r->e = deliver_by(a, id, cri, e, err);
+    r->e = deliver_by(a, id, cri, e, err);
     if (r->e < 0)
         r->reason = "FilesFailed";
 }
 
 /* --- their end ---------------------------------------------------------- */
 
-int deliver_end(struct place *at, const struct act_place *what, struct cri *cri,
-                struct entry *e, struct error *err)
+static void end_of_host(const char *dir, const char *memory,
+                        struct machine_result *r, struct error *err)
+{
+    struct error other;
+    r->e = hostdir_remove(dir, err);
+    int e = hostdir_remove(memory, r->e < 0 ? &other : err);
+    if (r->e == 0)
+        r->e = e;
+    if (r->e < 0)
+        r->reason = "FilesLeft";
+}
+
+static void end_of_card(const struct actuator *a, const char *id,
+                        struct cri *cri, const struct entry *e,
+                        struct machine_result *r, struct error *err)
+{
+    cleanup_free char *dir = config_pod_dir(a, e);
+    cleanup_free char *memory = config_memory_dir(e, true);
+    struct parcel parcel;
+    struct cri_exec exec = {0};
+    parcel_init(&parcel, "rm", dir);
+    parcel_add(&parcel, memory);
+    r->e = run(cri, id, &parcel, &exec, err);
+    if (r->e < 0 && exec.exit_code != 0) /* it says no; else nobody spoke */
+        r->reason = "FilesLeft";
+    parcel_fini(&parcel);
+    exec_fini(&exec);
+}
+
+void deliver_end(struct place *at, const struct act_place *what,
+                 struct cri *cri, struct entry *e, struct machine_result *r,
+                 struct error *err)
 {
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
-    if (config_is_local(what))
-        return hostdir_remove(dir, err);
-    if (e->intent->attempt == 0 && deliver_n_files(e) == 0)
-        return 0; /* nothing was begun */
+    cleanup_free char *memory = config_memory_dir(e, false);
+    if (config_is_local(what)) {
+        end_of_host(dir, memory, r, err);
+        return;
+    }
+    if (!a->helper_image || (e->intent->attempt == 0 && !deliver_needed(e)))
+        return; /* nothing was begun, or nobody could write anything */
     (void)pthread_mutex_lock(&a->lock);
     helper_id(a, what->name, id);
     (void)pthread_mutex_unlock(&a->lock);
-    if (!id[0]) /* nothing was written, or nobody can remove it */
-        return 0;
-    struct args args = {0};
-    add(&args, "/biga-card");
-    add(&args, "rm");
-    add(&args, dir);
-    int r = run(cri, id, &args, "removing the pod's files", err);
-    args_fini(&args);
-    return r;
+    if (id[0]) {
+        end_of_card(a, id, cri, e, r, err);
+        return;
+    }
+    r->e = error_set(err, ENOENT,
+                     "%s cannot be removed, as Biga's helper (image %s) does "
+                     "not run there",
+                     dir, a->helper_image);
+    r->reason = "FilesLeft";
+    r->permanent = true; /* it was waited for */
 }

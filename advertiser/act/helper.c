@@ -90,8 +90,7 @@ static bool is_served(const struct place *at, const struct entry *e)
     return at->a->helper_image && !config_is_local(&at->what) &&
            !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
            (e->m.hold == MACHINE_GO || e->intent->stop) &&
-           (!e->intent->stop || e->intent->attempt > 0 ||
-            deliver_n_files(e) > 0);
+           (!e->intent->stop || e->intent->attempt > 0 || deliver_needed(e));
 }
 
 /* The next step is the helper's. */
@@ -105,7 +104,7 @@ static bool needs_helper(struct entry *e)
             m->stop_ms = clock_ms();
         return !m->cleaned && clock_ms() - m->stop_ms < AWAIT_MS;
     }
-    return !m->prepared && deliver_n_files(e) > 0;
+    return !m->prepared && deliver_needed(e);
 }
 
 /* It is well, or will not be soon. */

@@ -1,19 +1,37 @@
 #include "advertiser/act/hostdir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "model/io/tree.h"
 
 /* --- writing ------------------------------------------------------------ */
 
+/* One that is there, or is made: then of that mode, whatever the umask is. */
+static int open_part(int at, const char *name)
+{
+    bool made = mkdirat(at, name, 0755) == 0;
+    if (!made && errno != EEXIST)
+        return -1;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && made && fchmod(fd, 0755) < 0) {
+        int code = errno;
+        (void)close(fd); /* nothing was written to it */
+        errno = code;
+        return -1;
+    }
+    return fd;
+}
+
 /* The directory `name` (with its parents) below `base`, made where missing. */
-static int open_below(int base, const char *name, mode_t mode)
+static int open_below(int base, const char *name)
 {
     int at = fcntl(base, F_DUPFD_CLOEXEC, 0);
     char part[256];
@@ -29,10 +47,7 @@ static int open_below(int base, const char *name, mode_t mode)
         name += n + (name[n] == '/');
         if (n == 0)
             continue;
-        int next = -1;
-        if (mkdirat(at, part, mode) == 0 || errno == EEXIST)
-            next = openat(at, part,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int next = open_part(at, part);
         int code = errno;
         (void)close(at); /* nothing was written to it */
         errno = code;
@@ -62,7 +77,7 @@ static int write_file(int volume, const struct podspec_file *f,
     const char *name = slash ? slash + 1 : f->path;
     cleanup_free char *above = xstrndup(f->path,
                                         slash ? (size_t)(slash - f->path) : 0);
-    cleanup_fd int dir = open_below(volume, above, 0755);
+    cleanup_fd int dir = open_below(volume, above);
     if (dir < 0)
         return error_errno(err, errno, "file %s", f->path);
     if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
@@ -75,11 +90,11 @@ static int write_file(int volume, const struct podspec_file *f,
     return 0;
 }
 
-static int make_volume(int base, const struct podspec_volume *v,
-                       struct error *err)
+static int make_volume(int base, const char *above,
+                       const struct podspec_volume *v, struct error *err)
 {
-    cleanup_free char *name = xasprintf("volumes/%s", v->name);
-    cleanup_fd int dir = open_below(base, name, 0755);
+    cleanup_free char *name = xasprintf("%s%s", above, v->name);
+    cleanup_fd int dir = open_below(base, name);
     if (dir < 0)
         return error_errno(err, errno, "volume %s", v->name);
     if (v->kind == PODSPEC_EMPTY && fchmod(dir, 0777) < 0)
@@ -92,22 +107,50 @@ static int make_volume(int base, const struct podspec_volume *v,
     return 0;
 }
 
-static int open_root(void)
+/* A pod's own: nobody else may look into it. */
+static int open_pod(const char *dir, struct error *err)
 {
-    return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-int hostdir_make(const char *dir, const struct podspec *spec, struct error *err)
-{
-    cleanup_fd int root = open_root();
-    cleanup_fd int base = root < 0 ? -1 : open_below(root, dir, 0755);
+    cleanup_fd int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int base = root < 0 ? -1 : open_below(root, dir);
     if (base < 0)
         return error_errno(err, errno, "directory %s", dir);
-    cleanup_fd int logs = open_below(base, "logs", 0755);
+    if (fchmod(base, 0700) < 0) {
+        int e = error_errno(err, errno, "directory %s", dir);
+        (void)close(base); /* nothing was written to it */
+        return e;
+    }
+    return base;
+}
+
+static int make_in_memory(const char *memory, const struct podspec_volume *v,
+                          struct error *err)
+{
+    struct statfs fs;
+    cleanup_fd int base = open_pod(memory, err);
+    if (base < 0)
+        return base;
+    if (fstatfs(base, &fs) < 0)
+        return error_errno(err, errno, "directory %s", memory);
+    if (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC)
+        return error_set(err, EMEDIUMTYPE,
+                         "volume %s: directory %s is not in memory", v->name,
+                         memory);
+    return make_volume(base, "", v, err);
+}
+
+int hostdir_make(const char *dir, const char *memory,
+                 const struct podspec *spec, struct error *err)
+{
+    cleanup_fd int base = open_pod(dir, err);
+    if (base < 0)
+        return base;
+    cleanup_fd int logs = open_below(base, "logs");
     if (logs < 0)
         return error_errno(err, errno, "directory %s/logs", dir);
     for (size_t i = 0; i < spec->n_volumes; i++) {
-        int e = make_volume(base, &spec->volumes[i], err);
+        const struct podspec_volume *v = &spec->volumes[i];
+        int e = v->in_memory ? make_in_memory(memory, v, err)
+                             : make_volume(base, "volumes/", v, err);
         if (e < 0)
             return e;
     }
@@ -116,39 +159,9 @@ int hostdir_make(const char *dir, const struct podspec *spec, struct error *err)
 
 /* --- removing ----------------------------------------------------------- */
 
-/* As deep as HOSTDIR_DEPTH_MAX. */
-static int remove_below(int above, const char *name, int depth)
-{
-    if (unlinkat(above, name, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != EISDIR && errno != EPERM)
-        return -errno;
-    if (depth == HOSTDIR_DEPTH_MAX)
-        return -ELOOP;
-    int fd = openat(above, name,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        int code = errno;
-        if (fd >= 0)
-            (void)close(fd); /* only read from */
-        return -code;
-    }
-    int e = 0;
-    const struct dirent *entry;
-    while (e == 0 && (entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            e = remove_below(fd, entry->d_name, depth + 1);
-    (void)closedir(dir); /* only read from */
-    if (e == 0 && unlinkat(above, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        e = -errno;
-    return e;
-}
-
 int hostdir_remove(const char *dir, struct error *err)
 {
-    int e = remove_below(AT_FDCWD, dir, 0);
-    return e < 0 ? error_errno(err, -e, "removing %s", dir) : 0;
+    return tree_remove(AT_FDCWD, dir, dir, err);
 }
 
 /* --- logs --------------------------------------------------------------- */

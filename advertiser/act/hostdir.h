@@ -11,14 +11,13 @@
 #include "model/base/str.h"
 #include "model/podspec.h"
 
-enum {
-    HOSTDIR_LOG_MAX = 1 << 20, /* bytes read at once */
-    HOSTDIR_DEPTH_MAX = 64,
-};
+enum { HOSTDIR_LOG_MAX = 1 << 20 }; /* bytes read at once */
 
-/* `dir`/logs, and `dir`/volumes with the contents of the pod's volumes. */
-int hostdir_make(const char *dir, const struct podspec *spec,
-                 struct error *err);
+/* `dir`/logs, and `dir`/volumes with the contents of the pod's volumes;
+ * those that are to be in memory below `memory`, made for them alone.  Both are the owner's alone (0700), with what everybody may
+ * look into below them. */
+int hostdir_make(const char *dir, const char *memory,
+                 const struct podspec *spec, struct error *err);
 /* With all that is in it; one that is not there is a success. */
 int hostdir_remove(const char *dir, struct error *err);
 /* What the container wrote, of a log file as the runtime writes it, as

@@ -163,7 +163,8 @@ static void next_end(struct machine *m, int64_t now, struct machine_step *step)
         return;
     }
     machine_move(m, ACT_GONE);
-    machine_quiet(m);
+    if (!m->left)
+        machine_quiet(m);
     m->unsaved = true;
 }
 

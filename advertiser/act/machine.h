@@ -30,7 +30,8 @@ enum {
     MACHINE_CALM_MS = 600000,    /* after that long the back-off begins anew */
     MACHINE_RETRY_MIN_MS = 1000, /* after a step that failed */
     MACHINE_RETRY_MAX_MS = 60000,
-    MACHINE_TRIES = 6,    /* of a pod that never ran, then it has failed */
+    MACHINE_TRIES = 6,    /* of a pod that never ran, then it has failed; and
+                           * of removing its files, then they are left */
     MACHINE_RESERVED = 4, /* times a name may be reserved for nothing found */
     MACHINE_FOUND_MAX = 256, /* objects of one pod; more are looked at later */
 };
@@ -109,6 +110,9 @@ struct machine {
     bool listed;   /* `found` is of after the last step */
     bool prepared; /* for the next sandbox */
     bool cleaned;
+    bool left;         /* what was to be cleaned could not be: the reason and
+                         * message stay, also when the pod is gone */
+    unsigned refusals; /* of what was to be cleaned */
     unsigned failures; /* in a row */
     unsigned tries;    /* refusals before it ever ran */
     unsigned reserved; /* as of a unit */
@@ -163,7 +167,7 @@ void machine_next(struct machine *m, int64_t now_ms,
 struct machine_result {
     int e;                          /* 0 or -errno as in cri.h */
     int code;                       /* of gRPC; -1 none */
-    bool permanent;                 /* PREPARE: it will not do better */
+    bool permanent;                 /* PREPARE, CLEAN: it will not do better */
     bool waits;                     /* PREPARE: for others, however long */
     const char *reason;             /* PREPARE: its word; NULL the step's own */
     const char *text;               /* of the error, "" none */

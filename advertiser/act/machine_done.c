@@ -126,6 +126,27 @@ static void retry_later(struct machine *m, int64_t now)
                                       MACHINE_RETRY_MAX_MS, m->failures);
 }
 
+/* A place that does not answer is asked for ever; one that says no is not, for
+ * the pods of its pair wait for this one's end.  False when it did not say. */
+static bool not_cleaned(struct machine *m, const struct machine_result *r)
+{
+    const char *text = r->text ? r->text : "";
+    if (!r->permanent && (r->code < 0 || r->e == -ETIMEDOUT))
+        return false;
+    if (!r->permanent && ++m->refusals < MACHINE_TRIES) {
+        machine_say(m, "FilesLeft", "%.350s: it is tried again", text);
+        return true;
+    }
+    m->cleaned = m->left = true;
+    m->failures = 0;
+    m->retry_ms = 0;
+    machine_say(m, "FilesLeft",
+                "%.350s: it is left on %.60s; remove it there by hand (lsattr, "
+                "findmnt)",
+                text, m->intent->place);
+    return true;
+}
+
 static void failed(struct machine *m, const struct machine_step *step,
                    const struct machine_result *r, int64_t now)
 {
@@ -142,6 +163,8 @@ static void failed(struct machine *m, const struct machine_step *step,
     /* a person may import it while nobody can pull it */
     if (step->kind == MACHINE_PULL && step->unit < m->n_units)
         m->units[step->unit].has = IMAGE_UNKNOWN;
+    if (step->kind == MACHINE_CLEAN && not_cleaned(m, r))
+        return;
     if (!up) { /* ending goes on until it is done */
         if (m->intent->state == ACT_STOPPING)
             machine_say(m, reason, "%s: %s", text, meaning->next);

@@ -255,8 +255,8 @@ static void do_step(struct worker *w, struct entry *e,
         r->e = cri_remove_sandbox(w->cri, step->id, CALL_MS, err);
         break;
     case MACHINE_CLEAN:
-        r->e = entry_is_ours(e) ? 0
-                                : deliver_end(w->p, &w->what, w->cri, e, err);
+        if (!entry_is_ours(e))
+            deliver_end(w->p, &w->what, w->cri, e, r, err);
         break;
     case MACHINE_WAIT:
     case MACHINE_LIST:
@@ -272,8 +272,8 @@ static void call(struct worker *w, struct entry *e,
     do_step(w, e, step, d);
     step_failpoint("after", step->kind);
     d->r.code = d->r.e < 0 ? cri_end(w->cri)->code : GRPC_OK;
-    if (d->r.e < 0 && step->kind == MACHINE_PREPARE)
-        d->r.code = GRPC_UNKNOWN;
+    if (d->r.e < 0 && (step->kind == MACHINE_PREPARE || d->r.reason))
+        d->r.code = GRPC_UNKNOWN; /* it was not the call that failed */
     d->r.text = d->err.text;
     d->r.id = d->id;
     /* the next call is to meet a connection that is well */
@@ -359,6 +359,9 @@ static bool turn(struct worker *w, struct entry *e)
     machine_done(&e->m, &step, &d.r, clock_ms());
     if (step.kind == MACHINE_RUN_SANDBOX && d.r.e == 0)
         e->configured = false; /* what is found says who uses the card */
+    if (step.kind == MACHINE_CLEAN && e->m.left)
+        log_event(LOG_WARN, "act-files-left", "place", w->what.name, "uid",
+                  e->intent->uid, "error", d.err.text, NULL);
     return true;
 }
 

@@ -181,7 +181,7 @@ class Place:
             if self.disk_mib is None else \
             f"mount -t tmpfs -o size={self.disk_mib}m none /var/lib && "
         script = (disk +
-                  "mkdir -p /run/containerd && "
+                  f"{self.own_memory()}mkdir -p /run/containerd && "
                   f"mount --bind {self.path('run')} /run/containerd && "
                   f"touch {ready} && exec sleep infinity")
         self.init = Process(self.rack.folder, self.name + "-init", [
@@ -193,6 +193,9 @@ class Place:
 
     def enter_network(self):
         return []
+
+    def own_memory(self):
+        return ""
 
     def configure(self):
         """What its containerd reads; adapted to what this machine allows."""
@@ -299,6 +302,9 @@ class Card(Place):
 
     def enter_network(self):
         return ["nsenter", f"--net=/run/netns/{self.netns}"]
+
+    def own_memory(self):
+        return "mount -t tmpfs none /dev/shm && "
 
     def plug(self):
         """Its namespace, and a wire between it and the host."""

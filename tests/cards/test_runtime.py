@@ -84,8 +84,8 @@ def test_pod(t, card):
         big = random.Random(1).randbytes((1 << 20) - 3)
         parts = pieces(big)
         status, _, errors = cri.exec(
-            helper, "/biga-card", "files", "/var/lib/biga/u0/v",
-            "big", "640", str(len(parts)), *parts, "c/small", "444", "1",
+            helper, "/biga-card", "files", "/var/lib/biga/u0", "-",
+            "v/big", "640", str(len(parts)), *parts, "v/c/small", "444", "1",
             pieces(b"abc")[0])
         assert status == 0, errors
         with open(card.path("lib", "biga", "u0", "v", "big"), "rb") as f:
@@ -94,7 +94,8 @@ def test_pod(t, card):
         assert "u0/v/c/small" in card.files(), card.files()
     with t.check("and none outside of its folder"):
         status, _, errors = cri.exec(helper, "/biga-card", "files",
-                                     "/var/lib/biga/u0/v", "../x", "644", "0")
+                                     "/var/lib/biga/u0", "-", "../x", "644",
+                                     "0")
         assert status == 1 and b"../x" in errors, (status, errors)
     with t.check("it reads what containers wrote"):
         def read():

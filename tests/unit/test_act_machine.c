@@ -512,6 +512,63 @@ Test(act_machine, refusals_have_words)
     }
 }
 
+/* A folder that nobody can remove keeps no pod from ending; a card that does
+ * not answer does. */
+Test(act_machine, files_that_stay_are_left)
+{
+    static const struct {
+        int e, code;
+        bool permanent;
+        const char *reason;
+        unsigned tries; /* 0: for ever */
+    } cases[] = {
+        {-EIO, GRPC_UNKNOWN, false, "FilesLeft", MACHINE_TRIES},
+        {-EREMOTEIO, GRPC_UNKNOWN, false, NULL, MACHINE_TRIES},
+        {-ENOENT, GRPC_UNKNOWN, true, "FilesLeft", 1},
+        {-ETIMEDOUT, -1, false, NULL, 0},
+        {-ETIMEDOUT, GRPC_DEADLINE_EXCEEDED, false, NULL, 0},
+        {-ECONNREFUSED, -1, false, NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run r;
+        struct machine_step step;
+        const struct machine_result result = {
+            .e = cases[i].e,
+            .code = cases[i].code,
+            .permanent = cases[i].permanent,
+            .reason = cases[i].reason,
+            .text = "/d: 'x' in it: not permitted",
+        };
+        unsigned n = 0;
+        begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+        (void)settle(&r, is_up);
+        stop(&r);
+        for (unsigned k = 0; k < 400 && !is_gone(&r); k++) {
+            machine_next(&r.m, r.now, &step);
+            r.now += 1000;
+            if (step.kind == MACHINE_LIST)
+                list(&r);
+            else if (step.kind == MACHINE_CLEAN && ++n)
+                machine_done(&r.m, &step, &result, r.now);
+            else if (step.kind != MACHINE_WAIT) {
+                struct machine_result well = simcard_do(&r.card, &r.m, &step);
+                machine_done(&r.m, &step, &well, r.now);
+            }
+        }
+        cr_assert_eq(is_gone(&r), cases[i].tries > 0, "case %zu", i);
+        if (cases[i].tries > 0) {
+            cr_assert_eq(n, cases[i].tries, "case %zu: %u", i, n);
+            cr_assert(r.m.left);
+            cr_assert_str_eq(r.intent->reason, "FilesLeft");
+            cr_assert_not_null(strstr(r.intent->message, "/d: 'x' in it"));
+            cr_assert_not_null(strstr(r.intent->message, "by hand"));
+        } else {
+            cr_assert_gt(n, MACHINE_TRIES, "case %zu: %u", i, n);
+        }
+        end(&r);
+    }
+}
+
 Test(act_machine, waits_for_its_pair)
 {
     struct run r;

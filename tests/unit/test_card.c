@@ -2,10 +2,13 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "model/base/base64.h"
 #include "model/base/mem.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
@@ -62,11 +65,20 @@ Test(card, names_stay_below)
 
 /* --- files -------------------------------------------------------------- */
 
-#define FILES(dir, ...)                                      \
-    ({                                                       \
-        const char *argv_[] = {__VA_ARGS__};                 \
-        card_files(dir, (int)ARRAY_LEN(argv_), argv_, &err); \
+#define PADDED(dir, pad, ...)                                     \
+    ({                                                            \
+        const char *argv_[] = {__VA_ARGS__};                      \
+        card_files(dir, pad, (int)ARRAY_LEN(argv_), argv_, &err); \
     })
+#define FILES(dir, ...) PADDED(dir, "-", __VA_ARGS__)
+
+static mode_t mode_of(const char *dir, const char *name)
+{
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
+    struct stat st;
+    cr_assert_eq(stat(path, &st), 0, "%s", path);
+    return st.st_mode & 07777;
+}
 
 static void expect_file(const char *dir, const char *name, const char *text,
                         mode_t mode)
@@ -91,7 +103,11 @@ Test(card, files_are_written)
     expect_file(sub, "a", "foobar", 0644);
     expect_file(sub, "c/d", "", 0400);
     expect_file(sub, "e", "f", 0755);
-    cr_assert_eq(FILES(sub, "a", "600", "1", "bmV3"), 0, "%s", err.text);
+    cr_expect_eq(mode_of(sub, ""), 0700, "nobody else sees into it");
+    cr_expect_eq(mode_of(sub, "c"), 0755, "any container's user does");
+    cr_assert_eq(FILES(sub, "a", "600", "1", "bmV3", "f", "d777", "0"), 0, "%s",
+                 err.text);
+    cr_expect_eq(mode_of(sub, "f"), 0777, "as an emptyDir is");
     expect_file(sub, "a", "new", 0600);
     cr_assert_eq(card_remove(dir, &err), 0, "%s", err.text);
     cr_expect_neq(access(dir, F_OK), 0);
@@ -109,6 +125,7 @@ Test(card, what_is_wrong_writes_nothing)
     cr_expect_eq(FILES(sub, "a", "644"), -EINVAL);
     cr_expect_eq(FILES(sub, "a", "644", "-1"), -EINVAL);
     cr_expect_eq(FILES("relative", "a", "644", "0"), -EINVAL);
+    cr_expect_eq(FILES(sub, "a", "d755", "1", "Zm9v"), -EINVAL);
     cr_expect_neq(access(sub, F_OK), 0);
     cr_expect_eq(FILES(sub, "a", "644", "1", "Zm9"), -EINVAL);
     cleanup_free char *left = xasprintf("%s/.biga-new", sub);
@@ -147,14 +164,96 @@ Test(card, an_argument_of_the_largest_size_arrives)
     piece[CARD_PIECE_MAX] = 0;
     for (int i = 0; i < 14; i++)
         argv[3 + i] = piece;
-    cr_assert_eq(card_files(dir, 17, argv, &err), 0, "%s", err.text);
+    cr_assert_eq(card_files(dir, "-", 17, argv, &err), 0, "%s", err.text);
     cleanup_free char *path = xasprintf("%s/big", dir);
     cr_assert_eq(stat(path, &st), 0);
     cr_expect_eq(st.st_size, 14 * CARD_PIECE_MAX / 4 * 3);
     piece[CARD_PIECE_MAX] = 'A';
     piece[CARD_PIECE_MAX + 1] = 0;
-    cr_expect_eq(card_files(dir, 17, argv, &err), -EINVAL);
+    cr_expect_eq(card_files(dir, "-", 17, argv, &err), -EINVAL);
     (void)card_remove(dir, &err);
+}
+
+/* What a pad of `size` bytes is, and its id. */
+static char *pad_make(const char *dir, size_t size, char id[CARD_PAD_ID_SIZE])
+{
+    cleanup_free char *path = xasprintf("%s.pad", dir);
+    size_t n;
+    int out = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    cr_assert_geq(out, 0);
+    cr_assert_eq(card_pad(dir, size, out, id, &err), 0, "%s", err.text);
+    close(out);
+    char *data = testdata_read(path, &n);
+    cr_assert_eq(n, size);
+    (void)unlink(path);
+    return data;
+}
+
+Test(card, a_pad_hides_what_is_written_and_is_used_once)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *sub = xasprintf("%s/u", dir);
+    char id[CARD_PAD_ID_SIZE], later[CARD_PAD_ID_SIZE], text[9] = {0};
+    /* base64 of six bytes has no padding: three and three of "secret" */
+    cleanup_free char *pad = pad_make(sub, 6, id);
+    cr_expect_eq(mode_of(sub, ".biga-pad"), 0600);
+    cr_expect_eq(mode_of(sub, ""), 0700);
+    struct str hidden[2] = {STR_INIT(64), STR_INIT(64)};
+    for (int i = 0; i < 2; i++) {
+        char three[3];
+        for (int k = 0; k < 3; k++)
+            three[k] = (char)("secret"[3 * i + k] ^ pad[3 * i + k]);
+        base64_add(&hidden[i], three, 3);
+    }
+    cr_expect_eq(PADDED(sub, "0123", "a", "644", "0"), -ESTALE);
+    cr_assert_eq(PADDED(sub, id, "a", "400", "1", str_text(&hidden[0]), "b",
+                        "400", "1", str_text(&hidden[1])),
+                 0, "%s", err.text);
+    expect_file(sub, "a", "sec", 0400);
+    expect_file(sub, "b", "ret", 0400);
+    cleanup_free char *left = xasprintf("%s/.biga-pad", sub);
+    cr_expect_neq(access(left, F_OK), 0, "it is gone");
+    cr_expect_eq(PADDED(sub, id, "a", "644", "1", str_text(&hidden[0])),
+                 -ESTALE, "it is used once");
+    /* another pad took the place of the first */
+    cleanup_free char *one = pad_make(sub, 6, id);
+    cleanup_free char *two = pad_make(sub, 6, later);
+    cr_expect_str_neq(id, later);
+    cr_expect_neq(memcmp(one, two, 6), 0);
+    cr_expect_eq(PADDED(sub, id, "a", "644", "1", str_text(&hidden[0])),
+                 -ESTALE);
+    /* more than the pad has */
+    memset(text, 'A', 8);
+    cr_expect_eq(PADDED(sub, later, "a", "644", "2", text, "AAAA"), -EINVAL);
+    expect_file(sub, "a", "sec", 0400);
+    str_fini(&hidden[0]);
+    str_fini(&hidden[1]);
+    (void)card_remove(dir, &err);
+}
+
+Test(card, memory_is_memory)
+{
+    static const char *const folder[] = {"v", "d777", "0"};
+    static const char *const file[] = {"v", "644", "0"};
+    struct statfs fs;
+    char path[] = "/var/tmp/biga-test-XXXXXX";
+    if (statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS_MAGIC) {
+        char memory[] = "/dev/shm/biga-test-XXXXXX";
+        cr_assert(mkdtemp(memory));
+        cleanup_free char *u = xasprintf("%s/u", memory);
+        cr_expect_eq(card_memory(u, 3, folder, &err), 0, "%s", err.text);
+        cr_expect_eq(mode_of(u, "v"), 0777);
+        cr_expect_eq(mode_of(u, ""), 0700);
+        cr_expect_eq(card_memory(u, 3, file, &err), -EINVAL);
+        (void)card_remove(memory, &err);
+    }
+    cr_assert(mkdtemp(path));
+    if (statfs(path, &fs) == 0 && fs.f_type != TMPFS_MAGIC &&
+        fs.f_type != RAMFS_MAGIC) {
+        cr_expect_eq(card_memory(path, 3, folder, &err), -EMEDIUMTYPE);
+        cr_expect(strstr(err.text, "/dev/shm"), "%s", err.text);
+    }
+    (void)card_remove(path, &err);
 }
 
 /* --- remove ------------------------------------------------------------- */

@@ -1,0 +1,28 @@
+/* What the words of biga-card share. */
+#ifndef BIGA_CARD_CARD_PRIVATE_H
+#define BIGA_CARD_CARD_PRIVATE_H
+
+#include "card/card.h"
+
+enum { PAD_ID = (CARD_PAD_ID_SIZE - 1) / 2 };
+
+/* --- files.c -------------------------------------------------------------- */
+
+/* Open a pod's folder: made with what is missing above it, and from then on
+ * nobody's but root's.  What is in it reaches containers by mounts. */
+int card_open_pod(const char *path, struct error *err);
+int card_write(int fd, const unsigned char *data, size_t size);
+
+/* --- pad.c ---------------------------------------------------------------- */
+
+struct pad {
+    unsigned char *data; /* NULL: none, nothing is hidden */
+    size_t at, size;
+};
+/* The pad of that id, which is gone from then on. */
+int pad_take(int top, const char *id, struct pad *ret_pad, struct error *err);
+/* The next `size` bytes in clear; false when it is too short. */
+bool pad_lift(struct pad *pad, unsigned char *data, size_t size);
+void pad_fini(struct pad *pad);
+
+#endif

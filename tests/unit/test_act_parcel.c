@@ -1,0 +1,156 @@
+/* What of a pod's volumes is told to biga-card, and that biga-card makes of it
+ * what was wanted. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "advertiser/act/parcel.h"
+#include "card/card.h"
+#include "model/base/base64.h"
+#include "tests/lib/testdata.h"
+#include "tests/lib/tmpdir.h"
+
+enum { BIG = 200000 };
+
+static char big[BIG];
+static struct podspec_file files[] = {
+    {.path = (char *)"a/b",
+     .mode = 0400,
+     .data = (char *)"top secret",
+     .size = 10},
+    {.path = (char *)"none", .mode = 0644},
+    {.path = (char *)"big", .mode = 0440, .data = big, .size = BIG},
+};
+static struct podspec_volume volumes[] = {
+    {.name = (char *)"e", .kind = PODSPEC_EMPTY},
+    {.name = (char *)"s", .kind = PODSPEC_FILES, .files = files, .n_files = 2},
+    {.name = (char *)"m", .kind = PODSPEC_EMPTY, .in_memory = true},
+    {.name = (char *)"t",
+     .kind = PODSPEC_FILES,
+     .files = files + 2,
+     .n_files = 1},
+};
+static const struct podspec spec = {.volumes = volumes, .n_volumes = 4};
+
+/* As the helper is asked and answers. */
+static void ask_pad(const char *dir, struct str *out, struct str *text)
+{
+    cleanup_free char *path = xasprintf("%s.out", dir);
+    char id[CARD_PAD_ID_SIZE];
+    struct error err = {0};
+    size_t n = 0;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    cr_assert_eq(card_pad(dir, parcel_contents(&spec), fd, id, &err), 0, "%s",
+                 err.text);
+    close(fd);
+    cleanup_free char *data = testdata_read(path, &n);
+    (void)unlink(path);
+    str_add_n(out, data, n);
+    str_addf(text, "pad=%s\n", id);
+}
+
+static void expect(const char *dir, const char *name, mode_t mode,
+                   const char *data, size_t size)
+{
+    cleanup_free char *path = xasprintf("%s/volumes/%s", dir, name);
+    struct stat st;
+    size_t n = 0;
+    cr_assert_eq(stat(path, &st), 0, "%s", path);
+    cr_expect_eq(st.st_mode & 07777, mode, "%s: %o", name, st.st_mode);
+    if (S_ISDIR(st.st_mode))
+        return;
+    cleanup_free char *got = testdata_read(path, &n);
+    cr_assert_eq(n, size, "%s: %zu bytes", name, n);
+    cr_expect(size == 0 || memcmp(got, data, size) == 0, "%s", name);
+}
+
+Test(act_parcel, arrives_and_is_hidden_on_the_way)
+{
+    char *top = tmpdir_create();
+    cleanup_free char *dir = xasprintf("%s/u-1", top);
+    cleanup_str struct str out = STR_INIT(1 << 20), text = STR_INIT(100);
+    cleanup_str struct str clear = STR_INIT(100);
+    struct parcel_pad pad = {0};
+    struct parcel p;
+    struct error err = {0};
+    for (int i = 0; i < BIG; i++)
+        big[i] = (char)(i % 251);
+    cr_assert_eq(parcel_contents(&spec), BIG + 10);
+    ask_pad(dir, &out, &text);
+    cr_assert_eq(parcel_pad(&out, &text, BIG + 10, &pad, &err), 0, "%s",
+                 err.text);
+    parcel_init(&p, "files", dir);
+    parcel_files(&p, &spec, &pad);
+    cr_assert_str_eq(p.argv[0], "/biga-card");
+    cr_assert_str_eq(p.argv[1], "files");
+    cr_assert_str_eq(p.argv[2], dir);
+    base64_add(&clear, "top secret", 10);
+    for (size_t i = 0; i < p.n; i++)
+        cr_expect(!strstr(p.argv[i], "secret") &&
+                      strcmp(p.argv[i], str_text(&clear)) != 0 &&
+                      !strstr(p.argv[i], "volumes/m"),
+                  "%s", p.argv[i]);
+    cr_assert_eq(card_files(dir, p.argv[3], (int)p.n - 4, p.argv + 4, &err), 0,
+                 "%s", err.text);
+    parcel_fini(&p);
+    expect(dir, "e", 0777, NULL, 0);
+    expect(dir, "s", 0755, NULL, 0);
+    expect(dir, "s/a", 0755, NULL, 0);
+    expect(dir, "s/a/b", 0400, "top secret", 10);
+    expect(dir, "s/none", 0644, NULL, 0);
+    expect(dir, "t/big", 0440, big, BIG);
+    cr_assert_eq(card_remove(dir, &err), 0, "%s", err.text);
+    tmpdir_remove(top);
+}
+
+Test(act_parcel, volumes_in_memory_are_elsewhere)
+{
+    static const char *const wanted[] = {"/biga-card", "memory", "/memory/u",
+                                         "m",          "d777",   "0"};
+    struct parcel p;
+    cr_assert(parcel_has(&spec, true) && parcel_has(&spec, false));
+    parcel_init(&p, "memory", "/memory/u");
+    parcel_memory(&p, &spec);
+    cr_assert_eq(p.n, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < p.n; i++)
+        cr_expect_str_eq(p.argv[i], wanted[i]);
+    parcel_fini(&p);
+}
+
+Test(act_parcel, folders_alone_need_no_pad)
+{
+    static const char *const wanted[] = {"/biga-card", "files", "/d", "-",
+                                         "volumes/e",  "d777",  "0"};
+    const struct podspec empty = {.volumes = volumes, .n_volumes = 1};
+    struct parcel p;
+    cr_assert_eq(parcel_contents(&empty), 0);
+    parcel_init(&p, "files", "/d");
+    parcel_files(&p, &empty, NULL);
+    cr_assert_eq(p.n, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < p.n; i++)
+        cr_expect_str_eq(p.argv[i], wanted[i]);
+    parcel_fini(&p);
+}
+
+Test(act_parcel, a_pad_that_is_none_is_refused)
+{
+    static const char *const bad[] = {"", "pad=", "pad=00", "biga-card: no"};
+    cleanup_str struct str out = STR_INIT(64);
+    struct parcel_pad pad = {0};
+    struct error err = {0};
+    str_add(&out, "1234");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        cleanup_str struct str text = STR_INIT(64);
+        str_add(&text, bad[i]);
+        cr_expect_eq(parcel_pad(&out, &text, 4, &pad, &err), -EPROTO);
+    }
+    cleanup_str struct str text = STR_INIT(64);
+    str_add(&text, "pad=0123456789abcdef0123456789abcdef\n");
+    cr_expect_eq(parcel_pad(&out, &text, 5, &pad, &err), -EPROTO);
+    cr_expect_eq(parcel_pad(&out, &text, 4, &pad, &err), 0);
+    cr_expect_str_eq(pad.id, "0123456789abcdef0123456789abcdef");
+}
