@@ -168,6 +168,7 @@ static int create_actuator(struct acting *a, struct error *err)
         .helper_image = s->helper_image,
         .hooks_dir = s->hooks,
         .allow = s->allow,
+        .fed = a->config.extender != NULL,
         .changed = on_changed,
         .ctx = a,
     };

@@ -18,6 +18,7 @@
 #include "advertiser/act/actuator.h"
 #include "advertiser/act/health.h"
 #include "advertiser/act/intents.h"
+#include "advertiser/act/listed.h"
 #include "advertiser/act/machine.h"
 #include "advertiser/act/orphans.h"
 #include "advertiser/act/rights.h"
@@ -68,6 +69,7 @@ struct place {
     struct act_place what;
     unsigned generation; /* of `what`: connections of before are closed */
     bool present, drained;
+    bool swept; /* all of ours that is on it was listed */
     struct health health;
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];
@@ -98,7 +100,10 @@ struct actuator {
     pthread_cond_t news; /* `version` has grown, or a thread has ended */
     uint64_t version;
     int64_t trim_ms; /* when memory is given back next */
-    bool placed;     /* it is known which places there are */
+    bool fed;      /* orphans may go: whoever says what is wanted has said so */
+    char **spared; /* UIDs, in order: wanted, and not written down yet */
+    size_t n_spared;
+    bool placed; /* it is known which places there are */
     bool stopping;
     unsigned n_threads;
     struct entry **entries;
@@ -154,6 +159,10 @@ void act_thread_ends(struct actuator *a);
 /* Pods that are to end on places that have left are gone.  Lock held, released
  * within; false when that could not be written down. */
 bool leave_places(struct actuator *a);
+/* Lock held: copies, in order. */
+void leave_spare(struct actuator *a, const char *const *uids, size_t n);
+/* Lock held: what is of that pod there is nobody's. */
+bool leave_is_orphan(const struct place *p, const char *uid);
 
 /* --- work.c ---------------------------------------------------------------- */
 
@@ -193,13 +202,6 @@ char *config_memory_dir(const struct entry *p, bool helper);
 bool config_is_local(const struct act_place *what);
 /* Objects are found by these; `list` has room for two. */
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
-
-/* "" when it is not there. */
-const char *found_label(const struct cri_pair *list, size_t n, const char *key);
-/* What of the lists is of a pod. */
-void found_take(const struct cri_containers *containers,
-                const struct cri_sandboxes *sandboxes, const char *uid,
-                struct machine_found *ret_found);
 
 /* --- deliver.c, helper.c: without the lock --------------------------------- */
 

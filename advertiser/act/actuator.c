@@ -75,6 +75,7 @@ int actuator_create(const struct actuator_config *c,
                                                 : ACT_ORPHAN_GRACE_MS;
     a->probe_ms = c->probe_ms;
     a->lost_ms = c->lost_ms;
+    a->fed = !c->fed;
     a->changed = c->changed;
     a->ctx = c->ctx;
     a->version = 1;
@@ -124,6 +125,7 @@ void actuator_destroy(struct actuator *a)
         place_free(a->places[i]);
     for (size_t i = 0; i < a->n_drained; i++)
         free(a->drained[i]);
+    leave_spare(a, NULL, 0);
     intents_close(a->intents);
     (void)pthread_cond_destroy(&a->news);
     (void)pthread_mutex_destroy(&a->saving);

@@ -141,10 +141,11 @@ struct actuator_config {
                           * places that are the host */
     const char *card_dir; /* on cards: files and logs of pods are below it;
                            * NULL: "/var/lib/biga" */
-    const char *helper_image;  /* with /biga-card in it, on each card */
-    const char *sysfs;         /* root for SR-IOV; NULL: "/sys" */
-    const char *hooks_dir;     /* the operator's executables; NULL: none */
-    const char *allow;         /* what pods may ask for, as in rights.h */
+    const char *helper_image; /* with /biga-card in it, on each card */
+    const char *sysfs;        /* root for SR-IOV; NULL: "/sys" */
+    const char *hooks_dir;    /* the operator's executables; NULL: none */
+    const char *allow;        /* what pods may ask for, as in rights.h */
+    bool fed; /* nothing is removed as nobody's before actuator_told() */
     int64_t orphan_grace_ms;   /* 0: ACT_ORPHAN_GRACE_MS (tests) */
     int64_t probe_ms, lost_ms; /* 0: 1000 and 4000 */
     /* Called on any thread when a pod, or a place's health, has changed.  It
@@ -186,6 +187,16 @@ int actuator_keep(struct actuator *a, const char *owner,
                   const char *const *uids, size_t n, struct error *err);
 /* A pod that is gone may be forgotten, once everybody knows. */
 int actuator_forget(struct actuator *a, const char *uid, struct error *err);
+
+/* Whoever says what is wanted has said all of it: what is on the places and
+ * neither written down nor among these (wanted, but it could not be written
+ * down yet; any order) is nobody's. */
+void actuator_told(struct actuator *a, const char *const *uids, size_t n);
+/* Of a pod that is not known: 0 when nothing of it is on its place (NULL: on
+ * any), or that is not in this node any more; -EBUSY with what is waited for
+ * while it may be. */
+int actuator_left(struct actuator *a, const char *place, const char *uid,
+                  struct error *err);
 
 /* As last known, without a call to any place.  The caller frees the list. */
 size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods);

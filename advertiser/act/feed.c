@@ -73,10 +73,23 @@ bool feed_sleep(struct feed *f, int64_t ms)
 struct outcome {
     struct refusal *list;
     size_t n, cap;
-    bool passes; /* the reason of one may be gone soon */
+    bool passes;         /* the reason of one may be gone soon */
+    const char **spared; /* UIDs of the wanted that may be had later */
+    size_t n_spared;
 };
 
-static void outcome_add(struct outcome *o, const char *uid, int result,
+static void add(struct outcome *o, const struct refusal *like, const char *uid,
+                const char *message)
+{
+    o->list = xgrow(o->list, o->n, &o->cap, sizeof *o->list);
+    struct refusal *r = &o->list[o->n++];
+    *r = *like;
+    (void)snprintf(r->uid, sizeof r->uid, "%s", uid);
+    (void)snprintf(r->message, sizeof r->message, "%s", message);
+}
+
+/* Whether its reason may be gone soon. */
+static bool outcome_add(struct outcome *o, const char *uid, int result,
                         const struct error *err)
 {
     static const struct {
@@ -95,21 +108,26 @@ static void outcome_add(struct outcome *o, const char *uid, int result,
     size_t k = 0;
     while (kinds[k].result && kinds[k].result != result)
         k++;
-    o->list = xgrow(o->list, o->n, &o->cap, sizeof *o->list);
-    struct refusal *r = &o->list[o->n++];
-    *r = (struct refusal){.state = kinds[k].state, .reason = kinds[k].reason};
-    (void)snprintf(r->uid, sizeof r->uid, "%s", uid);
-    (void)snprintf(r->message, sizeof r->message, "%s", err->text);
+    const struct refusal like = {.state = kinds[k].state,
+                                 .reason = kinds[k].reason};
+    add(o, &like, uid, err->text);
     o->passes |= kinds[k].passes;
+    return kinds[k].passes;
 }
 
-/* It is to end and nobody here knows it: then it is gone. */
-static void outcome_add_gone(struct outcome *o, const char *uid)
+/* It is to end and nobody here knows it: then it is gone, once nothing of it
+ * is left. */
+static void outcome_end(struct feed *f, struct outcome *o,
+                        const struct act_item *item)
 {
-    o->list = xgrow(o->list, o->n, &o->cap, sizeof *o->list);
-    struct refusal *r = &o->list[o->n++];
-    *r = (struct refusal){.state = act_state_name(ACT_GONE), .reason = ""};
-    (void)snprintf(r->uid, sizeof r->uid, "%s", uid);
+    const struct refusal gone = {.state = act_state_name(ACT_GONE),
+                                 .reason = ""};
+    const struct refusal stays = {.state = act_state_name(ACT_STOPPING),
+                                  .reason = "LeftBehind"};
+    struct error err = {0};
+    int r = actuator_left(f->a, item->pod.place, item->pod.uid, &err);
+    add(o, r == 0 ? &gone : &stays, item->pod.uid, err.text);
+    o->passes |= r < 0;
 }
 
 static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
@@ -121,15 +139,15 @@ static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
     } else if (item->stop) {
         r = actuator_unwant(f->a, item->pod.uid, item->grace_s, &err);
         if (r == -ENOENT) {
-            outcome_add_gone(o, item->pod.uid);
+            outcome_end(f, o, item);
             return;
         }
     } else {
         item->pod.owner = FEED_OWNER;
         r = actuator_want(f->a, &item->pod, &err);
     }
-    if (r < 0)
-        outcome_add(o, item->pod.uid, r, &err);
+    if (r < 0 && outcome_add(o, item->pod.uid, r, &err) && !item->stop)
+        o->spared[o->n_spared++] = item->pod.uid;
 }
 
 static int text_order(const void *a, const void *b)
@@ -171,7 +189,7 @@ static void hand_over(struct feed *f, struct outcome *o, bool resend)
 /* True when something of it is to be tried again soon. */
 static bool apply(struct feed *f, struct act_answer *answer)
 {
-    struct outcome o = {0};
+    struct outcome o = {.spared = xcalloc(answer->n + 1, sizeof *o.spared)};
     struct error err = {0};
     cleanup_free const char **uids = xcalloc(answer->n + 1, sizeof *uids);
     for (size_t i = 0; i < answer->n; i++)
@@ -186,6 +204,8 @@ static bool apply(struct feed *f, struct act_answer *answer)
     forget_gone(f, uids, answer->n);
     for (size_t i = 0; i < answer->n; i++)
         apply_item(f, &answer->items[i], &o);
+    actuator_told(f->a, o.spared, o.n_spared);
+    free(o.spared);
     hand_over(f, &o, answer->resend);
     return o.passes;
 }

@@ -1,10 +1,13 @@
-/* Pods that are to end, on places that have left this node: nobody can end
- * them there. */
+/* What is left where: pods that are to end, on places that have left this node,
+ * and what is on the places of pods that nobody wrote down. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/machine_private.h"
+#include "model/base/mem.h"
 #include "model/io/failpoint.h"
 #include "model/io/log.h"
 
@@ -73,4 +76,83 @@ bool leave_places(struct actuator *a)
         }
     }
     return true;
+}
+
+/* --- what nobody wrote down ----------------------------------------------- */
+
+static int text_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_spared(const struct actuator *a, const char *uid)
+{
+    return a->n_spared &&
+           bsearch(&uid, a->spared, a->n_spared, sizeof *a->spared, text_order);
+}
+
+void leave_spare(struct actuator *a, const char *const *uids, size_t n)
+{
+    for (size_t i = 0; i < a->n_spared; i++)
+        free(a->spared[i]);
+    free(a->spared);
+    a->spared = n ? xcalloc(n, sizeof *a->spared) : NULL;
+    a->n_spared = n;
+    for (size_t i = 0; i < n; i++)
+        a->spared[i] = xstrdup(uids[i]);
+    if (n)
+        qsort(a->spared, n, sizeof *a->spared, text_order);
+}
+
+bool leave_is_orphan(const struct place *p, const char *uid)
+{
+    const struct entry *e = entry_by_uid(p->a, uid);
+    if (e && e->intent->state != ACT_GONE &&
+        strcmp(e->intent->place, p->what.name) == 0)
+        return false;
+    return !is_spared(p->a, uid);
+}
+
+void actuator_told(struct actuator *a, const char *const *uids, size_t n)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    bool first = !a->fed;
+    a->fed = true;
+    leave_spare(a, uids, n);
+    for (size_t i = 0; first && i < a->n_places; i++)
+        place_wake(a->places[i]);
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+static int left_on(const struct place *p, const char *uid, struct error *err)
+{
+    if (!p->present || !p->what.endpoint[0])
+        return 0; /* nobody is there to ask */
+    if (!p->swept)
+        return error_set(err, EBUSY,
+                         "pod %s is not written down here, and %s has not "
+                         "said yet what is on it: %s",
+                         uid, p->what.name,
+                         p->reason[0] ? p->reason : "it is being asked");
+    if (orphans_have(&p->orphans, uid))
+        return error_set(err, EBUSY,
+                         "pod %s is not written down here, and what may be of "
+                         "it on %s is removed first",
+                         uid, p->what.name);
+    return 0;
+}
+
+int actuator_left(struct actuator *a, const char *place, const char *uid,
+                  struct error *err)
+{
+    int e = 0;
+    (void)pthread_mutex_lock(&a->lock);
+    if (!a->placed)
+        e = error_set(err, EBUSY, "pod %s: this node's cards are not known yet",
+                      uid);
+    for (size_t i = 0; i < a->n_places && e == 0; i++)
+        if (!place || strcmp(a->places[i]->what.name, place) == 0)
+            e = left_on(a->places[i], uid, err);
+    (void)pthread_mutex_unlock(&a->lock);
+    return e;
 }

@@ -26,8 +26,7 @@ struct prober {
     bool known;       /* its version was asked for on this connection */
     bool half;        /* containers are listed, sandboxes are to follow */
     int64_t begun_ms; /* of the list */
-    struct cri_containers containers;
-    struct cri_sandboxes sandboxes;
+    struct listed listed;
 };
 
 /* --- threads ------------------------------------------------------------ */
@@ -122,11 +121,6 @@ void place_free(struct place *p)
 
 /* --- what is listed ----------------------------------------------------- */
 
-static const char *label(const struct cri_pair *list, size_t n)
-{
-    return found_label(list, n, ACT_LABEL_UID);
-}
-
 /* The same for the same objects in any order. */
 static uint64_t sum_of(const struct machine_found *f)
 {
@@ -149,7 +143,7 @@ static void see(struct prober *t, struct entry *e, int64_t now)
     struct machine_found found = {0};
     if (e->busy || e->acted_ms >= t->begun_ms)
         return;
-    found_take(&t->containers, &t->sandboxes, e->intent->uid, &found);
+    listed_take(&t->listed, e->intent->uid, &found);
     if (e->m.listed && sum_of(&found) == sum_of(&e->m.found)) {
         machine_found_fini(&found);
         return;
@@ -159,36 +153,22 @@ static void see(struct prober *t, struct entry *e, int64_t now)
     e->m.changed = true;
 }
 
-/* Ours, and of no pod that is to be here. */
-static bool is_orphan(const struct place *p, const char *uid)
-{
-    const struct entry *e = entry_by_uid(p->a, uid);
-    return !e || strcmp(e->intent->place, p->what.name) != 0 ||
-           e->intent->state == ACT_GONE;
-}
-
 static void see_orphans(struct prober *t, int64_t now)
 {
     struct place *p = t->p;
-    orphans_begin(&p->orphans);
-    for (size_t i = 0; i < t->sandboxes.n; i++) {
-        const struct cri_sandbox *s = &t->sandboxes.list[i];
-        struct orphan o = {.sandbox = true, .running = s->ready};
-        if (!is_orphan(p, label(s->labels, s->n_labels)))
-            continue;
-        memcpy(o.id, s->id, sizeof o.id);
-        orphans_saw(&p->orphans, &o, now, p->a->orphan_grace_ms);
+    struct actuator *a = p->a;
+    size_t n_more = p->orphans.n_more;
+    for (size_t i = 0; i < a->n_spared; i++)
+        listed_know(&t->listed, a->spared[i]);
+    orphans_update(&p->orphans, t->listed.seen, t->listed.n, now,
+                   a->orphan_grace_ms);
+    p->swept = true;
+    if (p->orphans.n_more > 0 && n_more == 0) {
+        char text[24];
+        (void)snprintf(text, sizeof text, "%zu", p->orphans.n_more);
+        log_event(LOG_WARN, "orphans-many", "place", p->what.name, "more", text,
+                  NULL);
     }
-    for (size_t i = 0; i < t->containers.n; i++) {
-        const struct cri_container *c = &t->containers.list[i];
-        struct orphan o = {.running = c->state == CRI_RUNNING ||
-                                      c->state == CRI_UNKNOWN};
-        if (!is_orphan(p, label(c->labels, c->n_labels)))
-            continue;
-        memcpy(o.id, c->id, sizeof o.id);
-        orphans_saw(&p->orphans, &o, now, p->a->orphan_grace_ms);
-    }
-    orphans_end(&p->orphans);
 }
 
 static bool is_on(const struct entry *e, const struct place *p)
@@ -221,6 +201,8 @@ static void take_lists(struct prober *t, int64_t now)
         struct entry *e = p->a->entries[i];
         if (!is_on(e, p))
             continue;
+        if (e->intent->state != ACT_GONE)
+            listed_know(&t->listed, e->intent->uid);
         see(t, e, now);
         if (e->m.changed && !e->busy)
             entry_publish(p->a, e);
@@ -248,11 +230,10 @@ static int ask_version(struct prober *t, unsigned ms, struct cri_version *v,
 static int list_containers(struct prober *t, unsigned ms, struct error *err)
 {
     struct cri_pair list[2];
-    cri_containers_fini(&t->containers);
-    t->containers = (struct cri_containers){0};
+    listed_fini(&t->listed);
     t->begun_ms = clock_ms();
     int e = cri_list_containers(t->cri, config_ours(t->p->a, list), ms,
-                                &t->containers, err);
+                                &t->listed.containers, err);
     t->half = e == 0;
     return e;
 }
@@ -261,10 +242,11 @@ static int list_containers(struct prober *t, unsigned ms, struct error *err)
 static int list_sandboxes(struct prober *t, unsigned ms, struct error *err)
 {
     struct cri_pair list[2];
-    cri_sandboxes_fini(&t->sandboxes);
-    t->sandboxes = (struct cri_sandboxes){0};
-    return cri_list_sandboxes(t->cri, config_ours(t->p->a, list), ms,
-                              &t->sandboxes, err);
+    int e = cri_list_sandboxes(t->cri, config_ours(t->p->a, list), ms,
+                               &t->listed.sandboxes, err);
+    if (e == 0)
+        listed_sort(&t->listed); /* while nobody waits for it */
+    return e;
 }
 
 struct asked {
@@ -453,8 +435,7 @@ static void *prober_thread(void *arg)
     }
     (void)pthread_mutex_unlock(&a->lock);
     cri_destroy(t.cri);
-    cri_containers_fini(&t.containers);
-    cri_sandboxes_fini(&t.sandboxes);
+    listed_fini(&t.listed);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);
     (void)pthread_mutex_unlock(&a->lock);
@@ -497,6 +478,7 @@ struct place *place_set(struct actuator *a, const struct act_place *what)
         p->generation++; /* other connections, to the card as it was */
     if (!same) {
         p->present = true;
+        p->swept = false;
         p->generation++;
         p->list_ms = 0;
         p->reason[0] = p->runtime[0] = '\0';

@@ -43,7 +43,7 @@ int64_t work_due(struct place *p)
         if (is_here(p, e) && !e->busy && e->due_ms < due)
             due = e->due_ms;
     }
-    int64_t orphan = orphans_due(&p->orphans);
+    int64_t orphan = a->fed ? orphans_due(&p->orphans) : INT64_MAX;
     return orphan < due ? orphan : due;
 }
 
@@ -82,21 +82,23 @@ static int list_pod(struct worker *w, const char *uid,
     const struct cri_pair label = {ACT_LABEL_UID, uid};
     const struct cri_pairs labels = {&label, 1};
     struct cri_pair ours[2];
-    struct cri_containers containers = {0};
-    struct cri_sandboxes sandboxes = {0};
+    struct listed listed = {0};
     struct cri_pair all[3];
     (void)config_ours(w->p->a, ours);
     all[0] = ours[0];
     all[1] = ours[1];
     all[2] = *labels.list;
     const struct cri_pairs filter = {all, ARRAY_LEN(all)};
-    int e = cri_list_containers(w->cri, filter, CALL_LIST_MS, &containers, err);
+    int e = cri_list_containers(w->cri, filter, CALL_LIST_MS,
+                                &listed.containers, err);
     if (e == 0)
-        e = cri_list_sandboxes(w->cri, filter, CALL_LIST_MS, &sandboxes, err);
-    if (e == 0)
-        found_take(&containers, &sandboxes, uid, ret_found);
-    cri_containers_fini(&containers);
-    cri_sandboxes_fini(&sandboxes);
+        e = cri_list_sandboxes(w->cri, filter, CALL_LIST_MS, &listed.sandboxes,
+                               err);
+    if (e == 0) {
+        listed_sort(&listed);
+        listed_take(&listed, uid, ret_found);
+    }
+    listed_fini(&listed);
     return e;
 }
 
@@ -444,8 +446,11 @@ static bool work_once(struct worker *w, int64_t *idle_end)
     struct entry *e = pick(p, now);
     if (e) {
         work_entry(w, e);
-    } else if (orphans_take(&p->orphans, now, &orphan)) {
-        work_orphan(w, &orphan);
+    } else if (a->fed && orphans_take(&p->orphans, now, &orphan)) {
+        if (leave_is_orphan(p, orphan.uid))
+            work_orphan(w, &orphan);
+        else /* it was wanted since it was listed */
+            orphans_removed(&p->orphans, orphan.id);
     } else if (now >= *idle_end) {
         return false;
     } else {

@@ -123,3 +123,59 @@ Test(act_place, none_has_left_before_the_first_look, .timeout = 30)
     cr_assert_eq(cardserver_live(r.cards[1], "x"), 2, "nothing was ended");
     actrig_fini(&r);
 }
+
+/* --- what nobody wrote down ----------------------------------------------- */
+
+Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    static const char *const spared[] = {"later"};
+    actrig_init(&r, 1);
+    r.config.fed = true;
+    r.config.orphan_grace_ms = 50;
+    cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
+    cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), -EBUSY);
+    actrig_stray(&r, 0, "x");
+    actrig_stray(&r, 0, "stray");
+    actrig_stray(&r, 0, "later");
+    actrig_set(&r, 1);
+    for (int i = 0; i < 100 && actuator_left(r.a, "card-0", "z", &err); i++)
+        (void)usleep(20000);
+    cr_assert_eq(actuator_left(r.a, "card-0", "z", &err), 0, "%s", err.text);
+    cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), -EBUSY);
+    cr_assert_eq(actuator_left(r.a, NULL, "x", &err), -EBUSY);
+    cr_assert_eq(actuator_left(r.a, "card-7", "x", &err), 0);
+    (void)usleep(300000);
+    cr_assert_eq(cardserver_live(r.cards[0], NULL), 3, "their grace is over");
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    actuator_told(r.a, spared, 1);
+    cr_assert(actrig_live(&r, 0, "stray", 0));
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 3,
+                 "x has its old one");
+    cr_assert_eq(cardserver_live(r.cards[0], "x"), 2);
+    cr_assert_eq(cardserver_live(r.cards[0], "later"), 1);
+    actuator_told(r.a, NULL, 0);
+    cr_assert(actrig_live(&r, 0, "later", 0));
+    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "later", &err); i++)
+        (void)usleep(50000);
+    cr_assert_eq(actuator_left(r.a, NULL, "later", &err), 0, "%s", err.text);
+    actrig_fini(&r);
+}
+
+Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    cardserver_freeze(r.cards[0], true);
+    actrig_open(&r);
+    (void)usleep(300000);
+    cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), -EBUSY);
+    cr_assert_not_null(strstr(err.text, "card-0"));
+    actrig_set(&r, 0);
+    cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), 0, "%s", err.text);
+    cardserver_freeze(r.cards[0], false);
+    actrig_fini(&r);
+}

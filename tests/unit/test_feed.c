@@ -334,6 +334,52 @@ Test(feed, what_cannot_be_is_told)
 }
 
 /* One pod that cannot be read is that pod's trouble. */
+/* The node's own record is lost, and the pod may run on. */
+Test(feed, what_is_left_is_not_gone)
+{
+    (void)snprintf(fake.left, sizeof fake.left, "u1");
+    say(2, 200,
+        ANSWER("2", P("u1", "a", CARD, ",\"stop\":true") "," P(
+                        "u2", "b", CARD, ",\"stop\":true")));
+    start_feed();
+    UNTIL(told, "{\"uid\":\"u2\",\"state\":\"gone\"");
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"stopping\",\"ready\":false,"
+                "\"reason\":\"LeftBehind\"");
+    cr_expect_not(told("{\"uid\":\"u1\",\"state\":\"gone\""));
+    pthread_mutex_lock(&fake.lock);
+    fake.left[0] = '\0';
+    pthread_mutex_unlock(&fake.lock);
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"gone\"");
+}
+
+static bool is_spared(const char *uids)
+{
+    pthread_mutex_lock(&fake.lock);
+    bool spared = fake.n_told > 0 && strcmp(fake.spared, uids) == 0;
+    pthread_mutex_unlock(&fake.lock);
+    return spared;
+}
+
+Test(feed, what_could_not_be_written_down_is_somebodys)
+{
+    say(1, 503, "");
+    start_feed();
+    until_asked_more(3);
+    cr_expect_eq(fake.n_told, 0, "nobody has said what is wanted");
+    pthread_mutex_lock(&fake.lock);
+    fake.want_result = -EBUSY;
+    pthread_mutex_unlock(&fake.lock);
+    say(2, 200,
+        ANSWER("2", P("u1", "a", CARD, "") "," P("u2", "b", CARD,
+                                                 ",\"stop\":true")));
+    UNTIL(is_spared, "u1 ");
+    pthread_mutex_lock(&fake.lock);
+    fake.want_result = 0;
+    pthread_mutex_unlock(&fake.lock);
+    UNTIL(is_spared, "");
+    UNTIL(is_there, "u1");
+}
+
 Test(feed, a_broken_item_hurts_no_other)
 {
     say(2, 200, ANSWER("2", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
