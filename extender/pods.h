@@ -123,6 +123,7 @@ struct config_entry {
 struct applied_config {
     atomic_uint refs;
     bool secret;
+    bool immutable; /* its entries stay, and it stays so, until it is deleted */
     char *namespace, *name;
     char *json; /* as applied, normalised as a pod's */
     size_t size;
@@ -208,7 +209,9 @@ struct pod_change {
         PODS_FORGET, /* it is gone from its node and has no allocation (release
                      * it first, or before it in the same batch): namespace,
                      * name. -ENOENT */
-        CONFIG_APPLY,  /* config: new, or in place of the one there */
+        CONFIG_APPLY,  /* config: new, or in place of the one there; of one that
+                        * is immutable other entries, or that it is so no more:
+                        * -EEXIST */
         CONFIG_DELETE, /* secret, namespace, name. -ENOENT */
     } kind;
     struct applied_pod *pod;

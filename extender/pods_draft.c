@@ -132,12 +132,55 @@ static int check_apply(const struct pods_draft *d, const struct applied_pod *p,
     return 0;
 }
 
+/* The first key, in order, that one of them lacks or has otherwise; NULL when
+ * they hold the same. */
+static const char *differing_key(const struct applied_config *a,
+                                 const struct applied_config *b)
+{
+    for (size_t i = 0; i < a->n_entries || i < b->n_entries; i++) {
+        const struct config_entry *x = i < a->n_entries ? &a->entries[i] : NULL;
+        const struct config_entry *y = i < b->n_entries ? &b->entries[i] : NULL;
+        int order = !x ? 1 : !y ? -1 : strcmp(x->key, y->key);
+        if (order != 0)
+            return order < 0 ? x->key : y->key;
+        if (x->size != y->size ||
+            (x->size > 0 && memcmp(x->data, y->data, x->size) != 0))
+            return x->key;
+    }
+    return NULL;
+}
+
+/* As the API server has it: ValidateConfigMapUpdate() and
+ * ValidateSecretUpdate() in Kubernetes' pkg/apis/core/validation. */
+static int check_immutable(const struct applied_config *old,
+                           const struct applied_config *c, struct error *err)
+{
+    const char *kind = c->secret ? "Secret" : "ConfigMap";
+    const char *key = differing_key(old, c);
+    if (!old->immutable)
+        return 0;
+    if (!c->immutable)
+        return error_set(err, EEXIST,
+                         "%s %s/%s: immutable: is true where it is, and cannot "
+                         "be unset: delete it first, or apply another name",
+                         kind, c->namespace, c->name);
+    if (key)
+        return error_set(err, EEXIST,
+                         "%s %s/%s: data: key \"%.64s\" differs, but it is "
+                         "immutable: delete it first, or apply another name",
+                         kind, c->namespace, c->name, key);
+    return 0;
+}
+
 static int check_config(const struct pods_draft *d,
                         const struct applied_config *c, long *n_configs,
                         struct error *err)
 {
-    if (!find_config(d, c->secret, c->namespace, c->name) &&
-        ++*n_configs > PODS_MAX)
+    const struct applied_config *old = find_config(d, c->secret, c->namespace,
+                                                   c->name);
+    if (old)
+        return check_immutable(old, c, err);
+    if (++*n_configs > PODS_MAX)
         return error_set(err, EFBIG,
                          "%s/%s would be more than %d ConfigMaps and Secrets",
                          c->namespace, c->name, PODS_MAX);

@@ -303,7 +303,7 @@ int applied_config_create(const char *json, size_t size,
     if (e == 0)
         e = secret ? gather_member(&g, "stringData", false)
                    : gather_member(&g, "binaryData", true);
-    (void)reader_opt_bool(&r, "immutable", false);
+    c->immutable = reader_opt_bool(&r, "immutable", false);
     if (secret)
         (void)reader_opt_string(&r, "type", 253);
     if (e < 0 || reader_finish_strict(&r) < 0)

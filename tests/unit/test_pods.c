@@ -177,6 +177,47 @@ Test(pods, are_applied_together_or_not)
     cr_expect_str_eq(all(), "a b c ");
 }
 
+/* As with an API server, also after a start. */
+Test(pods, immutable_configs_stay)
+{
+#define FIXED(data, more)                                                   \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":" \
+    "\"m\"},\"data\":{" data "}" more "}"
+#define IMMUTABLE ",\"immutable\":true"
+#define SAME "\"k\":\"1\",\"l\":\"\""
+    static const char *const others[] = {
+        FIXED(SAME, ""),
+        FIXED(SAME, ",\"immutable\":false"),
+        FIXED("\"k\":\"2\",\"l\":\"\"", IMMUTABLE),
+        FIXED("\"k\":\"1\"", IMMUTABLE),
+        FIXED(SAME ",\"m\":\"\"", IMMUTABLE),
+        FIXED("\"k\":\"1\",\"j\":\"\"", IMMUTABLE),
+        FIXED(SAME, IMMUTABLE ",\"binaryData\":{\"b\":\"AA==\"}"),
+    };
+    cr_assert_eq(apply(FIXED(SAME, "")), 0);
+    cr_assert_eq(apply(FIXED("\"k\":\"0\"", "")), 0, "it may still change");
+    cr_assert_eq(apply(FIXED(SAME, IMMUTABLE)), 0, "and become immutable");
+    cr_assert_eq(apply(FIXED(SAME, IMMUTABLE)), 0, "nothing new");
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        cr_expect_eq(apply(others[i]), -EEXIST, "%s", others[i]);
+    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    const struct applied_config *c = pod_set_config(s, false, "default", "m");
+    cr_expect(c->immutable && c->n_entries == 2 && c->entries[0].size == 1);
+    cr_assert_eq(change((struct pod_change){.kind = CONFIG_DELETE,
+                                            .namespace = "default",
+                                            .name = "m"}),
+                 0);
+    cr_expect_eq(apply(others[2]), 0, "another one");
+    cr_assert_eq(
+        apply("{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{"
+              "\"name\":\"s\"},\"data\":{\"k\":\"eA==\"},\"immutable\":true}"),
+        0);
+    cr_expect_eq(
+        apply("{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{"
+              "\"name\":\"s\"},\"data\":{\"k\":\"eQ==\"},\"immutable\":true}"),
+        -EEXIST);
+}
+
 Test(pods, replace_configs)
 {
     char text[256];

@@ -99,6 +99,19 @@ Test(routes_pods, applies_all_or_nothing)
                  415);
 }
 
+Test(routes_pods, keeps_what_is_immutable)
+{
+#define FIXED(value)                                                     \
+    "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":" \
+    "\"fixed\"},\"immutable\":true,\"stringData\":{\"k\":\"" value "\"}}"
+    cr_assert_eq(post(FIXED("hush")), 200);
+    cr_expect_eq(post(FIXED("hush")), 200);
+    cr_expect_eq(post(MAP FIXED("loud")), 409);
+    expect_body("Secret default/fixed: data: key \\\"k\\\" differs");
+    cr_expect_null(strstr(reply.body.data, "loud"));
+    cr_expect_eq(get("/v1/configmaps/default/m"), 404, "all or nothing");
+}
+
 Test(routes_pods, shows_pods)
 {
     char etag[128], headers[160];
