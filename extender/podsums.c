@@ -4,6 +4,7 @@
 
 #include "extender/strmap.h"
 #include "model/base/hash.h"
+#include "model/base/hex.h"
 
 enum { HOST_NONE = UINT32_MAX, SLOTS_MIN = 1024 };
 
@@ -207,11 +208,9 @@ void podsums_listed_hosts(struct podsums *s)
 
 static bool parse_hex(char c, uint64_t *value)
 {
-    unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                     : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                                            : 16;
-    *value = *value << 4 | (digit & 15);
-    return digit < 16;
+    int digit = c >= 'A' && c <= 'F' ? -1 : hex_digit(c);
+    *value = *value << 4 | (unsigned)(digit & 15);
+    return digit >= 0;
 }
 
 /* UUIDs as they are, in their one spelling; anything else, which no API server

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hex.h"
 #include "model/fabric_private.h"
 
 struct fabric *fabric_ref(struct fabric *f)
@@ -80,14 +81,6 @@ const struct fabric_host *fabric_find(const struct fabric *f, const char *name,
             low = at + 1;
     }
     return NULL;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 bool fabric_guid_parse(const char *text, uint64_t *ret_guid)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "model/base/hex.h"
 #include "model/base/mem.h"
 #include "model/base/utf8.h"
 
@@ -105,17 +106,6 @@ void grpc_head_init(struct grpc_head *h)
     h->code = -1;
 }
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* A whole number of one to three digits; -1: it is none. */
 static int number(const char *text, size_t size)
 {
@@ -163,8 +153,8 @@ static void take_message(struct grpc_head *h, const char *value, size_t size)
     for (size_t i = 0; i < size && n < sizeof text; i++) {
         int high = -1, low = -1;
         if (value[i] == '%' && i + 2 < size) {
-            high = digit(value[i + 1]);
-            low = digit(value[i + 2]);
+            high = hex_digit(value[i + 1]);
+            low = hex_digit(value[i + 2]);
         }
         if (high >= 0 && low >= 0) {
             text[n++] = (char)(high << 4 | low);

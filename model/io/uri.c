@@ -2,16 +2,7 @@
 
 #include <string.h>
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include "model/base/hex.h"
 
 /* Decode `size` bytes at `from` to `*to`, NUL-terminate, and move `*to`
  * behind. */

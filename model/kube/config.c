@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "model/base/base64.h"
 #include "model/base/json.h"
 #include "model/io/watch.h"
 #include "model/io/yaml.h"
@@ -56,42 +57,19 @@ static char *take_path(struct reader *r, const char *name, const char *dir)
     return xasprintf("%s/%s", dir, path);
 }
 
-static int digit_of(unsigned char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* RFC 4648 with padding; line breaks are passed over, as Go does.  False when
- * it is none, or holds a NUL, which no PEM text does. */
+/* Line breaks are passed over, as Go does.  False when it is no base64, or
+ * holds a NUL, which no PEM text does. */
 static bool decode_base64(const char *text, struct str *out)
 {
-    unsigned bits = 0, n = 0, padding = 0;
-    for (const char *p = text; *p; p++) {
-        int digit = digit_of((unsigned char)*p);
-        if (*p == '\n' || *p == '\r')
-            continue;
-        if (*p == '=') {
-            padding++;
-            n++;
-            continue;
-        }
-        if (digit < 0 || padding)
-            return false;
-        bits = (bits << 6 | (unsigned)digit) & 0xffffff;
-        if (n++ % 4 > 0) {
-            char byte = (char)(bits >> (6 - 2 * ((n - 1) % 4)));
-            if (byte == '\0')
-                return false;
-            str_add_c(out, byte);
-        }
-    }
-    return n % 4 == 0 && padding <= 2;
+    size_t n = 0, size = strlen(text);
+    cleanup_free char *plain = xmalloc(size + 1);
+    for (const char *p = text; *p; p++)
+        if (*p != '\n' && *p != '\r')
+            plain[n++] = *p;
+    bool ok = base64_decode(plain, n, out) &&
+              !memchr(str_text(out), '\0', out->size);
+    explicit_bzero(plain, size); /* it may be a key */
+    return ok;
 }
 
 static char *take_data(struct reader *r, const char *name)

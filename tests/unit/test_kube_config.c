@@ -154,6 +154,19 @@ Test(kube_config, data_is_base64_of_pem)
     cr_expect_str_eq(c->key_pem, PEM);
 }
 
+Test(kube_config, data_may_have_line_breaks)
+{
+    cleanup_str struct str broken = STR_INIT(4096);
+    for (const char *p = PEM_BASE64; *p; p++)
+        str_addf(&broken, "%c%s", *p, (p - PEM_BASE64) % 7 ? "" : "\\r\\n");
+    cleanup_free char *ca = xasprintf("    certificate-authority-data: "
+                                      "\"%s\"\n",
+                                      str_text(&broken));
+    cleanup_free char *text = around(ca, "    token: t\n");
+    cleanup_with(kube_config) struct kube_config *c = parse(text, "/d");
+    cr_expect_str_eq(c->ca_pem, PEM);
+}
+
 Test(kube_config, data_that_is_none)
 {
     static const char *const wrong[] = {"a",
