@@ -147,8 +147,9 @@ static const struct conf_setting settings[] = {
      .offset = AT(actuate),
      .metavar = "DIR",
      .help = "Run pods on this host's cards, by the container runtimes that "
-             "the card file names, and keep in DIR what is wanted there. "
-             "Which pods, the extender says at --server, and whoever asks at "
+             "the card file names, and keep in DIR what is wanted there, and "
+             "files and logs of host pods. Which pods, the extender says at "
+             "--server, and whoever asks at "
              "the unix socket DIR/actuator.sock. Without it nothing is "
              "started anywhere."},
     {.name = "cluster",

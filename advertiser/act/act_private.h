@@ -196,6 +196,10 @@ void config_set_peer(struct cri_container_config *config, const char *address,
                      struct config_sandbox *within);
 /* The name of a log file below the pod's directory of logs. */
 char *config_log_name(const char *container, uint32_t attempt);
+/* Files and logs of a pod, there: on the host in our own folder, which alone
+ * we are sure to be allowed to write to. */
+char *config_uid_dir(const struct actuator *a, const char *place,
+                     const char *uid);
 char *config_pod_dir(const struct actuator *a, const struct entry *p);
 /* Of its volumes in memory; `helper`: as the helper has it. */
 char *config_memory_dir(const struct entry *p, bool helper);

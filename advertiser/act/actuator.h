@@ -134,7 +134,8 @@ struct act_pod_view {
 /* --- the actuator ------------------------------------------------------- */
 
 struct actuator_config {
-    const char *dir;     /* its database; mode 0700; NULL: in memory (tests) */
+    const char *dir;     /* its database, and files and logs of the host's
+                          * pods; absolute, mode 0700; NULL: in memory (tests) */
     const char *cluster; /* label biga.dev/cluster of all it starts */
     const char *node;
     const char *boot_id;  /* records of another boot of this host are void for

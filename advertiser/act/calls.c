@@ -199,8 +199,8 @@ int actuator_logs(struct actuator *a, const char *namespace, const char *name,
         return 0;
     }
     cleanup_free char *file = config_log_name(t.container, t.attempt);
-    cleanup_free char *path = xasprintf("%s/pods/%s/logs/%s", a->card_dir,
-                                        t.uid, file);
+    cleanup_free char *dir = config_uid_dir(a, t.what.name, t.uid);
+    cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
     return config_is_local(&t.what)
                ? hostdir_log(path, offset, max, ret_text, ret_next, err)
                : log_of_card(&t, path, offset, max, ret_text, ret_next, err);

@@ -34,9 +34,16 @@ struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2])
     return (struct cri_pairs){list, 2};
 }
 
+char *config_uid_dir(const struct actuator *a, const char *place,
+                     const char *uid)
+{
+    bool own = strcmp(place, ACT_HOST) == 0 && a->dir;
+    return xasprintf("%s/pods/%s", own ? a->dir : a->card_dir, uid);
+}
+
 char *config_pod_dir(const struct actuator *a, const struct entry *e)
 {
-    return xasprintf("%s/pods/%s", a->card_dir, e->intent->uid);
+    return config_uid_dir(a, e->intent->place, e->intent->uid);
 }
 
 char *config_memory_dir(const struct entry *e, bool helper)
@@ -99,6 +106,7 @@ void config_sandbox(const struct actuator *a, const struct entry *e,
 {
     const struct intent *i = e->intent;
     struct arena *arena = &ret_config->arena;
+    cleanup_free char *dir = config_pod_dir(a, e);
     *ret_config = (struct config_sandbox){0};
     ret_config->cri = (struct cri_sandbox_config){
         .namespace = i->namespace,
@@ -106,10 +114,8 @@ void config_sandbox(const struct actuator *a, const struct entry *e,
         .uid = i->uid,
         .attempt = attempt,
         .hostname = "",
-        .log_directory =
-            has_logs(a, e)
-                ? keep(arena, xasprintf("%s/pods/%s/logs", a->card_dir, i->uid))
-                : "",
+        .log_directory = has_logs(a, e) ? keep(arena, xasprintf("%s/logs", dir))
+                                        : "",
         .labels = labels(a, e, attempt, NULL, arena),
         .runtime_handler = "",
         .cgroup_parent = "",
@@ -133,14 +139,14 @@ static const struct podspec_container *container_at(const struct podspec *spec,
                                : &spec->containers[unit - spec->n_init];
 }
 
-static char *volume_path(const struct actuator *a, const struct entry *e,
+static char *volume_path(const char *dir, const struct entry *e,
                          const struct podspec_mount *m)
 {
     const struct podspec_volume *v = &e->spec->volumes[m->volume];
     if (v->in_memory)
         return xasprintf("%s/%s/%s", ACT_MEMORY_DIR, e->intent->uid, v->name);
-    return xasprintf("%s/pods/%s/volumes/%s%s%s", a->card_dir, e->intent->uid,
-                     v->name, m->sub_path[0] ? "/" : "", m->sub_path);
+    return xasprintf("%s/volumes/%s%s%s", dir, v->name,
+                     m->sub_path[0] ? "/" : "", m->sub_path);
 }
 
 static void add_mounts(const struct actuator *a, const struct entry *e,
@@ -149,12 +155,13 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
 {
     struct cri_mount *list = arena_alloc(arena,
                                          (c->n_mounts + 3) * sizeof *list);
+    cleanup_free char *dir = config_pod_dir(a, e);
     size_t n = 0;
     for (size_t i = 0; i < c->n_mounts; i++) {
         const struct podspec_mount *m = &c->mounts[i];
         list[n++] = (struct cri_mount){
             .container_path = m->path,
-            .host_path = keep(arena, volume_path(a, e, m)),
+            .host_path = keep(arena, volume_path(dir, e, m)),
             .read_only = m->read_only ||
                          e->spec->volumes[m->volume].kind == PODSPEC_FILES,
         };
@@ -164,8 +171,7 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
     if (has_logs(a, e) && strcmp(e->intent->place, ACT_HOST) != 0)
         list[n++] = (struct cri_mount){
             .container_path = "/var/log/biga",
-            .host_path = keep(arena, xasprintf("%s/pods/%s/logs", a->card_dir,
-                                               e->intent->uid)),
+            .host_path = keep(arena, xasprintf("%s/logs", dir)),
             .read_only = true,
         };
     if (entry_is_ours(e)) {

@@ -249,9 +249,12 @@ class Place:
         return os.path.join("/proc", str(self.init.pid), "root", "var",
                             "lib", *parts)
 
+    def store(self):
+        """Where files of pods are, there."""
+        return self.seen("biga")
+
     def files(self):
-        """What is below /var/lib/biga there."""
-        top = self.seen("biga")
+        top = self.store()
         return sorted(os.path.relpath(os.path.join(at, name), top)
                       for at, folders, names in os.walk(top)
                       for name in folders + names)
@@ -419,6 +422,9 @@ class Host(Place):
 
     def __init__(self, rack):
         super().__init__(rack, "host")
+
+    def store(self):
+        return os.path.join(self.rack.folder, "actuator")
 
     @property
     def endpoint(self):
