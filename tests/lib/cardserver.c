@@ -414,8 +414,13 @@ static int answer(struct cardserver *s, size_t at, struct call *c)
         (void)pthread_cond_wait(&s->thawed, &s->lock);
     if (s->faults[at].times == 0)
         return methods[at].call(c);
+    int code = s->faults[at].code;
     s->faults[at].times--;
-    return s->faults[at].code;
+    if (code >= 0)
+        return code;
+    (void)methods[at].call(c);
+    str_reset(c->reply);
+    return -code;
 }
 
 /* On the thread of its connection. */

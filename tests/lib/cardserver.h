@@ -33,7 +33,8 @@ void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
                     size_t size);
 /* How often a method was called. */
 unsigned cardserver_calls(struct cardserver *s, const char *method);
-/* The next `times` calls of a method end with `code`. */
+/* The next `times` calls of a method end with `code`; one below 0: they are
+ * carried out, and end with -code. */
 void cardserver_fail(struct cardserver *s, const char *method, int code,
                      unsigned times);
 /* Calls wait until it is thawed, as those of a process that is stopped. */

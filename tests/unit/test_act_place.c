@@ -49,6 +49,81 @@ Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 30)
     actrig_fini(&r);
 }
 
+/* --- how it fares --------------------------------------------------------- */
+
+static struct act_place_view place_of(struct actrig *r)
+{
+    struct act_place_view v[ACT_PLACES_MAX];
+    cr_assert_geq(actuator_places(r->a, v), 1);
+    return v[0];
+}
+
+static bool becomes(struct actrig *r, enum act_health health)
+{
+    for (int i = 0; i < 500; i++) {
+        if (place_of(r).health == health)
+            return true;
+        (void)usleep(10000);
+    }
+    return false;
+}
+
+Test(act_place, health_comes_and_goes, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    for (int i = 0; i < 500 && !place_of(&r).runtime[0]; i++)
+        (void)usleep(10000);
+    cr_assert_str_eq(place_of(&r).runtime, "simulated 1.0");
+    cr_assert_eq(place_of(&r).health, ACT_READY);
+    cardserver_freeze(r.cards[0], true);
+    cr_assert(becomes(&r, ACT_LOST));
+    cr_assert_neq(place_of(&r).reason[0], '\0');
+    cr_assert_eq(actuator_drain(r.a, "card-0", true, &err), 0);
+    cr_assert_eq(place_of(&r).health, ACT_LOST);
+    cr_assert(place_of(&r).drained);
+    cardserver_freeze(r.cards[0], false);
+    cr_assert(becomes(&r, ACT_DRAINED));
+    cr_assert_eq(actuator_drain(r.a, "card-0", false, &err), 0);
+    cr_assert(becomes(&r, ACT_READY));
+    cr_assert_str_eq(place_of(&r).reason, "");
+    cr_assert_eq(actuator_drain(r.a, "card-9", true, &err), -ENOENT);
+    actrig_fini(&r);
+}
+
+/* The same card by another way: what was on the old one is not there. */
+Test(act_place, another_endpoint_is_another_runtime, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 2);
+    struct act_place other = r.places[1];
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    memcpy(r.places[0].endpoint, other.endpoint, sizeof other.endpoint);
+    actrig_set(&r, 1);
+    cr_assert(actrig_live(&r, 1, "x", 2));
+    cr_assert_eq(cardserver_live(r.cards[0], "x"), 2, "who knows that card?");
+    actrig_fini(&r);
+}
+
+Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    r.places[0].files_ns = 1;
+    actrig_set(&r, 1);
+    cr_assert_eq(actrig_want(&r, "y", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 2);
+    actrig_fini(&r);
+}
+
 /* --- places that leave ---------------------------------------------------- */
 
 static struct act_pod_view view_of(struct actrig *r, const char *name)

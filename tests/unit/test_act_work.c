@@ -1,9 +1,150 @@
 /* Steps that are done on a card, and what it is told. */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/lib/actrig.h"
+
+/* A disk that is full. */
+static atomic_bool full;
+
+int sqlite3_step(sqlite3_stmt *q)
+{
+    static int (*real)(sqlite3_stmt *);
+    const char *sql = sqlite3_sql(q) ? sqlite3_sql(q) : "";
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "sqlite3_step");
+    if (atomic_load(&full) && strncmp(sql, "UPDATE progress", 15) == 0)
+        return SQLITE_FULL;
+    return real(q);
+}
+
+static struct act_pod_view view_of(struct actrig *r, const char *name)
+{
+    struct act_pod_view v;
+    cr_assert_eq(actuator_find(r->a, "lab", name, &v), 0);
+    return v;
+}
+
+static bool has_reason(struct actrig *r, const char *name, const char *reason)
+{
+    for (int i = 0; i < 500; i++) {
+        if (strcmp(view_of(r, name).reason, reason) == 0)
+            return true;
+        (void)usleep(10000);
+    }
+    return false;
+}
+
+Test(act_work, up_and_down, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_assert(view_of(&r, "x").ready);
+    cr_assert_eq(cardserver_live(r.cards[0], "x"), 2);
+    cr_assert_eq(actuator_unwant(r.a, "x", -1, NULL), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cr_assert_eq(cardserver_live(r.cards[0], NULL), 0);
+    cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 1);
+    cr_assert_eq(cardserver_calls(r.cards[0], "StartContainer"), 1);
+    cr_assert_eq(cardserver_calls(r.cards[0], "RemovePodSandbox"), 1);
+    actrig_fini(&r);
+}
+
+Test(act_work, a_lost_reply_makes_nothing_twice, .timeout = 30)
+{
+    static const char *const methods[] = {"RunPodSandbox", "CreateContainer",
+                                          "StartContainer"};
+    struct actrig r;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    for (size_t i = 0; i < 3; i++)
+        cardserver_fail(r.cards[0], methods[i], -GRPC_UNAVAILABLE, 1);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(has_reason(&r, "x", "CardSilent"));
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_assert_eq(cardserver_live(r.cards[0], "x"), 2);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_eq(cardserver_calls(r.cards[0], methods[i]), 1, "%s",
+                     methods[i]);
+    cr_assert_eq(view_of(&r, "x").attempt, 1);
+    actrig_fini(&r);
+}
+
+Test(act_work, what_is_refused_is_tried_again, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cardserver_fail(r.cards[0], "CreateContainer", GRPC_INTERNAL, 1);
+    cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_INTERNAL, 1);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(has_reason(&r, "x", "CreateRefused"));
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 1);
+    cr_assert_eq(actuator_unwant(r.a, "x", 0, NULL), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cr_assert_eq(cardserver_calls(r.cards[0], "RemovePodSandbox"), 2);
+    actrig_fini(&r);
+}
+
+Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    atomic_store(&full, true);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(has_reason(&r, "x", "StateNotWritten"));
+    (void)usleep(100000);
+    cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 0);
+    atomic_store(&full, false);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+Test(act_work, others_objects_are_never_touched, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    r.config.orphan_grace_ms = 100;
+    r.config.node = "other";
+    actrig_stray(&r, 0, "theirs");
+    r.config.node = "h";
+    actrig_stray(&r, 0, "nobodys");
+    actrig_open(&r);
+    cr_assert(actrig_live(&r, 0, "nobodys", 0));
+    (void)usleep(300000);
+    cr_assert_eq(cardserver_live(r.cards[0], "theirs"), 1);
+    actrig_fini(&r);
+}
+
+Test(act_work, one_card_that_hangs_holds_no_other_up, .timeout = 30)
+{
+    struct actrig r;
+    char name[16];
+    actrig_init(&r, 2);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cardserver_freeze(r.cards[0], true);
+    cr_assert_eq(actuator_unwant(r.a, "x", 1, NULL), 0);
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(name, sizeof name, "y%d", i);
+        cr_assert_eq(actrig_want(&r, name, "card-1"), 0);
+        cr_assert(actrig_reach(&r, name, ACT_RUNNING));
+    }
+    cr_assert_neq(view_of(&r, "x").state, ACT_GONE);
+    cardserver_freeze(r.cards[0], false);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    actrig_fini(&r);
+}
 
 static void told_where_its_host_is(bool plaintext_tcp)
 {

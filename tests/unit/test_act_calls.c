@@ -1,0 +1,153 @@
+/* What is asked of a card on the caller's thread: exec, logs, objects. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/actrig.h"
+
+static struct actrig r;
+static const char *const argv_ls[] = {"ls"};
+
+static void begin(const char *helper_image)
+{
+    actrig_init(&r, 1);
+    r.config.helper_image = helper_image;
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+}
+
+static int exec(const char *name, const char *container, struct cri_exec *ret,
+                struct error *err)
+{
+    return actuator_exec(r.a, "lab", name, container, argv_ls, 1, 5, ret, err);
+}
+
+static void until_lost(void)
+{
+    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    cardserver_freeze(r.cards[0], true);
+    while (actuator_places(r.a, v) == 1 && v[0].health != ACT_LOST)
+        (void)usleep(10000);
+}
+
+Test(act_calls, exec_in_a_container, .timeout = 30)
+{
+    struct cri_exec e = {0};
+    struct error err = {0};
+    begin(NULL);
+    cardserver_exec(r.cards[0], 3, "out", "err");
+    cr_assert_eq(exec("x", NULL, &e, &err), 0, "%s", err.text);
+    cr_assert_eq(e.exit_code, 3);
+    cr_assert_str_eq(str_text(&e.out), "out");
+    cr_assert_str_eq(str_text(&e.err), "err");
+    str_fini(&e.out);
+    str_fini(&e.err);
+    cr_assert_eq(exec("y", NULL, &e, &err), -ENOENT);
+    cr_assert_eq(exec("x", "b", &e, &err), -ENOENT);
+    cr_assert_not_null(strstr(err.text, "\"b\""));
+    cr_assert_eq(actuator_unwant(r.a, "x", 0, NULL), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cr_assert_eq(exec("x", "a", &e, &err), -ENOENT);
+    cr_assert_not_null(strstr(err.text, "does not run"));
+    actrig_fini(&r);
+}
+
+Test(act_calls, a_card_that_is_lost_is_not_asked, .timeout = 30)
+{
+    struct cri_exec e = {0};
+    struct act_object *list = NULL;
+    struct error err = {0};
+    size_t n = 0;
+    begin(NULL);
+    until_lost();
+    cr_assert_eq(exec("x", "a", &e, &err), -EHOSTUNREACH);
+    cr_assert_not_null(strstr(err.text, "card-0"));
+    cr_assert_eq(actuator_objects(r.a, "card-0", &list, &n, &err),
+                 -EHOSTUNREACH);
+    cr_assert_eq(actuator_objects(r.a, "card-9", &list, &n, &err), -ENOENT);
+    cardserver_freeze(r.cards[0], false);
+    actrig_fini(&r);
+}
+
+static int logs(const char *name, uint64_t offset, struct str *text,
+                uint64_t *next, struct error *err)
+{
+    str_reset(text);
+    return actuator_logs(r.a, "lab", name, "a", offset, 100, text, next, err);
+}
+
+Test(act_calls, logs_are_read_by_the_helper, .timeout = 30)
+{
+    struct str text = STR_INIT(4096);
+    struct error err = {0};
+    uint64_t next = 0;
+    begin("helper");
+    cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
+    for (int i = 0; i < 100 && logs("x", 0, &text, &next, &err) == -EAGAIN; i++)
+        (void)usleep(50000); /* until it was seen to run */
+    cardserver_exec(r.cards[0], 0, "hello", "next=2\nnext=12\n");
+    cr_assert_eq(logs("x", 7, &text, &next, &err), 0, "%s", err.text);
+    cr_assert_str_eq(str_text(&text), "hello");
+    cr_assert_eq(next, 12);
+    cardserver_exec(r.cards[0], 3, "", "there is none");
+    cr_assert_eq(logs("x", 7, &text, &next, &err), 0, "%s", err.text);
+    cr_assert_eq(next, 7);
+    cardserver_exec(r.cards[0], 1, "", "an ill disk");
+    cr_assert_eq(logs("x", 0, &text, &next, &err), -EIO);
+    cr_assert_not_null(strstr(err.text, "an ill disk"));
+    cardserver_exec(r.cards[0], 0, "x", "next=a");
+    cr_assert_eq(logs("x", 0, &text, &next, &err), -EPROTO);
+    cardserver_exec(r.cards[0], 0, "x",
+                    "next=99999999999999999999999999999999999");
+    cr_assert_eq(logs("x", 0, &text, &next, &err), -EPROTO);
+    cr_assert_eq(next, 7, "what went wrong changes nothing");
+    cr_assert_eq(str_text(&text)[0], '\0');
+    str_fini(&text);
+    actrig_fini(&r);
+}
+
+Test(act_calls, logs_without_a_helper, .timeout = 30)
+{
+    struct str text = STR_INIT(4096);
+    struct error err = {0};
+    uint64_t next = 0;
+    begin(NULL);
+    cr_assert_eq(logs("x", 0, &text, &next, &err), -EAGAIN);
+    cr_assert_eq(logs("y", 0, &text, &next, &err), -ENOENT);
+    const struct act_pod held = {.name = "z", .place = "card-0", .held = true};
+    cr_assert_eq(actrig_want_as(&r, held), 0);
+    cr_assert_eq(logs("z", 5, &text, &next, &err), 0, "%s", err.text);
+    cr_assert_eq(next, 5, "nothing was begun yet");
+    str_fini(&text);
+    actrig_fini(&r);
+}
+
+Test(act_calls, objects_are_everybodys, .timeout = 30)
+{
+    struct act_object *list = NULL;
+    struct error err = {0};
+    size_t n = 0, n_known = 0, n_ours = 0;
+    begin(NULL);
+    actrig_stray(&r, 0, "stray");
+    r.config.cluster = "another";
+    actrig_stray(&r, 0, "theirs");
+    cr_assert_eq(actuator_objects(r.a, "card-0", &list, &n, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(n, 4);
+    for (size_t i = 0; i < n; i++) {
+        const struct act_object *o = &list[i];
+        cr_assert_eq(o->sandbox, i < 3);
+        cr_assert_eq(o->known, strcmp(o->uid, "x") == 0);
+        cr_assert_eq(o->ours, strcmp(o->uid, "theirs") != 0);
+        cr_assert_str_eq(o->state, o->sandbox ? "ready" : "running");
+        n_known += o->known;
+        n_ours += o->ours;
+    }
+    cr_assert_eq(n_known, 2);
+    cr_assert_eq(n_ours, 3);
+    cr_assert_str_eq(list[3].container, "a");
+    free(list);
+    actrig_fini(&r);
+}
