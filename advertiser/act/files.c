@@ -8,6 +8,9 @@
 #include "model/base/base64.h"
 #include "model/base/json.h"
 
+/* base64_decode() wants room for whole groups of three */
+enum { FILE_SIZE_MAX = PODSPEC_FILES_SIZE_MAX + 2 };
+
 static int check_item(const cJSON *item, int at, struct error *err)
 {
     const char *kind =
@@ -23,8 +26,9 @@ static int check_item(const cJSON *item, int at, struct error *err)
     cJSON_ArrayForEach(value, data)
     {
         const char *text = cJSON_GetStringValue(value);
-        cleanup_str struct str bytes = STR_INIT(PODSPEC_FILES_SIZE_MAX);
-        if (!text || !base64_decode(text, strlen(text), &bytes))
+        cleanup_str struct str bytes = STR_INIT(FILE_SIZE_MAX);
+        if (!text || !base64_decode(text, strlen(text), &bytes) ||
+            bytes.size > PODSPEC_FILES_SIZE_MAX)
             return error_set(err, EINVAL,
                              "files[%d].data.%s: not base64 of at most %d "
                              "bytes",
@@ -82,7 +86,7 @@ static int each(void *ctx, bool secret, const char *namespace, const char *name,
                            cJSON_GetObjectItemCaseSensitive(item, "data"))
         {
             const char *text = cJSON_GetStringValue(value);
-            cleanup_str struct str bytes = STR_INIT(PODSPEC_FILES_SIZE_MAX);
+            cleanup_str struct str bytes = STR_INIT(FILE_SIZE_MAX);
             if (text && base64_decode(text, strlen(text), &bytes))
                 visit(arg, value->string, str_text(&bytes), bytes.size);
         }

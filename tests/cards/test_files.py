@@ -89,8 +89,8 @@ def own(card, *parts):
 def test_files(t, node):
     spy = Spy()
     spy.start()
-    # much, so that it takes a while to be written
-    node.apply([secret("word", word=WORD, more=WORD * 30000),
+    # as much as there may be
+    node.apply([secret("word", word=WORD, more=WORD * 34950),
                 volumes_pod("v")])
     node.wait_state(["v"], "running")
     spy.ended = True
