@@ -88,15 +88,14 @@ static int plain_errno(const struct grpc_end *end)
     }
 }
 
-/* The server's code becomes an errno that says what it means. */
-static int make_plain(const struct cri *c, int r, struct error *err)
+int cri_make_plain(const struct grpc_end *end, int r, struct error *err)
 {
     struct error said = *err;
-    if (r != -EREMOTEIO || c->end.code < 0)
+    if (r != -EREMOTEIO || end->code < 0)
         return r;
-    bool closed = c->end.code == GRPC_UNIMPLEMENTED &&
-                  strstr(c->end.message, "unknown service");
-    return error_set(err, plain_errno(&c->end), "%s%s", said.text,
+    bool closed = end->code == GRPC_UNIMPLEMENTED &&
+                  strstr(end->message, "unknown service");
+    return error_set(err, plain_errno(end), "%s%s", said.text,
                      closed ? "; containerd serves its CRI over TCP only with "
                               "disable_tcp_service = false"
                             : "");
@@ -124,7 +123,7 @@ static int call(struct cri *c, const char *method,
     err = err ? err : &mine;
     int r = grpc_call(c->grpc, method, packed, size, ms, &c->reply, &c->end,
                       err);
-    return make_plain(c, r, err);
+    return cri_make_plain(&c->end, r, err);
 }
 
 static int check_id(const struct cri *c, const char *id, struct error *err)
@@ -409,5 +408,5 @@ int cri_events(struct cri *c,
         *err = f.err;
         return judge(c, method, r, err);
     }
-    return make_plain(c, r, err);
+    return cri_make_plain(&c->end, r, err);
 }

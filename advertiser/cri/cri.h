@@ -22,6 +22,8 @@ enum {
     CRI_LABELS_MAX = 64,    /* of one object; more are left out */
     CRI_OBJECTS_MAX = 4096, /* of one list: more is -EPROTO */
     CRI_EXEC_OUTPUT_MAX = 1 << 20,
+    CRI_UID_MAX = 64,
+    CRI_EVENT_MAX = 1 << 20, /* bytes of one that is watched for */
 };
 
 struct cri_pair {
@@ -228,11 +230,31 @@ enum cri_event_kind {
 struct cri_event {
     enum cri_event_kind kind;
     char container_id[CRI_ID_MAX + 1], sandbox_id[CRI_ID_MAX + 1];
+    char uid[CRI_UID_MAX]; /* of the pod; "" not said, or longer */
 };
 /* Until the stream ends, `visit` returns nonzero, or `keep` false; -ENOSYS
  * where the runtime has none: lists are to be polled then. */
 int cri_events(struct cri *c,
                int (*visit)(void *ctx, const struct cri_event *event),
                grpc_keep_f *keep, void *ctx, struct error *err);
+
+/* The same of many runtimes, on the thread of a hub. */
+struct cri_watcher {
+    /* NULL: of a kind that we do not know.  `size` is what it took on its way,
+     * in bytes; nonzero ends it. */
+    int (*visit)(void *ctx, const struct cri_event *event, size_t size);
+    /* It has ended, as cri_events() says it, and is freed after this. */
+    void (*ended)(void *ctx, int code, const struct error *err);
+    void *ctx;
+};
+struct cri_watch;
+/* What `config` points to must outlive it; its `reply_max` is not used. */
+int cri_watch_open(struct grpc_hub *hub, const struct grpc_config *config,
+                   const struct cri_watcher *who, struct cri_watch **ret_watch,
+                   struct error *err);
+/* Without a word to `ended`. */
+void cri_watch_close(struct cri_watch *w);
+/* As grpc_flow_stands(). */
+bool cri_watch_stands(const struct cri_watch *w);
 
 #endif

@@ -546,9 +546,13 @@ int cri_decode_event(const void *data, size_t size, struct cri_event *ret_event,
         return 1;
     }
     r = take_id("container", m->container_id, event.container_id, err);
-    if (r == 0 && m->pod_sandbox_status && *m->pod_sandbox_status->id)
-        r = take_id("sandbox", m->pod_sandbox_status->id, event.sandbox_id,
-                    err);
+    const Cri__PodSandboxStatus *sandbox = m->pod_sandbox_status;
+    if (r == 0 && sandbox && *sandbox->id)
+        r = take_id("sandbox", sandbox->id, event.sandbox_id, err);
+    if (sandbox && sandbox->metadata &&
+        strlen(sandbox->metadata->uid) < sizeof event.uid)
+        grpc_text(sandbox->metadata->uid, strlen(sandbox->metadata->uid),
+                  event.uid, sizeof event.uid);
     if (r == 0)
         *ret_event = event;
     return r;

@@ -24,6 +24,9 @@ Cri__Pair **cri_encode_pairs(struct arena *a, const struct cri_pairs *pairs);
 char **cri_encode_texts(const char *const *texts);
 char *cri_encode_text(const char *text); /* NULL: "" */
 
+/* The server's code becomes an errno that says what it means. */
+int cri_make_plain(const struct grpc_end *end, int r, struct error *err);
+
 /* --- replies: 0 or -EPROTO with a text ------------------------------------ */
 
 /* Is it [a-f0-9]{1,CRI_ID_MAX}? */

@@ -12,11 +12,16 @@ static void init_curl(void)
     (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* again by easy_init */
 }
 
+void grpc_init(void)
+{
+    (void)pthread_once(&init_once, init_curl);
+}
+
 int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
                 struct error *err)
 {
     cleanup_with(grpc) struct grpc *g = xcalloc(1, sizeof *g);
-    (void)pthread_once(&init_once, init_curl);
+    grpc_init();
     g->config = *config;
     for (size_t i = 0; i < GRPC_FDS_MAX; i++)
         g->fds[i] = -1;

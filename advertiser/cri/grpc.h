@@ -94,4 +94,39 @@ int grpc_stream(struct grpc *g, const char *method, const void *request,
                 size_t size, grpc_message_f *visit, grpc_keep_f *keep,
                 void *ctx, struct grpc_end *ret_end, struct error *err);
 
+/* --- streams of many servers on one thread ------------------------------- */
+
+/* Each has a connection of its own, which is closed with it; none can keep
+ * the others waiting.  Use from one thread at a time, but for wake(). */
+enum { GRPC_HUB_MAX = 64 }; /* streams of one hub */
+struct grpc_hub;
+struct grpc_hub *grpc_hub_create(void);
+/* Ends all streams, and tells nobody. NULL allowed. */
+void grpc_hub_destroy(struct grpc_hub *h);
+
+struct grpc_flow_config {
+    const char *method; /* both outlive the stream */
+    const void *request;
+    size_t size;
+    /* As for grpc_stream().  Within either, nothing is opened or closed. */
+    grpc_message_f *visit;
+    /* It has ended, as grpc_stream() says it, and is freed after this. */
+    void (*ended)(void *ctx, int code, const struct grpc_end *end,
+                  const struct error *err);
+    void *ctx;
+};
+struct grpc_flow; /* one stream */
+/* What `config` points to must outlive it.  -ENOSPC: too many. */
+int grpc_hub_open(struct grpc_hub *h, const struct grpc_config *config,
+                  const struct grpc_flow_config *what,
+                  struct grpc_flow **ret_flow, struct error *err);
+/* Without a word to `ended`. */
+void grpc_hub_close(struct grpc_hub *h, struct grpc_flow *flow);
+/* The connection is there, and the request on its way. */
+bool grpc_flow_stands(const struct grpc_flow *flow);
+/* Takes what has come; when that is nothing, waits for it, at most `ms`. */
+void grpc_hub_turn(struct grpc_hub *h, unsigned ms);
+/* From any thread: end the wait, of now or of the next turn. */
+void grpc_hub_wake(struct grpc_hub *h);
+
 #endif

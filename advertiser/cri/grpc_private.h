@@ -24,6 +24,9 @@ int grpc_endpoint_read(const struct grpc_config *config,
 enum {
     GRPC_N_FILES = 3,
     GRPC_FDS_MAX = 4, /* libcurl tries two at a time */
+    /* libcurl 7.88 overlooks cleartext bytes that it has read already: a
+     * poll finds none, so it must be short */
+    GRPC_PLAIN_MS = 2,
 };
 
 struct grpc {
@@ -39,6 +42,10 @@ struct grpc {
     char reason[CURL_ERROR_SIZE];
 };
 
+/* --- grpc.c ------------------------------------------------------------------ */
+
+void grpc_init(void); /* libcurl, once */
+
 /* --- grpc_socket.c ---------------------------------------------------------- */
 
 CURLcode grpc_socket_set_handle(struct grpc *g);
@@ -53,7 +60,7 @@ void grpc_socket_cut(const struct grpc *g);
 
 /* --- grpc_task.c: one call on its way --------------------------------------- */
 
-/* The caller sets the first lines, up to `ctx`. */
+/* The caller sets the first lines, up to `brief`. */
 struct grpc_task {
     struct grpc *g;
     const char *method;
@@ -63,6 +70,7 @@ struct grpc_task {
     unsigned deadline_ms;      /* 0: none */
     grpc_keep_f *keep;
     void *ctx;
+    bool brief; /* others wait: no time to find out why it failed */
     unsigned char prefix[GRPC_PREFIX];
     size_t sent; /* with the prefix */
     struct grpc_head head;
@@ -79,7 +87,7 @@ struct grpc_task {
 
 /* The options of a new handle that are the same for all calls. */
 CURLcode grpc_task_set_handle(struct grpc *g);
-/* Judge the call, and fill in what follows `ctx`; -errno into task->fault. */
+/* Judge the call, and fill in what follows `brief`; -errno into task->fault. */
 void grpc_task_init(struct grpc_task *t);
 /* The handle is ready to be added; and what that took is given back. */
 CURLcode grpc_task_set(struct grpc_task *t);

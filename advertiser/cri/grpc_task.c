@@ -7,9 +7,6 @@
 enum {
     METHOD_MAX = 128,
     KEEP_MS = 200, /* at most between two questions to `keep` */
-    /* libcurl 7.88 overlooks cleartext bytes that it has read already: a
-     * poll finds none, so it must be short */
-    PLAIN_POLL_MS = 2,
     TLS_POLL_MS = 200,
     KEEPALIVE_S = 5,          /* of a stream: silence, then questions */
     UPLOAD_BUFFER = 16 << 10, /* bytes; the least that libcurl takes */
@@ -117,7 +114,7 @@ bool grpc_task_may_go_on(struct grpc_task *t)
 
 int grpc_task_poll_ms(const struct grpc_task *t)
 {
-    return t->g->to.tls ? TLS_POLL_MS : PLAIN_POLL_MS;
+    return t->g->to.tls ? TLS_POLL_MS : GRPC_PLAIN_MS;
 }
 
 /* With TLS: while a server sends frames without data faster than libcurl 7.88 reads
@@ -158,7 +155,7 @@ static CURLcode set_tls(struct grpc *g)
     return code;
 }
 
-/* See PLAIN_POLL_MS; it also fails when it reuses a cleartext connection,
+/* See GRPC_PLAIN_MS; it also fails when it reuses a cleartext connection,
  * so the caller keeps none. */
 static CURLcode set_plain(struct grpc *g)
 {
@@ -311,7 +308,8 @@ static int tell_fault(struct grpc_task *t, CURLcode code)
     };
     (void)curl_easy_getinfo(g->curl, CURLINFO_SSL_VERIFYRESULT, &fault.verify);
     (void)curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &fault.os_errno);
-    if (g->to.tls && t->head.status == 0 && grpc_fault_lost(&fault)) {
+    if (g->to.tls && !t->brief && t->head.status == 0 &&
+        grpc_fault_lost(&fault)) {
         grpc_fault_listen(g->curl, LISTEN_MS, heard);
         fault.reason = heard[0] ? heard : fault.reason;
     }
