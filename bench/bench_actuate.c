@@ -10,8 +10,8 @@
  *       calls per pod (0: not known) and their p50 together.
  *
  *   bench_actuate serve N DIR
- *       N simulated cards with mutual TLS, keys in DIR; prints their ports in
- *       one line, and serves until it is killed. */
+ *       N simulated cards with mutual TLS, which have events, keys in DIR;
+ *       prints their ports in one line, and serves until it is killed. */
 #include <poll.h>
 #include <stdbool.h>
 
@@ -366,8 +366,11 @@ static int serve_main(char **argv)
     if (n == 0 || n > CARDS_MAX)
         return 2;
     keys_write(argv[1], &keys);
-    for (unsigned long i = 0; i < n; i++)
-        printf("%s%u", i ? " " : "", cardserver_port(serve_one(&keys)));
+    for (unsigned long i = 0; i < n; i++) {
+        struct cardserver *s = serve_one(&keys);
+        cardserver_events(s, CARDSERVER_EVENTS);
+        printf("%s%u", i ? " " : "", cardserver_port(s));
+    }
     printf("\n");
     (void)fflush(stdout);
     for (;;)

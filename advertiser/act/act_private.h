@@ -5,6 +5,7 @@
  *   work.c      doing steps, orphans          config.c  pods as the CRI has them
  *   files of a pod: deliver.c                 calls.c   on the caller's thread
  *   helper.c    the program on each card      leave.c   places that are gone
+ *   events.c    what runtimes tell by themselves
  *
  * One lock is over everything that changes; it is never held across a call,
  * a write or a wait.  A place has a thread that probes and lists, and up to
@@ -29,7 +30,7 @@ enum {
     PLACE_WORKERS = 3,
     PLACE_IDLE_MS = 5000,     /* then a worker ends */
     PLACE_LIST_MS = 1800,     /* between lists when nothing happens */
-    PLACE_SWEEP_MS = 10000,   /* where nothing is wanted */
+    PLACE_SWEEP_MS = 10000,   /* where nothing is wanted, or events come */
     PLACE_BUSY_LIST_MS = 200, /* while a pod comes or goes */
     PLACE_STACK = 256 << 10,
     /* deadlines of calls */
@@ -59,9 +60,23 @@ struct entry {
     bool busy;        /* somebody is at a step of it, without the lock */
     bool dropped;     /* not in the table any more; freed when not busy */
     bool configured;  /* its card is, for the sandbox that is to come */
+    bool stirred;     /* an event was about it, and no list since */
     int64_t due_ms;   /* when to look at it again */
     int64_t acted_ms; /* lists that were begun before are of no use */
     uint64_t version;
+};
+
+/* What the thread of events has to say about a place. */
+struct place_events {
+    bool none;          /* its runtime has no events */
+    bool live;          /* they come: lists are to make sure */
+    bool deaf;          /* not all of them come: lists as without them */
+    int64_t stirred_ms; /* the last that calls for a list; 0 none */
+    int64_t missed_ms;  /* something had changed without one; 0 not so */
+    int64_t retry_ms;   /* no new stream before */
+    unsigned failures;  /* of streams, in a row */
+    unsigned wakes;     /* that are left, as of: */
+    int64_t wakes_ms;
 };
 
 struct place {
@@ -74,6 +89,7 @@ struct place {
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];
     struct orphans orphans;
+    struct place_events events;
     int64_t list_ms;   /* the next list */
     int64_t lonely_ms; /* since when its helper has nothing to do */
     bool prober;       /* its thread runs */
@@ -110,7 +126,8 @@ struct actuator {
     size_t n_entries, cap_entries;
     struct place *places[PLACES_KEPT];
     size_t n_places;
-    char **drained; /* names, also of places that are not there */
+    struct grpc_hub *events; /* NULL: there is no thread for them */
+    char **drained;          /* names, also of places that are not there */
     size_t n_drained;
 };
 
@@ -153,6 +170,20 @@ void act_notify(struct actuator *a);
 /* A thread with `f`; false when there can be none. */
 bool act_thread(struct actuator *a, void *(*f)(void *), void *arg);
 void act_thread_ends(struct actuator *a);
+
+/* --- events.c: with the lock held ------------------------------------------ */
+
+/* A place has become ready: what was said of its events is void. */
+void events_begin(struct place *p);
+/* A place has changed, or all is to end: its thread looks. */
+void events_wake(struct actuator *a);
+/* Is a list to be made for an event that came after `listed_ms`, when the
+ * last one began?  When, or INT64_MAX. */
+int64_t events_due(const struct place *p, int64_t listed_ms);
+/* A container was found to have ended, and no event had told. */
+void events_missed(struct place *p, int64_t now_ms);
+/* May the place be listed less often?  Asked before each list. */
+bool events_live(struct place *p, int64_t now_ms);
 
 /* --- leave.c --------------------------------------------------------------- */
 

@@ -103,6 +103,7 @@ static bool threads_end(struct actuator *a)
         (void)pthread_cond_broadcast(&a->places[i]->wake);
         (void)pthread_cond_broadcast(&a->places[i]->work);
     }
+    events_wake(a);
     (void)pthread_cond_broadcast(&a->news);
     while (a->n_threads > 0 && clock_ms() < end)
         (void)clock_wait(&a->news, &a->lock, end);

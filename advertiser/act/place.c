@@ -104,6 +104,7 @@ void place_gone(struct place *p)
         return;
     p->present = false;
     p->generation++;
+    events_wake(p->a);
     (void)snprintf(p->reason, sizeof p->reason,
                    "it is not in this node any more");
     (void)pthread_cond_signal(&p->wake);
@@ -138,16 +139,35 @@ static uint64_t sum_of(const struct machine_found *f)
     return sum;
 }
 
+/* Did a container end, and nobody was asked to end it? */
+static bool has_ended(const struct entry *e, const struct machine_found *found)
+{
+    const struct machine_found *was = &e->m.found;
+    if (e->intent->state != ACT_RUNNING || !e->m.listed)
+        return false;
+    for (size_t i = 0; i < was->n_containers; i++)
+        for (size_t k = 0; k < found->n_containers; k++)
+            if (was->containers[i].state == CRI_RUNNING &&
+                found->containers[k].state == CRI_EXITED &&
+                strcmp(was->containers[i].id, found->containers[k].id) == 0)
+                return true;
+    return false;
+}
+
 static void see(struct prober *t, struct entry *e, int64_t now)
 {
     struct machine_found found = {0};
     if (e->busy || e->acted_ms >= t->begun_ms)
         return;
+    bool told = e->stirred;
+    e->stirred = false;
     listed_take(&t->listed, e->intent->uid, &found);
     if (e->m.listed && sum_of(&found) == sum_of(&e->m.found)) {
         machine_found_fini(&found);
         return;
     }
+    if (!told && has_ended(e, &found))
+        events_missed(t->p, now);
     machine_see(&e->m, &found, now);
     e->due_ms = 0;
     e->m.changed = true;
@@ -196,7 +216,7 @@ static bool is_busy(struct place *p, bool *ret_any)
 static void take_lists(struct prober *t, int64_t now)
 {
     struct place *p = t->p;
-    bool any;
+    bool any, stirred = false;
     for (size_t i = 0; i < p->a->n_entries; i++) {
         struct entry *e = p->a->entries[i];
         if (!is_on(e, p))
@@ -204,15 +224,17 @@ static void take_lists(struct prober *t, int64_t now)
         if (e->intent->state != ACT_GONE)
             listed_know(&t->listed, e->intent->uid);
         see(t, e, now);
+        stirred |= e->stirred; /* somebody is at it */
         if (e->m.changed && !e->busy)
             entry_publish(p->a, e);
     }
     see_orphans(t, now);
     t->half = false;
     bool busy = is_busy(p, &any);
-    p->list_ms = now + (busy  ? PLACE_BUSY_LIST_MS
-                        : any ? PLACE_LIST_MS
-                              : PLACE_SWEEP_MS);
+    bool often = any && !events_live(p, now);
+    p->list_ms = now + (busy || stirred ? PLACE_BUSY_LIST_MS
+                        : often         ? PLACE_LIST_MS
+                                        : PLACE_SWEEP_MS);
     if (p->orphans.n > 0 && p->list_ms > now + PLACE_LIST_MS)
         p->list_ms = now + PLACE_LIST_MS;
 }
@@ -290,6 +312,10 @@ static void say_health(struct place *p, enum act_health was)
 {
     if (was == p->health.now)
         return;
+    if (p->health.now == ACT_READY)
+        events_begin(p);
+    else
+        events_wake(p->a);
     log_event(p->health.now == ACT_READY ? LOG_INFO : LOG_WARN, "place-health",
               "place", p->what.name, "health", act_health_name(p->health.now),
               "reason", p->reason, NULL);
@@ -345,16 +371,22 @@ static int64_t next_ask(struct prober *t, struct asked *ret_asked)
     struct place *p = t->p;
     bool any;
     bool busy = is_busy(p, &any);
-    int64_t due = p->health.due_ms;
+    bool often = any && !events_live(p, clock_ms());
+    int64_t due = p->health.due_ms, event = events_due(p, t->begun_ms);
     *ret_asked = (struct asked){0};
     if (p->health.now != ACT_READY)
         return due;
     if (busy && p->list_ms > clock_ms() + PLACE_BUSY_LIST_MS)
         p->list_ms = clock_ms() + PLACE_BUSY_LIST_MS;
-    /* with pods, a list is also the probe: one half after the other */
-    ret_asked->lists = any || p->orphans.n > 0 || p->list_ms <= due;
-    ret_asked->at_once = busy || !any;
-    if (any && due > t->begun_ms + PLACE_LIST_MS / 2)
+    if (event != INT64_MAX)
+        t->half = false; /* it may be of before */
+    if (event < p->list_ms)
+        p->list_ms = event;
+    /* with pods, a list is also the probe: one half after the other; where
+     * events come, lists are rare */
+    ret_asked->lists = often || p->orphans.n > 0 || p->list_ms <= due;
+    ret_asked->at_once = busy || !often || event != INT64_MAX;
+    if (often && due > t->begun_ms + PLACE_LIST_MS / 2)
         due = t->half ? t->begun_ms + PLACE_LIST_MS / 2
                       : t->begun_ms + PLACE_LIST_MS;
     if (busy || p->list_ms < due)
@@ -484,6 +516,10 @@ struct place *place_set(struct actuator *a, const struct act_place *what)
         p->reason[0] = p->runtime[0] = '\0';
         health_init(&p->health, a->probe_ms, a->lost_ms, clock_ms());
         a->version++;
+    }
+    if (!same || new_keys) {
+        p->events = (struct place_events){0};
+        events_wake(a);
     }
     if (!p->prober)
         p->prober = act_thread(a, prober_thread, p);

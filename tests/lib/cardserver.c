@@ -33,7 +33,18 @@ struct container {
     Cri__CreateContainerRequest *made;
 };
 
-enum { METHODS = 14 };
+enum {
+    METHODS = 15,
+    EVENTS_KEPT = 1024,
+    EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */
+};
+
+struct event {
+    char id[65], sandbox_id[65], uid[65];
+    Cri__ContainerEventType type;
+};
+
+#define EVENTS "GetContainerEvents"
 
 struct cardserver {
     struct h2_server *h2;
@@ -49,7 +60,11 @@ struct cardserver {
         unsigned times;
     } faults[METHODS];
     pthread_cond_t thawed;
+    pthread_cond_t told; /* of events */
     bool frozen, ending;
+    enum cardserver_events has_events;
+    struct event events[EVENTS_KEPT];
+    uint64_t n_events; /* ever; the last are kept */
     int exec_code;
     char *exec_out, *exec_err;
 };
@@ -75,6 +90,33 @@ static struct container *find_container(struct cardserver *s, const char *id)
         if (s->containers[i].made && strcmp(s->containers[i].id, id) == 0)
             return &s->containers[i];
     return NULL;
+}
+
+/* Of a container, while it is there still. */
+static void tell(struct cardserver *s, const struct container *k,
+                 Cri__ContainerEventType type)
+{
+    struct event *e = &s->events[s->n_events % EVENTS_KEPT];
+    const struct sandbox *b = find_sandbox(s, k->made->pod_sandbox_id);
+    if (s->has_events != CARDSERVER_EVENTS)
+        return;
+    *e = (struct event){.type = type};
+    memcpy(e->id, k->id, sizeof e->id);
+    if (b && b->made->config->metadata) {
+        memcpy(e->sandbox_id, b->id, sizeof e->sandbox_id);
+        (void)snprintf(e->uid, sizeof e->uid, "%s",
+                       b->made->config->metadata->uid);
+    }
+    s->n_events++;
+    pthread_cond_broadcast(&s->told);
+}
+
+static void container_ends(struct cardserver *s, struct container *k)
+{
+    bool ran = k->state == CRI__CONTAINER_STATE__CONTAINER_RUNNING;
+    k->state = CRI__CONTAINER_STATE__CONTAINER_EXITED;
+    if (ran)
+        tell(s, k, CRI__CONTAINER_EVENT_TYPE__CONTAINER_STOPPED_EVENT);
 }
 
 static void drop_container(struct container *c)
@@ -290,7 +332,7 @@ static int do_sandbox(struct call *c, const char *id, enum deed deed)
     for (size_t i = 0; b && i < CARDSERVER_OBJECTS; i++) {
         struct container *k = &c->s->containers[i];
         if (k->made && strcmp(k->made->pod_sandbox_id, id) == 0)
-            k->state = CRI__CONTAINER_STATE__CONTAINER_EXITED;
+            container_ends(c->s, k);
     }
     if (b && deed == STOP_SANDBOX)
         b->ready = false;
@@ -313,10 +355,11 @@ static int call_one(struct call *c, enum deed deed)
     else if (deed == START)
         k->state = CRI__CONTAINER_STATE__CONTAINER_RUNNING;
     else if (deed == STOP)
-        k->state = CRI__CONTAINER_STATE__CONTAINER_EXITED;
-    else if (deed == REMOVE)
+        container_ends(c->s, k);
+    else if (deed == REMOVE) {
+        tell(c->s, k, CRI__CONTAINER_EVENT_TYPE__CONTAINER_DELETED_EVENT);
         drop_container(k);
-    else
+    } else
         container_status(c, k);
     cri__id_request__free_unpacked(request, NULL);
     return code;
@@ -376,6 +419,54 @@ static int call_image(struct call *c)
     return GRPC_OK;
 }
 
+static void pack_event(struct call *c, const struct event *e)
+{
+    Cri__ContainerEventResponse m = CRI__CONTAINER_EVENT_RESPONSE__INIT;
+    Cri__PodSandboxStatus status = CRI__POD_SANDBOX_STATUS__INIT;
+    Cri__PodSandboxMetadata metadata = CRI__POD_SANDBOX_METADATA__INIT;
+    metadata.uid = (char *)e->uid;
+    status.id = (char *)e->sandbox_id;
+    status.metadata = &metadata;
+    m.container_id = (char *)e->id;
+    m.container_event_type = e->type;
+    m.pod_sandbox_status = e->sandbox_id[0] ? &status : NULL;
+    PACK(c, container_event_response, &m);
+}
+
+static size_t method_at(const char *name);
+
+/* Lock held; each connection has one such call at most, and a thread. */
+static int call_events(struct call *c)
+{
+    static _Thread_local bool begun;
+    static _Thread_local uint64_t at;
+    struct cardserver *s = c->s;
+    struct timespec until;
+    if (!begun) { /* once for each stream */
+        at = s->n_events;
+        s->called[method_at(EVENTS)]++;
+    }
+    if (s->has_events == CARDSERVER_NO_EVENTS)
+        return GRPC_UNIMPLEMENTED;
+    if (s->ending)
+        return GRPC_UNAVAILABLE;
+    begun = true;
+    if (s->has_events == CARDSERVER_FLOOD && s->n_events > 0) {
+        pack_event(c, &s->events[(s->n_events - 1) % EVENTS_KEPT]);
+        return H2_MORE;
+    }
+    if (at == s->n_events || s->has_events == CARDSERVER_MUTE) {
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += EVENTS_POLL_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&s->told, &s->lock, &until);
+    }
+    if (at < s->n_events && s->has_events == CARDSERVER_EVENTS)
+        pack_event(c, &s->events[at++ % EVENTS_KEPT]);
+    return H2_MORE;
+}
+
 static const struct method {
     const char *name;
     int (*call)(struct call *c);
@@ -396,6 +487,7 @@ static const struct method {
     {"ContainerStatus", call_container_status, TIME(other_us)},
     {"ExecSync", call_exec, TIME(exec_us)},
     {"ImageStatus", call_image, TIME(other_us)},
+    {EVENTS, call_events, 0},
 };
 
 static size_t method_at(const char *name)
@@ -409,7 +501,7 @@ static size_t method_at(const char *name)
 /* Lock held. */
 static int answer(struct cardserver *s, size_t at, struct call *c)
 {
-    s->called[at]++;
+    s->called[at] += strcmp(methods[at].name, EVENTS) != 0;
     while (s->frozen && !s->ending)
         (void)pthread_cond_wait(&s->thawed, &s->lock);
     if (s->faults[at].times == 0)
@@ -433,14 +525,18 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
     if (at == METHODS)
         return GRPC_UNIMPLEMENTED;
     int64_t begun = clock_ns();
-    unsigned us;
-    memcpy(&us, (const char *)&s->times + methods[at].time, sizeof us);
+    unsigned us = 0;
+    bool call = strcmp(name, EVENTS) != 0; /* and no stream */
+    if (call)
+        memcpy(&us, (const char *)&s->times + methods[at].time, sizeof us);
     struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
     (void)nanosleep(&pause, NULL);
     pthread_mutex_lock(&s->lock);
     int code = answer(s, at, &c);
-    s->n_calls++;
-    s->taken_ns += clock_ns() - begun;
+    if (call) {
+        s->n_calls++;
+        s->taken_ns += clock_ns() - begun;
+    }
     pthread_mutex_unlock(&s->lock);
     return code;
 }
@@ -454,6 +550,7 @@ struct cardserver *cardserver_start(const struct h2_config *config,
     s->times = *times;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->thawed, NULL);
+    pthread_cond_init(&s->told, NULL);
     s->h2 = h2_server_start(config);
     h2_server_handle(s->h2, handle, s);
     return s;
@@ -464,12 +561,14 @@ void cardserver_stop(struct cardserver *s)
     pthread_mutex_lock(&s->lock);
     s->ending = true;
     pthread_cond_broadcast(&s->thawed);
+    pthread_cond_broadcast(&s->told);
     pthread_mutex_unlock(&s->lock);
     h2_server_stop(s->h2);
     for (size_t i = 0; i < CARDSERVER_OBJECTS; i++)
         if (s->sandboxes[i].made)
             drop_sandbox(s, &s->sandboxes[i]);
     pthread_cond_destroy(&s->thawed);
+    pthread_cond_destroy(&s->told);
     pthread_mutex_destroy(&s->lock);
     free(s->exec_out);
     free(s->exec_err);
@@ -572,4 +671,27 @@ void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
     s->exec_out = xstrdup(out);
     s->exec_err = xstrdup(err);
     pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_events(struct cardserver *s, enum cardserver_events events)
+{
+    pthread_mutex_lock(&s->lock);
+    s->has_events = events;
+    pthread_mutex_unlock(&s->lock);
+}
+
+unsigned cardserver_exit(struct cardserver *s, const char *uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        struct container *k = &s->containers[i];
+        if (!k->made || k->state != CRI__CONTAINER_STATE__CONTAINER_RUNNING ||
+            !is_of(k->made->config->labels, k->made->config->n_labels, uid))
+            continue;
+        container_ends(s, k);
+        n++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }

@@ -1,6 +1,7 @@
 /* cardserver - a card's runtime as a server of its own (h2server): keeps
  * sandboxes and containers, has every image, and takes as long for each call
- * as it is told to.  It has no events, as containerd before 1.7. */
+ * as it is told to.  It has no events, as containerd before 1.7, unless it is
+ * told so. */
 #ifndef BIGA_TESTS_CARDSERVER_H
 #define BIGA_TESTS_CARDSERVER_H
 
@@ -37,6 +38,17 @@ unsigned cardserver_calls(struct cardserver *s, const char *method);
  * carried out, and end with -code. */
 void cardserver_fail(struct cardserver *s, const char *method, int code,
                      unsigned times);
+/* From now on it has events: GetContainerEvents is a stream of what ends and
+ * goes; or of the same without end. */
+enum cardserver_events {
+    CARDSERVER_NO_EVENTS,
+    CARDSERVER_EVENTS,
+    CARDSERVER_MUTE,  /* streams of nothing */
+    CARDSERVER_FLOOD, /* about its newest container */
+};
+void cardserver_events(struct cardserver *s, enum cardserver_events events);
+/* The containers of a pod end by themselves; how many did. */
+unsigned cardserver_exit(struct cardserver *s, const char *uid);
 /* Calls wait until it is thawed, as those of a process that is stopped. */
 void cardserver_freeze(struct cardserver *s, bool frozen);
 /* What ExecSync answers from then on. */

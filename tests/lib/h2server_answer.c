@@ -36,23 +36,40 @@ static void add_reply(struct conn *c, struct str *out, int32_t stream)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* What the handler says, whole. */
+/* Whether the client has ended the connection. */
+static bool has_left(const struct conn *c)
+{
+    struct pollfd what = {.fd = c->fd, .events = POLLRDHUP};
+    return poll(&what, 1, 0) > 0;
+}
+
+/* What the handler says, whole or one message after the other. */
 static bool reply_handled(struct conn *c, int32_t stream, h2_handler_f *handler,
                           void *ctx)
 {
     struct str out = STR_INIT(128 << 20), message = STR_INIT(64 << 20);
     const char *name = strrchr(c->path, '/');
-    bool whole = c->body.size >= 5;
-    char code[16];
-    (void)snprintf(code, sizeof code, "%d",
-                   handler(ctx, name ? name + 1 : "",
-                           whole ? c->body.data + 5 : "",
-                           whole ? c->body.size - 5 : 0, &message));
-    h2_add_headers(&out, stream, "200", "application/grpc");
-    if (strcmp(code, "0") == 0)
-        h2_add_message(&out, stream, str_text(&message), message.size);
-    h2_add_trailers(&out, stream, code, "");
-    bool well = conn_write(c, out.data, out.size);
+    bool whole = c->body.size >= 5, well = true, begun = false;
+    int code = H2_MORE;
+    while (well && code == H2_MORE) {
+        str_reset(&out);
+        str_reset(&message);
+        code = handler(ctx, name ? name + 1 : "", whole ? c->body.data + 5 : "",
+                       whole ? c->body.size - 5 : 0, &message);
+        if (!begun && (code != H2_MORE || message.size > 0)) {
+            h2_add_headers(&out, stream, "200", "application/grpc");
+            begun = true;
+        }
+        if (code == 0 || (code == H2_MORE && message.size > 0))
+            h2_add_message(&out, stream, str_text(&message), message.size);
+        if (code != H2_MORE) {
+            char text[16];
+            (void)snprintf(text, sizeof text, "%d", code);
+            h2_add_trailers(&out, stream, text, "");
+        }
+        well = out.size == 0 || conn_write(c, out.data, out.size);
+        well = well && !(code == H2_MORE && has_left(c));
+    }
     str_fini(&message);
     str_fini(&out);
     return well;

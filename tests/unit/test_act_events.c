@@ -1,0 +1,162 @@
+/* Events of cards: what ends is noticed at once, and whoever has none, or
+ * sends too many, is listed as before. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "advertiser/act/act_private.h"
+#include "model/io/clock.h"
+#include "tests/lib/actrig.h"
+
+#define EVENTS "GetContainerEvents"
+#define LISTS "ListContainers"
+
+enum {
+    LIVE_MS = 1500,  /* then a stream that stands is believed */
+    SOON_MS = 150,   /* far below any interval of lists */
+    QUIET_MS = 3000, /* more than one of them */
+};
+
+static void rest(unsigned ms)
+{
+    (void)usleep(ms * 1000);
+}
+
+static bool is_ready(struct actrig *r, const char *name)
+{
+    struct act_pod_view v;
+    cr_assert_eq(actuator_find(r->a, "lab", name, &v), 0);
+    return v.ready;
+}
+
+/* One card, whose events are `events`, with pod "x"; what is to settle has. */
+static void begin(struct actrig *r, size_t n, enum cardserver_events events)
+{
+    actrig_init(r, n);
+    for (size_t i = 0; i < n; i++)
+        cardserver_events(r->cards[i], events);
+    actrig_open(r);
+    cr_assert_eq(actrig_want(r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(r, "x", ACT_RUNNING));
+    while (!is_ready(r, "x"))
+        rest(10);
+    rest(LIVE_MS);
+}
+
+/* Milliseconds until the end of `name`'s containers is known. */
+static int64_t notice(struct actrig *r, size_t card, const char *name)
+{
+    int64_t from = clock_ms();
+    cr_assert_eq(cardserver_exit(r->cards[card], name), 1);
+    for (uint64_t version = 0; is_ready(r, name);) {
+        cr_assert_lt(clock_ms() - from, 15000);
+        version = actuator_wait(r->a, version, 5);
+    }
+    return clock_ms() - from;
+}
+
+static void noticed_at_once(bool tcp)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    if (tcp)
+        actrig_tcp(&r, 0);
+    cardserver_events(r.cards[0], CARDSERVER_EVENTS);
+    actrig_open(&r);
+    static const char *const names[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        cr_assert_eq(actrig_want(&r, names[i], "card-0"), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        cr_assert(actrig_reach(&r, names[i], ACT_RUNNING));
+        while (!is_ready(&r, names[i]))
+            rest(10);
+    }
+    rest(LIVE_MS);
+    unsigned lists = cardserver_calls(r.cards[0], LISTS);
+    rest(QUIET_MS);
+    cr_expect_leq(cardserver_calls(r.cards[0], LISTS) - lists, 1,
+                  "it is listed as if there were no events");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        int64_t ms = notice(&r, 0, names[i]);
+        cr_expect_lt(ms, SOON_MS + (i ? PLACE_BUSY_LIST_MS : 0), "%s: %d ms",
+                     names[i], (int)ms);
+    }
+    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
+    actrig_fini(&r);
+}
+
+Test(act_events, what_ends_is_noticed_at_once, .timeout = 40)
+{
+    noticed_at_once(false);
+    noticed_at_once(true);
+}
+
+Test(act_events, a_card_without_them_is_asked_once, .timeout = 40)
+{
+    struct actrig r;
+    begin(&r, 1, CARDSERVER_NO_EVENTS);
+    unsigned lists = cardserver_calls(r.cards[0], LISTS);
+    rest(2 * PLACE_LIST_MS + 500);
+    cr_expect_geq(cardserver_calls(r.cards[0], LISTS) - lists, 2);
+    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
+    cr_expect_lt(notice(&r, 0, "x"), 2 * PLACE_LIST_MS);
+    actrig_fini(&r);
+}
+
+Test(act_events, a_card_that_comes_back_is_asked_again, .timeout = 40)
+{
+    struct actrig r;
+    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    begin(&r, 1, CARDSERVER_EVENTS);
+    cardserver_freeze(r.cards[0], true);
+    int64_t from = clock_ms();
+    do
+        cr_assert_eq(actuator_places(r.a, v), 1);
+    while (v[0].health != ACT_LOST && clock_ms() - from < 5000);
+    cr_expect_eq(v[0].health, ACT_LOST, "a stream is no sign of life");
+    cardserver_freeze(r.cards[0], false);
+    do
+        cr_assert_eq(actuator_places(r.a, v), 1);
+    while (v[0].health != ACT_READY && clock_ms() - from < 15000);
+    cr_assert_eq(v[0].health, ACT_READY);
+    rest(LIVE_MS);
+    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 2);
+    cr_expect_lt(notice(&r, 0, "x"), SOON_MS);
+    actrig_fini(&r);
+}
+
+/* As those of containerd 1.7, of which another client can take some. */
+Test(act_events, one_that_does_not_tell_all_is_not_relied_on, .timeout = 60)
+{
+    struct actrig r;
+    begin(&r, 1, CARDSERVER_MUTE);
+    cr_expect_lt(notice(&r, 0, "x"), PLACE_SWEEP_MS + 1000);
+    rest(2000);
+    while (!is_ready(&r, "x"))
+        rest(50);
+    rest(1000);
+    unsigned lists = cardserver_calls(r.cards[0], LISTS);
+    rest(2 * PLACE_LIST_MS + 500);
+    cr_expect_geq(cardserver_calls(r.cards[0], LISTS) - lists, 2);
+    actrig_fini(&r);
+}
+
+Test(act_events, a_flood_costs_that_card_its_stream, .timeout = 40)
+{
+    struct actrig r;
+    begin(&r, 2, CARDSERVER_EVENTS);
+    cr_assert_eq(actrig_want(&r, "y", "card-1"), 0);
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    cr_expect_lt(notice(&r, 0, "x"), SOON_MS);
+    rest(LIVE_MS);
+    unsigned lists = cardserver_calls(r.cards[0], LISTS);
+    cardserver_events(r.cards[0], CARDSERVER_FLOOD);
+    rest(20);
+    cr_expect_lt(notice(&r, 1, "y"), SOON_MS);
+    rest(QUIET_MS);
+    lists = cardserver_calls(r.cards[0], LISTS) - lists;
+    cr_expect_lt(lists, 50, "%u", lists); /* of thousands of events */
+    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
+    cr_expect_eq(cardserver_calls(r.cards[1], EVENTS), 1);
+    actrig_fini(&r);
+}
