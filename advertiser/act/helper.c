@@ -125,11 +125,11 @@ bool helper_awaited(struct place *at, struct entry *e)
     struct entry *helper = helper_of(a, at->what.name);
     if (!needs_helper(e) || (helper && is_settled(a, helper)))
         return false;
-    if (helper)
-        (void)snprintf(why, sizeof why, "%.60s %.300s", helper->intent->reason,
-                       helper->intent->message);
+    if (helper && helper->intent->reason[0])
+        (void)snprintf(why, sizeof why, "; it says %.60s: %.300s",
+                       helper->intent->reason, helper->intent->message);
     machine_say(&e->m, "WaitsForHelper",
-                "Biga's helper (%.100s) is begun on %.60s first: %.250s",
+                "Biga's helper (%.100s) is begun on %.60s first%.250s",
                 a->helper_image, at->what.name, why);
     e->due_ms = clock_ms() + LOOK_AGAIN_MS;
     return true;

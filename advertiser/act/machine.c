@@ -314,8 +314,8 @@ static void next_sandbox(struct machine *m, struct machine_step *step)
     if (i->ran && m->spec->restart == PODSPEC_RESTART_NEVER) {
         machine_fail(m, "SandboxLost",
                      "its sandbox on %s ended by itself (the card was "
-                     "rebooted?) and restartPolicy is Never: start the pod "
-                     "again",
+                     "rebooted?) and restartPolicy is Never: delete the pod "
+                     "and apply it again",
                      i->place);
         return;
     }

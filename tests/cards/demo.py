@@ -89,6 +89,11 @@ def card_of(rack, biga, name):
     raise RuntimeError(f"{name} is on no card")
 
 
+def is_new(biga):
+    pod = biga.pods()[VICTIM]
+    return pod["attempt"] > 1 and pod["ready"]
+
+
 def tell_fault(rack, biga):
     victim = card_of(rack, biga, VICTIM)
     say(f"{VICTIM} runs on {victim.id}.  That card loses its power:")
@@ -108,8 +113,9 @@ def tell_fault(rack, biga):
     victim.wait_up()
     wait_for("its capacity is back",
              lambda: victim.id in biga.capacity(), 30, 0.1)
+    wait_for("its pod runs there again", lambda: is_new(biga), 40, 0.1)
     biga.wait_state(JOB, "running", 30)
-    time.sleep(0.5)
+    time.sleep(0.5)  # for the story
     story.end()
     say()
     say("The card's sandboxes were void after the reboot, so its pod began "
