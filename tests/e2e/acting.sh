@@ -107,6 +107,17 @@ says "^ns/p +$card .* socket" biga pods
 ok $? "and listed"
 until_true says "answered 503: $card does not answer" biga logs ns/p
 ok $? "its log is on the card that is lost"
+body='{"uid":"u-2","place":"'$card'","spec":{"metadata":{"namespace":"ns",
+ "name":"q","uid":"u-2"},"spec":{"containers":[{"name":"c","image":"i",
+ "securityContext":{"privileged":true}}]}}}'
+at -o "$dir/put" -w '%{http_code}' -X PUT -d "$body" http://x/v1/pods/ns/q \
+    >"$dir/code"
+[ "$(cat "$dir/code")" = 403 ] && grep -q -e '--allow privileged' "$dir/put"
+ok $? "one that asks for what pods may not have is refused, and why"
+"$BUILD/biga-advertiser" --actuate "$act" --allow host-pid,NETADMIN \
+    >"$dir/allow.log" 2>&1
+[ $? = 2 ] && grep -q -e '--allow: has "NETADMIN"' "$dir/allow.log"
+ok $? "a right that there is not is no setting"
 at -X POST http://x/v1/pods/ns/p/stop >/dev/null
 until_true says '"stopping":true' at http://x/v1/pods/ns/p
 ok $? "it is to end"
