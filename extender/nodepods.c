@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/base64.h"
+#include "extender/podfiles.h"
 #include "model/base/hash.h"
-#include "model/base/json.h"
 #include "model/base/mem.h"
-#include "model/podspec.h"
+#include "model/podfeed.h"
 #include "model/prepare.h"
 
 enum {
-    PAIR_MAX = 64,   /* pods of a pair that are looked at */
-    FILES_MAX = 128, /* ConfigMaps and Secrets of one pod */
-    ENV_MAX = 4096,  /* bytes of one variable */
+    PAIR_MAX = 64,     /* pods of a pair that are looked at */
+    ENV_MAX = 4096,    /* bytes of one variable */
+    LATER_MAX = 2048,  /* of an item without its spec: names and no more */
+    ANSWER_HEAD = 256, /* what an answer has beside its items */
 };
 
 bool applied_pod_is_over(const struct applied_pod *p)
@@ -54,6 +54,14 @@ static int compare_items(const void *a, const void *b)
                   ((const struct item *)b)->pod->uid);
 }
 
+/* Who came first stays first. */
+static int compare_ages(const void *a, const void *b)
+{
+    uint64_t x = ((const struct item *)a)->allocation->number;
+    uint64_t y = ((const struct item *)b)->allocation->number;
+    return (x > y) - (x < y);
+}
+
 /* In the caller's array (free it). */
 static struct item *list_items(const struct pod_set *set,
                                const struct snapshot *s, const char *node,
@@ -68,6 +76,11 @@ static struct item *list_items(const struct pod_set *set,
             all[i]->held ? NULL : pod_set_find_uid(set, all[i]->demand.uid);
         if (pod)
             items[n++] = (struct item){pod, all[i]};
+    }
+    if (n > PODFEED_PODS_MAX) {
+        /* the others wait; what runs must not end for them */
+        qsort(items, n, sizeof *items, compare_ages);
+        n = PODFEED_PODS_MAX;
     }
     qsort(items, n, sizeof *items, compare_items);
     *ret_n = n;
@@ -238,78 +251,14 @@ static void write_env(const struct pod_set *set, const struct snapshot *s,
     str_add_c(out, '}');
 }
 
-/* --- files -------------------------------------------------------------- */
-
-/* Which ConfigMaps and Secrets a pod's spec asks for. */
-struct files {
-    struct podspec_source source;
-    const struct applied_config *found[FILES_MAX];
-    size_t n;
-    const struct pod_set *set;
-};
-
-static int files_each(void *ctx, bool secret, const char *namespace,
-                      const char *name,
-                      void (*visit)(void *arg, const char *key,
-                                    const char *data, size_t size),
-                      void *arg)
-{
-    struct files *f = ctx;
-    const struct applied_config *c = pod_set_config(f->set, secret, namespace,
-                                                    name);
-    bool known = false;
-    for (size_t i = 0; i < f->n && !known; i++)
-        known = f->found[i] == c;
-    if (c && !known && f->n < FILES_MAX)
-        f->found[f->n++] = c;
-    return f->source.each(f->source.ctx, secret, namespace, name, visit, arg);
-}
-
-static void write_config(const struct applied_config *c, struct str *out)
-{
-    str_addf(out,
-             "{\"kind\":\"%s\",\"name\":", c->secret ? "Secret" : "ConfigMap");
-    str_add_json(out, c->name);
-    str_add(out, ",\"data\":{");
-    for (size_t i = 0; i < c->n_entries; i++) {
-        str_add(out, i ? "," : "");
-        str_add_json(out, c->entries[i].key);
-        str_add(out, ":\"");
-        base64_add(out, c->entries[i].data, c->entries[i].size);
-        str_add_c(out, '"');
-    }
-    str_add(out, "}}");
-}
-
-static void write_files(const struct pod_set *set, const char *node,
-                        const struct applied_pod *p, struct str *out)
-{
-    struct files files = {.source = pod_set_source(set), .set = set};
-    const struct podspec_source source = {files_each, &files};
-    cleanup_with(podspec) struct podspec *spec = NULL;
-    struct error ignored; /* whoever runs it will say the same */
-    (void)podspec_parse(p->json, p->size, node, &source, &spec, &ignored);
-    str_add(out, ",\"files\":[");
-    for (size_t i = 0; i < files.n; i++) {
-        str_add(out, i ? "," : "");
-        write_config(files.found[i], out);
-    }
-    str_add_c(out, ']');
-}
-
 /* --- the rest ----------------------------------------------------------- */
 
-static void write_item(const struct pod_set *set, const struct snapshot *s,
-                       const char *node, const struct item *item,
-                       struct str *out)
+static void write_names(const struct pod_set *set, const struct snapshot *s,
+                        const struct item *item, struct str *out)
 {
     const struct applied_pod *p = item->pod;
     const struct allocation *a = item->allocation;
     bool host = p->demand.role == ROLE_HOST;
-    struct prepare prep = {.sriov_vfs = -1};
-    struct error ignored; /* it was right when the pod was applied */
-    if (!host)
-        (void)prepare_read(p->json, p->size, &prep, &ignored);
     str_add(out, "{\"uid\":");
     str_add_json(out, p->uid);
     str_add(out, ",\"namespace\":");
@@ -320,30 +269,71 @@ static void write_item(const struct pod_set *set, const struct snapshot *s,
     str_add_json(out, host || !a->n_cards ? "host" : a->cards[0]);
     str_add(out, ",\"pairKey\":");
     str_add_json(out, p->demand.role == ROLE_SERVICE ? "" : a->pair_key);
-    str_addf(out, ",\"host\":%s,\"stop\":%s", host ? "true" : "false",
-             nodepods_is_to_stop(set, s, p, a) ? "true" : "false");
-    write_env(set, s, topo_of(s, node), item, out);
-    str_addf(out, ",\"grace\":%u,\"sriovVfs\":%d,\"hook\":", p->grace_s,
-             prep.sriov_vfs);
-    str_add_json(out, prep.hook);
-    if (nodepods_is_to_stop(set, s, p, a))
-        str_add(out, ",\"files\":[]"); /* it needs none to end */
-    else
-        write_files(set, node, p, out);
-    str_add(out, ",\"spec\":");
-    str_add_n(out, p->json, p->size);
-    str_add_c(out, '}');
+    str_addf(out, ",\"host\":%s,\"stop\":%s,\"grace\":%u",
+             host ? "true" : "false",
+             nodepods_is_to_stop(set, s, p, a) ? "true" : "false", p->grace_s);
 }
 
-void nodepods_write(const struct pod_set *set, const struct snapshot *s,
-                    const char *node, struct str *out)
+/* What it runs with; one that is to end needs no files for that. */
+static void write_spec(const struct pod_set *set, const struct snapshot *s,
+                       const char *node, const struct item *item,
+                       struct str *out)
 {
-    size_t n;
+    const struct applied_pod *p = item->pod;
+    struct prepare prep = {.sriov_vfs = -1};
+    struct error err = {0}, ignored; /* it was right when it was applied */
+    if (p->demand.role != ROLE_HOST)
+        (void)prepare_read(p->json, p->size, &prep, &ignored);
+    write_env(set, s, topo_of(s, node), item, out);
+    str_addf(out, ",\"sriovVfs\":%d,\"hook\":", prep.sriov_vfs);
+    str_add_json(out, prep.hook);
+    str_add(out, ",\"files\":");
+    if (nodepods_is_to_stop(set, s, p, item->allocation)) {
+        str_add(out, "[]");
+    } else if (podfiles_write(set, p, node, out, &err) < 0) {
+        str_add(out, "[],\"fault\":");
+        str_add_json(out, err.text);
+    }
+    str_add(out, ",\"spec\":");
+    str_add_n(out, p->json, p->size);
+}
+
+/* Back to what it was. */
+static void cut(struct str *out, size_t size)
+{
+    out->size = size;
+    out->data[size] = '\0';
+}
+
+_Static_assert((int)ERROR_TEXT_MAX <= (int)PODFEED_FAULT_MAX,
+               "a node takes why its pod cannot be had");
+
+void nodepods_write(const struct pod_set *set, const struct snapshot *s,
+                    const char *node, const char *from, struct str *out,
+                    char ret_next[PODS_UID_SIZE])
+{
+    size_t n, first = 0, start = out->size;
     cleanup_free struct item *items = list_items(set, s, node, &n);
+    size_t max = PODFEED_ANSWER_MAX - ANSWER_HEAD - n * LATER_MAX;
+    const struct item *next = NULL;
+    while (first < n && strcmp(items[first].pod->uid, from) < 0)
+        first++;
     str_add_c(out, '[');
     for (size_t i = 0; i < n; i++) {
+        const struct item *item = &items[(first + i) % n];
         str_add(out, i ? ",\n" : "");
-        write_item(set, s, node, &items[i], out);
+        write_names(set, s, item, out);
+        size_t names = out->size;
+        if (!next)
+            write_spec(set, s, node, item, out);
+        if (!next && out->size - start > max)
+            next = item;
+        if (next) {
+            cut(out, names);
+            str_add(out, ",\"later\":true");
+        }
+        str_add_c(out, '}');
     }
     str_add_c(out, ']');
+    (void)snprintf(ret_next, PODS_UID_SIZE, "%s", next ? next->pod->uid : "");
 }

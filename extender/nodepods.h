@@ -27,8 +27,16 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
 
 /* The items, as a JSON array: every applied pod with a place on the node,
  * those that are to end (`"stop":true`) included, until the node says that
- * nothing of them is left.  In the order of uids. */
+ * nothing of them is left.  In the order of uids, beginning with the first
+ * that is not below `from`, and from the beginning again.  Of more than
+ * PODFEED_PODS_MAX those that came first.
+ *
+ * An answer never has more than PODFEED_ANSWER_MAX bytes: once they are used
+ * up, items are `"later":true`, without what they run with.  `ret_next` is
+ * where the next answer is to begin then, and "" when nothing was left out.
+ * An item that a node would not take says why, as its `fault`. */
 void nodepods_write(const struct pod_set *set, const struct snapshot *s,
-                    const char *node, struct str *out);
+                    const char *node, const char *from, struct str *out,
+                    char ret_next[PODS_UID_SIZE]);
 
 #endif

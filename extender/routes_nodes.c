@@ -73,8 +73,9 @@ static void reply_pods(struct httpd_request *rq, void *arg)
 {
     struct app *app = arg;
     const char *version = httpd_query(rq, "version");
-    const char *node = httpd_arg(rq, 0);
+    const char *node = httpd_arg(rq, 0), *from = httpd_query(rq, "from");
     struct str *out = httpd_reply(rq);
+    char next[PODS_UID_SIZE];
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     str_addf(out, "{\"version\":%" PRIu64,
@@ -83,13 +84,15 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     if (!version || !nodewait_knows(app->nodewait, strtoull(version, NULL, 10)))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
-    nodepods_write(set, s, node, out);
+    nodepods_write(set, s, node, from ? from : "", out, next);
+    if (*next)
+        str_addf(out, ",\"next\":\"%s\"", next);
     str_add(out, "}\n");
 }
 
 static void on_pods(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"version", "wait", NULL};
+    static const char *const params[] = {"from", "version", "wait", NULL};
     struct app *app = ctx;
     uint64_t version, wait_s;
     const char *node = node_take(rq, app);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "extender/app.h"
+#include "extender/podfiles.h"
 #include "extender/pods_apply.h"
 #include "extender/pods_view.h"
 #include "extender/routes_read.h"
@@ -156,6 +157,12 @@ static void on_apply(struct httpd_request *rq, void *ctx)
         return;
     const char *data = httpd_body(rq, &size);
     if (pods_body_read(data, size, &app->demand, &body, &err) < 0) {
+        httpd_fail(rq, 400, "%s; nothing was applied", err.text);
+        return;
+    }
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    if (podfiles_check_size(set, body.changes, body.n, &err) < 0) {
+        pods_body_fini(&body);
         httpd_fail(rq, 400, "%s; nothing was applied", err.text);
         return;
     }

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "extender/nodepods.h"
+#include "extender/podfiles.h"
 #include "extender/runner_private.h"
 #include "extender/why.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
-#include "model/podspec.h"
 
 enum {
     MISSING_TOLD = 3, /* pods that are named, of those that a job lacks */
@@ -105,21 +105,12 @@ static bool find_missing(const struct group *g, struct str *out)
 
 /* --- can it run? -------------------------------------------------------- */
 
-/* 0, or -errno and why the pod's spec cannot be run as things are. */
-static int check_spec(const struct look *l, const struct member *m,
-                      struct error *err)
-{
-    const struct podspec_source source = pod_set_source(l->set);
-    cleanup_with(podspec) struct podspec *spec = NULL;
-    return podspec_parse(m->pod->json, m->pod->size, "", &source, &spec, err);
-}
-
 static bool check_specs(struct look *l, const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct member *m = &g->members[i];
         struct error err = {0};
-        int r = is_pending(m) ? check_spec(l, m, &err) : 0;
+        int r = is_pending(m) ? podfiles_check(l->set, m->pod, &err) : 0;
         if (r == 0)
             continue;
         look_tell(l, m, PODS_PENDING,

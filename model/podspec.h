@@ -95,7 +95,8 @@ struct podspec {
 void podspec_destroy(struct podspec *p); /* NULL allowed */
 DEFINE_CLEANUP(podspec, struct podspec *, podspec_destroy)
 
-/* Where contents of ConfigMaps and Secrets come from.  Either may be NULL. */
+/* Where contents of ConfigMaps and Secrets come from.  Either function may be
+ * NULL. */
 struct podspec_source {
     /* Call `visit` for each key of the ConfigMap (or Secret, `secret`) of the
      * pod's namespace; 0, or -ENOENT when there is none of that name. */
@@ -104,12 +105,15 @@ struct podspec_source {
                               size_t size),
                 void *arg);
     void *ctx;
+    /* Called for each key of those that the pod takes something from. */
+    void (*taken)(void *ctx, bool secret, const char *name, const char *key);
 };
 
 /* Strict about everything that would run; members that only matter to
  * Kubernetes are skipped (schema/pod.md has the list).  -EINVAL names the path
  * and the value: "spec.volumes[1].hostPath: is {"path":"/data"}: cards have no
- * host paths: …"; -ENOENT a ConfigMap, Secret or key that is not there.
+ * host paths: …"; -ENOENT a ConfigMap, Secret or key that is not there;
+ * -EFBIG files of more than PODSPEC_FILES_SIZE_MAX bytes.
  * Without a source, what comes from there is left empty: for checking only.
  * The pod has the network of its place in any case.  Variables of the
  * form valueFrom.configMapKeyRef, secretKeyRef and fieldRef (metadata.name,

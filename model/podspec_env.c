@@ -94,12 +94,25 @@ int podspec_field(struct reading *x, struct reader *r, const char *name,
     return 0;
 }
 
+struct visiting {
+    const struct podspec_source *source;
+    const struct lookup *look;
+};
+
+static void visit_one(void *arg, const char *key, const char *data, size_t size)
+{
+    const struct visiting *v = arg;
+    if (v->look->visit(v->look->arg, key, data, size) && v->source->taken)
+        v->source->taken(v->source->ctx, v->look->secret, v->look->name, key);
+}
+
 int podspec_lookup(struct reading *x, const struct lookup *look)
 {
     if (!x->source || !x->source->each)
         return 0;
+    struct visiting v = {x->source, look};
     int e = x->source->each(x->source->ctx, look->secret, x->pod->namespace,
-                            look->name, look->visit, look->arg);
+                            look->name, visit_one, &v);
     if (e == 0 || look->optional)
         return 0;
     return error_set(x->err, ENOENT,
@@ -145,27 +158,28 @@ struct taking {
     bool has_nul, too_many;
 };
 
-static void take(void *arg, const char *key, const char *data, size_t size)
+static bool take(void *arg, const char *key, const char *data, size_t size)
 {
     struct taking *t = arg;
     if (t->key && strcmp(t->key, key) != 0)
-        return;
+        return false;
     if (memchr(data, '\0', size) || size > VALUE_MAX) {
         t->has_nul = t->key != NULL; /* of all, only those that can be */
-        return;
+        return t->has_nul;
     }
     if (t->key) {
         free(t->value);
         t->value = xstrndup(data, size);
-        return;
+        return true;
     }
     cleanup_free char *name = xasprintf("%s%s", t->prefix, key);
     if (!is_env_name(name))
-        return;
+        return false;
     t->too_many |= t->raw->n_env == PODSPEC_ENV_MAX;
     if (!t->too_many)
         put(t->raw, (struct raw_env){.name = steal(&name),
                                      .value = xstrndup(data, size)});
+    return true;
 }
 
 /* envFrom[i] */

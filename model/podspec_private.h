@@ -101,7 +101,8 @@ struct lookup {
     bool secret, optional;
     const char *name;
     const char *path; /* of the reference, for errors */
-    void (*visit)(void *arg, const char *key, const char *data, size_t size);
+    /* true: the pod takes it */
+    bool (*visit)(void *arg, const char *key, const char *data, size_t size);
     void *arg;
 };
 int podspec_lookup(struct reading *x, const struct lookup *look);

@@ -28,9 +28,10 @@ static int add_file(struct filling *f, const char *path, uint32_t mode,
                          "%s: more than %d files in the pod's volumes", f->path,
                          PODSPEC_FILES_MAX);
     if ((x->files_size += size) > PODSPEC_FILES_SIZE_MAX)
-        return error_set(x->err, EINVAL,
-                         "%s: more than %d bytes in the pod's volumes", f->path,
-                         PODSPEC_FILES_SIZE_MAX);
+        return error_set(x->err, EFBIG,
+                         "%s: with \"%s\" the pod's volumes have %zu bytes, "
+                         "the limit is %d: take fewer keys, by items",
+                         f->path, path, x->files_size, PODSPEC_FILES_SIZE_MAX);
     for (size_t i = 0; i < v->n_files; i++) {
         const char *other = v->files[i].path;
         size_t a = strlen(path), b = strlen(other), least = a < b ? a : b;
@@ -81,20 +82,21 @@ static int read_item(struct filling *f, const cJSON *json, int i,
     return 0;
 }
 
-static void visit_key(void *arg, const char *key, const char *data, size_t size)
+static bool visit_key(void *arg, const char *key, const char *data, size_t size)
 {
     struct filling *f = arg;
+    bool taken = false;
     int i = 0;
     const cJSON *m;
     if (f->e < 0)
-        return;
+        return false;
     if (!f->items) {
         f->e = is_inner_path(key) && !strchr(key, '/')
                    ? add_file(f, key, f->mode, data, size)
                    : error_set(f->x->err, EINVAL,
                                "%s: key \"%s\" cannot name a file", f->path,
                                key);
-        return;
+        return true;
     }
     cJSON_ArrayForEach(m, f->items)
     {
@@ -102,12 +104,13 @@ static void visit_key(void *arg, const char *key, const char *data, size_t size)
         int at = i++;
         f->e = read_item(f, m, at, &item);
         if (f->e == 0 && strcmp(item.key, key) == 0) {
-            f->found[at] = true;
+            f->found[at] = taken = true;
             f->e = add_file(f, item.path, item.mode, data, size);
         }
         if (f->e < 0)
-            return;
+            break;
     }
+    return taken;
 }
 
 static int check_items(struct filling *f, bool optional)

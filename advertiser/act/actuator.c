@@ -331,16 +331,21 @@ static int want_locked(struct actuator *a, const struct act_pod *pod,
     return 0;
 }
 
+bool actuator_knows(struct actuator *a, const char *uid)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    bool known = entry_by_uid(a, uid) != NULL;
+    (void)pthread_mutex_unlock(&a->lock);
+    return known;
+}
+
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err)
 {
     int e = check_texts(pod, err);
     if (e < 0)
         return e;
-    (void)pthread_mutex_lock(&a->lock);
-    bool known = entry_by_uid(a, pod->uid) != NULL;
-    (void)pthread_mutex_unlock(&a->lock);
-    if (known)
+    if (actuator_knows(a, pod->uid))
         return 0;
     e = check_spec(a, pod, err);
     if (e < 0)

@@ -176,6 +176,8 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
  * yet. */
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err);
+/* Is it wanted here, or was it and is not forgotten? */
+bool actuator_knows(struct actuator *a, const char *uid);
 /* A pod that was held is to begin; once more is a success.  -ENOENT when it is
  * not known. */
 int actuator_begin(struct actuator *a, const char *uid, struct error *err);

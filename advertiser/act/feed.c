@@ -142,6 +142,12 @@ static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
             outcome_end(f, o, item);
             return;
         }
+    } else if (item->later) {
+        if (actuator_knows(f->a, item->pod.uid))
+            return;
+        o->spared[o->n_spared++] = item->pod.uid;
+        o->passes = true;
+        return;
     } else {
         item->pod.owner = FEED_OWNER;
         r = actuator_want(f->a, &item->pod, &err);
@@ -227,9 +233,10 @@ static int ask(struct feed *f, enum asking how, struct http_answer *a,
     uint64_t version = how == ASK_ALL ? 0 : f->version;
     unsigned wait_s = how == ASK_NEWS ? c->wait_s : 0;
     int64_t began = clock_ms();
-    cleanup_free char *path = xasprintf("/v1/nodes/%s/pods?version=%" PRIu64
-                                        "&wait=%u",
-                                        c->node, version, wait_s);
+    bool goes_on = how == ASK_AGAIN && f->next[0];
+    cleanup_free char *path = xasprintf(
+        "/v1/nodes/%s/pods?version=%" PRIu64 "&wait=%u%s%s", c->node, version,
+        wait_s, goes_on ? "&from=" : "", goes_on ? f->next : "");
     const struct http_request rq = {
         .method = "GET",
         .path = path,
@@ -250,6 +257,7 @@ static int ask(struct feed *f, enum asking how, struct http_answer *a,
     else if (clock_ms() - began < NEWS_MS)
         *ret_pause_ms = c->backoff_min_ms;
     f->version = answer.version;
+    (void)snprintf(f->next, sizeof f->next, "%s", answer.next);
     act_answer_fini(&answer);
     if (again)
         *ret_pause_ms = c->again_ms;

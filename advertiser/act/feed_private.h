@@ -32,6 +32,7 @@ struct feed {
     atomic_bool stopping;
     struct feed_line ask, tell; /* each of its thread */
     uint64_t version;           /* the asker's: of the newest whole answer */
+    char next[64];              /* and where the next is to begin */
 
     pthread_mutex_t lock;
     pthread_cond_t stop_wake, tell_wake;

@@ -5,6 +5,9 @@
 
 #include "model/base/jscan.h"
 
+_Static_assert((int)ACT_PODS_MAX == (int)PODFEED_PODS_MAX,
+               "a node takes what the extender sends");
+
 enum { PATH_MAX_SIZE = 40, ESCAPE_MAX = 6 /* "\u0041" is one byte */ };
 
 struct reading {
@@ -212,11 +215,15 @@ enum member {
     HELD,
     GRACE,
     VFS,
+    MEMBERS_STRICT, /* those that follow are of an answer alone */
+    LATER = MEMBERS_STRICT,
+    FAULT,
     MEMBERS,
 };
 static const char *const names[MEMBERS] = {
-    "uid",   "namespace", "name", "place", "pairKey", "hook",  "spec",
-    "files", "env",       "host", "stop",  "held",    "grace", "sriovVfs"};
+    "uid",   "namespace", "name",  "place", "pairKey", "hook",
+    "spec",  "files",     "env",   "host",  "stop",    "held",
+    "grace", "sriovVfs",  "later", "fault"};
 
 /* The members that are texts. */
 static bool read_word(struct reading *r, enum member m, struct act_pod *pod)
@@ -271,6 +278,10 @@ static bool read_member(struct reading *r, enum member m, struct act_item *item)
         return read_flag(r, "host", &pod->is_host);
     case STOP:
         return read_flag(r, "stop", &item->stop);
+    case LATER:
+        return read_flag(r, "later", &item->later);
+    case FAULT:
+        return read_text(r, "fault", PODFEED_FAULT_MAX, &item->fault);
     case HELD:
         return read_flag(r, "held", &pod->held);
     case GRACE:
@@ -285,9 +296,10 @@ static bool read_member(struct reading *r, enum member m, struct act_item *item)
     }
 }
 
-static enum member member_find(const struct jtext *key)
+static enum member member_find(const struct reading *r, const struct jtext *key)
 {
-    for (unsigned m = 0; m < MEMBERS; m++)
+    unsigned n = r->strict ? MEMBERS_STRICT : MEMBERS;
+    for (unsigned m = 0; m < n; m++)
         if (jtext_is(key, names[m]))
             return (enum member)m;
     return MEMBERS;
@@ -312,7 +324,7 @@ static bool read_item(struct reading *r, struct act_item *ret_item)
         return refuse(r, "item", "must be an object");
     (void)jscan_object(r->s); /* a fault ends the loop */
     while (jscan_member(r->s, &key)) {
-        enum member m = member_find(&key);
+        enum member m = member_find(r, &key);
         if (m == MEMBERS && r->strict)
             return refuse(r, "item", "member \"%.*s\" is not known",
                           (int)(key.size < 80 ? key.size : 80), key.data);
@@ -322,7 +334,8 @@ static bool read_item(struct reading *r, struct act_item *ret_item)
             return false;
         seen |= 1u << m;
     }
-    const unsigned needed = 1u << UID | 1u << PLACE | 1u << SPEC;
+    const unsigned needed = 1u << UID | 1u << PLACE |
+                            (item.later ? 0 : 1u << SPEC);
     for (unsigned m = 0; m < MEMBERS && !r->s->fault; m++)
         if (needed & ~seen & 1u << m)
             return refuse(r, names[m], "is missing");
@@ -464,7 +477,7 @@ static bool read_items(struct reading *r, struct act_answer *a)
 
 static bool read_answer(struct reading *r, struct act_answer *a)
 {
-    enum { VERSION = 1, RESEND = 2, ITEMS = 4 };
+    enum { VERSION = 1, RESEND = 2, ITEMS = 4, NEXT = 8 };
     unsigned seen = 0;
     struct jtext key;
     int64_t version = 0;
@@ -474,17 +487,21 @@ static bool read_answer(struct reading *r, struct act_answer *a)
         unsigned m = jtext_is(&key, "version")  ? VERSION
                      : jtext_is(&key, "resend") ? RESEND
                      : jtext_is(&key, "items")  ? ITEMS
+                     : jtext_is(&key, "next")   ? NEXT
                                                 : 0;
         bool ok = seen & m ? refuse(r, "answer", "a member is there twice")
                   : m == VERSION
                       ? read_int(r, "version", 0, (int64_t)1 << 53, &version)
                   : m == RESEND ? read_flag(r, "resend", &a->resend)
                   : m == ITEMS  ? read_items(r, a)
+                  : m == NEXT   ? read_text(r, "next", 63, &a->next)
                                 : jscan_skip(r->s);
         if (!ok)
             return false;
         seen |= m;
     }
+    if (!r->s->fault && *a->next && !act_uid_valid(a->next))
+        return refuse(r, "next", "is \"%.80s\", must be a uid", a->next);
     /* half of an answer must never look like one that wants nothing */
     if (!r->s->fault && (!(seen & VERSION) || !(seen & ITEMS)))
         return refuse(r, seen & VERSION ? "items" : "version", "is missing");
@@ -503,7 +520,7 @@ int act_answer_read(const char *json, size_t size,
                     struct act_answer *ret_answer, struct error *err)
 {
     struct jscan s;
-    struct act_answer a = {0};
+    struct act_answer a = {.next = ""};
     struct reading r = {.s = &s, .arena = &a.arena, .err = err};
     jscan_init(&s, json, size);
     if (!read_answer(&r, &a)) {

@@ -18,32 +18,37 @@
 #include "advertiser/act/actuator.h"
 #include "model/base/error.h"
 #include "model/base/mem.h"
+#include "model/podfeed.h"
 
 enum {
     ITEM_SIZE_MAX = 4 << 20, /* bytes of one item's JSON */
-    ITEM_SPEC_MAX = 1 << 20,
-    ITEM_FILES_MAX = 2 << 20,
+    ITEM_SPEC_MAX = PODFEED_SPEC_MAX,
+    ITEM_FILES_MAX = PODFEED_FILES_MAX,
     ITEM_ENV_MAX = 64,
     ITEM_ENV_VALUE_MAX = 4096,
     ITEM_GRACE_MAX = 86400,
     ITEM_VFS_MAX = 4096,
     ITEM_HOOK_MAX = 255,
-    ITEM_ANSWER_MAX = 64 << 20, /* bytes of a whole answer */
+    ITEM_ANSWER_MAX = PODFEED_ANSWER_MAX, /* bytes of a whole answer */
 };
 
 struct act_item {
     struct act_pod pod; /* its owner is left to the caller */
     bool stop;
+    bool later; /* of an answer: there was no room for its spec and files */
     int64_t grace_s; /* < 0: the pod's own */
-    /* What is wrong with this one item of an answer, naming the member; then
-     * nothing else of it is known but pod.uid and stop.  NULL: nothing. */
+    /* What is wrong with this one item of an answer, naming the member, or why
+     * the extender cannot give it; then nothing else of it is known but
+     * pod.uid and stop.  NULL: nothing. */
     const char *fault;
 };
 
 /* What the extender answers a node. */
 struct act_answer {
     uint64_t version;
-    bool resend; /* it knows no status: all of them are to be told */
+    bool resend;      /* it knows no status: all of them are to be told */
+    const char *next; /* a uid: where to begin, to have those that are later;
+                       * "" there are none */
     struct act_item *items;
     size_t n;
     struct arena arena; /* items and their texts */

@@ -45,6 +45,8 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     ext.n_asked++;
     str_reset(&ext.asked);
     str_addf(&ext.asked, "%s?%s", httpd_path(rq), version);
+    if (httpd_query(rq, "from"))
+        str_addf(&ext.asked, "&from=%s", httpd_query(rq, "from"));
     if (ext.status == 200 && strtoull(version, NULL, 10) == ext.version &&
         strcmp(httpd_query(rq, "wait"), "0") != 0) {
         httpd_suspend(rq);
@@ -311,6 +313,37 @@ Test(feed, an_extender_that_restarts_is_asked_for_all)
             "u1", "a", CARD, "") "," P("u2", "b", CARD, "") "]}");
     UNTIL(is_there, "u2");
     UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+}
+
+static bool asks_from_u2(const char *ignored)
+{
+    (void)ignored;
+    pthread_mutex_lock(&ext.lock);
+    bool asks = strstr(str_text(&ext.asked), "&from=u2") != NULL;
+    pthread_mutex_unlock(&ext.lock);
+    return asks;
+}
+
+/* An answer had no room for what a pod runs with. */
+Test(feed, what_comes_later_is_asked_for)
+{
+    const char *later = ",{\"uid\":\"u2\",\"namespace\":\"ns\",\"name\":\"b\","
+                        "\"place\":\"" CARD "\",\"later\":true}],\"next\":"
+                        "\"u2\"}";
+    cleanup_free char *first = xasprintf("{\"version\":2,\"items\":[%s%s",
+                                         P("u1", "a", CARD, ""), later);
+    say(2, 200, first);
+    start_feed();
+    UNTIL(asks_from_u2, "");
+    cr_expect(is_there("u1") && !is_there("u2"));
+    cr_expect(!told("\"uid\":\"u2\""), "nothing is wrong with it");
+    say(2, 200,
+        "{\"version\":2,\"items\":[{\"uid\":\"u1\",\"namespace\":\"ns\","
+        "\"name\":\"a\",\"place\":\"" CARD
+        "\",\"later\":true}," P("u2", "b", CARD, "") "],\"next\":\"u1\"}");
+    UNTIL(is_there, "u2");
+    cr_expect(!is_stopping("u1"));
+    cr_expect(!asks_from_u2(""), "it lacks nothing");
 }
 
 Test(feed, what_cannot_be_is_told)

@@ -57,6 +57,36 @@ Test(item, answers_are_read_whole)
     act_answer_fini(&a);
 }
 
+/* An answer that has no room for all. */
+Test(item, what_comes_later_is_no_fault)
+{
+    const char *json =
+        "{\"version\":7,\"items\":[{\"uid\":\"u1\",\"namespace\":\"ns\","
+        "\"name\":\"a\",\"place\":\"host\",\"later\":true},{\"uid\":\"u2\","
+        "\"namespace\":\"ns\",\"name\":\"b\",\"place\":\"host\",\"files\":[],"
+        "\"fault\":\"its files are too large\",\"spec\":{}}],\"next\":\"u1\"}";
+    struct act_answer a = {0};
+    struct error err = {0};
+    cr_assert_eq(answer_read(json, &a, &err), 0, "%s", err.text);
+    cr_assert_eq(a.n, 2);
+    cr_expect_str_eq(a.next, "u1");
+    cr_expect(a.items[0].later && !a.items[1].later);
+    cr_expect_null(a.items[0].fault);
+    cr_expect_str_eq(a.items[1].fault, "its files are too large");
+    act_answer_fini(&a);
+    expect_refused("{\"version\":7,\"items\":[],\"next\":\"a b\"}", "next: is");
+
+    /* nobody else may leave out what is to run */
+    struct arena arena = {0};
+    struct act_item item;
+    const char *one = "{\"uid\":\"u\",\"place\":\"host\",\"later\":true}";
+    cr_expect_eq(
+        act_item_read(one, strlen(one), "ns", "a", &arena, &item, &err),
+        -EINVAL);
+    cr_expect(strstr(err.text, "\"later\" is not known"), "%s", err.text);
+    arena_fini(&arena);
+}
+
 /* What ends pods must be whole. */
 Test(item, half_answers_are_refused)
 {

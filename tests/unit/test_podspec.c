@@ -29,7 +29,7 @@ static int each(void *ctx, bool secret, const char *namespace, const char *name,
     return 0;
 }
 
-static const struct podspec_source source = {each, NULL};
+static const struct podspec_source source = {.each = each};
 
 /* A pod around members of its spec and of its only container. */
 static void wrap(const char *spec, const char *container, struct str *out)

@@ -112,6 +112,35 @@ Test(routes_pods, keeps_what_is_immutable)
     cr_expect_eq(get("/v1/configmaps/default/m"), 404, "all or nothing");
 }
 
+#define LARGE_VOLUME(name) \
+    "{\"name\":\"" name "\",\"configMap\":{\"name\":\"" name "\"}}"
+
+/* Each is as large as Kubernetes lets it be; a pod can have one of them. */
+Test(routes_pods, refuses_more_files_than_a_node_takes)
+{
+    enum { LARGE = 1000000 };
+    static const char *const names[] = {"m0", "m1", "m2"};
+    cleanup_str struct str body = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_free char *large = xcalloc(1, LARGE + 1);
+    memset(large, 'x', LARGE);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        str_addf(&body,
+                 "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":"
+                 "{\"name\":\"%s\"},\"data\":{\"k\":\"%s\"}}",
+                 names[i], large);
+    str_add(&body,
+            "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"labels\":{"
+            "\"biga.dev/role\":\"xpu\"}},\"spec\":{\"containers\":[{"
+            "\"name\":\"c\",\"image\":\"i\"}],\"volumes\":[" LARGE_VOLUME(
+                "m0") "," LARGE_VOLUME("m1") "," LARGE_VOLUME("m2") "]}"
+                                                                    "}");
+    cr_expect_eq(post(str_text(&body)), 400);
+    expect_body("Pod default/p: spec.volumes[1].configMap: with \\\"k\\\" the "
+                "pod's volumes have 2000000 bytes, the limit is 1048576");
+    expect_body("nothing was applied");
+    cr_expect_eq(get("/v1/configmaps/default/m0"), 404);
+}
+
 Test(routes_pods, shows_pods)
 {
     char etag[128], headers[160];

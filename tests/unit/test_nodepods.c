@@ -1,0 +1,156 @@
+#include "extender/nodepods.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/pods_private.h"
+#include "model/base/json.h"
+#include "model/podfeed.h"
+
+enum {
+    LARGE = 1000000, /* bytes of a spec */
+    PODS = 75,       /* more than an answer has room for */
+};
+
+/* What there is to say of node "n0". */
+static struct pod_set *set;
+static struct draft *draft;
+
+static void start(void)
+{
+    cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
+    set = xcalloc(1, sizeof *set);
+    atomic_init(&set->refs, 1);
+    draft = draft_create(empty);
+}
+
+static void stop(void)
+{
+    pod_set_unref(set);
+}
+
+TestSuite(nodepods, .init = start, .fini = stop);
+
+/* Pod "pI", which has its place there as the number-th. */
+static void add_pod(unsigned i, uint64_t number, const char *annotation,
+                    const char *volumes)
+{
+    char uid[PODS_UID_SIZE];
+    struct demand_config config;
+    struct error err = {0};
+    demand_config_default(&config);
+    (void)snprintf(uid, sizeof uid, "00000000-0000-4000-9000-%012u", i);
+    cleanup_with(applied_pod) struct applied_pod *p = NULL;
+    cleanup_free char *json = xasprintf(
+        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p%u\",\"namespace\":"
+        "\"ns\",\"uid\":\"%s\",\"annotations\":{\"a\":\"%s\"},\"labels\":{"
+        "\"biga.dev/role\":\"host\"}},\"spec\":{\"volumes\":[%s],"
+        "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+        i, uid, annotation, volumes);
+    cr_assert_eq(applied_pod_create(json, strlen(json), uid, &config, &p, &err),
+                 0, "%s", err.text);
+    pod_set_put(set, p);
+    struct allocation *a = allocation_create(&p->demand, "n0");
+    a->number = number;
+    draft_allocate(draft, a);
+}
+
+static char *large_text(size_t size)
+{
+    char *text = xcalloc(1, size + 1);
+    memset(text, 'x', size);
+    return text;
+}
+
+/* Which items one answer has whole. */
+static void read_items(const struct str *text, bool whole[PODS],
+                       size_t *ret_whole)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    struct error err = {0};
+    const cJSON *item;
+    cr_assert_eq(json_parse(text->data, text->size, &json, &err), 0, "%s",
+                 err.text);
+    cr_expect_eq(cJSON_GetArraySize(json), PODS, "nobody is left out");
+    *ret_whole = 0;
+    cJSON_ArrayForEach(item, json)
+    {
+        const char *name = cJSON_GetStringValue(
+            cJSON_GetObjectItemCaseSensitive(item, "name"));
+        bool has = cJSON_HasObjectItem(item, "spec");
+        cr_expect_neq(has, cJSON_HasObjectItem(item, "later"));
+        whole[strtoul(name + 1, NULL, 10) % PODS] |= has;
+        *ret_whole += has;
+    }
+}
+
+Test(nodepods, never_says_more_than_a_node_takes)
+{
+    bool whole[PODS] = {false};
+    char next[PODS_UID_SIZE] = "";
+    size_t n = 0, n_whole;
+    cleanup_free char *large = large_text(LARGE);
+    for (unsigned i = 0; i < PODS; i++)
+        add_pod(i, i + 1, large, "");
+    cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
+    for (unsigned round = 0; round < 2; round++) {
+        struct str out = STR_INIT(STR_MAX_DEFAULT);
+        nodepods_write(set, s, "n0", next, &out, next);
+        cr_expect_lt(out.size, (size_t)PODFEED_ANSWER_MAX);
+        cr_expect_str_neq(next, "");
+        read_items(&out, whole, &n_whole);
+        cr_expect_geq(n_whole, (size_t)PODS * 2 / 3);
+        str_fini(&out);
+    }
+    for (unsigned i = 0; i < PODS; i++)
+        n += whole[i];
+    cr_expect_eq(n, PODS, "two answers have all of them");
+}
+
+Test(nodepods, has_those_that_came_first)
+{
+    char next[PODS_UID_SIZE];
+    cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
+    for (unsigned i = 0; i < PODFEED_PODS_MAX + 2; i++)
+        add_pod(i, i < 2 ? 100000 + i : i, "", "");
+    cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
+    nodepods_write(set, s, "n0", "", &out, next);
+    cr_expect_str_eq(next, "");
+    cr_expect_null(strstr(str_text(&out), "\"name\":\"p0\""));
+    cr_expect_null(strstr(str_text(&out), "\"name\":\"p1\""));
+    cleanup_with(json) cJSON *json = NULL;
+    struct error err = {0};
+    cr_assert_eq(json_parse(out.data, out.size, &json, &err), 0, "%s",
+                 err.text);
+    cr_expect_eq(cJSON_GetArraySize(json), PODFEED_PODS_MAX);
+}
+
+/* It grew after the pod was placed. */
+Test(nodepods, says_why_a_pod_cannot_have_its_files)
+{
+    char next[PODS_UID_SIZE];
+    struct applied_config *c = NULL;
+    struct error err = {0};
+    cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_free char *large = large_text(LARGE);
+    cleanup_free char *json = xasprintf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
+        "\"m\",\"namespace\":\"ns\"},\"data\":{\"k\":\"%s\"}}",
+        large);
+    cr_assert_eq(applied_config_create(json, strlen(json), &c, &err), 0, "%s",
+                 err.text);
+    pod_set_put_config(set, c);
+    applied_config_unref(c);
+    add_pod(0, 1, "",
+            "{\"name\":\"a\",\"configMap\":{\"name\":\"m\"}},{\"name\":\"b\","
+            "\"configMap\":{\"name\":\"m\"}}");
+    cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
+    nodepods_write(set, s, "n0", "", &out, next);
+    cr_expect(strstr(str_text(&out),
+                     "\"files\":[],\"fault\":\"spec.volumes[1].configMap: "),
+              "%s", str_text(&out));
+    cr_expect(strstr(str_text(&out), "have 2000000 bytes, the limit is "
+                                     "1048576"));
+}
