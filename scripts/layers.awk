@@ -2,7 +2,8 @@
 # itself and the layers listed for it.
 #
 #   model/base < model < model/io < model/kube < advertiser | extender | cli
-#   model/base < card
+#   model/base < card, and of model/io what stands on model/base alone: the
+#   Makefile links biga-card with that
 #
 # advertiser, extender and cli never include each other.  bench/replay, which
 # plays the extender on the advertiser's hosts, stands on all of them.  tests
@@ -15,7 +16,7 @@ BEGIN {
     may["advertiser"] = "model/base model model/io model/kube"
     may["extender"] = "model/base model model/io model/kube"
     may["cli"] = "model/base model model/io model/kube"
-    may["card"] = "model/base"
+    may["card"] = "model/base model/io"
     may["bench/replay"] = "model/base model model/io model/kube advertiser " \
                           "extender cli"
     may["tests"] = "model/base model model/io model/kube advertiser extender cli " \

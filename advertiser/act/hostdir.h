@@ -14,8 +14,8 @@
 enum { HOSTDIR_LOG_MAX = 1 << 20 }; /* bytes read at once */
 
 /* `dir`/logs, and `dir`/volumes with the contents of the pod's volumes;
- * those that are to be in memory below `memory`, made for them alone.  Both are the owner's alone (0700), with what everybody may
- * look into below them. */
+ * those that are to be in memory below `memory`, made for them alone.  Both
+ * are the owner's alone (0700), with what everybody may look into below. */
 int hostdir_make(const char *dir, const char *memory,
                  const struct podspec *spec, struct error *err);
 /* With all that is in it; one that is not there is a success. */

@@ -107,9 +107,13 @@ def test_files(t, node):
         assert not spy.seen, spy.seen
         if not spy.n:
             t.note("nobody was quick enough to read them")
-    with t.check("nor does what its runtime keeps"):
+    with t.check("nor does what its runtime keeps, and logs"):
         for c in card.local().containers():
             assert WORD not in card.ctr("containers", "info", c["id"])
+        with open(card.containerd.log, "rb") as f:
+            log = f.read()
+        assert b"/biga-card files" in log, "it does not log commands"
+        assert not any(word in log for word in spy.words)
     for top in (f"var/lib/biga/pods/{uid}", f"dev/shm/biga/{uid}"):
         with t.check(f"other users of the card do not get below /{top[:12]}"):
             mode = os.stat(own(card, top)).st_mode
@@ -156,6 +160,9 @@ def main():
         print(why)
         sys.exit(77)
     rack = cards.Rack(1)
+    usual = rack.cards[0].configuration
+    rack.cards[0].configuration = lambda: \
+        usual() + '\n[debug]\n  level = "debug"\n'
     t = Checks(on_failure=rack.tail)
     with rack:
         rack.start()
