@@ -42,6 +42,8 @@ struct meaning {
 static const struct meaning meanings[] = {
     {-ENOSPC, -1, NULL, ON_ANY, "DiskFull", AGAIN_SOME, SAYS_FREE},
     {0, -1, "no space left", ON_ANY, "DiskFull", AGAIN_SOME, SAYS_FREE},
+    {-ENOEXEC, -1, NULL, ON(MACHINE_LOOK_IMAGE), "ImageArch", AGAIN_NEVER,
+     SAYS_ARCH},
     {0, -1, "exec format error", ON_ANY, "ImageArch", AGAIN_NEVER, SAYS_ARCH},
     {0, -1, "no match for platform", ON_ANY, "ImageArch", AGAIN_NEVER,
      SAYS_ARCH},

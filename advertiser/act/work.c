@@ -171,6 +171,10 @@ static int look_image(struct worker *w, const char *name,
     r->uid = found.uid;
     (void)snprintf(username, CRI_TEXT_MAX, "%s", found.username);
     r->username = username;
+    if (code == 0 && found.arch[0] && w->what.arch[0] &&
+        strcmp(found.arch, w->what.arch) != 0)
+        return error_set(err, ENOEXEC, "image %s is for %s, and %s is %s", name,
+                         found.arch, w->what.name, w->what.arch);
     return code;
 }
 

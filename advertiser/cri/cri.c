@@ -345,6 +345,7 @@ int cri_image_status(struct cri *c, const char *image, unsigned ms,
     cleanup_arena struct arena a = {0};
     Cri__ImageStatusRequest request = CRI__IMAGE_STATUS_REQUEST__INIT;
     request.image = cri_encode_image(&a, image);
+    request.verbose = true; /* what it is made for */
     int r = call(c, method, &request.base, ms, err);
     return r < 0 ? r : DECODE(c, method, cri_decode_image, ret_image);
 }

@@ -208,6 +208,7 @@ struct cri_image {
      * they are root's. */
     int64_t uid; /* -1 none */
     char username[CRI_TEXT_MAX];
+    char arch[16]; /* "arm64", as in its manifest; "" the runtime does not say */
 };
 int cri_image_status(struct cri *c, const char *image, unsigned ms,
                      struct cri_image *ret_image, struct error *err);

@@ -3,6 +3,7 @@
 
 #include "advertiser/cri/cri_private.h"
 #include "advertiser/cri/grpc_frame.h"
+#include "model/base/json.h"
 
 /* --- within bounds --------------------------------------------------------
  *
@@ -464,6 +465,29 @@ int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
 
 /* --- images --------------------------------------------------------------- */
 
+/* Of "info", of which CRI says no more than that it is for debugging, what
+ * containerd and CRI-O put there: {"imageSpec":{"architecture":"arm64"}}. */
+static void take_arch(Cri__Pair *const *info, size_t n, char *ret, size_t size)
+{
+    size_t i = 0;
+    struct error ignored = {0};
+    cleanup_with(json) cJSON *json = NULL;
+    struct reader r;
+    while (i < n && strcmp(info[i]->key, "info") != 0)
+        i++;
+    if (i == n ||
+        json_parse(info[i]->value, strlen(info[i]->value), &json, &ignored) < 0)
+        return;
+    reader_init(&r, json, "", &ignored);
+    const cJSON *spec = reader_opt_object(&r, "imageSpec");
+    if (!spec)
+        return;
+    reader_init(&r, spec, "imageSpec", &ignored);
+    const char *arch = reader_opt_string(&r, "architecture", size - 1);
+    if (arch)
+        grpc_text(arch, strlen(arch), ret, size);
+}
+
 int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
                      struct error *err)
 {
@@ -481,6 +505,7 @@ int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
     ret_image->uid = m->image->uid ? m->image->uid->value : -1;
     take_text(m->image->id, ret_image->id);
     take_text(m->image->username, ret_image->username);
+    take_arch(m->info, m->n_info, ret_image->arch, sizeof ret_image->arch);
     return 0;
 }
 

@@ -478,6 +478,23 @@ Test(cri, a_command_is_run)
     place_fini(&p);
 }
 
+static void expect_arch(struct place *p, Cri__ImageStatusResponse *r,
+                        const char *info, const char *arch)
+{
+    struct cri_image image;
+    Cri__Pair pair = CRI__PAIR__INIT, *pairs[] = {&pair};
+    pair.key = text("info");
+    pair.value = info ? text(info) : NULL;
+    r->info = pairs;
+    r->n_info = info ? 1 : 0;
+    will_answer(p, "ImageStatus", &r->base);
+    cr_assert_eq(cri_image_status(p->cri, "x", MS, &image, &p->err), 0, "%s",
+                 p->err.text);
+    cr_expect_str_eq(image.arch, arch, "%s", info ? info : "none");
+    r->info = NULL;
+    r->n_info = 0;
+}
+
 Test(cri, images_and_stats)
 {
     struct place p;
@@ -511,6 +528,16 @@ Test(cri, images_and_stats)
     cr_assert_eq(cri_image_status(p.cri, "x", MS, &image, &p.err), 0);
     cr_expect_eq(image.uid, 0);
     cr_expect_str_eq(image.username, "nobody");
+    expect_arch(&p, &r, NULL, "");
+    expect_arch(&p, &r, "{\"imageSpec\":{\"architecture\":\"arm64\"}}",
+                "arm64");
+    expect_arch(&p, &r, "{\"imageSpec\":{\"architecture\":17}}", "");
+    expect_arch(&p, &r, "{\"imageSpec\":[]}", "");
+    expect_arch(&p, &r,
+                "{\"imageSpec\":{\"architecture\":"
+                "\"longer-than-any-architecture\"}}",
+                "");
+    expect_arch(&p, &r, "{", "");
     value.value = 1 << 20;
     memory.working_set_bytes = &value;
     inner.memory = &memory;
