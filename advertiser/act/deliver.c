@@ -96,6 +96,36 @@ static void deliver_vfs(struct place *at, const struct prep_request *given,
     (void)pthread_mutex_unlock(&at->vfs);
 }
 
+/* Who had to wait for its turn tries again now. */
+static void wake_waiting(struct place *at)
+{
+    (void)pthread_mutex_lock(&at->a->lock);
+    for (size_t i = 0; i < at->a->n_entries; i++) {
+        struct entry *e = at->a->entries[i];
+        if (strcmp(e->intent->place, at->what.name) != 0 ||
+            strcmp(e->intent->reason, "WaitsForCard") != 0)
+            continue;
+        e->m.retry_ms = 0;
+        e->due_ms = 0;
+    }
+    place_wake(at);
+    (void)pthread_mutex_unlock(&at->a->lock);
+}
+
+/* A hook may take its time, and there are few threads: nobody waits here. */
+static bool begin_turn(struct place *at, struct machine_result *r,
+                       struct error *err)
+{
+    if (pthread_mutex_trylock(&at->prep) == 0)
+        return true;
+    r->e = error_set(err, EBUSY,
+                     "%s is being prepared for another pod: see biga ps",
+                     at->what.name);
+    r->reason = "WaitsForCard";
+    r->waits = true;
+    return false;
+}
+
 void deliver_card(struct place *at, const struct act_place *what,
                   struct entry *e, struct machine_result *r, struct error *err)
 {
@@ -110,16 +140,16 @@ void deliver_card(struct place *at, const struct act_place *what,
         .ctx = at->a,
     };
     bool asks = request.sriov_vfs >= 0 || request.hook[0];
-    if (config_is_local(what))
+    if (config_is_local(what) || (asks && !begin_turn(at, r, err)))
         return;
-    if (asks)
-        (void)pthread_mutex_lock(&at->prep);
     deliver_vfs(at, &request, e, r, err);
     request.sriov_vfs = -1; /* it has them */
     if (r->e == 0 && request.hook[0])
         run_prep(at, &request, r, err);
-    if (asks)
+    if (asks) {
         (void)pthread_mutex_unlock(&at->prep);
+        wake_waiting(at);
+    }
 }
 
 /* --- files by the helper ------------------------------------------------ */

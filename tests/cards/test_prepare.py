@@ -95,6 +95,33 @@ def test_hook(t, node, hooks):
         assert "p4" not in node.pods()
 
 
+def test_turns(t, node, hooks):
+    hooks.put("long", "touch $L/long; while ! [ -e $L/go ]; do sleep 0.1; done")
+    names = ["t0", "t1", "t2", "t3"]
+    with t.check("a hook that takes its time holds up who wants one, too"):
+        node.apply([service("t4", cores=1)])
+        node.wait_state(["t4"], "running", 60)
+        node.apply([asks("t0", "long")])
+        wait_for("it is begun", lambda: os.path.exists(
+            os.path.join(hooks.marks, "long")), 30)
+        node.apply([asks(name, "look") for name in names[1:]])
+        for name in names[1:]:
+            reason(node, name, "WaitsForCard")
+    with t.check("and nobody else: others begin and end"):
+        node.apply([service("t5", cores=1)])
+        node.wait_state(["t5"], "running", 30)
+        end(node, "t4")
+        end(node, "t3")
+        names.remove("t3")
+    with t.check("then it is their turn"):
+        hooks.put("look", "true")
+        with open(os.path.join(hooks.marks, "go"), "w", encoding="utf-8"):
+            pass
+        node.wait_state(names, "running", 20)
+        for name in [*names, "t5"]:
+            end(node, name)
+
+
 def test_kill(t, node, hooks):
     """The advertiser dies, or is stopped, while a hook runs."""
     hooks.put("flash", "echo begun >>$L/flash; sleep 3; echo end >>$L/flash")
@@ -169,6 +196,7 @@ def main():
             node.start()
         if not t.failed:
             test_hook(t, node, hooks)
+            test_turns(t, node, hooks)
             test_kill(t, node, hooks)
             test_rights(t, node)
             node.stop()

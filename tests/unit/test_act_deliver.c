@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "advertiser/act/act_private.h"
 #include "model/base/mem.h"
@@ -195,17 +196,57 @@ Test(act_deliver, who_uses_the_card_is_asked_in_turn)
     struct entry *first = want("first", 4, ""), *next = want("next", 8, "");
     pthread_t thread;
     void *result;
-    (void)pthread_mutex_lock(&lab.card->prep);
+    (void)pthread_mutex_lock(&lab.card->vfs);
     cr_assert_eq(pthread_create(&thread, NULL, deliver_thread, next), 0);
     (void)poll(NULL, 0, 100); /* it waits for its turn, most likely */
     (void)pthread_mutex_lock(&lab.a->lock);
     first->m.prepared = true;
     (void)pthread_mutex_unlock(&lab.a->lock);
-    (void)pthread_mutex_unlock(&lab.card->prep);
+    (void)pthread_mutex_unlock(&lab.card->vfs);
     cr_assert_eq(pthread_join(thread, &result), 0);
     cleanup_free struct machine_result *r = result;
     cr_expect(r->waits, "it looked before its turn");
     cr_expect_eq(n_functions(), 2);
+}
+
+static bool is_due(struct entry *e)
+{
+    (void)pthread_mutex_lock(&lab.a->lock);
+    bool due = e->due_ms == 0 && e->m.retry_ms == 0;
+    (void)pthread_mutex_unlock(&lab.a->lock);
+    return due;
+}
+
+Test(act_deliver, no_thread_waits_for_a_hook)
+{
+    struct error err = {0};
+    struct entry *first = want("first", -1, "long"),
+                 *next = want("next", 4, "");
+    struct entry *plain = want("plain", -1, "");
+    pthread_t thread;
+    void *result;
+    cleanup_free char *script = xasprintf(
+        "#!/bin/sh\n>%s/up\nwhile ! [ -e %s/go ]; do sleep 0.01; done\n",
+        lab.top, lab.top);
+    cleanup_free char *up = in_lab("up");
+    put("hooks/long", script, 0755);
+    cr_assert_eq(pthread_create(&thread, NULL, deliver_thread, first), 0);
+    while (access(up, F_OK) < 0)
+        (void)poll(NULL, 0, 5);
+    struct machine_result r = deliver(next, &err);
+    cr_expect_str_eq(r.reason, "WaitsForCard");
+    cr_expect(r.waits && !r.permanent);
+    cr_expect_eq(deliver(plain, &err).e, 0, "it asks for nothing");
+    (void)pthread_mutex_lock(&lab.a->lock);
+    (void)snprintf(next->intent->reason, sizeof next->intent->reason, "%s",
+                   r.reason);
+    next->due_ms = next->m.retry_ms = INT64_MAX;
+    (void)pthread_mutex_unlock(&lab.a->lock);
+    put("go", "", 0644);
+    cr_assert_eq(pthread_join(thread, &result), 0);
+    cleanup_free struct machine_result *of_first = result;
+    cr_expect_eq(of_first->e, 0);
+    cr_expect(is_due(next), "its turn has come");
 }
 
 Test(act_deliver, nothing_is_begun_while_we_end)
