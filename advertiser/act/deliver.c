@@ -334,6 +334,8 @@ void deliver_end(struct place *at, const struct act_place *what,
         end_of_card(a, id, cri, e, r, err);
         return;
     }
+    if (e->intent->attempt == 0) /* it waited for the helper in vain */
+        return;
     r->e = error_set(err, ENOENT,
                      "%s cannot be removed, as Biga's helper (image %s) does "
                      "not run there",

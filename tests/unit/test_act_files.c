@@ -215,3 +215,43 @@ Test(act_files, volumes_need_the_helper)
     cr_expect(deliver_needed(&(struct entry){.spec = empty}),
               "a runtime would make it root's alone to write to");
 }
+
+/* --- the end, where no helper runs ---------------------------------------- */
+
+Test(act_files, what_nobody_can_remove_is_told)
+{
+    static const struct {
+        const char *helper;
+        uint32_t attempt;
+        bool told;
+    } cases[] = {
+        {"h", 0, false}, /* it never began, as the helper did not */
+        {"h", 1, true},
+        {NULL, 1, false}, /* no volumes, no logs */
+    };
+    const struct act_pod pod = {.namespace = "ns",
+                                .name = "p",
+                                .uid = "u-1",
+                                .place = "card-0000-17-00",
+                                .sriov_vfs = -1};
+    cleanup_with(podspec) struct podspec *spec = parse(VOLUMES, "", NULL, 0);
+    const struct act_place what = {.name = "card-0000-17-00"};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct actuator a = {.card_dir = (char *)"/d",
+                             .helper_image = (char *)cases[i].helper};
+        struct place at = {.a = &a};
+        struct intent *intent = intent_create(&pod);
+        struct entry e = {.intent = intent, .spec = spec};
+        struct machine_result r = {0};
+        struct error err = {0};
+        intent->attempt = cases[i].attempt;
+        deliver_end(&at, &what, NULL, &e, &r, &err);
+        cr_expect_eq(r.e < 0, cases[i].told, "case %zu: %s", i, err.text);
+        if (cases[i].told) {
+            cr_expect(r.permanent, "it was waited for");
+            cr_expect_str_eq(r.reason, "FilesLeft");
+            cr_expect(strstr(err.text, "/d/pods/u-1"), "%s", err.text);
+        }
+        intent_destroy(intent);
+    }
+}
