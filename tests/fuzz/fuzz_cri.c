@@ -133,6 +133,8 @@ static int try_event(const void *data, size_t size, struct error *err)
     if (r == 0) {
         assert(cri_id_valid(e.container_id));
         assert(!*e.sandbox_id || cri_id_valid(e.sandbox_id));
+        assert(strnlen(e.uid, sizeof e.uid) < sizeof e.uid);
+        check_text(e.uid);
     }
     return r;
 }

@@ -602,3 +602,92 @@ Test(cri, events_come)
     cr_expect_eq(cri_events(p.cri, take_event, keep, &f, &p.err), -ENOSYS);
     place_fini(&p);
 }
+
+struct watching {
+    unsigned n, n_unknown;
+    struct cri_event last;
+    bool over;
+    int code;
+    struct error err;
+};
+
+static int watch_event(void *ctx, const struct cri_event *event, size_t size)
+{
+    struct watching *w = ctx;
+    cr_expect_gt(size, 0);
+    if (event)
+        w->last = *event;
+    else
+        w->n_unknown++;
+    w->n++;
+    return 0;
+}
+
+static void watch_ended(void *ctx, int code, const struct error *err)
+{
+    struct watching *w = ctx;
+    w->over = true;
+    w->code = code;
+    w->err = code ? *err : (struct error){0};
+}
+
+/* Until the stream has ended; how it did. */
+static int watch(struct place *p, struct grpc_hub *hub, struct watching *w)
+{
+    const struct grpc_config config = {.endpoint = p->endpoint};
+    const struct cri_watcher who = {
+        .visit = watch_event, .ended = watch_ended, .ctx = w};
+    struct cri_watch *made = NULL;
+    *w = (struct watching){0};
+    cr_assert_eq(cri_watch_open(hub, &config, &who, &made, &p->err), 0, "%s",
+                 p->err.text);
+    for (int64_t end = clock_ms() + MS; !w->over && clock_ms() < end;)
+        grpc_hub_turn(hub, 100);
+    cr_assert(w->over);
+    return w->code;
+}
+
+Test(cri, events_are_watched)
+{
+    struct place p;
+    struct watching w;
+    Cri__PodSandboxStatus s = CRI__POD_SANDBOX_STATUS__INIT;
+    Cri__PodSandboxMetadata m = CRI__POD_SANDBOX_METADATA__INIT;
+    Cri__ContainerEventResponse e = CRI__CONTAINER_EVENT_RESPONSE__INIT;
+    char longest[CRI_UID_MAX + 1];
+    place_init(&p);
+    struct grpc_hub *hub = grpc_hub_create();
+    m.uid = text("0f1e-2");
+    s.id = text("a1");
+    s.metadata = &m;
+    e.container_id = text("c1");
+    e.container_event_type = CRI__CONTAINER_EVENT_TYPE__CONTAINER_DELETED_EVENT;
+    e.pod_sandbox_status = &s;
+    will_answer(&p, "GetContainerEvents", &e.base);
+    h2_server_repeat(p.server, 3, 1);
+    cr_expect_eq(watch(&p, hub, &w), 0, "%s", w.err.text);
+    cr_expect_eq(w.n, 3);
+    cr_expect_eq(w.last.kind, CRI_EVENT_DELETED);
+    cr_expect_str_eq(w.last.container_id, "c1");
+    cr_expect_str_eq(w.last.uid, "0f1e-2");
+    memset(longest, 'u', sizeof longest);
+    longest[CRI_UID_MAX] = '\0';
+    m.uid = longest;
+    will_answer(&p, "GetContainerEvents", &e.base);
+    cr_expect_eq(watch(&p, hub, &w), 0, "%s", w.err.text);
+    cr_expect_str_eq(w.last.uid, "");
+    e.container_event_type = (Cri__ContainerEventType)9;
+    will_answer(&p, "GetContainerEvents", &e.base);
+    cr_expect_eq(watch(&p, hub, &w), 0);
+    cr_expect_eq(w.n_unknown, 3);
+    e.container_event_type = CRI__CONTAINER_EVENT_TYPE__CONTAINER_CREATED_EVENT;
+    e.container_id = text("../x");
+    will_answer(&p, "GetContainerEvents", &e.base);
+    cr_expect_eq(watch(&p, hub, &w), -EPROTO);
+    cr_expect(strstr(w.err.text, "GetContainerEvents"), "%s", w.err.text);
+    cr_expect(strstr(w.err.text, p.endpoint), "%s", w.err.text);
+    h2_server_status(p.server, "GetContainerEvents", GRPC_UNIMPLEMENTED, "");
+    cr_expect_eq(watch(&p, hub, &w), -ENOSYS, "%s", w.err.text);
+    grpc_hub_destroy(hub);
+    place_fini(&p);
+}
