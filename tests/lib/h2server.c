@@ -185,7 +185,26 @@ static void *conn_run(void *ctx)
     (void)shutdown(c->fd, SHUT_RDWR);
     str_fini(&c->headers);
     str_fini(&c->body);
+    atomic_store(&c->over, true);
     return NULL;
+}
+
+static void conn_end(struct conn *c)
+{
+    (void)shutdown(c->fd, SHUT_RDWR);
+    (void)pthread_join(c->thread, NULL);
+    (void)close(c->fd);
+    free(c);
+}
+
+/* Makes room where connections are over. */
+static void reap(struct h2_server *s)
+{
+    for (size_t i = s->n_conns; i-- > 0;)
+        if (atomic_load(&s->conns[i]->over)) {
+            conn_end(s->conns[i]);
+            s->conns[i] = s->conns[--s->n_conns];
+        }
 }
 
 static void *accept_all(void *ctx)
@@ -193,6 +212,7 @@ static void *accept_all(void *ctx)
     struct h2_server *s = ctx;
     for (;;) {
         int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
+        reap(s);
         if (fd < 0 || atomic_load(&s->stopping) ||
             s->n_conns == CONNECTIONS_MAX) {
             if (fd >= 0)
@@ -266,12 +286,8 @@ void h2_server_stop(struct h2_server *s)
     (void)shutdown(s->fd, SHUT_RDWR);
     (void)pthread_join(s->thread, NULL);
     (void)close(s->fd);
-    for (size_t i = 0; i < s->n_conns; i++) {
-        (void)shutdown(s->conns[i]->fd, SHUT_RDWR);
-        (void)pthread_join(s->conns[i]->thread, NULL);
-        (void)close(s->conns[i]->fd);
-        free(s->conns[i]);
-    }
+    for (size_t i = 0; i < s->n_conns; i++)
+        conn_end(s->conns[i]);
     for (size_t i = 0; i < s->n_replies; i++) {
         free(s->replies[i].method);
         free(s->replies[i].text);

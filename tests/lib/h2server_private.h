@@ -15,7 +15,7 @@
 #include "tests/lib/h2server.h"
 
 enum {
-    CONNECTIONS_MAX = 1024, /* in a server's life */
+    CONNECTIONS_MAX = 1024, /* at a time */
     REPLIES_MAX = 32,
     HEADERS_KEPT = 4096, /* bytes of a request's headers */
     REQUEST_MAX = 1 << 20,
@@ -36,7 +36,8 @@ struct conn {
     pthread_t thread;
     char path[128];
     struct str headers, body;
-    int32_t ready; /* stream whose request is whole; 0 */
+    int32_t ready;    /* stream whose request is whole; 0 */
+    atomic_bool over; /* its thread has ended, or is about to */
 };
 
 struct h2_server {

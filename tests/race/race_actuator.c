@@ -198,6 +198,22 @@ static void round_run(uint64_t seed)
     actrig_close(&rig); /* whatever it is at */
 }
 
+/* Who is left, for a person. */
+static void tell_left(void)
+{
+    struct act_pod_view *pods = NULL;
+    size_t n = actuator_list(rig.a, &pods);
+    for (size_t i = 0; i < n; i++)
+        if (pods[i].state != ACT_GONE)
+            (void)fprintf(stderr, "%s on %s is %s, %s: %s\n", pods[i].name,
+                          pods[i].place, act_state_name(pods[i].state),
+                          pods[i].reason, pods[i].message);
+    for (size_t i = 0; i < ACTRIG_CARDS; i++)
+        (void)fprintf(stderr, "card-%zu: %u live\n", i,
+                      cardserver_live(rig.cards[i], NULL));
+    free(pods);
+}
+
 static unsigned n_left(void)
 {
     struct act_pod_view *pods = NULL;
@@ -230,8 +246,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ACTRIG_CARDS; i++)
         (void)actuator_drain(rig.a, rig.places[i].name, false, NULL);
     for (int64_t end = clock_ms() + END_MS; n_left() > 0;) {
-        if (clock_ms() > end)
+        if (clock_ms() > end) {
+            tell_left();
             die("the end", "something is left");
+        }
         (void)usleep(50000);
     }
     actrig_fini(&rig);
