@@ -187,6 +187,27 @@ int verb_delete(struct cli *c, int argc, char **argv)
     return CLI_USAGE;
 }
 
+/* --- release -------------------------------------------------------------- */
+
+int verb_release(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str key = STR_INIT(1024), path = STR_INIT(4096);
+    cleanup_str struct str line = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    cli_pod_key(argv[0], &key);
+    char *slash = strchr(key.data, '/');
+    *slash = '\0';
+    add_path(&path, "allocations", key.data, slash + 1);
+    int rc = cli_delete(c, str_text(&path), &json);
+    if (rc != 0 || !json)
+        return rc;
+    str_addf(&line, "What pod %s/%s had is free again.", key.data, slash + 1);
+    text_clean(str_text(&line), &c->out);
+    str_add_c(&c->out, '\n');
+    return 0;
+}
+
 /* --- ps --------------------------------------------------------------------- */
 
 static enum table_style state_style(const cJSON *pod)

@@ -47,8 +47,8 @@ static const struct conf_setting settings[] = {
      .offset = SETTING(namespace),
      .otherwise = "",
      .metavar = "NAMESPACE",
-     .help = "job: of that job, \"default\" when not given; jobs, ps: only "
-             "those of it."},
+     .help = "job, jobs, ps: of a job, \"default\" when not given; of lists, "
+             "only what is in it."},
     {.name = "hostfile",
      .type = CONF_FLAG,
      .offset = SETTING(hostfile),
@@ -217,15 +217,44 @@ void cli_program(struct conf_program *ret_program, struct str *commands,
     };
 }
 
-static int help_verb(struct cli *c, const char *name)
+/* Whether an option means something to a command: its help may begin with
+ * those that it is for, "logs, exec: …"; else it is for all. */
+static bool is_for(const struct conf_setting *s, const char *verb)
 {
+    size_t end = strspn(s->help, "abcdefghijklmnopqrstuvwxyz, ");
+    size_t n = strlen(verb);
+    if (end == 0 || s->help[end] != ':')
+        return true;
+    if (strcmp(verb, "card") == 0 && (is_for(s, "logs") || is_for(s, "exec")))
+        return true; /* which it has, too */
+    for (const char *p = s->help; p < s->help + end; p += strspn(p, ", ")) {
+        size_t word = strcspn(p, ", :");
+        if (word == n && memcmp(p, verb, n) == 0)
+            return true;
+        p += word;
+    }
+    return false;
+}
+
+static int help_verb(const char *name)
+{
+    struct conf_setting some[ARRAY_LEN(settings)];
     const struct verb *v = verb_find(name);
     if (!v) {
         fprintf(stderr, "biga: %s: no such command; see biga help\n", name);
         return CLI_USAGE;
     }
-    str_addf(&c->out, "Usage: biga %s%s%s\n%s\n", v->name, *v->args ? " " : "",
-             v->args, v->help);
+    bool own = strstr(v->args, "OPTION");
+    bool last = !own && !strstr(v->args, " -- "); /* else they are another's */
+    cleanup_free char *usage =
+        xasprintf("%s%s%s%s%s", v->name, own || last ? "" : " [OPTION]…",
+                  *v->args ? " " : "", v->args, last ? " [OPTION]…" : "");
+    struct conf_program program = {
+        .name = "biga", .summary = v->help, .usage = usage, .settings = some};
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (is_for(&settings[i], v->name))
+            some[program.n_settings++] = settings[i];
+    conf_print_help(&program, stdout);
     return 0;
 }
 
@@ -236,8 +265,9 @@ int verb_help(struct cli *c, int argc, char **argv)
     cleanup_str struct str list = STR_INIT(8192);
     const char *extra[CLI_EXTRA];
     struct conf_program program;
+    (void)c;
     if (argc == 1)
-        return help_verb(c, argv[0]);
+        return help_verb(argv[0]);
     cli_program(&program, &commands, extra);
     verbs_describe(&list);
     str_addf(&summary, "%s\n\nCommands:\n%.*s", program.summary,

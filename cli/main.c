@@ -34,9 +34,11 @@ static int dispatch(struct cli *c, int argc, char **argv)
     return v->run(c, argc, argv);
 }
 
-/* Ours lists the commands, which conf does not know. */
-static bool asks_help(int argc, char **argv)
+/* Ours lists the commands, which conf does not know; `biga COMMAND --help` is
+ * about that one. */
+static bool asks_help(int argc, char **argv, int *ret_n)
 {
+    *ret_n = argc > 1 && verb_find(argv[1]) ? 1 : 0;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
@@ -54,8 +56,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "replay") == 0) /* has its own options */
         return verb_replay(&c, argc - 2, argv + 2);
     cli_program(&program, &commands, extra);
-    if (asks_help(argc, argv))
-        return verb_help(&c, 0, NULL);
+    int about = 0;
+    if (asks_help(argc, argv, &about))
+        return verb_help(&c, about, argv + 1);
     int rc = conf_read(&program, argc, argv, &c.set, &first, &err);
     if (rc < 0) {
         fprintf(stderr, "biga: %s\n", err.text);

@@ -29,6 +29,11 @@ nobody=http://127.0.0.1:$(free_port)
 check "help lists the commands" 0 "^  why .*POD" "$biga" help
 check "--help is the same" 0 "^  matrix NODE" "$biga" --help
 check "help of one command" 0 "^Usage: biga topo NODE" "$biga" help topo
+check "and --help behind it" 0 "^  -f, --follow" "$biga" logs --help
+check "of a command that takes a command" 0 \
+    "^Usage: biga exec .OPTION.… .*POD -- COMMAND" "$biga" exec -h
+check "without the options of others" 0 "^0" \
+    sh -c "'$biga' logs --help | grep -c -e --rankfile; true"
 check "no command shows the help" 2 "^Commands:" "$biga"
 check "version" 0 "^biga [0-9]+\.[0-9]+\.[0-9]+$" "$biga" version
 check "version as JSON" 0 '^\{"version":"[0-9.]+"\}$' "$biga" --json version
