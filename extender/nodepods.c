@@ -258,7 +258,8 @@ static void write_names(const struct pod_set *set, const struct snapshot *s,
 {
     const struct applied_pod *p = item->pod;
     const struct allocation *a = item->allocation;
-    bool host = p->demand.role == ROLE_HOST;
+    enum pod_role role = a->demand.role; /* also of one we do not understand */
+    bool host = role == ROLE_HOST;
     str_add(out, "{\"uid\":");
     str_add_json(out, p->uid);
     str_add(out, ",\"namespace\":");
@@ -268,7 +269,7 @@ static void write_names(const struct pod_set *set, const struct snapshot *s,
     str_add(out, ",\"place\":");
     str_add_json(out, host || !a->n_cards ? "host" : a->cards[0]);
     str_add(out, ",\"pairKey\":");
-    str_add_json(out, p->demand.role == ROLE_SERVICE ? "" : a->pair_key);
+    str_add_json(out, role == ROLE_SERVICE ? "" : a->pair_key);
     str_addf(out, ",\"host\":%s,\"stop\":%s,\"grace\":%u",
              host ? "true" : "false",
              nodepods_is_to_stop(set, s, p, a) ? "true" : "false", p->grace_s);
@@ -324,11 +325,12 @@ void nodepods_write(const struct pod_set *set, const struct snapshot *s,
         str_add(out, i ? ",\n" : "");
         write_names(set, s, item, out);
         size_t names = out->size;
-        if (!next)
+        bool later = next || item->pod->fault;
+        if (!later)
             write_spec(set, s, node, item, out);
-        if (!next && out->size - start > max)
+        if (!later && out->size - start > max)
             next = item;
-        if (next) {
+        if (next || later) {
             cut(out, names);
             str_add(out, ",\"later\":true");
         }

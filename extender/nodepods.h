@@ -34,7 +34,8 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
  * An answer never has more than PODFEED_ANSWER_MAX bytes: once they are used
  * up, items are `"later":true`, without what they run with.  `ret_next` is
  * where the next answer is to begin then, and "" when nothing was left out.
- * An item that a node would not take says why, as its `fault`. */
+ * An item that a node would not take says why, as its `fault`; a pod that we
+ * do not understand is `later`, too: a node that has it goes on with it. */
 void nodepods_write(const struct pod_set *set, const struct snapshot *s,
                     const char *node, const char *from, struct str *out,
                     char ret_next[PODS_UID_SIZE]);

@@ -106,15 +106,29 @@ struct applied_pod {
     struct applied_pod *next; /* of a service that was applied again: what takes
                                 * its place when it is forgotten; NULL none */
     uint64_t version;         /* of the set in which it changed last */
+    /* A newer program stored it, and we do not understand it: why.  It is not
+     * placed; where it has a place it is left as it is, until somebody deletes
+     * it.  Of its demand hardly anything may be known.  NULL: we do. */
+    char *fault;
 };
 struct applied_pod *applied_pod_ref(struct applied_pod *p);
 void applied_pod_unref(struct applied_pod *p); /* NULL allowed */
 DEFINE_CLEANUP(applied_pod, struct applied_pod *, applied_pod_unref)
+struct applied_pod_names {
+    const char *namespace, *name, *uid;
+};
 /* Reads a Pod (as applied_pod.json says) whose metadata.uid is `uid`; -EINVAL
  * with path and value when it is no pod that may be applied. */
 int applied_pod_create(const char *json, size_t size, const char *uid,
                        const struct demand_config *config,
                        struct applied_pod **ret_pod, struct error *err);
+
+/* A Pod that was stored and that applied_pod_create() refuses, `why`; NULL when
+ * not even its names can be used. */
+struct applied_pod *
+applied_pod_create_foreign(const struct applied_pod_names *names,
+                           const char *json, size_t size,
+                           const struct demand_config *config, const char *why);
 
 struct config_entry {
     char *key, *data;

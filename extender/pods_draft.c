@@ -502,36 +502,44 @@ void pods_draft_commit(struct pods_draft *d)
 
 /* --- the start ------------------------------------------------------------------ */
 
+/* What a newer program has stored, and we do not understand, is not forgotten:
+ * it may run. NULL when nothing can be made of it. */
+static struct applied_pod *load_one(const struct pods *p,
+                                    const struct applied_pod_names *names,
+                                    const char *json, size_t size)
+{
+    struct applied_pod *pod = NULL;
+    struct error err = {0};
+    if (applied_pod_create(json, size, names->uid, &p->demand, &pod, &err) == 0)
+        return pod;
+    pod = applied_pod_create_foreign(names, json, size, &p->demand, err.text);
+    log_event(LOG_WARN, pod ? "pod-not-understood" : "pod-not-loaded",
+              "namespace", names->namespace, "pod", names->name, "error",
+              err.text, NULL);
+    return pod;
+}
+
 static void load_next(const struct pods *p, const struct store_pod *row,
                       struct applied_pod *pod)
 {
     char uid[PODS_UID_SIZE] = "";
-    struct error err = {0};
-    size_t size = strlen(row->next);
+    const struct applied_pod_names names = {row->namespace, row->name, uid};
+    size_t size = strlen(row->next), at = PODS_UID_SIZE - 1;
     if (size < PODS_UID_SIZE)
         return;
-    memcpy(uid, row->next, PODS_UID_SIZE - 1);
-    if (applied_pod_create(row->next + PODS_UID_SIZE - 1,
-                           size - (PODS_UID_SIZE - 1), uid, &p->demand,
-                           &pod->next, &err) < 0)
-        log_event(LOG_WARN, "pod-not-loaded", "namespace", row->namespace,
-                  "pod", row->name, "error", err.text, NULL);
+    memcpy(uid, row->next, at);
+    pod->next = load_one(p, &names, row->next + at, size - at);
 }
 
-/* What a newer program refuses is left out, and stays stored: it is for a
- * person to apply again. */
 static int load_pod(void *ctx, const struct store_pod *row)
 {
     struct pods *p = ctx;
-    struct error err = {0};
-    cleanup_with(applied_pod) struct applied_pod *pod = NULL;
-    int e = applied_pod_create(row->json, row->size, row->uid, &p->demand, &pod,
-                               &err);
-    if (e < 0) {
-        log_event(LOG_WARN, "pod-not-loaded", "namespace", row->namespace,
-                  "pod", row->name, "error", err.text, NULL);
+    const struct applied_pod_names names = {row->namespace, row->name,
+                                            row->uid};
+    cleanup_with(applied_pod) struct applied_pod *pod =
+        load_one(p, &names, row->json, row->size);
+    if (!pod)
         return 0;
-    }
     pod->number = row->number;
     pod->deleting = row->deleting;
     pod->grace_s = row->grace_s;

@@ -26,6 +26,7 @@ void applied_pod_unref(struct applied_pod *p)
     free(p->namespace);
     free(p->name);
     free(p->json);
+    free(p->fault);
     free(p);
 }
 
@@ -38,6 +39,7 @@ struct applied_pod *applied_pod_copy(const struct applied_pod *p)
     n->namespace = xstrdup(p->namespace);
     n->name = xstrdup(p->name);
     n->json = xstrndup(p->json, p->size);
+    n->fault = p->fault ? xstrdup(p->fault) : NULL;
     n->status = pod_status_ref(p->status);
     if (n->end)
         (void)pod_status_ref(n->end);
@@ -111,6 +113,72 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
     p->status = pod_status_create(0);
     *ret_pod = p;
     return 0;
+}
+
+/* A text of at most `max` bytes; NULL: none. */
+static const char *foreign_text(const cJSON *metadata, const char *map,
+                                const char *key, size_t max)
+{
+    const cJSON *m = cJSON_GetObjectItemCaseSensitive(metadata, map);
+    const char *text =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(m, key));
+    return text && strlen(text) <= max ? text : NULL;
+}
+
+/* Whose it is, at least: the others of its pair or job do not begin without
+ * it. */
+static void foreign_demand(const struct applied_pod_names *names,
+                           const char *json, size_t size,
+                           struct demand *ret_demand)
+{
+    struct demand d = {.role = ROLE_NONE, .size = 1};
+    cleanup_with(json) cJSON *tree = NULL;
+    struct error ignored;
+    memcpy(d.uid, names->uid, PODS_UID_SIZE);
+    (void)snprintf(d.namespace, sizeof d.namespace, "%s", names->namespace);
+    (void)snprintf(d.name, sizeof d.name, "%s", names->name);
+    (void)json_parse(json, size, &tree, &ignored); /* NULL has no members */
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(tree, "metadata");
+    const char *job = foreign_text(metadata, "labels", "biga.dev/job",
+                                   DEMAND_NAME_MAX);
+    const char *pair = foreign_text(metadata, "labels", "biga.dev/pair", 8);
+    const char *n = foreign_text(metadata, "annotations", "biga.dev/size", 8);
+    if (job)
+        (void)snprintf(d.job, sizeof d.job, "%s", job);
+    if (pair)
+        d.pair = (int32_t)strtoul(pair, NULL, 10);
+    if (n)
+        d.size = (int32_t)strtoul(n, NULL, 10);
+    *ret_demand = d;
+}
+
+struct applied_pod *
+applied_pod_create_foreign(const struct applied_pod_names *names,
+                           const char *json, size_t size,
+                           const struct demand_config *config, const char *why)
+{
+    struct error ignored; /* `why` says enough */
+    struct demand d;
+    if (strlen(names->uid) != PODS_UID_SIZE - 1 ||
+        strlen(names->namespace) > DEMAND_NAMESPACE_MAX ||
+        strlen(names->name) > DEMAND_NAME_MAX)
+        return NULL;
+    if (read_demand(json, size, config, &d, &ignored) < 0 ||
+        strcmp(d.uid, names->uid) != 0 || strcmp(d.name, names->name) != 0 ||
+        strcmp(d.namespace, names->namespace) != 0)
+        foreign_demand(names, json, size, &d);
+    struct applied_pod *p = xcalloc(1, sizeof *p);
+    atomic_init(&p->refs, 1);
+    memcpy(p->uid, names->uid, PODS_UID_SIZE);
+    p->namespace = xstrdup(names->namespace);
+    p->name = xstrdup(names->name);
+    p->json = xstrndup(json, size);
+    p->size = size;
+    p->demand = d;
+    p->ended = PODS_PENDING;
+    p->status = pod_status_create(0);
+    p->fault = xstrdup(why);
+    return p;
 }
 
 /* --- ConfigMaps and Secrets -------------------------------------------------- */

@@ -311,14 +311,27 @@ static void forget(struct look *l, const struct group *g)
             (void)change_add(l, &g->members[i], PODS_FORGET);
 }
 
+void fault_text(const struct applied_pod *pod,
+                char ret_text[PODS_MESSAGE_MAX + 1])
+{
+    (void)snprintf(ret_text, PODS_MESSAGE_MAX + 1,
+                   "a newer extender has stored this pod, and this one does "
+                   "not understand it (%.300s): where it runs it goes on; "
+                   "start the newer one again, or delete the pod",
+                   pod->fault);
+}
+
 /* It has a place, and its node has not said anything yet. */
 static void tell_wanted(struct look *l, const struct member *m)
 {
     struct app *app = l->r->app;
+    char text[PODS_MESSAGE_MAX + 1] = "";
     if (!m->place || m->told.state != PODS_PENDING || member_is_over(m) ||
         m->pod->status->state != PODS_PENDING)
         return;
-    look_tell(l, m, PODS_WANTED, "", "");
+    if (m->pod->fault)
+        fault_text(m->pod, text);
+    look_tell(l, m, PODS_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
     /* the node may have spoken while we did */
     struct pod_status *told = told_status(app->told, m->pod->uid,
                                           m->place->node);
@@ -349,9 +362,16 @@ struct pod_status *runner_status(const struct applied_pod *pod,
     const struct pod_status *now = pod->status;
     bool sticky = strcmp(now->reason, XPU_FAILED) == 0 &&
                   is_idle_reason(told->reason);
-    if (!sticky && pod->ended == PODS_PENDING)
+    bool foreign = pod->fault && is_idle_reason(told->reason) &&
+                   told->state != PODS_FAILED && told->state != PODS_GONE;
+    if (!sticky && !foreign && pod->ended == PODS_PENDING)
         return pod_status_ref(told);
     struct pod_status *s = copy_status(told);
+    if (!sticky && pod->ended == PODS_PENDING) {
+        (void)snprintf(s->reason, sizeof s->reason, "%s", NOT_UNDERSTOOD);
+        fault_text(pod, s->message);
+        return s;
+    }
     memcpy(s->reason, now->reason, sizeof s->reason);
     memcpy(s->message, now->message, sizeof s->message);
     return s;

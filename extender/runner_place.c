@@ -105,23 +105,41 @@ static bool find_missing(const struct group *g, struct str *out)
 
 /* --- can it run? -------------------------------------------------------- */
 
+static int check_pod(const struct look *l, const struct applied_pod *p,
+                     struct error *err)
+{
+    char text[PODS_MESSAGE_MAX + 1];
+    if (!p->fault)
+        return podfiles_check(l->set, p, err);
+    fault_text(p, text);
+    return error_set(err, EDOM, "%s", text);
+}
+
 static bool check_specs(struct look *l, const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct member *m = &g->members[i];
         struct error err = {0};
-        int r = is_pending(m) ? podfiles_check(l->set, m->pod, &err) : 0;
+        int r = is_pending(m) ? check_pod(l, m->pod, &err) : 0;
         if (r == 0)
             continue;
         look_tell(l, m, PODS_PENDING,
-                  r == -ENOENT ? "ConfigMissing" : "SpecRefused", err.text);
+                  r == -ENOENT ? "ConfigMissing"
+                  : r == -EDOM ? NOT_UNDERSTOOD
+                               : "SpecRefused",
+                  err.text);
         for (size_t k = 0; k < g->n; k++) {
             char text[PODS_MESSAGE_MAX + 1];
             (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
                            m->pod->name, err.text);
-            if (k != i && is_pending(&g->members[k]))
-                look_tell(l, &g->members[k], PODS_PENDING, "PairIncomplete",
-                          text);
+            if (k == i || !is_pending(&g->members[k]))
+                continue;
+            if (g->members[k].pod->fault)
+                fault_text(g->members[k].pod, text);
+            look_tell(l, &g->members[k], PODS_PENDING,
+                      g->members[k].pod->fault ? NOT_UNDERSTOOD
+                                               : "PairIncomplete",
+                      text);
         }
         return false;
     }

@@ -70,6 +70,11 @@ bool member_is_over(const struct member *m);
 /* Its job is named by it, and is no service. */
 bool member_has_job(const struct member *m);
 
+#define NOT_UNDERSTOOD "NotUnderstood" /* see applied_pod.fault */
+/* What is to be done about one. */
+void fault_text(const struct applied_pod *pod,
+                char ret_text[PODS_MESSAGE_MAX + 1]);
+
 /* --- runner_end.c: how lives end --- */
 
 /* A job of which a pod, for a reason, cannot run is over, as a whole; to be

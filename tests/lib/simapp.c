@@ -7,6 +7,7 @@
 #include "extender/app.h"
 #include "extender/pods_view.h"
 #include "extender/snapshot.h"
+#include "extender/store.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/world.h"
 
@@ -179,10 +180,68 @@ size_t simapp_job(struct simapp_pod *specs, char names[][16], const char *job,
     return n;
 }
 
-void simapp_restart(const char *dir)
+static void start_again(const char *dir)
 {
-    server_stop(simapp_server);
     simapp_server = world_start_in(dir);
     for (unsigned i = 0; i < SIMAPP_NODES; i++)
         simapp_nodes[i].server = simapp_server;
+}
+
+void simapp_restart(const char *dir)
+{
+    server_stop(simapp_server);
+    start_again(dir);
+}
+
+/* What is to be stored instead. */
+struct edit {
+    const char *old, *new;
+    struct store *store;
+    struct store_pod rows[64];
+    char *texts[64];
+    size_t n;
+};
+
+static int edit_pod(void *ctx, const struct store_pod *row)
+{
+    struct edit *e = ctx;
+    const char *at = strstr(row->json, e->old);
+    if (!at || row->ended || row->deleting || e->n == ARRAY_LEN(e->rows))
+        return 0;
+    struct store_pod *r = &e->rows[e->n];
+    char **text = &e->texts[e->n++];
+    *text = xasprintf("%.*s%s%s", (int)(at - row->json), row->json, e->new,
+                      at + strlen(e->old));
+    *r = (struct store_pod){.namespace = xstrdup(row->namespace),
+                            .name = xstrdup(row->name),
+                            .uid = xstrdup(row->uid),
+                            .number = row->number,
+                            .grace_s = row->grace_s,
+                            .json = *text,
+                            .size = strlen(*text)};
+    return 0;
+}
+
+void simapp_restart_edited(const char *dir, const char *old, const char *new)
+{
+    struct edit e = {.old = old, .new = new};
+    struct error err = {0};
+    server_stop(simapp_server);
+    cr_assert_eq(store_open(STORE_SQLITE, dir, &e.store, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(store_each_pod(e.store, edit_pod, &e, &err), 0, "%s",
+                 err.text);
+    cr_assert_gt(e.n, (size_t)0, "no pod has %s", old);
+    cr_assert_eq(store_begin(e.store, &err), 0, "%s", err.text);
+    for (size_t i = 0; i < e.n; i++) {
+        cr_assert_eq(store_put_pod(e.store, &e.rows[i], &err), 0, "%s",
+                     err.text);
+        free((char *)e.rows[i].namespace);
+        free((char *)e.rows[i].name);
+        free((char *)e.rows[i].uid);
+        free(e.texts[i]);
+    }
+    cr_assert_eq(store_commit(e.store, &err), 0, "%s", err.text);
+    store_close(e.store);
+    start_again(dir);
 }

@@ -22,6 +22,9 @@ void simapp_begin(const char *dir);
 void simapp_end(void);
 /* The extender ends and starts again; the nodes go on. */
 void simapp_restart(const char *dir);
+/* The same, with the Pods that it has stored edited while it is down: `old` is
+ * replaced, once in each that has it. */
+void simapp_restart_edited(const char *dir, const char *old, const char *new);
 struct runner *simapp_runner(void);
 
 /* A pod of namespace "ns" that asks for a card of its own. */

@@ -174,6 +174,81 @@ Test(runner_restart, what_is_over_stays_over)
     tmpdir_remove(dir);
 }
 
+/* --- after a newer extender ----------------------------------------------- */
+
+/* What it stored has something that we do not understand. */
+static void go_back(const char *old, const char *new)
+{
+    char *dir = tmpdir_create();
+    struct simapp_pod specs[32];
+    char names[32][16];
+    simapp_applied = 0;
+    simapp_begin(dir);
+    size_t n = simapp_job(specs, names, "ring", 2);
+    size_t fill = simapp_job(specs + n, names + n, "fill", 6);
+    size_t late = simapp_job(specs + n + fill, names + n + fill, "late", 4);
+    cr_assert_eq(simapp_apply(specs, n + fill + late), 0);
+    simapp_settle();
+    simapp_restart_edited(dir, old, new);
+    simapp_settle(); /* it asserts that no node forgets what runs there */
+    for (size_t i = 0; i < n; i++)
+        cr_expect_eq(simapp_find(names[i])->state, PODS_RUNNING, "%s is %s",
+                     names[i], pod_state_name(simapp_find(names[i])->state));
+    simapp_expect("ring-x0", PODS_RUNNING, "NotUnderstood", "a newer extender");
+    simapp_expect("ring-x1", PODS_RUNNING, "NotUnderstood", "delete the pod");
+    simapp_delete_all(names + n, fill);
+    simapp_settle();
+    simapp_expect("late-x0", PODS_PENDING, "NotUnderstood", "a newer extender");
+    cr_expect_eq(simapp_allocations(), n, "there is room, and nothing comes");
+
+    simapp_restart(dir);
+    simapp_settle();
+    simapp_expect("ring-x0", PODS_RUNNING, "NotUnderstood", "a newer extender");
+
+    simapp_delete_all(names, n);
+    simapp_delete_all(names + n + fill, late);
+    simapp_settle();
+    for (size_t i = 0; i < n + fill + late; i++)
+        cr_expect_not(simapp_has(names[i]), "%s", names[i]);
+    cr_expect_eq(simapp_allocations(), 0);
+    simapp_end();
+    tmpdir_remove(dir);
+}
+
+Test(runner_restart, what_a_newer_spec_says_goes_on)
+{
+    go_back("\"containers\":[", "\"brandNew\":{\"x\":1},\"containers\":[");
+}
+
+Test(runner_restart, what_has_a_newer_role_goes_on)
+{
+    go_back("\"biga.dev/role\":\"xpu\"", "\"biga.dev/role\":\"quantum\"");
+}
+
+/* The newer one is back: nothing was lost. */
+Test(runner_restart, what_is_understood_again_is_as_it_was)
+{
+    const char *old = "\"containers\":[";
+    const char *new = "\"brandNew\":{\"x\":1},\"containers\":[";
+    char *dir = tmpdir_create();
+    struct simapp_pod specs[16];
+    char names[16][16];
+    simapp_begin(dir);
+    size_t n = simapp_job(specs, names, "ring", 2);
+    cr_assert_eq(simapp_apply(specs, n), 0);
+    simapp_settle();
+    simapp_restart_edited(dir, old, new);
+    simapp_settle();
+    simapp_restart_edited(dir, new, old);
+    simapp_settle();
+    for (size_t i = 0; i < n; i++)
+        simapp_expect(names[i], PODS_RUNNING, "", "");
+    simapp_end();
+    tmpdir_remove(dir);
+}
+
+/* --- what ran ------------------------------------------------------------- */
+
 /* A pod of a job fails while no extender hears of it; the job goes on when the
  * pod ran before. */
 static void fail_unheard(bool ran)
