@@ -11,6 +11,7 @@
 #include "advertiser/act/parcel.h"
 #include "advertiser/act/prep.h"
 #include "model/base/mem.h"
+#include "model/io/failpoint.h"
 
 /* --- the card ----------------------------------------------------------- */
 
@@ -209,6 +210,7 @@ static int send_files(struct cri *cri, const char *id, const char *dir,
         parcel_fini(&ask);
         if (e == 0)
             e = parcel_pad(&exec.out, &exec.err, size, &pad, err);
+        (void)failpoint("act-after-pad");
     }
     if (e == 0) {
         parcel_init(&send, "files", dir);

@@ -35,6 +35,7 @@ static const char *const names[] = {
     "act-before-save",   /* a step is chosen, and not announced */
     "act-after-save",    /* it is announced, and not begun */
     "act-before-prepare",
+    "act-after-pad", /* the helper has one, and no file was written */
     "act-after-prepare",
     "act-before-look-image",
     "act-after-look-image",

@@ -24,6 +24,15 @@ from proc import wait_for  # noqa: E402
 HITS = (1, 2)
 # ends on SIGTERM, which a first process does not do by itself
 QUICK = ("sh", "-c", "trap 'exit 0' TERM; sleep 100000 & wait")
+# with files that have to be whole, whatever became of who wrote them
+CAREFUL = ("sh", "-c", "touch /e/x /m/x && grep -qx whole /s/word || exit 1; "
+           + QUICK[2])
+SECRET = {"apiVersion": "v1", "kind": "Secret",
+          "metadata": {"name": "word", "namespace": "default"},
+          "stringData": {"word": "whole\n"}}
+VOLUMES = [{"name": "s", "secret": {"secretName": "word"}},
+           {"name": "e", "emptyDir": {}},
+           {"name": "m", "emptyDir": {"medium": "Memory"}}]
 
 
 def build():
@@ -103,7 +112,11 @@ class Crash:
         """One pair up and down with that point armed throughout; whether it
         died, and the picture in between."""
         self.n += 1
-        pods = pair(f"c{self.n}", args=QUICK)
+        pods = pair(f"c{self.n}", args=CAREFUL, restartPolicy="Never",
+                    volumes=VOLUMES, container={"volumeMounts": [
+                        {"name": v["name"], "mountPath": "/" + v["name"]}
+                        for v in VOLUMES]})
+        pods[0]["spec"]["containers"][0]["command"] = list(QUICK)
         names = [p["metadata"]["name"] for p in pods]
         where = f"{point}=kill:{hit}"
         died = self.begin(pods, where, lambda: self.reach(names, "running"))
@@ -206,6 +219,7 @@ def main():
             rack.start()
             node = biga_node.Node(rack, build=build()).start()
             crash = Crash(node)
+            node.apply([SECRET])
             died, wanted = crash.round(points()[0], 1000000)
             assert not died and len(wanted) == 2, wanted
         if t.failed:
@@ -218,6 +232,8 @@ def main():
             for place in rack.places:
                 files = [f for f in place.files() if f.count("/") > 1]
                 assert not files, f"{place.name}: {files[:5]}"
+            assert not os.listdir(f"/proc/{rack.cards[0].init.pid}/root/dev"
+                                  "/shm/biga")
     t.finish()
 
 
