@@ -284,7 +284,8 @@ def many(t, c):
         str(seconds[s]) for s in sorted(seconds)))
     if share < 2:
         assert len(seconds) <= 13, "each beats every 10 s"
-    assert max(seconds.values()) < NODES / 5, "they are spread"
+    # late ones come in heaps
+    assert max(seconds.values()) < NODES / 5 * share, "they are spread"
     assert fleet.stop(), "it ends by itself"
     if fleet.exit_status() == 3 and share > 2:
         return  # it gives up after 10 s, and says so
