@@ -450,6 +450,26 @@ Test(cri, the_servers_codes_are_made_plain)
     place_fini(&p);
 }
 
+/* libcurl may lose that answer, but not what to do. */
+Test(cri, an_answer_that_is_lost_has_a_hint)
+{
+    const struct h2_config how = {.port = 0};
+    struct h2_server *server = h2_server_start(&how);
+    cleanup_free char *endpoint = xasprintf("tcp://127.0.0.1:%u",
+                                            (unsigned)h2_server_port(server));
+    const struct grpc_config config = {.endpoint = endpoint, .plaintext = true};
+    struct cri_version version;
+    struct error err = {0};
+    struct cri *cri = NULL;
+    h2_server_fault(server, H2_RESET);
+    cr_assert_eq(cri_create(&config, &cri, &err), 0, "%s", err.text);
+    cr_expect_eq(cri_version(cri, MS, &version, &err), -EPROTO);
+    cr_expect(strstr(err.text, "disable_tcp_service = false"), "%s", err.text);
+    cr_expect_eq(cri_version(cri, MS, &version, NULL), -EPROTO);
+    cri_destroy(cri);
+    h2_server_stop(server);
+}
+
 /* --- the rest ------------------------------------------------------------- */
 
 Test(cri, a_command_is_run)
