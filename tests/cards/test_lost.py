@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""The node's own database is lost, and the extender is away for longer than
+the grace: pods run on, and are taken over.  One that was to end meanwhile is
+gone once it is, and not before.
+"""
+import os
+import shutil
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cards  # noqa: E402
+import node as biga_node  # noqa: E402
+from check import Checks  # noqa: E402
+from node import service  # noqa: E402
+from proc import wait_for  # noqa: E402
+
+
+def sandboxes(node):
+    """{uid: ids of live sandboxes} of pods."""
+    live = {}
+    for _, s in node.sandboxes_of_pods():
+        if s["ready"]:
+            live.setdefault(s["labels"]["biga.dev/pod-uid"], []).append(s["id"])
+    return live
+
+
+def test_lost(t, node):
+    with t.check("two services run"):
+        node.apply([service(n) for n in ("stays", "ends")])
+        node.wait_state(["stays", "ends"], "running")
+    before = sandboxes(node)
+    uids = {name: p["uid"] for name, p in node.pods().items()}
+    node.advertiser.stop()
+    node.delete("ends")
+    node.extender.stop()
+    shutil.rmtree(node.state)
+    with t.check("nothing of them is nobody's while nobody says so"):
+        node.advertiser.start()
+        wait_for("the cards answer", lambda: all(
+            c["health"] == "ready" and (c["runtime"] or c["name"] == "host")
+            for c in node.local("GET", "/v1/cards")["items"]), 15, 0.1)
+        time.sleep(biga_node.GRACE + 5)
+        assert sandboxes(node) == before, sandboxes(node)
+    with t.check("who is to end is gone once nothing of it is left"):
+        node.extender.start()
+        node.extender.wait_up()
+
+        def gone():
+            assert "ends" in node.pods() or \
+                uids["ends"] not in sandboxes(node), "it runs on"
+            return "ends" not in node.pods()
+        wait_for("it is gone", gone, biga_node.GRACE, 0.05)
+    with t.check("and who is wanted was taken over"):
+        node.wait_state(["stays"], "running")
+        uid = uids["stays"]
+        assert sandboxes(node) == {uid: before[uid]}, sandboxes(node)
+    with t.check("then all goes on"):
+        node.delete("stays")
+        node.wait_gone(["stays"])
+        node.wait_clean()
+
+
+def main():
+    why = cards.lacking()
+    if why:
+        print(why)
+        sys.exit(77)
+    with cards.Rack(2, host=False) as rack:
+        t = Checks(on_failure=rack.tail)
+        rack.start()
+        node = biga_node.Node(rack).start()
+        try:
+            test_lost(t, node)
+        finally:
+            node.stop()
+    t.finish()
+
+
+main()
