@@ -23,12 +23,40 @@ enum pod_state pod_state_shown(const struct applied_pod *p,
     return state == PODS_PENDING && place ? PODS_WANTED : state;
 }
 
-/* The word of a table: the status's, or that somebody wants it gone. */
-static const char *reason_shown(const struct applied_pod *p)
+/* Where a pod is, and what is said of it. */
+struct shown {
+    const struct allocation *place;
+    bool ready;
+    const char *reason; /* the status's, or what is to be said besides */
+    char message[PODS_MESSAGE_MAX + 1];
+};
+
+/* Its node says nothing any more: what is known of the pod may be otherwise. */
+static bool is_silent(const struct allocation *place, const struct snapshot *s)
 {
-    if (*p->status->reason)
-        return p->status->reason;
-    return p->deleting ? "Deleting" : "";
+    int32_t index = snapshot_find(s, place->node, strlen(place->node));
+    return index == NODE_NONE ||
+           snapshot_node(s, (size_t)index)->status != NODE_READY;
+}
+
+static struct shown show(const struct applied_pod *p, const struct snapshot *s)
+{
+    struct shown v = {.place = pod_place(p, s),
+                      .ready = p->status->ready,
+                      .reason = p->status->reason};
+    bool silent = v.place && !p->end && is_silent(v.place, s);
+    memcpy(v.message, p->status->message, sizeof v.message);
+    if (silent)
+        v.ready = false;
+    if (*v.reason)
+        return v;
+    v.reason = silent ? "NodeSilent" : p->deleting ? "Deleting" : "";
+    if (silent)
+        (void)snprintf(v.message, sizeof v.message,
+                       "nothing is heard from node %.253s, and this is as it "
+                       "was last known: see to its biga-advertiser",
+                       v.place->node);
+    return v;
 }
 
 /* --- JSON -------------------------------------------------------------------- */
@@ -60,9 +88,10 @@ static void add_containers(const struct pod_status *s, struct str *out)
     str_add_c(out, ']');
 }
 
-void pod_view(const struct applied_pod *p, const struct allocation *place,
+void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
               bool whole, struct str *out)
 {
+    const struct shown v = show(p, snapshot);
     const struct pod_status *s = p->status;
     const struct demand *d = &p->demand;
     str_add(out, "{\"namespace\":");
@@ -72,18 +101,18 @@ void pod_view(const struct applied_pod *p, const struct allocation *place,
     add_text(out, "role", pod_role_name(d->role));
     add_text(out, "job", d->job);
     str_addf(out, ",\"pair\":%" PRId32 ",\"node\":", d->pair);
-    if (place) {
-        str_add_json(out, place->node);
-        allocation_encode_devices(place, out);
+    if (v.place) {
+        str_add_json(out, v.place->node);
+        allocation_encode_devices(v.place, out);
     } else {
         str_add(out, "null,\"cards\":[],\"gpus\":[]");
     }
-    add_text(out, "state", pod_state_name(pod_state_shown(p, place)));
-    add_flag(out, "ready", s->ready);
+    add_text(out, "state", pod_state_name(pod_state_shown(p, v.place)));
+    add_flag(out, "ready", v.ready);
     str_addf(out, ",\"restarts\":%" PRIu32 ",\"attempt\":%" PRIu32,
              pod_status_restarts(s), s->attempt);
-    add_text(out, "reason", reason_shown(p));
-    add_text(out, "message", s->message);
+    add_text(out, "reason", v.reason);
+    add_text(out, "message", v.message);
     add_text(out, "address", s->address);
     add_flag(out, "deleting", p->deleting);
     add_flag(out, "ended", p->end != NULL);
@@ -141,33 +170,35 @@ static void add_cards(const struct allocation *place, struct str *out)
         str_add_c(out, '-');
 }
 
-void pod_view_row(const struct applied_pod *p, const struct allocation *place,
+void pod_view_row(const struct applied_pod *p, const struct snapshot *snapshot,
                   struct table *t)
 {
+    const struct shown v = show(p, snapshot);
     cleanup_str struct str cards = STR_INIT(4096);
-    add_cards(place, &cards);
+    add_cards(v.place, &cards);
     table_addf(t, "%s/%s", p->namespace, p->name);
     table_add(t, pod_role_name(p->demand.role));
-    table_add(t, place ? place->node : "-");
+    table_add(t, v.place ? v.place->node : "-");
     table_add(t, str_text(&cards));
-    table_add(t, pod_state_name(pod_state_shown(p, place)));
-    table_add(t, p->status->ready ? "yes" : "no");
+    table_add(t, pod_state_name(pod_state_shown(p, v.place)));
+    table_add(t, v.ready ? "yes" : "no");
     table_addf(t, "%" PRIu32, pod_status_restarts(p->status));
-    table_add(t, *reason_shown(p) ? reason_shown(p) : "-");
+    table_add(t, *v.reason ? v.reason : "-");
 }
 
-void pod_view_text(const struct applied_pod *p, const struct allocation *place,
+void pod_view_text(const struct applied_pod *p, const struct snapshot *snapshot,
                    struct str *out)
 {
+    const struct shown v = show(p, snapshot);
     const struct pod_status *s = p->status;
     struct table t;
     table_init(&t, pod_view_heads);
-    pod_view_row(p, place, &t);
+    pod_view_row(p, snapshot, &t);
     table_write_text(&t, out);
     table_fini(&t);
-    if (*s->message) {
+    if (*v.message) {
         cleanup_str struct str clean = STR_INIT(4096);
-        text_clean(s->message, &clean);
+        text_clean(v.message, &clean);
         str_addf(out, "\n%s\n", str_text(&clean));
     }
     if (s->n_containers == 0)

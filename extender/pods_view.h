@@ -17,13 +17,13 @@ enum pod_state pod_state_shown(const struct applied_pod *p,
                                const struct allocation *place);
 
 /* One object; `whole` with its containers and its Pod. */
-void pod_view(const struct applied_pod *p, const struct allocation *place,
+void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
               bool whole, struct str *out);
 extern const char *const pod_view_heads[];
-void pod_view_row(const struct applied_pod *p, const struct allocation *place,
+void pod_view_row(const struct applied_pod *p, const struct snapshot *snapshot,
                   struct table *t);
 /* One pod with everything, for a person. */
-void pod_view_text(const struct applied_pod *p, const struct allocation *place,
+void pod_view_text(const struct applied_pod *p, const struct snapshot *snapshot,
                    struct str *out);
 
 void config_view(const struct applied_config *c, bool whole, struct str *out);

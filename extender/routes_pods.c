@@ -336,10 +336,10 @@ static const struct applied_pod *list_pods(const struct look *look,
             return last;
         last = p;
         if (table) {
-            pod_view_row(p, place, table);
+            pod_view_row(p, look->snapshot, table);
         } else {
             str_add(out, n ? ",\n" : "");
-            pod_view(p, place, false, out);
+            pod_view(p, look->snapshot, false, out);
         }
         n++;
     }
@@ -406,15 +406,14 @@ static void on_pod(struct httpd_request *rq, void *ctx)
         return;
     if (look_begin(&look, rq, ctx)) {
         const struct applied_pod *p = pod_set_find(look.set, namespace, name);
-        const struct allocation *place = p ? pod_place(p, look.snapshot) : NULL;
         if (!p) {
             httpd_fail(rq, 404, "pod %.63s/%.253s: was not applied", namespace,
                        name);
         } else if (httpd_wants_text(rq)) {
-            pod_view_text(p, place, httpd_reply(rq));
+            pod_view_text(p, look.snapshot, httpd_reply(rq));
             httpd_content_type(rq, plain);
         } else {
-            pod_view(p, place, true, httpd_reply(rq));
+            pod_view(p, look.snapshot, true, httpd_reply(rq));
             str_add_c(httpd_reply(rq), '\n');
         }
     }

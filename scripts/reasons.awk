@@ -1,6 +1,6 @@
 # The words that say why a pod waits or failed are those that docs/cards.md
 # explains, and the other way round: awk -f scripts/reasons.awk SOURCE… TEXT…;
-# sources end in .c.  In these sources such a word is a text of its own.
+# sources end in .c or .h.  In these sources such a word is a text of its own.
 function bad(where, text) {
     printf "%s: %s\n", where, text
     failed = 1
@@ -8,7 +8,7 @@ function bad(where, text) {
 
 BEGIN { kinds["ConfigMap"] = kinds["Secret"] = 1 }
 
-FILENAME ~ /\.c$/ {
+FILENAME ~ /\.[ch]$/ {
     for (line = $0; match(line, /"[A-Z][a-z]+([A-Z][a-z]+)*"/);) {
         word = substr(line, RSTART + 1, RLENGTH - 2)
         line = substr(line, RSTART + RLENGTH)

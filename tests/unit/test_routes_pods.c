@@ -186,6 +186,15 @@ Test(routes_pods, shows_pods)
     cr_expect_eq(raw_call(x.port, "GET", "/v1/pods", headers, NULL, &reply),
                  200, "a status is news");
     expect_body("\"state\":\"running\"");
+    (void)raw_header(&reply, "ETag", etag, sizeof etag);
+    (void)snprintf(headers, sizeof headers, "If-None-Match: %s\r\n", etag);
+    cr_assert_eq(sim_withdraw(x.app.writer, "n0"), 0);
+    cr_expect_eq(raw_call(x.port, "GET", "/v1/pods", headers, NULL, &reply),
+                 200, "its node's silence is news");
+    expect_body("\"reason\":\"NodeSilent\",\"message\":\"nothing is heard from "
+                "node n0");
+    cr_assert_eq(get_text("/v1/pods/default/b"), 200);
+    expect_body("no     0         NodeSilent");
 }
 
 Test(routes_pods, never_shows_what_a_secret_holds)
