@@ -154,6 +154,10 @@ void entry_publish(struct actuator *a, struct entry *p);
 void entry_stop(struct actuator *a, struct entry *p, int64_t grace_s);
 /* Without the lock: durable when it returns 0. */
 int entry_save(struct actuator *a, struct entry *p, struct error *err);
+/* The same of a copy of its intent (of all but what it points to); `saving` is
+ * held, `lock` is not. */
+int entry_write(struct actuator *a, const struct intent *copy,
+                struct error *err);
 
 /* --- place.c: with the lock held ----------------------------------------- */
 

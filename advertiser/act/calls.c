@@ -263,14 +263,40 @@ static int list_all(struct cri *cri, struct cri_sandboxes *sandboxes,
                  : cri_list_containers(cri, any, CALL_LIST_MS, containers, err);
 }
 
+static int by_uid(const void *a, const void *b)
+{
+    const struct act_object *const *x = a, *const *y = b;
+    return strcmp((*x)->uid, (*y)->uid);
+}
+
+/* Those of a pod that is to be there. */
+static void mark_pod(struct act_object **sorted, size_t n, const char *uid)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (strcmp(sorted[mid]->uid, uid) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < n && strcmp(sorted[low]->uid, uid) == 0; low++)
+        sorted[low]->known = sorted[low]->ours;
+}
+
+/* A card may list thousands: they are sorted while nobody waits for it. */
 static void mark_known(struct actuator *a, const char *place,
                        struct act_object *list, size_t n)
 {
+    cleanup_free struct act_object **sorted = xcalloc(n + 1, sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &list[i];
+    qsort(sorted, n, sizeof *sorted, by_uid);
     (void)pthread_mutex_lock(&a->lock);
-    for (size_t i = 0; i < n; i++) {
-        const struct entry *e = entry_by_uid(a, list[i].uid);
-        list[i].known = list[i].ours && e && e->intent->state != ACT_GONE &&
-                        strcmp(e->intent->place, place) == 0;
+    for (size_t i = 0; i < a->n_entries; i++) {
+        const struct intent *e = a->entries[i]->intent;
+        if (e->state != ACT_GONE && strcmp(e->place, place) == 0)
+            mark_pod(sorted, n, e->uid);
     }
     (void)pthread_mutex_unlock(&a->lock);
 }

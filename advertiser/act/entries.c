@@ -1,4 +1,5 @@
 /* The table of pods. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +204,14 @@ void entry_stop(struct actuator *a, struct entry *e, int64_t grace_s)
         place_wake(p);
 }
 
+int entry_write(struct actuator *a, const struct intent *copy,
+                struct error *err)
+{
+    int r = intents_save(a->intents, copy, err);
+    /* not deleted by us: who forgets a pod holds `saving` */
+    return r == -ENOENT ? intents_put(a->intents, copy, err) : r;
+}
+
 int entry_save(struct actuator *a, struct entry *e, struct error *err)
 {
     (void)pthread_mutex_lock(&a->saving);
@@ -214,7 +223,7 @@ int entry_save(struct actuator *a, struct entry *e, struct error *err)
         (void)failpoint("act-before-running");
     if (copy.state == ACT_GONE)
         (void)failpoint("act-before-gone");
-    int r = intents_save(a->intents, &copy, err);
+    int r = entry_write(a, &copy, err);
     (void)failpoint("act-after-save");
     (void)pthread_mutex_unlock(&a->saving);
     return r;

@@ -51,7 +51,7 @@ static int leave(struct actuator *a, struct entry *e, struct error *err)
     copy.state = ACT_GONE;
     say(a, &copy);
     (void)failpoint("act-before-gone");
-    int r = intents_save(a->intents, &copy, err);
+    int r = entry_write(a, &copy, err);
     (void)pthread_mutex_unlock(&a->saving);
     (void)pthread_mutex_lock(&a->lock);
     if (r == 0) {

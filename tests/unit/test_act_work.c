@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advertiser/act/act_private.h"
 #include "tests/lib/actrig.h"
 
 /* A disk that is full. */
@@ -105,6 +106,23 @@ Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 30)
     (void)usleep(100000);
     cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 0);
     atomic_store(&full, false);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+Test(act_work, a_row_that_was_lost_is_written_again, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    const struct act_pod held = {.name = "x", .place = "card-0", .held = true};
+    cr_assert_eq(actrig_want_as(&r, held), 0);
+    cr_assert_eq(intents_delete(r.a->intents, "x", &err), 0);
+    (void)actuator_begin(r.a, "x", &err);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_close(&r);
+    actrig_open(&r);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     actrig_fini(&r);
 }
