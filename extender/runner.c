@@ -9,7 +9,12 @@
 #include "model/io/clock.h"
 #include "model/io/log.h"
 
-enum { LOOKS_MAX = 1000 }; /* in a row, before others are let in */
+enum {
+    LOOKS_MAX = 1000, /* in a row, before others are let in */
+    REST = 4,         /* times as long as it was busy, so that a fifth of one
+                       * CPU is what it takes at most */
+    REST_MAX_MS = 1000,
+};
 
 /* --- members ------------------------------------------------------------ */
 
@@ -106,8 +111,10 @@ static void look_init(struct look *l, struct runner *r)
 
 static void look_fini(struct look *l)
 {
+    look_flush(l);
     free(l->members);
     free(l->units);
+    free(l->reports);
     free(l->changes);
     snapshot_unref(l->snapshot);
     pod_set_unref(l->set);
@@ -120,9 +127,22 @@ void look_tell(struct look *l, const struct member *m, enum pod_state state,
     s->state = state;
     (void)snprintf(s->reason, sizeof s->reason, "%s", reason);
     (void)snprintf(s->message, sizeof s->message, "%s", message);
-    if (!pod_status_equal(s, m->pod->status))
-        (void)pods_set_status(l->r->app->pods, m->pod->uid, s); /* or gone */
-    pod_status_unref(s);
+    if (pod_status_equal(s, m->pod->status)) {
+        pod_status_unref(s);
+        return;
+    }
+    l->reports = xgrow(l->reports, l->n_reports, &l->reports_cap,
+                       sizeof *l->reports);
+    l->reports[l->n_reports++] = (struct pod_report){m->pod->uid, s};
+}
+
+void look_flush(struct look *l)
+{
+    if (l->n_reports > 0)
+        pods_set_statuses(l->r->app->pods, l->reports, l->n_reports);
+    for (size_t i = 0; i < l->n_reports; i++)
+        pod_status_unref(l->reports[i].status);
+    l->n_reports = 0;
 }
 
 /* --- giving back -------------------------------------------------------- */
@@ -186,6 +206,7 @@ static void look(struct look *l)
         look_roll(l);
     if (l->acted)
         return;
+    l->r->look++;
     each_group(l, look_pending);
     look_place(l);
 }
@@ -218,6 +239,18 @@ static int64_t look_around(struct runner *r)
 
 /* --- the thread --------------------------------------------------------- */
 
+/* With the lock held.  However often nodes speak, looks do not take all the
+ * time there is. */
+static void rest(struct runner *r, int64_t busy_ns)
+{
+    int64_t ms = busy_ns * REST / 1000000;
+    int64_t end_ms = clock_ms() + (ms < REST_MAX_MS ? ms : REST_MAX_MS);
+    bool woken = true; /* which is for after the rest */
+    while (woken && !r->stopping && clock_ms() < end_ms &&
+           end_ms - clock_ms() <= REST_MAX_MS)
+        woken = clock_wait(&r->wake, &r->lock, end_ms);
+}
+
 static void *runner_thread(void *ctx)
 {
     struct runner *r = ctx;
@@ -231,10 +264,14 @@ static void *runner_thread(void *ctx)
         r->dirty = false;
         r->looking = true;
         pthread_mutex_unlock(&r->lock);
+        int64_t began_ns = clock_ns();
         due_ms = look_around(r);
+        int64_t busy_ns = clock_ns() - began_ns;
         pthread_mutex_lock(&r->lock);
         r->looking = false;
+        r->dirty |= due_ms <= 0; /* it is not through */
         pthread_cond_broadcast(&r->idle);
+        rest(r, busy_ns);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -310,7 +347,11 @@ void runner_destroy(struct runner *r)
     size_t pos = 0;
     for (void *stuck; (stuck = strmap_next(&r->stuck, &pos));)
         free(stuck);
+    pos = 0;
+    for (void *wait; (wait = strmap_next(&r->waits, &pos));)
+        free(wait);
     strmap_fini(&r->stuck);
+    strmap_fini(&r->waits);
     (void)pthread_cond_destroy(&r->wake);
     (void)pthread_cond_destroy(&r->idle);
     (void)pthread_mutex_destroy(&r->lock);

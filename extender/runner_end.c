@@ -46,6 +46,8 @@ static void end(struct look *l, struct member *m, enum pod_state ended,
 
 void look_post(struct look *l)
 {
+    if (l->n_changes > 0)
+        look_flush(l); /* what is posted counts more */
     for (size_t i = 0; i < l->n_changes && !l->failed; i += PODS_CHANGES_MAX) {
         size_t n = l->n_changes - i;
         struct writer_op op = {
@@ -332,6 +334,7 @@ static void tell_wanted(struct look *l, const struct member *m)
     if (m->pod->fault)
         fault_text(m->pod, text);
     look_tell(l, m, PODS_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
+    look_flush(l);
     /* the node may have spoken while we did */
     struct pod_status *told = told_status(app->told, m->pod->uid,
                                           m->place->node);

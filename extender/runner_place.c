@@ -6,12 +6,14 @@
 #include "extender/podfiles.h"
 #include "extender/runner_private.h"
 #include "extender/why.h"
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
 
 enum {
     MISSING_TOLD = 3, /* pods that are named, of those that a job lacks */
+    TRIES_MAX = 1024, /* of one look */
     WHY_MAX = 65536,
     KEY_MAX = DEMAND_NAMESPACE_MAX + DEMAND_NAME_MAX + 2,
 };
@@ -103,6 +105,36 @@ static bool find_missing(const struct group *g, struct str *out)
     return m.n > 0;
 }
 
+/* --- what is known already ---------------------------------------------- */
+
+static struct wait *wait_of(struct look *l, const struct member *m)
+{
+    struct wait *w = strmap_get(&l->r->waits, m->pod->uid);
+    if (!w) {
+        w = xcalloc(1, sizeof *w);
+        memcpy(w->uid, m->pod->uid, sizeof w->uid);
+        (void)strmap_put(&l->r->waits, w->uid, w);
+    }
+    w->look = l->r->look;
+    return w;
+}
+
+static uint64_t sum_configs(const struct pod_set *set)
+{
+    uint64_t newest = 0;
+    for (size_t i = 0; i < set->n_configs; i++)
+        if (set->configs[i]->version > newest)
+            newest = set->configs[i]->version;
+    return hash_mix(newest, set->n_configs + 1) | 1;
+}
+
+/* Has it been said already that it waits, and why? */
+static bool is_told(const struct member *m, const char *reason)
+{
+    const struct pod_status *s = m->pod->status;
+    return s->state == PODS_PENDING && strcmp(s->reason, reason) == 0;
+}
+
 /* --- can it run? -------------------------------------------------------- */
 
 static int check_pod(const struct look *l, const struct applied_pod *p,
@@ -115,19 +147,39 @@ static int check_pod(const struct look *l, const struct applied_pod *p,
     return error_set(err, EDOM, "%s", text);
 }
 
+/* The reason, "" none, and what to do; both as told before when nothing has
+ * changed since. */
+static const char *find_fault(struct look *l, const struct member *m,
+                              struct error *err)
+{
+    static const char *const reasons[] = {"ConfigMissing", "SpecRefused",
+                                          NOT_UNDERSTOOD};
+    struct wait *w = wait_of(l, m);
+    if (!l->configs)
+        l->configs = sum_configs(l->set);
+    bool known = w->configs == l->configs;
+    if (known && w->is_right)
+        return "";
+    for (size_t i = 0; known && i < ARRAY_LEN(reasons); i++)
+        if (is_told(m, reasons[i])) {
+            (void)error_set(err, EINVAL, "%s", m->pod->status->message);
+            return reasons[i];
+        }
+    int r = check_pod(l, m->pod, err);
+    w->configs = l->configs;
+    w->is_right = r == 0;
+    return r == 0 ? "" : reasons[r == -ENOENT ? 0 : r == -EDOM ? 2 : 1];
+}
+
 static bool check_specs(struct look *l, const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct member *m = &g->members[i];
         struct error err = {0};
-        int r = is_pending(m) ? check_pod(l, m->pod, &err) : 0;
-        if (r == 0)
+        const char *reason = is_pending(m) ? find_fault(l, m, &err) : "";
+        if (!*reason)
             continue;
-        look_tell(l, m, PODS_PENDING,
-                  r == -ENOENT ? "ConfigMissing"
-                  : r == -EDOM ? NOT_UNDERSTOOD
-                               : "SpecRefused",
-                  err.text);
+        look_tell(l, m, PODS_PENDING, reason, err.text);
         for (size_t k = 0; k < g->n; k++) {
             char text[PODS_MESSAGE_MAX + 1];
             (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
@@ -235,10 +287,17 @@ static int place(struct look *l, const struct member *m, struct str *why_not)
 {
     struct app *app = l->r->app;
     const struct demand *d = &m->pod->demand;
+    struct wait *w = wait_of(l, m);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    if (w->no_place == s->number + 1 && is_told(m, "NoPlace")) {
+        str_add(why_not, m->pod->status->message);
+        return -EBUSY;
+    }
+    l->tries++;
     cleanup_why struct why why;
     why_init(&why, s, d, app->plans, NULL);
     if (why.n_fitting == 0) {
+        w->no_place = s->number + 1;
         why_summary(&why, why_not);
         return -EBUSY;
     }
@@ -356,6 +415,20 @@ static void unit_place(struct look *l, const struct unit *u)
     watch_stuck(l, g, lacking, str_text(&why));
 }
 
+/* Of pods that do not wait any more. */
+static void forget_waits(struct runner *r)
+{
+    size_t n = 0, pos = 0;
+    cleanup_free struct wait **over = xcalloc(r->waits.n + 1, sizeof *over);
+    for (struct wait *w; (w = strmap_next(&r->waits, &pos));)
+        if (w->look != r->look)
+            over[n++] = w;
+    for (size_t i = 0; i < n; i++) {
+        (void)strmap_remove(&r->waits, over[i]->uid);
+        free(over[i]);
+    }
+}
+
 static int compare_units(const void *p, const void *q)
 {
     const struct unit *a = p, *b = q;
@@ -364,16 +437,39 @@ static int compare_units(const void *p, const void *q)
     return (a->number > b->number) - (a->number < b->number);
 }
 
+/* The first that the last look has not tried. */
+static size_t first_unit(const struct look *l)
+{
+    const struct unit from = {.priority = l->r->priority,
+                              .number = l->r->number};
+    size_t i = 0;
+    while (l->r->resumes && i < l->n_units &&
+           compare_units(&l->units[i], &from) < 0)
+        i++;
+    return i;
+}
+
 void look_place(struct look *l)
 {
-    l->r->look++;
+    struct runner *r = l->r;
+    bool resumed = r->resumes;
     if (l->n_units > 0)
         qsort(l->units, l->n_units, sizeof *l->units, compare_units);
-    for (size_t i = 0; i < l->n_units && !l->failed; i++) {
-        if (runner_is_stopping(l->r))
+    size_t i = first_unit(l);
+    r->resumes = false;
+    for (; i < l->n_units && !l->failed && !r->resumes; i++) {
+        if (runner_is_stopping(r))
             return;
-        unit_place(l, &l->units[i]);
+        r->resumes = l->tries >= TRIES_MAX;
+        r->priority = l->units[i].priority;
+        r->number = l->units[i].number;
+        if (!r->resumes)
+            unit_place(l, &l->units[i]);
     }
-    if (!l->failed)
-        forget_stuck(l->r);
+    if (resumed || r->resumes)
+        l->due_ms = 0; /* the rest; or those before, for what is new since */
+    if (l->failed || resumed || r->resumes)
+        return;
+    forget_stuck(r);
+    forget_waits(r);
 }

@@ -17,7 +17,11 @@ struct runner {
     bool started;
     /* the thread's alone */
     struct strmap stuck; /* struct stuck by key */
+    struct strmap waits; /* struct wait by uid */
     uint64_t look;       /* counts those that have placed pods */
+    bool resumes;        /* the last look has not tried all units: */
+    int64_t priority;    /* it goes on with this one */
+    uint64_t number;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something to do */
@@ -47,6 +51,16 @@ struct unit {
     uint64_t number;
 };
 
+/* What need not be found out again about a pod that waits. */
+struct wait {
+    char uid[PODS_UID_SIZE];
+    uint64_t look;    /* the last one that has seen it wait */
+    uint64_t configs; /* its spec was checked with these; 0 not yet */
+    bool is_right;
+    uint64_t no_place; /* the number of the snapshot in which it had none, and
+                        * one; 0 not tried */
+};
+
 /* One look at everything. */
 struct look {
     struct runner *r;
@@ -58,9 +72,13 @@ struct look {
     size_t n_units, units_cap;
     struct pod_change *changes; /* of the group at hand */
     size_t n_changes, changes_cap;
-    bool acted;     /* something is different now: look again */
-    bool failed;    /* the store did not take it: try again later */
-    int64_t due_ms; /* look again then; INT64_MAX: no need */
+    struct pod_report *reports; /* that are to be told */
+    size_t n_reports, reports_cap;
+    uint64_t configs; /* changes with what ConfigMaps and Secrets there are */
+    unsigned tries;   /* pods that were held against all nodes */
+    bool acted;       /* something is different now: look again */
+    bool failed;      /* the store did not take it: try again later */
+    int64_t due_ms;   /* look again then; INT64_MAX: no need */
 };
 
 /* The runner is to end: begin nothing more. */
@@ -97,12 +115,14 @@ void look_roll(struct look *l);
 /* What of the group is pending joins the units to be placed, or is told what
  * it waits for. */
 void look_pending(struct look *l, const struct group *g);
-/* Place the units. */
+/* Place the units: of very many, the next look goes on with the rest. */
 void look_place(struct look *l);
 
 /* --- shared --- */
 
-/* Tell how a pod fares that no node speaks of. */
+/* Say what was told, see look_tell(). */
+void look_flush(struct look *l);
+/* Tell how a pod fares that no node speaks of; with look_flush(), at last. */
 void look_tell(struct look *l, const struct member *m, enum pod_state state,
                const char *reason, const char *message);
 

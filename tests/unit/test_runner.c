@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "extender/app.h"
 #include "model/io/clock.h"
@@ -379,4 +380,76 @@ Test(runner, a_node_waits_for_news)
     for (unsigned i = 0; i < SIMAPP_NODES; i++)
         n += simnode_ask(&simapp_nodes[i], 0);
     cr_expect_eq(n, 2);
+}
+
+/* --- very many ------------------------------------------------------------ */
+
+/* Of the whole process. */
+static int64_t cpu_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* cannot fail */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+enum { MANY = 5000, BEATS = 20, MOST_MS = 1500 };
+
+static void apply_many(unsigned n_kinds)
+{
+    struct simapp_pod specs[50];
+    char names[50][16], notes[50][64];
+    for (unsigned i = 0; i < MANY; i += 50) {
+        for (unsigned k = 0; k < 50; k++) {
+            (void)snprintf(names[k], sizeof names[k], "p%u", i + k);
+            (void)snprintf(notes[k], sizeof notes[k],
+                           ",\"biga.dev/card-memory-mib\":\"%u\"",
+                           1 + (i + k) % n_kinds);
+            specs[k] = (struct simapp_pod){
+                .name = names[k], .role = "xpu", .notes = notes[k]};
+        }
+        cr_assert_eq(simapp_apply(specs, 50), 0);
+    }
+}
+
+/* A node says the same again and again. */
+static int64_t beat_ms(void)
+{
+    int64_t began = cpu_ms();
+    for (unsigned i = 0; i < BEATS; i++) {
+        simnode_tell(&simapp_nodes[0], true);
+        runner_settle(simapp_runner());
+    }
+    return cpu_ms() - began;
+}
+
+static void wait_long(unsigned n_kinds)
+{
+    apply_many(n_kinds);
+    simapp_settle();
+    simapp_expect("p4999", PODS_PENDING, "NoPlace", "");
+    int64_t ms = beat_ms();
+    printf("%u kinds: %lld ms for %d looks\n", n_kinds, (long long)ms,
+           2 * BEATS);
+    cr_expect_lt(ms, MOST_MS);
+
+    /* who comes first and who counts more is served first, all the same */
+    const struct simapp_pod urgent = {
+        .name = "urgent", .role = "xpu", .priority = 1};
+    cr_assert_eq(simapp_apply(&urgent, 1), 0);
+    cr_assert_eq(simapp_delete("p0"), 0);
+    cr_assert_eq(simapp_delete("p1"), 0);
+    simapp_settle();
+    simapp_expect("urgent", PODS_RUNNING, "", "");
+    simapp_expect("p8", PODS_RUNNING, "", "");
+    simapp_expect("p9", PODS_PENDING, "NoPlace", "");
+}
+
+Test(runner, very_many_of_a_kind_wait)
+{
+    wait_long(1);
+}
+
+Test(runner, very_many_of_all_kinds_wait)
+{
+    wait_long(MANY);
 }
