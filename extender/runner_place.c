@@ -320,7 +320,7 @@ static int place(struct look *l, const struct member *m, struct str *why_not)
     return r == -EBUSY || r == -EEXIST ? -EBUSY : -EAGAIN;
 }
 
-/* Nothing of the job runs yet, but part of it has places. */
+/* Nothing of the job ever ran, but part of it has places. */
 static bool is_half_begun(const struct look *l, const struct group *g)
 {
     bool begun = false, hosts = false;
@@ -332,7 +332,8 @@ static bool is_half_begun(const struct look *l, const struct group *g)
             continue;
         begun = true;
         if ((!hosts || m->pod->demand.role == ROLE_HOST) &&
-            (m->pod->status->ready || m->told.was_ready))
+            (m->pod->status->ready || m->told.was_ready ||
+             m->pod->status->ran == PODS_RAN_ONCE))
             return false;
         /* what its node has not told since our start may well run */
         if (m->told.state == PODS_PENDING &&

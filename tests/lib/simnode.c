@@ -166,7 +166,7 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
              "\"message\":\"%s\",\"attempt\":1,\"address\":\"\","
              "\"containers\":[",
              p->uid, pod_state_name(p->state),
-             p->state == PODS_RUNNING ? "true" : "false",
+             p->state == PODS_RUNNING && !p->stale ? "true" : "false",
              p->ran ? "true" : "false",
              failed && p->fails                     ? "ImageMissing"
              : failed                               ? "Completed"

@@ -20,6 +20,7 @@ struct simnode_pod {
     bool ends;    /* it will end well once it runs */
     bool ran;     /* it has run */
     bool bare;    /* nothing is known of its containers */
+    bool stale;   /* its card does not answer */
     bool changed; /* since it was told */
     bool wanted;  /* by the last answer */
     enum pod_state state;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/app.h"
+#include "model/io/clock.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simapp.h"
 #include "tests/lib/tmpdir.h"
@@ -290,6 +291,70 @@ Test(runner_restart, what_ran_could_start)
 Test(runner_restart, what_never_ran_could_not_start)
 {
     fail_unheard(false);
+}
+
+/* --- one that lacks a place ------------------------------------------------- */
+
+/* A job of xPU pods runs, of which one was deleted, and whose place somebody
+ * else has by now; it comes again, and the extender is started again. */
+static void lack_one(bool stale)
+{
+    enum { SIZE = SIMAPP_NODES * SIMAPP_CARDS - 1 };
+    char *dir = tmpdir_create();
+    struct simapp_pod specs[SIZE + 2];
+    char names[SIZE + 2][16];
+    simapp_begin(dir);
+    for (int i = 0; i < SIZE + 2; i++) {
+        (void)snprintf(names[i], sizeof names[i],
+                       i < SIZE ? "ring-%d" : "other-%d", i);
+        specs[i] = (struct simapp_pod){.name = names[i], .role = "xpu"};
+        if (i >= SIZE)
+            continue;
+        specs[i].job = "ring";
+        specs[i].pair = i;
+        specs[i].size = SIZE;
+    }
+    cr_assert_eq(simapp_apply(specs, SIZE), 0);
+    simapp_settle();
+    cr_assert_eq(simapp_delete(names[SIZE - 1]), 0);
+    simapp_settle();
+    clock_set_fake(clock_ms() + WRITER_LEASE_MS + 1);
+    writer_sweep(server_app(simapp_server)->writer);
+    clock_set_fake(-1);
+    cr_assert_eq(simapp_apply(specs + SIZE, 2), 0);
+    simapp_settle();
+    cr_assert_eq(simapp_apply(specs + SIZE - 1, 1), 0);
+    simapp_settle();
+    simapp_expect(names[SIZE], PODS_RUNNING, "", "");
+    simapp_expect(names[SIZE + 1], PODS_RUNNING, "", "");
+    simapp_expect(names[SIZE - 1], PODS_PENDING, "NoPlace", "");
+
+    for (int i = 0; i < SIZE - 1; i++)
+        simapp_find(names[i])->stale = stale;
+    simapp_restart(dir);
+    simapp_settle();
+    for (unsigned k = 1; k <= 2; k++) {
+        clock_set_fake(clock_ms() + RUNNER_STUCK_MS);
+        runner_settle(simapp_runner());
+    }
+    clock_set_fake(-1);
+    simapp_settle();
+    for (int i = 0; i < SIZE - 1; i++)
+        simapp_expect(names[i], PODS_RUNNING, "", "");
+    simapp_expect(names[SIZE - 1], PODS_PENDING, "NoPlace", "");
+    simapp_end();
+    tmpdir_remove(dir);
+}
+
+Test(runner_restart, a_running_job_goes_on_without_one)
+{
+    lack_one(false);
+}
+
+/* Nobody knows whether they run now; that they did is enough. */
+Test(runner_restart, a_job_on_silent_cards_goes_on_without_one)
+{
+    lack_one(true);
 }
 
 /* --- by chance ------------------------------------------------------------ */
