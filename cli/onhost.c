@@ -1,10 +1,12 @@
 /* biga card, biga pods: what is on this host and its cards. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/local.h"
 #include "cli/onhost.h"
 #include "cli/verbs.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 
 enum { EXEC_ARGS_MAX = 256 };
 
@@ -50,7 +52,7 @@ static void add_pod(struct table *t, const cJSON *pod)
     table_add(t, json_text(pod, "message"));
 }
 
-/* The pods of one place, or all (NULL). */
+/* What to say when there is none of a place, or of all (NULL). */
 static void pods_render(struct cli *c, const cJSON *list, const char *place)
 {
     static const struct table_column columns[] = {
@@ -63,8 +65,7 @@ static void pods_render(struct cli *c, const cJSON *list, const char *place)
     table_init(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(pod, list)
     {
-        if (!place || strcmp(json_text(pod, "place"), place) == 0)
-            add_pod(&t, pod);
+        add_pod(&t, pod);
     }
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
@@ -73,18 +74,83 @@ static void pods_render(struct cli *c, const cJSON *list, const char *place)
                  place ? place : "this host or its cards");
 }
 
-static int show_pods(struct cli *c, const char *place)
+static int by_name(const void *a, const void *b)
+{
+    const cJSON *x = *(cJSON *const *)a, *y = *(cJSON *const *)b;
+    int order = strcmp(json_text(x, "namespace"), json_text(y, "namespace"));
+    return order ? order : strcmp(json_text(x, "name"), json_text(y, "name"));
+}
+
+/* Only those of the place (NULL: all), by name. */
+static void choose_pods(cJSON *list, const char *place)
+{
+    size_t n = 0, size = (size_t)cJSON_GetArraySize(list);
+    cleanup_free cJSON **all = xcalloc(size + 1, sizeof(cJSON *));
+    cJSON *pod;
+    while ((pod = cJSON_DetachItemFromArray(list, 0)))
+        if (!place || strcmp(json_text(pod, "place"), place) == 0)
+            all[n++] = pod;
+        else
+            cJSON_Delete(pod);
+    qsort(all, n, sizeof(cJSON *), by_name);
+    for (size_t i = 0; i < n; i++)
+        (void)cJSON_AddItemToArray(list, all[i]);
+}
+
+/* The name of a card (or "host") that is meant by its name or PCI address. */
+static int find_card(struct local *l, const char *card, struct str *name)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str known = STR_INIT(4096);
+    const cJSON *x, *list;
+    int rc = local_ask(l, "GET", "/v1/cards", NULL, 0, &json);
+    list = rc == 0 ? json_list(json, "items") : NULL;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_addf(&known, "%s%s", known.size ? ", " : "", json_text(x, "name"));
+        if (name->size == 0 && (strcmp(json_text(x, "name"), card) == 0 ||
+                                strcmp(json_text(x, "pci"), card) == 0))
+            str_add(name, json_text(x, "name"));
+    }
+    if (rc == 0 && name->size == 0) {
+        cleanup_str struct str line = STR_INIT(8192), clean = STR_INIT(8192);
+        str_addf(&line, "there is no card \"%s\" here; there is %s", card,
+                 known.size ? str_text(&known) : "none");
+        text_clean(str_text(&line), &clean);
+        fprintf(stderr, "biga: %s\n", str_text(&clean));
+        rc = CLI_FAILED;
+    }
+    return rc;
+}
+
+/* What is on this host (card NULL), or on one card. */
+static int show_pods(struct cli *c, const char *card)
 {
     struct local l;
     cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str place = STR_INIT(1024);
+    const bool as_json = c->set.json;
     int rc = local_open(c, &l);
     if (rc)
         return rc;
-    rc = local_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
-    if (rc == 0 && json)
-        pods_render(c, json_list(json, "items"), place);
+    c->set.json = false; /* what is asked is for us */
+    if (card)
+        rc = find_card(&l, card, &place);
+    if (rc == 0)
+        rc = local_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
+    c->set.json = as_json;
     local_close(&l);
-    return rc;
+    if (rc)
+        return rc;
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
+    choose_pods(list, card ? str_text(&place) : NULL);
+    if (!as_json) {
+        pods_render(c, list, card ? str_text(&place) : NULL);
+        return 0;
+    }
+    cleanup_free char *text = cJSON_PrintUnformatted(json);
+    str_addf(&c->out, "%s\n", text ? text : "");
+    return 0;
 }
 
 int verb_pods(struct cli *c, int argc, char **argv)

@@ -148,7 +148,7 @@ struct actuator_config {
     const char *allow;        /* what pods may ask for, as in rights.h */
     bool fed; /* nothing is removed as nobody's before actuator_told() */
     int64_t orphan_grace_ms;   /* 0: ACT_ORPHAN_GRACE_MS (tests) */
-    int64_t probe_ms, lost_ms; /* 0: 1000 and 4000 */
+    int64_t probe_ms, lost_ms; /* 0: health.h's */
     /* Called on any thread when a pod, or a place's health, has changed.  It
      * must not block, nor call back. */
     void (*changed)(void *ctx);

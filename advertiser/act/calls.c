@@ -162,9 +162,9 @@ static int log_of_card(const struct target *t, const char *path,
     uint64_t next = offset;
     if (!t->helper[0])
         return error_set(err, EAGAIN,
-                         "Biga's helper does not run on %s: see the events "
-                         "of biga card ps %s",
-                         t->what.name, t->what.name);
+                         "Biga's helper does not run on %s: see whether its "
+                         "image is there (ctr -n k8s.io images ls)",
+                         t->what.name);
     (void)snprintf(from, sizeof from, "%" PRIu64, offset);
     (void)snprintf(most, sizeof most, "%zu", max);
     int e = log_by_helper(t, path, from, most, &exec, err);

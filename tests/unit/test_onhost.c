@@ -134,9 +134,26 @@ Test(onhost, pods_are_listed)
     cr_expect_eq(run(verb_card, "ps", "host", NULL, NULL), 0);
     says("default/b");
     cr_expect(!strstr(str_text(&at.c.out), "default/a"));
+    cr_expect_eq(run(verb_card, "ps", "0000:17:00.0", NULL, NULL), 0);
+    says("default/a");
+    cr_expect_eq(run(verb_card, "ps", "card-9", NULL, NULL), CLI_FAILED);
     at.c.set.json = true;
     cr_expect_eq(run(verb_pods, NULL, NULL, NULL, NULL), 0);
     says("{\"version\":");
+    says("\"name\":\"a\"");
+    cr_expect_eq(run(verb_card, "ps", "host", NULL, NULL), 0);
+    says("\"name\":\"b\"");
+    cr_expect(!strstr(str_text(&at.c.out), "\"name\":\"a\""));
+    complains("there is no card \"card-9\" here; there is card-0000-17-00");
+}
+
+Test(onhost, pods_are_listed_by_name)
+{
+    add_pod("b", "u1", "host");
+    add_pod("a", "u2", "host");
+    cr_expect_eq(run(verb_pods, NULL, NULL, NULL, NULL), 0);
+    cr_expect_lt(strstr(str_text(&at.c.out), "default/a"),
+                 strstr(str_text(&at.c.out), "default/b"));
 }
 
 Test(onhost, usage_is_told)
