@@ -19,6 +19,8 @@ from proc import wait_for  # noqa: E402
 
 RSS_MIB = 12  # of an advertiser that has nothing to do
 CPU = 0.005  # of a processor
+NOTICE_S = 4  # where a runtime has no events, by lists
+SETTLE_S = 4  # then what its start needed is done, and given back
 
 
 def names(pods):
@@ -109,6 +111,10 @@ def test_services(t, node):
                         c["name"] == "main")
         before = container()["id"]
         cri.call("StopContainer", field(1, before))
+        stopped = time.monotonic()
+        wait_for("its end is noticed", lambda: not node.local(
+            "GET", "/v1/pods/default/svc3")["ready"], NOTICE_S, 0.005)
+        t.note(f"noticed after {(time.monotonic() - stopped) * 1000:.0f} ms")
         wait_for("it runs again", lambda: container()["id"] != before, 30)
         wait_for("and is known to", lambda:
                  node.pods()["svc3"]["restarts"] >= 1, 10)
@@ -241,6 +247,7 @@ def test_idle(t, node):
     seconds = 10
     with t.check("with eight cards and nothing to do, the advertiser is "
                  "small"):
+        time.sleep(SETTLE_S)
         began = used(node.advertiser.pid)[1]
         time.sleep(seconds)
         memory, cpu = used(node.advertiser.pid)

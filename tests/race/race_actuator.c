@@ -1,7 +1,7 @@
 /* The actuator on several cards, everything at once, for some seconds, for
  * ThreadSanitizer to watch: pods that are wanted, begun, ended and forgotten by
- * several, cards that are drained, leave and come back, refuse, freeze, and
- * those who look on; and an end in the middle of it.  In the end nothing is
+ * several, cards that are drained, leave and come back, refuse, freeze, have
+ * events or none or too many, containers that end, and those who look on; and an end in the middle of it.  In the end nothing is
  * left on any card but Biga's own.
  *
  *   race_actuator [SECONDS]
@@ -108,9 +108,16 @@ static void *nemesis(void *arg)
                                           "ListContainers", "Version"};
     uint64_t random = (uint64_t)(uintptr_t)arg;
     while (!atomic_load(&stopping)) {
+        char name[16];
         struct cardserver *card = rig.cards[sim_random(&random) % ACTRIG_CARDS];
         cardserver_fail(card, methods[sim_random(&random) % ARRAY_LEN(methods)],
                         GRPC_UNAVAILABLE, 1);
+        if (sim_random(&random) % 16 == 0)
+            cardserver_events(
+                card, (enum cardserver_events)(sim_random(&random) % 4));
+        (void)snprintf(name, sizeof name, "p%u",
+                       (unsigned)(sim_random(&random) % N_PODS));
+        count((int)cardserver_exit(card, name));
         if (sim_random(&random) % 8 == 0) {
             cardserver_freeze(card, true);
             (void)usleep(100000);
