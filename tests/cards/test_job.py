@@ -245,6 +245,7 @@ def used(pid):
 
 def test_idle(t, node):
     seconds = 10
+    time.sleep(5)  # connections are made when it starts
     with t.check("with eight cards and nothing to do, the advertiser is "
                  "small"):
         time.sleep(SETTLE_S)
