@@ -501,7 +501,6 @@ static size_t method_at(const char *name)
 /* Lock held. */
 static int answer(struct cardserver *s, size_t at, struct call *c)
 {
-    s->called[at] += strcmp(methods[at].name, EVENTS) != 0;
     while (s->frozen && !s->ending)
         (void)pthread_cond_wait(&s->thawed, &s->lock);
     if (s->faults[at].times == 0)
@@ -527,8 +526,11 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
     int64_t begun = clock_ns();
     unsigned us = 0;
     bool call = strcmp(name, EVENTS) != 0; /* and no stream */
+    pthread_mutex_lock(&s->lock);
+    s->called[at] += call;
     if (call)
         memcpy(&us, (const char *)&s->times + methods[at].time, sizeof us);
+    pthread_mutex_unlock(&s->lock);
     struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
     (void)nanosleep(&pause, NULL);
     pthread_mutex_lock(&s->lock);
@@ -632,6 +634,13 @@ void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
         if (strcmp(newest->made->config->envs[i]->key, key) == 0)
             (void)snprintf(ret_value, size, "%s",
                            newest->made->config->envs[i]->value);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_take(struct cardserver *s, const struct cardserver_times *times)
+{
+    pthread_mutex_lock(&s->lock);
+    s->times = *times;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -32,7 +32,10 @@ unsigned cardserver_live(struct cardserver *s, const char *uid);
 /* The variable of the newest container; "" when it has none. */
 void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
                     size_t size);
-/* How often a method was called. */
+/* From then on. */
+void cardserver_take(struct cardserver *s,
+                     const struct cardserver_times *times);
+/* How often a method was called, as soon as it is. */
 unsigned cardserver_calls(struct cardserver *s, const char *method);
 /* The next `times` calls of a method end with `code`; one below 0: they are
  * carried out, and end with -code. */
