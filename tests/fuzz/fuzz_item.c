@@ -16,6 +16,8 @@ static void check(const struct act_item *item)
         strlen(p->place) > ACT_NAME_MAX || strlen(p->pair_key) > 511 ||
         strchr(p->hook, '/') || p->sriov_vfs < -1 || item->grace_s < -1)
         abort();
+    if (item->later && !p->spec)
+        return;
     if (p->spec_size < 2 || p->spec[0] != '{' ||
         p->spec[p->spec_size - 1] != '}')
         abort();
@@ -41,15 +43,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check(&answer.items[i]);
             else if (!act_uid_valid(answer.items[i].pod.uid))
                 abort();
+        if (*answer.next && !act_uid_valid(answer.next))
+            abort();
         act_answer_fini(&answer);
     } else if (!*err.text || answer.items) {
         abort();
     }
     err.text[0] = '\0';
-    if (act_item_read(json, size, "ns", "name", &arena, &item, &err) == 0)
+    if (act_item_read(json, size, "ns", "name", &arena, &item, &err) == 0) {
         check(&item);
-    else if (!*err.text)
+        if (item.later || item.fault)
+            abort();
+    } else if (!*err.text) {
         abort();
+    }
     arena_fini(&arena);
     free(json);
     return 0;
