@@ -25,7 +25,7 @@ enum {
     /* What may come of one place, an event counting EVENT_COST more bytes
      * than it has: so much at once, and so much a second. */
     FLOOD_BYTES = 8 << 20,
-    FLOOD_RATE = 512 << 10,
+    FLOOD_RATE = 128 << 10,
     EVENT_COST = 1024,
     /* Lists for events: so many in a row, and one each PLACE_LIST_MS. */
     WAKES = 16,

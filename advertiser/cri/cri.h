@@ -208,7 +208,8 @@ struct cri_image {
      * they are root's. */
     int64_t uid; /* -1 none */
     char username[CRI_TEXT_MAX];
-    char arch[16]; /* "arm64", as in its manifest; "" the runtime does not say */
+    char
+        arch[16]; /* "arm64", as in its manifest; "" the runtime does not say */
 };
 int cri_image_status(struct cri *c, const char *image, unsigned ms,
                      struct cri_image *ret_image, struct error *err);
@@ -233,18 +234,14 @@ struct cri_event {
     char container_id[CRI_ID_MAX + 1], sandbox_id[CRI_ID_MAX + 1];
     char uid[CRI_UID_MAX]; /* of the pod; "" not said, or longer */
 };
-/* Until the stream ends, `visit` returns nonzero, or `keep` false; -ENOSYS
- * where the runtime has none: lists are to be polled then. */
-int cri_events(struct cri *c,
-               int (*visit)(void *ctx, const struct cri_event *event),
-               grpc_keep_f *keep, void *ctx, struct error *err);
-
-/* The same of many runtimes, on the thread of a hub. */
+/* The events of many runtimes, on the thread of a hub. */
 struct cri_watcher {
     /* NULL: of a kind that we do not know.  `size` is what it took on its way,
      * in bytes; nonzero ends it. */
     int (*visit)(void *ctx, const struct cri_event *event, size_t size);
-    /* It has ended, as cri_events() says it, and is freed after this. */
+    /* It has ended, and is freed after this: 0 by the runtime, -errno as calls
+     * say it, -ENOSYS where the runtime has none: lists are to be polled then;
+     * or what `visit` returned. */
     void (*ended)(void *ctx, int code, const struct error *err);
     void *ctx;
 };

@@ -149,20 +149,3 @@ int grpc_call(struct grpc *g, const char *method, const void *request,
         ret_reply->max = g->config.reply_max;
     return perform(&t, ret_end, err);
 }
-
-int grpc_stream(struct grpc *g, const char *method, const void *request,
-                size_t size, grpc_message_f *visit, grpc_keep_f *keep,
-                void *ctx, struct grpc_end *ret_end, struct error *err)
-{
-    cleanup_str struct str message = STR_INIT(g->config.reply_max);
-    struct grpc_task t = {
-        .g = g,
-        .method = method,
-        .request = request,
-        .request_size = size,
-        .frames = {.message = &message, .visit = visit, .ctx = ctx},
-        .keep = keep,
-        .ctx = ctx,
-    };
-    return perform(&t, ret_end, err);
-}

@@ -85,15 +85,6 @@ int grpc_call(struct grpc *g, const char *method, const void *request,
               size_t size, unsigned deadline_ms, struct str *ret_reply,
               struct grpc_end *ret_end, struct error *err);
 
-/* A server stream: `visit` is called for each message, a nonzero return ends
- * the call with that value.  `keep` is asked at least every 200 ms; false
- * ends it with -ECANCELED.  0 when the server ended it well. */
-typedef int grpc_message_f(void *ctx, const void *message, size_t size);
-typedef bool grpc_keep_f(void *ctx);
-int grpc_stream(struct grpc *g, const char *method, const void *request,
-                size_t size, grpc_message_f *visit, grpc_keep_f *keep,
-                void *ctx, struct grpc_end *ret_end, struct error *err);
-
 /* --- streams of many servers on one thread ------------------------------- */
 
 /* Each has a connection of its own, which is closed with it; none can keep
@@ -104,13 +95,16 @@ struct grpc_hub *grpc_hub_create(void);
 /* Ends all streams, and tells nobody. NULL allowed. */
 void grpc_hub_destroy(struct grpc_hub *h);
 
+typedef int grpc_message_f(void *ctx, const void *message, size_t size);
 struct grpc_flow_config {
     const char *method; /* both outlive the stream */
     const void *request;
     size_t size;
-    /* As for grpc_stream().  Within either, nothing is opened or closed. */
+    /* For each message; a nonzero return ends it with that value.  Within
+     * either, nothing is opened or closed. */
     grpc_message_f *visit;
-    /* It has ended, as grpc_stream() says it, and is freed after this. */
+    /* It has ended, and is freed after this: 0 by the server, and well; else
+     * as grpc_call() says it, or what `visit` returned. */
     void (*ended)(void *ctx, int code, const struct grpc_end *end,
                   const struct error *err);
     void *ctx;

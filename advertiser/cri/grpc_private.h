@@ -68,15 +68,12 @@ struct grpc_task {
     size_t request_size;
     struct grpc_frames frames; /* `message`, `visit` and `ctx` */
     unsigned deadline_ms;      /* 0: none */
-    grpc_keep_f *keep;
-    void *ctx;
     bool brief; /* others wait: no time to find out why it failed */
     unsigned char prefix[GRPC_PREFIX];
     size_t sent; /* with the prefix */
     struct grpc_head head;
     struct curl_slist *headers;
-    int64_t due_ms;   /* end of the deadline; INT64_MAX: never */
-    int64_t asked_ms; /* when `keep` was asked */
+    int64_t due_ms; /* end of the deadline; INT64_MAX: never */
     bool connected;
     bool late;      /* we ended it, for its deadline */
     uint64_t taken; /* bytes of messages and prefixes */

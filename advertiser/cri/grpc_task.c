@@ -6,7 +6,6 @@
 
 enum {
     METHOD_MAX = 128,
-    KEEP_MS = 200, /* at most between two questions to `keep` */
     TLS_POLL_MS = 200,
     KEEPALIVE_S = 5,          /* of a stream: silence, then questions */
     UPLOAD_BUFFER = 16 << 10, /* bytes; the least that libcurl takes */
@@ -102,13 +101,7 @@ bool grpc_task_may_go_on(struct grpc_task *t)
     if (t->fault || t->late)
         return false;
     t->late = now > t->due_ms;
-    if (t->keep && now - t->asked_ms >= KEEP_MS) {
-        t->asked_ms = now;
-        if (!t->keep(t->ctx))
-            t->fault = error_set(&t->err, ECANCELED, "the call was given up");
-    }
-    if (!t->fault)
-        t->fault = check_idle_bytes(t);
+    t->fault = check_idle_bytes(t);
     return !t->fault && !t->late;
 }
 
@@ -292,8 +285,7 @@ void grpc_task_init(struct grpc_task *t)
     t->request_size += GRPC_PREFIX;
     t->frames.message_max = t->g->config.reply_max;
     grpc_head_init(&t->head);
-    t->asked_ms = clock_ms();
-    t->due_ms = t->deadline_ms ? t->asked_ms + t->deadline_ms : INT64_MAX;
+    t->due_ms = t->deadline_ms ? clock_ms() + t->deadline_ms : INT64_MAX;
 }
 
 static int tell_fault(struct grpc_task *t, CURLcode code)

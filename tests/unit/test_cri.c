@@ -569,60 +569,6 @@ Test(cri, images_and_stats)
     place_fini(&p);
 }
 
-struct following {
-    unsigned n;
-    struct cri_event last;
-    int64_t until_ms;
-};
-
-static int take_event(void *ctx, const struct cri_event *event)
-{
-    struct following *f = ctx;
-    f->n++;
-    f->last = *event;
-    return 0;
-}
-
-static bool keep(void *ctx)
-{
-    struct following *f = ctx;
-    return clock_ms() < f->until_ms;
-}
-
-Test(cri, events_come)
-{
-    struct place p;
-    struct following f = {.until_ms = clock_ms() + MS};
-    Cri__PodSandboxStatus s = CRI__POD_SANDBOX_STATUS__INIT;
-    Cri__ContainerEventResponse e = CRI__CONTAINER_EVENT_RESPONSE__INIT;
-    place_init(&p);
-    s.id = text("a1");
-    e.container_id = text("c1");
-    e.container_event_type = CRI__CONTAINER_EVENT_TYPE__CONTAINER_STOPPED_EVENT;
-    e.pod_sandbox_status = &s;
-    will_answer(&p, "GetContainerEvents", &e.base);
-    h2_server_repeat(p.server, 3, 1);
-    cr_assert_eq(cri_events(p.cri, take_event, keep, &f, &p.err), 0, "%s",
-                 p.err.text);
-    cr_expect_eq(f.n, 3);
-    cr_expect_eq(f.last.kind, CRI_EVENT_STOPPED);
-    cr_expect_str_eq(f.last.container_id, "c1");
-    cr_expect_str_eq(f.last.sandbox_id, "a1");
-    /* of a kind to come: passed over */
-    e.container_event_type = (Cri__ContainerEventType)9;
-    will_answer(&p, "GetContainerEvents", &e.base);
-    cr_expect_eq(cri_events(p.cri, take_event, keep, &f, &p.err), 0);
-    cr_expect_eq(f.n, 3);
-    e.container_event_type = CRI__CONTAINER_EVENT_TYPE__CONTAINER_CREATED_EVENT;
-    e.container_id = text("../x");
-    will_answer(&p, "GetContainerEvents", &e.base);
-    cr_expect_eq(cri_events(p.cri, take_event, keep, &f, &p.err), -EPROTO);
-    cr_expect(strstr(p.err.text, "GetContainerEvents"), "%s", p.err.text);
-    h2_server_status(p.server, "GetContainerEvents", GRPC_UNIMPLEMENTED, "");
-    cr_expect_eq(cri_events(p.cri, take_event, keep, &f, &p.err), -ENOSYS);
-    place_fini(&p);
-}
-
 struct watching {
     unsigned n, n_unknown;
     struct cri_event last;

@@ -2,7 +2,6 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "model/base/mem.h"
@@ -506,119 +505,6 @@ Test(grpc, new_files_are_used_without_a_restart)
     cr_expect_eq(ask(&p, DEADLINE_MS), -EKEYREJECTED, "%s", p.err.text);
     cr_expect(strstr(p.err.text, p.key), "%s", p.err.text);
     place_fini(&p);
-}
-
-/* --- streams -------------------------------------------------------------- */
-
-struct following {
-    unsigned n, stop_after; /* 0: never */
-    int64_t until_ms;
-    atomic_uint asked;
-};
-
-static int count(void *ctx, const void *message, size_t size)
-{
-    struct following *f = ctx;
-    (void)message;
-    (void)size;
-    f->n++;
-    return f->stop_after && f->n == f->stop_after ? 77 : 0;
-}
-
-static bool keep(void *ctx)
-{
-    struct following *f = ctx;
-    atomic_fetch_add(&f->asked, 1);
-    return clock_ms() < f->until_ms;
-}
-
-static int follow(struct place *p, struct following *f, int64_t ms)
-{
-    f->until_ms = clock_ms() + ms;
-    f->n = 0;
-    p->err = (struct error){0};
-    return grpc_stream(p->grpc, METHOD, "", 0, count, keep, f, &p->end,
-                       &p->err);
-}
-
-static void check_streams(bool tls)
-{
-    struct place p;
-    struct following f = {0};
-    place_init(&p, tls);
-    h2_server_repeat(p.server, 50, 0);
-    cr_expect_eq(follow(&p, &f, DEADLINE_MS), 0, "%s", p.err.text);
-    cr_expect_eq(f.n, 50);
-    cr_expect_eq(p.end.code, GRPC_OK);
-
-    h2_server_repeat(p.server, 1000, 20);
-    int64_t from = clock_ms();
-    cr_expect_eq(follow(&p, &f, 300), -ECANCELED, "%s", p.err.text);
-    cr_expect_lt(clock_ms() - from, 1000);
-    cr_expect_geq(f.n, 3);
-
-    f.stop_after = 7;
-    cr_expect_eq(follow(&p, &f, DEADLINE_MS), 77, "%s", p.err.text);
-    cr_expect_eq(f.n, 7);
-    f.stop_after = 0;
-
-    h2_server_fault(p.server, H2_SILENT);
-    atomic_store(&f.asked, 0);
-    from = clock_ms();
-    cr_expect_eq(follow(&p, &f, 1000), -ECANCELED, "%s", p.err.text);
-    cr_expect_lt(clock_ms() - from, 1500);
-    cr_expect_geq(atomic_load(&f.asked), 4);
-    h2_server_fault(p.server, H2_WELL);
-    h2_server_repeat(p.server, 1, 0);
-    must_work(&p, "a stream");
-    place_fini(&p);
-}
-
-Test(grpc, streams_come_and_end_with_tls)
-{
-    check_streams(true);
-}
-
-Test(grpc, streams_come_and_end_in_cleartext)
-{
-    check_streams(false);
-}
-
-static void check_hostile_stream(bool tls)
-{
-    static const enum h2_fault ends[] = {
-        H2_EMPTY_FLOOD, H2_PING_FLOOD,    H2_SETTINGS_FLOOD, H2_TRAILERS_FLOOD,
-        H2_PREFIX_2GIB, H2_HEADERS_FLOOD, H2_HALF,           H2_RESET_HALF,
-        H2_CLOSE_HALF,  H2_GOAWAY,        H2_NO_TRAILERS};
-    struct place p;
-    struct following f = {0};
-    place_init(&p, tls);
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        h2_server_fault(p.server, ends[i]);
-        int64_t from = clock_ms();
-        int r = follow(&p, &f, 20000);
-        fprintf(stderr, "stream %d: %ld ms %s\n", (int)ends[i],
-                (long)(clock_ms() - from), p.err.text);
-        cr_expect(r < 0 && r != -ECANCELED, "%d: %d", (int)ends[i], r);
-        cr_expect_lt(clock_ms() - from, 5000, "%d", (int)ends[i]);
-        h2_server_fault(p.server, H2_WELL);
-        must_work(&p, "a stream");
-    }
-    /* good messages without end are the caller's business */
-    h2_server_fault(p.server, H2_DATA_FLOOD);
-    cr_expect_eq(follow(&p, &f, 500), -ECANCELED, "%s", p.err.text);
-    cr_expect_gt(f.n, 100);
-    place_fini(&p);
-}
-
-Test(grpc, a_hostile_stream_ends_with_tls)
-{
-    check_hostile_stream(true);
-}
-
-Test(grpc, a_hostile_stream_ends_in_cleartext)
-{
-    check_hostile_stream(false);
 }
 
 /* --- what is no endpoint -------------------------------------------------- */

@@ -26,7 +26,7 @@ struct side {
     char *endpoint;
     struct grpc_config config;
     struct grpc_flow *flow; /* NULL: ended */
-    unsigned n;
+    unsigned n, stop_after; /* messages; 0: never */
     int64_t last_ms, gap_ms;
     int code;
     char text[ERROR_TEXT_MAX];
@@ -48,7 +48,7 @@ static int take(void *ctx, const void *message, size_t size)
         s->gap_ms = now - s->last_ms;
     s->last_ms = now;
     s->n++;
-    return 0;
+    return s->n == s->stop_after ? 77 : 0;
 }
 
 static void ended(void *ctx, int code, const struct grpc_end *end,
@@ -254,6 +254,33 @@ Test(grpc_hub, a_hostile_server_costs_its_stream_alone, .timeout = 60)
     hostile(tls);
     hostile(all);
     hostile(clear);
+}
+
+/* What ends a stream of good messages without end is its visitor. */
+Test(grpc_hub, a_visitor_can_end_it, .timeout = 30)
+{
+    struct rig r;
+    rig_init(&r, all);
+    h2_server_repeat(r.sides[1].server, 100000, STEP_MS);
+    follow(&r, 1);
+    for (size_t i = 0; i < SIDES; i += 2) {
+        h2_server_fault(r.sides[i].server, H2_WELL);
+        h2_server_repeat(r.sides[i].server, 50, STEP_MS);
+        r.sides[i].stop_after = 7;
+        follow(&r, i);
+        turn_until_ended(&r, i, END_MS);
+        cr_expect_eq(r.sides[i].code, 77);
+        cr_expect_eq(r.sides[i].n, 7);
+        h2_server_reply(r.sides[i].server, NULL, "event", 5);
+        h2_server_repeat(r.sides[i].server, 100000, 0);
+        r.sides[i].stop_after = 20000;
+        follow(&r, i);
+        turn_until_ended(&r, i, END_MS);
+        cr_expect_eq(r.sides[i].code, 77, "%zu: %d %s", i, r.sides[i].code,
+                     r.sides[i].text);
+        cr_expect_lt(r.sides[1].gap_ms, GAP_MS);
+    }
+    rig_fini(&r);
 }
 
 static void *wake_soon(void *arg)
