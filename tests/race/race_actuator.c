@@ -1,8 +1,9 @@
 /* The actuator on several cards, everything at once, for some seconds, for
  * ThreadSanitizer to watch: pods that are wanted, begun, ended and forgotten by
  * several, cards that are drained, leave and come back, refuse, freeze, have
- * events or none or too many, containers that end, and those who look on; and an end in the middle of it.  In the end nothing is
- * left on any card but Biga's own.
+ * events or none or too many, containers that end, and those who look on; and
+ * an end in the middle of it.  In the end nothing is left on any card but
+ * Biga's own.
  *
  *   race_actuator [SECONDS]
  */
