@@ -5,7 +5,8 @@
  *
  * What it does next follows from what is stored and from what nodes say, so
  * that after a crash it goes on where it was.  It looks when something has
- * changed, and rests otherwise.
+ * changed, and rests otherwise; after a look also for four times as long as
+ * that took, up to a second.
  *
  *   a pod     is placed when it fits, by priority, then in the order of being
  *             applied; it stays pending, with the reason, until then
