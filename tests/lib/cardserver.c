@@ -1,12 +1,9 @@
-#include "tests/lib/cardserver.h"
+#include "tests/lib/cardserver_private.h"
 
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "advertiser/cri/cri.pb-c.h"
 #include "advertiser/cri/grpc.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
@@ -19,54 +16,6 @@ const struct cardserver_times cardserver_usual = {
     .remove_us = 15000,
     .exec_us = 30000,
     .other_us = 200,
-};
-
-/* What it keeps of either is the config that it was made with. */
-struct sandbox {
-    char id[65];
-    bool ready;
-    Cri__RunPodSandboxRequest *made; /* NULL: a free place */
-};
-struct container {
-    char id[65];
-    Cri__ContainerState state;
-    Cri__CreateContainerRequest *made;
-};
-
-enum {
-    METHODS = 15,
-    EVENTS_KEPT = 1024,
-    EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */
-};
-
-struct event {
-    char id[65], sandbox_id[65], uid[65];
-    Cri__ContainerEventType type;
-};
-
-#define EVENTS "GetContainerEvents"
-
-struct cardserver {
-    struct h2_server *h2;
-    struct cardserver_times times;
-    pthread_mutex_t lock;
-    struct sandbox sandboxes[CARDSERVER_OBJECTS];
-    struct container containers[CARDSERVER_OBJECTS];
-    unsigned next_id, n_calls;
-    int64_t taken_ns;
-    unsigned called[METHODS]; /* of each method */
-    struct {
-        int code;
-        unsigned times;
-    } faults[METHODS];
-    pthread_cond_t thawed;
-    pthread_cond_t told; /* of events */
-    bool frozen, ending;
-    enum cardserver_events has_events;
-    struct event events[EVENTS_KEPT];
-    uint64_t n_events; /* ever; the last are kept */
-    int exec_code;
-    char *exec_out, *exec_err;
 };
 
 /* --- what is there ------------------------------------------------------- */
@@ -111,7 +60,7 @@ static void tell(struct cardserver *s, const struct container *k,
     pthread_cond_broadcast(&s->told);
 }
 
-static void container_ends(struct cardserver *s, struct container *k)
+void cardserver_container_ends(struct cardserver *s, struct container *k)
 {
     bool ran = k->state == CRI__CONTAINER_STATE__CONTAINER_RUNNING;
     k->state = CRI__CONTAINER_STATE__CONTAINER_EXITED;
@@ -135,8 +84,8 @@ static void drop_sandbox(struct cardserver *s, struct sandbox *b)
     b->made = NULL;
 }
 
-static bool has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
-                       size_t n_wanted)
+bool cardserver_has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
+                           size_t n_wanted)
 {
     for (size_t i = 0; i < n_wanted; i++) {
         bool found = false;
@@ -265,9 +214,9 @@ static int call_list_containers(struct call *c)
     for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
         const struct container *k = &c->s->containers[i];
         if (!k->made ||
-            (filter &&
-             !has_labels(k->made->config->labels, k->made->config->n_labels,
-                         filter->label_selector, filter->n_label_selector)))
+            (filter && !cardserver_has_labels(
+                           k->made->config->labels, k->made->config->n_labels,
+                           filter->label_selector, filter->n_label_selector)))
             continue;
         fill_container(k, &list[m.n_containers]);
         pointers[m.n_containers] = &list[m.n_containers];
@@ -289,7 +238,8 @@ static int call_list_sandboxes(struct call *c)
     for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
         const struct sandbox *b = &c->s->sandboxes[i];
         Cri__PodSandboxConfig *config = b->made ? b->made->config : NULL;
-        if (!config || (filter && !has_labels(config->labels, config->n_labels,
+        if (!config ||
+            (filter && !cardserver_has_labels(config->labels, config->n_labels,
                                               filter->label_selector,
                                               filter->n_label_selector)))
             continue;
@@ -332,7 +282,7 @@ static int do_sandbox(struct call *c, const char *id, enum deed deed)
     for (size_t i = 0; b && i < CARDSERVER_OBJECTS; i++) {
         struct container *k = &c->s->containers[i];
         if (k->made && strcmp(k->made->pod_sandbox_id, id) == 0)
-            container_ends(c->s, k);
+            cardserver_container_ends(c->s, k);
     }
     if (b && deed == STOP_SANDBOX)
         b->ready = false;
@@ -355,7 +305,7 @@ static int call_one(struct call *c, enum deed deed)
     else if (deed == START)
         k->state = CRI__CONTAINER_STATE__CONTAINER_RUNNING;
     else if (deed == STOP)
-        container_ends(c->s, k);
+        cardserver_container_ends(c->s, k);
     else if (deed == REMOVE) {
         tell(c->s, k, CRI__CONTAINER_EVENT_TYPE__CONTAINER_DELETED_EVENT);
         drop_container(k);
@@ -433,8 +383,6 @@ static void pack_event(struct call *c, const struct event *e)
     PACK(c, container_event_response, &m);
 }
 
-static size_t method_at(const char *name);
-
 /* Lock held; each connection has one such call at most, and a thread. */
 static int call_events(struct call *c)
 {
@@ -444,7 +392,7 @@ static int call_events(struct call *c)
     struct timespec until;
     if (!begun) { /* once for each stream */
         at = s->n_events;
-        s->called[method_at(EVENTS)]++;
+        s->called[cardserver_method(EVENTS)]++;
     }
     if (s->has_events == CARDSERVER_NO_EVENTS)
         return GRPC_UNIMPLEMENTED;
@@ -490,7 +438,7 @@ static const struct method {
     {EVENTS, call_events, 0},
 };
 
-static size_t method_at(const char *name)
+size_t cardserver_method(const char *name)
 {
     for (size_t i = 0; i < METHODS; i++)
         if (strcmp(methods[i].name, name) == 0)
@@ -520,7 +468,7 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
 {
     struct cardserver *s = ctx;
     struct call c = {s, data, size, ret_reply};
-    size_t at = method_at(name);
+    size_t at = cardserver_method(name);
     if (at == METHODS)
         return GRPC_UNIMPLEMENTED;
     int64_t begun = clock_ns();
@@ -589,118 +537,6 @@ unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns)
     *ret_ns = s->taken_ns;
     s->n_calls = 0;
     s->taken_ns = 0;
-    pthread_mutex_unlock(&s->lock);
-    return n;
-}
-
-/* --- what tests look at --------------------------------------------------- */
-
-static bool is_of(Cri__Pair **labels, size_t n, const char *uid)
-{
-    Cri__Pair pair = CRI__PAIR__INIT, *wanted = &pair;
-    pair.key = (char *)"biga.dev/pod-uid";
-    pair.value = (char *)uid;
-    return !uid || has_labels(labels, n, &wanted, 1);
-}
-
-unsigned cardserver_live(struct cardserver *s, const char *uid)
-{
-    unsigned n = 0;
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
-        const struct sandbox *b = &s->sandboxes[i];
-        const struct container *k = &s->containers[i];
-        n += b->made && b->ready &&
-             is_of(b->made->config->labels, b->made->config->n_labels, uid);
-        n += k->made && k->state == CRI__CONTAINER_STATE__CONTAINER_RUNNING &&
-             is_of(k->made->config->labels, k->made->config->n_labels, uid);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return n;
-}
-
-void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
-                    size_t size)
-{
-    const struct container *newest = NULL;
-    ret_value[0] = '\0';
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
-        const struct container *k = &s->containers[i];
-        if (k->made && (!newest || strcmp(k->id, newest->id) > 0))
-            newest = k;
-    }
-    for (size_t i = 0; newest && i < newest->made->config->n_envs; i++)
-        if (strcmp(newest->made->config->envs[i]->key, key) == 0)
-            (void)snprintf(ret_value, size, "%s",
-                           newest->made->config->envs[i]->value);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void cardserver_take(struct cardserver *s, const struct cardserver_times *times)
-{
-    pthread_mutex_lock(&s->lock);
-    s->times = *times;
-    pthread_mutex_unlock(&s->lock);
-}
-
-unsigned cardserver_calls(struct cardserver *s, const char *method)
-{
-    pthread_mutex_lock(&s->lock);
-    unsigned n = s->called[method_at(method)];
-    pthread_mutex_unlock(&s->lock);
-    return n;
-}
-
-void cardserver_fail(struct cardserver *s, const char *method, int code,
-                     unsigned times)
-{
-    size_t at = method_at(method);
-    pthread_mutex_lock(&s->lock);
-    s->faults[at].code = code;
-    s->faults[at].times = times;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void cardserver_freeze(struct cardserver *s, bool frozen)
-{
-    pthread_mutex_lock(&s->lock);
-    s->frozen = frozen;
-    pthread_cond_broadcast(&s->thawed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
-                     const char *err)
-{
-    pthread_mutex_lock(&s->lock);
-    free(s->exec_out);
-    free(s->exec_err);
-    s->exec_code = exit_code;
-    s->exec_out = xstrdup(out);
-    s->exec_err = xstrdup(err);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void cardserver_events(struct cardserver *s, enum cardserver_events events)
-{
-    pthread_mutex_lock(&s->lock);
-    s->has_events = events;
-    pthread_mutex_unlock(&s->lock);
-}
-
-unsigned cardserver_exit(struct cardserver *s, const char *uid)
-{
-    unsigned n = 0;
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
-        struct container *k = &s->containers[i];
-        if (!k->made || k->state != CRI__CONTAINER_STATE__CONTAINER_RUNNING ||
-            !is_of(k->made->config->labels, k->made->config->n_labels, uid))
-            continue;
-        container_ends(s, k);
-        n++;
-    }
     pthread_mutex_unlock(&s->lock);
     return n;
 }

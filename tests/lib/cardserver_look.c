@@ -1,0 +1,116 @@
+/* What tests look at of a card's runtime, and change. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+#include "tests/lib/cardserver_private.h"
+
+static bool is_of(Cri__Pair **labels, size_t n, const char *uid)
+{
+    Cri__Pair pair = CRI__PAIR__INIT, *wanted = &pair;
+    pair.key = (char *)"biga.dev/pod-uid";
+    pair.value = (char *)uid;
+    return !uid || cardserver_has_labels(labels, n, &wanted, 1);
+}
+
+unsigned cardserver_live(struct cardserver *s, const char *uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct sandbox *b = &s->sandboxes[i];
+        const struct container *k = &s->containers[i];
+        n += b->made && b->ready &&
+             is_of(b->made->config->labels, b->made->config->n_labels, uid);
+        n += k->made && k->state == CRI__CONTAINER_STATE__CONTAINER_RUNNING &&
+             is_of(k->made->config->labels, k->made->config->n_labels, uid);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
+                    size_t size)
+{
+    const struct container *newest = NULL;
+    ret_value[0] = '\0';
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct container *k = &s->containers[i];
+        if (k->made && (!newest || strcmp(k->id, newest->id) > 0))
+            newest = k;
+    }
+    for (size_t i = 0; newest && i < newest->made->config->n_envs; i++)
+        if (strcmp(newest->made->config->envs[i]->key, key) == 0)
+            (void)snprintf(ret_value, size, "%s",
+                           newest->made->config->envs[i]->value);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_take(struct cardserver *s, const struct cardserver_times *times)
+{
+    pthread_mutex_lock(&s->lock);
+    s->times = *times;
+    pthread_mutex_unlock(&s->lock);
+}
+
+unsigned cardserver_calls(struct cardserver *s, const char *method)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned n = s->called[cardserver_method(method)];
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void cardserver_fail(struct cardserver *s, const char *method, int code,
+                     unsigned times)
+{
+    size_t at = cardserver_method(method);
+    pthread_mutex_lock(&s->lock);
+    s->faults[at].code = code;
+    s->faults[at].times = times;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_freeze(struct cardserver *s, bool frozen)
+{
+    pthread_mutex_lock(&s->lock);
+    s->frozen = frozen;
+    pthread_cond_broadcast(&s->thawed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
+                     const char *err)
+{
+    pthread_mutex_lock(&s->lock);
+    free(s->exec_out);
+    free(s->exec_err);
+    s->exec_code = exit_code;
+    s->exec_out = xstrdup(out);
+    s->exec_err = xstrdup(err);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_events(struct cardserver *s, enum cardserver_events events)
+{
+    pthread_mutex_lock(&s->lock);
+    s->has_events = events;
+    pthread_mutex_unlock(&s->lock);
+}
+
+unsigned cardserver_exit(struct cardserver *s, const char *uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        struct container *k = &s->containers[i];
+        if (!k->made || k->state != CRI__CONTAINER_STATE__CONTAINER_RUNNING ||
+            !is_of(k->made->config->labels, k->made->config->n_labels, uid))
+            continue;
+        cardserver_container_ends(s, k);
+        n++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
