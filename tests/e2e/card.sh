@@ -41,6 +41,10 @@ check "it removes a folder" 0 "^done$" quietly "$card" rm "$work/c"
 check "once more, too" 0 "^done$" quietly "$card" rm "$work/c"
 check "but not the top" 1 "two names or more" "$card" rm /tmp
 
+check "images go where they are asked for, from anywhere" 0 "^done$" \
+    quietly sh -c "d=\$PWD; mkdir '$work/here' && cp '$card' '$work/here/mine' &&
+        cd '$work/here' && \"\$d/deploy/images\" --card mine --out o >/dev/null &&
+        test -s o/biga-card.tar"
 check "images need no docker" 0 "biga-card:[0-9.]* biga-pause:[0-9.]* " \
     images --out "$work/a"
 check "and are the same each time" 0 "^same$" bash -c \
