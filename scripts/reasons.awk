@@ -18,25 +18,22 @@ FILENAME ~ /\.[ch]$/ {
     next
 }
 
-# The first cell of a row explains it; other cells may name some.
+# The first cell of a row explains it.
 /^\|/ {
-    cells = split($0, cell, "|")
-    for (i = 2; i < cells; i++)
-        for (line = cell[i]; match(line, /`[A-Z][a-z]+([A-Z][a-z]+)*`/);) {
-            word = substr(line, RSTART + 1, RLENGTH - 2)
-            line = substr(line, RSTART + RLENGTH)
-            named[word] = FILENAME ":" FNR
-            if (i == 2)
-                explained[word] = 1
-        }
+    split($0, cell, "|")
+    for (line = cell[2]; match(line, /`[A-Z][a-z]+([A-Z][a-z]+)*`/);) {
+        word = substr(line, RSTART + 1, RLENGTH - 2)
+        line = substr(line, RSTART + RLENGTH)
+        explained[word] = FILENAME ":" FNR
+    }
 }
 
 END {
     for (word in said)
         if (!(word in explained))
             bad(said[word], "no table explains " word)
-    for (word in named)
+    for (word in explained)
         if (!(word in said))
-            bad(named[word], "nothing says " word)
+            bad(explained[word], "nothing says " word)
     exit failed
 }

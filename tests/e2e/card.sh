@@ -11,7 +11,7 @@ images() {
 }
 # deliver DIR NAME MODE TEXT…
 deliver() {
-    "$card" files "$1" "$2" "$3" $(($# - 3)) "${@:4}"
+    "$card" files "$1" - "$2" "$3" $(($# - 3)) "${@:4}"
 }
 log() { # OFFSET MAX: what it prints, with where to go on
     "$card" log "$work/c/log" "$@" 2>&1
