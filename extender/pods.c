@@ -97,8 +97,8 @@ static bool same_container(const struct pod_container *a,
 bool pod_status_equal(const struct pod_status *a, const struct pod_status *b)
 {
     bool same = a->state == b->state && a->ready == b->ready &&
-                a->ran == b->ran &&
-                a->attempt == b->attempt && strcmp(a->reason, b->reason) == 0 &&
+                a->ran == b->ran && a->attempt == b->attempt &&
+                strcmp(a->reason, b->reason) == 0 &&
                 strcmp(a->message, b->message) == 0 &&
                 strcmp(a->address, b->address) == 0 &&
                 a->n_containers == b->n_containers;

@@ -232,8 +232,9 @@ def main():
             for place in rack.places:
                 files = [f for f in place.files() if f.count("/") > 1]
                 assert not files, f"{place.name}: {files[:5]}"
-            assert not os.listdir(f"/proc/{rack.cards[0].init.pid}/root/dev"
-                                  "/shm/biga")
+            shm = os.path.join("/proc", str(rack.cards[0].init.pid), "root",
+                               "dev", "shm", "biga")
+            assert not os.listdir(shm)
     t.finish()
 
 
