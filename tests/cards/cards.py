@@ -85,6 +85,14 @@ def lacking():
     return None
 
 
+def require():
+    """Ends a test where there can be no cards: it is skipped."""
+    why = lacking()
+    if why:
+        print(why)
+        sys.exit(77)
+
+
 def may_lower_oom():
     """Whether sandboxes may be spared by the kernel when memory is short, as
     containerd wants it; that needs CAP_SYS_RESOURCE."""

@@ -122,10 +122,7 @@ def test_host_pod(t, node):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack(1) as rack:
         t = Checks(on_failure=rack.tail)
         test_unit(t)

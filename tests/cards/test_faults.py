@@ -232,10 +232,7 @@ def test_reply_lost(t, trouble, card, proxy):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack() as rack:
         t = Checks(on_failure=rack.tail)
         last = rack.cards[7]

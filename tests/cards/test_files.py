@@ -155,10 +155,7 @@ def test_left(t, node):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     rack = cards.Rack(1)
     usual = rack.cards[0].configuration
     rack.cards[0].configuration = lambda: \

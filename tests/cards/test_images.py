@@ -107,10 +107,7 @@ def test_disk(t, node, card):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack(1) as rack:
         t = Checks(on_failure=rack.tail)
         card = rack.cards[0]

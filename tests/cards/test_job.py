@@ -260,10 +260,7 @@ def test_idle(t, node):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack() as rack:
         t = Checks(on_failure=rack.tail)
         with t.check("Biga runs pods on eight cards"):

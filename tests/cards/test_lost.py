@@ -63,10 +63,7 @@ def test_lost(t, node):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack(2, host=False) as rack:
         t = Checks(on_failure=rack.tail)
         rack.start()

@@ -182,10 +182,7 @@ def test_rights(t, node):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack(1) as rack:
         t = Checks(on_failure=rack.tail)
         with t.check("Biga runs pods on a card"):

@@ -212,10 +212,7 @@ def test_end(t):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     rack = cards.Rack()
     t = Checks(on_failure=rack.tail)
     with rack:

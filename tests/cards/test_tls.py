@@ -105,10 +105,7 @@ def test_node(t, rack, keys):
 
 
 def main():
-    why = cards.lacking()
-    if why:
-        print(why)
-        sys.exit(77)
+    cards.require()
     with cards.Rack(2) as rack:
         t = Checks(on_failure=rack.tail)
         with t.check("a service runs on each of two cards"):

@@ -149,3 +149,12 @@ void cert_write_key(const struct cert *c, const char *path)
     cert_write_text((char *)d.data, path); /* it ends with a NUL */
     gnutls_free(d.data);
 }
+
+void cert_issue(const struct cert *authority, const struct cert_spec *spec,
+                const char *cert_path, const char *key_path)
+{
+    struct cert *c = cert_create(authority, spec);
+    cert_write(c, cert_path);
+    cert_write_key(c, key_path);
+    cert_destroy(c);
+}

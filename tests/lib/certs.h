@@ -31,6 +31,9 @@ struct cert *cert_create(const struct cert *authority,
 void cert_write(const struct cert *c, const char *path);
 void cert_write_key(const struct cert *c, const char *path);
 void cert_write_text(const char *text, const char *path);
+/* A new one, of which nothing but the files is kept. */
+void cert_issue(const struct cert *authority, const struct cert_spec *spec,
+                const char *cert_path, const char *key_path);
 /* As PEM and as DER, appended. */
 void cert_pem(const struct cert *c, struct str *out);
 void cert_der(const struct cert *c, struct str *out);

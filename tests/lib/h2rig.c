@@ -79,15 +79,6 @@ static void on_observe(void *ctx, const struct httpd_observation *o)
     atomic_fetch_add(&s->refused, 1);
 }
 
-static void put(const struct cert *authority, const struct cert_spec *spec,
-                const char *cert_file, const char *key_file)
-{
-    struct cert *c = cert_create(authority, spec);
-    cert_write(c, cert_file);
-    cert_write_key(c, key_file);
-    cert_destroy(c);
-}
-
 struct h2_server *h2_server_create(unsigned connections_max, int64_t until_s)
 {
     struct h2_server *s = xcalloc(1, sizeof *s);
@@ -105,8 +96,8 @@ struct h2_server *h2_server_create(unsigned connections_max, int64_t until_s)
     s->my_key = xasprintf("%s/me.key", s->dir);
     s->authority = cert_authority("authority");
     cert_write(s->authority, s->ca);
-    put(s->authority, &server, s->cert, s->key);
-    put(s->authority, &me, s->my_cert, s->my_key);
+    cert_issue(s->authority, &server, s->cert, s->key);
+    cert_issue(s->authority, &me, s->my_cert, s->my_key);
     const struct tls_config config = {s->cert, s->key, s->ca};
     const struct httpd_config http = {
         .name = "test",

@@ -39,10 +39,7 @@ static void put(const struct place *p, const char *name,
 {
     cleanup_free char *crt = file(p, name, ".crt");
     cleanup_free char *key = file(p, name, ".key");
-    struct cert *c = cert_create(p->authority, spec);
-    cert_write(c, crt);
-    cert_write_key(c, key);
-    cert_destroy(c);
+    cert_issue(p->authority, spec, crt, key);
 }
 
 static void write_file(const struct place *p, const char *name,

@@ -84,15 +84,6 @@ static const struct httpd_route routes[] = {
     {HTTPD_GET, "/wait", on_wait, 0, "wait"},
 };
 
-static void put(const struct cert *authority, const struct cert_spec *spec,
-                const char *cert_file, const char *key_file)
-{
-    struct cert *c = cert_create(authority, spec);
-    cert_write(c, cert_file);
-    cert_write_key(c, key_file);
-    cert_destroy(c);
-}
-
 static const struct cert_spec server_spec = {
     .name = "server", .purposes = CERT_SERVER, .local = true};
 
@@ -130,8 +121,8 @@ static void place_files(struct place *p)
     p->my_key = xasprintf("%s/me.key", p->dir);
     p->authority = cert_authority("authority");
     cert_write(p->authority, p->ca);
-    put(p->authority, &server_spec, p->cert, p->key);
-    put(p->authority, &me, p->my_cert, p->my_key);
+    cert_issue(p->authority, &server_spec, p->cert, p->key);
+    cert_issue(p->authority, &me, p->my_cert, p->my_key);
 }
 
 static struct place *place_create(void)
@@ -224,8 +215,8 @@ Test(tls, judges_clients)
     struct tls_client_config how = me(p);
     cleanup_str struct str body = STR_INIT(4096);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        put(clients[i].foreign ? foreign : p->authority, &clients[i].spec,
-            p->my_cert, p->my_key);
+        cert_issue(clients[i].foreign ? foreign : p->authority,
+                   &clients[i].spec, p->my_cert, p->my_key);
         unsigned refused = atomic_load(&p->refused);
         for (int version = 0; version < 2; version++) {
             how.priorities = version ? "NORMAL:-VERS-ALL:+VERS-TLS1.2" : NULL;
