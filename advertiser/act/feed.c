@@ -10,8 +10,6 @@
 
 enum {
     WAIT_S = 25,
-    BACKOFF_MIN_MS = 500,
-    BACKOFF_MAX_MS = 30000,
     GAP_MS = 200,
     AGAIN_MS = 2000,
     KEEP_BUFFER = 64 << 10,
@@ -353,9 +351,9 @@ int feed_start(struct actuator *a, const struct feed_config *config,
     if (!c->wait_s)
         c->wait_s = WAIT_S;
     if (!c->backoff_min_ms)
-        c->backoff_min_ms = BACKOFF_MIN_MS;
+        c->backoff_min_ms = FEED_BACKOFF_MIN_MS;
     if (!c->backoff_max_ms)
-        c->backoff_max_ms = BACKOFF_MAX_MS;
+        c->backoff_max_ms = FEED_BACKOFF_MAX_MS;
     if (!c->gap_ms)
         c->gap_ms = GAP_MS;
     if (!c->again_ms)

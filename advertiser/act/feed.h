@@ -19,6 +19,13 @@
 /* Whose pods those are that it wants. */
 #define FEED_OWNER "extender"
 
+enum {
+    FEED_BACKOFF_MIN_MS = 500,
+    /* An extender that is back hears of what runs within this time; up to then
+     * it shows pods as wanted. */
+    FEED_BACKOFF_MAX_MS = 10000,
+};
+
 struct feed_config {
     struct http_config http; /* the extender's publish listener; `stop` and
                               * answer_max are the feed's own.  Texts outlive
@@ -26,8 +33,10 @@ struct feed_config {
     const char *node, *boot_id;
     /* 0: as said; tests are in a hurry */
     unsigned wait_s;        /* 25: how long an answer may take, at most 30 */
-    int64_t backoff_min_ms; /* 500 */
-    int64_t backoff_max_ms; /* 30000 */
+    int64_t backoff_min_ms; /* FEED_BACKOFF_MIN_MS */
+    int64_t backoff_max_ms; /* FEED_BACKOFF_MAX_MS: after failures in a row;
+                             * from half of it to all of it, so that nodes do
+                             * not come back together */
     int64_t gap_ms;         /* 200: from one status to the next */
     int64_t again_ms;       /* 2000: until what could not be wanted for a
                                 * reason that passes is tried again */

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
+#include "advertiser/act/feed_private.h"
 #include "model/base/mem.h"
 #include "model/io/httpd.h"
 #include "tests/lib/fakeactuator.inc"
@@ -295,6 +296,30 @@ Test(feed, an_outage_ends_nothing)
         ANSWER("202", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
     UNTIL(is_there, "u2");
     cr_expect(!is_stopping("u1"));
+}
+
+/* Up to then it shows what runs as wanted. */
+Test(feed, an_extender_that_is_back_is_asked_within_ten_seconds)
+{
+    const struct feed_config config = {
+        .http = {.base = base, .timeout_ms = 2000}, .node = "h1"};
+    struct feed *f;
+    struct error err;
+    int64_t first = 0, ms = 0;
+    bool differ = false;
+    start_feed();
+    cr_assert_eq(feed_start(&fake, &config, &f, &err), 0, "%s", err.text);
+    struct backoff b = f->ask.backoff;
+    for (int i = 0; i < 30; i++) {
+        ms = backoff_fail(&b);
+        cr_expect_leq(ms, 10000);
+        if (i == 10)
+            first = ms;
+        differ |= i > 10 && ms != first;
+    }
+    cr_expect_geq(ms, 5000, "nor all the time");
+    cr_expect(differ, "nodes come back together");
+    feed_stop(f);
 }
 
 Test(feed, an_extender_that_restarts_is_asked_for_all)
