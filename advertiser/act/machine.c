@@ -235,11 +235,8 @@ static bool next_junk(struct machine *m, const struct machine_sandbox *current,
 
 /* As the kubelet does, since a runtime does not: nobody knows a name's number
  * before the container is there. */
-static bool next_user(struct machine *m, struct machine_unit *u,
-                      struct machine_step *step)
+static bool user_refused(struct machine *m, const struct machine_unit *u)
 {
-    if (!u->looked)
-        return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
     if (u->uid > 0)
         return false;
     if (u->uid < 0 && u->username[0])
@@ -262,8 +259,11 @@ static bool next_image(struct machine *m, struct machine_unit *u,
                        struct machine_step *step)
 {
     if (u->has == IMAGE_PRESENT &&
-        (u->pull != PODSPEC_PULL_ALWAYS || u->pulled))
-        return u->non_root && next_user(m, u, step);
+        (u->pull != PODSPEC_PULL_ALWAYS || u->pulled)) {
+        if (!u->looked) /* a registry gives images of other architectures */
+            return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
+        return u->non_root && user_refused(m, u);
+    }
     if (u->pull != PODSPEC_PULL_ALWAYS && u->has == IMAGE_UNKNOWN)
         return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
     if (u->pull == PODSPEC_PULL_NEVER) {

@@ -81,7 +81,8 @@ struct machine_unit {
     /* forgotten at a restart: */
     enum machine_image { IMAGE_UNKNOWN, IMAGE_MISSING, IMAGE_PRESENT } has;
     bool pulled;        /* for this sandbox */
-    bool looked;        /* at what is there: its user is known */
+    bool looked;        /* at what is there: its user and
+                         * architecture are known */
     int64_t uid;        /* of the image, -1 none */
     char username[64];  /* of the image, when it has no number; "" none */
     unsigned crashes;   /* in a row */

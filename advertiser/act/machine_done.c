@@ -283,8 +283,26 @@ static void container_ended(struct machine *m, const struct machine_step *step,
                 m->intent->namespace, m->intent->name, u->name);
 }
 
-static void image_looked(struct machine_unit *u, const struct machine_result *r)
+/* Something else removes it as soon as it is there? */
+static void image_vanished(struct machine *m, struct machine_unit *u,
+                           int64_t now)
 {
+    u->has = IMAGE_UNKNOWN;
+    u->pulled = false;
+    retry_later(m, now);
+    machine_say(m, "ImageMissing",
+                "container %s: image %s was pulled, and is not on %s: it is "
+                "tried again; see whether something removes it there",
+                u->name, u->image, m->intent->place);
+}
+
+static void image_looked(struct machine *m, struct machine_unit *u,
+                         const struct machine_result *r, int64_t now)
+{
+    if (u->pulled && !r->present) {
+        image_vanished(m, u, now);
+        return;
+    }
     u->has = r->present ? IMAGE_PRESENT : IMAGE_MISSING;
     u->looked = r->present;
     u->uid = r->uid;
@@ -323,7 +341,7 @@ static void succeeded(struct machine *m, const struct machine_step *step,
         progress(m);
         break;
     case MACHINE_LOOK_IMAGE:
-        image_looked(u, r);
+        image_looked(m, u, r, now);
         break;
     case MACHINE_PULL:
         u->has = IMAGE_PRESENT;

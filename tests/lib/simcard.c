@@ -234,7 +234,9 @@ static struct machine_result carry_out(struct simcard *c,
     case MACHINE_CLEAN:
         return r;
     case MACHINE_LOOK_IMAGE:
-        r.present = !c->faults.no_image || c->pulled;
+        if (c->pulled && c->faults.other_arch)
+            return error_of(-ENOEXEC, GRPC_OK, "image i is for arm64");
+        r.present = !c->faults.no_image || (c->pulled && !c->faults.vanishes);
         r.uid = c->image_uid;
         r.username = c->image_username;
         return r;

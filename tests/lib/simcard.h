@@ -17,6 +17,8 @@ struct simcard_faults {
     unsigned lose_request, lose_reply, late; /* per thousand calls */
     unsigned refuse, full;
     bool no_image, no_registry;
+    bool other_arch; /* of the registry's image */
+    bool vanishes;   /* an image, once it was pulled */
 };
 
 struct simcard_sandbox {

@@ -418,6 +418,44 @@ Test(act_machine, image_missing)
     inits[0].pull = mains[0].pull = mains[1].pull = PODSPEC_PULL_IF_NOT_PRESENT;
 }
 
+/* A registry has images of other architectures, too. */
+Test(act_machine, images_that_were_pulled_are_looked_at)
+{
+    for (int always = 0; always < 2; always++) {
+        struct run r;
+        begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+        inits[0].pull = always ? PODSPEC_PULL_ALWAYS
+                               : PODSPEC_PULL_IF_NOT_PRESENT;
+        mains[0].pull = mains[1].pull = PODSPEC_PULL_ALWAYS;
+        machine_fini(&r.m);
+        machine_init(&r.m, r.intent, &r.spec, "");
+        r.card.faults.no_image = r.card.faults.other_arch = true;
+        for (unsigned n = 0; n < 50 && !machine_is_over(&r.m); n++)
+            (void)turn(&r);
+        cr_expect_eq(r.intent->state, ACT_FAILED);
+        cr_expect_str_eq(r.intent->reason, "ImageArch");
+        cr_expect_eq(r.card.n_sandboxes, 0, "something was begun");
+        end(&r);
+    }
+    inits[0].pull = mains[0].pull = mains[1].pull = PODSPEC_PULL_IF_NOT_PRESENT;
+}
+
+Test(act_machine, images_that_do_not_stay_are_not_pulled_in_haste)
+{
+    struct run r;
+    unsigned n_pulls = 0;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    r.card.faults.no_image = r.card.faults.vanishes = true;
+    while (r.now < 60000)
+        n_pulls += turn(&r) == MACHINE_PULL;
+    cr_expect_str_eq(r.intent->reason, "ImageMissing");
+    cr_expect(strstr(r.intent->message, "was pulled, and is not on card"), "%s",
+              r.intent->message);
+    cr_expect_geq(n_pulls, 3);
+    cr_expect_leq(n_pulls, 60, "%u", n_pulls);
+    end(&r);
+}
+
 /* The user of an image, where it may not be root. */
 static const struct {
     int64_t uid;
