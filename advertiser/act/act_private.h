@@ -84,7 +84,8 @@ struct place {
     struct act_place what;
     unsigned generation; /* of `what`: connections of before are closed */
     bool present, drained;
-    bool swept; /* all of ours that is on it was listed */
+    bool swept;  /* all of ours that is on it was listed */
+    bool unread; /* it was lost, and not listed since */
     struct health health;
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];

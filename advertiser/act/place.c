@@ -103,6 +103,7 @@ void place_gone(struct place *p)
     if (!p->present)
         return;
     p->present = false;
+    p->unread = true;
     p->generation++;
     events_wake(p->a);
     (void)snprintf(p->reason, sizeof p->reason,
@@ -213,10 +214,21 @@ static bool is_busy(struct place *p, bool *ret_any)
     return busy;
 }
 
+/* Others see all of its pods anew. */
+static void publish_all(struct place *p)
+{
+    p->a->version++;
+    for (size_t i = 0; i < p->a->n_entries; i++)
+        if (is_on(p->a->entries[i], p))
+            p->a->entries[i]->version = p->a->version;
+    act_notify(p->a);
+}
+
 static void take_lists(struct prober *t, int64_t now)
 {
     struct place *p = t->p;
-    bool any, stirred = false;
+    bool any, stirred = false, unread = p->unread;
+    p->unread = false;
     for (size_t i = 0; i < p->a->n_entries; i++) {
         struct entry *e = p->a->entries[i];
         if (!is_on(e, p))
@@ -229,6 +241,8 @@ static void take_lists(struct prober *t, int64_t now)
             entry_publish(p->a, e);
     }
     see_orphans(t, now);
+    if (unread)
+        publish_all(p);
     t->half = false;
     bool busy = is_busy(p, &any);
     bool often = any && !events_live(p, now);
@@ -319,11 +333,8 @@ static void say_health(struct place *p, enum act_health was)
     log_event(p->health.now == ACT_READY ? LOG_INFO : LOG_WARN, "place-health",
               "place", p->what.name, "health", act_health_name(p->health.now),
               "reason", p->reason, NULL);
-    p->a->version++;
-    for (size_t i = 0; i < p->a->n_entries; i++)
-        if (is_on(p->a->entries[i], p))
-            p->a->entries[i]->version = p->a->version;
-    act_notify(p->a);
+    p->unread |= p->health.now == ACT_LOST;
+    publish_all(p);
 }
 
 static void judge(struct prober *t, const struct asked *q, int64_t sent)

@@ -49,7 +49,11 @@ static void fill_stale(const struct entry *e, const struct place *p,
     v->ready = false;
     v->stale = true;
     put(v->reason, sizeof v->reason, "CardLost");
-    if (p)
+    if (p && place_health(p) != ACT_LOST)
+        (void)snprintf(v->message, sizeof v->message,
+                       "%s answers again: what runs there is looked at",
+                       p->what.name);
+    else if (p)
         (void)snprintf(v->message, sizeof v->message,
                        "%s does not answer (%s): what runs there is taken "
                        "over when it is back; see its containerd, or drain it "
@@ -91,7 +95,7 @@ void view_fill_pod(struct actuator *a, const struct entry *e,
             fill_container(e, &e->m.units[k],
                            &v->containers[v->n_containers++]);
     if (!entry_is_over(e) && !entry_is_virtual(a, e) &&
-        (!p || !p->present || place_health(p) == ACT_LOST))
+        (!p || !p->present || p->unread || place_health(p) == ACT_LOST))
         fill_stale(e, p && p->present ? p : NULL, v);
 }
 

@@ -124,6 +124,36 @@ Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 30)
     actrig_fini(&r);
 }
 
+/* What ran may have ended meanwhile: nobody knows before the list. */
+Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 30)
+{
+    struct actrig r;
+    struct act_pod_view v = {0};
+    const struct cardserver_times slow = {.other_us = 60000};
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cardserver_freeze(r.cards[0], true);
+    cr_assert(becomes(&r, ACT_LOST));
+    cardserver_take(r.cards[0], &slow);
+    cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
+    cardserver_freeze(r.cards[0], false);
+    cr_assert(becomes(&r, ACT_READY));
+    cr_assert_eq(actuator_find(r.a, "lab", "x", &v), 0);
+    cr_assert(v.stale && !v.ready, "%s", v.message);
+    cr_assert_not_null(strstr(v.message, "answers again"), "%s", v.message);
+    uint64_t version = v.version;
+    for (int i = 0; i < 500 && v.stale; i++) {
+        (void)usleep(10000);
+        cr_assert_eq(actuator_find(r.a, "lab", "x", &v), 0);
+    }
+    cr_assert_not(v.stale);
+    cr_assert_not(v.ready, "it had ended");
+    cr_assert_gt(v.version, version, "others are told");
+    actrig_fini(&r);
+}
+
 /* --- places that leave ---------------------------------------------------- */
 
 static struct act_pod_view view_of(struct actrig *r, const char *name)
