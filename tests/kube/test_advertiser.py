@@ -259,6 +259,12 @@ def refused(c, name, config, *wanted):
     assert not c.api.maybe("leases", "biga-nodes", "foreign")
 
 
+def load():
+    """How many times what this machine can do it is asked to do, at least
+    1."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def many(t, c):
     digits = len(str(NODES))
     add_nodes(c.api, [f"many{i + 1:0{digits}}" for i in range(NODES)])
@@ -267,7 +273,7 @@ def many(t, c):
         c.path("fleet.kubeconfig"), "--fleet", NODES, "--fleet-prefix",
         "many", "--heartbeat", "10s")
     # of a machine that others use too, we get a part
-    share = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    share = load()
     began = time.monotonic()
     fleet.start()
     wait_for("all are published", lambda: fleet.alive() and
@@ -282,12 +288,13 @@ def many(t, c):
             seconds[second] = seconds.get(second, 0) + 1
     t.note("heartbeats by second: " + " ".join(
         str(seconds[s]) for s in sorted(seconds)))
+    share = max(share, load())
     if share < 2:
         assert len(seconds) <= 13, "each beats every 10 s"
     # late ones come in heaps
     assert max(seconds.values()) < NODES / 5 * share, "they are spread"
     assert fleet.stop(), "it ends by itself"
-    if fleet.exit_status() == 3 and share > 2:
+    if fleet.exit_status() == 3 and max(share, load()) > 1.2:
         return  # it gives up after 10 s, and says so
     assert fleet.exit_status() == 0, fleet.exit_status()
     assert not [s for s in c.api.list("resourceslices")
