@@ -264,6 +264,8 @@ void deliver_card(struct place *at, const struct act_place *what,
 bool helper_awaited(struct place *at, struct entry *p);
 /* Lock held; may be released for a while: it ends when it is of no use. */
 void helper_tend(struct place *p);
+/* Lock held: it will not be well soon. */
+bool helper_has_failed(struct actuator *a, const char *place);
 /* Lock held: its running container, "" none. */
 void helper_id(struct actuator *a, const char *place,
                char ret_id[CRI_ID_MAX + 1]);

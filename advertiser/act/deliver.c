@@ -240,11 +240,21 @@ static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
     return r;
 }
 
-static void not_delivered(const struct actuator *a, const struct entry *e,
+/* One that is on its way, as after a reboot of the card, is waited for. */
+static void not_delivered(struct actuator *a, const struct entry *e,
                           struct machine_result *r, struct error *err)
 {
-    r->permanent = true;
-    r->reason = "HelperMissing";
+    (void)pthread_mutex_lock(&a->lock);
+    r->permanent = !a->helper_image || helper_has_failed(a, e->intent->place);
+    (void)pthread_mutex_unlock(&a->lock);
+    r->waits = !r->permanent;
+    r->reason = r->waits ? "WaitsForHelper" : "HelperMissing";
+    if (r->waits) {
+        r->e = error_set(err, ENOENT,
+                         "Biga's helper (%s) does not run on %s yet",
+                         a->helper_image, e->intent->place);
+        return;
+    }
     r->e = a->helper_image
                ? error_set(err, ENOENT,
                            "its volumes cannot be made on %s, where Biga's "

@@ -93,18 +93,31 @@ static bool is_served(const struct place *at, const struct entry *e)
            (!e->intent->stop || e->intent->attempt > 0 || deliver_needed(e));
 }
 
-/* The next step is the helper's. */
+/* Something of it lives, and is to be used or to go before anything else. */
+static bool runs(const struct machine *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->found.n_sandboxes; i++)
+        any |= m->found.sandboxes[i].ready;
+    for (size_t i = 0; i < m->found.n_containers; i++)
+        any |= m->found.containers[i].state == CRI_RUNNING ||
+               m->found.containers[i].state == CRI_UNKNOWN;
+    return any;
+}
+
+/* The next step is the helper's.  What is dead may stay for a while, as when
+ * it cannot be removed: it is not in the way of what begins. */
 static bool needs_helper(struct entry *e)
 {
     struct machine *m = &e->m;
-    if (m->found.n_sandboxes > 0 || m->found.n_containers > 0)
-        return false;
     if (e->intent->stop) { /* its files are to go, and nothing runs any more */
+        if (m->found.n_sandboxes > 0 || m->found.n_containers > 0)
+            return false;
         if (m->stop_ms < 0)
             m->stop_ms = clock_ms();
         return !m->cleaned && clock_ms() - m->stop_ms < AWAIT_MS;
     }
-    return !m->prepared && deliver_needed(e);
+    return !m->prepared && deliver_needed(e) && !runs(m);
 }
 
 /* It is well, or will not be soon. */
@@ -133,6 +146,12 @@ bool helper_awaited(struct place *at, struct entry *e)
                 a->helper_image, at->what.name, why);
     e->due_ms = clock_ms() + LOOK_AGAIN_MS;
     return true;
+}
+
+bool helper_has_failed(struct actuator *a, const char *place)
+{
+    const struct entry *helper = helper_of(a, place);
+    return helper && helper->intent->state == ACT_FAILED;
 }
 
 void helper_id(struct actuator *a, const char *place,

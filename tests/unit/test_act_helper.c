@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/act_private.h"
+#include "model/base/mem.h"
 #include "tests/lib/actrig.h"
 
 #define UID ACT_HELPER "card-0"
@@ -92,6 +93,66 @@ Test(act_helper, its_row_goes_before_it, .timeout = 30)
     cr_assert_eq(actuator_drain(r.a, "card-0", false, NULL), 0);
     cr_assert_eq(actrig_want(&r, "z", "card-0"), 0);
     cr_assert(actrig_reach(&r, "z", ACT_RUNNING));
+    cr_assert(actrig_live(&r, 0, UID, 2));
+    actrig_fini(&r);
+}
+
+/* A service whose files are the helper's to make. */
+static void want_with_volume(const char *name)
+{
+    struct error err = {0};
+    cleanup_free char *spec = xasprintf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
+        "\"lab\",\"name\":\"%s\",\"uid\":\"%s\"},\"spec\":{"
+        "\"restartPolicy\":\"Always\",\"volumes\":[{\"name\":\"e\","
+        "\"emptyDir\":{}}],\"containers\":[{\"name\":\"a\",\"image\":\"i\","
+        "\"imagePullPolicy\":\"IfNotPresent\",\"volumeMounts\":[{"
+        "\"name\":\"e\",\"mountPath\":\"/e\"}]}]}}",
+        name, name);
+    const struct act_pod pod = {.owner = "extender",
+                                .namespace = "lab",
+                                .name = name,
+                                .uid = name,
+                                .place = "card-0",
+                                .spec = spec,
+                                .spec_size = strlen(spec),
+                                .sriov_vfs = -1};
+    cr_assert_eq(actuator_want(r.a, &pod, &err), 0, "%s", err.text);
+}
+
+/* All sandboxes end, as those of a card that is rebooted. */
+static void end_sandboxes(void)
+{
+    const struct grpc_config to = {.endpoint = r.places[0].endpoint};
+    cleanup_with(cri) struct cri *cri = NULL;
+    struct cri_sandboxes list = {0};
+    struct error err = {0};
+    cr_assert_eq(cri_create(&to, &cri, &err), 0);
+    cr_assert_eq(
+        cri_list_sandboxes(cri, (struct cri_pairs){0}, 5000, &list, &err), 0,
+        "%s", err.text);
+    for (size_t i = 0; i < list.n; i++)
+        (void)cri_stop_sandbox(cri, list.list[i].id, 5000, &err);
+    cri_sandboxes_fini(&list);
+}
+
+Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 60)
+{
+    const struct cardserver_times slow = {.run_us = 300000};
+    struct act_pod_view v = {0};
+    begin();
+    want_with_volume("web");
+    cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
+    cardserver_take(r.cards[0], &slow);
+    /* what is left of both cannot be removed at once */
+    cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_UNKNOWN, 2);
+    end_sandboxes();
+    for (int i = 0; i < 1000 && v.attempt < 2; i++) {
+        (void)usleep(10000);
+        cr_assert_eq(actuator_find(r.a, "lab", "web", &v), 0);
+        cr_assert_neq(v.state, ACT_FAILED, "%s: %s", v.reason, v.message);
+    }
+    cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
     cr_assert(actrig_live(&r, 0, UID, 2));
     actrig_fini(&r);
 }
