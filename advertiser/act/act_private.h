@@ -63,6 +63,7 @@ struct entry {
     bool stirred;     /* an event was about it, and no list since */
     int64_t due_ms;   /* when to look at it again */
     int64_t acted_ms; /* lists that were begun before are of no use */
+    int64_t await_ms; /* since when its end waits for the helper; 0 not so */
     uint64_t version;
 };
 
@@ -264,8 +265,9 @@ void deliver_card(struct place *at, const struct act_place *what,
 bool helper_awaited(struct place *at, struct entry *p);
 /* Lock held; may be released for a while: it ends when it is of no use. */
 void helper_tend(struct place *p);
-/* Lock held: it will not be well soon. */
-bool helper_has_failed(struct actuator *a, const char *place);
+/* Lock held: the helper has failed, or the end of `e` has waited for it long
+ * enough. */
+bool helper_is_given_up(struct actuator *a, const struct entry *e);
 /* Lock held: its running container, "" none. */
 void helper_id(struct actuator *a, const char *place,
                char ret_id[CRI_ID_MAX + 1]);

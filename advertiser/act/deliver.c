@@ -245,7 +245,7 @@ static void not_delivered(struct actuator *a, const struct entry *e,
                           struct machine_result *r, struct error *err)
 {
     (void)pthread_mutex_lock(&a->lock);
-    r->permanent = !a->helper_image || helper_has_failed(a, e->intent->place);
+    r->permanent = !a->helper_image || helper_is_given_up(a, e);
     (void)pthread_mutex_unlock(&a->lock);
     r->waits = !r->permanent;
     r->reason = r->waits ? "WaitsForHelper" : "HelperMissing";
@@ -341,17 +341,19 @@ void deliver_end(struct place *at, const struct act_place *what,
         return; /* nothing was begun, or nobody could write anything */
     (void)pthread_mutex_lock(&a->lock);
     helper_id(a, what->name, id);
+    bool given_up = helper_is_given_up(a, e);
+    bool begun = e->intent->attempt > 0 || e->m.prepared;
     (void)pthread_mutex_unlock(&a->lock);
     if (id[0]) {
         end_of_card(a, id, cri, e, r, err);
         return;
     }
-    if (e->intent->attempt == 0) /* it waited for the helper in vain */
+    if (!begun) /* it waited for the helper in vain */
         return;
     r->e = error_set(err, ENOENT,
                      "%s cannot be removed, as Biga's helper (image %s) does "
                      "not run there",
                      dir, a->helper_image);
     r->reason = "FilesLeft";
-    r->permanent = true; /* it was waited for */
+    r->permanent = given_up;
 }

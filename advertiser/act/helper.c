@@ -107,16 +107,12 @@ static bool runs(const struct machine *m)
 
 /* The next step is the helper's.  What is dead may stay for a while, as when
  * it cannot be removed: it is not in the way of what begins. */
-static bool needs_helper(struct entry *e)
+static bool needs_helper(const struct entry *e)
 {
-    struct machine *m = &e->m;
-    if (e->intent->stop) { /* its files are to go, and nothing runs any more */
-        if (m->found.n_sandboxes > 0 || m->found.n_containers > 0)
-            return false;
-        if (m->stop_ms < 0)
-            m->stop_ms = clock_ms();
-        return !m->cleaned && clock_ms() - m->stop_ms < AWAIT_MS;
-    }
+    const struct machine *m = &e->m;
+    if (e->intent->stop) /* its files are to go, and nothing else is left */
+        return !m->cleaned && m->found.n_sandboxes == 0 &&
+               m->found.n_containers == 0;
     return !m->prepared && deliver_needed(e) && !runs(m);
 }
 
@@ -125,6 +121,18 @@ static bool is_settled(struct actuator *a, const struct entry *helper)
 {
     return !helper->intent->stop &&
            (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED);
+}
+
+/* What begins waits for ever. */
+static bool has_waited(const struct entry *e)
+{
+    return e->await_ms != 0 && clock_ms() - e->await_ms >= AWAIT_MS;
+}
+
+bool helper_is_given_up(struct actuator *a, const struct entry *e)
+{
+    const struct entry *helper = helper_of(a, e->intent->place);
+    return has_waited(e) || (helper && helper->intent->state == ACT_FAILED);
 }
 
 bool helper_awaited(struct place *at, struct entry *e)
@@ -136,7 +144,13 @@ bool helper_awaited(struct place *at, struct entry *e)
     if (!helper_of(a, at->what.name))
         helper_make(at);
     struct entry *helper = helper_of(a, at->what.name);
-    if (!needs_helper(e) || (helper && is_settled(a, helper)))
+    if (!needs_helper(e) || (helper && is_settled(a, helper))) {
+        e->await_ms = 0;
+        return false;
+    }
+    if (e->intent->stop && e->await_ms == 0)
+        e->await_ms = clock_ms();
+    if (has_waited(e))
         return false;
     if (helper && helper->intent->reason[0])
         (void)snprintf(why, sizeof why, "; it says %.60s: %.300s",
@@ -146,12 +160,6 @@ bool helper_awaited(struct place *at, struct entry *e)
                 a->helper_image, at->what.name, why);
     e->due_ms = clock_ms() + LOOK_AGAIN_MS;
     return true;
-}
-
-bool helper_has_failed(struct actuator *a, const char *place)
-{
-    const struct entry *helper = helper_of(a, place);
-    return helper && helper->intent->state == ACT_FAILED;
 }
 
 void helper_id(struct actuator *a, const char *place,

@@ -322,12 +322,23 @@ static void ask(struct prober *t, unsigned ms, struct asked *q)
 
 /* --- the thread --------------------------------------------------------- */
 
+/* Nothing could be done there meanwhile. */
+static void come_back(struct place *p)
+{
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        struct entry *e = p->a->entries[i];
+        if (is_on(e, p))
+            e->await_ms = 0;
+    }
+    events_begin(p);
+}
+
 static void say_health(struct place *p, enum act_health was)
 {
     if (was == p->health.now)
         return;
     if (p->health.now == ACT_READY)
-        events_begin(p);
+        come_back(p);
     else
         events_wake(p->a);
     log_event(p->health.now == ACT_READY ? LOG_INFO : LOG_WARN, "place-health",

@@ -9,6 +9,7 @@
 
 #include "advertiser/act/act_private.h"
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 #include "tests/lib/actrig.h"
 
 #define UID ACT_HELPER "card-0"
@@ -154,6 +155,55 @@ Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 60)
     }
     cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
     cr_assert(actrig_live(&r, 0, UID, 2));
+    actrig_fini(&r);
+}
+
+static enum act_health health(void)
+{
+    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    cr_assert_eq(actuator_places(r.a, v), 1);
+    return v[0].health;
+}
+
+/* As if it did so for `ms` already; what that says. */
+static bool awaits(const char *name, int64_t ms)
+{
+    (void)pthread_mutex_lock(&r.a->lock);
+    struct entry *e = entry_by_uid(r.a, name);
+    e->await_ms = ms ? clock_ms() - ms : 0;
+    bool awaited = helper_awaited(place_find(r.a, "card-0"), e);
+    (void)pthread_mutex_unlock(&r.a->lock);
+    return awaited;
+}
+
+Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 60)
+{
+    begin();
+    cardserver_fail(r.cards[0], "StartContainer", GRPC_UNAVAILABLE, 1000);
+    want_with_volume("web");
+    cr_assert(actrig_live(&r, 0, UID, 1)); /* the helper does not run */
+    (void)usleep(100000);
+    (void)pthread_mutex_lock(&r.a->lock);
+    struct entry *e = entry_by_uid(r.a, "web");
+    e->intent->stop = true;
+    e->intent->attempt = 1;
+    e->m.stop_ms = clock_ms() - 3600000; /* what ran took its time */
+    (void)pthread_mutex_unlock(&r.a->lock);
+    cr_expect(awaits("web", 0));
+    cr_expect(awaits("web", 50000));
+    cr_expect_not(awaits("web", 61000));
+    /* and anew when the card was away */
+    cardserver_freeze(r.cards[0], true);
+    while (health() != ACT_LOST)
+        (void)usleep(10000);
+    cr_expect_not(awaits("web", 61000));
+    cardserver_freeze(r.cards[0], false);
+    while (health() != ACT_READY)
+        (void)usleep(10000);
+    (void)pthread_mutex_lock(&r.a->lock);
+    int64_t since = e->await_ms;
+    (void)pthread_mutex_unlock(&r.a->lock);
+    cr_expect(since == 0 || clock_ms() - since < 50000);
     actrig_fini(&r);
 }
 
