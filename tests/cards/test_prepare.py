@@ -30,6 +30,12 @@ class Hooks:
             f.write(f"#!/bin/sh\nL={self.marks}\n{script}\n")
         os.chmod(path, 0o755)
 
+    def go(self, name):
+        """What a hook of that name waits for: NAME.go."""
+        with open(os.path.join(self.marks, name + ".go"), "w",
+                  encoding="utf-8"):
+            pass
+
     def mark(self, name):
         try:
             with open(os.path.join(self.marks, name), encoding="utf-8") as f:
@@ -96,7 +102,8 @@ def test_hook(t, node, hooks):
 
 
 def test_turns(t, node, hooks):
-    hooks.put("long", "touch $L/long; while ! [ -e $L/go ]; do sleep 0.1; done")
+    hooks.put("long", "touch $L/long; "
+              "while ! [ -e $L/long.go ]; do sleep 0.1; done")
     names = ["t0", "t1", "t2", "t3"]
     with t.check("a hook that takes its time holds up who wants one, too"):
         node.apply([service("t4", cores=1)])
@@ -115,8 +122,7 @@ def test_turns(t, node, hooks):
         names.remove("t3")
     with t.check("then it is their turn"):
         hooks.put("look", "true")
-        with open(os.path.join(hooks.marks, "go"), "w", encoding="utf-8"):
-            pass
+        hooks.go("long")
         node.wait_state(names, "running", 20)
         for name in [*names, "t5"]:
             end(node, name)
@@ -135,12 +141,15 @@ def test_kill(t, node, hooks):
             hooks.mark("flash")
         end(node, "f0")
     with t.check("so is one that an orderly stop finds running"):
-        hooks.put("burn", "echo begun >>$L/burn; sleep 4; echo end >>$L/burn")
+        hooks.put("burn",
+                  "echo begun >>$L/burn; while ! [ -e $L/burn.go ]; do "
+                  "sleep 0.1; done; echo end >>$L/burn")
         node.apply([asks("f1", "burn")])
         wait_for("it is begun", lambda: hooks.mark("burn"), 30)
         node.advertiser.stop()
         assert hooks.mark("burn") == "begun\n", hooks.mark("burn")
         node.advertiser.start()
+        hooks.go("burn")
         node.wait_state(["f1"], "running", 60)
         assert hooks.mark("burn") == "begun\nend\n" * 2, hooks.mark("burn")
         end(node, "f1")

@@ -36,7 +36,7 @@ void actrig_init(struct actrig *r, size_t n)
                                          .cluster = "c",
                                          .node = "h",
                                          .probe_ms = 100,
-                                         .lost_ms = 500};
+                                         .lost_ms = 1500};
 }
 
 void actrig_tcp(struct actrig *r, size_t i)

@@ -13,7 +13,7 @@
 
 enum {
     LIVE_MS = 1500,  /* then a stream that stands is believed */
-    SOON_MS = 150,   /* far below any interval of lists */
+    SOON_MS = 1000,  /* far below any interval of lists */
     QUIET_MS = 3000, /* more than one of them */
 };
 

@@ -129,7 +129,7 @@ Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 30)
 {
     struct actrig r;
     struct act_pod_view v = {0};
-    const struct cardserver_times slow = {.other_us = 60000};
+    const struct cardserver_times slow = {.other_us = 300000};
     actrig_init(&r, 1);
     actrig_open(&r);
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);

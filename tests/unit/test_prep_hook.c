@@ -44,6 +44,14 @@ static char *in_lab(const char *name)
 }
 
 /* Scripts find the lab in $L. */
+static void touch(const char *name)
+{
+    cleanup_free char *path = in_lab(name);
+    FILE *f = fopen(path, "we");
+    cr_assert(f);
+    cr_assert_eq(fclose(f), 0);
+}
+
 static void put_hook(const char *name, const char *script)
 {
     cleanup_free char *path = xasprintf("%s/%s", lab.hooks, name);
@@ -204,7 +212,8 @@ Test(prep_hook, it_is_left_to_itself_when_we_end)
 {
     struct prep_outcome o = {.exit_status = 77};
     struct error err = {0};
-    put_hook("flash", "echo begun >>$L/flash; touch $L/up; sleep 1;"
+    put_hook("flash", "echo begun >>$L/flash; touch $L/up;"
+                      "while ! [ -e $L/go ]; do sleep 0.01; done;"
                       "echo end >>$L/flash");
     cr_assert_eq(run_for("flash", PATIENCE_MS, "up", &o, &err), -ECANCELED);
     cr_expect_eq(o.exit_status, 77, "written although it failed");
@@ -213,6 +222,7 @@ Test(prep_hook, it_is_left_to_itself_when_we_end)
     cr_expect_eq(strncmp(record, "begun flash ", 12), 0, "%s", record);
     /* who waits for it then, and ends, leaves it alone as well */
     cr_assert_eq(run_for("flash", PATIENCE_MS, "up", &o, &err), -ECANCELED);
+    touch("go");
     o = run_hook("flash");
     expect_reason(o, "", "how the hook before it ended is not known");
     cr_expect(o.hook_unknown);
