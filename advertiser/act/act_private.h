@@ -85,8 +85,9 @@ struct place {
     struct act_place what;
     unsigned generation; /* of `what`: connections of before are closed */
     bool present, drained;
-    bool swept;  /* all of ours that is on it was listed */
-    bool unread; /* it was lost, and not listed since */
+    bool swept;       /* all of ours that is on it was listed */
+    bool unread;      /* it was lost, and not listed since */
+    unsigned n_lives; /* times it came, or came back after it was lost */
     struct health health;
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];

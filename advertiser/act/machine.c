@@ -503,6 +503,8 @@ static void next_up(struct machine *m, int64_t now, struct machine_step *step)
         next_sandbox(m, step);
         return;
     }
+    m->prepared = false; /* the next one begins anew, also after one that was
+                          * found */
     if (m->intent->state != ACT_RUNNING && m->intent->state != ACT_PULLING)
         machine_move(m, ACT_CREATING);
     next_containers(m, s, now, step);

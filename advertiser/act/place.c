@@ -322,13 +322,19 @@ static void ask(struct prober *t, unsigned ms, struct asked *q)
 
 /* --- the thread --------------------------------------------------------- */
 
-/* Nothing could be done there meanwhile. */
+/* Nothing could be done there meanwhile; and a card that was lost may have been
+ * rebooted: what it was made ready for is to be done again. */
 static void come_back(struct place *p)
 {
+    bool anew = p->unread || !p->swept;
+    p->n_lives += anew;
     for (size_t i = 0; i < p->a->n_entries; i++) {
         struct entry *e = p->a->entries[i];
-        if (is_on(e, p))
-            e->await_ms = 0;
+        if (!is_on(e, p))
+            continue;
+        e->await_ms = 0;
+        if (anew)
+            e->m.prepared = e->configured = false;
     }
     events_begin(p);
 }

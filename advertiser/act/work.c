@@ -359,10 +359,13 @@ static bool turn(struct worker *w, struct entry *e)
         return false;
     if (step.kind == MACHINE_LIST)
         return list(w, e);
+    unsigned n_lives = w->p->n_lives;
     (void)pthread_mutex_unlock(&a->lock);
     call(w, e, &step, &d);
     (void)pthread_mutex_lock(&a->lock);
     machine_done(&e->m, &step, &d.r, clock_ms());
+    if (step.kind == MACHINE_PREPARE && n_lives != w->p->n_lives)
+        e->m.prepared = e->configured = false; /* of a card as it was */
     if (step.kind == MACHINE_RUN_SANDBOX && d.r.e == 0)
         e->configured = false; /* what is found says who uses the card */
     if (step.kind == MACHINE_CLEAN && e->m.left)

@@ -1,6 +1,7 @@
 /* A pod on a card that loses calls, refuses and reboots, driven by a daemon
  * that dies between any two steps: it always ends as it was wanted. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,6 +320,40 @@ Test(act_machine, reboot_of_the_card_is_another_attempt)
     list(&r);
     (void)settle(&r, is_up);
     cr_assert_eq(r.intent->attempt, 3);
+    end(&r);
+}
+
+/* Turns until a step of that kind is done, whose reply is lost. */
+static void lose_reply(struct run *r, enum machine_kind kind)
+{
+    static const struct machine_result lost = {.e = -ETIMEDOUT, .code = -1};
+    struct machine_step step = {.kind = MACHINE_WAIT};
+    for (unsigned n = 0; n < 100 && step.kind != kind; n++) {
+        machine_next(&r->m, r->now, &step);
+        if (step.kind == MACHINE_LIST) {
+            list(r);
+        } else if (step.kind != MACHINE_WAIT) {
+            struct machine_result got = simcard_do(&r->card, &r->m, &step);
+            machine_done(&r->m, &step, step.kind == kind ? &lost : &got,
+                         r->now);
+        }
+    }
+    cr_assert_eq(step.kind, kind);
+}
+
+Test(act_machine, what_was_found_is_prepared_for_no_other)
+{
+    struct run r;
+    bool prepared = false;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    lose_reply(&r, MACHINE_RUN_SANDBOX);
+    (void)settle(&r, is_up);
+    cr_assert_eq(r.intent->attempt, 1, "it is adopted");
+    simcard_reboot(&r.card, false);
+    list(&r);
+    while (r.intent->attempt == 1)
+        prepared |= turn(&r) == MACHINE_PREPARE;
+    cr_assert(prepared);
     end(&r);
 }
 

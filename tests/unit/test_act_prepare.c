@@ -1,0 +1,126 @@
+/* What is done for a pod before its sandbox, on a card that answers. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "advertiser/act/act_private.h"
+#include "model/base/mem.h"
+#include "tests/lib/actrig.h"
+
+static struct actrig r;
+
+static char *in_rig(const char *name)
+{
+    return xasprintf("%s/%s", r.dir, name);
+}
+
+/* A hook that writes a line for each time it is run. */
+static void hook_add(const char *name, const char *rest)
+{
+    cleanup_free char *path = xasprintf("%s/%s", r.config.hooks_dir, name);
+    FILE *f = fopen(path, "we");
+    cr_assert(f, "%s", path);
+    (void)fprintf(f, "#!/bin/sh\necho >>%s/%s.runs\n%s\n", r.dir, name, rest);
+    cr_assert_eq(fclose(f), 0);
+    cr_assert_eq(chmod(path, 0755), 0);
+}
+
+static int64_t hook_runs(const char *name)
+{
+    struct stat st;
+    cleanup_free char *path = xasprintf("%s/%s.runs", r.dir, name);
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+static void begin(void)
+{
+    static char hooks[256];
+    actrig_init(&r, 1);
+    cleanup_free char *dir = in_rig("hooks");
+    (void)snprintf(hooks, sizeof hooks, "%s", dir);
+    cr_assert_eq(mkdir(hooks, 0755), 0);
+    r.config.hooks_dir = hooks;
+    (void)snprintf(r.places[0].pci, sizeof r.places[0].pci, "0000:17:00.0");
+}
+
+static void want(const char *name, const char *hook)
+{
+    const struct act_pod pod = {.name = name, .place = "card-0", .hook = hook};
+    cr_assert_eq(actrig_want_as(&r, pod), 0);
+}
+
+static bool has_reason(const char *name, const char *reason)
+{
+    struct act_pod_view v;
+    for (int i = 0; i < 500; i++) {
+        cr_assert_eq(actuator_find(r.a, "lab", name, &v), 0);
+        if (strcmp(v.reason, reason) == 0)
+            return true;
+        (void)usleep(10000);
+    }
+    return false;
+}
+
+static void wait_health(enum act_health health)
+{
+    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    do {
+        (void)usleep(10000);
+        cr_assert_eq(actuator_places(r.a, v), 1);
+    } while (v[0].health != health);
+}
+
+TestSuite(act_prepare, .timeout = 60);
+
+Test(act_prepare, once_more_when_the_card_was_rebooted)
+{
+    begin();
+    hook_add("h", "");
+    actrig_open(&r);
+    cardserver_fail(r.cards[0], "ImageStatus", GRPC_UNKNOWN, 1);
+    cardserver_fail(r.cards[0], "PullImage", GRPC_UNKNOWN, 1);
+    want("x", "h");
+    cr_assert(has_reason("x", "ImageMissing"));
+    cardserver_freeze(r.cards[0], true);
+    wait_health(ACT_LOST);
+    cardserver_freeze(r.cards[0], false);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_expect_eq(hook_runs("h"), 2);
+    actrig_fini(&r);
+}
+
+Test(act_prepare, once_more_when_it_was_rebooted_meanwhile)
+{
+    begin();
+    cleanup_free char *wait =
+        xasprintf("while ! [ -e %s/go ]; do sleep 0.05; done", r.dir);
+    cleanup_free char *go = in_rig("go");
+    hook_add("h", wait);
+    actrig_open(&r);
+    want("x", "h");
+    while (hook_runs("h") == 0)
+        (void)usleep(10000);
+    cardserver_freeze(r.cards[0], true);
+    wait_health(ACT_LOST);
+    cardserver_freeze(r.cards[0], false);
+    wait_health(ACT_READY);
+    cr_assert_eq(mkdir(go, 0755), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_expect_eq(hook_runs("h"), 2);
+    actrig_fini(&r);
+}
+
+Test(act_prepare, not_again_when_it_was_there)
+{
+    begin();
+    hook_add("h", "");
+    actrig_open(&r);
+    cardserver_fail(r.cards[0], "ImageStatus", GRPC_UNKNOWN, 1);
+    want("x", "h");
+    cr_assert(has_reason("x", "ImageMissing"));
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_expect_eq(hook_runs("h"), 1);
+    actrig_fini(&r);
+}
