@@ -48,6 +48,8 @@ static int remove_dir(struct tree *t, int dir, const char *name, unsigned depth)
     if (depth >= TREE_DEPTH_MAX)
         return move_up(t, dir, name);
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOTDIR) /* a file that cannot go, as an immutable */
+        return note(t, name, EPERM);
     if (fd < 0)
         return errno == ENOENT ? 0 : note(t, name, errno);
     int rc = 0;
