@@ -72,7 +72,8 @@ struct outcome {
     struct refusal *list;
     size_t n, cap;
     bool passes;         /* the reason of one may be gone soon */
-    const char **spared; /* UIDs of the wanted that may be had later */
+    const char **spared; /* UIDs of the wanted that are not had: what runs of
+                          * them goes on */
     size_t n_spared;
 };
 
@@ -86,8 +87,7 @@ static void add(struct outcome *o, const struct refusal *like, const char *uid,
     (void)snprintf(r->message, sizeof r->message, "%s", message);
 }
 
-/* Whether its reason may be gone soon. */
-static bool outcome_add(struct outcome *o, const char *uid, int result,
+static void outcome_add(struct outcome *o, const char *uid, int result,
                         const struct error *err)
 {
     static const struct {
@@ -110,7 +110,6 @@ static bool outcome_add(struct outcome *o, const char *uid, int result,
                                  .reason = kinds[k].reason};
     add(o, &like, uid, err->text);
     o->passes |= kinds[k].passes;
-    return kinds[k].passes;
 }
 
 /* It is to end and nobody here knows it: then it is gone, once nothing of it
@@ -150,7 +149,10 @@ static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
         item->pod.owner = FEED_OWNER;
         r = actuator_want(f->a, &item->pod, &err);
     }
-    if (r < 0 && outcome_add(o, item->pod.uid, r, &err) && !item->stop)
+    if (r < 0)
+        outcome_add(o, item->pod.uid, r, &err);
+    /* also what would be refused now: it was begun when it was not */
+    if (r < 0 && !item->stop)
         o->spared[o->n_spared++] = item->pod.uid;
 }
 

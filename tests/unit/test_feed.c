@@ -438,6 +438,29 @@ Test(feed, what_could_not_be_written_down_is_somebodys)
     UNTIL(is_there, "u1");
 }
 
+static void refuse_with(int result)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.want_result = result;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+/* It was begun when more was allowed, and its row is lost: it runs on. */
+Test(feed, what_would_be_refused_now_is_somebodys)
+{
+    refuse_with(-EPERM);
+    say(2, 200, ANSWER("2", P("u1", "a", CARD, "")));
+    start_feed();
+    UNTIL(is_spared, "u1 ");
+    refuse_with(-EINVAL);
+    say(3, 200, ANSWER("3", P("u2", "b", CARD, "")));
+    UNTIL(is_spared, "u2 ");
+    say(4, 200, ANSWER("4", P("u3", "c", CARD, ",\"grace\":-7")));
+    UNTIL(is_spared, "u3 ");
+    say(5, 200, ANSWER("5", P("u3", "c", CARD, ",\"stop\":true")));
+    UNTIL(is_spared, "");
+}
+
 Test(feed, a_broken_item_hurts_no_other)
 {
     say(2, 200, ANSWER("2", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
