@@ -154,8 +154,10 @@ static void failed(struct machine *m, const struct machine_step *step,
 {
     const struct meaning *meaning = meaning_of(step, r);
     const char *reason = r->reason ? r->reason : meaning->reason;
+    /* what ran is not ended because a part of it cannot be begun again */
+    bool goes_on = r->waits || m->intent->ran;
     enum again again = r->permanent ? AGAIN_NEVER
-                       : r->waits   ? AGAIN_ALWAYS
+                       : goes_on    ? AGAIN_ALWAYS
                                     : meaning->again;
     const char *text = r->text ? r->text : "";
     bool up = m->intent->state != ACT_STOPPING &&
@@ -173,8 +175,7 @@ static void failed(struct machine *m, const struct machine_step *step,
         return;
     }
     bool last = again == AGAIN_NEVER ||
-                (again == AGAIN_SOME && !m->intent->ran &&
-                 ++m->tries >= MACHINE_TRIES);
+                (again == AGAIN_SOME && ++m->tries >= MACHINE_TRIES);
     if (last)
         machine_fail(m, reason, r->reason ? "%s" : "%s: %s", text,
                      meaning->next);

@@ -166,15 +166,18 @@ static int look_image(struct worker *w, const char *name,
                       struct error *err)
 {
     struct cri_image found = {0};
+    char arch[sizeof w->p->what.arch]; /* it may be another since we came */
+    (void)pthread_mutex_lock(&w->p->a->lock);
+    memcpy(arch, w->p->what.arch, sizeof arch);
+    (void)pthread_mutex_unlock(&w->p->a->lock);
     int code = cri_image_status(w->cri, name, CALL_LIST_MS, &found, err);
     r->present = found.present;
     r->uid = found.uid;
     (void)snprintf(username, CRI_TEXT_MAX, "%s", found.username);
     r->username = username;
-    if (code == 0 && found.arch[0] && w->what.arch[0] &&
-        strcmp(found.arch, w->what.arch) != 0)
+    if (code == 0 && found.arch[0] && arch[0] && strcmp(found.arch, arch) != 0)
         return error_set(err, ENOEXEC, "image %s is for %s, and %s is %s", name,
-                         found.arch, w->what.name, w->what.arch);
+                         found.arch, w->what.name, arch);
     return code;
 }
 

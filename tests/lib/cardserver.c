@@ -364,7 +364,12 @@ static int call_image(struct call *c)
     Cri__Image image = CRI__IMAGE__INIT;
     image.id = (char *)"sha256:1";
     image.size = 1 << 20;
+    Cri__Pair info = CRI__PAIR__INIT, *infos = &info;
+    info.key = (char *)"info";
+    info.value = (char *)"{\"imageSpec\":{\"architecture\":\"arm64\"}}";
     m.image = &image;
+    m.info = &infos;
+    m.n_info = 1;
     PACK(c, image_status_response, &m);
     return GRPC_OK;
 }

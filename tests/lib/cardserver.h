@@ -1,5 +1,5 @@
 /* cardserver - a card's runtime as a server of its own (h2server): keeps
- * sandboxes and containers, has every image, and takes as long for each call
+ * sandboxes and containers, has every image (of arm64), and takes as long for each call
  * as it is told to.  It has no events, as containerd before 1.7, unless it is
  * told so. */
 #ifndef BIGA_TESTS_CARDSERVER_H

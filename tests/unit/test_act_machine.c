@@ -475,6 +475,31 @@ Test(act_machine, images_that_were_pulled_are_looked_at)
     inits[0].pull = mains[0].pull = mains[1].pull = PODSPEC_PULL_IF_NOT_PRESENT;
 }
 
+/* Whoever wrote a wrong one for the card ends nothing that runs there. */
+Test(act_machine, another_architecture_ends_no_pod_that_ran)
+{
+    struct run r;
+    unsigned n_running = 0;
+    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
+    (void)settle(&r, is_up);
+    machine_fini(&r.m); /* the daemon comes back, and looks anew */
+    machine_init(&r.m, r.intent, &r.spec, "");
+    r.card.pulled = r.card.faults.other_arch = true;
+    for (size_t i = 0; i < r.card.n_containers; i++)
+        if (strcmp(r.card.containers[i].name, "a") == 0)
+            r.card.containers[i].state = CRI_EXITED;
+    turns(&r, 100);
+    cr_expect_eq(r.intent->state, ACT_RUNNING);
+    cr_expect_str_eq(r.intent->reason, "ImageArch");
+    for (size_t i = 0; i < r.card.n_containers; i++)
+        n_running += r.card.containers[i].state == CRI_RUNNING;
+    cr_expect_eq(n_running, 1, "the other one runs on");
+    (void)settle(&r, is_up);
+    cr_expect(is_up(&r));
+    cr_expect_str_eq(r.intent->reason, "");
+    end(&r);
+}
+
 Test(act_machine, images_that_do_not_stay_are_not_pulled_in_haste)
 {
     struct run r;

@@ -127,6 +127,23 @@ Test(act_work, a_row_that_was_lost_is_written_again, .timeout = 30)
     actrig_fini(&r);
 }
 
+Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 30)
+{
+    struct actrig r;
+    actrig_init(&r, 1);
+    (void)snprintf(r.places[0].arch, sizeof r.places[0].arch, "amd64");
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_FAILED));
+    cr_assert_str_eq(view_of(&r, "x").reason, "ImageArch");
+    (void)usleep(100000); /* its worker waits for more */
+    (void)snprintf(r.places[0].arch, sizeof r.places[0].arch, "arm64");
+    actrig_set(&r, 1);
+    cr_assert_eq(actrig_want(&r, "y", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
 Test(act_work, others_objects_are_never_touched, .timeout = 30)
 {
     struct actrig r;
