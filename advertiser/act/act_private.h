@@ -61,6 +61,7 @@ struct entry {
     bool dropped;     /* not in the table any more; freed when not busy */
     bool configured;  /* its card is, for the sandbox that is to come */
     bool stirred;     /* an event was about it, and no list since */
+    bool stop_saved;  /* intent->stop and its grace are written down */
     int64_t due_ms;   /* when to look at it again */
     int64_t acted_ms; /* lists that were begun before are of no use */
     int64_t await_ms; /* since when its end waits for the helper; 0 not so */
@@ -155,9 +156,13 @@ bool entry_pair_is_over(struct actuator *a, const struct entry *e);
 /* Others see the change; pods of its pair are looked at. */
 void entry_publish(struct actuator *a, struct entry *p);
 void entry_stop(struct actuator *a, struct entry *p, int64_t grace_s);
-/* Without the lock: durable when it returns 0. */
+/* Without the lock, of one that is busy: durable when it returns 0.  One that
+ * was forgotten meanwhile is not written again. */
 int entry_save(struct actuator *a, struct entry *p, struct error *err);
-/* The same of a copy of its intent (of all but what it points to); `saving` is
+/* Without the lock: of whoever has that UID, if anybody.  When it cannot, the
+ * next step tries it again. */
+int entry_save_uid(struct actuator *a, const char *uid, struct error *err);
+/* A copy of an entry's intent (of all but what it points to); `saving` is
  * held, `lock` is not. */
 int entry_write(struct actuator *a, const struct intent *copy,
                 struct error *err);

@@ -356,21 +356,6 @@ int actuator_want(struct actuator *a, const struct act_pod *pod,
     return e;
 }
 
-/* An entry that nobody frees meanwhile: busy, unless it was so already; then
- * whoever is at it frees it, but not before `saving` is given back. */
-static int save_by_uid(struct actuator *a, const char *uid, struct error *err)
-{
-    (void)pthread_mutex_lock(&a->saving);
-    (void)pthread_mutex_lock(&a->lock);
-    struct entry *e = entry_by_uid(a, uid);
-    struct intent *copy = e ? intent_copy(e->intent) : NULL;
-    (void)pthread_mutex_unlock(&a->lock);
-    int r = copy ? intents_save(a->intents, copy, err) : 0;
-    (void)pthread_mutex_unlock(&a->saving);
-    intent_destroy(copy);
-    return r;
-}
-
 int actuator_begin(struct actuator *a, const char *uid, struct error *err)
 {
     (void)pthread_mutex_lock(&a->lock);
@@ -386,7 +371,7 @@ int actuator_begin(struct actuator *a, const char *uid, struct error *err)
     (void)pthread_mutex_unlock(&a->lock);
     if (!e)
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
-    return save_by_uid(a, uid, err);
+    return entry_save_uid(a, uid, err);
 }
 
 int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
@@ -395,14 +380,14 @@ int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
     (void)failpoint("act-before-unwanted");
     (void)pthread_mutex_lock(&a->lock);
     struct entry *e = entry_by_uid(a, uid);
-    bool again = e && e->intent->stop &&
+    bool again = e && e->intent->stop && e->stop_saved &&
                  (grace_s < 0 || grace_s == e->intent->grace_s);
     if (e && !again)
         entry_stop(a, e, grace_s);
     (void)pthread_mutex_unlock(&a->lock);
     if (!e)
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
-    int r = again ? 0 : save_by_uid(a, uid, err);
+    int r = again ? 0 : entry_save_uid(a, uid, err);
     (void)failpoint("act-after-unwanted");
     (void)pthread_mutex_lock(&a->lock);
     (void)leave_places(a);

@@ -35,6 +35,7 @@ struct entry *entry_add(struct actuator *a, struct intent *intent)
     struct entry *e = xcalloc(1, sizeof *e);
     e->intent = intent;
     e->spec = read_spec(a, intent);
+    e->stop_saved = intent->stop;
     bool host = strcmp(intent->place, ACT_HOST) == 0;
     machine_init(&e->m, intent, e->spec, host && a->boot_id ? a->boot_id : "");
     e->version = ++a->version;
@@ -196,6 +197,7 @@ void entry_stop(struct actuator *a, struct entry *e, int64_t grace_s)
 {
     struct place *p = place_find(a, e->intent->place);
     e->intent->stop = true;
+    e->stop_saved = false;
     if (grace_s >= 0)
         e->intent->grace_s = grace_s;
     e->due_ms = 0;
@@ -208,23 +210,59 @@ int entry_write(struct actuator *a, const struct intent *copy,
                 struct error *err)
 {
     int r = intents_save(a->intents, copy, err);
-    /* not deleted by us: who forgets a pod holds `saving` */
+    /* lost, not deleted by us: the caller holds `saving`, as who forgets a pod
+     * does, and knows that it is in the table */
     return r == -ENOENT ? intents_put(a->intents, copy, err) : r;
+}
+
+/* `saving` and `lock` are held; `lock` is released while it is written.  The
+ * entry is in the table, and stays while `saving` is held. */
+static int save_held(struct actuator *a, struct entry *e, struct error *err)
+{
+    struct intent copy = *e->intent; /* what it points to does not change */
+    (void)pthread_mutex_unlock(&a->lock);
+    int r = entry_write(a, &copy, err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (r == 0 && copy.stop && copy.grace_s == e->intent->grace_s)
+        e->stop_saved = true;
+    return r;
+}
+
+static void before_save(struct actuator *a, const struct entry *e)
+{
+    enum act_state state = e->intent->state;
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)failpoint("act-before-save");
+    if (state == ACT_RUNNING)
+        (void)failpoint("act-before-running");
+    if (state == ACT_GONE)
+        (void)failpoint("act-before-gone");
+    (void)pthread_mutex_lock(&a->lock);
 }
 
 int entry_save(struct actuator *a, struct entry *e, struct error *err)
 {
+    int r = 0;
     (void)pthread_mutex_lock(&a->saving);
     (void)pthread_mutex_lock(&a->lock);
-    struct intent copy = *e->intent; /* what it points to does not change */
+    before_save(a, e);
+    if (!e->dropped) /* else its row was deleted, and stays so */
+        r = save_held(a, e, err);
     (void)pthread_mutex_unlock(&a->lock);
-    (void)failpoint("act-before-save");
-    if (copy.state == ACT_RUNNING)
-        (void)failpoint("act-before-running");
-    if (copy.state == ACT_GONE)
-        (void)failpoint("act-before-gone");
-    int r = entry_write(a, &copy, err);
     (void)failpoint("act-after-save");
+    (void)pthread_mutex_unlock(&a->saving);
+    return r;
+}
+
+int entry_save_uid(struct actuator *a, const char *uid, struct error *err)
+{
+    (void)pthread_mutex_lock(&a->saving);
+    (void)pthread_mutex_lock(&a->lock);
+    struct entry *e = entry_by_uid(a, uid);
+    int r = e ? save_held(a, e, err) : 0;
+    if (r < 0)
+        e->m.unsaved = true;
+    (void)pthread_mutex_unlock(&a->lock);
     (void)pthread_mutex_unlock(&a->saving);
     return r;
 }

@@ -51,17 +51,6 @@ struct intent *intent_create(const struct act_pod *pod)
     return i;
 }
 
-struct intent *intent_copy(const struct intent *i)
-{
-    struct intent *c = xmemdup(i, sizeof *i);
-    c->owner = c->namespace = c->name = c->place = c->pair_key = NULL;
-    c->hook = c->spec = c->files = NULL;
-    c->spec_size = c->files_size = c->n_env = 0;
-    c->env = NULL;
-    c->uid = xstrdup(i->uid);
-    return c;
-}
-
 void intent_destroy(struct intent *i)
 {
     if (!i)

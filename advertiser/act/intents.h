@@ -67,8 +67,6 @@ struct intent {
 
 /* Copies; NULL texts become "". */
 struct intent *intent_create(const struct act_pod *pod);
-/* For intents_save() alone: without spec and files. */
-struct intent *intent_copy(const struct intent *i);
 void intent_destroy(struct intent *i); /* NULL allowed */
 DEFINE_CLEANUP(intent, struct intent *, intent_destroy)
 /* The container of that name; NULL when there is none. */

@@ -127,6 +127,82 @@ Test(act_work, a_row_that_was_lost_is_written_again, .timeout = 30)
     actrig_fini(&r);
 }
 
+/* A restart, where nobody says what is wanted but the rows. */
+static void reopen(struct actrig *r)
+{
+    actrig_close(r);
+    actrig_open(r);
+}
+
+Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cardserver_freeze(r.cards[0], true); /* it cannot end yet */
+    while (!view_of(&r, "x").stale)
+        (void)usleep(10000);
+    atomic_store(&full, true);
+    cr_expect_lt(actuator_unwant(r.a, "x", 5, &err), 0);
+    cr_expect_lt(actuator_unwant(r.a, "x", 5, &err), 0, "it is not, still");
+    atomic_store(&full, false);
+    cr_expect_eq(actuator_unwant(r.a, "x", 5, &err), 0, "%s", err.text);
+    reopen(&r);
+    cr_expect(view_of(&r, "x").stopping);
+    cardserver_freeze(r.cards[0], false);
+    cr_expect(actrig_reach(&r, "x", ACT_GONE));
+    actrig_fini(&r);
+}
+
+Test(act_work, a_stop_without_a_row_is_taken, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_assert_eq(intents_delete(r.a->intents, "x", &err), 0);
+    cr_expect_eq(actuator_unwant(r.a, "x", 5, &err), 0, "%s", err.text);
+    cr_expect(actrig_reach(&r, "x", ACT_GONE));
+    actrig_fini(&r);
+}
+
+/* It is gone, and forgotten before the worker that ended it writes that. */
+Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    struct act_pod_view v;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    const struct act_pod held = {.name = "x", .place = "card-0", .held = true};
+    cr_assert_eq(actrig_want_as(&r, held), 0);
+    cr_assert(has_reason(&r, "x", "Held"));
+    struct entry *e = entry_by_uid(r.a, "x");
+    (void)pthread_mutex_lock(&r.a->lock);
+    while (e->busy) {
+        (void)pthread_mutex_unlock(&r.a->lock);
+        (void)usleep(1000);
+        (void)pthread_mutex_lock(&r.a->lock);
+    }
+    e->busy = true; /* we are that worker */
+    e->intent->stop = true;
+    e->intent->state = ACT_GONE;
+    (void)pthread_mutex_unlock(&r.a->lock);
+    cr_assert_eq(actuator_forget(r.a, "x", &err), 0, "%s", err.text);
+    cr_expect_eq(entry_save(r.a, e, &err), 0, "%s", err.text);
+    (void)pthread_mutex_lock(&r.a->lock);
+    entry_release(e);
+    (void)pthread_mutex_unlock(&r.a->lock);
+    reopen(&r);
+    cr_expect_eq(actuator_find(r.a, "lab", "x", &v), -ENOENT);
+    actrig_fini(&r);
+}
+
 Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 30)
 {
     struct actrig r;
