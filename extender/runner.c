@@ -206,7 +206,8 @@ static void look(struct look *l)
         look_roll(l);
     if (l->acted)
         return;
-    l->r->look++;
+    if (!l->r->resumes)
+        l->r->round++;
     each_group(l, look_pending);
     look_place(l);
 }
@@ -219,18 +220,24 @@ bool runner_is_stopping(struct runner *r)
     return stopping;
 }
 
+int64_t runner_look(struct runner *r, bool *ret_acted)
+{
+    struct look l;
+    look_init(&l, r);
+    look(&l);
+    bool acted = l.acted, failed = l.failed;
+    int64_t due_ms = l.due_ms;
+    look_fini(&l);
+    *ret_acted = acted && !failed;
+    return failed ? clock_ms() + RUNNER_RETRY_MS : due_ms;
+}
+
 /* Until nothing changes any more; when to look again whatever happens. */
 static int64_t look_around(struct runner *r)
 {
     for (unsigned i = 0; i < LOOKS_MAX && !runner_is_stopping(r); i++) {
-        struct look l;
-        look_init(&l, r);
-        look(&l);
-        bool acted = l.acted, failed = l.failed;
-        int64_t due_ms = l.due_ms;
-        look_fini(&l);
-        if (failed)
-            return clock_ms() + RUNNER_RETRY_MS;
+        bool acted;
+        int64_t due_ms = runner_look(r, &acted);
         if (!acted)
             return due_ms;
     }

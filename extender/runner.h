@@ -9,7 +9,9 @@
  * that took, up to a second.
  *
  *   a pod     is placed when it fits, by priority, then in the order of being
- *             applied; it stays pending, with the reason, until then
+ *             applied; it stays pending, with the reason, until then (of more
+ *             than a thousand that wait a look tries the first, and goes on
+ *             with those that the last one has not come to)
  *   a job     (biga.dev/size above 1) is begun when all of its pods were
  *             applied and all of its pairs fit; it is ended whole when one of
  *             its pods cannot start

@@ -14,6 +14,7 @@
 enum {
     MISSING_TOLD = 3, /* pods that are named, of those that a job lacks */
     TRIES_MAX = 1024, /* of one look */
+    AGAIN_MAX = 512,  /* of them, at units that looks before it have tried */
     WHY_MAX = 65536,
     KEY_MAX = DEMAND_NAMESPACE_MAX + DEMAND_NAME_MAX + 2,
 };
@@ -22,7 +23,7 @@ enum {
 struct stuck {
     char key[KEY_MAX];
     int64_t since_ms;
-    uint64_t look; /* the last one that has found it so */
+    uint64_t round; /* the last one that has found it so */
 };
 
 static bool is_pending(const struct member *m)
@@ -115,7 +116,7 @@ static struct wait *wait_of(struct look *l, const struct member *m)
         memcpy(w->uid, m->pod->uid, sizeof w->uid);
         (void)strmap_put(&l->r->waits, w->uid, w);
     }
-    w->look = l->r->look;
+    w->round = l->r->round;
     return w;
 }
 
@@ -360,7 +361,7 @@ static void watch_stuck(struct look *l, const struct group *g,
         stuck->since_ms = clock_ms();
         (void)strmap_put(&l->r->stuck, stuck->key, stuck);
     }
-    stuck->look = l->r->look;
+    stuck->round = l->r->round;
     int64_t due_ms = stuck->since_ms + RUNNER_STUCK_MS;
     if (due_ms <= clock_ms()) {
         look_tear_down(l, g, lacking, why);
@@ -371,13 +372,13 @@ static void watch_stuck(struct look *l, const struct group *g,
     }
 }
 
-/* Of jobs that this look has not found placed in part: what comes under that
+/* Of jobs that this round has not found placed in part: what comes under that
  * name later is another. */
 static void forget_stuck(struct runner *r)
 {
     size_t pos = 0;
     for (struct stuck *s; (s = strmap_next(&r->stuck, &pos));) {
-        if (s->look == r->look)
+        if (s->round == r->round)
             continue;
         free(strmap_remove(&r->stuck, s->key));
         pos = 0; /* others have moved */
@@ -422,7 +423,7 @@ static void forget_waits(struct runner *r)
     size_t n = 0, pos = 0;
     cleanup_free struct wait **over = xcalloc(r->waits.n + 1, sizeof *over);
     for (struct wait *w; (w = strmap_next(&r->waits, &pos));)
-        if (w->look != r->look)
+        if (w->round != r->round)
             over[n++] = w;
     for (size_t i = 0; i < n; i++) {
         (void)strmap_remove(&r->waits, over[i]->uid);
@@ -450,6 +451,15 @@ static size_t first_unit(const struct look *l)
     return i;
 }
 
+/* Those before `end`: for them there may be room by now, and they go first. */
+static void place_again(struct look *l, size_t end)
+{
+    for (size_t i = 0; i < end && !l->failed && l->tries < AGAIN_MAX &&
+                       !runner_is_stopping(l->r);
+         i++)
+        unit_place(l, &l->units[i]);
+}
+
 void look_place(struct look *l)
 {
     struct runner *r = l->r;
@@ -458,6 +468,7 @@ void look_place(struct look *l)
         qsort(l->units, l->n_units, sizeof *l->units, compare_units);
     size_t i = first_unit(l);
     r->resumes = false;
+    place_again(l, i);
     for (; i < l->n_units && !l->failed && !r->resumes; i++) {
         if (runner_is_stopping(r))
             return;
@@ -469,7 +480,7 @@ void look_place(struct look *l)
     }
     if (resumed || r->resumes)
         l->due_ms = 0; /* the rest; or those before, for what is new since */
-    if (l->failed || resumed || r->resumes)
+    if (l->failed || r->resumes)
         return;
     forget_stuck(r);
     forget_waits(r);

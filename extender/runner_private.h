@@ -18,9 +18,10 @@ struct runner {
     /* the thread's alone */
     struct strmap stuck; /* struct stuck by key */
     struct strmap waits; /* struct wait by uid */
-    uint64_t look;       /* counts those that have placed pods */
+    uint64_t round;      /* counts: a look that tries all units, or several
+                          * which, one after the other, do */
     bool resumes;        /* the last look has not tried all units: */
-    int64_t priority;    /* it goes on with this one */
+    int64_t priority;    /* the next goes on with this one */
     uint64_t number;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -54,7 +55,7 @@ struct unit {
 /* What need not be found out again about a pod that waits. */
 struct wait {
     char uid[PODS_UID_SIZE];
-    uint64_t look;    /* the last one that has seen it wait */
+    uint64_t round;   /* the last one that has seen it wait */
     uint64_t configs; /* its spec was checked with these; 0 not yet */
     bool is_right;
     uint64_t no_place; /* the number of the snapshot in which it had none, and
@@ -81,6 +82,9 @@ struct look {
     int64_t due_ms;   /* look again then; INT64_MAX: no need */
 };
 
+/* One look; when to look again: 0 is at once, and so it is when it has done
+ * something.  The runner's thread alone. */
+int64_t runner_look(struct runner *r, bool *ret_acted);
 /* The runner is to end: begin nothing more. */
 bool runner_is_stopping(struct runner *r);
 
@@ -115,7 +119,8 @@ void look_roll(struct look *l);
 /* What of the group is pending joins the units to be placed, or is told what
  * it waits for. */
 void look_pending(struct look *l, const struct group *g);
-/* Place the units: of very many, the next look goes on with the rest. */
+/* Place the units: of very many, the next look goes on with the rest, once it
+ * has tried the first of them again. */
 void look_place(struct look *l);
 
 /* --- shared --- */
