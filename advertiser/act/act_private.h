@@ -89,6 +89,7 @@ struct place {
     bool swept;       /* all of ours that is on it was listed */
     bool unread;      /* it was lost, and not listed since */
     unsigned n_lives; /* times it came, or came back after it was lost */
+    unsigned n_turns; /* times somebody ended to prepare it */
     struct health health;
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];

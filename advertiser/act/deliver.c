@@ -101,6 +101,7 @@ static void deliver_vfs(struct place *at, const struct prep_request *given,
 static void wake_waiting(struct place *at)
 {
     (void)pthread_mutex_lock(&at->a->lock);
+    at->n_turns++;
     for (size_t i = 0; i < at->a->n_entries; i++) {
         struct entry *e = at->a->entries[i];
         if (strcmp(e->intent->place, at->what.name) != 0 ||

@@ -333,6 +333,29 @@ static bool list(struct worker *w, struct entry *e)
     return false;
 }
 
+/* Of a place, before a step. */
+struct before {
+    unsigned n_lives, n_turns;
+};
+
+static void take_done(struct worker *w, struct entry *e,
+                      const struct machine_step *step, const struct done *d,
+                      const struct before *was)
+{
+    const struct place *p = w->p;
+    machine_done(&e->m, step, &d->r, clock_ms());
+    if (step->kind == MACHINE_PREPARE && was->n_lives != p->n_lives)
+        e->m.prepared = e->configured = false; /* of a card as it was */
+    if (was->n_turns != p->n_turns && d->r.waits &&
+        strcmp(d->r.reason, "WaitsForCard") == 0)
+        e->m.retry_ms = 0; /* who was in the way has ended already */
+    if (step->kind == MACHINE_RUN_SANDBOX && d->r.e == 0)
+        e->configured = false; /* what is found says who uses the card */
+    if (step->kind == MACHINE_CLEAN && e->m.left)
+        log_event(LOG_WARN, "act-files-left", "place", w->what.name, "uid",
+                  e->intent->uid, "error", d->err.text, NULL);
+}
+
 /* False when there is nothing more to do. */
 static bool turn(struct worker *w, struct entry *e)
 {
@@ -362,18 +385,11 @@ static bool turn(struct worker *w, struct entry *e)
         return false;
     if (step.kind == MACHINE_LIST)
         return list(w, e);
-    unsigned n_lives = w->p->n_lives;
+    const struct before was = {w->p->n_lives, w->p->n_turns};
     (void)pthread_mutex_unlock(&a->lock);
     call(w, e, &step, &d);
     (void)pthread_mutex_lock(&a->lock);
-    machine_done(&e->m, &step, &d.r, clock_ms());
-    if (step.kind == MACHINE_PREPARE && n_lives != w->p->n_lives)
-        e->m.prepared = e->configured = false; /* of a card as it was */
-    if (step.kind == MACHINE_RUN_SANDBOX && d.r.e == 0)
-        e->configured = false; /* what is found says who uses the card */
-    if (step.kind == MACHINE_CLEAN && e->m.left)
-        log_event(LOG_WARN, "act-files-left", "place", w->what.name, "uid",
-                  e->intent->uid, "error", d.err.text, NULL);
+    take_done(w, e, &step, &d, &was);
     return true;
 }
 

@@ -1,5 +1,9 @@
 /* What is done for a pod before its sandbox, on a card that answers. */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,9 +11,35 @@
 
 #include "advertiser/act/act_private.h"
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 #include "tests/lib/actrig.h"
 
 static struct actrig r;
+
+/* The turn of a pod is another's, who ends it before it is known that one
+ * waits for it. */
+static atomic_uint n_misses;
+static struct entry *other;
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    static int (*real)(pthread_mutex_t *);
+    static _Thread_local bool within;
+    struct machine_result result = {0};
+    struct error err = {0};
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+    struct place *p = within || atomic_load(&n_misses) == 0 ? NULL
+                                                            : r.a->places[0];
+    if (!p || mutex != &p->prep)
+        return real(mutex);
+    const struct act_place what = p->what;
+    within = true;
+    deliver_card(p, &what, other, &result, &err);
+    within = false;
+    atomic_fetch_sub(&n_misses, 1);
+    return result.e == 0 ? EBUSY : 0;
+}
 
 static char *in_rig(const char *name)
 {
@@ -122,5 +152,27 @@ Test(act_prepare, not_again_when_it_was_there)
     cr_assert(has_reason("x", "ImageMissing"));
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cr_expect_eq(hook_runs("h"), 1);
+    actrig_fini(&r);
+}
+
+Test(act_prepare, a_turn_that_ends_meanwhile_is_noticed)
+{
+    begin();
+    hook_add("h", "");
+    actrig_open(&r);
+    const struct act_pod held = {
+        .name = "other", .place = "card-0", .hook = "h", .held = true};
+    cr_assert_eq(actrig_want_as(&r, held), 0);
+    wait_health(ACT_READY);
+    (void)pthread_mutex_lock(&r.a->lock);
+    other = entry_by_uid(r.a, "other");
+    (void)pthread_mutex_unlock(&r.a->lock);
+    atomic_store(&n_misses, 3); /* each doubles the pause */
+    int64_t from = clock_ms();
+    want("x", "h");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_expect_eq(atomic_load(&n_misses), 0);
+    cr_expect_eq(hook_runs("h"), 4);
+    cr_expect_lt(clock_ms() - from, 3000);
     actrig_fini(&r);
 }
