@@ -62,6 +62,7 @@ struct entry {
     bool configured;  /* its card is, for the sandbox that is to come */
     bool stirred;     /* an event was about it, and no list since */
     bool stop_saved;  /* intent->stop and its grace are written down */
+    bool met;         /* it was listed once since it is in the table */
     int64_t due_ms;   /* when to look at it again */
     int64_t acted_ms; /* lists that were begun before are of no use */
     int64_t await_ms; /* since when its end waits for the helper; 0 not so */
@@ -94,6 +95,8 @@ struct place {
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];
     struct orphans orphans;
+    size_t n_spared, n_spared_running; /* listed last: of pods that are spared
+                                        * and not written down */
     struct place_events events;
     int64_t list_ms;   /* the next list */
     int64_t lonely_ms; /* since when its helper has nothing to do */

@@ -25,15 +25,19 @@ static bool uses_card(const struct entry *e)
     for (size_t i = 0; i < m->found.n_containers; i++)
         used |= m->found.containers[i].state == CRI_RUNNING ||
                 m->found.containers[i].state == CRI_UNKNOWN;
-    /* what an earlier life of ours made is not known before the first list */
-    used |= !m->listed && e->intent->attempt > 0;
+    /* what an earlier life of ours made is not known before the first list;
+     * its number may be lost as well */
+    used |= !m->listed && (e->intent->attempt > 0 || !e->met);
     return used && e->intent->state != ACT_GONE;
 }
 
+/* Also by what is not written down (yet): who asked for it may say so any
+ * time, and what is nobody's runs until it is removed. */
 static bool in_use(struct place *at, const struct entry *e)
 {
-    bool used = false;
     (void)pthread_mutex_lock(&at->a->lock);
+    bool used = !at->swept || at->n_spared_running > 0 ||
+                orphans_run(&at->orphans);
     for (size_t i = 0; i < at->a->n_entries; i++) {
         const struct entry *other = at->a->entries[i];
         used |= other != e && !entry_is_ours(other) && uses_card(other) &&

@@ -116,11 +116,27 @@ bool leave_is_orphan(const struct place *p, const char *uid)
 void actuator_told(struct actuator *a, const char *const *uids, size_t n)
 {
     (void)pthread_mutex_lock(&a->lock);
-    bool first = !a->fed;
+    bool first = !a->fed, fewer = false;
+    char **was = steal(&a->spared);
+    size_t n_was = a->n_spared;
     a->fed = true;
+    a->n_spared = 0;
     leave_spare(a, uids, n);
-    for (size_t i = 0; first && i < a->n_places; i++)
-        place_wake(a->places[i]);
+    for (size_t i = 0; i < n_was; i++) {
+        fewer |= !is_spared(a, was[i]);
+        free(was[i]);
+    }
+    free(was);
+    for (size_t i = 0; i < a->n_places; i++) {
+        struct place *p = a->places[i];
+        bool look = fewer && p->n_spared > 0;
+        if (look) { /* what of them is there is to be listed as nobody's */
+            p->swept = false;
+            p->list_ms = 0;
+        }
+        if (first || look)
+            place_wake(p);
+    }
     (void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -134,7 +150,8 @@ static int left_on(const struct place *p, const char *uid, struct error *err)
                          "said yet what is on it: %s",
                          uid, p->what.name,
                          p->reason[0] ? p->reason : "it is being asked");
-    if (orphans_have(&p->orphans, uid))
+    if (orphans_have(&p->orphans, uid) ||
+        (p->n_spared > 0 && is_spared(p->a, uid)))
         return error_set(err, EBUSY,
                          "pod %s is not written down here, and what may be of "
                          "it on %s is removed first",

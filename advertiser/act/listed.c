@@ -66,11 +66,22 @@ static size_t first_of(const struct listed *l, const char *uid)
     return low;
 }
 
-void listed_know(struct listed *l, const char *uid)
+void listed_spare(struct listed *l, const char *uid, size_t *n,
+                  size_t *n_running)
 {
     for (size_t i = first_of(l, uid);
-         i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++)
-        l->seen[i].known = true;
+         i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++) {
+        struct orphan_seen *s = &l->seen[i];
+        *n += !s->known;
+        *n_running += !s->known && s->running;
+        s->known = true;
+    }
+}
+
+void listed_know(struct listed *l, const char *uid)
+{
+    size_t n = 0, n_running = 0;
+    listed_spare(l, uid, &n, &n_running);
 }
 
 void listed_take(const struct listed *l, const char *uid,

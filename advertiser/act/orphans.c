@@ -121,3 +121,11 @@ bool orphans_have(const struct orphans *o, const char *uid)
             return true;
     return o->n_more > 0;
 }
+
+bool orphans_run(const struct orphans *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (o->list[i].running)
+            return true;
+    return o->n_more > 0;
+}

@@ -56,5 +56,7 @@ void orphans_removed(struct orphans *o, const char *id);
 int64_t orphans_due(const struct orphans *o);
 /* May anything be left of a pod? */
 bool orphans_have(const struct orphans *o, const char *uid);
+/* May anything run? */
+bool orphans_run(const struct orphans *o);
 
 #endif

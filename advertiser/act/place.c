@@ -170,6 +170,7 @@ static void see(struct prober *t, struct entry *e, int64_t now)
     if (!told && has_ended(e, &found))
         events_missed(t->p, now);
     machine_see(&e->m, &found, now);
+    e->met = true;
     e->due_ms = 0;
     e->m.changed = true;
 }
@@ -179,8 +180,10 @@ static void see_orphans(struct prober *t, int64_t now)
     struct place *p = t->p;
     struct actuator *a = p->a;
     size_t n_more = p->orphans.n_more;
+    p->n_spared = p->n_spared_running = 0;
     for (size_t i = 0; i < a->n_spared; i++)
-        listed_know(&t->listed, a->spared[i]);
+        listed_spare(&t->listed, a->spared[i], &p->n_spared,
+                     &p->n_spared_running);
     orphans_update(&p->orphans, t->listed.seen, t->listed.n, now,
                    a->orphan_grace_ms);
     p->swept = true;
@@ -413,7 +416,7 @@ static int64_t next_ask(struct prober *t, struct asked *ret_asked)
     /* with pods, a list is also the probe: one half after the other; where
      * events come, lists are rare */
     ret_asked->lists = often || p->orphans.n > 0 || p->list_ms <= due;
-    ret_asked->at_once = busy || !often || event != INT64_MAX;
+    ret_asked->at_once = busy || !often || !p->swept || event != INT64_MAX;
     if (often && due > t->begun_ms + PLACE_LIST_MS / 2)
         due = t->half ? t->begun_ms + PLACE_LIST_MS / 2
                       : t->begun_ms + PLACE_LIST_MS;

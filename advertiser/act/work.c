@@ -325,6 +325,7 @@ static bool list(struct worker *w, struct entry *e)
     (void)pthread_mutex_lock(&a->lock);
     if (r == 0) {
         machine_see(&e->m, &found, clock_ms());
+        e->met = true;
         e->m.changed = true;
         return true;
     }

@@ -78,6 +78,7 @@ static void lab_begin(void)
     cr_assert_eq(actuator_set_places(lab.a, &place, 1, &err), 0, "%s",
                  err.text);
     lab.card = place_find(lab.a, "card-0");
+    lab.card->swept = true; /* nothing is there */
 }
 
 static void lab_end(void)
@@ -169,6 +170,36 @@ Test(act_deliver, functions_of_what_is_there)
     r = deliver(next, &err);
     expect_waits(r, err);
     first->m.found.sandboxes[0].ready = false; /* it is over */
+    cr_expect_eq(deliver(next, &err).e, 0, "%s", err.text);
+    cr_expect_eq(n_functions(), 8);
+}
+
+/* The rows are lost, and who is named first asks for others. */
+Test(act_deliver, functions_of_what_is_not_written_down)
+{
+    struct error err = {0};
+    struct orphan_seen seen = {
+        .uid = "u-old", .id = "s", .sandbox = true, .running = true};
+    struct entry *next = want("next", 8, "");
+    lab.card->swept = false;
+    struct machine_result r = deliver(next, &err);
+    expect_waits(r, err);
+    lab.card->swept = true;
+    orphans_update(&lab.card->orphans, &seen, 1, 0, 1000000);
+    r = deliver(next, &err);
+    expect_waits(r, err);
+    seen.known = true;
+    orphans_update(&lab.card->orphans, &seen, 1, 0, 1000000);
+    lab.card->n_spared = lab.card->n_spared_running = 1;
+    r = deliver(next, &err);
+    expect_waits(r, err);
+    lab.card->n_spared_running = 0; /* it is over */
+    struct entry *old = want("old", -1, "");
+    old->m.listed = false;
+    r = deliver(next, &err);
+    expect_waits(r, err);
+    cr_expect_eq(n_functions(), 2);
+    old->met = true; /* it fails to begin, say */
     cr_expect_eq(deliver(next, &err).e, 0, "%s", err.text);
     cr_expect_eq(n_functions(), 8);
 }

@@ -284,3 +284,29 @@ Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 30)
     cardserver_freeze(r.cards[0], false);
     actrig_fini(&r);
 }
+
+/* It is refused, and runs; then it is to end. */
+Test(act_place, what_was_spared_is_left_until_it_is_removed, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    static const char *const spared[] = {"u"};
+    actrig_init(&r, 1);
+    r.config.fed = true;
+    r.config.orphan_grace_ms = 500;
+    actrig_stray(&r, 0, "u");
+    cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
+    actuator_told(r.a, spared, 1);
+    actrig_set(&r, 1);
+    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "z", &err); i++)
+        (void)usleep(20000);
+    cr_assert_eq(actuator_left(r.a, NULL, "z", &err), 0, "%s", err.text);
+    cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
+    actuator_told(r.a, NULL, 0);
+    cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
+    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "u", &err); i++)
+        (void)usleep(20000);
+    cr_expect_eq(actuator_left(r.a, NULL, "u", &err), 0, "%s", err.text);
+    cr_expect_eq(cardserver_live(r.cards[0], "u"), 0);
+    actrig_fini(&r);
+}
