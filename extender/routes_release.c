@@ -1,7 +1,9 @@
 #include "extender/routes_release.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "extender/app.h"
 #include "extender/cluster.h"
@@ -75,10 +77,29 @@ static bool is_applied(struct app *app, const struct httpd_request *rq)
     return p && !p->deleting && p->ended == PODS_PENDING;
 }
 
+/* It is to end, and its node, which answers, is still to say that it has. */
+static bool is_ending(struct app *app, const struct httpd_request *rq,
+                      char ret_node[DEMAND_NAME_MAX + 1])
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct allocation *a =
+        alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
+    if (!a || a->held || !pod_set_find_uid(set, a->demand.uid))
+        return false;
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    (void)snprintf(ret_node, DEMAND_NAME_MAX + 1, "%s", a->node);
+    return index != NODE_NONE &&
+           snapshot_node(s, (size_t)index)->status == NODE_READY;
+}
+
 void handle_release(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     static const char *const no_params[] = {NULL};
+    char node[DEMAND_NAME_MAX + 1];
     if (!httpd_query_only(rq, no_params))
         return;
     if (is_of_pod(app, rq)) {
@@ -94,6 +115,15 @@ void handle_release(struct httpd_request *rq, void *ctx)
                    "delete it (biga delete), and release it only when that "
                    "node is gone for good",
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
+        return;
+    }
+    if (is_ending(app, rq, node)) {
+        httpd_fail(rq, 409,
+                   "pod %.63s/%.253s may still run on node %.253s, which "
+                   "answers: its place is given back once that node says that "
+                   "nothing of it is left; release it only when that node is "
+                   "gone for good",
+                   httpd_arg(rq, 0), httpd_arg(rq, 1), node);
         return;
     }
     struct release *release = xcalloc(1, sizeof *release);

@@ -304,21 +304,62 @@ Test(runner, a_job_does_not_stay_placed_in_part)
     cr_expect_eq(simapp_allocations(), 3);
 }
 
+/* --- what is given back by hand ------------------------------------------ */
+
+static void expect_released(const char *pod, int expected, const char *part)
+{
+    struct raw_reply reply = {0};
+    char path[64];
+    (void)snprintf(path, sizeof path, "/v1/allocations/ns/%s", pod);
+    int status = world_call(simapp_server, SERVER_READ, "DELETE", path,
+                            (struct jtext){"", 0, false}, &reply);
+    cr_expect_eq(status, expected, "%d: %s", status, str_text(&reply.body));
+    cr_expect(strstr(str_text(&reply.body), part), "%s", str_text(&reply.body));
+    raw_reply_fini(&reply);
+}
+
+/* It may well run until its node says that nothing of it is left. */
+Test(runner, a_node_that_answers_gives_back_by_itself)
+{
+    cr_assert_eq(simapp_apply(pair_specs, 2), 0);
+    simapp_settle();
+    expect_released("x", 409, "delete it (biga delete)");
+    cr_assert_eq(simapp_delete("x"), 0);
+    expect_released("x", 409, "may still run on node node00");
+    cr_expect_eq(simapp_allocations(), 2);
+    cr_assert_eq(simapp_delete("h"), 0);
+    simapp_settle();
+    cr_expect_not(simapp_has("x"));
+    expect_released("x", 404, "ns/x");
+}
+
+/* Its node has said that it is over, but not yet that nothing is left. */
+Test(runner, what_has_failed_is_not_given_back_by_hand)
+{
+    struct simapp_pod failing = pair_specs[1];
+    failing.notes = ",\"test/fails\":\"1\"";
+    cr_assert_eq(simapp_apply(pair_specs, 1), 0);
+    cr_assert_eq(simapp_apply(&failing, 1), 0);
+    simapp_settle();
+    simapp_expect("x", PODS_FAILED, "ImageMissing", "");
+    expect_released("x", 409, "may still run on node node00");
+    cr_expect_eq(simapp_allocations(), 2);
+}
+
 /* --- what nodes have said ------------------------------------------------ */
 
 Test(runner, forgets_what_was_said_of_pods_without_a_place)
 {
-    struct told *told = server_app(simapp_server)->told;
-    struct raw_reply reply = {0};
+    struct app *app = server_app(simapp_server);
+    struct told *told = app->told;
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     simapp_settle();
     cr_assert_eq(told_n_pods(told), 2);
     cr_assert_eq(simapp_delete("x"), 0);
-    int status = world_call(simapp_server, SERVER_READ, "DELETE",
-                            "/v1/allocations/ns/x",
-                            (struct jtext){"", 0, false}, &reply);
-    cr_expect_eq(status, 200, "%s", str_text(&reply.body));
-    raw_reply_fini(&reply);
+    clock_set_fake(clock_ms() + INT64_C(7200000));
+    writer_sweep(app->writer);
+    expect_released("x", 200, "\"released\"");
+    clock_set_fake(-1);
     runner_settle(simapp_runner());
     cr_expect_eq(told_n_pods(told), 1, "its place was given back by hand");
 
