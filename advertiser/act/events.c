@@ -286,12 +286,15 @@ static int64_t look(struct events *v)
             s = NULL;
             wanted = place_works(p) && !p->events.none;
         }
-        if (!s && wanted && p->events.retry_ms <= now)
+        if (!s && wanted && p->events.retry_ms <= now) {
             open_stream(v, i);
-        else if (!s && wanted)
+            s = v->streams[i];
+            wanted = place_works(p) && !p->events.none;
+        }
+        if (s && s->watch)
+            next = tend_stream(s, now);
+        else if (wanted) /* also one that could not even be begun */
             next = p->events.retry_ms;
-        if (v->streams[i] && v->streams[i]->watch)
-            next = tend_stream(v->streams[i], now);
         due = next < due ? next : due;
     }
     return due;

@@ -1,6 +1,9 @@
 /* Events of cards: what ends is noticed at once, and whoever has none, or
  * sends too many, is listed as before. */
 #include <criterion/criterion.h>
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +19,24 @@ enum {
     SOON_MS = 1000,  /* far below any interval of lists */
     QUIET_MS = 3000, /* more than one of them */
 };
+
+/* Streams that cannot be begun. */
+static atomic_uint n_refused;
+
+CURLMcode curl_multi_add_handle(CURLM *multi, CURL *curl)
+{
+    static CURLMcode (*real)(CURLM *, CURL *);
+    const char *url = NULL;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "curl_multi_add_handle");
+    if (atomic_load(&n_refused) > 0 &&
+        curl_easy_getinfo(curl, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK &&
+        url && strstr(url, EVENTS)) {
+        atomic_fetch_sub(&n_refused, 1);
+        return CURLM_OUT_OF_MEMORY;
+    }
+    return real(multi, curl);
+}
 
 static void rest(unsigned ms)
 {
@@ -158,5 +179,26 @@ Test(act_events, a_flood_costs_that_card_its_stream, .timeout = 40)
     cr_expect_lt(lists, 50, "%u", lists); /* of thousands of events */
     cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
     cr_expect_eq(cardserver_calls(r.cards[1], EVENTS), 1);
+    actrig_fini(&r);
+}
+
+static bool is_live(struct actrig *r)
+{
+    (void)pthread_mutex_lock(&r->a->lock);
+    bool live = r->a->places[0]->events.live;
+    (void)pthread_mutex_unlock(&r->a->lock);
+    return live;
+}
+
+Test(act_events, a_stream_that_cannot_be_begun_is_tried_again, .timeout = 40)
+{
+    struct actrig r;
+    atomic_store(&n_refused, 2); /* after the first it is looked at anyway */
+    begin(&r, 1, CARDSERVER_EVENTS);
+    for (int i = 0; i < 1000 && !is_live(&r); i++)
+        rest(10);
+    cr_assert_eq(atomic_load(&n_refused), 0);
+    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
+    cr_expect_lt(notice(&r, 0, "x"), SOON_MS);
     actrig_fini(&r);
 }
