@@ -289,7 +289,12 @@ class Client(threading.Thread):
     def connect(self):
         lab = self.load.lab
         context = ssl.create_default_context(cafile=lab.pki("ca.crt"))
-        context.load_cert_chain(lab.pki("client.pem"))
+        try:
+            context.load_cert_chain(lab.pki("client.pem"))
+        except ssl.SSLError:
+            # it is opened twice, for the certificate and for its key, and
+            # another may have taken its place between
+            context.load_cert_chain(lab.pki("client.pem"))
         self.connections += 1
         return http.client.HTTPSConnection(
             "127.0.0.1", self.load.port, timeout=10, context=context)
