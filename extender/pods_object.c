@@ -125,6 +125,20 @@ static const char *foreign_text(const cJSON *metadata, const char *map,
     return text && strlen(text) <= max ? text : NULL;
 }
 
+/* A whole number, and not more than there may be; 0 of what is none. */
+static int32_t foreign_number(const cJSON *metadata, const char *map,
+                              const char *key, int32_t max)
+{
+    const char *text = foreign_text(metadata, map, key, DEMAND_NAME_MAX);
+    int32_t n = 0;
+    for (; text && *text; text++) {
+        if (*text < '0' || *text > '9')
+            return 0;
+        n = n > max / 10 ? max : n * 10 + (*text - '0');
+    }
+    return n < max ? n : max;
+}
+
 /* Whose it is, at least: the others of its pair or job do not begin without
  * it. */
 static void foreign_demand(const struct applied_pod_names *names,
@@ -141,14 +155,13 @@ static void foreign_demand(const struct applied_pod_names *names,
     const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(tree, "metadata");
     const char *job = foreign_text(metadata, "labels", "biga.dev/job",
                                    DEMAND_NAME_MAX);
-    const char *pair = foreign_text(metadata, "labels", "biga.dev/pair", 8);
-    const char *n = foreign_text(metadata, "annotations", "biga.dev/size", 8);
+    int32_t n = foreign_number(metadata, "annotations", "biga.dev/size",
+                               DEMAND_SIZE_MAX);
     if (job)
         (void)snprintf(d.job, sizeof d.job, "%s", job);
-    if (pair)
-        d.pair = (int32_t)strtoul(pair, NULL, 10);
-    if (n)
-        d.size = (int32_t)strtoul(n, NULL, 10);
+    d.pair = foreign_number(metadata, "labels", "biga.dev/pair",
+                            DEMAND_PAIR_MAX);
+    d.size = n > 0 ? n : 1;
     *ret_demand = d;
 }
 

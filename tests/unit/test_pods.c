@@ -534,3 +534,48 @@ Test(pods, are_the_api_servers_in_a_cluster)
     cr_expect(strstr(op.error.text, "API server"), "%s", op.error.text);
     writer_stop(kube);
 }
+
+/* --- what a newer extender has stored ------------------------------------- */
+
+static struct demand foreign_demand(const char *pair, const char *size)
+{
+    static const char uid[] = "00000000-0000-4000-8000-000000000001";
+    const struct applied_pod_names names = {"default", "p", uid};
+    cleanup_free char *json = xasprintf(
+        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
+        "\"default\",\"uid\":\"%s\",\"labels\":{\"biga.dev/role\":\"other\","
+        "\"biga.dev/job\":\"j\",\"biga.dev/pair\":\"%s\"},\"annotations\":{"
+        "\"biga.dev/size\":\"%s\"}},\"spec\":{}}",
+        uid, pair, size);
+    cleanup_with(applied_pod) struct applied_pod *p =
+        applied_pod_create_foreign(&names, json, strlen(json), &config, "new");
+    cr_assert(p);
+    cr_expect_str_eq(p->demand.job, "j");
+    return p->demand;
+}
+
+/* Whatever stands there: pairs are gone through one by one. */
+Test(pods, not_understood_are_within_limits)
+{
+    static const struct {
+        const char *text;
+        int32_t pair, size;
+    } cases[] = {
+        {"0", 0, 1},
+        {"7", 7, 7},
+        {"65536", 65536, 65536},
+        {"65537", 65537, DEMAND_SIZE_MAX},
+        {"99999999", DEMAND_PAIR_MAX, DEMAND_SIZE_MAX},
+        {"4294967299", DEMAND_PAIR_MAX, DEMAND_SIZE_MAX},
+        {"-1", 0, 1},
+        {"+3", 0, 1},
+        {" 3", 0, 1},
+        {"3x", 0, 1},
+        {"", 0, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct demand d = foreign_demand(cases[i].text, cases[i].text);
+        cr_expect_eq(d.pair, cases[i].pair, "%s: %d", cases[i].text, d.pair);
+        cr_expect_eq(d.size, cases[i].size, "%s: %d", cases[i].text, d.size);
+    }
+}
