@@ -31,12 +31,15 @@ struct shown {
     char message[PODS_MESSAGE_MAX + 1];
 };
 
-/* Its node says nothing any more: what is known of the pod may be otherwise. */
+/* Its node says nothing any more: what is known of the pod may be otherwise.
+ * One that is heard, and lacks some of its topology, says how its pods are. */
 static bool is_silent(const struct allocation *place, const struct snapshot *s)
 {
     int32_t index = snapshot_find(s, place->node, strlen(place->node));
-    return index == NODE_NONE ||
-           snapshot_node(s, (size_t)index)->status != NODE_READY;
+    if (index == NODE_NONE)
+        return true;
+    enum node_status status = snapshot_node(s, (size_t)index)->status;
+    return status == NODE_STALE || status == NODE_LOST;
 }
 
 static struct shown show(const struct applied_pod *p, const struct snapshot *s)
