@@ -21,12 +21,12 @@ static void place_fill(struct act_place *p, const struct device *d,
     p->plaintext = card->plaintext;
 }
 
-size_t places_of(const struct topo *topo, const struct cardfile *cards,
-                 const char *host_runtime,
-                 struct act_place ret_places[ACT_PLACES_MAX])
+/* Cards whose runtime is known, or the others. */
+static size_t add_cards(const struct topo *topo, const struct cardfile *cards,
+                        bool known, struct act_place *to, size_t max)
 {
     size_t first, n = 0, n_cards = topo_count(topo, DEVICE_CARD, &first);
-    for (size_t i = 0; i < n_cards && n + 1 < ACT_PLACES_MAX; i++) {
+    for (size_t i = 0; i < n_cards && n < max; i++) {
         const struct device *d = topo_device(topo, first + i);
         const struct cardfile_key key = {.pci = d->pci,
                                          .vendor_id = d->vendor_id,
@@ -34,9 +34,19 @@ size_t places_of(const struct topo *topo, const struct cardfile *cards,
                                          .serial = d->serial};
         struct cardfile_card card;
         cardfile_find(cards, &key, &card);
-        if (*card.endpoint || *d->endpoint)
-            place_fill(&ret_places[n++], d, &card);
+        if ((*card.endpoint || *d->endpoint) == known)
+            place_fill(&to[n++], d, &card);
     }
+    return n;
+}
+
+size_t places_of(const struct topo *topo, const struct cardfile *cards,
+                 const char *host_runtime,
+                 struct act_place ret_places[ACT_PLACES_MAX])
+{
+    size_t max = ACT_PLACES_MAX - 1;
+    size_t n = add_cards(topo, cards, true, ret_places, max);
+    n += add_cards(topo, cards, false, &ret_places[n], max - n);
     struct act_place *host = &ret_places[n++];
     memset(host, 0, sizeof *host);
     COPY(host->name, PLACE_HOST);

@@ -187,8 +187,12 @@ size_t actuator_places(struct actuator *a,
     size_t n = 0;
     (void)pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n_places && n < ACT_PLACES_MAX; i++)
-        if (a->places[i]->present)
-            view_fill_place(a->places[i], &ret_places[n++]);
+        if (a->places[i]->present) {
+            struct act_place_view *v = &ret_places[n];
+            view_fill_place(a->places[i], v);
+            n += v->endpoint[0] || v->drained || v->n_pods > 0 ||
+                 strcmp(v->name, ACT_HOST) == 0;
+        }
     (void)pthread_mutex_unlock(&a->lock);
     return n;
 }
@@ -287,7 +291,7 @@ static int check_room(struct actuator *a, const struct act_pod *pod,
     if (!p || !p->present)
         return error_set(err, ENOENT, "%s: there is no such place", pod->place);
     if (!p->what.endpoint[0] && strcmp(pod->place, ACT_HOST) != 0)
-        return error_set(err, EINVAL,
+        return error_set(err, ENOENT,
                          "%s: its runtime is not known: give the card an "
                          "endpoint in the card file",
                          pod->place);

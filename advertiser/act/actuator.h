@@ -37,10 +37,11 @@ struct act_place {
     char name[ACT_NAME_MAX + 1];
     char pci[PCI_ADDR_TEXT_MAX]; /* "" for the host */
     char arch[16];               /* as in image manifests; "" unknown */
-    char endpoint[256];          /* "" : no runtime is known: no pod can run on
-                                  * a card; the host's pods are run by somebody
-                                  * else, and count as running when the others
-                                  * of their pair are ready */
+    char endpoint[256];          /* "" : no runtime is known: no pod can come to
+                                  * a card, and what runs there is as lost; the
+                                  * host's pods are run by somebody else, and
+                                  * count as running when the others of their
+                                  * pair are ready */
     char ca[1024], cert[1024], key[1024];
     int64_t files_ns; /* when one of the three was written last: with another
                        * value the connection is made anew */
@@ -171,8 +172,8 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
 /* Durable when it returns 0.  The same pod (uid) again is a success, and
  * changes nothing but what may change while it runs.  -EINVAL with the field
  * and value when it cannot run there, -EPERM when it asks for what pods may not
- * have, -ENODATA a ConfigMap or Secret is not there, -ENOENT no such place,
- * -EBUSY the place is drained, -EEXIST another pod of that name is not gone
+ * have, -ENODATA a ConfigMap or Secret is not there, -ENOENT no such place, or
+ * its runtime is not known, -EBUSY the place is drained, -EEXIST another pod of that name is not gone
  * yet. */
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err);
@@ -206,6 +207,7 @@ size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods);
 /* -ENOENT when it is not known. */
 int actuator_find(struct actuator *a, const char *namespace, const char *name,
                   struct act_pod_view *ret_pod);
+/* But cards of no use: no runtime is known, nothing of ours is there. */
 size_t actuator_places(struct actuator *a,
                        struct act_place_view ret_places[ACT_PLACES_MAX]);
 uint64_t actuator_version(struct actuator *a);

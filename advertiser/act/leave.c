@@ -142,9 +142,10 @@ void actuator_told(struct actuator *a, const char *const *uids, size_t n)
 
 static int left_on(const struct place *p, const char *uid, struct error *err)
 {
-    if (!p->present || !p->what.endpoint[0])
+    if (!p->present)
         return 0; /* nobody is there to ask */
-    if (!p->swept)
+    /* without an endpoint nobody is, either; what was there still is */
+    if (p->what.endpoint[0] && !p->swept)
         return error_set(err, EBUSY,
                          "pod %s is not written down here, and %s has not "
                          "said yet what is on it: %s",

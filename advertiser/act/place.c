@@ -63,6 +63,21 @@ void act_thread_ends(struct actuator *a)
 
 /* --- places ------------------------------------------------------------- */
 
+static bool is_on(const struct entry *e, const struct place *p)
+{
+    return strcmp(e->intent->place, p->what.name) == 0;
+}
+
+/* Others see all of its pods anew. */
+static void publish_all(struct place *p)
+{
+    p->a->version++;
+    for (size_t i = 0; i < p->a->n_entries; i++)
+        if (is_on(p->a->entries[i], p))
+            p->a->entries[i]->version = p->a->version;
+    act_notify(p->a);
+}
+
 struct place *place_find(struct actuator *a, const char *name)
 {
     for (size_t i = 0; i < a->n_places; i++)
@@ -80,6 +95,8 @@ bool place_works(const struct place *p)
 enum act_health place_health(const struct place *p)
 {
     if (!p->present)
+        return ACT_LOST;
+    if (!p->what.endpoint[0] && strcmp(p->what.name, ACT_HOST) != 0)
         return ACT_LOST;
     if (!p->what.endpoint[0]) /* nobody to ask */
         return p->drained ? ACT_DRAINED : ACT_READY;
@@ -108,6 +125,7 @@ void place_gone(struct place *p)
     events_wake(p->a);
     (void)snprintf(p->reason, sizeof p->reason,
                    "it is not in this node any more");
+    publish_all(p);
     (void)pthread_cond_signal(&p->wake);
 }
 
@@ -195,11 +213,6 @@ static void see_orphans(struct prober *t, int64_t now)
     }
 }
 
-static bool is_on(const struct entry *e, const struct place *p)
-{
-    return strcmp(e->intent->place, p->what.name) == 0;
-}
-
 /* Something is expected to change there, and it has any pod at all. */
 static bool is_busy(struct place *p, bool *ret_any)
 {
@@ -215,16 +228,6 @@ static bool is_busy(struct place *p, bool *ret_any)
     }
     *ret_any = any;
     return busy;
-}
-
-/* Others see all of its pods anew. */
-static void publish_all(struct place *p)
-{
-    p->a->version++;
-    for (size_t i = 0; i < p->a->n_entries; i++)
-        if (is_on(p->a->entries[i], p))
-            p->a->entries[i]->version = p->a->version;
-    act_notify(p->a);
 }
 
 static void take_lists(struct prober *t, int64_t now)
@@ -534,6 +537,7 @@ struct place *place_set(struct actuator *a, const struct act_place *what)
         p = place_new(a);
     if (!p)
         return NULL;
+    bool runs = what->endpoint[0], host = strcmp(what->name, ACT_HOST) == 0;
     bool same = p->present && is_same(&p->what, what);
     bool new_keys = p->what.files_ns != what->files_ns;
     p->what = *what;
@@ -545,14 +549,19 @@ struct place *place_set(struct actuator *a, const struct act_place *what)
         p->generation++;
         p->list_ms = 0;
         p->reason[0] = p->runtime[0] = '\0';
+        if (!runs)
+            (void)snprintf(p->reason, sizeof p->reason, "%s",
+                           "no endpoint is known: give it one in the card "
+                           "file");
+        p->unread |= !runs && !host;
         health_init(&p->health, a->probe_ms, a->lost_ms, clock_ms());
-        a->version++;
+        publish_all(p);
     }
     if (!same || new_keys) {
         p->events = (struct place_events){0};
         events_wake(a);
     }
-    if (!p->prober)
+    if (!p->prober && (runs || host)) /* else there is nothing to do */
         p->prober = act_thread(a, prober_thread, p);
     (void)pthread_cond_signal(&p->wake);
     return p;

@@ -204,6 +204,57 @@ Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 30)
     actrig_fini(&r);
 }
 
+/* A card file that is edited ends nothing. */
+Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    struct act_place was = r.places[0];
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    uint64_t version = view_of(&r, "x").version;
+    r.places[0].endpoint[0] = '\0';
+    actrig_set(&r, 1);
+    struct act_pod_view v = view_of(&r, "x");
+    cr_expect(v.stale && v.version > version);
+    cr_expect_str_eq(v.reason, "CardLost");
+    cr_expect_not_null(strstr(v.message, "endpoint"), "%s", v.message);
+    cr_expect_eq(place_of(&r).health, ACT_LOST);
+    cr_expect_eq(actrig_want(&r, "y", "card-0"), -ENOENT);
+    cr_expect_eq(actuator_left(r.a, "card-0", "y", &err), 0, "%s", err.text);
+    cr_assert_eq(actuator_unwant(r.a, "x", 1, NULL), 0);
+    (void)usleep(100000);
+    cr_expect_neq(view_of(&r, "x").state, ACT_GONE, "nobody was asked");
+    r.places[0] = was;
+    actrig_set(&r, 1);
+    cr_expect(actrig_reach(&r, "x", ACT_GONE));
+    cr_expect_str_eq(view_of(&r, "x").reason, "");
+    cr_expect_eq(cardserver_live(r.cards[0], "x"), 0);
+    r.places[0].endpoint[0] = '\0';
+    actrig_set(&r, 1);
+    struct act_place_view none[ACT_PLACES_MAX];
+    cr_expect_eq(actuator_places(r.a, none), 0, "it is of no use");
+    actrig_fini(&r);
+}
+
+Test(act_place, what_is_nobodys_stays_without_an_endpoint, .timeout = 30)
+{
+    struct actrig r;
+    struct error err = {0};
+    actrig_init(&r, 1);
+    actrig_stray(&r, 0, "u");
+    actrig_open(&r);
+    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "z", &err); i++)
+        (void)usleep(20000);
+    r.places[0].endpoint[0] = '\0';
+    actrig_set(&r, 1);
+    cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
+    cr_expect_eq(actuator_left(r.a, NULL, "z", &err), 0, "%s", err.text);
+    actrig_fini(&r);
+}
+
 Test(act_place, none_has_left_before_the_first_look, .timeout = 30)
 {
     struct actrig r;

@@ -63,7 +63,7 @@ Test(actuator, refuses_by_name)
     struct act_pod p = pod_of("x", "u-1", "card-9", SPEC("x", "u-1"));
     cr_assert_eq(actuator_want(a, &p, &err), -ENOENT);
     p.place = "card-1";
-    cr_assert_eq(actuator_want(a, &p, &err), -EINVAL);
+    cr_assert_eq(actuator_want(a, &p, &err), -ENOENT, "it may come");
     cr_assert_not_null(strstr(err.text, "endpoint"));
     p.place = "card-0";
     p.uid = "../etc";
@@ -121,7 +121,7 @@ Test(actuator, remembers_what_is_wanted_and_drained)
     cr_assert_str_eq(list->uid, "u-1");
     cr_assert_str_eq(list->owner, "extender");
     free(list);
-    cr_assert_eq(actuator_places(a, places), 3);
+    cr_assert_eq(actuator_places(a, places), 2, "card-1 is of no use");
     cr_assert(places[0].drained);
     cr_assert_eq(places[0].n_pods, 1);
     q = pod_of("y", "u-2", "card-0", SPEC("y", "u-2"));

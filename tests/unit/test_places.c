@@ -42,7 +42,7 @@ static struct cardfile *cards_of(const char *json)
     return file;
 }
 
-Test(places, are_the_cards_with_an_endpoint_and_the_host)
+Test(places, are_the_cards_and_the_host)
 {
     cleanup_with(topo) struct topo *topo = host_topo();
     cleanup_with(cardfile) struct cardfile *cards = cards_of(
@@ -51,7 +51,7 @@ Test(places, are_the_cards_with_an_endpoint_and_the_host)
         "{\"match\":{\"pci\":\"02:00\"},\"arch\":\"riscv64\","
         "\"endpoint\":\"tcp://192.0.2.2:1\",\"plaintext\":true}]}");
     struct act_place p[ACT_PLACES_MAX];
-    cr_assert_eq(places_of(topo, cards, "unix:///run/c.sock", p), 3);
+    cr_assert_eq(places_of(topo, cards, "unix:///run/c.sock", p), 4);
     cr_expect_str_eq(p[0].name, "card-0000-01-00");
     cr_expect_str_eq(p[0].pci, "0000:01:00.0");
     cr_expect_str_eq(p[0].arch, "arm64");
@@ -63,10 +63,16 @@ Test(places, are_the_cards_with_an_endpoint_and_the_host)
     cr_expect_str_eq(p[1].arch, "riscv64");
     cr_expect_str_eq(p[1].endpoint, "tcp://192.0.2.2:1");
     cr_expect(p[1].plaintext);
-    cr_expect_str_eq(p[2].name, "host");
-    cr_expect_str_eq(p[2].endpoint, "unix:///run/c.sock");
-    cr_assert_eq(places_of(topo, NULL, "", p), 2);
+    cr_expect_str_eq(p[2].name, "card-0000-03-00");
+    cr_expect_str_eq(p[2].endpoint, "");
+    cr_expect_str_eq(p[3].name, "host");
+    cr_expect_str_eq(p[3].endpoint, "unix:///run/c.sock");
+    /* one that lost its endpoint is there still, after those with one */
+    cr_assert_eq(places_of(topo, NULL, "", p), 4);
+    cr_expect_str_eq(p[0].endpoint, "tcp://192.0.2.1:7443");
+    cr_expect_str_eq(p[1].name, "card-0000-02-00");
     cr_expect_str_eq(p[1].endpoint, "");
+    cr_expect_str_eq(p[3].endpoint, "");
 }
 
 static void write_key(const char *path, int64_t second)
