@@ -54,21 +54,32 @@ bool nodewait_knows(const struct nodewait *w, uint64_t version)
     return version >> VERSION_SHIFT == first_version(w) >> VERSION_SHIFT;
 }
 
+/* NULL when there are too many. */
+static struct version *version_open(struct nodewait *w, const char *node,
+                                    uint64_t sum)
+{
+    struct version *v = strmap_get(&w->versions, node);
+    if (v || w->versions.n >= NODEWAIT_NODES_MAX)
+        return v;
+    v = xcalloc(1, sizeof *v);
+    v->node = xstrdup(node);
+    v->number = first_version(w);
+    v->sum = sum - 1;
+    (void)strmap_put(&w->versions, v->node, v);
+    return v;
+}
+
 static uint64_t version_set(struct nodewait *w, const char *node, uint64_t sum)
 {
+    uint64_t number = first_version(w) | (sum & ((1 << VERSION_SHIFT) - 1));
     pthread_mutex_lock(&w->lock);
-    struct version *v = strmap_get(&w->versions, node);
-    if (!v) {
-        v = xcalloc(1, sizeof *v);
-        v->node = xstrdup(node);
-        v->number = first_version(w);
-        v->sum = sum - 1;
-        (void)strmap_put(&w->versions, v->node, v);
-    }
-    if (v->sum != sum)
+    struct version *v = version_open(w, node, sum);
+    if (v && v->sum != sum)
         v->number++;
-    v->sum = sum;
-    uint64_t number = v->number;
+    if (v) {
+        v->sum = sum;
+        number = v->number;
+    }
     pthread_mutex_unlock(&w->lock);
     return number;
 }

@@ -12,12 +12,18 @@
 
 #include "extender/pods.h"
 #include "extender/snapshot.h"
+#include "extender/told.h"
 #include "model/base/error.h"
 #include "model/io/httpd.h"
 
 struct app;
 
-enum { NODEWAIT_MAX_S = 30 };
+enum {
+    NODEWAIT_MAX_S = 30,
+    NODEWAIT_NODES_MAX = TOLD_NODES_MAX, /* whose versions are counted: of any
+                                          * other the version is one of a
+                                          * million, by the content alone */
+};
 
 struct nodewait;
 /* `app` has a writer and pods, which outlive its thread. */

@@ -6,10 +6,6 @@
 #include "extender/strmap.h"
 #include "model/base/mem.h"
 
-/* Nodes of whom somebody has spoken at all: as many as have certificates, and
- * in a lab not more than this. */
-enum { NODES_MAX = 200000 };
-
 struct told_node {
     char *name;
     int64_t asked_ms; /* -1 never */
@@ -72,7 +68,7 @@ void told_destroy(struct told *t)
 static struct told_node *node_open(struct told *t, const char *name)
 {
     struct told_node *n = strmap_get(&t->nodes, name);
-    if (n || t->nodes.n >= NODES_MAX)
+    if (n || t->nodes.n >= TOLD_NODES_MAX)
         return n;
     n = xcalloc(1, sizeof *n);
     n->name = xstrdup(name);

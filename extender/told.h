@@ -12,6 +12,10 @@
 #include "extender/nodestatus.h"
 #include "extender/pods.h"
 
+/* Nodes of whom somebody has spoken at all: as many as have certificates, and
+ * in a lab not more than this; others are not remembered. */
+enum { TOLD_NODES_MAX = 200000 };
+
 struct told;
 struct told *told_create(void);
 void told_destroy(struct told *t); /* NULL allowed */
