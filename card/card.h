@@ -39,6 +39,9 @@
  *       left for then.  A file that is shorter than OFFSET was replaced and
  *       is read from 0.  Lines of another form are given as they are.
  *
+ *   biga-card tail PATH MAX
+ *       The same of the last MAX bytes of the file.
+ *
  *   biga-card rm DIR…
  *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.
@@ -101,6 +104,9 @@ int card_memory(const char *dir, int argc, const char *const *argv,
 /* Write to `out`; `*ret_next` is where to go on. */
 int card_log(const char *path, uint64_t offset, size_t max, int out,
              uint64_t *ret_next, struct error *err);
+/* The same of the last `max` bytes of the file. */
+int card_log_tail(const char *path, size_t max, int out, uint64_t *ret_next,
+                  struct error *err);
 int card_remove(const char *dir, struct error *err);
 int card_wait(void);
 

@@ -141,8 +141,9 @@ static int log_window(struct log *l, bool *ret_more, struct error *err)
     return rc;
 }
 
-int card_log(const char *path, uint64_t offset, size_t max, int out,
-             uint64_t *ret_next, struct error *err)
+/* With `tail` of the last `max` bytes of the file, whatever `offset` is. */
+static int log_give_file(const char *path, uint64_t offset, bool tail,
+                         size_t max, struct log *l, struct error *err)
 {
     struct stat st;
     cleanup_fd int fd = log_open(path, err);
@@ -150,15 +151,38 @@ int card_log(const char *path, uint64_t offset, size_t max, int out,
         return fd;
     if (fstat(fd, &st) != 0)
         return error_errno(err, errno, "%s", path);
-    cleanup_free struct log *l = xcalloc(1, sizeof *l);
+    uint64_t size = (uint64_t)st.st_size;
     l->in = fd;
-    l->out = out;
     l->path = path;
-    l->next = offset > (uint64_t)st.st_size ? 0 : offset;
+    if (tail)
+        l->next = size > max ? size - max : 0;
+    else
+        l->next = offset > size ? 0 : offset;
     l->room = max;
     int rc = log_find_line(l, err);
     for (bool more = true; more && !rc;)
         rc = log_window(l, &more, err);
+    return rc;
+}
+
+int card_log(const char *path, uint64_t offset, size_t max, int out,
+             uint64_t *ret_next, struct error *err)
+{
+    cleanup_free struct log *l = xcalloc(1, sizeof *l);
+    l->out = out;
+    int rc = log_give_file(path, offset, false, max, l, err);
+    if (rc)
+        return rc;
+    *ret_next = l->next;
+    return 0;
+}
+
+int card_log_tail(const char *path, size_t max, int out, uint64_t *ret_next,
+                  struct error *err)
+{
+    cleanup_free struct log *l = xcalloc(1, sizeof *l);
+    l->out = out;
+    int rc = log_give_file(path, 0, true, max, l, err);
     if (rc)
         return rc;
     *ret_next = l->next;

@@ -18,6 +18,7 @@ static int usage(void)
                   "       biga-card files DIR PAD {NAME MODE N PIECE...}...\n"
                   "       biga-card memory DIR {NAME dMODE 0}...\n"
                   "       biga-card log PATH OFFSET MAX\n"
+                  "       biga-card tail PATH MAX\n"
                   "       biga-card rm DIR...\n"
                   "       biga-card version\n");
     return 2;
@@ -36,14 +37,17 @@ static bool number_read(const char *text, uint64_t max, uint64_t *ret_value)
     return true;
 }
 
-static int do_log(char *const *argv)
+/* `offset` NULL: its end. */
+static int do_log(const char *path, const char *offset, const char *most)
 {
-    uint64_t offset, max, next;
+    uint64_t from = 0, max, next;
     struct error err;
-    if (!number_read(argv[1], INT64_MAX, &offset) ||
-        !number_read(argv[2], CARD_LOG_MAX, &max) || max == 0)
+    if ((offset && !number_read(offset, INT64_MAX, &from)) ||
+        !number_read(most, CARD_LOG_MAX, &max) || max == 0)
         return usage();
-    int rc = card_log(argv[0], offset, (size_t)max, STDOUT_FILENO, &next, &err);
+    int rc = offset
+                 ? card_log(path, from, (size_t)max, STDOUT_FILENO, &next, &err)
+                 : card_log_tail(path, (size_t)max, STDOUT_FILENO, &next, &err);
     if (rc) {
         (void)fail(&err);
         return rc == -ENOENT ? 3 : 1;
@@ -108,7 +112,9 @@ int main(int argc, char **argv)
         (argc >= 3 && strcmp(word, "memory") == 0))
         return do_files(word, argc - 2, (const char *const *)(argv + 2));
     if (argc == 5 && strcmp(word, "log") == 0)
-        return do_log(argv + 2);
+        return do_log(argv[2], argv[3], argv[4]);
+    if (argc == 4 && strcmp(word, "tail") == 0)
+        return do_log(argv[2], NULL, argv[3]);
     if (argc >= 3 && strcmp(word, "rm") == 0)
         return do_remove(argc - 2, argv + 2);
     return usage();

@@ -112,7 +112,7 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
         sum = sum_u64(sum, hash_bytes(p->uid, strlen(p->uid)));
         sum = sum_u64(sum, items[i].allocation->number);
         sum = sum_u64(sum, nodepods_is_to_stop(set, s, p, items[i].allocation));
-        sum = sum_u64(sum, p->deleting ? p->grace_s : 0);
+        sum = sum_u64(sum, p->deleting ? 1 + (uint64_t)p->grace_s : 0);
     }
     for (size_t i = 0; i < set->n_configs; i++)
         configs = configs > set->configs[i]->version ? configs
@@ -273,6 +273,8 @@ static void write_names(const struct pod_set *set, const struct snapshot *s,
     str_addf(out, ",\"host\":%s,\"stop\":%s,\"grace\":%u",
              host ? "true" : "false",
              nodepods_is_to_stop(set, s, p, a) ? "true" : "false", p->grace_s);
+    if (!p->deleting && nodepods_is_to_stop(set, s, p, a))
+        str_add(out, ",\"keep\":true");
 }
 
 /* What it runs with; one that is to end needs no files for that. */
@@ -297,6 +299,27 @@ static void write_spec(const struct pod_set *set, const struct snapshot *s,
     }
     str_add(out, ",\"spec\":");
     str_add_n(out, p->json, p->size);
+}
+
+void nodepods_write_kept(const struct pod_set *set, const char *uids,
+                         struct str *out)
+{
+    size_t n = 0;
+    str_add_c(out, '[');
+    for (const char *at = uids; *at && n < PODFEED_KEPT_MAX;) {
+        char uid[PODS_UID_SIZE];
+        size_t size = strcspn(at, ",");
+        (void)snprintf(uid, sizeof uid, "%.*s", (int)size, at);
+        const struct applied_pod *pod = size < sizeof uid
+                                            ? pod_set_find_uid(set, uid)
+                                            : NULL;
+        if (pod && !pod->deleting) {
+            str_add(out, n++ ? "," : "");
+            str_add_json(out, uid);
+        }
+        at += size + (at[size] == ',');
+    }
+    str_add_c(out, ']');
 }
 
 /* Back to what it was. */

@@ -40,4 +40,9 @@ void nodepods_write(const struct pod_set *set, const struct snapshot *s,
                     const char *node, const char *from, struct str *out,
                     char ret_next[PODS_UID_SIZE]);
 
+/* Of these uids, at most PODFEED_KEPT_MAX with commas between, those of pods
+ * that are still to be seen, as a JSON array. */
+void nodepods_write_kept(const struct pod_set *set, const char *uids,
+                         struct str *out);
+
 #endif

@@ -74,6 +74,7 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     struct app *app = arg;
     const char *version = httpd_query(rq, "version");
     const char *node = httpd_arg(rq, 0), *from = httpd_query(rq, "from");
+    const char *kept = httpd_query(rq, "kept");
     struct str *out = httpd_reply(rq);
     char next[PODS_UID_SIZE];
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
@@ -87,12 +88,15 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     nodepods_write(set, s, node, from ? from : "", out, next);
     if (*next)
         str_addf(out, ",\"next\":\"%s\"", next);
+    str_add(out, ",\"kept\":");
+    nodepods_write_kept(set, kept ? kept : "", out);
     str_add(out, "}\n");
 }
 
 static void on_pods(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"from", "version", "wait", NULL};
+    static const char *const params[] = {"from", "kept", "version", "wait",
+                                         NULL};
     struct app *app = ctx;
     uint64_t version, wait_s;
     const char *node = node_take(rq, app);

@@ -6,6 +6,7 @@
  *   files of a pod: deliver.c                 calls.c   on the caller's thread
  *   helper.c    the program on each card      leave.c   places that are gone
  *   events.c    what runtimes tell by themselves
+ *   kept.c      logs of pods that are gone
  *
  * One lock is over everything that changes; it is never held across a call,
  * a write or a wait.  A place has a thread that probes and lists, and up to
@@ -283,6 +284,19 @@ void helper_id(struct actuator *a, const char *place,
                char ret_id[CRI_ID_MAX + 1]);
 int helper_run(struct cri *cri, const char *id, const char *const *argv,
                size_t n_argv, struct cri_exec *ret_exec, struct error *err);
+
+/* The last line of what biga-card says about a log: "next=OFFSET". */
+int helper_next(const struct str *text, uint64_t *ret_next, struct error *err);
+
+/* --- kept.c: without the lock ------------------------------------------------ */
+
+/* Of a pod that has ended, before its files are removed: as far as possible. */
+void kept_take(struct place *at, const struct act_place *what, struct cri *cri,
+               const struct entry *e);
+/* As actuator_logs(); -ENOENT when none is kept. */
+int kept_read(struct actuator *a, const struct intent_log *names,
+              uint64_t offset, size_t max, struct str *ret_text,
+              uint64_t *ret_next, struct error *err);
 
 /* --- views.c: with the lock held ------------------------------------------- */
 

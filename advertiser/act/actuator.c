@@ -378,14 +378,17 @@ int actuator_begin(struct actuator *a, const char *uid, struct error *err)
     return entry_save_uid(a, uid, err);
 }
 
-int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
-                    struct error *err)
+static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
+                  bool keep, struct error *err)
 {
     (void)failpoint("act-before-unwanted");
     (void)pthread_mutex_lock(&a->lock);
     struct entry *e = entry_by_uid(a, uid);
     bool again = e && e->intent->stop && e->stop_saved &&
+                 e->intent->keep == keep &&
                  (grace_s < 0 || grace_s == e->intent->grace_s);
+    if (e)
+        e->intent->keep = keep;
     if (e && !again)
         entry_stop(a, e, grace_s);
     (void)pthread_mutex_unlock(&a->lock);
@@ -397,6 +400,18 @@ int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
     (void)leave_places(a);
     (void)pthread_mutex_unlock(&a->lock);
     return r;
+}
+
+int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
+                    struct error *err)
+{
+    return unwant(a, uid, grace_s, false, err);
+}
+
+int actuator_end(struct actuator *a, const char *uid, int64_t grace_s,
+                 struct error *err)
+{
+    return unwant(a, uid, grace_s, true, err);
 }
 
 static int compare_text(const void *key, const void *at)

@@ -24,6 +24,7 @@ enum {
     ACT_PLACES_MAX = 17, /* 16 cards and the host */
     ACT_PODS_MAX = 4096, /* of one node */
     ACT_NAME_MAX = 253,
+    ACT_UID_MAX = 63,
     ACT_REASON_MAX = 63,   /* "ImageMissing" */
     ACT_MESSAGE_MAX = 512, /* for a person */
     ACT_CONTAINERS_MAX = 16,
@@ -185,6 +186,15 @@ int actuator_begin(struct actuator *a, const char *uid, struct error *err);
 /* It is to end; `grace_s` < 0: its own. -ENOENT when it is not known. */
 int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
                     struct error *err);
+/* The same of one that is over, but still to be seen: what its containers wrote
+ * last, as files that biga-card or we could read, is kept when it is gone, until
+ * actuator_drop_logs(); actuator_logs() has it. */
+int actuator_end(struct actuator *a, const char *uid, int64_t grace_s,
+                 struct error *err);
+/* Pods of which such is kept, by UID; the caller frees the list. */
+size_t actuator_kept(struct actuator *a, const char *owner,
+                     char (**ret_uids)[ACT_UID_MAX + 1]);
+int actuator_drop_logs(struct actuator *a, const char *uid, struct error *err);
 /* Unwant all but these; `uids` sorted (the feed is the truth about its pods;
  * pods wanted through the socket stay: `owner` says whose). */
 int actuator_keep(struct actuator *a, const char *owner,

@@ -223,7 +223,8 @@ static int save_held(struct actuator *a, struct entry *e, struct error *err)
     (void)pthread_mutex_unlock(&a->lock);
     int r = entry_write(a, &copy, err);
     (void)pthread_mutex_lock(&a->lock);
-    if (r == 0 && copy.stop && copy.grace_s == e->intent->grace_s)
+    if (r == 0 && copy.stop && copy.keep == e->intent->keep &&
+        copy.grace_s == e->intent->grace_s)
         e->stop_saved = true;
     return r;
 }

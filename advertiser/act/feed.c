@@ -7,12 +7,14 @@
 #include "model/base/hash.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
+#include "model/podfeed.h"
 
 enum {
     WAIT_S = 25,
     GAP_MS = 200,
     AGAIN_MS = 2000,
     KEEP_BUFFER = 64 << 10,
+    PATH_SIZE_MAX = 8 << 10,
     NEWS_MS = 100, /* an answer without news that is faster counts as one that
                     * asks us to slow down */
 };
@@ -134,7 +136,9 @@ static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
     if (item->fault && !item->stop) {
         r = error_set(&err, EINVAL, "%s", item->fault);
     } else if (item->stop) {
-        r = actuator_unwant(f->a, item->pod.uid, item->grace_s, &err);
+        r = item->keep
+                ? actuator_end(f->a, item->pod.uid, item->grace_s, &err)
+                : actuator_unwant(f->a, item->pod.uid, item->grace_s, &err);
         if (r == -ENOENT) {
             outcome_end(f, o, item);
             return;
@@ -216,6 +220,43 @@ static bool apply(struct feed *f, struct act_answer *answer)
     return o.passes;
 }
 
+/* --- logs of pods that are gone ------------------------------------------- */
+
+/* Of which pods it was asked. */
+struct kept {
+    char uids[PODFEED_KEPT_MAX][ACT_UID_MAX + 1];
+    size_t n;
+};
+
+/* All of them in turn. */
+static void kept_ask(struct feed *f, struct kept *ret_kept, struct str *path)
+{
+    cleanup_free char(*uids)[ACT_UID_MAX + 1] = NULL;
+    size_t n = f->asks_kept ? actuator_kept(f->a, FEED_OWNER, &uids) : 0;
+    ret_kept->n = n < PODFEED_KEPT_MAX ? n : PODFEED_KEPT_MAX;
+    for (size_t i = 0; i < ret_kept->n; i++) {
+        memcpy(ret_kept->uids[i], uids[(f->kept_at + i) % n], sizeof *uids);
+        str_addf(path, "%s%s", i ? "," : "&kept=", ret_kept->uids[i]);
+    }
+    f->kept_at = n ? (f->kept_at + ret_kept->n) % n : 0;
+}
+
+/* Pods that were deleted are not to be seen any more. */
+static void kept_drop(struct feed *f, const struct kept *asked,
+                      const struct act_answer *answer)
+{
+    struct error err = {0};
+    f->asks_kept = answer->has_kept;
+    for (size_t i = 0; answer->has_kept && i < asked->n; i++) {
+        bool kept = false;
+        for (size_t k = 0; k < answer->n_kept && !kept; k++)
+            kept = strcmp(answer->kept[k], asked->uids[i]) == 0;
+        if (!kept && actuator_drop_logs(f->a, asked->uids[i], &err) < 0)
+            log_event(LOG_ERROR, "feed-keep-failed", "node", f->config.node,
+                      "error", err.text, NULL);
+    }
+}
+
 /* --- asking --------------------------------------------------------------- */
 
 enum asking {
@@ -234,12 +275,15 @@ static int ask(struct feed *f, enum asking how, struct http_answer *a,
     unsigned wait_s = how == ASK_NEWS ? c->wait_s : 0;
     int64_t began = clock_ms();
     bool goes_on = how == ASK_AGAIN && f->next[0];
-    cleanup_free char *path = xasprintf(
-        "/v1/nodes/%s/pods?version=%" PRIu64 "&wait=%u%s%s", c->node, version,
-        wait_s, goes_on ? "&from=" : "", goes_on ? f->next : "");
+    struct kept kept;
+    cleanup_str struct str path = STR_INIT(PATH_SIZE_MAX);
+    str_addf(&path, "/v1/nodes/%s/pods?version=%" PRIu64 "&wait=%u%s%s",
+             c->node, version, wait_s, goes_on ? "&from=" : "",
+             goes_on ? f->next : "");
+    kept_ask(f, &kept, &path);
     const struct http_request rq = {
         .method = "GET",
-        .path = path,
+        .path = str_text(&path),
         .timeout_ms = wait_s * 1000 + c->http.timeout_ms,
     };
     int r = http_send(f->ask.http, &rq, a, err);
@@ -257,6 +301,7 @@ static int ask(struct feed *f, enum asking how, struct http_answer *a,
     else if (clock_ms() - began < NEWS_MS)
         *ret_pause_ms = c->backoff_min_ms;
     f->version = answer.version;
+    kept_drop(f, &kept, &answer);
     (void)snprintf(f->next, sizeof f->next, "%s", answer.next);
     act_answer_fini(&answer);
     if (again)

@@ -33,6 +33,8 @@ struct feed {
     struct feed_line ask, tell; /* each of its thread */
     uint64_t version;           /* the asker's: of the newest whole answer */
     char next[64];              /* and where the next is to begin */
+    bool asks_kept;             /* the extender answers that */
+    size_t kept_at;             /* of the logs that are kept: the next to ask */
 
     pthread_mutex_t lock;
     pthread_cond_t stop_wake, tell_wake;

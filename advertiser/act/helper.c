@@ -232,3 +232,20 @@ int helper_run(struct cri *cri, const char *id, const char *const *argv,
     *ret_exec = exec;
     return 0;
 }
+
+int helper_next(const struct str *text, uint64_t *ret_next, struct error *err)
+{
+    const char *at = str_text(text), *last = NULL;
+    while ((at = strstr(at, "next="))) {
+        last = at + strlen("next=");
+        at = last;
+    }
+    char *end = NULL;
+    errno = 0;
+    unsigned long long next = last ? strtoull(last, &end, 10) : 0;
+    if (!last || end == last || errno)
+        return error_set(err, EPROTO, "biga-card: no offset in \"%.200s\"",
+                         str_text(text));
+    *ret_next = next;
+    return 0;
+}

@@ -237,3 +237,23 @@ int hostdir_log(const char *path, uint64_t offset, size_t max,
     *ret_next = offset + taken;
     return 0;
 }
+
+int hostdir_log_tail(const char *path, size_t max, struct str *ret_text,
+                     uint64_t *ret_next, struct error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return error_errno(err, errno, "log %s", path);
+    uint64_t size = (uint64_t)st.st_size;
+    bool cut = size > max;
+    cleanup_str struct str text = STR_INIT(2 * HOSTDIR_LOG_MAX);
+    int e = hostdir_log(path, cut ? size - max - 1 : 0, max + 1, &text,
+                        ret_next, err);
+    if (e < 0)
+        return e;
+    const char *all = str_text(&text);
+    const char *end = cut ? memchr(all, '\n', text.size) : NULL;
+    size_t skip = end ? (size_t)(end + 1 - all) : 0; /* half a line */
+    str_add_n(ret_text, all + skip, text.size - skip);
+    return 0;
+}

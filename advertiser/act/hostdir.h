@@ -24,5 +24,8 @@ int hostdir_remove(const char *dir, struct error *err);
  * actuator_logs() gives it.  A file that is not there (yet) is empty. */
 int hostdir_log(const char *path, uint64_t offset, size_t max,
                 struct str *ret_text, uint64_t *ret_next, struct error *err);
+/* The same of the last `max` bytes of the file; -ENOENT: it is not there. */
+int hostdir_log_tail(const char *path, size_t max, struct str *ret_text,
+                     uint64_t *ret_next, struct error *err);
 
 #endif

@@ -152,6 +152,8 @@ void intent_progress_encode(const struct intent *i, struct str *out)
     add_bool(out, "held", i->held);
     add_bool(out, "stop", i->stop);
     add_bool(out, "ran", i->ran);
+    if (i->keep) /* a program of before would not know it */
+        add_bool(out, "keep", true);
     str_addf(out, "\"grace\":%lld,\"attempt\":%u,", (long long)i->grace_s,
              i->attempt);
     add_text(out, "state", act_state_name(i->state));
@@ -222,6 +224,7 @@ int intent_progress_decode(struct intent *i, const char *text, size_t size,
     i->held = reader_bool(&r, "held");
     i->stop = reader_bool(&r, "stop");
     i->ran = reader_bool(&r, "ran");
+    i->keep = reader_opt_bool(&r, "keep", false);
     i->grace_s = reader_int(&r, "grace", -1, UINT31_MAX);
     i->attempt = (uint32_t)reader_int(&r, "attempt", 0, UINT32_MAX);
     i->state = take_state(&r);

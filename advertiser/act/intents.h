@@ -19,6 +19,8 @@ enum {
     INTENT_BOOT_MAX = 63,
     INTENT_CONTAINERS_MAX = 32, /* init containers and others of one pod */
     INTENT_NAME_MAX = 63,       /* of a container */
+    INTENT_LOG_MAX = 16 << 10,  /* bytes of what one container wrote */
+    INTENT_LOGS_MAX = 1024,     /* of containers: the newest are kept */
 };
 
 /* A container by its name.  An attempt counts up over all sandboxes of the
@@ -52,6 +54,7 @@ struct intent {
     /* Not any more. */
     bool stop;
     int64_t grace_s; /* < 0: the pod's own */
+    bool keep;       /* what it wrote last is kept when it is gone */
 
     /* How far it is. */
     enum act_state state;
@@ -92,6 +95,29 @@ int intents_save(struct intents *s, const struct intent *i, struct error *err);
 int intents_delete(struct intents *s, const char *uid, struct error *err);
 int intents_drain(struct intents *s, const char *place, bool drained,
                   struct error *err);
+
+/* What a container of a pod that has ended wrote last.  It outlives the
+ * intent. */
+struct intent_log {
+    const char *uid, *container, *owner, *namespace, *name;
+    bool init;
+    uint64_t next; /* where its log went on */
+    const char *text;
+    size_t size; /* at most INTENT_LOG_MAX */
+};
+/* In place of that container's; the oldest beyond INTENT_LOGS_MAX go. */
+int intents_put_log(struct intents *s, const struct intent_log *log,
+                    struct error *err);
+/* Of the newest pod of that name; container "": its first.  -ENOENT: there is
+ * none. */
+int intents_find_log(struct intents *s, const struct intent_log *names,
+                     struct str *ret_text, uint64_t *ret_next,
+                     struct error *err);
+int intents_delete_logs(struct intents *s, const char *uid, struct error *err);
+/* UIDs in order, each once. */
+int intents_each_log(struct intents *s, const char *owner,
+                     void (*visit)(void *ctx, const char *uid), void *ctx,
+                     struct error *err);
 
 /* By UID. `visit` owns the intent. */
 typedef void intents_visit_f(void *ctx, struct intent *i);

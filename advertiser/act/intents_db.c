@@ -41,6 +41,15 @@ enum {
     "PRAGMA user_version = 1;"                                     \
     "COMMIT;"
 
+/* Not there in databases of before; who does not know it leaves it alone. */
+#define SQL_LOGS                                      \
+    "CREATE TABLE IF NOT EXISTS logs ("               \
+    "  uid TEXT NOT NULL, container TEXT NOT NULL,"   \
+    "  owner TEXT NOT NULL, namespace TEXT NOT NULL," \
+    "  name TEXT NOT NULL, init INTEGER NOT NULL,"    \
+    "  next INTEGER NOT NULL, text BLOB NOT NULL,"    \
+    "  sum INTEGER NOT NULL, PRIMARY KEY (uid, container)) STRICT"
+
 #define SQL_PRAGMAS                    \
     "PRAGMA locking_mode = EXCLUSIVE;" \
     "PRAGMA trusted_schema = OFF;"     \
@@ -66,6 +75,11 @@ enum sql {
     SQL_DRAIN,
     SQL_UNDRAIN,
     SQL_EACH_DRAINED,
+    SQL_PUT_LOG,
+    SQL_TRIM_LOGS,
+    SQL_DELETE_LOGS,
+    SQL_EACH_LOG,
+    SQL_FIND_LOG,
     SQL_COUNT
 };
 
@@ -85,6 +99,15 @@ static const char *const sql_texts[SQL_COUNT] = {
     [SQL_DRAIN] = "INSERT OR REPLACE INTO drained VALUES (?1,?2)",
     [SQL_UNDRAIN] = "DELETE FROM drained WHERE place = ?1",
     [SQL_EACH_DRAINED] = "SELECT * FROM drained ORDER BY place",
+    [SQL_PUT_LOG] = "INSERT OR REPLACE INTO logs VALUES "
+                    "(?1,?2,?3,?4,?5,?6,?7,?8,?9)",
+    [SQL_TRIM_LOGS] = "DELETE FROM logs WHERE rowid <= "
+                      "(SELECT max(rowid) FROM logs) - ?1",
+    [SQL_DELETE_LOGS] = "DELETE FROM logs WHERE uid = ?1",
+    [SQL_EACH_LOG] = "SELECT * FROM logs ORDER BY uid",
+    [SQL_FIND_LOG] = "SELECT * FROM logs WHERE namespace = ?1 AND name = ?2 "
+                     "AND (container = ?3 OR (?3 = '' AND init = 0)) "
+                     "ORDER BY rowid",
 };
 
 struct intents {
@@ -168,7 +191,7 @@ static int check_schema(struct intents *s, struct error *err)
 static int check_content(struct intents *s, struct error *err)
 {
     static const enum sql all[] = {SQL_EACH, SQL_EACH_PROGRESS,
-                                   SQL_EACH_DRAINED};
+                                   SQL_EACH_DRAINED, SQL_EACH_LOG};
     int e = sqldb_check(&s->d, "the database fails its check", err);
     if (e == 0)
         e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
@@ -191,6 +214,8 @@ static int open_database(struct intents *s, const char *dir, struct error *err)
         e = sqldb_execute(&s->d, SQL_PRAGMAS, s->d.opening, err);
     if (e == 0)
         e = check_schema(s, err);
+    if (e == 0)
+        e = sqldb_execute(&s->d, SQL_LOGS, s->d.opening, err);
     return e == 0 ? check_content(s, err) : e;
 }
 
@@ -438,6 +463,128 @@ int intents_each_drained(struct intents *s,
     struct drained_visit v = {visit, ctx};
     (void)pthread_mutex_lock(&s->lock);
     int e = sqldb_each(&s->d, s->sql[SQL_EACH_DRAINED], read_drained, &v, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+/* --- logs ---------------------------------------------------------------- */
+
+static void bind_blob(struct binder *b, const char *data, size_t size)
+{
+    (void)sqlite3_bind_blob64(b->q, ++b->at, size ? data : "", size,
+                              SQLITE_STATIC);
+    b->sum = sum_add(b->sum, data, size);
+}
+
+int intents_put_log(struct intents *s, const struct intent_log *log,
+                    struct error *err)
+{
+    const char *const texts[] = {log->uid, log->container, log->owner,
+                                 log->namespace, log->name};
+    struct binder put = {.q = s->sql[SQL_PUT_LOG]};
+    struct binder trim = {.q = s->sql[SQL_TRIM_LOGS]};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0) {
+        for (size_t k = 0; k < ARRAY_LEN(texts); k++)
+            bind_text(&put, texts[k], strlen(texts[k]));
+        bind_int(&put, log->init);
+        bind_int(&put, (int64_t)log->next);
+        bind_blob(&put, log->text, log->size);
+        bind_sum(&put);
+        e = run(s, SQL_PUT_LOG, err);
+    }
+    if (e == 0) {
+        bind_int(&trim, INTENT_LOGS_MAX);
+        e = run(s, SQL_TRIM_LOGS, err);
+    }
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+int intents_delete_logs(struct intents *s, const char *uid, struct error *err)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0) {
+        struct binder b = {.q = s->sql[SQL_DELETE_LOGS]};
+        bind_text(&b, uid, strlen(uid));
+        e = run(s, SQL_DELETE_LOGS, err);
+    }
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+struct log_found {
+    char uid[64]; /* "" none */
+    struct str *text;
+    uint64_t next;
+};
+
+/* Rows come in the order of being written: another pod is a newer one, and
+ * its first container comes first. */
+static int read_log(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct log_found *f = ctx;
+    (void)err;
+    if (strcmp(f->uid, column(q, 0)) == 0)
+        return 0;
+    (void)snprintf(f->uid, sizeof f->uid, "%s", column(q, 0));
+    f->next = (uint64_t)sqlite3_column_int64(q, 6);
+    str_reset(f->text);
+    str_add_n(f->text, sqlite3_column_blob(q, 7), column_size(q, 7));
+    return 0;
+}
+
+int intents_find_log(struct intents *s, const struct intent_log *names,
+                     struct str *ret_text, uint64_t *ret_next,
+                     struct error *err)
+{
+    const char *const texts[] = {names->namespace, names->name,
+                                 names->container};
+    struct binder b = {.q = s->sql[SQL_FIND_LOG]};
+    struct log_found f = {.text = ret_text};
+    (void)pthread_mutex_lock(&s->lock);
+    for (size_t k = 0; k < ARRAY_LEN(texts); k++)
+        bind_text(&b, texts[k], strlen(texts[k]));
+    int e = sqldb_each(&s->d, b.q, read_log, &f, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    if (e == 0 && !f.uid[0])
+        e = error_set(err, ENOENT, "pod %s/%s: no log is kept",
+                      names->namespace, names->name);
+    if (e == 0)
+        *ret_next = f.next;
+    return e;
+}
+
+struct log_visit {
+    const char *owner;
+    void (*visit)(void *ctx, const char *uid);
+    void *ctx;
+    char last[64];
+};
+
+static int read_log_uid(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct log_visit *v = ctx;
+    (void)err;
+    if (strcmp(column(q, 2), v->owner) != 0 ||
+        strcmp(column(q, 0), v->last) == 0)
+        return 0;
+    (void)snprintf(v->last, sizeof v->last, "%s", column(q, 0));
+    v->visit(v->ctx, v->last);
+    return 0;
+}
+
+int intents_each_log(struct intents *s, const char *owner,
+                     void (*visit)(void *ctx, const char *uid), void *ctx,
+                     struct error *err)
+{
+    struct log_visit v = {.owner = owner, .visit = visit, .ctx = ctx};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = sqldb_each(&s->d, s->sql[SQL_EACH_LOG], read_log_uid, &v, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
 }

@@ -217,13 +217,14 @@ enum member {
     VFS,
     MEMBERS_STRICT, /* those that follow are of an answer alone */
     LATER = MEMBERS_STRICT,
+    KEEP,
     FAULT,
     MEMBERS,
 };
 static const char *const names[MEMBERS] = {
     "uid",   "namespace", "name",  "place", "pairKey", "hook",
     "spec",  "files",     "env",   "host",  "stop",    "held",
-    "grace", "sriovVfs",  "later", "fault"};
+    "grace", "sriovVfs",  "later", "keep",  "fault"};
 
 /* The members that are texts. */
 static bool read_word(struct reading *r, enum member m, struct act_pod *pod)
@@ -278,6 +279,8 @@ static bool read_member(struct reading *r, enum member m, struct act_item *item)
         return read_flag(r, "host", &pod->is_host);
     case STOP:
         return read_flag(r, "stop", &item->stop);
+    case KEEP:
+        return read_flag(r, "keep", &item->keep);
     case LATER:
         return read_flag(r, "later", &item->later);
     case FAULT:
@@ -475,9 +478,26 @@ static bool read_items(struct reading *r, struct act_answer *a)
     return !r->s->fault && check_uids(r, a);
 }
 
+static bool read_kept(struct reading *r, struct act_answer *a)
+{
+    if (jscan_peek(r->s) != JKIND_ARRAY)
+        return refuse(r, "kept", "must be a list");
+    a->kept = arena_alloc(r->arena, PODFEED_KEPT_MAX * sizeof *a->kept);
+    a->has_kept = true;
+    (void)jscan_array(r->s); /* a fault ends the loop */
+    while (jscan_element(r->s)) {
+        if (a->n_kept == PODFEED_KEPT_MAX)
+            return refuse(r, "kept", "are over %d", PODFEED_KEPT_MAX);
+        if (!read_text(r, "kept", ACT_UID_MAX, &a->kept[a->n_kept]))
+            return false;
+        a->n_kept++;
+    }
+    return !r->s->fault;
+}
+
 static bool read_answer(struct reading *r, struct act_answer *a)
 {
-    enum { VERSION = 1, RESEND = 2, ITEMS = 4, NEXT = 8 };
+    enum { VERSION = 1, RESEND = 2, ITEMS = 4, NEXT = 8, KEPT = 16 };
     unsigned seen = 0;
     struct jtext key;
     int64_t version = 0;
@@ -488,6 +508,7 @@ static bool read_answer(struct reading *r, struct act_answer *a)
                      : jtext_is(&key, "resend") ? RESEND
                      : jtext_is(&key, "items")  ? ITEMS
                      : jtext_is(&key, "next")   ? NEXT
+                     : jtext_is(&key, "kept")   ? KEPT
                                                 : 0;
         bool ok = seen & m ? refuse(r, "answer", "a member is there twice")
                   : m == VERSION
@@ -495,6 +516,7 @@ static bool read_answer(struct reading *r, struct act_answer *a)
                   : m == RESEND ? read_flag(r, "resend", &a->resend)
                   : m == ITEMS  ? read_items(r, a)
                   : m == NEXT   ? read_text(r, "next", 63, &a->next)
+                  : m == KEPT   ? read_kept(r, a)
                                 : jscan_skip(r->s);
         if (!ok)
             return false;

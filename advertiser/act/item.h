@@ -35,6 +35,7 @@ enum {
 struct act_item {
     struct act_pod pod; /* its owner is left to the caller */
     bool stop;
+    bool keep;  /* of an answer, with stop: it is over, and still to be seen */
     bool later; /* of an answer: there was no room for its spec and files */
     int64_t grace_s; /* < 0: the pod's own */
     /* What is wrong with this one item of an answer, naming the member, or why
@@ -51,6 +52,9 @@ struct act_answer {
                        * "" there are none */
     struct act_item *items;
     size_t n;
+    bool has_kept;     /* it can be asked with kept=UID,… */
+    const char **kept; /* of those that are still to be seen */
+    size_t n_kept;
     struct arena arena; /* items and their texts */
 };
 void act_answer_fini(struct act_answer *a); /* of zeros: nothing */

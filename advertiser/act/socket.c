@@ -78,6 +78,22 @@ static bool take_pod(struct act_socket *s, struct httpd_request *rq,
     return false;
 }
 
+/* The same of one whose logs may be kept: without more than its names when
+ * there is none any more. */
+static bool take_logged(struct act_socket *s, struct httpd_request *rq,
+                        struct act_pod_view *ret_pod)
+{
+    char namespace[64], name[ACT_NAME_MAX + 1];
+    if (!take_names(rq, namespace, name))
+        return false;
+    if (actuator_find(s->a, namespace, name, ret_pod) == 0)
+        return true;
+    *ret_pod = (struct act_pod_view){0};
+    memcpy(ret_pod->namespace, namespace, sizeof namespace);
+    memcpy(ret_pod->name, name, sizeof name);
+    return true;
+}
+
 /* A number among the parameters; `otherwise` when it is not there. */
 static bool take_number(struct httpd_request *rq, const char *name,
                         uint64_t max, int64_t otherwise, int64_t *ret_value)
@@ -288,7 +304,7 @@ static void on_logs(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, names) ||
         !take_number(rq, "offset", INT64_MAX, 0, &offset) ||
         !take_number(rq, "max", SOCKET_LOGS_MAX, SOCKET_LOGS_MAX, &max) ||
-        !take_pod(ctx, rq, &pod))
+        !take_logged(ctx, rq, &pod))
         return;
     struct call *c = pod_call(ctx, do_logs, &pod);
     c->offset = (uint64_t)offset;

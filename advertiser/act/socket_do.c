@@ -45,12 +45,18 @@ void do_begin(struct call *c)
         add_pod(c);
 }
 
-void do_stop(struct call *c)
+static void stop(struct call *c, int result)
 {
-    c->result = actuator_unwant(c->s->a, c->uid, c->grace_s, &c->err);
+    c->result = result;
     c->status = 202;
     if (c->result == 0)
         add_pod(c);
+}
+
+/* It stays known, and what it wrote, too. */
+void do_stop(struct call *c)
+{
+    stop(c, actuator_end(c->s->a, c->uid, c->grace_s, &c->err));
 }
 
 void do_delete(struct call *c)
@@ -58,11 +64,13 @@ void do_delete(struct call *c)
     struct act_pod_view pod;
     if (actuator_find(c->s->a, c->namespace, c->name, &pod) == 0 &&
         pod.state == ACT_GONE && strcmp(pod.uid, c->uid) == 0) {
-        c->result = actuator_forget(c->s->a, c->uid, &c->err);
+        c->result = actuator_drop_logs(c->s->a, c->uid, &c->err);
+        if (c->result == 0)
+            c->result = actuator_forget(c->s->a, c->uid, &c->err);
         c->status = 204;
         return;
     }
-    do_stop(c);
+    stop(c, actuator_unwant(c->s->a, c->uid, c->grace_s, &c->err));
 }
 
 void do_drain(struct call *c)

@@ -264,8 +264,10 @@ static void do_step(struct worker *w, struct entry *e,
         r->e = cri_remove_sandbox(w->cri, step->id, CALL_MS, err);
         break;
     case MACHINE_CLEAN:
-        if (!entry_is_ours(e))
-            deliver_end(w->p, &w->what, w->cri, e, r, err);
+        if (entry_is_ours(e))
+            break;
+        kept_take(w->p, &w->what, w->cri, e);
+        deliver_end(w->p, &w->what, w->cri, e, r, err);
         break;
     case MACHINE_WAIT:
     case MACHINE_LIST:
@@ -364,7 +366,7 @@ static bool turn(struct worker *w, struct entry *e)
     struct machine_step step;
     struct done d;
     if (!e->intent->stop && entry_pair_is_over(a, e)) {
-        e->intent->stop = e->m.unsaved = true;
+        e->intent->stop = e->intent->keep = e->m.unsaved = true;
         e->m.changed = true;
     }
     e->m.hold = entry_hold(a, e);

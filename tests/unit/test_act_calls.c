@@ -108,6 +108,61 @@ Test(act_calls, logs_are_read_by_the_helper, .timeout = 30)
     actrig_fini(&r);
 }
 
+/* They are of use when it has failed. */
+Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 30)
+{
+    char(*uids)[ACT_UID_MAX + 1] = NULL;
+    struct str text = STR_INIT(4096);
+    struct error err = {0};
+    uint64_t next = 0;
+    begin("helper");
+    cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
+    cardserver_exec(r.cards[0], 0, "why it failed\n", "next=40\n");
+    cr_assert_eq(actuator_end(r.a, "x", 0, &err), 0, "%s", err.text);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cardserver_exec(r.cards[0], 3, "", "there is none");
+    for (int round = 0; round < 3; round++) {
+        cr_assert_eq(logs("x", 0, &text, &next, &err), 0, "%s", err.text);
+        cr_assert_str_eq(str_text(&text), "why it failed\n");
+        cr_assert_eq(next, 40);
+        cr_assert_eq(logs("x", 33, &text, &next, &err), 0, "%s", err.text);
+        cr_assert_str_eq(str_text(&text), "failed\n", "who followed it");
+        cr_assert_eq(logs("x", 40, &text, &next, &err), 0, "%s", err.text);
+        cr_assert_str_eq(str_text(&text), "");
+        if (round == 0) {
+            cr_assert_eq(actuator_forget(r.a, "x", &err), 0, "%s", err.text);
+            continue;
+        }
+        actrig_close(&r);
+        actrig_open(&r);
+    }
+    cr_assert_eq(actuator_kept(r.a, "extender", &uids), 1);
+    cr_assert_str_eq(uids[0], "x");
+    free(uids);
+    cr_assert_eq(actuator_drop_logs(r.a, "x", &err), 0, "%s", err.text);
+    int e = logs("x", 0, &text, &next, &err);
+    cr_assert_eq(e, -ENOENT, "%d: %s", e, err.text);
+    str_fini(&text);
+    actrig_fini(&r);
+}
+
+Test(act_calls, logs_of_a_pod_that_was_deleted_are_not, .timeout = 30)
+{
+    struct str text = STR_INIT(4096);
+    struct error err = {0};
+    uint64_t next = 0;
+    begin("helper");
+    cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
+    cardserver_exec(r.cards[0], 0, "a secret\n", "next=40\n");
+    cr_assert_eq(actuator_end(r.a, "x", 30, &err), 0, "%s", err.text);
+    cr_assert_eq(actuator_unwant(r.a, "x", 0, &err), 0, "%s", err.text);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cr_assert_eq(actuator_forget(r.a, "x", &err), 0, "%s", err.text);
+    cr_assert_eq(logs("x", 0, &text, &next, &err), -ENOENT);
+    str_fini(&text);
+    actrig_fini(&r);
+}
+
 Test(act_calls, logs_without_a_helper, .timeout = 30)
 {
     struct str text = STR_INIT(4096);

@@ -149,6 +149,16 @@ Test(act_hostdir, logs_are_what_was_written)
     str_reset(&text);
     cr_assert_eq(hostdir_log(path, 4000, 4, &text, &next, NULL), 0);
     cr_assert_str_eq(str_text(&text), "one\n", "it was replaced");
+    str_reset(&text);
+    cr_assert_eq(hostdir_log_tail(path, 9, &text, &next, NULL), 0);
+    cr_assert_str_eq(str_text(&text), "odd\n");
+    cr_assert_eq(next, 46);
+    str_reset(&text);
+    cr_assert_eq(hostdir_log_tail(path, 900, &text, &next, NULL), 0);
+    cr_assert_str_eq(str_text(&text), "one\ntwo\nodd\n");
+    cr_assert_eq(hostdir_log_tail(top, 9, &text, &next, NULL), -EINVAL);
+    (void)unlink(path);
+    cr_assert_eq(hostdir_log_tail(path, 9, &text, &next, NULL), -ENOENT);
     str_fini(&text);
     tmpdir_remove(top);
 }

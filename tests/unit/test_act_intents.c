@@ -214,3 +214,76 @@ Test(act_intents, what_was_deleted_is_not_saved)
     intents_close(s);
     tmpdir_remove(dir);
 }
+
+static void put_log(struct intents *s, const char *uid, const char *container,
+                    const char *text)
+{
+    struct error err = {0};
+    const struct intent_log log = {.uid = uid,
+                                   .container = container,
+                                   .owner = "extender",
+                                   .namespace = "ns",
+                                   .name = "p",
+                                   .init = strcmp(container, "init") == 0,
+                                   .next = 100,
+                                   .text = text,
+                                   .size = strlen(text)};
+    cr_assert_eq(intents_put_log(s, &log, &err), 0, "%s", err.text);
+}
+
+static void expect_log(struct intents *s, const char *container,
+                       const char *text)
+{
+    const struct intent_log names = {
+        .namespace = "ns", .name = "p", .container = container};
+    cleanup_str struct str out = STR_INIT(INTENT_LOG_MAX);
+    uint64_t next = 0;
+    struct error err;
+    int e = intents_find_log(s, &names, &out, &next, &err);
+    cr_expect_eq(e, text ? 0 : -ENOENT);
+    cr_expect_str_eq(str_text(&out), text ? text : "");
+    cr_expect_eq(next, text ? 100 : 0);
+}
+
+Test(act_intents, logs_are_there_again)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    unsigned n = 0;
+    put_log(s, "u-2", "init", "i");
+    put_log(s, "u-2", "a", "of a");
+    put_log(s, "u-2", "b", "of b");
+    put_log(s, "u-1", "b", "of another pod, and newer");
+    s = again(s, dir);
+    expect_log(s, "init", "i");
+    expect_log(s, "a", "of a");
+    expect_log(s, "b", "of another pod, and newer");
+    expect_log(s, "c", NULL);
+    cr_expect_eq(intents_each_log(s, "extender", count, &n, NULL), 0);
+    cr_expect_eq(n, 2);
+    cr_expect_eq(intents_each_log(s, "socket", count, &n, NULL), 0);
+    cr_expect_eq(n, 2);
+    cr_expect_eq(intents_delete_logs(s, "u-1", NULL), 0);
+    expect_log(s, "", "of a");
+    cr_expect_eq(intents_delete_logs(s, "u-2", NULL), 0);
+    expect_log(s, "", NULL);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+Test(act_intents, the_oldest_logs_go)
+{
+    struct intents *s = open_at(NULL);
+    char uid[16];
+    unsigned n = 0;
+    for (unsigned i = 0; i < INTENT_LOGS_MAX + 5; i++) {
+        (void)snprintf(uid, sizeof uid, "u-%05u", i);
+        put_log(s, uid, i == 4 ? "old" : i == 5 ? "kept" : "a", uid);
+    }
+    cr_expect_eq(intents_each_log(s, "extender", count, &n, NULL), 0);
+    cr_expect_eq(n, INTENT_LOGS_MAX);
+    expect_log(s, "old", NULL);
+    expect_log(s, "kept", "u-00005");
+    expect_log(s, "a", uid);
+    intents_close(s);
+}

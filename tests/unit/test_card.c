@@ -415,6 +415,31 @@ Test(card, many_lines_are_given)
     (void)card_remove(dir, &err);
 }
 
+Test(card, the_end_of_a_log_is_given)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *path = xasprintf("%s/0.log", dir);
+    cleanup_free char *out = xasprintf("%s/out", dir);
+    uint64_t next = 0;
+    size_t size;
+    static const char text[] = T "stdout F one\n" T "stderr F two\n";
+    log_make(dir, text, sizeof text - 1);
+    for (size_t max = 1; max < 2 * sizeof text; max++) {
+        int fd = open(out, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        cr_assert_geq(fd, 0);
+        cr_assert_eq(card_log_tail(path, max, fd, &next, &err), 0, "%s",
+                     err.text);
+        close(fd);
+        cleanup_free char *given = testdata_read(out, &size);
+        cr_expect_eq(next, sizeof text - 1);
+        cr_expect(size <= 8 && strcmp(given, "one\ntwo\n" + 8 - size) == 0,
+                  "%zu: %s", max, given);
+        cr_expect(size == 8 || max < sizeof text - 1);
+    }
+    cr_expect_eq(card_log_tail("/none/x", 1, 1, &next, &err), -ENOENT);
+    (void)card_remove(dir, &err);
+}
+
 Test(card, a_log_is_a_file)
 {
     cleanup_free char *dir = dir_make();

@@ -48,6 +48,8 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     str_addf(&ext.asked, "%s?%s", httpd_path(rq), version);
     if (httpd_query(rq, "from"))
         str_addf(&ext.asked, "&from=%s", httpd_query(rq, "from"));
+    if (httpd_query(rq, "kept"))
+        str_addf(&ext.asked, "&kept=%s", httpd_query(rq, "kept"));
     if (ext.status == 200 && strtoull(version, NULL, 10) == ext.version &&
         strcmp(httpd_query(rq, "wait"), "0") != 0) {
         httpd_suspend(rq);
@@ -341,6 +343,44 @@ Test(feed, an_extender_that_restarts_is_asked_for_all)
             "u1", "a", CARD, "") "," P("u2", "b", CARD, "") "]}");
     UNTIL(is_there, "u2");
     UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+}
+
+static bool asks(const char *text)
+{
+    pthread_mutex_lock(&ext.lock);
+    bool asks = strstr(str_text(&ext.asked), text) != NULL;
+    pthread_mutex_unlock(&ext.lock);
+    return asks;
+}
+
+static bool is_not_kept(const char *uid)
+{
+    return !fake_is_kept(uid);
+}
+
+Test(feed, logs_are_kept_until_their_pods_are_deleted)
+{
+#define OVER P("u1", "a", CARD, ",\"stop\":true,\"keep\":true")
+    say(1, 200, ANSWER("1", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
+    start_feed();
+    UNTIL(is_there, "u2");
+    say(2, 200, ANSWER("2", OVER "," P("u2", "b", CARD, ",\"stop\":true")));
+    UNTIL(fake_is_kept, "u1");
+    UNTIL(is_stopping, "u2");
+    cr_expect_not(fake_is_kept("u2"), "it was deleted");
+    fake_set("u1", ACT_GONE, "");
+    say(3, 200, ANSWER("3", ""));
+    UNTIL(is_forgotten, "u1");
+    cr_expect_not(asks("kept"), "an older extender would refuse it");
+    cr_expect(fake_is_kept("u1"));
+    say(4, 200, "{\"version\":4,\"items\":[],\"kept\":[]}");
+    say(5, 200, "{\"version\":5,\"items\":[],\"kept\":[\"u1\"]}");
+    UNTIL(asks, "pods?5&kept=u1");
+    say(6, 200, "{\"version\":6,\"items\":[],\"kept\":[\"u1\"]}");
+    UNTIL(asks, "pods?6&kept=u1");
+    cr_expect(fake_is_kept("u1"));
+    say(7, 200, "{\"version\":7,\"items\":[],\"kept\":[]}");
+    UNTIL(is_not_kept, "u1");
 }
 
 static bool asks_from_u2(const char *ignored)

@@ -87,6 +87,29 @@ Test(item, what_comes_later_is_no_fault)
     arena_fini(&arena);
 }
 
+Test(item, what_is_kept_is_named)
+{
+    struct act_answer a = {0};
+    struct error err = {0};
+    cr_assert_eq(answer_read("{\"version\":7,\"items\":[{\"uid\":\"u1\","
+                             "\"namespace\":\"ns\",\"name\":\"a\",\"place\":"
+                             "\"host\",\"stop\":true,\"keep\":true,\"spec\":{}}"
+                             "],\"kept\":[\"u1\",\"u2\"]}",
+                             &a, &err),
+                 0, "%s", err.text);
+    cr_expect(a.items[0].stop && a.items[0].keep);
+    cr_assert(a.has_kept);
+    cr_assert_eq(a.n_kept, 2);
+    cr_expect_str_eq(a.kept[1], "u2");
+    act_answer_fini(&a);
+    a = (struct act_answer){0};
+    cr_assert_eq(answer_read("{\"version\":7,\"items\":[]}", &a, &err), 0);
+    cr_expect_not(a.has_kept, "an older extender");
+    act_answer_fini(&a);
+    expect_refused("{\"version\":7,\"items\":[],\"kept\":1}", "kept: must be");
+    expect_refused("{\"version\":7,\"items\":[],\"kept\":[1]}", "kept");
+}
+
 /* What ends pods must be whole. */
 Test(item, half_answers_are_refused)
 {

@@ -154,3 +154,30 @@ Test(nodepods, says_why_a_pod_cannot_have_its_files)
     cr_expect(strstr(str_text(&out), "have 2000000 bytes, the limit is "
                                      "1048576"));
 }
+
+/* Somebody may still want to know why it failed. */
+Test(nodepods, pods_that_are_over_are_kept_until_they_are_deleted)
+{
+    char next[PODS_UID_SIZE];
+    cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_str struct str kept = STR_INIT(STR_MAX_DEFAULT);
+    for (unsigned i = 0; i < 3; i++) {
+        add_pod(i, i + 1, "", "");
+        set->pods[i]->ended = i > 0 ? PODS_FAILED : PODS_PENDING;
+        set->pods[i]->deleting = i == 2;
+    }
+    cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
+    nodepods_write(set, s, "n0", "", &out, next);
+    const char *one = strstr(str_text(&out), "\"name\":\"p1\"");
+    const char *two = strstr(str_text(&out), "\"name\":\"p2\"");
+    cr_assert(one && two);
+    const char *keep = strstr(str_text(&out), "\"stop\":true,\"grace\":");
+    cr_assert(keep > one && keep < two);
+    keep = strstr(str_text(&out), "\"keep\":true");
+    cr_assert(keep > one && keep < two, "%s", str_text(&out));
+    cr_expect_null(strstr(keep + 1, "\"keep\""));
+#define U(n) "00000000-0000-4000-9000-00000000000" n
+    nodepods_write_kept(set, U("1") "," U("2") ",x,,\"," U("7") "," U("0"),
+                        &kept);
+    cr_expect_str_eq(str_text(&kept), "[\"" U("1") "\",\"" U("0") "\"]");
+}
