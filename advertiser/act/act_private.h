@@ -197,6 +197,9 @@ void events_wake(struct actuator *a);
 /* Is a list to be made for an event that came after `listed_ms`, when the
  * last one began?  When, or INT64_MAX. */
 int64_t events_due(const struct place *p, int64_t listed_ms);
+/* Nobody is at a pod any more: an event that was about it meanwhile calls for
+ * a list. */
+void events_attend(struct place *p, const struct entry *e);
 /* A container was found to have ended, and no event had told. */
 void events_missed(struct place *p, int64_t now_ms);
 /* May the place be listed less often?  Asked before each list. */

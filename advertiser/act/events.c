@@ -127,11 +127,9 @@ static bool may_stir(struct place_events *e, int64_t now)
     return true;
 }
 
-static void stir(struct place *p, struct entry *e)
+static void list_soon(struct place *p)
 {
     int64_t now = clock_ms();
-    p->events.missed_ms = 0;
-    e->stirred = true;
     if (!may_stir(&p->events, now)) {
         if (p->list_ms > now + PLACE_LIST_MS)
             p->list_ms = now + PLACE_LIST_MS;
@@ -139,6 +137,21 @@ static void stir(struct place *p, struct entry *e)
     }
     p->events.stirred_ms = now;
     (void)pthread_cond_signal(&p->wake);
+}
+
+void events_attend(struct place *p, const struct entry *e)
+{
+    if (e->stirred)
+        list_soon(p);
+}
+
+/* No list says anything of a pod that somebody is at. */
+static void stir(struct place *p, struct entry *e)
+{
+    p->events.missed_ms = 0;
+    e->stirred = true;
+    if (!e->busy)
+        list_soon(p);
 }
 
 static bool is_flood(struct stream *s, size_t size)

@@ -242,7 +242,7 @@ static void take_lists(struct prober *t, int64_t now)
         if (e->intent->state != ACT_GONE)
             listed_know(&t->listed, e->intent->uid);
         see(t, e, now);
-        stirred |= e->stirred; /* somebody is at it */
+        stirred |= e->stirred && !e->busy; /* somebody was at it */
         if (e->m.changed && !e->busy)
             entry_publish(p->a, e);
     }

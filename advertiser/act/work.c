@@ -409,6 +409,7 @@ static void work_entry(struct worker *w, struct entry *e)
     e->acted_ms = clock_ms();
     if (e->m.changed)
         entry_publish(a, e);
+    events_attend(w->p, e);
     entry_release(e);
 }
 

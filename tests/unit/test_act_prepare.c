@@ -176,3 +176,80 @@ Test(act_prepare, a_turn_that_ends_meanwhile_is_noticed)
     cr_expect_lt(clock_ms() - from, 3000);
     actrig_fini(&r);
 }
+
+static struct cri *client(void)
+{
+    const struct grpc_config to = {.endpoint = r.places[0].endpoint};
+    struct cri *cri = NULL;
+    struct error err = {0};
+    cr_assert_eq(cri_create(&to, &cri, &err), 0, "%s", err.text);
+    return cri;
+}
+
+static void end_sandbox(void)
+{
+    cleanup_with(cri) struct cri *cri = client();
+    struct cri_sandboxes list = {0};
+    struct error err = {0};
+    cr_assert_eq(
+        cri_list_sandboxes(cri, (struct cri_pairs){0}, 5000, &list, &err), 0,
+        "%s", err.text);
+    cr_assert_eq(list.n, 1);
+    cr_assert_eq(cri_stop_sandbox(cri, list.list[0].id, 5000, &err), 0);
+    cri_sandboxes_fini(&list);
+}
+
+static void remove_container(void)
+{
+    cleanup_with(cri) struct cri *cri = client();
+    struct cri_containers list = {0};
+    struct error err = {0};
+    cr_assert_eq(
+        cri_list_containers(cri, (struct cri_pairs){0}, 5000, &list, &err), 0,
+        "%s", err.text);
+    cr_assert_eq(list.n, 1);
+    cr_assert_eq(cri_remove_container(cri, list.list[0].id, 5000, &err), 0);
+    cri_containers_fini(&list);
+}
+
+static bool gets_stirred(const char *uid, bool stirred)
+{
+    for (int i = 0; i < 200; i++) {
+        (void)pthread_mutex_lock(&r.a->lock);
+        bool is = entry_by_uid(r.a, uid)->stirred;
+        (void)pthread_mutex_unlock(&r.a->lock);
+        if (is == stirred)
+            return true;
+        (void)usleep(10000);
+    }
+    return false;
+}
+
+Test(act_prepare, a_card_is_not_listed_in_vain_meanwhile)
+{
+    begin();
+    cleanup_free char *wait =
+        xasprintf("while [ -e %s/slow ]; do sleep 0.05; done", r.dir);
+    cleanup_free char *slow = in_rig("slow");
+    hook_add("h", wait);
+    cardserver_events(r.cards[0], CARDSERVER_EVENTS);
+    actrig_open(&r);
+    want("x", "h");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    (void)usleep(1500000); /* its events are believed */
+    cr_assert_eq(mkdir(slow, 0755), 0);
+    cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_UNKNOWN, 1);
+    end_sandbox();
+    while (hook_runs("h") < 2)
+        (void)usleep(10000);
+    remove_container(); /* of what is left */
+    cr_assert(gets_stirred("x", true));
+    unsigned lists = cardserver_calls(r.cards[0], "ListContainers");
+    (void)usleep(2000000);
+    lists = cardserver_calls(r.cards[0], "ListContainers") - lists;
+    cr_expect_leq(lists, 2, "%u", lists);
+    cr_assert_eq(rmdir(slow), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cr_expect(gets_stirred("x", false), "it is listed then");
+    actrig_fini(&r);
+}
