@@ -74,6 +74,7 @@ struct outcome {
     struct refusal *list;
     size_t n, cap;
     bool passes;         /* the reason of one may be gone soon */
+    bool goes_on;        /* another answer has what this one has no room for */
     const char **spared; /* UIDs of the wanted that are not had: what runs of
                           * them goes on */
     size_t n_spared;
@@ -147,7 +148,7 @@ static void apply_item(struct feed *f, struct act_item *item, struct outcome *o)
         if (actuator_knows(f->a, item->pod.uid))
             return;
         o->spared[o->n_spared++] = item->pod.uid;
-        o->passes = true;
+        o->passes |= o->goes_on; /* else asking again brings nothing */
         return;
     } else {
         item->pod.owner = FEED_OWNER;
@@ -199,7 +200,8 @@ static void hand_over(struct feed *f, struct outcome *o, bool resend)
 /* True when something of it is to be tried again soon. */
 static bool apply(struct feed *f, struct act_answer *answer)
 {
-    struct outcome o = {.spared = xcalloc(answer->n + 1, sizeof *o.spared)};
+    struct outcome o = {.spared = xcalloc(answer->n + 1, sizeof *o.spared),
+                        .goes_on = *answer->next};
     struct error err = {0};
     cleanup_free const char **uids = xcalloc(answer->n + 1, sizeof *uids);
     for (size_t i = 0; i < answer->n; i++)

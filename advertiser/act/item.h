@@ -36,7 +36,8 @@ struct act_item {
     struct act_pod pod; /* its owner is left to the caller */
     bool stop;
     bool keep;  /* of an answer, with stop: it is over, and still to be seen */
-    bool later; /* of an answer: there was no room for its spec and files */
+    bool later; /* of an answer: there was no room for its spec and files, or
+                 * the extender does not understand it */
     int64_t grace_s; /* < 0: the pod's own */
     /* What is wrong with this one item of an answer, naming the member, or why
      * the extender cannot give it; then nothing else of it is known but

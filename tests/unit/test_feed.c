@@ -414,6 +414,31 @@ Test(feed, what_comes_later_is_asked_for)
     cr_expect(!asks_from_u2(""), "it lacks nothing");
 }
 
+static bool waits(const char *ignored)
+{
+    (void)ignored;
+    pthread_mutex_lock(&ext.lock);
+    bool parked = ext.parked != NULL;
+    pthread_mutex_unlock(&ext.lock);
+    return parked;
+}
+
+/* The extender has no answer that would have it: its next start may. */
+Test(feed, what_comes_from_no_answer_is_waited_for)
+{
+    say(2, 200,
+        ANSWER("2", P("u1", "a", CARD, "") ",{\"uid\":\"u2\",\"namespace\":"
+                                           "\"ns\",\"name\":\"b\",\"place\":"
+                                           "\"" CARD "\",\"later\":true}"));
+    start_feed();
+    UNTIL(is_there, "u1");
+    UNTIL(waits, "");
+    cr_expect(!is_there("u2"));
+    say(3, 200, ANSWER("3", P("u1", "a", CARD, "") "," P("u2", "b", CARD, "")));
+    UNTIL(is_there, "u2");
+    cr_expect(!is_stopping("u1"));
+}
+
 Test(feed, what_cannot_be_is_told)
 {
     say(2, 200,
