@@ -78,6 +78,13 @@ void listed_spare(struct listed *l, const char *uid, size_t *n,
     }
 }
 
+void listed_end(struct listed *l, const char *uid)
+{
+    for (size_t i = first_of(l, uid);
+         i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++)
+        l->seen[i].over = true;
+}
+
 void listed_know(struct listed *l, const char *uid)
 {
     size_t n = 0, n_running = 0;

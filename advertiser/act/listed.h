@@ -17,7 +17,9 @@ void listed_fini(struct listed *l); /* and it is empty */
 void listed_sort(struct listed *l);
 /* Those of a pod are to be there. */
 void listed_know(struct listed *l, const char *uid);
-/* The same; adds how many that are which nobody knew. */
+/* Those of a pod are what its end left. */
+void listed_end(struct listed *l, const char *uid);
+/* As listed_know(); adds how many that are which nobody knew. */
 void listed_spare(struct listed *l, const char *uid, size_t *n,
                   size_t *n_running);
 /* Adds those of a pod. */

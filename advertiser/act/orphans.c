@@ -72,7 +72,10 @@ void orphans_update(struct orphans *o, const struct orphan_seen *seen, size_t n,
         struct orphan *to = &fresh.list[fresh.n++];
         to->sandbox = s->sandbox;
         to->running = s->running;
-        to->due_ms = old ? old->due_ms : now_ms + grace_ms;
+        to->over = s->over;
+        to->due_ms = s->over && !(old && old->over) ? now_ms
+                     : old                          ? old->due_ms
+                                                    : now_ms + grace_ms;
         (void)snprintf(to->id, sizeof to->id, "%s", s->id);
         (void)snprintf(to->uid, sizeof to->uid, "%s", s->uid);
     }

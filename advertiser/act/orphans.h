@@ -25,6 +25,7 @@ struct orphan_seen {
     const char *id;
     bool sandbox, running;
     bool known; /* of a pod that is to be there */
+    bool over;  /* of one that has ended: it is due at once */
     size_t at;  /* the caller's */
 };
 /* By UID, sandboxes first, by id. */
@@ -33,7 +34,7 @@ int orphan_order(const struct orphan_seen *a, const struct orphan_seen *b);
 struct orphan {
     char id[CRI_ID_MAX + 1];
     char uid[ORPHANS_UID_MAX + 1];
-    bool sandbox, running;
+    bool sandbox, running, over;
     int64_t due_ms; /* of its removal */
 };
 struct orphans {

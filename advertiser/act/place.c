@@ -241,6 +241,8 @@ static void take_lists(struct prober *t, int64_t now)
             continue;
         if (e->intent->state != ACT_GONE)
             listed_know(&t->listed, e->intent->uid);
+        else if (e->acted_ms < t->begun_ms) /* its card was away */
+            listed_end(&t->listed, e->intent->uid);
         see(t, e, now);
         stirred |= e->stirred && !e->busy; /* somebody was at it */
         if (e->m.changed && !e->busy)

@@ -56,6 +56,20 @@ Test(act_orphans, one_that_stays_is_tried_again_later)
     orphans_fini(&o);
 }
 
+Test(act_orphans, what_an_end_left_has_no_grace)
+{
+    struct orphans o = {0};
+    struct orphan due;
+    struct orphan_seen seen = seen_of("u", "aa", true);
+    update(&o, &seen, 1, 999);
+    seen.over = true;
+    update(&o, &seen, 1, 1000);
+    cr_assert(orphans_take(&o, 1000, &due));
+    update(&o, &seen, 1, 1001);
+    cr_assert_not(orphans_take(&o, 1001, &due), "it is tried again later");
+    orphans_fini(&o);
+}
+
 Test(act_orphans, one_that_was_claimed_is_left_alone)
 {
     struct orphans o = {0};

@@ -167,8 +167,7 @@ Test(act_place, pods_of_a_card_that_left_end, .timeout = 30)
 {
     struct actrig r;
     actrig_init(&r, 2);
-    r.config.orphan_grace_ms = 300;
-    actrig_open(&r);
+    actrig_open(&r); /* with a grace of 30 s */
     cr_assert_eq(actrig_want(&r, "x", "card-1"), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     actrig_set(&r, 1);
