@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "advertiser/act/actuator.h"
+#include "advertiser/act/events.h"
 #include "advertiser/act/health.h"
 #include "advertiser/act/intents.h"
 #include "advertiser/act/listed.h"
@@ -68,19 +69,6 @@ struct entry {
     int64_t acted_ms; /* lists that were begun before are of no use */
     int64_t await_ms; /* since when its end waits for the helper; 0 not so */
     uint64_t version;
-};
-
-/* What the thread of events has to say about a place. */
-struct place_events {
-    bool none;          /* its runtime has no events */
-    bool live;          /* they come: lists are to make sure */
-    bool deaf;          /* not all of them come: lists as without them */
-    int64_t stirred_ms; /* the last that calls for a list; 0 none */
-    int64_t missed_ms;  /* something had changed without one; 0 not so */
-    int64_t retry_ms;   /* no new stream before */
-    unsigned failures;  /* of streams, in a row */
-    unsigned wakes;     /* that are left, as of: */
-    int64_t wakes_ms;
 };
 
 struct place {
@@ -187,23 +175,6 @@ void act_notify(struct actuator *a);
 /* A thread with `f`; false when there can be none. */
 bool act_thread(struct actuator *a, void *(*f)(void *), void *arg);
 void act_thread_ends(struct actuator *a);
-
-/* --- events.c: with the lock held ------------------------------------------ */
-
-/* A place has become ready: what was said of its events is void. */
-void events_begin(struct place *p);
-/* A place has changed, or all is to end: its thread looks. */
-void events_wake(struct actuator *a);
-/* Is a list to be made for an event that came after `listed_ms`, when the
- * last one began?  When, or INT64_MAX. */
-int64_t events_due(const struct place *p, int64_t listed_ms);
-/* Nobody is at a pod any more: an event that was about it meanwhile calls for
- * a list. */
-void events_attend(struct place *p, const struct entry *e);
-/* A container was found to have ended, and no event had told. */
-void events_missed(struct place *p, int64_t now_ms);
-/* May the place be listed less often?  Asked before each list. */
-bool events_live(struct place *p, int64_t now_ms);
 
 /* --- leave.c --------------------------------------------------------------- */
 

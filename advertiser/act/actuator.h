@@ -174,8 +174,8 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
  * changes nothing but what may change while it runs.  -EINVAL with the field
  * and value when it cannot run there, -EPERM when it asks for what pods may not
  * have, -ENODATA a ConfigMap or Secret is not there, -ENOENT no such place, or
- * its runtime is not known, -EBUSY the place is drained, -EEXIST another pod of that name is not gone
- * yet. */
+ * its runtime is not known, -EBUSY the place is drained, -EEXIST another pod of
+ * that name is not gone yet. */
 int actuator_want(struct actuator *a, const struct act_pod *pod,
                   struct error *err);
 /* Is it wanted here, or was it and is not forgotten? */

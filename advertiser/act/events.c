@@ -5,6 +5,8 @@
  * A runtime that has none (containerd before 1.7) is asked once each time it
  * becomes ready, and listed as often as ever; so is one whose events do not
  * all come.  A flood ends the stream of that place alone. */
+#include "advertiser/act/events.h"
+
 #include <errno.h>
 #include <string.h>
 

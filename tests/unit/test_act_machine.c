@@ -332,13 +332,11 @@ static void lose_reply(struct run *r, enum machine_kind kind)
         machine_next(&r->m, r->now, &step);
         if (step.kind == MACHINE_LIST) {
             list(r);
-        } else if (step.kind != MACHINE_WAIT) {
-            struct machine_result got = simcard_do(&r->card, &r->m, &step);
-            machine_done(&r->m, &step, step.kind == kind ? &lost : &got,
-                         r->now);
+            continue;
         }
+        struct machine_result got = simcard_do(&r->card, &r->m, &step);
+        machine_done(&r->m, &step, step.kind == kind ? &lost : &got, r->now);
     }
-    cr_assert_eq(step.kind, kind);
 }
 
 Test(act_machine, what_was_found_is_prepared_for_no_other)
