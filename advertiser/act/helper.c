@@ -186,6 +186,25 @@ static size_t n_others(const struct place *p)
     return n;
 }
 
+/* Another biga-card may not know all that we ask for. */
+static bool is_outdated(const struct actuator *a, const struct entry *helper)
+{
+    const struct podspec *spec = helper->spec;
+    return a->helper_image && spec && spec->n_containers > 0 &&
+           strcmp(spec->containers[0].image, a->helper_image) != 0;
+}
+
+/* Pods that run have nothing to do, but need one for their logs. */
+static void look_again(struct place *p)
+{
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        struct entry *e = p->a->entries[i];
+        if (!entry_is_ours(e) && strcmp(e->intent->place, p->what.name) == 0)
+            e->due_ms = 0;
+    }
+    place_wake(p);
+}
+
 void helper_tend(struct place *p)
 {
     struct actuator *a = p->a;
@@ -212,8 +231,10 @@ void helper_tend(struct place *p)
         if (r < 0 && r != -ENOENT)
             log_event(LOG_ERROR, "act-helper", "place", p->what.name, "error",
                       err.text, NULL);
-    } else if ((lonely || failed) && now >= end && !e->intent->stop) {
-        entry_stop(a, e, 1);
+        look_again(p);
+    } else if (!e->intent->stop &&
+               (((lonely || failed) && now >= end) || is_outdated(a, e))) {
+        entry_stop(a, e, 1); /* who needs it makes the next one */
     }
 }
 

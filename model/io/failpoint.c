@@ -57,6 +57,8 @@ static const char *const names[] = {
     "act-after-stop-sandbox",
     "act-before-remove-sandbox",
     "act-after-remove-sandbox",
+    "act-before-kept", /* its logs are where they were */
+    "act-after-kept",  /* and have a copy */
     "act-before-clean",
     "act-after-clean",
     "act-before-gone", /* nothing is left, and that is not written down */

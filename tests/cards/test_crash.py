@@ -147,6 +147,27 @@ class Crash:
         died |= self.end([name], f"{point}=kill:1")
         return died
 
+    def round_fail(self, point):
+        """A pod that fails, whose last words are to be had."""
+        self.n += 1
+        name = f"c{self.n}"
+        died = self.begin(
+            [service(name, cores=1, restartPolicy="Never",
+                     args=["sh", "-c", "echo last words; exit 3"])],
+            f"{point}=kill:1",
+            lambda: self.node.states([name]).get(name) == "failed")
+
+        def spoken():
+            said = self.node.biga("logs", name, ok=self.alive())
+            assert said == "last words\n", said
+            return True
+        died |= self.until(spoken)
+        if died and not self.alive():
+            self.restart()
+        wait_for("its last words", spoken, 30)
+        died |= self.end([name], f"{point}=kill:1")
+        return died
+
     def round_orphan(self, point):
         """A sandbox with our labels that nobody wrote down, beside one that
         is not ours."""
@@ -171,7 +192,6 @@ class Crash:
         cri.remove_pod(theirs)
         return died
 
-
 def test_pair(t, crash, wanted, reached):
     for point in points():
         for hit in HITS:
@@ -181,7 +201,6 @@ def test_pair(t, crash, wanted, reached):
                 if died:
                     reached.add(point)
 
-
 def test_others(t, crash, reached):
     for point in points():
         if point in reached:
@@ -189,6 +208,10 @@ def test_others(t, crash, reached):
         if point.endswith("-pull"):
             with t.check(f"killed at {point}, of an image that is missing"):
                 if crash.round_pull(point):
+                    reached.add(point)
+        elif point.endswith("-kept"):
+            with t.check(f"killed at {point}, of a pod that fails"):
+                if crash.round_fail(point):
                     reached.add(point)
         elif point.endswith("-orphan"):
             with t.check(f"killed at {point}"):
@@ -201,7 +224,6 @@ def test_others(t, crash, reached):
     with t.check("each point was reached"):
         missed = [p for p in points() if p not in reached]
         assert not missed, missed
-
 
 def main():
     why = cards.lacking()
@@ -236,6 +258,5 @@ def main():
                                "dev", "shm", "biga")
             assert not os.listdir(shm)
     t.finish()
-
 
 main()

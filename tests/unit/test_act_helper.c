@@ -158,6 +158,41 @@ Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 60)
     actrig_fini(&r);
 }
 
+/* Whose image it is now; NULL: there is none. */
+static char *image_of_helper(void)
+{
+    (void)pthread_mutex_lock(&r.a->lock);
+    const struct entry *e = entry_by_uid(r.a, UID);
+    char *image = e && e->spec && !e->intent->stop
+                      ? xstrdup(e->spec->containers[0].image)
+                      : NULL;
+    (void)pthread_mutex_unlock(&r.a->lock);
+    return image;
+}
+
+Test(act_helper, that_of_another_image_is_replaced, .timeout = 60)
+{
+    struct act_pod_view v = {0};
+    begin();
+    want_with_volume("web");
+    cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
+    actrig_close(&r);
+    r.config.helper_image = "helper:2";
+    actrig_open(&r);
+    cleanup_free char *image = NULL;
+    for (int i = 0; i < 1000 && (!image || strcmp(image, "helper:2")); i++) {
+        (void)usleep(10000);
+        free(image);
+        image = image_of_helper();
+    }
+    cr_assert_str_eq(image, "helper:2");
+    cr_assert(actrig_live(&r, 0, UID, 2));
+    cr_assert_eq(actuator_find(r.a, "lab", "web", &v), 0);
+    cr_assert_eq(v.state, ACT_RUNNING);
+    cr_assert_eq(v.attempt, 1, "the pod itself goes on");
+    actrig_fini(&r);
+}
+
 static enum act_health health(void)
 {
     struct act_place_view v[ACT_PLACES_MAX] = {0};
