@@ -55,7 +55,7 @@ static int find_locked(struct actuator *a, const char *namespace,
     struct place *p = e ? place_find(a, e->intent->place) : NULL;
     const struct machine_unit *u = e ? unit_named(e, container) : NULL;
     if (!e)
-        return error_set(err, ENOENT, "pod %s/%s: there is none here",
+        return error_set(err, ENOENT, "there is no pod %s/%s on this node",
                          namespace, name);
     if (!u)
         return error_set(err, ENOENT, "pod %s/%s: no container \"%s\"",

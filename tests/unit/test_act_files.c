@@ -8,6 +8,7 @@
 #include "advertiser/act/files.h"
 #include "model/base/base64.h"
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 
 #define CONTENTS                                                              \
     "[{\"kind\":\"ConfigMap\",\"name\":\"m\",\"data\":{\"a\":\"b25l\",\"b\":" \
@@ -248,9 +249,12 @@ Test(act_files, what_nobody_can_remove_is_told)
         deliver_end(&at, &what, NULL, &e, &r, &err);
         cr_expect_eq(r.e < 0, cases[i].told, "case %zu: %s", i, err.text);
         if (cases[i].told) {
-            cr_expect(r.permanent, "it was waited for");
+            cr_expect_not(r.permanent, "it is waited for");
             cr_expect_str_eq(r.reason, "FilesLeft");
             cr_expect(strstr(err.text, "/d/pods/u-1"), "%s", err.text);
+            e.await_ms = clock_ms() - 3600000;
+            deliver_end(&at, &what, NULL, &e, &r, &err);
+            cr_expect(r.permanent, "it was waited for");
         }
         intent_destroy(intent);
     }
