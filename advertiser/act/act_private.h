@@ -119,6 +119,8 @@ struct actuator {
     bool placed; /* it is known which places there are */
     bool stopping;
     unsigned n_threads;
+    bool has_ended;
+    pthread_t ended; /* the last one that has; it is to be joined */
     struct entry **entries;
     size_t n_entries, cap_entries;
     struct place *places[PLACES_KEPT];
@@ -174,6 +176,7 @@ void place_wake(struct place *p);
 void act_notify(struct actuator *a);
 /* A thread with `f`; false when there can be none. */
 bool act_thread(struct actuator *a, void *(*f)(void *), void *arg);
+/* The last of it: with the lock held, which is released. */
 void act_thread_ends(struct actuator *a);
 
 /* --- leave.c --------------------------------------------------------------- */

@@ -107,8 +107,10 @@ static bool threads_end(struct actuator *a)
     (void)pthread_cond_broadcast(&a->news);
     while (a->n_threads > 0 && clock_ms() < end)
         (void)clock_wait(&a->news, &a->lock, end);
-    bool ended = a->n_threads == 0;
+    bool ended = a->n_threads == 0, any = a->has_ended;
     (void)pthread_mutex_unlock(&a->lock);
+    if (ended && any)
+        (void)pthread_join(a->ended, NULL);
     return ended;
 }
 

@@ -335,7 +335,6 @@ static void *events_thread(void *arg)
     grpc_hub_destroy(v.hub);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);
-    (void)pthread_mutex_unlock(&a->lock);
     return NULL;
 }
 

@@ -44,7 +44,6 @@ bool act_thread(struct actuator *a, void *(*f)(void *), void *arg)
     pthread_t thread;
     (void)pthread_attr_init(&attr); /* cannot fail on Linux */
     (void)pthread_attr_setstacksize(&attr, PLACE_STACK);
-    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     a->n_threads++;
     int code = pthread_create(&thread, &attr, f, arg);
     (void)pthread_attr_destroy(&attr);
@@ -55,10 +54,19 @@ bool act_thread(struct actuator *a, void *(*f)(void *), void *arg)
     return false;
 }
 
+/* What libraries keep for a thread goes after its last line, so each waits for
+ * the one that ended before it, and whoever ends all for the last. */
 void act_thread_ends(struct actuator *a)
 {
+    bool other = a->has_ended;
+    pthread_t before = a->ended;
+    a->ended = pthread_self();
+    a->has_ended = true;
     a->n_threads--;
     (void)pthread_cond_broadcast(&a->news);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (other)
+        (void)pthread_join(before, NULL);
 }
 
 /* --- places ------------------------------------------------------------- */
@@ -506,7 +514,6 @@ static void *prober_thread(void *arg)
     listed_fini(&t.listed);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);
-    (void)pthread_mutex_unlock(&a->lock);
     return NULL;
 }
 

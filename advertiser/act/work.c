@@ -510,7 +510,6 @@ void *work_thread(void *arg)
     cri_destroy(w.cri);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);
-    (void)pthread_mutex_unlock(&a->lock);
     return NULL;
 }
 

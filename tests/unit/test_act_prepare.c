@@ -110,7 +110,6 @@ Test(act_prepare, once_more_when_the_card_was_rebooted)
     hook_add("h", "");
     actrig_open(&r);
     cardserver_fail(r.cards[0], "ImageStatus", GRPC_UNKNOWN, 1);
-    cardserver_fail(r.cards[0], "PullImage", GRPC_UNKNOWN, 1);
     want("x", "h");
     cr_assert(has_reason("x", "ImageMissing"));
     cardserver_freeze(r.cards[0], true);
