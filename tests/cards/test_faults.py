@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Cards in trouble, with real processes: frozen, killed, cut off, flapping,
-without power, and behind a wire that loses a reply.  The others are as fast as
-before, the card's capacity leaves the slice within 5 s and comes back, and
-what ran there runs there once.
+without power, and behind a wire that loses a reply.  The others go on, the
+card's capacity leaves the slice within 5 s and comes back, and what ran there
+runs there once.
 
     test_faults.py [frozen|killed|link|flapping|power|lost|long|meanwhile]…
 """
@@ -83,15 +83,6 @@ class Trouble:
         wait_for("it is gone", lambda: not self.node.states([name]), 30, 0.01)
         return time.perf_counter() - began
 
-    def quick(self, what, now, before):
-        """Within 1.2 times of before, or too little to tell."""
-        self.t.note(f"{what}: {now * 1000:.1f} ms, "
-                    f"{before * 1000:.1f} ms before")
-        limit = max(1.2 * before, before + 0.01)
-        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
-        assert now <= limit or busy >= 2, \
-            f"{what}: {now * 1000:.1f} ms, {before * 1000:.1f} ms before"
-
     def lost(self, card):
         self.node.wait_health(card, "lost", LEAVES)
 
@@ -112,24 +103,30 @@ class Trouble:
         assert now == self.before, (now, self.before)
 
     def others(self):
-        """While one is away: the scheduler, and pods on other cards."""
-        self.quick("filter, p99", p99(self.scheduler.times()), self.filter)
-        self.quick("a pod up and down, p99",
-                   p99([self.operation() for _ in range(8)]), self.ops)
+        """While one is away, the scheduler is answered and pods on other
+        cards come and go; how fast is for bench_frozen.py to judge."""
+        for what, now, before in (
+                ("filter", self.scheduler.times(), self.filter),
+                ("a pod up and down", [self.operation() for _ in range(8)],
+                 self.ops)):
+            self.t.note(f"{what}, p99: {p99(now) * 1000:.1f} ms, "
+                        f"{p99(before) * 1000:.1f} ms before")
 
 
 def test_frozen(t, trouble, card, seconds):
     with t.check(f"a card is frozen for {seconds:g} s: it is withdrawn, the "
-                 "others are as fast as before"):
+                 "others go on"):
         began = time.monotonic()
         card.freeze()
-        trouble.gone(card, began)
-        name = trouble.on[card.name]
-        local = trouble.node.local("GET", "/v1/pods")["items"]
-        assert next(p["stale"] for p in local if p["name"] == name), local
-        trouble.others()
-        time.sleep(max(0, seconds - (time.monotonic() - began)))
-        card.thaw()
+        try:
+            trouble.gone(card, began)
+            name = trouble.on[card.name]
+            local = trouble.node.local("GET", "/v1/pods")["items"]
+            assert next(p["stale"] for p in local if p["name"] == name), local
+            trouble.others()
+            time.sleep(max(0, seconds - (time.monotonic() - began)))
+        finally:
+            card.thaw()
         trouble.back(card)
         trouble.same()
 
@@ -150,17 +147,21 @@ def test_link(t, trouble, card):
     with t.check("its link is down for 8 s"):
         began = time.monotonic()
         card.link(False)
-        trouble.gone(card, began)
-        trouble.others()
-        time.sleep(max(0, 8 - (time.monotonic() - began)))
-        card.link(True)
+        try:
+            trouble.gone(card, began)
+            trouble.others()
+            time.sleep(max(0, 8 - (time.monotonic() - began)))
+        finally:
+            card.link(True)
         trouble.back(card)
         trouble.same()
     with t.check("its packets vanish one way"):
         began = time.monotonic()
         card.silent(True)
-        trouble.gone(card, began)
-        card.silent(False)
+        try:
+            trouble.gone(card, began)
+        finally:
+            card.silent(False)
         trouble.back(card)
         trouble.same()
 
