@@ -1,10 +1,11 @@
 """Named checks, printed as TAP like those of tests/lib/check.sh."""
 import contextlib
-import os
 import signal
 import sys
 import time
 import traceback
+
+from proc import patience
 
 
 class Skip(Exception):
@@ -55,15 +56,10 @@ class Checks:
         return bool(true)
 
     def within(self, limit, began):
-        """Fail when more seconds have passed since then; on a machine that
-        is busy with other things only say so."""
-        took = time.monotonic() - began
-        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
-        if took >= limit and busy >= 2:
-            self.note(f"{took:.1f} s, more than {limit} s; {busy:.1f} "
-                      "programs want each processor")
-            return
-        assert took < limit, f"{took:.1f} s, not less than {limit} s"
+        """Fail when more seconds have passed since then, or more than a busy
+        machine is given, see patience()."""
+        took, limit = time.monotonic() - began, limit * patience()
+        assert took < limit, f"{took:.1f} s, not less than {limit:.0f} s"
 
     def note(self, text):
         for line in str(text).splitlines():

@@ -18,6 +18,7 @@ from collections import defaultdict
 import jobs
 from api import ApiError
 from fleet import allocation
+from proc import wait_for
 
 QUERY = {"labelSelector": "biga.dev/role"}
 SHOWN = 20
@@ -76,18 +77,17 @@ class History:
         """Until it has seen all that was there when this was called."""
         want = {p["metadata"]["uid"]: p["spec"].get("nodeName")
                 for p in self.api.list("pods", **QUERY)}
-        end = time.monotonic() + timeout
-        while True:
+
+        def same():
             with self.lock:
                 lacks = [uid for uid, node in want.items()
                          if uid not in self.pods
                          or node and not self.pods[uid].node]
                 more = self.pods.keys() - want.keys()
-            if not lacks and not more:
-                return
-            assert time.monotonic() < end, \
-                f"the watch lacks {len(lacks)} pods and has {len(more)} more"
-            time.sleep(0.05)
+            assert not lacks and not more, \
+                f"it lacks {len(lacks)} pods and has {len(more)} more"
+            return True
+        wait_for("the watch has caught up", same, timeout)
 
     def check(self):
         with self.lock:

@@ -20,13 +20,22 @@ class Ended(RuntimeError):
     """A program that is needed does not run any more."""
 
 
+def patience():
+    """How many times longer things may take than where processors are to
+    spare: as many programs as want each, and at least $BIGA_PATIENCE, which
+    says that other tests run beside these."""
+    return max(1.0, float(os.environ.get("BIGA_PATIENCE") or 1),
+               os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def wait_for(what, true, timeout=30.0, every=0.05):
-    """The first true value of true(); TimeoutError after timeout seconds.
+    """The first true value of true(); TimeoutError after timeout seconds,
+    or longer on a busy machine, see patience().
 
     An exception of true() counts as false and is told at the end; Ended is
     not waited out.
     """
-    end = time.monotonic() + timeout
+    began = time.monotonic()
     last = None
     while True:
         try:
@@ -38,9 +47,10 @@ def wait_for(what, true, timeout=30.0, every=0.05):
             raise
         except Exception as error:  # what is waited for may not be there yet
             last = error
-        if time.monotonic() >= end:
+        if time.monotonic() >= began + timeout * patience():
             why = f": {last}" if last else ""
-            raise TimeoutError(f"{what}: not within {timeout:g} s{why}")
+            raise TimeoutError(f"{what}: not within "
+                               f"{time.monotonic() - began:.0f} s{why}")
         time.sleep(every)
 
 
