@@ -110,7 +110,7 @@ class Trouble:
                 ("a pod up and down", [self.operation() for _ in range(8)],
                  self.ops)):
             self.t.note(f"{what}, p99: {p99(now) * 1000:.1f} ms, "
-                        f"{p99(before) * 1000:.1f} ms before")
+                        f"{before * 1000:.1f} ms before")
 
 
 def test_frozen(t, trouble, card, seconds):
