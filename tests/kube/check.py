@@ -5,7 +5,7 @@ import sys
 import time
 import traceback
 
-from proc import patience
+from proc import limit, stalls
 
 
 class Skip(Exception):
@@ -18,6 +18,7 @@ class Checks:
         self.passed = self.failed = self.skipped = 0
         self.on_failure = on_failure
         self.began = time.monotonic()
+        stalls.since(self.began)
         # so that a time limit outside still lets "finally" clean up
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
@@ -55,11 +56,12 @@ class Checks:
             assert true, detail or "is not so"
         return bool(true)
 
-    def within(self, limit, began):
-        """Fail when more seconds have passed since then, or more than a busy
-        machine is given, see patience()."""
-        took, limit = time.monotonic() - began, limit * patience()
-        assert took < limit, f"{took:.1f} s, not less than {limit:.0f} s"
+    def within(self, seconds, began, ended=None):
+        """Fail when what began and ended, or has not yet, took more seconds,
+        or more than a busy machine is given, see limit()."""
+        took = (ended or time.monotonic()) - began
+        most = limit(seconds, began)
+        assert took < most, f"{took:.1f} s, not less than {most:.0f} s"
 
     def note(self, text):
         for line in str(text).splitlines():

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 PR_SET_PDEATHSIG = 1
@@ -28,9 +29,43 @@ def patience():
                os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
+class Stalls:
+    """When this machine, or this program on it, stood still."""
+
+    EVERY, LATE = 0.1, 0.3  # seconds: of a look, and what is no stall yet
+
+    def __init__(self):
+        self.seen = []  # (when it ended, how long it was)
+        self.thread = None
+
+    def _run(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(self.EVERY)
+            now = time.monotonic()
+            if now - last > self.EVERY + self.LATE:
+                self.seen.append((now, now - last - self.EVERY))
+            last = now
+
+    def since(self, when):
+        """Seconds since then, or the first call, that nobody could use."""
+        if not self.thread:
+            self.thread = threading.Thread(target=self._run, daemon=True)
+            self.thread.start()
+        return sum(took for ended, took in list(self.seen) if ended > when)
+
+
+stalls = Stalls()
+
+
+def limit(seconds, began):
+    """How long what began then and should take so many seconds may take."""
+    return seconds * patience() + stalls.since(began)
+
+
 def wait_for(what, true, timeout=30.0, every=0.05):
     """The first true value of true(); TimeoutError after timeout seconds,
-    or longer on a busy machine, see patience().
+    or longer on a busy machine, see limit().
 
     An exception of true() counts as false and is told at the end; Ended is
     not waited out.
@@ -47,7 +82,7 @@ def wait_for(what, true, timeout=30.0, every=0.05):
             raise
         except Exception as error:  # what is waited for may not be there yet
             last = error
-        if time.monotonic() >= began + timeout * patience():
+        if time.monotonic() >= began + limit(timeout, began):
             why = f": {last}" if last else ""
             raise TimeoutError(f"{what}: not within "
                                f"{time.monotonic() - began:.0f} s{why}")
