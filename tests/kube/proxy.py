@@ -20,7 +20,7 @@ class Proxy:
                                       self.port))
 
     def _do(self, what):
-        return asyncio.run_coroutine_threadsafe(what, self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(what, self.loop).result(60)
 
     async def _connection(self, reader, writer):
         if not self.whole:

@@ -8,35 +8,49 @@ Each PORT of its own leads to the one at the same place of a replica, all on
 127.0.0.1.
 
 Asks every READY-URL four times a second, without looking at certificates, and
-hands new connections to a replica that said 200.  Established ones stay where
-they are, as with kube-proxy.  With none ready a connection is refused.
+hands new connections to a replica that said 200.  One that says nothing in time
+is what it was, three times: as with a kubelet's probes.  Established ones stay
+where they are, as with kube-proxy.  With none ready a connection is refused.
 """
 import asyncio
 import functools
+import http.client
 import ssl
 import sys
 import urllib.error
 import urllib.request
 
 EVERY = 0.25
+SILENT = 3  # times
 
 
 class Service:
     def __init__(self, replicas):
         self.replicas = replicas  # [(url, ports)]
         self.ready = []
+        self.silent = {url: 0 for url, _ in replicas}
         self.next = 0
         self.context = ssl.create_default_context()
         self.context.check_hostname = False
         self.context.verify_mode = ssl.CERT_NONE
 
     def _ask(self, url):
+        """Whether it is ready; None when it says nothing."""
         try:
             with urllib.request.urlopen(url, timeout=1,
                                         context=self.context) as answer:
                 return answer.status == 200
-        except (OSError, urllib.error.URLError, ValueError):
+        except TimeoutError:
+            return None
+        except urllib.error.URLError as error:
+            return None if isinstance(error.reason, TimeoutError) else False
+        except (OSError, ValueError, http.client.HTTPException):
             return False
+
+    def _is_ready(self, url, said):
+        was = any(url == other for other, _ in self.ready)
+        self.silent[url] = self.silent[url] + 1 if said is None else 0
+        return said or said is None and was and self.silent[url] < SILENT
 
     async def look(self):
         loop = asyncio.get_running_loop()
@@ -44,7 +58,8 @@ class Service:
             said = await asyncio.gather(*[
                 loop.run_in_executor(None, self._ask, url)
                 for url, _ in self.replicas])
-            ready = [r for r, yes in zip(self.replicas, said) if yes]
+            ready = [r for r, yes in zip(self.replicas, said)
+                     if self._is_ready(r[0], yes)]
             if ready != self.ready:
                 print("ready:", " ".join(url for url, _ in ready) or "none",
                       flush=True)
