@@ -8,6 +8,7 @@ that asks them.
 """
 import os
 import sys
+from http.client import HTTPException
 
 import fleet
 from api import Api, ApiError, path, write_private
@@ -86,6 +87,33 @@ class Lab:
         except ApiError as error:
             if error.status != 409:
                 raise
+        self._wait_bound(user, self.c.api.get(
+            "clusterroles" if cluster else "roles", namespace, role))
+
+    def _wait_bound(self, user, role):
+        """Until the API server lets a user do what a role says first."""
+        rule = role["rules"][0]
+        ask = {"verb": rule["verbs"][0]}
+        if "nonResourceURLs" in rule:
+            what = {"nonResourceAttributes": {
+                **ask, "path": rule["nonResourceURLs"][0]}}
+        else:
+            resource, _, sub = rule["resources"][0].partition("/")
+            what = {"resourceAttributes": {
+                **ask, "group": rule["apiGroups"][0], "resource": resource,
+                "subresource": sub,
+                "name": rule.get("resourceNames", [""])[0],
+                "namespace": role["metadata"].get("namespace", "")}}
+
+        wait_for(f"{user} is a {role['metadata']['name']}",
+                 lambda: self.may(user, what), every=0.02)
+
+    def may(self, user, what):
+        """Whether the API server lets a user do this; what: as in a
+        SubjectAccessReview."""
+        said = self.c.api.create("subjectaccessreviews", {
+            "spec": {"user": user, **what}})["status"]
+        return said.get("allowed", False)
 
     def server_cert(self, name, *days):
         certs("server", self.pki(), name, "--san", SERVICE, "--san",
@@ -154,7 +182,7 @@ class Lab:
                 status, _, _ = Api(
                     extender.url("read", self.tls), timeout=2,
                     **self.ca()).raw("GET", "/readyz")
-            except OSError:
+            except (OSError, HTTPException):
                 return False
             return status == 200
         return [e for e in self.extenders if e.running and is_ready(e)]
