@@ -3,6 +3,7 @@
 the extender has what the pods have, every pod can be bound, and no card has two
 owners.  Run by `make failpoints`, which builds the programs for it."""
 import sys
+from http.client import HTTPException
 
 import fleet
 from api import ApiError
@@ -43,7 +44,7 @@ class Points:
         now = self.api.get("pods", "default", name)
         node = now["spec"].get("nodeName")
         if not node:
-            node = self.scheduler.filter(made, self.nodes)["NodeNames"][0]
+            node = self.scheduler.fit(made, self.nodes)
         for _ in range(2):
             error = self.scheduler.bind(made, node)
             assert error == "", f"{name}: {error}"
@@ -58,10 +59,9 @@ class Points:
         try:
             for obj in made:
                 self.bind(obj)
-        except (OSError, ApiError):
+        except (OSError, HTTPException, ApiError):
             pass
-        wait_for("it dies", lambda: self.extender.exit_status() is not None,
-                 5)
+        wait_for("it dies", lambda: self.extender.exit_status() is not None)
         assert self.extender.exit_status() == -9, self.extender.exit_status()
         return made
 
@@ -81,7 +81,7 @@ class Points:
 
     def clear(self):
         self.api.delete_all("pods", "default")
-        wait_for("nothing is left", lambda: not allocations(self.read), 20)
+        wait_for("nothing is left", lambda: not allocations(self.read))
 
 
 def main():
@@ -101,7 +101,7 @@ def main():
             publish(c.api, node)
         p = Points(c, lab, nodes)
         wait_for("all hosts are ready", lambda: statuses(p.read) == {
-            n: "ready" for n in nodes}, 10)
+            n: "ready" for n in nodes})
         assert beats.nodes
         p.extender.kill()
         for name in POINTS:

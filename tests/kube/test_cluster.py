@@ -4,9 +4,11 @@ and who of several replicas binds.  Without scheduler and advertiser, so that
 every step is the test's."""
 import concurrent.futures
 import json
+import re
 import socket
 import threading
 import time
+from http.client import HTTPException
 
 import fleet
 import shapes
@@ -14,7 +16,7 @@ from api import ApiError, write_private
 from check import Checks
 from cluster import Cluster
 from lab import Lab
-from proc import patience, wait_for
+from proc import wait_for
 
 SHAPE = "dell-xe9680-bf3"  # 8 cards
 NODES = 4
@@ -49,7 +51,7 @@ class Beats:
             for node in sorted(self.nodes):
                 try:
                     beat(self.api, node)
-                except (ApiError, OSError):
+                except (ApiError, OSError, HTTPException):
                     pass  # the API server is away
 
 
@@ -129,6 +131,15 @@ class Proxy:
         return n
 
 
+TIMEOUT = re.compile("[Tt]imed out|[Tt]imeout")
+
+
+def is_late(error):
+    """Does it say that time ran out, and not for another reason?"""
+    return re.search("not the leader|in time", error) and (
+        "call failed" not in error or TIMEOUT.search(error))
+
+
 class Scheduler:
     """What kube-scheduler would ask, of one replica."""
 
@@ -141,11 +152,43 @@ class Scheduler:
     def filter(self, obj, nodes):
         return self.ask("filter", {"Pod": obj, "NodeNames": nodes})
 
-    def bind(self, obj, node):
+    def fit(self, obj, nodes):
+        """The node that a pod gets.  Where the machine stood still, nodes
+        are stale until their next heartbeat."""
+        answer = self._patiently(
+            "heartbeats are heard", lambda: self.filter(obj, nodes),
+            lambda got: not got["NodeNames"]
+            and "advertiser silent" in json.dumps(got))
+        assert answer["NodeNames"], answer
+        return answer["NodeNames"][0]
+
+    def bind_once(self, obj, node):
         meta = obj["metadata"]
         return self.ask("bind", {
             "PodName": meta["name"], "PodNamespace": meta["namespace"],
             "PodUID": meta["uid"], "Node": node})["Error"]
+
+    def bind(self, obj, node):
+        """Again, as the scheduler does, where the machine was too busy: for
+        the leader to renew its Lease, or the API server to answer."""
+        return self._patiently(
+            "the bind is answered", lambda: self.bind_once(obj, node),
+            is_late)
+
+    @staticmethod
+    def _patiently(what, ask, busy):
+        """The first answer that is not for being busy; raises as ask()
+        does."""
+        def said():
+            try:
+                got = ask()
+            except (ApiError, OSError, HTTPException) as error:
+                return error, None
+            return None if busy(got) else (None, got)
+        error, got = wait_for(what, said, every=0.2)
+        if error:
+            raise error
+        return got
 
 
 def statuses(read):
@@ -174,7 +217,7 @@ def annotated(api):
     return found
 
 
-def agree(read, api, timeout=5.0):
+def agree(read, api, timeout=15.0):
     def same():
         one, other = allocations(read), annotated(api)
         assert one == other, f"extender {one}, pods {other}"
@@ -182,7 +225,7 @@ def agree(read, api, timeout=5.0):
     return wait_for("allocations are what pods say", same, timeout, 0.05)
 
 
-def wait_status(read, node, status, timeout=10.0):
+def wait_status(read, node, status, timeout=20.0):
     def is_so():
         got = statuses(read).get(node)
         assert got == status, f"{node} is {got}"
@@ -191,18 +234,10 @@ def wait_status(read, node, status, timeout=10.0):
 
 
 def schedule(api, scheduler, obj, nodes):
-    """Create, filter and bind one pod; its node.  A leader that cannot renew
-    its Lease in time on a busy machine refuses for a moment; the scheduler
-    tries such a pod again, and so does this."""
+    """Create, filter and bind one pod; its node."""
     made = api.create("pods", obj)
-    answer = scheduler.filter(made, nodes)
-    assert answer["NodeNames"], answer
-    node = answer["NodeNames"][0]
-    end = time.monotonic() + 15
+    node = scheduler.fit(made, nodes)
     error = scheduler.bind(made, node)
-    while "not the leader" in error and time.monotonic() < end:
-        time.sleep(0.5)
-        error = scheduler.bind(made, node)
     assert error == "", error
     return node
 
@@ -220,7 +255,7 @@ def learning(t, c, lab, nodes, beats):
         for node in nodes:
             publish(api, node)
         wait_for("all are ready", lambda: statuses(read) == {
-            n: "ready" for n in nodes}, 5)
+            n: "ready" for n in nodes})
 
     with t.check("a node is stale without heartbeats, and comes back"):
         beats.nodes.discard(nodes[0])
@@ -256,13 +291,13 @@ def learning(t, c, lab, nodes, beats):
                 assert got["status"] == "ready", got["status"]
                 assert (got["bootId"], got["generation"]) == (boot, 1), got
                 return True
-            wait_for("the node is what was written last", shows, 5, 0.05)
+            wait_for("the node is what was written last", shows)
 
     with t.check("a deleted slice takes its node with it"):
         for item in api.list("resourceslices"):
             if item["spec"]["nodeName"] == nodes[2]:
                 api.delete("resourceslices", None, item["metadata"]["name"])
-        wait_for("it is gone", lambda: nodes[2] not in statuses(read), 5, 0.05)
+        wait_for("it is gone", lambda: nodes[2] not in statuses(read))
         publish(api, nodes[2])
         wait_status(read, nodes[2], "ready")
 
@@ -271,7 +306,7 @@ def learning(t, c, lab, nodes, beats):
 
         def known():
             return read.call("GET", "/v1/why?pod=default%2Fwaits")
-        wait_for("biga why knows it", known, 5, 0.05)
+        wait_for("biga why knows it", known)
         api.delete("pods", "default", "waits", gracePeriodSeconds=0)
 
     with t.check("a bind writes the allocation on the pod"):
@@ -295,7 +330,7 @@ def learning(t, c, lab, nodes, beats):
         api.delete("pods", "default", "b-host", gracePeriodSeconds=0)
         fleet.Kubelet(api).phase(api.get("pods", "default", "c-host"),
                                  "Succeeded")
-        wait_for("two are left", lambda: len(allocations(read)) == 2, 5, 0.05)
+        wait_for("two are left", lambda: len(allocations(read)) == 2)
         agree(read, api)
 
     with t.check("a pod that others have bound is reported"):
@@ -309,10 +344,10 @@ def learning(t, c, lab, nodes, beats):
         def reported():
             got = read.call("GET", "/v1/cluster")["unaccountedPods"]
             return [p["pod"] for p in got] == ["stray"]
-        wait_for("it is reported", reported, 5, 0.05)
+        wait_for("it is reported", reported)
         api.delete("pods", "default", "stray", gracePeriodSeconds=0)
         wait_for("it is forgotten", lambda: not read.call(
-            "GET", "/v1/cluster")["unaccountedPods"], 5, 0.05)
+            "GET", "/v1/cluster")["unaccountedPods"])
     return one
 
 
@@ -325,7 +360,7 @@ def coming_back(t, c, lab, nodes, one):
         one.stop()
         one.start()
         began = time.monotonic()
-        one.wait_ready(10)
+        one.wait_ready()
         t.note(f"ready {time.monotonic() - began:.2f} s after the start")
         assert allocations(read) == before
         assert agree(read, api) == before
@@ -337,11 +372,11 @@ def coming_back(t, c, lab, nodes, one):
         beat(api, "nobody", ago=60)
         fleet.add_nodes(api, ["nobody"])
         one.start()
-        one.wait_ready(10)
+        one.wait_ready()
         assert agree(read, api) == before
-        got = statuses(read)
-        assert got["nobody"] == "stale", "silent for long, but " + got["nobody"]
-        assert got[nodes[0]] == "ready", got
+        got = statuses(read)["nobody"]
+        assert got == "stale", "silent for long, but " + got
+        wait_status(read, nodes[0], "ready")
         api.delete("nodes", None, "nobody")
 
     with t.check("the API server restarts: nothing is lost"):
@@ -353,7 +388,7 @@ def coming_back(t, c, lab, nodes, one):
         api.delete("pods", "default", "e-host", gracePeriodSeconds=0)
         wait_for("the watch goes on", lambda: allocations(read) == before, 30)
         assert held != before
-        one.wait_ready(20)
+        one.wait_ready()
         for node in nodes:
             wait_status(read, node, "ready")
         schedule(api, Scheduler(lab, one), host_pod("f-host"), nodes)
@@ -373,16 +408,16 @@ def cutting(t, c, lab, nodes, one):
 
     with t.check("a cut watch goes on where it was"):
         wait_for("it has listed", lambda: cut.alive() and read.call(
-            "GET", "/v1/cluster")["synced"], 10)
+            "GET", "/v1/cluster")["synced"])
         scheduler = Scheduler(lab, one)
         for i in range(4):
             schedule(api, scheduler, host_pod(f"cut{i}"), nodes)
             assert proxy.cut() > 0
             schedule(api, scheduler, host_pod(f"more{i}"), nodes)
-            agree(read, api, 10)
+            agree(read, api)
             for name in (f"cut{i}", f"more{i}"):
                 api.delete("pods", "default", name, gracePeriodSeconds=0)
-        agree(read, api, 10)
+        agree(read, api)
         for one_kind in read.call("GET", "/v1/cluster")["collections"]:
             assert one_kind["lists"] == 1, one_kind
     cut.stop()
@@ -394,18 +429,21 @@ def failing_over(t, c, lab, nodes):
     replicas = lab.extenders
 
     with t.check("of two replicas one is ready, and both see the same"):
-        leader = lab.leader()
-        time.sleep(3)
-        assert lab.ready() == [leader], [e.name for e in lab.ready()]
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            ready = lab.ready()
+            assert len(ready) < 2, [e.name for e in ready]
+            time.sleep(0.1)
         for replica in replicas:
             agree(lab.read_api(replica), api)
 
     with t.check("the other filters, and refuses to bind"):
+        leader = lab.leader()
         other = [e for e in replicas if e is not leader][0]
         made = api.create("pods", host_pod("g-host"))
         asked = Scheduler(lab, other)
-        assert asked.filter(made, nodes)["NodeNames"]
-        error = asked.bind(made, nodes[0])
+        asked.fit(made, nodes)
+        error = asked.bind_once(made, nodes[0])
         assert leader.name in error, error
 
         def bound():
@@ -413,16 +451,16 @@ def failing_over(t, c, lab, nodes):
             said = Scheduler(lab, leader).bind(made, nodes[0])
             assert said == "", said
             return True
-        wait_for("the leader binds", bound, 5, 0.05)
+        wait_for("the leader binds", bound)
         agree(lab.read_api(other), api)
 
     with t.check("a leader that ends gives the Lease back"):
         leader.stop()
         began = time.monotonic()
         now = lab.leader(10)
-        took = time.monotonic() - began
-        assert now is other and took < 5 * patience(), (now.name, took)
-        t.note(f"{now.name} was ready {took:.1f} s after")
+        t.within(5, began)
+        assert now is other, now.name
+        t.note(f"{now.name} was ready {time.monotonic() - began:.1f} s after")
         leader.start()
         leader.wait_up()
 
@@ -435,27 +473,30 @@ def failing_over(t, c, lab, nodes):
 
         def bind(obj):
             try:
-                errors.append(scheduler.bind(
+                errors.append(scheduler.bind_once(
                     obj, scheduler.filter(obj, nodes)["NodeNames"][0]))
-            except (OSError, ApiError, TypeError, IndexError) as error:
+            except (OSError, HTTPException, ApiError, TypeError,
+                    IndexError) as error:
                 errors.append(str(error))
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             waits = [pool.submit(bind, obj) for obj in made]
-            wait_for("some are bound", lambda: len(errors) >= 4, 5, 0.001)
+            wait_for("some are bound", lambda: len(errors) >= 4,
+                     every=0.001)
             now.kill()
             began = time.monotonic()
             concurrent.futures.wait(waits)
         other = lab.leader(20)
-        took = time.monotonic() - began
-        t.note(f"{other.name} was ready {took:.1f} s after; "
-               f"{sum(1 for e in errors if e == '')} binds were answered")
-        assert other is not now and took < 15 * patience(), took
+        t.within(15, began)
+        t.note(f"{other.name} was ready {time.monotonic() - began:.1f} s "
+               f"after; {sum(1 for e in errors if e == '')} binds were "
+               "answered")
+        assert other is not now, other.name
         scheduler = Scheduler(lab, other)
         for obj in made:
             if not api.get("pods", "default", obj["metadata"]["name"])[
                     "spec"].get("nodeName"):
-                answer = scheduler.filter(obj, nodes)
-                assert scheduler.bind(obj, answer["NodeNames"][0]) == ""
+                error = scheduler.bind(obj, scheduler.fit(obj, nodes))
+                assert error == "", error
         cards = [(node, card) for name, (node, ids, _) in agree(
             lab.read_api(other), api).items() for card in ids
             if not name.endswith("-xpu")]  # it has those of its host pod

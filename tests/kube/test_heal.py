@@ -24,11 +24,15 @@ class Heal:
         lab.leader(25)
         self.read = lab.read_api(self.extender)
         self.reads = [lab.read_api(e) for e in lab.extenders]
-        self.scheduler = Scheduler(lab, self.extender)
+        self.lab = lab
+
+    def scheduler(self):
+        return Scheduler(self.lab, self.lab.leader())
 
     def place(self, name, **more):
         """A pod that is bound, and its allocation."""
-        schedule(self.api, self.scheduler, host_pod(name, **more), self.nodes)
+        schedule(self.api, self.scheduler(), host_pod(name, **more),
+                 self.nodes)
         return self.said(name)
 
     def said(self, name):
@@ -56,7 +60,7 @@ class Heal:
                 assert got == value or least and got > value, \
                     f"{name} is {got}, not {value}"
                 return True
-            wait_for(name, is_so, 5)
+            wait_for(name, is_so)
 
     def without(self):
         """{pod: reason} of those without an allocation."""
@@ -64,8 +68,10 @@ class Heal:
             "GET", "/v1/cluster")["unaccountedPods"]}
 
     def logged(self, event, name):
-        return [line for line in self.extender.text().splitlines()
-                if f"event={event} " in line and f"pod={name} " in line]
+        """The log may come after what is read of it."""
+        return wait_for(f"{event} is logged", lambda: [
+            line for line in self.extender.text().splitlines()
+            if f"event={event} " in line and f"pod={name} " in line])
 
     def cards(self, node=None):
         """All cards of a node, or of all."""
@@ -107,7 +113,7 @@ def changed(h):
                  allocations(h.read).values() for card in ids]
         assert len(cards) == len(set(cards)) == n, sorted(cards)
         made = h.api.create("pods", host_pod("toomuch", cards=1))
-        assert not h.scheduler.filter(made, h.nodes)["NodeNames"]
+        assert not h.scheduler().filter(made, h.nodes)["NodeNames"]
         h.api.delete("pods", "default", "toomuch", gracePeriodSeconds=0)
 
 
@@ -145,7 +151,7 @@ def removed(h):
             h.say("fill0", text)
             try:
                 wait_for("it is shown", lambda: word in
-                         h.without()["fill0"], 5)
+                         h.without()["fill0"])
             except TimeoutError as error:
                 raise AssertionError(f"{str(text)[:80]}: {error}; "
                                      f"{h.without()}") from None
@@ -157,7 +163,7 @@ def removed(h):
     with h.t.check("cards that the node has not are kept as the pod says"):
         h.say("fill0", {**before, "cards": [{"id": "card-none"}]})
         wait_for("it follows", lambda: allocations(h.read)[
-            "default/fill0"][1] == ("card-none",), 5)
+            "default/fill0"][1] == ("card-none",))
         h.alive()
         h.say("fill0", before)
         h.all_agree()
@@ -178,7 +184,7 @@ def by_hand(h):
         pod["metadata"]["annotations"][NAME] = json.dumps(h.said("fill1"))
         h.api.create("pods", pod)
         wait_for("it is shown", lambda: "pod.name" in h.without().get(
-            "byhand", ""), 5)
+            "byhand", ""))
         h.api.delete("pods", "default", "byhand", gracePeriodSeconds=0)
         h.wait_metric("biga_unaccounted_pods", 0)
         h.all_agree()
@@ -205,7 +211,7 @@ def conflict(h):
         got = h.place("next", cards=1)
         assert got["cards"][0]["id"] == lost[0]["id"], (got["cards"], lost)
         made = h.api.create("pods", host_pod("nomore", cards=1))
-        assert not h.scheduler.filter(made, h.nodes)["NodeNames"]
+        assert not h.scheduler().filter(made, h.nodes)["NodeNames"]
 
     with h.t.check("a restart finds the same, and tells the conflict anew"):
         before = agree(h.read, h.api)
@@ -221,7 +227,7 @@ def conflict(h):
         h.api.delete_all("pods", "default")
         for read in h.reads:
             wait_for("nothing is promised",
-                     lambda read=read: not allocations(read), 10)
+                     lambda read=read: not allocations(read))
         h.alive()
 
 
@@ -239,7 +245,7 @@ def main():
             publish(c.api, node)
         h = Heal(t, c, lab, nodes)
         wait_for("all hosts are ready", lambda: statuses(h.read) == {
-            n: "ready" for n in nodes}, 10)
+            n: "ready" for n in nodes})
         assert beats.nodes
         for test in (changed, removed, by_hand, conflict):
             test(h)
