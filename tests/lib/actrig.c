@@ -10,7 +10,7 @@
 #include "model/io/log.h"
 #include "tests/lib/tmpdir.h"
 
-enum { REACH_MS = 10000, CALL_MS = 5000 };
+enum { REACH_MS = 60000, CALL_MS = 30000 };
 
 static const struct cardserver_times quick = {0};
 
@@ -36,7 +36,7 @@ void actrig_init(struct actrig *r, size_t n)
                                          .cluster = "c",
                                          .node = "h",
                                          .probe_ms = 100,
-                                         .lost_ms = 1500};
+                                         .lost_ms = 4000};
 }
 
 void actrig_tcp(struct actrig *r, size_t i)

@@ -33,7 +33,7 @@ void actrig_set(struct actrig *r, size_t n);
 int actrig_want(struct actrig *r, const char *name, const char *place);
 /* The same with what else `pod` says. */
 int actrig_want_as(struct actrig *r, struct act_pod pod);
-/* Until it is in that state, for at most 10 s; false: it is not. */
+/* Until it is in that state, for at most 60 s; false: it is not. */
 bool actrig_reach(struct actrig *r, const char *name, enum act_state state);
 /* Until what lives on a card of that pod are so many objects. */
 bool actrig_live(struct actrig *r, size_t card, const char *uid, unsigned n);

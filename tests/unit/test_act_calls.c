@@ -32,7 +32,7 @@ static void until_lost(void)
         (void)usleep(10000);
 }
 
-Test(act_calls, exec_in_a_container, .timeout = 30)
+Test(act_calls, exec_in_a_container, .timeout = 180)
 {
     struct cri_exec e = {0};
     struct error err = {0};
@@ -54,7 +54,7 @@ Test(act_calls, exec_in_a_container, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_calls, a_card_that_is_lost_is_not_asked, .timeout = 30)
+Test(act_calls, a_card_that_is_lost_is_not_asked, .timeout = 180)
 {
     struct cri_exec e = {0};
     struct act_object *list = NULL;
@@ -78,14 +78,15 @@ static int logs(const char *name, uint64_t offset, struct str *text,
     return actuator_logs(r.a, "lab", name, "a", offset, 100, text, next, err);
 }
 
-Test(act_calls, logs_are_read_by_the_helper, .timeout = 30)
+Test(act_calls, logs_are_read_by_the_helper, .timeout = 180)
 {
     struct str text = STR_INIT(4096);
     struct error err = {0};
     uint64_t next = 0;
     begin("helper");
     cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
-    for (int i = 0; i < 100 && logs("x", 0, &text, &next, &err) == -EAGAIN; i++)
+    for (int i = 0; i < 1000 && logs("x", 0, &text, &next, &err) == -EAGAIN;
+         i++)
         (void)usleep(50000); /* until it was seen to run */
     cardserver_exec(r.cards[0], 0, "hello", "next=2\nnext=12\n");
     cr_assert_eq(logs("x", 7, &text, &next, &err), 0, "%s", err.text);
@@ -109,7 +110,7 @@ Test(act_calls, logs_are_read_by_the_helper, .timeout = 30)
 }
 
 /* They are of use when it has failed. */
-Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 30)
+Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 180)
 {
     char(*uids)[ACT_UID_MAX + 1] = NULL;
     struct str text = STR_INIT(4096);
@@ -146,7 +147,7 @@ Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_calls, logs_of_a_pod_that_was_deleted_are_not, .timeout = 30)
+Test(act_calls, logs_of_a_pod_that_was_deleted_are_not, .timeout = 180)
 {
     struct str text = STR_INIT(4096);
     struct error err = {0};
@@ -163,7 +164,7 @@ Test(act_calls, logs_of_a_pod_that_was_deleted_are_not, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_calls, logs_without_a_helper, .timeout = 30)
+Test(act_calls, logs_without_a_helper, .timeout = 180)
 {
     struct str text = STR_INIT(4096);
     struct error err = {0};
@@ -179,7 +180,7 @@ Test(act_calls, logs_without_a_helper, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_calls, objects_are_everybodys, .timeout = 30)
+Test(act_calls, objects_are_everybodys, .timeout = 180)
 {
     struct act_object *list = NULL;
     struct error err = {0};

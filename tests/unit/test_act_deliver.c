@@ -127,7 +127,7 @@ static struct machine_result deliver(struct entry *e, struct error *err)
         cr_expect(strstr((err).text, "another pod uses"), "%s", (err).text); \
     } while (0)
 
-TestSuite(act_deliver, .init = lab_begin, .fini = lab_end, .timeout = 60);
+TestSuite(act_deliver, .init = lab_begin, .fini = lab_end, .timeout = 180);
 
 Test(act_deliver, functions_of_a_pod_before_its_sandbox)
 {

@@ -54,7 +54,7 @@ static bool has_helper(void)
     return has;
 }
 
-Test(act_helper, two_that_need_it_make_it_once, .timeout = 30)
+Test(act_helper, two_that_need_it_make_it_once, .timeout = 180)
 {
     begin();
     for (int i = 0; i < 2; i++) {
@@ -75,7 +75,7 @@ Test(act_helper, two_that_need_it_make_it_once, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_helper, its_row_goes_before_it, .timeout = 30)
+Test(act_helper, its_row_goes_before_it, .timeout = 180)
 {
     begin();
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
@@ -85,7 +85,7 @@ Test(act_helper, its_row_goes_before_it, .timeout = 30)
     cr_assert(actrig_reach(&r, "x", ACT_GONE));
     atomic_store(&watched, true);
     cr_assert_eq(actuator_drain(r.a, "card-0", true, NULL), 0);
-    for (int i = 0; i < 1000 && has_helper(); i++)
+    for (int i = 0; i < 6000 && has_helper(); i++)
         (void)usleep(10000);
     cr_assert_not(has_helper());
     cr_assert_not(atomic_load(&watched));
@@ -137,7 +137,7 @@ static void end_sandboxes(void)
     cri_sandboxes_fini(&list);
 }
 
-Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 60)
+Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 180)
 {
     const struct cardserver_times slow = {.run_us = 300000};
     struct act_pod_view v = {0};
@@ -148,7 +148,7 @@ Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 60)
     /* what is left of both cannot be removed at once */
     cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_UNKNOWN, 2);
     end_sandboxes();
-    for (int i = 0; i < 1000 && v.attempt < 2; i++) {
+    for (int i = 0; i < 6000 && v.attempt < 2; i++) {
         (void)usleep(10000);
         cr_assert_eq(actuator_find(r.a, "lab", "web", &v), 0);
         cr_assert_neq(v.state, ACT_FAILED, "%s: %s", v.reason, v.message);
@@ -170,7 +170,7 @@ static char *image_of_helper(void)
     return image;
 }
 
-Test(act_helper, that_of_another_image_is_replaced, .timeout = 60)
+Test(act_helper, that_of_another_image_is_replaced, .timeout = 180)
 {
     struct act_pod_view v = {0};
     begin();
@@ -180,7 +180,7 @@ Test(act_helper, that_of_another_image_is_replaced, .timeout = 60)
     r.config.helper_image = "helper:2";
     actrig_open(&r);
     cleanup_free char *image = NULL;
-    for (int i = 0; i < 1000 && (!image || strcmp(image, "helper:2")); i++) {
+    for (int i = 0; i < 6000 && (!image || strcmp(image, "helper:2")); i++) {
         (void)usleep(10000);
         free(image);
         image = image_of_helper();
@@ -211,7 +211,7 @@ static bool awaits(const char *name, int64_t ms)
     return awaited;
 }
 
-Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 60)
+Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 180)
 {
     begin();
     cardserver_fail(r.cards[0], "StartContainer", GRPC_UNAVAILABLE, 1000);

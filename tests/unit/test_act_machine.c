@@ -265,7 +265,7 @@ static void storm(uint64_t seed, const struct simcard_faults *faults)
     end(&r);
 }
 
-Test(act_machine, storm_of_faults, .timeout = 60)
+Test(act_machine, storm_of_faults, .timeout = 180)
 {
     const struct simcard_faults faults = {
         .lose_request = 50, .lose_reply = 50, .refuse = 30, .full = 10};
@@ -273,7 +273,7 @@ Test(act_machine, storm_of_faults, .timeout = 60)
         storm(seed, &faults);
 }
 
-Test(act_machine, storm_with_late_calls, .timeout = 60)
+Test(act_machine, storm_with_late_calls, .timeout = 180)
 {
     const struct simcard_faults faults = {
         .lose_request = 30, .lose_reply = 30, .late = 60, .refuse = 20};

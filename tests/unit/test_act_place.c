@@ -27,7 +27,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     return real(thread, attr, f, arg);
 }
 
-Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 30)
+Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 180)
 {
     struct actrig r;
     struct act_place_view v[ACT_PLACES_MAX] = {0};
@@ -60,7 +60,7 @@ static struct act_place_view place_of(struct actrig *r)
 
 static bool becomes(struct actrig *r, enum act_health health)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (place_of(r).health == health)
             return true;
         (void)usleep(10000);
@@ -68,13 +68,13 @@ static bool becomes(struct actrig *r, enum act_health health)
     return false;
 }
 
-Test(act_place, health_comes_and_goes, .timeout = 30)
+Test(act_place, health_comes_and_goes, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
     actrig_init(&r, 1);
     actrig_open(&r);
-    for (int i = 0; i < 500 && !place_of(&r).runtime[0]; i++)
+    for (int i = 0; i < 6000 && !place_of(&r).runtime[0]; i++)
         (void)usleep(10000);
     cr_assert_str_eq(place_of(&r).runtime, "simulated 1.0");
     cr_assert_eq(place_of(&r).health, ACT_READY);
@@ -94,7 +94,7 @@ Test(act_place, health_comes_and_goes, .timeout = 30)
 }
 
 /* The same card by another way: what was on the old one is not there. */
-Test(act_place, another_endpoint_is_another_runtime, .timeout = 30)
+Test(act_place, another_endpoint_is_another_runtime, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 2);
@@ -109,7 +109,7 @@ Test(act_place, another_endpoint_is_another_runtime, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 30)
+Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -125,7 +125,7 @@ Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 30)
 }
 
 /* What ran may have ended meanwhile: nobody knows before the list. */
-Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 30)
+Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 180)
 {
     struct actrig r;
     struct act_pod_view v = {0};
@@ -144,7 +144,7 @@ Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 30)
     cr_assert(v.stale && !v.ready, "%s", v.message);
     cr_assert_not_null(strstr(v.message, "answers again"), "%s", v.message);
     uint64_t version = v.version;
-    for (int i = 0; i < 500 && v.stale; i++) {
+    for (int i = 0; i < 6000 && v.stale; i++) {
         (void)usleep(10000);
         cr_assert_eq(actuator_find(r.a, "lab", "x", &v), 0);
     }
@@ -163,7 +163,7 @@ static struct act_pod_view view_of(struct actrig *r, const char *name)
     return v;
 }
 
-Test(act_place, pods_of_a_card_that_left_end, .timeout = 30)
+Test(act_place, pods_of_a_card_that_left_end, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 2);
@@ -186,7 +186,7 @@ Test(act_place, pods_of_a_card_that_left_end, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 30)
+Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 2);
@@ -204,7 +204,7 @@ Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 30)
 }
 
 /* A card file that is edited ends nothing. */
-Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 30)
+Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -238,14 +238,14 @@ Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_place, what_is_nobodys_stays_without_an_endpoint, .timeout = 30)
+Test(act_place, what_is_nobodys_stays_without_an_endpoint, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
     actrig_init(&r, 1);
     actrig_stray(&r, 0, "u");
     actrig_open(&r);
-    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "z", &err); i++)
+    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "z", &err); i++)
         (void)usleep(20000);
     r.places[0].endpoint[0] = '\0';
     actrig_set(&r, 1);
@@ -254,7 +254,7 @@ Test(act_place, what_is_nobodys_stays_without_an_endpoint, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_place, none_has_left_before_the_first_look, .timeout = 30)
+Test(act_place, none_has_left_before_the_first_look, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -281,7 +281,7 @@ Test(act_place, none_has_left_before_the_first_look, .timeout = 30)
 
 /* --- what nobody wrote down ----------------------------------------------- */
 
-Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 30)
+Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -295,7 +295,7 @@ Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 30)
     actrig_stray(&r, 0, "stray");
     actrig_stray(&r, 0, "later");
     actrig_set(&r, 1);
-    for (int i = 0; i < 100 && actuator_left(r.a, "card-0", "z", &err); i++)
+    for (int i = 0; i < 3000 && actuator_left(r.a, "card-0", "z", &err); i++)
         (void)usleep(20000);
     cr_assert_eq(actuator_left(r.a, "card-0", "z", &err), 0, "%s", err.text);
     cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), -EBUSY);
@@ -313,13 +313,13 @@ Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 30)
     cr_assert_eq(cardserver_live(r.cards[0], "later"), 1);
     actuator_told(r.a, NULL, 0);
     cr_assert(actrig_live(&r, 0, "later", 0));
-    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "later", &err); i++)
+    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "later", &err); i++)
         (void)usleep(50000);
     cr_assert_eq(actuator_left(r.a, NULL, "later", &err), 0, "%s", err.text);
     actrig_fini(&r);
 }
 
-Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 30)
+Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -336,7 +336,7 @@ Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 30)
 }
 
 /* It is refused, and runs; then it is to end. */
-Test(act_place, what_was_spared_is_left_until_it_is_removed, .timeout = 30)
+Test(act_place, what_was_spared_is_left_until_it_is_removed, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -348,13 +348,13 @@ Test(act_place, what_was_spared_is_left_until_it_is_removed, .timeout = 30)
     cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
     actuator_told(r.a, spared, 1);
     actrig_set(&r, 1);
-    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "z", &err); i++)
+    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "z", &err); i++)
         (void)usleep(20000);
     cr_assert_eq(actuator_left(r.a, NULL, "z", &err), 0, "%s", err.text);
     cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
     actuator_told(r.a, NULL, 0);
     cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
-    for (int i = 0; i < 100 && actuator_left(r.a, NULL, "u", &err); i++)
+    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "u", &err); i++)
         (void)usleep(20000);
     cr_expect_eq(actuator_left(r.a, NULL, "u", &err), 0, "%s", err.text);
     cr_expect_eq(cardserver_live(r.cards[0], "u"), 0);

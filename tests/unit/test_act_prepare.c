@@ -84,7 +84,7 @@ static void want(const char *name, const char *hook)
 static bool has_reason(const char *name, const char *reason)
 {
     struct act_pod_view v;
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         cr_assert_eq(actuator_find(r.a, "lab", name, &v), 0);
         if (strcmp(v.reason, reason) == 0)
             return true;
@@ -102,7 +102,7 @@ static void wait_health(enum act_health health)
     } while (v[0].health != health);
 }
 
-TestSuite(act_prepare, .timeout = 60);
+TestSuite(act_prepare, .timeout = 180);
 
 Test(act_prepare, once_more_when_the_card_was_rebooted)
 {
@@ -213,7 +213,7 @@ static void remove_container(void)
 
 static bool gets_stirred(const char *uid, bool stirred)
 {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 6000; i++) {
         (void)pthread_mutex_lock(&r.a->lock);
         bool is = entry_by_uid(r.a, uid)->stirred;
         (void)pthread_mutex_unlock(&r.a->lock);

@@ -32,7 +32,7 @@ static struct act_pod_view view_of(struct actrig *r, const char *name)
 
 static bool has_reason(struct actrig *r, const char *name, const char *reason)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (strcmp(view_of(r, name).reason, reason) == 0)
             return true;
         (void)usleep(10000);
@@ -40,7 +40,7 @@ static bool has_reason(struct actrig *r, const char *name, const char *reason)
     return false;
 }
 
-Test(act_work, up_and_down, .timeout = 30)
+Test(act_work, up_and_down, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -58,7 +58,7 @@ Test(act_work, up_and_down, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, a_lost_reply_makes_nothing_twice, .timeout = 30)
+Test(act_work, a_lost_reply_makes_nothing_twice, .timeout = 180)
 {
     static const char *const methods[] = {"RunPodSandbox", "CreateContainer",
                                           "StartContainer"};
@@ -78,7 +78,7 @@ Test(act_work, a_lost_reply_makes_nothing_twice, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, what_is_refused_is_tried_again, .timeout = 30)
+Test(act_work, what_is_refused_is_tried_again, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -95,7 +95,7 @@ Test(act_work, what_is_refused_is_tried_again, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 30)
+Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -110,7 +110,7 @@ Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, a_row_that_was_lost_is_written_again, .timeout = 30)
+Test(act_work, a_row_that_was_lost_is_written_again, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -134,7 +134,7 @@ static void reopen(struct actrig *r)
     actrig_open(r);
 }
 
-Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 30)
+Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -157,7 +157,7 @@ Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, a_stop_without_a_row_is_taken, .timeout = 30)
+Test(act_work, a_stop_without_a_row_is_taken, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -172,7 +172,7 @@ Test(act_work, a_stop_without_a_row_is_taken, .timeout = 30)
 }
 
 /* It is gone, and forgotten before the worker that ended it writes that. */
-Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 30)
+Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
@@ -203,7 +203,7 @@ Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 30)
+Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -220,7 +220,7 @@ Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, others_objects_are_never_touched, .timeout = 30)
+Test(act_work, others_objects_are_never_touched, .timeout = 180)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -236,7 +236,7 @@ Test(act_work, others_objects_are_never_touched, .timeout = 30)
     actrig_fini(&r);
 }
 
-Test(act_work, one_card_that_hangs_holds_no_other_up, .timeout = 30)
+Test(act_work, one_card_that_hangs_holds_no_other_up, .timeout = 180)
 {
     struct actrig r;
     char name[16];
@@ -275,14 +275,14 @@ static void told_where_its_host_is(bool plaintext_tcp)
     actrig_fini(&r);
 }
 
-Test(act_work, a_pod_is_told_where_its_host_is, .timeout = 30)
+Test(act_work, a_pod_is_told_where_its_host_is, .timeout = 180)
 {
     told_where_its_host_is(true);
     told_where_its_host_is(false);
 }
 
 /* CreateContainer is the first call of a connection. */
-Test(act_work, a_first_call_knows_where_it_comes_from, .timeout = 30)
+Test(act_work, a_first_call_knows_where_it_comes_from, .timeout = 180)
 {
     static const struct cri_pair peer = {"BIGA_PEER_ADDRESS", ""};
     struct actrig r;
