@@ -118,6 +118,8 @@ static void poke(void *ctx)
     feed_poke(ext.feed);
 }
 
+enum { GAP_MS = 20 };
+
 static char base[64];
 
 static void start_feed(void)
@@ -127,12 +129,12 @@ static void start_feed(void)
     (void)snprintf(base, sizeof base, "http://127.0.0.1:%u",
                    httpd_port(ext.httpd));
     const struct feed_config config = {
-        .http = {.base = base, .timeout_ms = 2000},
+        .http = {.base = base, .timeout_ms = 30000},
         .node = "h1",
         .boot_id = "b1",
         .backoff_min_ms = 10,
         .backoff_max_ms = 50,
-        .gap_ms = 20,
+        .gap_ms = GAP_MS,
         .again_ms = 50,
     };
     cr_assert_eq(feed_start(a, &config, &ext.feed, &err), 0, "%s", err.text);
@@ -204,18 +206,35 @@ static bool asked_more_than(const char *number)
     return more;
 }
 
-#define UNTIL(condition, arg)                                                 \
-    do {                                                                      \
-        int64_t due_ = clock_ms() + 5000;                                     \
-        while (!condition(arg) && clock_ms() < due_)                          \
-            (void)usleep(2000);                                               \
-        cr_assert(condition(arg), "%s; told:\n%s", arg, str_text(&ext.told)); \
+static void print_told(void)
+{
+    pthread_mutex_lock(&ext.lock);
+    (void)fprintf(stderr, "told:\n%s\n", str_text(&ext.told));
+    pthread_mutex_unlock(&ext.lock);
+}
+
+#define UNTIL(condition, arg)                        \
+    do {                                             \
+        int64_t due_ = clock_ms() + 30000;           \
+        while (!condition(arg) && clock_ms() < due_) \
+            (void)usleep(2000);                      \
+        if (!condition(arg))                         \
+            print_told();                            \
+        cr_assert(condition(arg), "%s", arg);        \
     } while (0)
+
+static unsigned look(const unsigned *value)
+{
+    pthread_mutex_lock(&ext.lock);
+    unsigned now = *value;
+    pthread_mutex_unlock(&ext.lock);
+    return now;
+}
 
 static void until_asked_more(unsigned n)
 {
     char text[16];
-    (void)snprintf(text, sizeof text, "%u", ext.n_asked + n);
+    (void)snprintf(text, sizeof text, "%u", look(&ext.n_asked) + n);
     UNTIL(asked_more_than, text);
 }
 
@@ -304,7 +323,7 @@ Test(feed, an_outage_ends_nothing)
 Test(feed, an_extender_that_is_back_is_asked_within_ten_seconds)
 {
     const struct feed_config config = {
-        .http = {.base = base, .timeout_ms = 2000},
+        .http = {.base = base, .timeout_ms = 30000},
         .node = "h1",
         .boot_id = "b1"};
     struct feed *f;
@@ -392,6 +411,12 @@ static bool asks_from_u2(const char *ignored)
     return asks;
 }
 
+static bool asks_for_news(const char *why)
+{
+    (void)why;
+    return !asks_from_u2("");
+}
+
 /* An answer had no room for what a pod runs with. */
 Test(feed, what_comes_later_is_asked_for)
 {
@@ -411,7 +436,7 @@ Test(feed, what_comes_later_is_asked_for)
         "\",\"later\":true}," P("u2", "b", CARD, "") "],\"next\":\"u1\"}");
     UNTIL(is_there, "u2");
     cr_expect(!is_stopping("u1"));
-    cr_expect(!asks_from_u2(""), "it lacks nothing");
+    UNTIL(asks_for_news, "it lacks nothing");
 }
 
 static bool waits(const char *ignored)
@@ -562,8 +587,8 @@ Test(feed, what_is_told_is_told_until_it_is_heard)
     start_feed();
     UNTIL(is_there, "u1");
     fake_set("u1", ACT_FAILED, "ImageMissing");
-    int64_t due = clock_ms() + 5000;
-    while (ext.n_told < 3 && clock_ms() < due)
+    int64_t due = clock_ms() + 30000;
+    while (look(&ext.n_told) < 3 && clock_ms() < due)
         (void)usleep(2000);
     pthread_mutex_lock(&ext.lock);
     ext.tell_status = 204;
@@ -600,13 +625,15 @@ Test(feed, many_changes_are_few_posts)
     say(2, 200, ANSWER("2", P("u1", "a", CARD, "")));
     start_feed();
     UNTIL(told, "\"uid\":\"u1\"");
-    (void)usleep(50000);
-    unsigned before = ext.n_told;
+    unsigned before = look(&ext.n_told);
+    int64_t began = clock_ms();
     for (int i = 0; i < 1000; i++)
         fake_set("u1", i % 2 ? ACT_RUNNING : ACT_CREATING, "");
     fake_set("u1", ACT_FAILED, "End");
     UNTIL(told, "\"reason\":\"End\"");
-    cr_expect_lt(ext.n_told - before, 100, "%u", ext.n_told - before);
+    unsigned told = look(&ext.n_told) - before;
+    int64_t took = clock_ms() - began;
+    cr_expect_leq(told, took / GAP_MS + 4, "%u in %d ms", told, (int)took);
 }
 
 /* Also while a question is open at an extender that does not answer. */
@@ -619,5 +646,5 @@ Test(feed, a_stop_is_quick)
     ext.feed = NULL;
     int64_t began = clock_ms();
     feed_stop(f);
-    cr_expect_lt(clock_ms() - began, 3000);
+    cr_expect_lt(clock_ms() - began, 15000);
 }
