@@ -17,8 +17,8 @@
 enum {
     SIDES = 3,
     STEP_MS = 5,  /* between good messages */
-    GAP_MS = 500, /* that may become so long on a busy machine */
-    END_MS = 5000,
+    GAP_MS = 500, /* of work for others between two of them */
+    END_MS = 60000,
 };
 
 struct side {
@@ -38,10 +38,18 @@ struct rig {
     struct side sides[SIDES];
 };
 
+/* What this thread, which turns the hub, has done so far. */
+static int64_t worked_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* cannot fail */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static int take(void *ctx, const void *message, size_t size)
 {
     struct side *s = ctx;
-    int64_t now = clock_ms();
+    int64_t now = worked_ms();
     (void)message;
     cr_assert_eq(size, 5);
     if (s->n > 0 && now - s->last_ms > s->gap_ms)
@@ -146,7 +154,7 @@ static void turn_until_ended(struct rig *r, size_t i, int64_t ms)
 
 static const size_t all[SIDES] = {0, 1, 2};
 
-Test(grpc_hub, streams_come_and_end, .timeout = 30)
+Test(grpc_hub, streams_come_and_end, .timeout = 180)
 {
     struct rig r;
     rig_init(&r, all);
@@ -169,7 +177,7 @@ Test(grpc_hub, streams_come_and_end, .timeout = 30)
 
 /* A message is given when it comes, also in cleartext, where libcurl may have
  * read it with others. */
-Test(grpc_hub, nothing_is_kept_back, .timeout = 30)
+Test(grpc_hub, nothing_is_kept_back, .timeout = 180)
 {
     struct rig r;
     rig_init(&r, all);
@@ -177,15 +185,16 @@ Test(grpc_hub, nothing_is_kept_back, .timeout = 30)
         h2_server_repeat(r.sides[i].server, 10, 300);
         follow(&r, i);
     }
-    int64_t from = clock_ms();
-    while (clock_ms() - from < 1500)
-        grpc_hub_turn(r.hub, 10000);
-    for (size_t i = 0; i < SIDES; i++)
-        cr_expect_geq(r.sides[i].n, 4, "%zu: %u", i, r.sides[i].n);
+    for (size_t i = 0; i < SIDES; i++) {
+        while (r.sides[i].flow && r.sides[i].n < 4)
+            grpc_hub_turn(r.hub, 10000);
+        cr_expect_not_null(r.sides[i].flow, "%zu: with the end", i);
+        cr_expect_lt(r.sides[i].n, 8, "%zu: %u at once", i, r.sides[i].n);
+    }
     rig_fini(&r);
 }
 
-Test(grpc_hub, refusals_are_told, .timeout = 30)
+Test(grpc_hub, refusals_are_told, .timeout = 180)
 {
     struct rig r;
     rig_init(&r, all);
@@ -248,7 +257,7 @@ static void hostile(const size_t how[SIDES])
     }
 }
 
-Test(grpc_hub, a_hostile_server_costs_its_stream_alone, .timeout = 60)
+Test(grpc_hub, a_hostile_server_costs_its_stream_alone, .timeout = 180)
 {
     static const size_t tls[SIDES] = {0, 0, 2}, clear[SIDES] = {1, 1, 2};
     hostile(tls);
@@ -257,7 +266,7 @@ Test(grpc_hub, a_hostile_server_costs_its_stream_alone, .timeout = 60)
 }
 
 /* What ends a stream of good messages without end is its visitor. */
-Test(grpc_hub, a_visitor_can_end_it, .timeout = 30)
+Test(grpc_hub, a_visitor_can_end_it, .timeout = 180)
 {
     struct rig r;
     rig_init(&r, all);
@@ -290,7 +299,7 @@ static void *wake_soon(void *arg)
     return NULL;
 }
 
-Test(grpc_hub, a_wait_can_be_ended, .timeout = 30)
+Test(grpc_hub, a_wait_can_be_ended, .timeout = 180)
 {
     struct rig r;
     pthread_t thread;
@@ -303,13 +312,13 @@ Test(grpc_hub, a_wait_can_be_ended, .timeout = 30)
     int64_t from = clock_ms();
     while (clock_ms() - from < 90)
         grpc_hub_turn(r.hub, 20000);
-    cr_expect_lt(clock_ms() - from, 5000);
+    cr_expect_lt(clock_ms() - from, 15000);
     (void)pthread_join(thread, NULL);
     cr_expect_not_null(r.sides[0].flow, "it stands");
     rig_fini(&r);
 }
 
-Test(grpc_hub, streams_are_counted, .timeout = 30)
+Test(grpc_hub, streams_are_counted, .timeout = 180)
 {
     struct rig r;
     struct error err = {0};
