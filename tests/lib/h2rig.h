@@ -11,7 +11,7 @@
 #include "tests/lib/tlsclient.h"
 
 enum {
-    H2_REQUEST_MS = 800, /* also for replies */
+    H2_REQUEST_MS = 2000, /* also for replies */
     H2_BODY_MAX = 4 << 20,
     H2_LARGE = 3 << 20, /* bytes of the reply to /large */
     H2_WAITING_MAX = 256,

@@ -9,7 +9,7 @@
 
 #include "model/base/str.h"
 
-enum { TLS_PATIENCE_MS = 5000 };
+enum { TLS_PATIENCE_MS = 30000 };
 
 struct tls_client {
     int fd;

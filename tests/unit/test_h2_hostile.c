@@ -284,10 +284,9 @@ Test(h2_hostile, cuts_handshakes_that_do_not_end)
     int silent = raw_connect(httpd_port(s->httpd));
     int half = raw_connect(httpd_port(s->httpd));
     cr_assert(raw_send_n(half, hello, sizeof hello));
-    cr_expect(raw_closed_within(silent, 3000));
-    cr_expect(raw_closed_within(half, 3000));
+    cr_expect(raw_closed_within(silent, 30000));
+    cr_expect(raw_closed_within(half, 30000));
     cr_expect_geq(clock_ms() - begun, H2_REQUEST_MS);
-    cr_expect_lt(clock_ms() - begun, 2500);
     cr_expect_eq(atomic_load(&s->refused), 2);
     (void)close(silent);
     (void)close(half);
@@ -325,12 +324,16 @@ Test(h2_hostile, resets_a_body_that_trickles)
     h2_request(&block, "POST", "/");
     cr_assert(h2_client_frame(&c, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1,
                               block.data, block.size));
-    while (clock_ms() - begun < H2_REQUEST_MS + 400) {
+    while (clock_ms() - begun < H2_REQUEST_MS + 1000) {
         cr_assert(h2_client_frame(&c, NGHTTP2_DATA, 0, 1, "x", 1));
         (void)usleep(50000);
     }
-    cr_expect(h2_client_read_to(&c, NGHTTP2_RST_STREAM, 1));
-    cr_expect_lt(clock_ms() - begun, 2 * H2_REQUEST_MS);
+    cr_assert(h2_client_frame(&c, NGHTTP2_PING, 0, 0, "12345678", 8));
+    while (h2_client_read(&c) && c.type != NGHTTP2_RST_STREAM &&
+           c.type != NGHTTP2_PING)
+        ;
+    cr_expect_eq(c.type, NGHTTP2_RST_STREAM, "it was reset long before");
+    cr_expect_eq(c.id, 1);
     cr_assert(h2_client_get(&c, 3, "/"));
     cr_expect(h2_client_read_to(&c, NGHTTP2_DATA, 3), "others go on");
     done(s, &c);
@@ -351,7 +354,7 @@ Test(h2_hostile, cuts_frames_and_headers_that_trickle)
     cr_assert(tls_client_send(&c.tls, "\0\0\x10\6", 4), "half a head");
     cr_expect(h2_client_closed(&c));
     cr_expect(h2_client_closed(&other), "without CONTINUATION");
-    cr_expect_lt(clock_ms() - begun, 3 * H2_REQUEST_MS);
+    cr_expect_lt(clock_ms() - begun, 10 * H2_REQUEST_MS);
     h2_client_close(&other);
     done(s, &c);
 }
@@ -365,7 +368,7 @@ Test(h2_hostile, drops_replies_that_are_not_taken)
     cr_assert(h2_client_get(&c, 1, "/large"));
     cr_assert(h2_client_read_to(&c, NGHTTP2_RST_STREAM, 1));
     cr_expect_geq(clock_ms() - begun, H2_REQUEST_MS);
-    cr_expect_lt(clock_ms() - begun, 3 * H2_REQUEST_MS);
+    cr_expect_lt(clock_ms() - begun, 10 * H2_REQUEST_MS);
     static const char wide[] = "\x7f\xff\0\0", settings[] = "\0\4\x7f\xff\0\0";
     cr_assert(h2_client_frame(&c, NGHTTP2_WINDOW_UPDATE, 0, 0, wide, 4));
     cr_assert(h2_client_frame(&c, NGHTTP2_SETTINGS, 0, 0, settings, 6));

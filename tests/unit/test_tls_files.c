@@ -186,11 +186,11 @@ Test(tls_files, that_come_early_are_taken_when_it_is_time)
 {
     struct place p;
     setup(&p);
-    const struct cert_spec soon = {.name = "server", .from_s = 2};
+    const struct cert_spec soon = {.name = "server", .from_s = 6};
     put(p.authority, &soon, p.files[CERT], p.files[KEY]);
     poll_expect(&p, 0, 1, "too early");
     poll_expect(&p, 0, 0, "is said once");
-    (void)usleep(2200000);
+    (void)usleep(6200000);
     poll_expect(&p, 1, 0, "now");
     teardown(&p);
 }
@@ -248,12 +248,12 @@ Test(tls_files, certificates_end_on_connections_that_exist)
     struct place p;
     struct tls_client kept;
     setup(&p);
-    const struct cert_spec short_lived = {.name = "me", .until_s = 2};
+    const struct cert_spec short_lived = {.name = "me", .until_s = 6};
     put(p.authority, &short_lived, p.files[ME_CERT], p.files[ME_KEY]);
     const struct tls_client_config how = serve(&p, 1);
     cr_assert(tls_client_open(&kept, &how));
     cr_expect_eq(tls_client_call(&kept, "GET", "/", "", NULL), 200);
-    (void)usleep(3100000);
+    (void)usleep(7100000);
     cr_expect_eq(tls_client_call(&kept, "GET", "/", "", NULL), 403);
     cr_expect(strstr(kept.body.data, "expired"), "%s", kept.body.data);
     tls_client_close(&kept);
@@ -297,7 +297,7 @@ static void *load_run(void *arg)
 static void go_round(struct load *l)
 {
     unsigned n = atomic_load(&l->opened);
-    for (int i = 0; i < 2000 && atomic_load(&l->opened) < n + 3 * WORKERS; i++)
+    for (int i = 0; i < 12000 && atomic_load(&l->opened) < n + 3 * WORKERS; i++)
         (void)usleep(5000);
     cr_assert_geq(atomic_load(&l->opened), n + 3 * WORKERS);
 }
