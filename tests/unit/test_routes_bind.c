@@ -17,7 +17,7 @@
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
 
-enum { CALL_MS = 250, DEADLINE_MS = 400, PATIENCE = 10000 };
+enum { CALL_MS = 800, DEADLINE_MS = 1300, PATIENCE = 60000 };
 
 struct cluster {
     struct test_extender x;
