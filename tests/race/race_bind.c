@@ -159,7 +159,7 @@ static void *watch(void *ctx)
 static void check(struct cluster *c)
 {
     unsigned n = 0;
-    for (int i = 0; i < 20000 && binds_count(c->x.app.binds); i++)
+    for (int i = 0; i < 60000 && binds_count(c->x.app.binds); i++)
         (void)usleep(1000);
     for (unsigned i = 0; i < N_PODS; i++) {
         char pod[16];

@@ -231,7 +231,7 @@ int main(int argc, char **argv)
     (void)pthread_join(applier, NULL);
     for (unsigned i = 0; i < N_PAIRS; i++)
         delete_pair(&r, i);
-    for (unsigned tries = 0; n_left(&r) && tries < 200; tries++)
+    for (unsigned tries = 0; n_left(&r) && tries < 1200; tries++)
         (void)usleep(50000);
     if (n_left(&r))
         die("the end", "something is left");

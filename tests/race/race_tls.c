@@ -136,7 +136,7 @@ static void start(void)
         .fresh_ms = 3600000,
         .sweep_ms = 100,
         .connections = 64,
-        .request_ms = 2000,
+        .request_ms = 30000,
     };
     demand_config_default(&config.demand);
     if (server_start(&config, &server, &err) == 0)
