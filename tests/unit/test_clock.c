@@ -64,7 +64,7 @@ static void *set_it(void *ctx)
     return NULL;
 }
 
-Test(clock, a_wait_for_ever_ends_with_a_signal, .timeout = 60)
+Test(clock, a_wait_for_ever_ends_with_a_signal, .timeout = 180)
 {
     struct waiter w;
     pthread_t thread;

@@ -286,7 +286,7 @@ Test(cluster_pods, an_annotation_that_is_lost_frees_no_cards)
 }
 
 /* A hundred thousand pods that came and went in a gap. */
-Test(cluster_pods, many_that_are_gone_are_forgotten_at_once, .timeout = 60)
+Test(cluster_pods, many_that_are_gone_are_forgotten_at_once, .timeout = 180)
 {
     enum { MANY = 100000 };
     char name[16];

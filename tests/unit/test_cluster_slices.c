@@ -275,7 +275,7 @@ static void relist(const struct stored *slots, unsigned *seed)
 /* One advertiser at a time writes whole pools, others may do so in between;
  * the number of devices follows from who writes what, as it must not be other
  * content under the same epoch. */
-Test(cluster_slices, random_writes, .timeout = 60)
+Test(cluster_slices, random_writes, .timeout = 180)
 {
     struct stored slots[SLOTS] = {0};
     unsigned seed = 42;

@@ -328,7 +328,7 @@ Test(decide_optimum, large_nodes, .timeout = 300)
 }
 
 /* The order of cards and GPUs decides between equals only. */
-Test(decide_optimum, names_do_not_matter, .timeout = 60)
+Test(decide_optimum, names_do_not_matter, .timeout = 180)
 {
     start("names_do_not_matter");
     for (unsigned i = 0; i < 2000; i++) {
@@ -346,7 +346,7 @@ Test(decide_optimum, names_do_not_matter, .timeout = 60)
 }
 
 /* The same bytes 1,000 times. */
-Test(decide_optimum, same_answer_every_time, .timeout = 60)
+Test(decide_optimum, same_answer_every_time, .timeout = 180)
 {
     start("same_answer_every_time");
     for (unsigned i = 0; i < 40; i++) {
@@ -367,7 +367,7 @@ Test(decide_optimum, same_answer_every_time, .timeout = 60)
 }
 
 /* Whatever was asked before, in whatever order. */
-Test(decide_optimum, order_of_questions, .timeout = 60)
+Test(decide_optimum, order_of_questions, .timeout = 180)
 {
     enum { N = 200 };
     static struct question questions[N];
@@ -389,7 +389,7 @@ Test(decide_optimum, order_of_questions, .timeout = 60)
 }
 
 /* Demands of one class get one answer; what decides nothing is not in it. */
-Test(decide_optimum, classes, .timeout = 60)
+Test(decide_optimum, classes, .timeout = 180)
 {
     start("classes");
     unsigned same = 0;

@@ -94,7 +94,7 @@ static struct allocation *allocate(const struct topo *topo,
 }
 
 /* node_state_take() gives what usage_state() gives after the allocation. */
-Test(plan, takes_what_an_allocation_takes, .timeout = 60)
+Test(plan, takes_what_an_allocation_takes, .timeout = 180)
 {
     enum { PAIRS = 8 };
     unsigned taken = 0;
@@ -265,7 +265,7 @@ static struct plan *plan_of(const struct fleet *f, const struct demand *d,
 }
 
 /* Equal states that share a pointer, or do not, at whatever address. */
-Test(plan, addresses_do_not_matter, .timeout = 60)
+Test(plan, addresses_do_not_matter, .timeout = 180)
 {
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned round = 0; round < 40; round++) {
@@ -296,7 +296,7 @@ Test(plan, addresses_do_not_matter, .timeout = 60)
 
 /* A smaller job fits where a larger one does, a wider one where a nearer one
  * does, and neither costs more pairs their alignment. */
-Test(plan, refusals_are_monotone, .timeout = 60)
+Test(plan, refusals_are_monotone, .timeout = 180)
 {
     unsigned refused = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
@@ -331,7 +331,7 @@ Test(plan, refusals_are_monotone, .timeout = 60)
 
 /* A launcher beside many workers: all have a place, nothing twice, and the
  * plan is worth its score. */
-Test(plan, large_jobs_of_several_shapes, .timeout = 60)
+Test(plan, large_jobs_of_several_shapes, .timeout = 180)
 {
     enum { SIZE = 48 };
     unsigned planned = 0, aligned = 0;

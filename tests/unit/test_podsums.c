@@ -171,7 +171,7 @@ static void relist(struct podsums *s, struct model *m)
         m->pods[i].there = m->pods[i].there && m->pods[i].seen;
 }
 
-Test(podsums, are_those_of_the_pods, .timeout = 60)
+Test(podsums, are_those_of_the_pods, .timeout = 180)
 {
     static struct model m;
     struct podsums *s = podsums_create();

@@ -186,7 +186,7 @@ Test(probe, plafrim_equals_the_walker, .timeout = 300)
 /* HBM, CXL and a GPU's memory are NUMA nodes without CPUs; hwloc lends them
  * those of the node that the kernel names as their initiator. Here node 1
  * loses its own to node 0. */
-Test(probe, the_kernel_says_which_nodes_have_cpus, .timeout = 60)
+Test(probe, the_kernel_says_which_nodes_have_cpus, .timeout = 180)
 {
     static const char edit[] =
         "cd \"$1\"/sys/devices/system/node && "
@@ -228,7 +228,7 @@ Test(probe, sysfs_equals_the_walker, .timeout = 300)
 /* The kernel says -1 or, on some hosts, 2147483647 when the firmware does
  * not tell a bus's NUMA node; all CPUs are then local. And a card tells its
  * serial number in its VPD. */
-Test(probe, a_bus_without_a_numa_node, .timeout = 60)
+Test(probe, a_bus_without_a_numa_node, .timeout = 180)
 {
     static const char edit[] =
         "cd \"$1\"/sys/devices/pci0000:80 && for d in . $(find . -name "
