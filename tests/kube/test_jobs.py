@@ -14,8 +14,9 @@ import jobs
 from check import Checks
 from cluster import ROOT, Cluster
 from lab import Lab
-from proc import patience, wait_for
+from proc import wait_for
 from proxy import Proxy
+from test_cluster import Scheduler
 
 NODES = 8  # of 8 GPUs, with a card behind the same switch each, and one more
 SIZE = 16  # pairs of a job: two nodes full
@@ -62,6 +63,12 @@ class Bench:
         """The read listener of the replica that binds."""
         return self.lab.read_api(self.lab.leader(), self.token)
 
+    def metrics(self):
+        """Of all replicas that run: each may have led."""
+        return "".join(
+            self.lab.read_api(e, self.token).call("GET", "/metrics")
+            for e in self.lab.extenders if e.running)
+
     def create(self, pods, pause=0.02):
         """One after the other, with pauses like those of controllers."""
         for p in pods:
@@ -74,7 +81,7 @@ class Bench:
         self.random.shuffle(pods)
         return pods
 
-    def some(self, pods, n, timeout=20):
+    def some(self, pods, n, timeout=30):
         """Until n of these pods have a node."""
         names = {p["metadata"]["name"] for p in pods}
         wait_for(f"{n} pods are bound", lambda: len(
@@ -118,7 +125,7 @@ class Bench:
                     if a.get("held")]
             assert not held, held
             return told
-        return wait_for("the job is whole", complete, 15)
+        return wait_for("the job is whole", complete)
 
     def audit(self):
         """Nothing is wrong, when what is on its way has arrived."""
@@ -126,13 +133,13 @@ class Bench:
             bad = jobs.audit(self.api, self.read())
             assert not bad, "\n".join(bad)
             return True
-        wait_for("the audit finds nothing", right, 10, 0.3)
+        wait_for("the audit finds nothing", right, every=0.3)
 
     def clear(self):
         self.api.delete_all("pods", "default")
-        wait_for("pods go", lambda: not self.api.list("pods", "default"), 20)
+        wait_for("pods go", lambda: not self.api.list("pods", "default"))
         wait_for("allocations go", lambda: not jobs.items(
-            self.read(), "/v1/allocations"), 20)
+            self.read(), "/v1/allocations"))
 
 
 def where(a):
@@ -161,17 +168,15 @@ def interleaved(t, b):
 
 
 def repeated(b, pods):
-    scheduler = b.lab.scheduler_api(b.lab.leader())
+    scheduler = Scheduler(b.lab, b.lab.leader())
     for p in pods:
         name = p["metadata"]["name"]
         before = b.api.get("pods", "default", name)
         node = before["spec"]["nodeName"]
         other = [n for n in fleet.names("host", NODES) if n != node][0]
         for to, good in ((node, True), (other, False), (node, True)):
-            got = scheduler.call("POST", "/v1/scheduler/bind", {
-                "PodName": name, "PodNamespace": "default",
-                "PodUID": before["metadata"]["uid"], "Node": to})
-            assert (got["Error"] == "") == good, (to, got)
+            error = scheduler.bind(before, to)
+            assert (error == "") == good, (to, error)
         after = b.api.get("pods", "default", name)
         for of in (before, after):
             of["metadata"].pop("managedFields")
@@ -212,7 +217,7 @@ def indexed(t, b):
         b.audit()
     with t.check("the Job is deleted: its pods and their buddies go"):
         b.c.kubectl("delete", "job", "solver")
-        wait_for("pods go", lambda: not api.list("pods", "default"), 20)
+        wait_for("pods go", lambda: not api.list("pods", "default"))
         b.audit()
     api.delete("services", "default", "solver")
     b.clear()
@@ -255,7 +260,7 @@ def retried(t, b):
     advertiser = b.lab.advertiser("lonely", "--hostfile=" + file,
                                   "--interval=0s")
     wait_for("it is ready", lambda: b.read().call(
-        "GET", "/v1/nodes/lonely")["status"] == "ready", 10)
+        "GET", "/v1/nodes/lonely")["status"] == "ready")
     on_it = {"nodeSelector": {"kubernetes.io/hostname": "lonely"}}
     asks = (
         ("a pod that wants its card nearer", lonely(True, 1),
@@ -270,7 +275,7 @@ def retried(t, b):
             pod_name = pod["metadata"]["name"]
             api.create("pods", pod)
             wait_for("it is refused", lambda: "0/9 nodes" in
-                     fleet.why_pending(api, pod_name), 10)
+                     fleet.why_pending(api, pod_name))
             time.sleep(2.5)  # beyond the scheduler's first back-off
             assert not fleet.bound(api), "there is room already"
             t.note(fleet.why_pending(api, pod_name)[:150])
@@ -278,18 +283,18 @@ def retried(t, b):
             describe(text)
             advertiser.send(signal.SIGHUP)
             fleet.wait_bound(api, [pod_name], 10)
-            took = time.monotonic() - began
-            t.note(f"bound {took:.2f} s after SIGHUP")
+            ended = time.monotonic()
+            t.note(f"bound {ended - began:.2f} s after SIGHUP")
+            t.within(2, began, ended)
             a = jobs.allocations(api)[("default", pod_name)][1]
             assert a["node"] == "lonely", a
-            assert took < 2 * patience(), took
             b.audit()
         b.clear()
     advertiser.stop()
     api.delete("nodes", None, "lonely")
     wait_for("it is gone", lambda: not [n for n in b.read().call(
         "GET", "/v1/nodes")["items"] if n["name"] == "lonely" and
-        n["status"] == "ready"], 10)
+        n["status"] == "ready"])
 
 
 def in_the_middle(t, b, name, job, fault, timeout=60):
@@ -323,9 +328,9 @@ def faults(t, c, b):
             leader.wait_up(**lab.ca())
         other = [e for e in lab.extenders if e is not leader][0]
         wait_for("the other leads", lambda: other in lab.ready(), 20)
-        took = time.monotonic() - began
-        t.note(f"{other.name} was ready {took:.1f} s after kill -9")
-        assert took < 15 * patience(), took
+        t.note(f"{other.name} was ready {time.monotonic() - began:.1f} s "
+               "after kill -9")
+        t.within(15, began)
         return after
 
     def restart_all():
@@ -351,14 +356,14 @@ def faults(t, c, b):
         time.sleep(1.5)
         for w in lab.wires.values():
             w.restore()
-        b.lab.leader(20)
+        b.lab.leader()
 
         def again():
             new = watches(b)
             late = [k for k in new if new[k] <= before[k]]
             assert not late, late
             return True
-        return lambda: wait_for("all watch again", again, 15, 0.2)
+        return lambda: wait_for("all watch again", again, every=0.2)
 
     in_the_middle(t, b, "kill -9 of the leader in the middle of a job",
                   "killed", kill_leader)
@@ -387,8 +392,8 @@ def unanswered(t, c, b):
     extender and the scheduler wait."""
     with t.check("binds that time out are made once"):
         late = 0
-        for name in ("hangs", "hangs-2", "hangs-3"):
-            late = late or hang(c, b, name)
+        for i in range(6):
+            late = late or hang(c, b, f"hangs-{i}")
         assert late, "no bind was late"
         t.note(f"{late} lines of the scheduler about late answers")
 

@@ -11,7 +11,7 @@ from api import ApiError
 from check import Checks
 from cluster import HERE, ROOT, Cluster
 from fleet import add_node, node
-from proc import wait_for
+from proc import patience, wait_for
 
 DEPLOY = os.path.join(ROOT, "deploy")
 OVERLAYS = os.path.join(DEPLOY, "kustomize", "overlays")
@@ -86,7 +86,7 @@ def crds(c):
                         "type": "object",
                         "x-kubernetes-preserve-unknown-fields": True}}}]}}])
     c.kubectl("wait", "--for=condition=Established", "crd", "--all",
-              "--timeout=20s")
+              f"--timeout={20 * patience():.0f}s")
 
 
 def differences(a, b):
@@ -303,6 +303,15 @@ def allocation(t, c):
                          "annotations": annotations},
             "target": {"kind": "Node", "name": "node-a"}}, sub="binding")
 
+    def in_force():
+        try:
+            user.create("pods", tenant_pod("probe", annotations=note),
+                        dryRun="All")
+        except ApiError as error:
+            return "only Biga's bind" in str(error)
+        return False
+
+    wait_for("the other policy", in_force)
     with t.check("no user says that a pod has cards"):
         refused(lambda: user.create("pods", tenant_pod(
             "forged", annotations=note)), "only Biga's bind")

@@ -21,7 +21,7 @@ def wait_left(reader, nodes, cpus):
         got = [left(reader, node) for node in nodes]
         assert got == [cpus] * len(nodes), got
         return True
-    wait_for(f"hosts have {cpus} CPUs left", is_so, 10, 0.05)
+    wait_for(f"hosts have {cpus} CPUs left", is_so)
 
 
 def main():
@@ -50,7 +50,7 @@ def main():
                 why = why_pending(c.api, name)
                 assert "needs 7 pairs; there is room for 6" in why, why
                 return True
-            wait_for("it is said why", is_said, 10, 0.05)
+            wait_for("it is said why", is_said)
             assert not [n for n in bound(c.api) if n.startswith("seven")]
             wait_left(reader, nodes, CPUS)
 
@@ -70,7 +70,7 @@ def main():
                 c.api.create("pods", p)
             wait_bound(c.api, [p["metadata"]["name"] for p in made], 30)
             wait_for("host pods are charged", lambda: before - sum(
-                left(reader, node) for node in nodes) == 4 * 8, 10, 0.05)
+                left(reader, node) for node in nodes) == 4 * 8)
         t.finish()
 
 

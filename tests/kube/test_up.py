@@ -105,7 +105,7 @@ def fakes(t, c):
         fleet.wait_bound(c.api, ["child"])
         c.api.delete("pods", "default", "p0")
         wait_for("the child goes", lambda: not c.api.maybe(
-            "pods", "default", "child"), 20)
+            "pods", "default", "child"))
     with t.check("a watch ends with the API server, which comes back whole"):
         begun, ended = threading.Event(), threading.Event()
 
@@ -114,9 +114,9 @@ def fakes(t, c):
                 begun.set()
             ended.set()
         threading.Thread(target=watch, daemon=True).start()
-        assert begun.wait(30), "the watch says nothing"
+        wait_for("the watch says something", begun.is_set)
         assert c.apiserver.stop(timeout=30), "it did not end on SIGTERM"
-        assert ended.wait(20), "the watch goes on"
+        wait_for("the watch ends", ended.is_set, 20)
         c.apiserver.start()
         c.wait_ready()
         assert len(c.api.list("nodes")) == 1000
