@@ -11,7 +11,7 @@ from check import Checks
 from cluster import Cluster
 from fleet import Advertiser, add_node, add_nodes, node
 from lab import Lab
-from proc import patience, wait_for
+from proc import patience, stalls, wait_for
 
 BEAT = 2  # seconds
 NODES = 1000
@@ -59,7 +59,7 @@ class Host:
         """(generation, content hash) of the complete pool, or None."""
         return whole(self.slices())
 
-    def wait_published(self, timeout=10.0, but=None):
+    def wait_published(self, timeout=30.0, but=None):
         """Until the pool is complete, another than `but`, and told."""
         def published():
             self.program.alive()
@@ -102,7 +102,7 @@ class Reader(threading.Thread):
         there = {}
         try:
             for event, obj in self.c.api.watch(
-                    "resourceslices",
+                    "resourceslices", timeout=1800,
                     fieldSelector="spec.nodeName=" + self.name):
                 if self.ended:
                     return
@@ -160,7 +160,7 @@ def shipped(t, c):
                 if x["metadata"]["name"] in hosts]
 
 
-def changing(c, host):
+def changing(t, c, host):
     """Grows, shrinks, stays as large; nobody sees a mixture."""
     reader = Reader(c, host.name)
     pool = host.wait_published()
@@ -169,13 +169,12 @@ def changing(c, host):
         began = time.monotonic()
         host.program.send(signal.SIGHUP)
         before, pool = pool, host.wait_published(but=pool)
-        took = time.monotonic() - began
+        t.within(2, began)
         assert pool[0] > before[0], (before, pool)
-        assert took < 2 * patience(), f"{took:.1f} s until it was told"
         wait_for("old slices are gone", lambda: len(host.slices()) ==
-                 (n + 2) // 128 + 1, 5)
+                 (n + 2) // 128 + 1)
     wait_for("the reader has seen the last", lambda: reader.check() and
-             reader.seen[-1] == pool, 5)
+             reader.seen[-1] == pool)
     reader.ended = True
 
 
@@ -190,7 +189,7 @@ def healing(c, deleted, edited):
     c.api.update("resourceslices", obj)
     wait_for("the deleted slice is back", lambda:
              deleted.pool() and deleted.pool()[1] == pools[0][1], 66, 0.5)
-    wait_for("its Node is told", lambda: deleted.told() != told, 5)
+    wait_for("its Node is told", lambda: deleted.told() != told)
     after = edited.wait_published(66, but=pools[1])
     wait_for("the edit is gone", lambda: edited.pool() != pools[1] and
              edited.slices()[0]["spec"]["devices"][0]["name"] != "foreign",
@@ -201,10 +200,9 @@ def healing(c, deleted, edited):
 def superseding(old, new):
     pool, first = old.wait_published(), old.holder()
     new.start()
-    wait_for("the newer one holds the Lease", lambda: old.holder() != first,
-             10)
+    wait_for("the newer one holds the Lease", lambda: old.holder() != first)
     wait_for("the older one says so",
-             lambda: "event=superseded" in old.program.text(), 3 * BEAT)
+             lambda: "event=superseded" in old.program.text())
     second = old.holder()
     time.sleep(2 * BEAT)
     assert old.holder() == second, "they do not fight over it"
@@ -221,8 +219,8 @@ def outage(c, host):
     time.sleep(3 * BEAT)
     c.apiserver.start()
     c.wait_ready()
-    wait_for("it beats again", lambda: host.renewed() != renewed, 15)
-    wait_for("its Node is told", lambda: host.told() != told, 5)
+    wait_for("it beats again", lambda: host.renewed() != renewed)
+    wait_for("its Node is told", lambda: host.told() != told)
     assert host.pool() == pool, "nothing else has changed"
 
 
@@ -232,9 +230,9 @@ def new_node(c, host):
     wait_for("its objects are collected",
              lambda: not host.slices() and not host.lease(), 30)
     wait_for("it says what is missing", lambda: "no such Node" in
-             host.program.text(), 15)
+             host.program.text())
     made = add_node(c.api, node(host.name))
-    host.wait_published(15)
+    host.wait_published()
     for obj in host.slices() + [host.lease()]:
         owners = [o["uid"] for o in obj["metadata"]["ownerReferences"]]
         assert owners == [made["metadata"]["uid"]], owners
@@ -248,7 +246,7 @@ def refused(c, name, config, *wanted):
     program.start()
     try:
         wait_for("it says why", lambda: program.alive() and
-                 all(want in program.text() for want in wanted), 10)
+                 all(want in program.text() for want in wanted))
         time.sleep(1)
         program.alive()
     finally:
@@ -274,6 +272,8 @@ def many(t, c):
     t.note(f"{NODES} nodes published in {time.monotonic() - began:.1f} s, "
            f"with {share:.1f} times the load that there is room for")
     time.sleep(21)
+    # what was due while nothing ran comes at once
+    still = stalls.since(began)
     seconds = {}
     for lease in c.api.list("leases", "biga-nodes"):
         if lease["metadata"]["name"].startswith("many"):
@@ -283,11 +283,13 @@ def many(t, c):
         str(seconds[s]) for s in sorted(seconds)))
     share = max(share, patience())
     if share < 2:
-        assert len(seconds) <= 13, "each beats every 10 s"
+        assert len(seconds) <= 13 + still, "each beats every 10 s"
     # late ones come in heaps
-    assert max(seconds.values()) < NODES / 5 * share, "they are spread"
+    assert max(seconds.values()) < NODES / 5 * share + NODES / 10 * still, \
+        "they are spread"
     assert fleet.stop(), "it ends by itself"
-    if fleet.exit_status() == 3 and max(share, patience()) > 1.2:
+    busy = max(share, patience()) > 1.2 or stalls.since(began) > still
+    if fleet.exit_status() == 3 and busy:
         return  # it gives up after 10 s, and says so
     assert fleet.exit_status() == 0, fleet.exit_status()
     assert not [s for s in c.api.list("resourceslices")
@@ -315,9 +317,9 @@ def main():
             assert one.holder().startswith(shapes.BOOT + "/"), one.holder()
             first = one.renewed()
             wait_for("the Lease is renewed",
-                     lambda: one.renewed() != first, 2 * BEAT)
+                     lambda: one.renewed() != first)
         with t.check("a change is a generation, told at once, never mixed"):
-            changing(c, one)
+            changing(t, c, one)
         with t.check("the newest start wins, and gives way when it ends"):
             superseding(two, Host(
                 c, "two", ["--hostfile", "nvidia-dgx-h100"], "-newer"))
@@ -356,7 +358,7 @@ def main():
                               "--withdraw=false"], "-kept").start()
             kept = Host(c, "three", [], "-kept")
             wait_for("it is published", lambda: kept.pool() and kept.told()[0]
-                     == kept.pool()[1], 10)
+                     == kept.pool()[1])
             assert kept.program.stop()
             assert kept.pool() and kept.lease()
 
