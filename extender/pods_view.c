@@ -36,10 +36,8 @@ struct shown {
 static bool is_silent(const struct allocation *place, const struct snapshot *s)
 {
     int32_t index = snapshot_find(s, place->node, strlen(place->node));
-    if (index == NODE_NONE)
-        return true;
-    enum node_status status = snapshot_node(s, (size_t)index)->status;
-    return status == NODE_STALE || status == NODE_LOST;
+    return index == NODE_NONE ||
+           node_status_is_silent(snapshot_node(s, (size_t)index)->status);
 }
 
 static struct shown show(const struct applied_pod *p, const struct snapshot *s)

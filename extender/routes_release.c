@@ -77,7 +77,8 @@ static bool is_applied(struct app *app, const struct httpd_request *rq)
     return p && !p->deleting && p->ended == PODS_PENDING;
 }
 
-/* It is to end, and its node, which answers, is still to say that it has. */
+/* It is to end, and its node, which answers, is still to say that it has; one
+ * that lacks some of its slices answers, too. */
 static bool is_ending(struct app *app, const struct httpd_request *rq,
                       char ret_node[DEMAND_NAME_MAX + 1])
 {
@@ -92,7 +93,7 @@ static bool is_ending(struct app *app, const struct httpd_request *rq,
     int32_t index = snapshot_find(s, a->node, strlen(a->node));
     (void)snprintf(ret_node, DEMAND_NAME_MAX + 1, "%s", a->node);
     return index != NODE_NONE &&
-           snapshot_node(s, (size_t)index)->status == NODE_READY;
+           !node_status_is_silent(snapshot_node(s, (size_t)index)->status);
 }
 
 void handle_release(struct httpd_request *rq, void *ctx)

@@ -25,6 +25,11 @@ const char *node_status_name(enum node_status status)
     return "unknown";
 }
 
+bool node_status_is_silent(enum node_status status)
+{
+    return status == NODE_STALE || status == NODE_LOST;
+}
+
 /* --- liveness ---------------------------------------------------------- */
 
 struct liveness *liveness_ref(struct liveness *l)

@@ -35,6 +35,8 @@ enum node_status {
     NODE_STATUSES
 };
 const char *node_status_name(enum node_status status);
+/* Nobody speaks for it: what is on it is as it was last known. */
+bool node_status_is_silent(enum node_status status);
 
 /* Shared by all versions of a node; written by whoever hears from it. */
 struct liveness {

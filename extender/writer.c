@@ -264,10 +264,9 @@ enum node_status status_now(const struct writer *w, const struct node *n)
         return NODE_LOST;
     bool heard = atomic_load_explicit(&n->liveness->heard_ms,
                                       memory_order_relaxed) >= oldest_ms;
-    if (n->status == NODE_INCOMPLETE)
-        return NODE_INCOMPLETE;
     if (!heard)
         return NODE_STALE;
+    /* of a pool that is not whole `topo` is the last that was */
     return n->topo && n->n_slices == n->pool_count ? NODE_READY
                                                    : NODE_INCOMPLETE;
 }

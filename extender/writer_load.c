@@ -52,7 +52,7 @@ static int load_silent(void *ctx, const char *name)
 {
     struct load *load = ctx;
     const struct node *node = draft_node(load->draft, name);
-    if (!node || node->status != NODE_READY)
+    if (!node)
         return 0;
     atomic_store(&node->liveness->heard_ms,
                  load->now_ms - load->w->config.fresh_ms - 1);

@@ -1,5 +1,6 @@
 #include "tests/lib/simstate.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,24 @@ int sim_publish(struct writer *w, const char *node, unsigned n_cards,
         result = writer_run(w, &op);
     }
     return result;
+}
+
+int sim_publish_one(struct writer *w, const char *node, const char *boot_id,
+                    int64_t generation, size_t index)
+{
+    cleanup_with(topo) struct topo *topo = simhost_nics(node, 100 * SIM_SLICES,
+                                                        NULL);
+    cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+    struct slice_epoch epoch = {.generation = generation};
+    char name[SLICE_NAME_MAX + 1];
+    (void)snprintf(epoch.boot_id, sizeof epoch.boot_id, "%s", boot_id);
+    slice_encode(topo, &epoch, index, &json);
+    slice_name(node, index, name);
+    struct writer_op op = {.kind = WRITER_PUT_SLICE,
+                           .name = name,
+                           .body = json.data,
+                           .body_size = json.size};
+    return slice_count(topo) == SIM_SLICES ? writer_run(w, &op) : -ERANGE;
 }
 
 int sim_withdraw(struct writer *w, const char *node)

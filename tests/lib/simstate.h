@@ -21,6 +21,10 @@ char *sim_slice(const char *node, unsigned n_cards, const char *boot_id,
 /* Publish all slices of a simhost; the first result that is not 0. */
 int sim_publish(struct writer *w, const char *node, unsigned n_cards,
                 const char *boot_id, int64_t generation);
+/* One slice of a host that needs SIM_SLICES of them; the result. */
+enum { SIM_SLICES = 3 };
+int sim_publish_one(struct writer *w, const char *node, const char *boot_id,
+                    int64_t generation, size_t index);
 /* Withdraw a simhost of one slice; the result. */
 int sim_withdraw(struct writer *w, const char *node);
 /* A heartbeat with a simhost's one slice; was it taken as one? */

@@ -8,6 +8,7 @@
 #include "model/io/clock.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simapp.h"
+#include "tests/lib/simstate.h"
 #include "tests/lib/world.h"
 
 static void start(void)
@@ -331,6 +332,26 @@ Test(runner, a_node_that_answers_gives_back_by_itself)
     simapp_settle();
     cr_expect_not(simapp_has("x"));
     expect_released("x", 404, "ns/x");
+}
+
+/* It answers, whatever of its topology is missing; a silent one may be gone. */
+Test(runner, a_node_that_lacks_slices_gives_back_by_itself)
+{
+    struct writer *w = server_app(simapp_server)->writer;
+    clock_set_fake(clock_ms());
+    cr_assert_eq(simapp_apply(pair_specs, 2), 0);
+    simapp_settle();
+    for (unsigned i = 0; i < SIMAPP_NODES; i++)
+        cr_assert_eq(sim_publish_one(w, simapp_nodes[i].name, "boot-1", 2, 0),
+                     0);
+    cr_assert_eq(simapp_delete("x"), 0);
+    writer_sweep(w);
+    expect_released("x", 409, "may still run on node node00");
+    cr_expect_eq(simapp_allocations(), 2);
+    clock_set_fake(clock_ms() + INT64_C(7200000));
+    writer_sweep(w);
+    expect_released("x", 200, "\"released\"");
+    clock_set_fake(-1);
 }
 
 /* Its node has said that it is over, but not yet that nothing is left. */

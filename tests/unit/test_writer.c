@@ -153,6 +153,38 @@ Test(writer, notices_silence_and_return)
     writer_stop(w);
 }
 
+/* Whatever of it there is, nobody speaks for it. */
+Test(writer, notices_the_silence_of_a_node_that_lacks_slices)
+{
+    char *dir = tmpdir_create();
+    clock_set_fake(1000000);
+    struct writer *w = sim_writer(dir);
+    cr_assert_eq(sim_publish_one(w, "n1", "boot", 1, 0), 0);
+    cr_assert_eq(sim_publish_one(w, "n2", "boot", 1, 0), 0);
+    clock_set_fake(1015000);
+    writer_sweep(w);
+    cr_expect_eq(status_of(w, "n1"), NODE_INCOMPLETE);
+    clock_set_fake(1015001);
+    cr_assert_eq(sim_publish_one(w, "n2", "boot", 1, 1), 0);
+    writer_sweep(w);
+    cr_expect_eq(status_of(w, "n1"), NODE_STALE);
+    cr_expect_eq(status_of(w, "n2"), NODE_INCOMPLETE, "it is heard");
+    writer_stop(w);
+
+    w = sim_writer(dir);
+    writer_sweep(w);
+    cr_expect_eq(status_of(w, "n1"), NODE_STALE, "not by a restart");
+    cr_expect_eq(status_of(w, "n2"), NODE_INCOMPLETE);
+    for (size_t i = 1; i < SIM_SLICES; i++) {
+        cr_assert_eq(sim_publish_one(w, "n1", "boot", 1, i), 0);
+        cr_expect_eq(status_of(w, "n1"),
+                     i + 1 < SIM_SLICES ? NODE_INCOMPLETE : NODE_READY);
+    }
+    clock_set_fake(-1);
+    writer_stop(w);
+    tmpdir_remove(dir);
+}
+
 Test(writer, knows_a_repeat_after_a_restart)
 {
     char *dir = tmpdir_create();
