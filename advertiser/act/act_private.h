@@ -62,6 +62,7 @@ struct entry {
     bool busy;        /* somebody is at a step of it, without the lock */
     bool dropped;     /* not in the table any more; freed when not busy */
     bool configured;  /* its card is, for the sandbox that is to come */
+    bool uses;        /* the card, when deliver_look() was there last */
     bool stirred;     /* an event was about it, and no list since */
     bool stop_saved;  /* intent->stop and its grace are written down */
     bool met;         /* it was listed once since it is in the table */
@@ -80,6 +81,7 @@ struct place {
     bool unread;      /* it was lost, and not listed since */
     unsigned n_lives; /* times it came, or came back after it was lost */
     unsigned n_turns; /* times somebody ended to prepare it */
+    unsigned n_freed; /* times somebody ended to use it */
     struct health health;
     char reason[ACT_MESSAGE_MAX];
     char runtime[CRI_TEXT_MAX];
@@ -244,6 +246,11 @@ void deliver_end(struct place *at, const struct act_place *what,
                  struct error *err);
 /* Has it volumes?  On a card they are the helper's to make. */
 bool deliver_needed(const struct entry *e);
+/* Lock held, after each step of a pod: when it uses the card no more, who waits
+ * for that tries again. */
+void deliver_look(struct place *at, struct entry *e);
+/* Lock held: somebody else uses the card no more. */
+void deliver_freed(struct place *at);
 /* The card is configured: virtual functions, the operator's hook. */
 void deliver_card(struct place *at, const struct act_place *what,
                   struct entry *p, struct machine_result *r, struct error *err);

@@ -101,21 +101,43 @@ static void deliver_vfs(struct place *at, const struct prep_request *given,
     (void)pthread_mutex_unlock(&at->vfs);
 }
 
-/* Who had to wait for its turn tries again now. */
-static void wake_waiting(struct place *at)
+/* Lock held: who waits there for that reason tries again now. */
+static void wake_waiting(struct place *at, const char *reason)
 {
-    (void)pthread_mutex_lock(&at->a->lock);
-    at->n_turns++;
     for (size_t i = 0; i < at->a->n_entries; i++) {
         struct entry *e = at->a->entries[i];
         if (strcmp(e->intent->place, at->what.name) != 0 ||
-            strcmp(e->intent->reason, "WaitsForCard") != 0)
+            strcmp(e->intent->reason, reason) != 0)
             continue;
         e->m.retry_ms = 0;
         e->due_ms = 0;
     }
     place_wake(at);
+}
+
+static void end_turn(struct place *at)
+{
+    (void)pthread_mutex_unlock(&at->prep);
+    (void)pthread_mutex_lock(&at->a->lock);
+    at->n_turns++;
+    wake_waiting(at, "WaitsForCard");
     (void)pthread_mutex_unlock(&at->a->lock);
+}
+
+void deliver_freed(struct place *at)
+{
+    at->n_freed++;
+    wake_waiting(at, "VfsInUse");
+}
+
+void deliver_look(struct place *at, struct entry *e)
+{
+    bool uses = !entry_is_ours(e) && uses_card(e);
+    /* two that wait must not wake one another: each try of one that ran before
+     * looks like an end, as it is not listed meanwhile */
+    if (e->uses && !uses && strcmp(e->intent->reason, "VfsInUse") != 0)
+        deliver_freed(at);
+    e->uses = uses;
 }
 
 /* A hook may take its time, and there are few threads: nobody waits here. */
@@ -152,10 +174,8 @@ void deliver_card(struct place *at, const struct act_place *what,
     request.sriov_vfs = -1; /* it has them */
     if (r->e == 0 && request.hook[0])
         run_prep(at, &request, r, err);
-    if (asks) {
-        (void)pthread_mutex_unlock(&at->prep);
-        wake_waiting(at);
-    }
+    if (asks)
+        end_turn(at);
 }
 
 /* --- files by the helper ------------------------------------------------ */

@@ -338,8 +338,18 @@ static bool list(struct worker *w, struct entry *e)
 
 /* Of a place, before a step. */
 struct before {
-    unsigned n_lives, n_turns;
+    unsigned n_lives, n_turns, n_freed;
 };
+
+/* Who was in the way has ended already. */
+static bool waits_no_more(const struct place *p, const struct before *was,
+                          const struct machine_result *r)
+{
+    return r->waits &&
+           ((was->n_turns != p->n_turns &&
+             strcmp(r->reason, "WaitsForCard") == 0) ||
+            (was->n_freed != p->n_freed && strcmp(r->reason, "VfsInUse") == 0));
+}
 
 static void take_done(struct worker *w, struct entry *e,
                       const struct machine_step *step, const struct done *d,
@@ -349,9 +359,8 @@ static void take_done(struct worker *w, struct entry *e,
     machine_done(&e->m, step, &d->r, clock_ms());
     if (step->kind == MACHINE_PREPARE && was->n_lives != p->n_lives)
         e->m.prepared = e->configured = false; /* of a card as it was */
-    if (was->n_turns != p->n_turns && d->r.waits &&
-        strcmp(d->r.reason, "WaitsForCard") == 0)
-        e->m.retry_ms = 0; /* who was in the way has ended already */
+    if (waits_no_more(p, was, &d->r))
+        e->m.retry_ms = 0;
     if (step->kind == MACHINE_RUN_SANDBOX && d->r.e == 0)
         e->configured = false; /* what is found says who uses the card */
     if (step->kind == MACHINE_CLEAN && e->m.left)
@@ -388,7 +397,7 @@ static bool turn(struct worker *w, struct entry *e)
         return false;
     if (step.kind == MACHINE_LIST)
         return list(w, e);
-    const struct before was = {w->p->n_lives, w->p->n_turns};
+    const struct before was = {w->p->n_lives, w->p->n_turns, w->p->n_freed};
     (void)pthread_mutex_unlock(&a->lock);
     call(w, e, &step, &d);
     (void)pthread_mutex_lock(&a->lock);
@@ -401,14 +410,14 @@ static void work_entry(struct worker *w, struct entry *e)
     struct actuator *a = w->p->a;
     unsigned n = 0;
     e->busy = true;
-    while (!a->stopping && !e->dropped && n++ < STEPS_AT_ONCE && turn(w, e)) {
+    bool more = true;
+    while (!a->stopping && !e->dropped && n++ < STEPS_AT_ONCE && more) {
+        more = turn(w, e);
+        deliver_look(w->p, e);
         e->acted_ms = clock_ms();
         if (e->m.changed)
             entry_publish(a, e);
     }
-    e->acted_ms = clock_ms();
-    if (e->m.changed)
-        entry_publish(a, e);
     events_attend(w->p, e);
     entry_release(e);
 }
@@ -441,6 +450,8 @@ static void work_orphan(struct worker *w, const struct orphan *o)
     (void)pthread_mutex_lock(&a->lock);
     if (gone)
         orphans_removed(&w->p->orphans, o->id);
+    if (gone && !orphans_run(&w->p->orphans))
+        deliver_freed(w->p);
 }
 
 /* --- the thread --------------------------------------------------------- */

@@ -96,7 +96,7 @@ int actrig_want_as(struct actrig *r, struct act_pod pod)
     pod.uid = pod.name;
     pod.spec = spec;
     pod.spec_size = strlen(spec);
-    pod.sriov_vfs = -1;
+    pod.sriov_vfs = pod.sriov_vfs ? pod.sriov_vfs : -1;
     return actuator_want(r->a, &pod, &err);
 }
 

@@ -31,7 +31,7 @@ void actrig_set(struct actrig *r, size_t n);
 /* A pod of namespace "lab" whose uid is its name, of one container, which ends
  * at once when it is told to; 0 or -errno. */
 int actrig_want(struct actrig *r, const char *name, const char *place);
-/* The same with what else `pod` says. */
+/* The same with what else `pod` says; no virtual functions: as they are. */
 int actrig_want_as(struct actrig *r, struct act_pod pod);
 /* Until it is in that state, for at most 60 s; false: it is not. */
 bool actrig_reach(struct actrig *r, const char *name, enum act_state state);

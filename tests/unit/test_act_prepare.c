@@ -185,14 +185,15 @@ static struct cri *client(void)
     return cri;
 }
 
-static void end_sandbox(void)
+static void end_sandbox(const char *uid)
 {
+    const struct cri_pair label = {ACT_LABEL_UID, uid};
     cleanup_with(cri) struct cri *cri = client();
     struct cri_sandboxes list = {0};
     struct error err = {0};
-    cr_assert_eq(
-        cri_list_sandboxes(cri, (struct cri_pairs){0}, 5000, &list, &err), 0,
-        "%s", err.text);
+    cr_assert_eq(cri_list_sandboxes(cri, (struct cri_pairs){&label, 1}, 5000,
+                                    &list, &err),
+                 0, "%s", err.text);
     cr_assert_eq(list.n, 1);
     cr_assert_eq(cri_stop_sandbox(cri, list.list[0].id, 5000, &err), 0);
     cri_sandboxes_fini(&list);
@@ -238,7 +239,7 @@ Test(act_prepare, a_card_is_not_listed_in_vain_meanwhile)
     (void)usleep(1500000); /* its events are believed */
     cr_assert_eq(mkdir(slow, 0755), 0);
     cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_UNKNOWN, 1);
-    end_sandbox();
+    end_sandbox("x");
     while (hook_runs("h") < 2)
         (void)usleep(10000);
     remove_container(); /* of what is left */
@@ -250,5 +251,126 @@ Test(act_prepare, a_card_is_not_listed_in_vain_meanwhile)
     cr_assert_eq(rmdir(slow), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cr_expect(gets_stirred("x", false), "it is listed then");
+    actrig_fini(&r);
+}
+
+/* --- virtual functions ---------------------------------------------------- */
+
+static void put(const char *name, const char *text)
+{
+    cleanup_free char *path = in_rig(name);
+    FILE *f = fopen(path, "we");
+    cr_assert(f, "%s", path);
+    (void)fputs(text, f);
+    cr_assert_eq(fclose(f), 0);
+}
+
+/* The card has two, and may have nine. */
+static void begin_functions(void)
+{
+    static char top[256];
+    static const char *const dirs[] = {"bus", "bus/pci", "bus/pci/devices",
+                                       "bus/pci/devices/0000:17:00.0"};
+    begin();
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+        cleanup_free char *path = in_rig(dirs[i]);
+        cr_assert_eq(mkdir(path, 0755), 0);
+    }
+    put("bus/pci/devices/0000:17:00.0/sriov_totalvfs", "9\n");
+    put("bus/pci/devices/0000:17:00.0/sriov_numvfs", "2\n");
+    (void)snprintf(top, sizeof top, "%s", r.dir);
+    r.config.sysfs = top;
+}
+
+/* The pod asks for others, and is refused them as often as makes it wait for
+ * the longest time. */
+static void want_in_vain(const char *name)
+{
+    const struct act_pod pod = {
+        .name = name, .place = "card-0", .sriov_vfs = 8, .held = true};
+    struct error err = {0};
+    cr_assert_eq(actrig_want_as(&r, pod), 0);
+    (void)pthread_mutex_lock(&r.a->lock);
+    entry_by_uid(r.a, name)->m.failures = 20;
+    (void)pthread_mutex_unlock(&r.a->lock);
+    cr_assert_eq(actuator_begin(r.a, name, &err), 0, "%s", err.text);
+    cr_assert(has_reason(name, "VfsInUse"));
+}
+
+static int64_t waits_ms(const char *name)
+{
+    (void)pthread_mutex_lock(&r.a->lock);
+    int64_t ms = entry_by_uid(r.a, name)->m.retry_ms - clock_ms();
+    (void)pthread_mutex_unlock(&r.a->lock);
+    return ms;
+}
+
+Test(act_prepare, who_waits_for_functions_is_woken_by_an_end)
+{
+    struct error err = {0};
+    begin_functions();
+    actrig_open(&r);
+    want("x", "");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    want_in_vain("y");
+    cr_assert_gt(waits_ms("y"), 30000);
+    cr_assert_eq(actuator_unwant(r.a, "x", 0, &err), 0);
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+Test(act_prepare, who_waits_for_functions_is_woken_by_a_failure)
+{
+    begin_functions();
+    actrig_open(&r);
+    want("x", "");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    want_in_vain("y");
+    (void)pthread_mutex_lock(&r.a->lock);
+    struct entry *x = entry_by_uid(r.a, "x");
+    x->spec->restart = PODSPEC_RESTART_NEVER;
+    (void)pthread_mutex_unlock(&r.a->lock);
+    end_sandbox("x");
+    cr_assert(actrig_reach(&r, "x", ACT_FAILED));
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+Test(act_prepare, who_waits_for_functions_is_woken_by_an_orphans_end)
+{
+    begin_functions();
+    r.config.orphan_grace_ms = 1500;
+    actrig_stray(&r, 0, "nobody");
+    actrig_open(&r);
+    wait_health(ACT_READY);
+    want_in_vain("y");
+    cr_assert(actrig_live(&r, 0, "nobody", 0));
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+/* Both ran with two, of which there are four now. */
+Test(act_prepare, two_that_wait_for_functions_do_not_wake_each_other)
+{
+    static const char *const names[] = {"y", "z"};
+    begin_functions();
+    actrig_open(&r);
+    want("x", "");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct act_pod pod = {
+            .name = names[i], .place = "card-0", .sriov_vfs = 2};
+        cr_assert_eq(actrig_want_as(&r, pod), 0);
+        cr_assert(actrig_reach(&r, names[i], ACT_RUNNING));
+    }
+    put("bus/pci/devices/0000:17:00.0/sriov_numvfs", "4\n");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        end_sandbox(names[i]);
+        cr_assert(has_reason(names[i], "VfsInUse"));
+    }
+    unsigned lists = cardserver_calls(r.cards[0], "ListContainers");
+    (void)usleep(1000000);
+    lists = cardserver_calls(r.cards[0], "ListContainers") - lists;
+    cr_expect_lt(lists, 20, "%u", lists);
     actrig_fini(&r);
 }
