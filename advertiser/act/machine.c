@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "advertiser/act/machine_private.h"
+#include "model/base/backoff.h"
 #include "model/base/mem.h"
 
 /* --- making one --------------------------------------------------------- */
@@ -233,45 +234,83 @@ static bool next_junk(struct machine *m, const struct machine_sandbox *current,
 
 /* --- beginning ---------------------------------------------------------- */
 
+/* The image does not do.  What never ran has failed; of what ran no part is
+ * ended for another that cannot be begun again: it waits, as a kubelet's, and
+ * the image is looked at anew. */
+static void image_refused(struct machine *m, struct machine_unit *u,
+                          int64_t now, struct machine_step *step,
+                          const char *reason, const char *text)
+{
+    if (!m->intent->ran) {
+        machine_fail(m, reason, "%s", text);
+        return;
+    }
+    u->has = IMAGE_UNKNOWN;
+    u->pulled = u->looked = false;
+    u->image_ms = now + backoff_grown(MACHINE_RETRY_MIN_MS,
+                                      MACHINE_RETRY_MAX_MS, ++u->refusals);
+    wait_until(step, u->image_ms);
+    machine_say(m, reason, "%.400s; it is tried again", text);
+}
+
 /* As the kubelet does, since a runtime does not: nobody knows a name's number
  * before the container is there. */
-static bool user_refused(struct machine *m, const struct machine_unit *u)
+static bool user_refused(struct machine *m, struct machine_unit *u, int64_t now,
+                         struct machine_step *step)
 {
+    char text[ACT_MESSAGE_MAX];
     if (u->uid > 0)
         return false;
     if (u->uid < 0 && u->username[0])
-        machine_fail(m, "RunAsNonRoot",
-                     "container %s: runAsNonRoot is true, and the user of "
-                     "image %.200s is a name, %s, which may be root's: set "
-                     "runAsUser, or a number as USER of the image",
-                     u->name, u->image, u->username);
+        (void)snprintf(text, sizeof text,
+                       "container %s: runAsNonRoot is true, and the user of "
+                       "image %.200s is a name, %s, which may be root's: set "
+                       "runAsUser, or a number as USER of the image",
+                       u->name, u->image, u->username);
     else
-        machine_fail(m, "RunAsNonRoot",
-                     "container %s: runAsNonRoot is true, and image %.200s "
-                     "runs as root (user %s): set runAsUser, or a number as "
-                     "USER of the image",
-                     u->name, u->image, u->uid == 0 ? "0" : "not given");
+        (void)snprintf(text, sizeof text,
+                       "container %s: runAsNonRoot is true, and image %.200s "
+                       "runs as root (user %s): set runAsUser, or a number as "
+                       "USER of the image",
+                       u->name, u->image, u->uid == 0 ? "0" : "not given");
+    image_refused(m, u, now, step, "RunAsNonRoot", text);
     return true;
 }
 
-/* The image of a unit is to be there. False when it is. */
-static bool next_image(struct machine *m, struct machine_unit *u,
+static void image_missing(struct machine *m, struct machine_unit *u,
+                          int64_t now, struct machine_step *step)
+{
+    char text[ACT_MESSAGE_MAX];
+    (void)snprintf(text, sizeof text,
+                   "container %s: image %.200s is not on %.100s and "
+                   "imagePullPolicy is Never: import it there%s",
+                   u->name, u->image, m->intent->place,
+                   m->intent->ran ? "" : ", delete the pod and apply it again");
+    image_refused(m, u, now, step, "ImageMissing", text);
+}
+
+/* The image of a unit is to be there. False when it is; a step is chosen, or
+ * it is waited for, or the pod has failed, when it is not. */
+static bool next_image(struct machine *m, struct machine_unit *u, int64_t now,
                        struct machine_step *step)
 {
+    if (u->image_ms > now) {
+        wait_until(step, u->image_ms);
+        return true;
+    }
     if (u->has == IMAGE_PRESENT &&
         (u->pull != PODSPEC_PULL_ALWAYS || u->pulled)) {
         if (!u->looked) /* a registry gives images of other architectures */
             return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
-        return u->non_root && user_refused(m, u);
+        if (u->non_root && user_refused(m, u, now, step))
+            return true;
+        u->refusals = 0;
+        return false;
     }
     if (u->pull != PODSPEC_PULL_ALWAYS && u->has == IMAGE_UNKNOWN)
         return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
     if (u->pull == PODSPEC_PULL_NEVER) {
-        machine_fail(
-            m, "ImageMissing",
-            "container %s: image %s is not on %s and imagePullPolicy "
-            "is Never: import it there, delete the pod and apply it again",
-            u->name, u->image, m->intent->place);
+        image_missing(m, u, now, step);
         return true;
     }
     if (m->intent->state != ACT_RUNNING)
@@ -308,7 +347,8 @@ static void announce_container(struct machine_unit *u,
     step->save = true;
 }
 
-static void next_sandbox(struct machine *m, struct machine_step *step)
+static void next_sandbox(struct machine *m, int64_t now,
+                         struct machine_step *step)
 {
     struct intent *i = m->intent;
     if (i->ran && m->spec->restart == PODSPEC_RESTART_NEVER) {
@@ -329,7 +369,7 @@ static void next_sandbox(struct machine *m, struct machine_step *step)
         return;
     }
     for (size_t k = 0; k < m->n_units; k++)
-        if (next_image(m, &m->units[k], step))
+        if (next_image(m, &m->units[k], now, step))
             return;
     machine_move(m, ACT_CREATING);
     step->kind = MACHINE_RUN_SANDBOX;
@@ -348,8 +388,8 @@ static enum unit_is next_new(struct machine *m, struct machine_unit *u,
         wait_until(step, u->retry_ms);
         return UNIT_WAITS;
     }
-    if (next_image(m, u, step))
-        return UNIT_STEPS;
+    if (next_image(m, u, now, step)) /* its image may take long to come */
+        return u->image_ms > now ? UNIT_WAITS : UNIT_STEPS;
     if (m->intent->state == ACT_PULLING)
         machine_move(m, ACT_CREATING);
     (void)step_unit(step, MACHINE_CREATE, m, u);
@@ -500,7 +540,7 @@ static void next_up(struct machine *m, int64_t now, struct machine_step *step)
     if (next_junk(m, s, now, step))
         return;
     if (!s) {
-        next_sandbox(m, step);
+        next_sandbox(m, now, step);
         return;
     }
     m->prepared = false; /* the next one begins anew, also after one that was

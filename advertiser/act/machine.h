@@ -87,6 +87,8 @@ struct machine_unit {
     char username[64];  /* of the image, when it has no number; "" none */
     unsigned crashes;   /* in a row */
     unsigned reserved;  /* times its name was, for nothing found */
+    unsigned refusals;  /* of its image, in a row */
+    int64_t image_ms;   /* that is not looked at before */
     int64_t running_ms; /* since when it was seen to run; -1 */
     int64_t retry_ms;   /* not before */
 };

@@ -43,6 +43,34 @@ def test_missing(t, node, card):
         end(node, "later")
 
 
+def test_never(t, node, card):
+    def now():
+        return node.pods()["never"]
+    card.ctr("images", "tag", "docker.io/library/busybox:static",
+             "docker.io/library/never:1")
+    with t.check("an image that went while its pod ran, and that may not be "
+                 "pulled, is waited for"):
+        node.apply([service("never", image="never:1", container={
+            "imagePullPolicy": "Never",
+            "command": ["/bin/sh", "-c", "sleep 5"]})])
+        node.wait_state(["never"], "running", 60)
+        card.ctr("images", "rm", "docker.io/library/never:1")
+        message = wait_for("it is said why", lambda: "imagePullPolicy" in
+                           now()["message"] and now()["message"], 60)
+        t.note(message)
+        assert now()["reason"] == "ImageMissing", now()
+        for word in ("never:1", "import it there", "tried again"):
+            assert word in message, word
+        assert now()["state"] == "running" and not now()["ready"], now()
+    with t.check("and the container begins again once it is there"):
+        restarts = now()["restarts"]
+        card.ctr("images", "tag", "docker.io/library/busybox:static",
+                 "docker.io/library/never:1")
+        wait_for("it runs again", lambda: now()["ready"] and
+                 now()["restarts"] > restarts, 60)
+        end(node, "never")
+
+
 def test_arch(t, node, card):
     with t.check("an image for another architecture is not started, and it is "
                  "said why"):
@@ -117,6 +145,7 @@ def main():
             node = biga_node.Node(rack).start()
         if not t.failed:
             test_missing(t, node, card)
+            test_never(t, node, card)
             test_arch(t, node, card)
             test_user(t, node, card)
             test_disk(t, node, card)
