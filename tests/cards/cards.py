@@ -400,15 +400,21 @@ class Card(Place):
         os.unlink(self.path("ready"))
 
     def link(self, up):
-        run("ip", "link", "set", self.wire, "up" if up else "down")
+        # its end: without the host's, its address would be looked for
+        # wherever the host's default route leads
+        run("ip", "-n", self.netns, "link", "set", "eth0",
+            "up" if up else "down")
 
     def flap(self, seconds, hz=1.0):
         """Its wire goes down and up, hz times a second; it ends up."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for up in (False, True):
-                self.link(up)
-                time.sleep(0.5 / hz)
+        try:
+            while time.monotonic() < end:
+                for up in (False, True):
+                    self.link(up)
+                    time.sleep(0.5 / hz)
+        finally:
+            self.link(True)
 
     def silent(self, yes):
         """The other way to be cut off: packets vanish, no link goes down."""
