@@ -30,7 +30,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "kube"))
 import keeper  # noqa: E402
 from cri import Cri, client_tls  # noqa: E402
-from proc import Process, start_time, wait_for  # noqa: E402
+from proc import Process, patience, start_time, wait_for  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("BIGA_BUILD", "build"))
 PORT = 7443
@@ -581,7 +581,7 @@ class Rack:
         """Nothing of it is left when this returns."""
         if self.keeper:
             self.keeper.stdin.close()
-            self.keeper.wait(120)
+            self.keeper.wait(120 * patience())
             self.keeper = None
         else:
             keeper.undo(self.record_path)

@@ -7,6 +7,8 @@ import socket
 import ssl
 import struct
 
+from proc import patience
+
 # RFC 9113, 6: types and flags of frames
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = \
     0, 1, 3, 4, 6, 7, 8
@@ -136,11 +138,12 @@ class Stream:
 
 
 class Cri:
-    """unix: a socket's path; or address (host, port), with an SSLContext."""
+    """unix: a socket's path; or address (host, port), with an SSLContext.
+    timeout: in seconds, where processors are to spare."""
 
     def __init__(self, unix=None, address=None, tls=None, timeout=10.0):
         self.unix, self.address, self.tls = unix, address, tls
-        self.timeout = timeout
+        self.timeout = timeout * patience()
 
     def _connect(self):
         if self.unix:
@@ -245,7 +248,7 @@ class Cri:
         got = dict(fields(self.call(
             "ExecSync", field(1, container)
             + b"".join(field(2, a) for a in argv)
-            + varint(3 << 3) + varint(timeout))))
+            + varint(3 << 3) + varint(int(timeout * patience())))))
         return got.get(3, 0), got.get(1, b""), got.get(2, b"")
 
     def remove_pod(self, sandbox):

@@ -77,7 +77,7 @@ def members(namespaces):
 
 def kill_all(namespaces, timeout=20.0):
     """Kill them until none is left; whether that is so."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + timeout * proc.patience()
     while pids := members(namespaces):
         for pid in pids:
             try:

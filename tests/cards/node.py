@@ -11,7 +11,7 @@ import urllib.parse
 
 import cards
 import fleet
-from proc import wait_for
+from proc import patience, wait_for
 
 GRACE = 30  # seconds, after which what nobody wrote down is removed
 
@@ -140,7 +140,8 @@ class Node:
 
     def local(self, method, path, body=None, timeout=30.0):
         """What the actuator's own socket answers."""
-        connection = Local(os.path.join(self.state, "actuator.sock"), timeout)
+        connection = Local(os.path.join(self.state, "actuator.sock"),
+                           timeout * patience())
         try:
             connection.request(
                 method, path, None if body is None else json.dumps(body),
