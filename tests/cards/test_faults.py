@@ -6,6 +6,7 @@ runs there once.
 
     test_faults.py [frozen|killed|link|flapping|power|lost|long|meanwhile]…
 """
+import contextlib
 import os
 import sys
 import threading
@@ -83,13 +84,32 @@ class Trouble:
         wait_for("it is gone", lambda: not self.node.states([name]), 30, 0.01)
         return time.perf_counter() - began
 
-    def lost(self, card):
-        self.node.wait_health(card, "lost", LEAVES)
+    def ready(self, card):
+        """All is well before a fault, whatever became of earlier ones."""
+        self.back(card)
+        self.node.wait_state(self.names, "running", 60)
+        self.node.wait_clean()
+        self.before = self.live()
 
-    def gone(self, card, began):
-        wait_for(f"{card.name}'s capacity is withdrawn", lambda:
-                 card.id not in self.node.capacity(),
-                 LEAVES - (time.monotonic() - began), 0.05)
+    @contextlib.contextmanager
+    def away(self, card, begin, end):
+        """The card is withdrawn in time once begin() has returned; after
+        end(), which is called whatever comes, it is back.  Gives when it
+        began."""
+        self.ready(card)
+        began = time.monotonic()
+        begin()
+        try:
+            wait_for(f"{card.name}'s capacity is withdrawn", lambda:
+                     card.id not in self.node.capacity(), LEAVES)
+            yield began
+        finally:
+            end()
+        self.back(card)
+
+    def cut(self, card):
+        return self.away(card, lambda: card.link(False),
+                         lambda: card.link(True))
 
     def back(self, card, timeout=RETURNS):
         wait_for(f"{card.name} can be chosen again", lambda:
@@ -113,62 +133,48 @@ class Trouble:
                         f"{before * 1000:.1f} ms before")
 
 
+def stay(seconds, began):
+    """Until that long after it began."""
+    time.sleep(max(0, seconds - (time.monotonic() - began)))
+
+
 def test_frozen(t, trouble, card, seconds):
     with t.check(f"a card is frozen for {seconds:g} s: it is withdrawn, the "
                  "others go on"):
-        began = time.monotonic()
-        card.freeze()
-        try:
-            trouble.gone(card, began)
+        with trouble.away(card, card.freeze, card.thaw) as began:
             name = trouble.on[card.name]
             local = trouble.node.local("GET", "/v1/pods")["items"]
             assert next(p["stale"] for p in local if p["name"] == name), local
             trouble.others()
-            time.sleep(max(0, seconds - (time.monotonic() - began)))
-        finally:
-            card.thaw()
-        trouble.back(card)
+            stay(seconds, began)
         trouble.same()
 
 
 def test_killed(t, trouble, card):
     with t.check("its containerd is killed: its pods go on, and are its own "
                  "again"):
-        began = time.monotonic()
-        card.kill()
-        trouble.gone(card, began)
-        assert card.pods_running() >= 2
-        card.start().wait_up()
-        trouble.back(card)
+        with trouble.away(card, card.kill, lambda: card.start().wait_up()):
+            assert card.pods_running() >= 2
         trouble.same()
 
 
 def test_link(t, trouble, card):
     with t.check("its link is down for 8 s"):
-        began = time.monotonic()
-        card.link(False)
-        try:
-            trouble.gone(card, began)
+        with trouble.cut(card) as began:
             trouble.others()
-            time.sleep(max(0, 8 - (time.monotonic() - began)))
-        finally:
-            card.link(True)
-        trouble.back(card)
+            stay(8, began)
         trouble.same()
     with t.check("its packets vanish one way"):
-        began = time.monotonic()
-        card.silent(True)
-        try:
-            trouble.gone(card, began)
-        finally:
-            card.silent(False)
-        trouble.back(card)
+        with trouble.away(card, lambda: card.silent(True),
+                          lambda: card.silent(False)):
+            pass
         trouble.same()
 
 
 def test_flapping(t, trouble, card):
     with t.check("its link flaps once a second: it is not given back in "
                  "between"):
+        trouble.ready(card)
         flaps = threading.Thread(target=card.flap, args=(12,))
         flaps.start()
         seen = []
@@ -184,14 +190,12 @@ def test_flapping(t, trouble, card):
 
 def test_power(t, trouble, card):
     with t.check("its power fails: what ran there begins anew, once"):
-        began = time.monotonic()
-        card.power_cut()
-        trouble.gone(card, began)
-        card.start().wait_up()
-        trouble.back(card)
-        name = trouble.on[card.name]
+        with trouble.away(card, card.power_cut,
+                          lambda: card.start().wait_up()):
+            name = trouble.on[card.name]
         wait_for("it runs again", lambda: trouble.live().get(name)
                  not in (None, trouble.before[name]), 60)
+        trouble.node.wait_state([name], "running", 60)
         trouble.before[name] = trouble.live()[name]
         trouble.same()
         wait_for("biga ps tells of the second attempt",
@@ -202,21 +206,18 @@ def test_gone_meanwhile(t, trouble, card):
     name = trouble.on[card.name]
     with t.check("a pod that is deleted while its card is away ends when it "
                  "is back"):
-        began = time.monotonic()
-        card.link(False)
-        trouble.gone(card, began)
-        trouble.node.delete(name)
-        time.sleep(1)
-        assert name in trouble.live(), "nobody could have ended it"
-        card.link(True)
+        with trouble.cut(card):
+            trouble.node.delete(name)
+            trouble.names.remove(name)
+            time.sleep(1)
+            assert name in trouble.live(), "nobody could have ended it"
         trouble.node.wait_gone([name], 30)
         trouble.node.wait_clean()
-        trouble.names.remove(name)
-        del trouble.before[name]
 
 
 def test_reply_lost(t, trouble, card, proxy):
     with t.check("a reply is lost on its way: the pod runs there once"):
+        trouble.ready(card)
         done = 0
         for n in range(6):
             name = f"lost{n}"
@@ -227,6 +228,7 @@ def test_reply_lost(t, trouble, card, proxy):
             trouble.node.delete(name)
             trouble.node.wait_gone([name], 60)
             done += proxy.hungry == 0
+            proxy.swallow(0)
         assert done, "no reply was lost"
         trouble.back(card)
         trouble.same()
