@@ -47,11 +47,9 @@ def test_lost(t, node):
         node.extender.start()
         node.extender.wait_up()
 
-        def gone():
-            assert "ends" in node.pods() or \
-                uids["ends"] not in sandboxes(node), "it runs on"
-            return "ends" not in node.pods()
-        wait_for("it is gone", gone, biga_node.GRACE, 0.05)
+        wait_for("it is gone", lambda: "ends" not in node.pods(),
+                 biga_node.GRACE, 0.05)
+        assert uids["ends"] not in sandboxes(node), "it runs on"
     with t.check("and who is wanted was taken over"):
         node.wait_state(["stays"], "running")
         uid = uids["stays"]
