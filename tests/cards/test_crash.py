@@ -90,22 +90,23 @@ class Crash:
         died on the way."""
         self.arm(where)
         self.node.apply(pods)
-        died = self.until(ready)
+        died = self.until(lambda: ready() and self.node.check_cards())
         if died:
             self.restart()
             wait_for("it goes on", ready, 60, 0.05)
-        self.node.wait_clean()
+            self.node.wait_clean()
         return died
 
     def end(self, names, where):
         self.arm(where)
         for name in names:
             self.node.delete(name)
-        died = self.until(lambda: self.gone(names))
+        died = self.until(lambda: self.gone(names) and
+                          self.node.check_cards())
         if died:
             self.restart()
             wait_for("they are gone", lambda: self.gone(names), 60, 0.1)
-        self.node.wait_clean()
+            self.node.wait_clean()
         return died
 
     def round(self, point, hit):
