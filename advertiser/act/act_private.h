@@ -7,6 +7,7 @@
  *   helper.c    the program on each card      leave.c   places that are gone
  *   events.c    what runtimes tell by themselves
  *   kept.c      logs of pods that are gone
+ *   leftovers.c their folders that could not be removed
  *
  * One lock is over everything that changes; it is never held across a call,
  * a write or a wait.  A place has a thread that probes and lists, and up to
@@ -91,7 +92,11 @@ struct place {
     struct place_events events;
     int64_t list_ms;   /* the next list */
     int64_t lonely_ms; /* since when its helper has nothing to do */
-    bool prober;       /* its thread runs */
+    bool sweeping;     /* somebody is at its leftovers */
+    int64_t sweep_ms;  /* when they are tried again; 0 at once */
+    char sweep_uid[ACT_UID_MAX + 1]; /* the last that was; "" from the first */
+    char removing[ACT_UID_MAX + 1];  /* the one that is being tried; "" none */
+    bool prober;                     /* its thread runs */
     unsigned n_workers, n_idle;
     pthread_cond_t wake;  /* of the prober */
     pthread_cond_t work;  /* of the workers */
@@ -104,7 +109,7 @@ struct actuator {
     char *dir, *cluster, *node, *boot_id, *card_dir, *helper_image;
     char *sysfs, *hooks_dir;
     struct rights rights;
-    int64_t orphan_grace_ms, probe_ms, lost_ms;
+    int64_t orphan_grace_ms, probe_ms, lost_ms, sweep_ms;
     void (*changed)(void *ctx);
     void *ctx;
 
@@ -130,6 +135,8 @@ struct actuator {
     struct grpc_hub *events; /* NULL: there is no thread for them */
     char **drained;          /* names, also of places that are not there */
     size_t n_drained;
+    struct leftover *leftovers;
+    size_t n_leftovers, cap_leftovers;
 };
 
 /* --- entries.c: with the lock held ------------------------------------------ */
@@ -229,7 +236,7 @@ char *config_uid_dir(const struct actuator *a, const char *place,
                      const char *uid);
 char *config_pod_dir(const struct actuator *a, const struct entry *p);
 /* Of its volumes in memory; `helper`: as the helper has it. */
-char *config_memory_dir(const struct entry *p, bool helper);
+char *config_memory_dir(const char *uid, bool helper);
 bool config_is_local(const struct act_place *what);
 /* Objects are found by these; `list` has room for two. */
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
@@ -244,6 +251,11 @@ void deliver_files(struct place *at, const struct act_place *what,
 void deliver_end(struct place *at, const struct act_place *what,
                  struct cri *cri, struct entry *p, struct machine_result *r,
                  struct error *err);
+/* Folders of that UID there, by the helper `id`; `*ret_said_no`: it, or we, did
+ * not get them removed, else it could not be asked. */
+int deliver_remove(const struct actuator *a, const struct act_place *what,
+                   const char *id, struct cri *cri, const char *uid,
+                   bool *ret_said_no, struct error *err);
 /* Has it volumes?  On a card they are the helper's to make. */
 bool deliver_needed(const struct entry *e);
 /* Lock held, after each step of a pod: when it uses the card no more, who waits
@@ -281,6 +293,19 @@ void kept_take(struct place *at, const struct act_place *what, struct cri *cri,
 int kept_read(struct actuator *a, const struct intent_log *names,
               uint64_t offset, size_t max, struct str *ret_text,
               uint64_t *ret_next, struct error *err);
+
+/* --- leftovers.c: with the lock held ----------------------------------------- */
+
+int leftovers_load(struct actuator *a, struct error *err);
+/* Of a pod that is gone.  Released while it is written down. */
+void leftovers_add(struct place *p, const char *uid);
+/* What an earlier pod of that UID left is being removed. */
+bool leftovers_busy(const struct actuator *a, const char *uid);
+/* When to try again there. */
+int64_t leftovers_due(const struct place *p);
+/* One of them.  Released meanwhile. */
+void leftovers_sweep(struct place *p, const struct act_place *what,
+                     struct cri *cri);
 
 /* --- views.c: with the lock held ------------------------------------------- */
 

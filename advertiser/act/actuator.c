@@ -73,6 +73,7 @@ int actuator_create(const struct actuator_config *c,
     a->hooks_dir = copy(c->hooks_dir);
     a->orphan_grace_ms = c->orphan_grace_ms > 0 ? c->orphan_grace_ms
                                                 : ACT_ORPHAN_GRACE_MS;
+    a->sweep_ms = c->sweep_ms > 0 ? c->sweep_ms : ACT_SWEEP_MS;
     a->probe_ms = c->probe_ms;
     a->lost_ms = c->lost_ms;
     a->fed = !c->fed;
@@ -86,6 +87,8 @@ int actuator_create(const struct actuator_config *c,
         e = intents_each_drained(a->intents, take_drained, a, err);
     if (e == 0)
         e = intents_each(a->intents, take_intent, a, err);
+    if (e == 0)
+        e = leftovers_load(a, err);
     if (e < 0)
         return e;
     *ret_actuator = steal(&a);
@@ -134,6 +137,7 @@ void actuator_destroy(struct actuator *a)
     (void)pthread_mutex_destroy(&a->saving);
     (void)pthread_mutex_destroy(&a->lock);
     free(a->drained);
+    free(a->leftovers);
     free(a->entries);
     free(a->dir);
     free(a->cluster);
@@ -290,6 +294,11 @@ static int check_room(struct actuator *a, const struct act_pod *pod,
     const struct entry *e = entry_by_name(a, pod->namespace, pod->name);
     if (entry_by_uid(a, pod->uid))
         return 1;
+    if (leftovers_busy(a, pod->uid))
+        return error_set(err, EEXIST,
+                         "pod %s: what another of that uid left is being "
+                         "removed",
+                         pod->uid);
     if (!p || !p->present)
         return error_set(err, ENOENT, "%s: there is no such place", pod->place);
     if (!p->what.endpoint[0] && strcmp(pod->place, ACT_HOST) != 0)

@@ -29,6 +29,7 @@ enum {
     ACT_MESSAGE_MAX = 512, /* for a person */
     ACT_CONTAINERS_MAX = 16,
     ACT_ORPHAN_GRACE_MS = 30000,
+    ACT_SWEEP_MS = 600000,
 };
 
 /* --- places ------------------------------------------------------------- */
@@ -150,6 +151,8 @@ struct actuator_config {
     const char *allow;        /* what pods may ask for, as in rights.h */
     bool fed; /* nothing is removed as nobody's before actuator_told() */
     int64_t orphan_grace_ms;   /* 0: ACT_ORPHAN_GRACE_MS (tests) */
+    int64_t sweep_ms;          /* between tries of folders that were left; 0:
+                       * ACT_SWEEP_MS (tests) */
     int64_t probe_ms, lost_ms; /* 0: health.h's */
     /* Called on any thread when a pod, or a place's health, has changed.  It
      * must not block, nor call back. */

@@ -46,10 +46,9 @@ char *config_pod_dir(const struct actuator *a, const struct entry *e)
     return config_uid_dir(a, e->intent->place, e->intent->uid);
 }
 
-char *config_memory_dir(const struct entry *e, bool helper)
+char *config_memory_dir(const char *uid, bool helper)
 {
-    return xasprintf("%s/%s", helper ? ACT_MEMORY_HELPER : ACT_MEMORY_DIR,
-                     e->intent->uid);
+    return xasprintf("%s/%s", helper ? ACT_MEMORY_HELPER : ACT_MEMORY_DIR, uid);
 }
 
 char *config_log_name(const char *container, uint32_t attempt)

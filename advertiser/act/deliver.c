@@ -251,7 +251,7 @@ static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
                       struct entry *e, struct error *err)
 {
     cleanup_free char *dir = config_pod_dir(a, e);
-    cleanup_free char *memory = config_memory_dir(e, true);
+    cleanup_free char *memory = config_memory_dir(e->intent->uid, true);
     struct parcel parcel;
     int r = 0;
     if (parcel_has(e->spec, false))
@@ -299,7 +299,7 @@ void deliver_files(struct place *at, const struct act_place *what,
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
-    cleanup_free char *memory = config_memory_dir(e, false);
+    cleanup_free char *memory = config_memory_dir(e->intent->uid, false);
     if (config_is_local(what)) {
         r->e = hostdir_make(dir, memory, e->spec, err);
         r->reason = r->e < 0 ? "FilesFailed" : NULL;
@@ -321,33 +321,44 @@ void deliver_files(struct place *at, const struct act_place *what,
 
 /* --- their end ---------------------------------------------------------- */
 
-static void end_of_host(const char *dir, const char *memory,
-                        struct machine_result *r, struct error *err)
+static int remove_on_host(const char *dir, const char *memory,
+                          struct error *err)
 {
     struct error other;
-    r->e = hostdir_remove(dir, err);
-    int e = hostdir_remove(memory, r->e < 0 ? &other : err);
-    if (r->e == 0)
-        r->e = e;
-    if (r->e < 0)
-        r->reason = "FilesLeft";
+    int e = hostdir_remove(dir, err);
+    int m = hostdir_remove(memory, e < 0 ? &other : err);
+    return e < 0 ? e : m;
 }
 
-static void end_of_card(const struct actuator *a, const char *id,
-                        struct cri *cri, const struct entry *e,
-                        struct machine_result *r, struct error *err)
+int deliver_remove(const struct actuator *a, const struct act_place *what,
+                   const char *id, struct cri *cri, const char *uid,
+                   bool *ret_said_no, struct error *err)
 {
-    cleanup_free char *dir = config_pod_dir(a, e);
-    cleanup_free char *memory = config_memory_dir(e, true);
+    bool local = config_is_local(what);
+    cleanup_free char *dir = config_uid_dir(a, what->name, uid);
+    cleanup_free char *memory = config_memory_dir(uid, !local);
     struct parcel parcel;
     struct cri_exec exec = {0};
+    *ret_said_no = local;
+    if (local)
+        return remove_on_host(dir, memory, err);
     parcel_init(&parcel, "rm", dir);
     parcel_add(&parcel, memory);
-    r->e = run(cri, id, &parcel, &exec, err);
-    if (r->e < 0 && exec.exit_code != 0) /* it says no; else nobody spoke */
-        r->reason = "FilesLeft";
+    int e = run(cri, id, &parcel, &exec, err);
+    *ret_said_no = e < 0 && exec.exit_code != 0;
     parcel_fini(&parcel);
     exec_fini(&exec);
+    return e;
+}
+
+static void end_files(const struct actuator *a, const struct act_place *what,
+                      const char *id, struct cri *cri, const struct entry *e,
+                      struct machine_result *r, struct error *err)
+{
+    bool said_no;
+    r->e = deliver_remove(a, what, id, cri, e->intent->uid, &said_no, err);
+    if (r->e < 0 && said_no)
+        r->reason = "FilesLeft";
 }
 
 void deliver_end(struct place *at, const struct act_place *what,
@@ -357,9 +368,8 @@ void deliver_end(struct place *at, const struct act_place *what,
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
-    cleanup_free char *memory = config_memory_dir(e, false);
     if (config_is_local(what)) {
-        end_of_host(dir, memory, r, err);
+        end_files(a, what, "", cri, e, r, err);
         return;
     }
     if (!a->helper_image || (e->intent->attempt == 0 && !deliver_needed(e)))
@@ -370,7 +380,7 @@ void deliver_end(struct place *at, const struct act_place *what,
     bool begun = e->intent->attempt > 0 || e->m.prepared;
     (void)pthread_mutex_unlock(&a->lock);
     if (id[0]) {
-        end_of_card(a, id, cri, e, r, err);
+        end_files(a, what, id, cri, e, r, err);
         return;
     }
     if (!begun) /* it waited for the helper in vain */

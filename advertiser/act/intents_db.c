@@ -41,7 +41,8 @@ enum {
     "PRAGMA user_version = 1;"                                     \
     "COMMIT;"
 
-/* Not there in databases of before; who does not know it leaves it alone. */
+/* Not there in databases of before; who does not know them leaves them
+ * alone. */
 #define SQL_LOGS                                      \
     "CREATE TABLE IF NOT EXISTS logs ("               \
     "  uid TEXT NOT NULL, container TEXT NOT NULL,"   \
@@ -49,6 +50,11 @@ enum {
     "  name TEXT NOT NULL, init INTEGER NOT NULL,"    \
     "  next INTEGER NOT NULL, text BLOB NOT NULL,"    \
     "  sum INTEGER NOT NULL, PRIMARY KEY (uid, container)) STRICT"
+
+#define SQL_LEFT                                                      \
+    "CREATE TABLE IF NOT EXISTS leftovers ("                          \
+    "  place TEXT NOT NULL, uid TEXT NOT NULL, sum INTEGER NOT NULL," \
+    "  PRIMARY KEY (place, uid)) STRICT"
 
 #define SQL_PRAGMAS                    \
     "PRAGMA locking_mode = EXCLUSIVE;" \
@@ -80,6 +86,10 @@ enum sql {
     SQL_DELETE_LOGS,
     SQL_EACH_LOG,
     SQL_FIND_LOG,
+    SQL_PUT_LEFT,
+    SQL_TRIM_LEFT,
+    SQL_DELETE_LEFT,
+    SQL_EACH_LEFT,
     SQL_COUNT
 };
 
@@ -108,6 +118,11 @@ static const char *const sql_texts[SQL_COUNT] = {
     [SQL_FIND_LOG] = "SELECT * FROM logs WHERE namespace = ?1 AND name = ?2 "
                      "AND (container = ?3 OR (?3 = '' AND init = 0)) "
                      "ORDER BY rowid",
+    [SQL_PUT_LEFT] = "INSERT OR REPLACE INTO leftovers VALUES (?1,?2,?3)",
+    [SQL_TRIM_LEFT] = "DELETE FROM leftovers WHERE rowid NOT IN (SELECT rowid "
+                      "FROM leftovers ORDER BY rowid DESC LIMIT ?1)",
+    [SQL_DELETE_LEFT] = "DELETE FROM leftovers WHERE place = ?1 AND uid = ?2",
+    [SQL_EACH_LEFT] = "SELECT * FROM leftovers ORDER BY rowid",
 };
 
 struct intents {
@@ -191,7 +206,8 @@ static int check_schema(struct intents *s, struct error *err)
 static int check_content(struct intents *s, struct error *err)
 {
     static const enum sql all[] = {SQL_EACH, SQL_EACH_PROGRESS,
-                                   SQL_EACH_DRAINED, SQL_EACH_LOG};
+                                   SQL_EACH_DRAINED, SQL_EACH_LOG,
+                                   SQL_EACH_LEFT};
     int e = sqldb_check(&s->d, "the database fails its check", err);
     if (e == 0)
         e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
@@ -215,7 +231,7 @@ static int open_database(struct intents *s, const char *dir, struct error *err)
     if (e == 0)
         e = check_schema(s, err);
     if (e == 0)
-        e = sqldb_execute(&s->d, SQL_LOGS, s->d.opening, err);
+        e = sqldb_execute(&s->d, SQL_LOGS ";" SQL_LEFT, s->d.opening, err);
     return e == 0 ? check_content(s, err) : e;
 }
 
@@ -585,6 +601,71 @@ int intents_each_log(struct intents *s, const char *owner,
     struct log_visit v = {.owner = owner, .visit = visit, .ctx = ctx};
     (void)pthread_mutex_lock(&s->lock);
     int e = sqldb_each(&s->d, s->sql[SQL_EACH_LOG], read_log_uid, &v, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+/* --- folders that were left ---------------------------------------------- */
+
+int intents_put_left(struct intents *s, const char *place, const char *uid,
+                     struct error *err)
+{
+    struct binder put = {.q = s->sql[SQL_PUT_LEFT]};
+    struct binder trim = {.q = s->sql[SQL_TRIM_LEFT]};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0) {
+        bind_text(&put, place, strlen(place));
+        bind_text(&put, uid, strlen(uid));
+        bind_sum(&put);
+        e = run(s, SQL_PUT_LEFT, err);
+    }
+    if (e == 0) {
+        bind_int(&trim, INTENT_LEFT_MAX);
+        e = run(s, SQL_TRIM_LEFT, err);
+    }
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+int intents_delete_left(struct intents *s, const char *place, const char *uid,
+                        struct error *err)
+{
+    struct binder b = {.q = s->sql[SQL_DELETE_LEFT]};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0) {
+        bind_text(&b, place, strlen(place));
+        bind_text(&b, uid, strlen(uid));
+        e = run(s, SQL_DELETE_LEFT, err);
+    }
+    e = finish(s, e, err);
+    (void)pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+struct left_visit {
+    void (*visit)(void *ctx, const char *place, const char *uid);
+    void *ctx;
+};
+
+static int read_left(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    const struct left_visit *v = ctx;
+    (void)err;
+    v->visit(v->ctx, column(q, 0), column(q, 1));
+    return 0;
+}
+
+int intents_each_left(struct intents *s,
+                      void (*visit)(void *ctx, const char *place,
+                                    const char *uid),
+                      void *ctx, struct error *err)
+{
+    struct left_visit v = {visit, ctx};
+    (void)pthread_mutex_lock(&s->lock);
+    int e = sqldb_each(&s->d, s->sql[SQL_EACH_LEFT], read_left, &v, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
 }

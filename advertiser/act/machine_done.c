@@ -143,8 +143,8 @@ static bool not_cleaned(struct machine *m, const struct machine_result *r)
     m->failures = 0;
     m->retry_ms = 0;
     machine_say(m, "FilesLeft",
-                "%.350s: it is left on %.60s; remove it there by hand (lsattr, "
-                "findmnt)",
+                "%.350s: it is left on %.60s, and tried again now and then; "
+                "see to it there (lsattr, findmnt)",
                 text, m->intent->place);
     return true;
 }

@@ -44,7 +44,9 @@ int64_t work_due(struct place *p)
             due = e->due_ms;
     }
     int64_t orphan = a->fed ? orphans_due(&p->orphans) : INT64_MAX;
-    return orphan < due ? orphan : due;
+    int64_t left = idle ? INT64_MAX : leftovers_due(p);
+    due = orphan < due ? orphan : due;
+    return left < due ? left : due;
 }
 
 static struct entry *pick(struct place *p, int64_t now)
@@ -351,6 +353,7 @@ static bool waits_no_more(const struct place *p, const struct before *was,
             (was->n_freed != p->n_freed && strcmp(r->reason, "VfsInUse") == 0));
 }
 
+/* Lock held, may be released for a while. */
 static void take_done(struct worker *w, struct entry *e,
                       const struct machine_step *step, const struct done *d,
                       const struct before *was)
@@ -363,9 +366,11 @@ static void take_done(struct worker *w, struct entry *e,
         e->m.retry_ms = 0;
     if (step->kind == MACHINE_RUN_SANDBOX && d->r.e == 0)
         e->configured = false; /* what is found says who uses the card */
-    if (step->kind == MACHINE_CLEAN && e->m.left)
+    if (step->kind == MACHINE_CLEAN && e->m.left) {
         log_event(LOG_WARN, "act-files-left", "place", w->what.name, "uid",
                   e->intent->uid, "error", d->err.text, NULL);
+        leftovers_add(w->p, e->intent->uid);
+    }
 }
 
 /* False when there is nothing more to do. */
@@ -492,6 +497,8 @@ static bool work_once(struct worker *w, int64_t *idle_end)
             work_orphan(w, &orphan);
         else /* it was wanted since it was listed */
             orphans_removed(&p->orphans, orphan.id);
+    } else if (leftovers_due(p) <= now) {
+        leftovers_sweep(p, &w->what, w->cri);
     } else if (now >= *idle_end) {
         return false;
     } else {

@@ -151,6 +151,13 @@ def test_left(t, node):
                 assert "act-files-left" in f.read()
         finally:
             cards.run("chattr", "-i", kept)
+    with t.check("and goes at the advertiser's next start"):
+        node.advertiser.stop()
+        node.advertiser.start()
+        top = own(card, f"var/lib/biga/pods/{uid}")
+        wait_for("it is gone", lambda: not os.path.exists(top), 60)
+        with open(node.advertiser.log, encoding="utf-8") as f:
+            assert "act-files-removed" in f.read()
 
 
 def main():

@@ -287,3 +287,56 @@ Test(act_intents, the_oldest_logs_go)
     expect_log(s, "a", uid);
     intents_close(s);
 }
+
+/* --- folders that were left ------------------------------------------------ */
+
+static void join(void *ctx, const char *place, const char *uid)
+{
+    str_addf(ctx, "%s/%s ", place, uid);
+}
+
+static void expect_left(struct intents *s, const char *expected)
+{
+    cleanup_str struct str text = STR_INIT(4096);
+    cr_expect_eq(intents_each_left(s, join, &text, NULL), 0);
+    cr_expect_str_eq(str_text(&text), expected);
+}
+
+Test(act_intents, what_was_left_is_there_again)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    cr_expect_eq(intents_put_left(s, "host", "u-1", NULL), 0);
+    cr_expect_eq(intents_put_left(s, "card-0", "u-1", NULL), 0);
+    cr_expect_eq(intents_put_left(s, "card-0", "u-2", NULL), 0);
+    cr_expect_eq(intents_put_left(s, "host", "u-1", NULL), 0, "once more");
+    s = again(s, dir);
+    expect_left(s, "card-0/u-1 card-0/u-2 host/u-1 ");
+    cr_expect_eq(intents_delete_left(s, "card-0", "u-1", NULL), 0);
+    cr_expect_eq(intents_delete_left(s, "card-0", "u-1", NULL), 0);
+    expect_left(s, "card-0/u-2 host/u-1 ");
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+static void count_left(void *ctx, const char *place, const char *uid)
+{
+    unsigned *n = ctx;
+    (void)place;
+    cr_expect_str_neq(uid, "u-00000", "the oldest");
+    ++*n;
+}
+
+Test(act_intents, the_oldest_that_was_left_is_forgotten)
+{
+    struct intents *s = open_at(NULL);
+    char uid[16];
+    unsigned n = 0;
+    for (unsigned i = 0; i < INTENT_LEFT_MAX + 1; i++) {
+        (void)snprintf(uid, sizeof uid, "u-%05u", i);
+        cr_assert_eq(intents_put_left(s, "host", uid, NULL), 0);
+    }
+    cr_expect_eq(intents_each_left(s, count_left, &n, NULL), 0);
+    cr_expect_eq(n, INTENT_LEFT_MAX);
+    intents_close(s);
+}

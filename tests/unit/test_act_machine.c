@@ -712,7 +712,7 @@ Test(act_machine, files_that_stay_are_left)
             cr_assert(r.m.left);
             cr_assert_str_eq(r.intent->reason, "FilesLeft");
             cr_assert_not_null(strstr(r.intent->message, "/d: 'x' in it"));
-            cr_assert_not_null(strstr(r.intent->message, "by hand"));
+            cr_assert_not_null(strstr(r.intent->message, "see to it there"));
         } else {
             cr_assert_gt(n, MACHINE_TRIES, "case %zu: %u", i, n);
         }
