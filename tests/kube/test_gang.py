@@ -138,10 +138,15 @@ def state(b):
         read.call("GET", "/metrics"), re.M))
     metrics = {k: v for k, v in metrics.items() if "seconds" not in k}
     objects = {}
-    for kind in ("resourceslices", "nodes"):
-        for o in b.api.list(kind):
-            objects[(kind, o["metadata"]["name"])] = \
-                o["metadata"]["resourceVersion"]
+    for o in b.api.list("resourceslices"):
+        objects[("resourceslices", o["metadata"]["name"])] = \
+            o["metadata"]["resourceVersion"]
+    for o in b.api.list("nodes"):
+        # an advertiser whose heartbeat was late tells its Node anew
+        meta = o["metadata"]
+        del meta["resourceVersion"], meta["managedFields"]
+        meta["annotations"].pop("biga.dev/published", None)
+        objects[("nodes", meta["name"])] = o
     for p in b.api.list("pods", None, labelSelector="test.example/stays"):
         objects[("pods", p["metadata"]["name"])] = \
             p["metadata"]["resourceVersion"]
