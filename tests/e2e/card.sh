@@ -22,7 +22,9 @@ quietly() {
 }
 
 check "without a word it waits, and ends on SIGTERM" 0 "^ended 0$" bash -c \
-    "'$card' & sleep 0.2; kill \$!; wait \$!; echo ended \$?"
+    "'$card' & until [ \$(grep -Ec '^(Name:.biga-card|State:.S.*)\$' \
+     /proc/\$!/status) = 2 ]; do sleep 0.05; done
+     kill \$!; wait \$!; echo ended \$?"
 check "it says how it is used" 2 "biga-card files DIR" "$card" file
 check "it writes files, of several pieces" 0 "^done$" \
     quietly deliver "$work/c/v" a/b 640 Zm9v YmFy

@@ -50,26 +50,27 @@ check "a wrong URL" 2 "server" "$biga" --server ftp://x nodes
 check "simulate without the file" 1 "No such file" \
     "$biga" simulate "$work/none.json"
 check "simulate of what never ends" 1 "larger than 16 MiB" \
-    timeout 20 "$biga" --server "$nobody" simulate /dev/zero
+    timeout 60 "$biga" --server "$nobody" simulate /dev/zero
 check "a demo on no port" 1 "name the port" \
-    timeout 20 "$biga" demo --once --read-listen 127.0.0.1:0
+    timeout 60 "$biga" demo --once --read-listen 127.0.0.1:0
 check "a GPU resource that is no name" 2 "gpu-resources: \"a b\"" \
-    timeout 5 "$build/biga-extender" --gpu-resources "a b" \
+    timeout 60 "$build/biga-extender" --gpu-resources "a b" \
     --scheduler-listen 127.0.0.1:0 --publish-listen 127.0.0.1:0 \
     --read-listen 127.0.0.1:0
 
 # --- with one --------------------------------------------------------------------
 
-read=$(free_port) sched=$(free_port) publish=$(free_port)
-"$build/biga-extender" --scheduler-listen "127.0.0.1:$sched" \
-    --publish-listen "127.0.0.1:$publish" --read-listen "127.0.0.1:$read" \
+"$build/biga-extender" --scheduler-listen 127.0.0.1:0 \
+    --publish-listen 127.0.0.1:0 --read-listen 127.0.0.1:0 \
     >"$work/extender.log" 2>&1 &
 pids+=($!)
-export BIGA_SERVER=http://127.0.0.1:$read
-for _ in $(seq 200); do
-    "$biga" nodes >/dev/null 2>&1 && break
+for _ in $(seq 1200); do
+    grep -q event=ready "$work/extender.log" && break
     sleep 0.05
 done
+port() { sed -n "s/.*listener=$1 .*port=//p" "$work/extender.log"; }
+read=$(port read) publish=$(port publish)
+export BIGA_SERVER=http://127.0.0.1:$read
 check "an empty server says what to start" 0 "biga-advertiser" "$biga" nodes
 check "no allocation yet" 0 "nothing was bound" "$biga" allocations
 check "an unknown node" 1 "answered 404" "$biga" topo nowhere
@@ -78,7 +79,7 @@ check "cards of an unknown node" 1 "nowhere" "$biga" cards nowhere
 "$build/biga-advertiser" --fleet 8 --server "http://127.0.0.1:$publish" \
     >"$work/advertiser.log" 2>&1 &
 pids+=($!)
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
     [ "$("$biga" nodes 2>/dev/null | grep -c ready)" = 8 ] && break
     sleep 0.05
 done

@@ -24,7 +24,7 @@ END
 # A home of its own: no configuration and no cache of the user's.
 printf 'apiVersion: v1\nkind: Config\n' >"$dir/config"
 k() {
-    HOME=$dir timeout 20 kubectl --kubeconfig="$dir/config" \
+    HOME=$dir timeout 60 kubectl --kubeconfig="$dir/config" \
         --server="http://127.0.0.1:$publish" "$@" >"$dir/out.log" 2>"$dir/err.log"
 }
 out() { grep -Eq -- "$1" "$dir/out.log"; }

@@ -30,14 +30,14 @@ echo "$token,somebody" >"$dir/tokens"
 
 start_extender --tls-cert "$dir/tls.crt" --tls-key "$dir/tls.key" \
     --client-ca "$dir/clients.crt" --read-tokens "$dir/tokens" \
-    --request-timeout 2s --connections 16
+    --request-timeout 6s --connections 16
 scheduler=https://localhost:$(port scheduler)
 publish=https://localhost:$(port publish)
 read=https://localhost:$(port read)
 
 # status URL [curl's options…]: the answer's status
 status() {
-    curl -s -m 5 -o "$dir/answer" -w '%{http_code}' --cacert "$pki/ca.crt" "${@:2}" "$1"
+    curl -s -m 60 -o "$dir/answer" -w '%{http_code}' --cacert "$pki/ca.crt" "${@:2}" "$1"
 }
 # with NAME: curl's options for a certificate
 with() { echo "--cert $1.crt --key $1.key"; }
@@ -61,12 +61,16 @@ advertiser=$!
 pids+=("$advertiser")
 until_true grep -q event=published "$dir/advertiser.log"
 ok $? "an advertiser publishes its node"
-timeout 2 "$BUILD/biga-advertiser" --server "$publish" --ca "$pki/ca.crt" \
+"$BUILD/biga-advertiser" --server "$publish" --ca "$pki/ca.crt" \
     --cert "$pki/host1.crt" --key "$pki/host1.key" \
-    --hostfile dell-r7525-2bf2 --node host0 >"$dir/other.log" 2>&1
-grep -q 'is of node .*host0.* speaks for node .*host1' "$dir/other.log" &&
-    ! grep -q event=published "$dir/other.log"
+    --hostfile dell-r7525-2bf2 --node host0 >"$dir/other.log" 2>&1 &
+other=$!
+pids+=("$other")
+until_true grep -q 'is of node .*host0.* speaks for node .*host1' \
+    "$dir/other.log" && ! grep -q event=published "$dir/other.log"
 ok $? "but no other node"
+kill "$other"
+wait "$other"
 
 BIGA_CA=$pki/ca.crt BIGA_TOKEN_FILE=$dir/token "$BUILD/biga" -s "$read" nodes \
     >"$dir/nodes" 2>"$dir/cli.log" && grep -q '^host0 *ready' "$dir/nodes" &&
@@ -111,7 +115,7 @@ cp "$dir/second/host0.key" "$dir/node.key"
 cp "$dir/second/host0.crt" "$dir/node.crt"
 until_true grep -q event=publish-recovered "$dir/advertiser.log"
 ok $? "an advertiser takes up its new certificate"
-curl -s -m 5 --cacert "$pki/ca.crt" -H "Authorization: Bearer $token" \
+curl -s -m 60 --cacert "$pki/ca.crt" -H "Authorization: Bearer $token" \
     "$read/metrics" >"$dir/metrics"
 grep -q 'biga_refusals_total{listener="publish",reason="foreign"} [1-9]' "$dir/metrics" &&
     grep -q 'biga_tls_reads_total{result="refused"} [1-9]' "$dir/metrics"
@@ -123,7 +127,7 @@ ok $? "and no token is logged"
 silent() { # BYTES
     exec 3<>"/dev/tcp/127.0.0.1/$(port scheduler)" || return
     printf '%b' "$1" >&3
-    read -r -t 8 -u 3 -N 1 _
+    read -r -t 60 -u 3 -N 1 _
     [ $? -gt 128 ] || touch "$dir/cut.$BASHPID"
 }
 silents=()

@@ -34,10 +34,10 @@ ok() {
     fi
 }
 
-# until_true CONDITION…: true when it holds within 10 s
+# until_true CONDITION…: true when it holds within 60 s
 until_true() {
     local i
-    for i in $(seq 200); do
+    for i in $(seq 1200); do
         "$@" && return 0
         sleep 0.05
     done
