@@ -98,12 +98,24 @@ static uint64_t sum_u64(uint64_t sum, uint64_t value)
     return hash_mix(sum ^ value, UINT64_C(0x9e3779b97f4a7c15)) + 1;
 }
 
+/* Of what it takes from, as it is now; 0 of what is not there. */
+static uint64_t sum_sources(uint64_t sum, const struct pod_set *set,
+                            const struct applied_pod *p)
+{
+    for (size_t i = 0; i < p->n_sources; i++) {
+        const struct applied_config *c = pod_set_config(
+            set, p->sources[i].secret, p->namespace, p->sources[i].name);
+        sum = sum_u64(sum, c ? c->version + 1 : 0);
+    }
+    return sum;
+}
+
 uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
                       const char *node)
 {
     size_t n;
     cleanup_free struct item *items = list_items(set, s, node, &n);
-    uint64_t sum = sum_u64(1, n), configs = set->n_configs;
+    uint64_t sum = sum_u64(1, n);
     int32_t index = snapshot_find(s, node, strlen(node));
     if (n == 0)
         return sum;
@@ -113,15 +125,13 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
         sum = sum_u64(sum, items[i].allocation->number);
         sum = sum_u64(sum, nodepods_is_to_stop(set, s, p, items[i].allocation));
         sum = sum_u64(sum, p->deleting ? 1 + (uint64_t)p->grace_s : 0);
+        sum = sum_sources(sum, set, p);
     }
-    for (size_t i = 0; i < set->n_configs; i++)
-        configs = configs > set->configs[i]->version ? configs
-                                                     : set->configs[i]->version;
     if (index != NODE_NONE) {
         const char *hash = snapshot_node(s, (size_t)index)->hash;
         sum = sum_u64(sum, hash_bytes(hash, strlen(hash)));
     }
-    return sum_u64(sum_u64(sum, configs), set->n_configs);
+    return sum;
 }
 
 /* --- variables ---------------------------------------------------------- */

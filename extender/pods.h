@@ -90,6 +90,8 @@ struct applied_pod {
                  * only an API server writes; members in order of their
                  * names */
     size_t size;
+    struct podspec_ref *sources; /* what it takes from, of its namespace */
+    size_t n_sources;
     struct demand demand; /* with a role, always */
     /* The order of being applied: whoever came first is placed first.  Of the
      * store; all pods of one request have different ones. */

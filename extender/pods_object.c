@@ -26,6 +26,7 @@ void applied_pod_unref(struct applied_pod *p)
     free(p->namespace);
     free(p->name);
     free(p->json);
+    podspec_refs_free(p->sources, p->n_sources);
     free(p->fault);
     free(p);
 }
@@ -39,6 +40,10 @@ struct applied_pod *applied_pod_copy(const struct applied_pod *p)
     n->namespace = xstrdup(p->namespace);
     n->name = xstrdup(p->name);
     n->json = xstrndup(p->json, p->size);
+    n->sources = xcalloc(n->n_sources + 1, sizeof *n->sources);
+    for (size_t i = 0; i < n->n_sources; i++)
+        n->sources[i] = (struct podspec_ref){p->sources[i].secret,
+                                             xstrdup(p->sources[i].name)};
     n->fault = p->fault ? xstrdup(p->fault) : NULL;
     n->status = pod_status_ref(p->status);
     if (n->end)
@@ -93,10 +98,12 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
         e = read_demand(json, size, config, &demand, err);
     if (e == 0)
         e = prepare_read(json, size, &prepare, err);
-    if (e == -EDOM && err)
-        err->code = EINVAL;
+    if (e == -EDOM || e == -EFBIG)
+        e = -EINVAL;
+    if (e < 0 && err)
+        err->code = -e;
     if (e < 0)
-        return e == -EDOM ? -EINVAL : e;
+        return e;
     if (strcmp(spec->uid, uid) != 0 || strlen(uid) != PODS_UID_SIZE - 1)
         return error_set(err, EINVAL, "metadata.uid: is \"%s\", must be \"%s\"",
                          spec->uid, uid);
@@ -107,6 +114,9 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
     p->name = steal(&spec->name);
     p->json = xstrndup(json, size);
     p->size = size;
+    p->sources = steal(&spec->refs);
+    p->n_sources = spec->n_refs;
+    spec->n_refs = 0;
     p->demand = demand;
     p->grace_s = spec->grace_s;
     p->ended = PODS_PENDING;

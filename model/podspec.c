@@ -39,6 +39,13 @@ static void volume_fini(struct podspec_volume *v)
     free(v->name);
 }
 
+void podspec_refs_free(struct podspec_ref *refs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(refs[i].name);
+    free(refs);
+}
+
 void podspec_destroy(struct podspec *p)
 {
     if (!p)
@@ -51,6 +58,7 @@ void podspec_destroy(struct podspec *p)
         volume_fini(&p->volumes[i]);
     for (size_t i = 0; p->raw && i < 2 * (size_t)PODSPEC_CONTAINERS_MAX; i++)
         podspec_raw_fini(&p->raw[i]);
+    podspec_refs_free(p->refs, p->n_refs);
     free(p->raw);
     free(p->init);
     free(p->containers);

@@ -18,7 +18,8 @@ enum {
     PODSPEC_ARGS_MAX = 256,      /* of command, and of args */
     PODSPEC_ENV_MAX = 512,       /* per container */
     PODSPEC_VOLUMES_MAX = 32,
-    PODSPEC_FILES_MAX = 64,           /* over all volumes */
+    PODSPEC_REFS_MAX = 1024, /* ConfigMaps and Secrets that a pod names */
+    PODSPEC_FILES_MAX = 64,  /* over all volumes */
     PODSPEC_FILES_SIZE_MAX = 1 << 20, /* bytes of all files together */
     PODSPEC_GRACE_S_MAX = 86400,
 };
@@ -76,6 +77,13 @@ struct podspec_volume {
     size_t n_files;
 };
 
+/* A ConfigMap or Secret that it names, whether it is there or not. */
+struct podspec_ref {
+    bool secret;
+    char *name;
+};
+void podspec_refs_free(struct podspec_ref *refs, size_t n);
+
 struct podspec {
     char *namespace, *name, *uid;
     enum podspec_restart {
@@ -89,6 +97,8 @@ struct podspec {
     size_t n_init, n_containers;
     struct podspec_volume *volumes;
     size_t n_volumes;
+    struct podspec_ref *refs; /* each once */
+    size_t n_refs;
     struct podspec_raw *raw; /* private: texts before "$(NAME)" is replaced */
 };
 
@@ -113,7 +123,8 @@ struct podspec_source {
  * Kubernetes are skipped (schema/pod.md has the list).  -EINVAL names the path
  * and the value: "spec.volumes[1].hostPath: is {"path":"/data"}: cards have no
  * host paths: …"; -ENOENT a ConfigMap, Secret or key that is not there;
- * -EFBIG files of more than PODSPEC_FILES_SIZE_MAX bytes.
+ * -EFBIG files of more than PODSPEC_FILES_SIZE_MAX bytes, or more references
+ * than PODSPEC_REFS_MAX.
  * Without a source, what comes from there is left empty: for checking only.
  * The pod has the network of its place in any case.  Variables of the
  * form valueFrom.configMapKeyRef, secretKeyRef and fieldRef (metadata.name,

@@ -106,8 +106,28 @@ static void visit_one(void *arg, const char *key, const char *data, size_t size)
         v->source->taken(v->source->ctx, v->look->secret, v->look->name, key);
 }
 
+static int note_ref(struct reading *x, const struct lookup *look)
+{
+    struct podspec *p = x->pod;
+    for (size_t i = 0; i < p->n_refs; i++)
+        if (p->refs[i].secret == look->secret &&
+            strcmp(p->refs[i].name, look->name) == 0)
+            return 0;
+    if (p->n_refs == PODSPEC_REFS_MAX)
+        return error_set(x->err, EFBIG,
+                         "%s: is \"%s\": the pod takes from more than %d "
+                         "ConfigMaps and Secrets",
+                         look->path, look->name, PODSPEC_REFS_MAX);
+    p->refs = xgrow(p->refs, p->n_refs, &x->refs_cap, sizeof *p->refs);
+    p->refs[p->n_refs++] = (struct podspec_ref){look->secret,
+                                                xstrdup(look->name)};
+    return 0;
+}
+
 int podspec_lookup(struct reading *x, const struct lookup *look)
 {
+    if (note_ref(x, look) < 0)
+        return -EFBIG;
     if (!x->source || !x->source->each)
         return 0;
     struct visiting v = {x->source, look};

@@ -29,6 +29,7 @@ struct reading {
     const struct podspec_source *source;
     bool is_host;                      /* its role: resources are the host's */
     size_t n_files, files_size;        /* over all volumes */
+    size_t refs_cap;                   /* of pod->refs */
     int64_t run_as_user, run_as_group; /* of the pod, -1 none */
     bool run_as_non_root;
     struct error *err;

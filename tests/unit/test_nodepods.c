@@ -181,3 +181,53 @@ Test(nodepods, pods_that_are_over_are_kept_until_they_are_deleted)
                         &kept);
     cr_expect_str_eq(str_text(&kept), "[\"" U("1") "\",\"" U("0") "\"]");
 }
+
+/* Of any data; it changes with its version. */
+static void put_config(const char *kind, const char *namespace,
+                       const char *name, uint64_t version)
+{
+    struct applied_config *c = NULL;
+    struct error err = {0};
+    cleanup_free char *json = xasprintf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"%s\",\"metadata\":{\"name\":"
+        "\"%s\",\"namespace\":\"%s\"},\"data\":{\"k\":\"\"}}",
+        kind, name, namespace);
+    cr_assert_eq(applied_config_create(json, strlen(json), &c, &err), 0, "%s",
+                 err.text);
+    c->version = version;
+    pod_set_put_config(set, c);
+    applied_config_unref(c);
+}
+
+/* Else each node with pods would be told everything at each change. */
+Test(nodepods, only_what_its_pods_take_from_concerns_a_node)
+{
+    static const struct {
+        const char *kind, *namespace, *name;
+        bool concerns;
+    } cases[] = {
+        {"ConfigMap", "ns", "m", true},
+        {"ConfigMap", "ns", "m", true}, /* once more: it is another now */
+        {"Secret", "ns", "s", true},
+        {"Secret", "ns", "p", true},
+        {"ConfigMap", "ns", "other", false},
+        {"Secret", "ns", "m", false},
+        {"ConfigMap", "ns", "s", false},
+        {"ConfigMap", "elsewhere", "m", false},
+        {"Secret", "ns", "s", true},
+    };
+    add_pod(0, 1, "",
+            "{\"name\":\"a\",\"configMap\":{\"name\":\"m\"}},"
+            "{\"name\":\"b\",\"secret\":{\"secretName\":\"s\","
+            "\"optional\":true}}");
+    add_pod(1, 2, "",
+            "{\"name\":\"a\",\"projected\":{\"sources\":[{\"secret\":{"
+            "\"name\":\"p\"}}]}}");
+    cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t before = nodepods_sum(set, s, "n0");
+        put_config(cases[i].kind, cases[i].namespace, cases[i].name, i + 1);
+        cr_expect_eq(nodepods_sum(set, s, "n0") != before, cases[i].concerns,
+                     "case %zu", i);
+    }
+}

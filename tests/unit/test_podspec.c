@@ -246,6 +246,56 @@ Test(podspec, needs_no_source_to_check)
     cr_expect_str_eq(p->containers[0].env[0].value, "");
 }
 
+Test(podspec, tells_what_it_names)
+{
+    static const struct podspec_ref expected[] = {{true, (char *)"s"},
+                                                  {false, (char *)"m"},
+                                                  {true, (char *)"m"},
+                                                  {false, (char *)"all"}};
+    cleanup_str struct str text = STR_INIT(4096);
+    cleanup_with(podspec) struct podspec *p = NULL;
+    struct error err = {0};
+    wrap("\"volumes\":[{\"name\":\"v\",\"secret\":{\"secretName\":\"s\","
+         "\"optional\":true}},{\"name\":\"w\",\"projected\":{\"sources\":[{"
+         "\"configMap\":{\"name\":\"m\"}},{\"secret\":{\"name\":\"s\"}}]}}]",
+         "\"env\":[{\"name\":\"X\",\"valueFrom\":{\"secretKeyRef\":{"
+         "\"name\":\"m\",\"key\":\"k\"}}}],\"envFrom\":[{\"configMapRef\":{"
+         "\"name\":\"all\"}}]",
+         &text);
+    cr_assert_eq(podspec_parse(text.data, text.size, "", NULL, &p, &err), 0,
+                 "%s", err.text);
+    cr_assert_eq(p->n_refs, ARRAY_LEN(expected));
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < p->n_refs; k++)
+            n += p->refs[k].secret == expected[i].secret &&
+                 strcmp(p->refs[k].name, expected[i].name) == 0;
+        cr_expect_eq(n, 1, "%s", expected[i].name);
+    }
+}
+
+Test(podspec, names_no_more_than_it_may)
+{
+    enum { EACH = 500 };
+    cleanup_str struct str text = STR_INIT(1 << 20);
+    struct podspec *p = NULL;
+    struct error err = {0};
+    str_add(&text, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[");
+    for (int i = 0; i <= PODSPEC_REFS_MAX; i++) {
+        if (i % EACH == 0)
+            str_addf(&text, "%s{\"name\":\"c%d\",\"image\":\"i\",\"env\":[",
+                     i ? "]}," : "", i);
+        str_addf(&text,
+                 "%s{\"name\":\"E%d\",\"valueFrom\":{\"secretKeyRef\":{"
+                 "\"name\":\"s%d\",\"key\":\"k\"}}}",
+                 i % EACH ? "," : "", i, i);
+    }
+    str_add(&text, "]}]}}");
+    cr_expect_eq(podspec_parse(text.data, text.size, "", NULL, &p, &err),
+                 -EFBIG);
+    cr_expect(strstr(err.text, "from more than 1024"), "%s", err.text);
+}
+
 /* --- refusals --------------------------------------------------------------- */
 
 struct refusal {
