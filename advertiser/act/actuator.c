@@ -8,6 +8,7 @@
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/files.h"
 #include "advertiser/act/item.h"
+#include "advertiser/act/left.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/failpoint.h"

@@ -7,6 +7,7 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/hostdir.h"
+#include "advertiser/act/left.h"
 #include "model/base/mem.h"
 
 enum {

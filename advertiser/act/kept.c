@@ -6,6 +6,7 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/hostdir.h"
+#include "advertiser/act/left.h"
 #include "model/base/mem.h"
 #include "model/io/failpoint.h"
 #include "model/io/log.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
+#include "advertiser/act/left.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
+#include "advertiser/act/left.h"
 #include "advertiser/act/machine_private.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"

@@ -514,61 +514,6 @@ Test(act_machine, images_that_do_not_stay_are_not_pulled_in_haste)
     end(&r);
 }
 
-static size_t n_running(const struct run *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->card.n_containers; i++)
-        n += r->card.containers[i].state == CRI_RUNNING;
-    return n;
-}
-
-/* As a kubelet does: ErrImageNeverPull, CreateContainerConfigError. */
-static void expect_waits(bool user, bool reboots)
-{
-    struct run r;
-    unsigned n_looks = 0;
-    begin(&r, PODSPEC_RESTART_ALWAYS, 1);
-    inits[0].pull = mains[0].pull = mains[1].pull = PODSPEC_PULL_NEVER;
-    mains[0].run_as_non_root = user;
-    mains[0].run_as_user = -1;
-    r.card.image_uid = 1000;
-    machine_fini(&r.m);
-    machine_init(&r.m, r.intent, &r.spec, "");
-    (void)settle(&r, is_up);
-    machine_fini(&r.m); /* the daemon comes back, and looks anew */
-    machine_init(&r.m, r.intent, &r.spec, "");
-    r.card.faults.no_image = !user;
-    r.card.image_uid = user ? 0 : 1000;
-    for (size_t i = 0; i < r.card.n_containers; i++)
-        if (strcmp(r.card.containers[i].name, "a") == 0)
-            r.card.containers[i].state = CRI_EXITED;
-    if (reboots)
-        simcard_reboot(&r.card, false);
-    for (int64_t until = r.now + 300000; r.now < until;)
-        n_looks += turn(&r) == MACHINE_LOOK_IMAGE;
-    cr_expect_neq(r.intent->state, ACT_FAILED);
-    cr_expect_eq(r.intent->state == ACT_RUNNING, !reboots);
-    cr_expect_str_eq(r.intent->reason, user ? "RunAsNonRoot" : "ImageMissing");
-    cr_expect(strstr(r.intent->message, "it is tried again"), "%s",
-              r.intent->message);
-    cr_expect_eq(n_running(&r), !reboots, "the other one runs on");
-    cr_expect_geq(n_looks, 5);
-    cr_expect_leq(n_looks, 40, "%u", n_looks);
-    r.card.image_uid = 1000;
-    (void)settle(&r, is_up);
-    cr_expect(is_up(&r));
-    cr_expect_str_eq(r.intent->reason, "");
-    end(&r);
-    inits[0].pull = mains[0].pull = mains[1].pull = PODSPEC_PULL_IF_NOT_PRESENT;
-    mains[0].run_as_non_root = false;
-}
-
-Test(act_machine, an_image_that_does_not_do_ends_no_pod_that_ran)
-{
-    for (int i = 0; i < 4; i++)
-        expect_waits(i & 1, i & 2);
-}
-
 /* The user of an image, where it may not be root. */
 static const struct {
     int64_t uid;
