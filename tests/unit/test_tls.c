@@ -376,7 +376,11 @@ Test(tls, keeps_idle_connections_and_cuts_slow_requests)
     cr_assert(tls_client_open(&idle, &how));
     cr_assert(tls_client_open(&slow, &how));
     cr_assert(tls_client_send(&slow, "GET / HT", 8));
-    cr_expect_eq(tls_client_read(&slow), 0, "cut off");
+    /* what comes before it is looked at may be the end of the handshake */
+    (void)usleep(REQUEST_MS * 1000);
+    cr_assert(tls_client_send(&slow, "TP", 2));
+    cr_expect_eq(tls_client_read(&slow), 0);
+    cr_expect(slow.ended, "cut off");
     (void)usleep(2 * REQUEST_MS * 1000);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
     (void)usleep(2 * REQUEST_MS * 1000);
