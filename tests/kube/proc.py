@@ -108,13 +108,17 @@ def free_port():
 
 
 def start_time(pid):
-    """When the process began, in ticks; None when it is gone or a zombie."""
+    """When the process began, in ticks; None when it is gone or a zombie.
+
+    One that is a zombie by its first thread alone still has its sockets.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
             fields = f.read().rpartition(")")[2].split()
     except OSError:
         return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    n_threads = int(fields[17])
+    return None if fields[0] in "ZX" and n_threads <= 1 else int(fields[19])
 
 
 def _die_with_parent():
