@@ -24,6 +24,7 @@ from proxy import Proxy  # noqa: E402
 LEAVES = 5.0  # seconds until a lost card's capacity is withdrawn
 RETURNS = 15.0  # until it is back, once the card answers
 BIG = 40000  # MiB, of which only one card has enough
+SANDBOX_CONTAINER = (400, 1000)  # bytes, that a call to make one has at least
 LONG = float(os.environ.get("BIGA_FREEZE", "60"))
 
 
@@ -219,9 +220,9 @@ def test_reply_lost(t, trouble, card, proxy):
     with t.check("a reply is lost on its way: the pod runs there once"):
         trouble.ready(card)
         done = 0
-        for n in range(6):
+        for n, size in enumerate(SANDBOX_CONTAINER * 2):
             name = f"lost{n}"
-            proxy.swallow(500)
+            proxy.swallow(size)
             trouble.node.apply([service(name, cores=1, memory=BIG)])
             trouble.node.wait_state([name], "running", 60)
             trouble.node.wait_clean()
@@ -229,6 +230,7 @@ def test_reply_lost(t, trouble, card, proxy):
             trouble.node.wait_gone([name], 60)
             done += proxy.hungry == 0
             proxy.swallow(0)
+        t.note(f"{done} replies were lost")
         assert done, "no reply was lost"
         trouble.back(card)
         trouble.same()

@@ -4,6 +4,8 @@ import threading
 
 from proc import free_port
 
+HANDSHAKE = 4  # turns of TLS 1.3, the client's twice; then one begins to ask
+
 
 class Proxy:
     """127.0.0.1:port leads to host:to, until cut() and after restore(); in
@@ -13,7 +15,6 @@ class Proxy:
         self.to, self.host, self.port = to, host, free_port()
         self.whole, self.writers = True, set()
         self.hungry = 0  # the size of requests whose reply is to be lost
-        self.swallowed = 0
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self._do(asyncio.start_server(self._connection, "127.0.0.1",
@@ -33,7 +34,7 @@ class Proxy:
             return
         both = {writer, there[1]}
         self.writers |= both
-        lost = {"reply": False, "since": self.loop.time()}
+        lost = {"reply": False, "turns": 0, "request": False}
         await asyncio.gather(self._pump(reader, there[1], lost, True),
                              self._pump(there[0], writer, lost, False))
         self.writers -= both
@@ -41,17 +42,16 @@ class Proxy:
     async def _pump(self, reader, writer, lost, request):
         try:
             while data := await reader.read(1 << 16):
-                # not a handshake
+                lost["turns"] += lost["request"] != request
+                lost["request"] = request
                 if request and 0 < self.hungry <= len(data) and \
-                        self.loop.time() > lost["since"] + 0.3:
+                        lost["turns"] > HANDSHAKE:
                     self.hungry, lost["reply"] = 0, True
                 if lost["reply"] and not request:
                     continue
                 writer.write(data)
                 await writer.drain()
             writer.close()
-            if lost["reply"] and not request:
-                self.swallowed += 1
         except OSError:
             writer.transport.abort()
 
@@ -67,9 +67,9 @@ class Proxy:
         return self._do(self._set(False))
 
     def swallow(self, size):
-        """The next request of that size or more, on a connection that was in
-        use, arrives; what is answered to it does not, nor anything else on
-        that connection."""
+        """The next request over TLS of that size or more that is not a
+        connection's first arrives; what is answered to it does not, nor
+        anything else on that connection."""
         self.hungry = size
 
     def restore(self):
