@@ -376,22 +376,31 @@ int intents_delete(struct intents *s, const char *uid, struct error *err)
     return e;
 }
 
-int intents_drain(struct intents *s, const char *place, bool drained,
-                  struct error *err)
+/* On its own: a statement of these texts, and of their sum where it puts a
+ * row. */
+static int change(struct intents *s, enum sql which, const char *const *texts,
+                  size_t n, bool sums, struct error *err)
 {
-    enum sql which = drained ? SQL_DRAIN : SQL_UNDRAIN;
+    struct binder b = {.q = s->sql[which]};
     (void)pthread_mutex_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0) {
-        struct binder b = {.q = s->sql[which]};
-        bind_text(&b, place, strlen(place));
-        if (drained)
+        for (size_t k = 0; k < n; k++)
+            bind_text(&b, texts[k], strlen(texts[k]));
+        if (sums)
             bind_sum(&b);
         e = run(s, which, err);
     }
     e = finish(s, e, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
+}
+
+int intents_drain(struct intents *s, const char *place, bool drained,
+                  struct error *err)
+{
+    return change(s, drained ? SQL_DRAIN : SQL_UNDRAIN, &place, 1, drained,
+                  err);
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -521,16 +530,7 @@ int intents_put_log(struct intents *s, const struct intent_log *log,
 
 int intents_delete_logs(struct intents *s, const char *uid, struct error *err)
 {
-    (void)pthread_mutex_lock(&s->lock);
-    int e = run(s, SQL_BEGIN, err);
-    if (e == 0) {
-        struct binder b = {.q = s->sql[SQL_DELETE_LOGS]};
-        bind_text(&b, uid, strlen(uid));
-        e = run(s, SQL_DELETE_LOGS, err);
-    }
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return change(s, SQL_DELETE_LOGS, &uid, 1, false, err);
 }
 
 struct log_found {
@@ -632,17 +632,8 @@ int intents_put_left(struct intents *s, const char *place, const char *uid,
 int intents_delete_left(struct intents *s, const char *place, const char *uid,
                         struct error *err)
 {
-    struct binder b = {.q = s->sql[SQL_DELETE_LEFT]};
-    (void)pthread_mutex_lock(&s->lock);
-    int e = run(s, SQL_BEGIN, err);
-    if (e == 0) {
-        bind_text(&b, place, strlen(place));
-        bind_text(&b, uid, strlen(uid));
-        e = run(s, SQL_DELETE_LEFT, err);
-    }
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    const char *const texts[] = {place, uid};
+    return change(s, SQL_DELETE_LEFT, texts, ARRAY_LEN(texts), false, err);
 }
 
 struct left_visit {
