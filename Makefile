@@ -13,7 +13,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
-VERSION := 0.1.0
+VERSION := 0.2.0
 
 # --- how to compile -------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes \

@@ -1,6 +1,6 @@
 # The advertiser, and the biga command beside it.
 #
-#   docker build -f deploy/docker/advertiser.Dockerfile -t biga-advertiser:0.1.0 .
+#   docker build -f deploy/docker/advertiser.Dockerfile -t biga-advertiser:0.2.0 .
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /src

@@ -1,7 +1,7 @@
 # The extender: two stages, nothing in the image but the program and the
 # libraries it is linked with.
 #
-#   docker build -f deploy/docker/extender.Dockerfile -t biga-extender:0.1.0 .
+#   docker build -f deploy/docker/extender.Dockerfile -t biga-extender:0.2.0 .
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends make
 WORKDIR /src
