@@ -1,5 +1,7 @@
 #include "model/io/httpd.h"
 
+#include <assert.h>
+
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/httpd_h2.h"
@@ -119,6 +121,7 @@ static void config_complete(struct httpd_config *c)
 
 static void httpd_free(struct httpd *h)
 {
+    assert(atomic_load(&h->n_requests) == 0);
     while (h->pool) {
         struct httpd_request *rq = h->pool;
         h->pool = rq->next;
@@ -189,6 +192,12 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
 uint16_t httpd_port(const struct httpd *h)
 {
     return h->port;
+}
+
+struct httpd_held httpd_held(const struct httpd *h)
+{
+    return (struct httpd_held){.n_requests = atomic_load(&h->n_requests),
+                               .body_bytes = atomic_load(&h->memory_used)};
 }
 
 void httpd_stop(struct httpd *h)

@@ -172,6 +172,13 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
                 struct error *err);
 /* The port actually bound; 0 for a unix socket. */
 uint16_t httpd_port(const struct httpd *h);
+/* What connections hold: the requests that came and are not answered whole,
+ * and the bytes of their bodies.  None is left of a connection that closed,
+ * however it did.  Any thread. */
+struct httpd_held {
+    size_t n_requests, body_bytes;
+};
+struct httpd_held httpd_held(const struct httpd *h);
 /* Stop accepting, wait for requests in flight (suspended ones must be
  * resumed by their owner first), free. NULL allowed. */
 void httpd_stop(struct httpd *h);

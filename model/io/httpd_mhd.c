@@ -31,6 +31,16 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 
 /* --- requests ------------------------------------------------------------- */
 
+/* MHD is done with the connection's request, however that went. */
+static void request_end(struct conn *conn)
+{
+    struct httpd_request *rq = steal(&conn->rq);
+    if (!rq)
+        return;
+    request_observe(rq);
+    request_give(rq);
+}
+
 /* The request line is here, undecoded: the only place that shows it so. */
 static void *on_target(void *cls, const char *target,
                        struct MHD_Connection *connection)
@@ -39,6 +49,7 @@ static void *on_target(void *cls, const char *target,
     rq->transport = &http1;
     rq->connection = connection;
     rq->conn = conn_of(connection);
+    rq->conn->rq = rq;
     conn_enter(rq->conn, CONN_ARRIVING);
     rq->uri_fault = uri_parse(target, &rq->uri, &rq->err);
     return rq;
@@ -120,16 +131,14 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 static void on_completed(void *cls, struct MHD_Connection *connection,
                          void **con_cls, enum MHD_RequestTerminationCode how)
 {
-    struct httpd_request *rq = *con_cls;
+    struct conn *conn = conn_of(connection);
     (void)cls;
-    (void)connection;
     (void)how;
-    if (!rq)
+    if (!conn->rq)
         return;
     *con_cls = NULL;
-    request_observe(rq);
-    conn_enter(rq->conn, CONN_IDLE);
-    request_give(rq);
+    request_end(conn);
+    conn_enter(conn, CONN_IDLE);
 }
 
 /* --- connections ---------------------------------------------------------- */
@@ -197,6 +206,9 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
             conn_unix_begin(conn);
     } else if (*socket_context) {
         struct conn *conn = steal(socket_context);
+        /* MHD 0.9.75 closes without on_completed() when its answer to a
+         * request that it refuses fails, too: after many cookies */
+        request_end(conn);
         conn_observe(h, conn);
         conn_tls_end(conn);
         conns_remove(&h->conns, conn);

@@ -43,6 +43,10 @@ struct conn {
     bool local; /* by a unix socket; then: */
     uid_t uid;  /* of the client; -1 not known */
 
+    /* HTTP/1.1: what it holds, until it is answered or the connection is
+     * closed; of the connection's thread */
+    struct httpd_request *rq;
+
     /* with TLS; of the connection's thread */
     struct tls_set *set;
     gnutls_session_t session;
@@ -171,6 +175,7 @@ struct httpd {
     int fd;             /* MHD's while it runs, or of h2 */
     atomic_bool stopping;
     atomic_size_t memory_used; /* by the bodies of requests at work */
+    atomic_size_t n_requests;  /* taken, and not given back */
 
     pthread_mutex_t pool_lock;
     struct httpd_request *pool;

@@ -31,6 +31,7 @@ struct httpd_request *request_take(struct httpd *h)
         str_init(&rq->reply, STR_MAX_DEFAULT);
         str_init(&rq->h2.fields, H2_FIELDS_MAX);
     }
+    atomic_fetch_add(&h->n_requests, 1);
     rq->phase = PHASE_NEW;
     rq->route = NULL;
     rq->then = NULL;
@@ -59,6 +60,7 @@ void request_give(struct httpd_request *rq)
 {
     struct httpd *h = rq->h;
     atomic_fetch_sub(&h->memory_used, rq->charged);
+    atomic_fetch_sub(&h->n_requests, 1);
     rq->charged = 0;
     if (rq->body.cap > KEEP_BUFFER)
         str_fini(&rq->body);
