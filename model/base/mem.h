@@ -2,7 +2,8 @@
  * an arena for what lives as long as one request.
  *
  * Running out of memory ends the process (abort): therefore every input of
- * Biga has a cap, and every buffer a maximum. */
+ * Biga has a cap, and every buffer a maximum.  What a client makes large is
+ * asked for by try_realloc(), and refused when it cannot be had. */
 #ifndef BIGA_BASE_MEM_H
 #define BIGA_BASE_MEM_H
 
@@ -15,6 +16,14 @@ void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *old, size_t n, size_t size)
     __attribute__((returns_nonnull)); /* n * size bytes, overflow-checked */
+/* From `old_size` bytes to `size`, or NULL, and `old` is as it was: there is
+ * no memory, or so little would be left of it that others, who cannot do
+ * without, ran out of it next. */
+enum {
+    TRY_LARGE = 256 << 10, /* what grows by less is given all there is */
+    TRY_SPARE = 16 << 20,  /* bytes that are left to others */
+};
+void *try_realloc(void *old, size_t old_size, size_t size);
 char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *text, size_t max)
     __attribute__((malloc, returns_nonnull));

@@ -16,13 +16,13 @@ void str_fini(struct str *s)
     if (!s)
         return;
     free(s->data);
-    *s = STR_INIT(s->max);
+    *s = (struct str){.max = s->max, .soft = s->soft};
 }
 
 void str_reset(struct str *s)
 {
     s->size = 0;
-    s->overflow = false;
+    s->overflow = s->starved = false;
     if (s->data)
         s->data[0] = '\0';
 }
@@ -30,13 +30,27 @@ void str_reset(struct str *s)
 char *str_steal(struct str *s)
 {
     char *text = s->data ? s->data : xstrdup("");
-    *s = STR_INIT(s->max);
+    *s = (struct str){.max = s->max, .soft = s->soft};
     return text;
 }
 
 const char *str_text(const struct str *s)
 {
     return s->data ? s->data : "";
+}
+
+/* False when a soft text cannot have it. */
+static bool grow(struct str *s, size_t cap)
+{
+    char *data = s->soft ? try_realloc(s->data, s->cap, cap)
+                         : xrealloc(s->data, cap, 1);
+    if (!data) {
+        s->overflow = s->starved = true;
+        return false;
+    }
+    s->data = data;
+    s->cap = cap;
+    return true;
 }
 
 bool str_reserve(struct str *s, size_t size)
@@ -52,8 +66,7 @@ bool str_reserve(struct str *s, size_t size)
         size_t cap = s->cap ? s->cap : 64;
         while (cap < need)
             cap *= 2;
-        s->data = xrealloc(s->data, cap, 1);
-        s->cap = cap;
+        return grow(s, cap);
     }
     return true;
 }

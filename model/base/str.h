@@ -1,8 +1,9 @@
 /* str - a text that grows, with a cap that it never exceeds.
  *
  * When an addition would pass `max`, nothing more is added and `overflow`
- * is set; the caller checks it once, at the end.  The text is always
- * NUL-terminated once anything was added. */
+ * is set; the caller checks it once, at the end.  The same happens to a text
+ * that is `soft` when its memory cannot be had; others end the process.  The
+ * text is always NUL-terminated once anything was added. */
 #ifndef BIGA_BASE_STR_H
 #define BIGA_BASE_STR_H
 
@@ -18,6 +19,8 @@ struct str {
     size_t cap;
     size_t max;
     bool overflow;
+    bool soft;
+    bool starved; /* the overflow is one of memory */
 };
 
 #define STR_MAX_DEFAULT ((size_t)256 << 20)

@@ -19,6 +19,24 @@ Test(mem, copies)
     cr_expect_str_eq(e, "7-x");
 }
 
+Test(mem, what_cannot_be_had_leaves_all_as_it_was)
+{
+    enum { SIZE = 2 * TRY_LARGE };
+    char *text = try_realloc(NULL, 0, 5);
+    cr_assert_not_null(text);
+    memcpy(text, "text", 5);
+    cr_expect_null(try_realloc(text, 5, (size_t)1 << 50));
+    cr_expect_null(try_realloc(text, 5, SIZE_MAX));
+    cr_expect_str_eq(text, "text");
+    text = try_realloc(text, 5, SIZE);
+    cr_assert_not_null(text);
+    cr_expect_str_eq(text, "text");
+    text = try_realloc(text, SIZE, 5);
+    cr_assert_not_null(text);
+    cr_expect_str_eq(text, "text");
+    free(text);
+}
+
 Test(mem, nothing_is_something)
 {
     cleanup_free void *a = xmalloc(0);

@@ -45,6 +45,23 @@ Test(str, never_passes_its_cap)
     cr_expect_not(str_reserve(&s, SIZE_MAX));
 }
 
+Test(str, a_soft_one_does_without_memory)
+{
+    struct str s = STR_INIT(SIZE_MAX / 2);
+    s.soft = true;
+    str_add(&s, "text");
+    cr_expect(!str_reserve(&s, (size_t)1 << 50));
+    cr_expect(s.overflow && s.starved);
+    str_add(&s, " and more");
+    cr_expect_str_eq(s.data, "text");
+    str_reset(&s);
+    cr_expect(!s.overflow && !s.starved);
+    str_add(&s, "again");
+    cr_expect_str_eq(s.data, "again");
+    str_fini(&s);
+    cr_expect(s.soft);
+}
+
 Test(str, can_be_given_away)
 {
     struct str s = STR_INIT(64);
