@@ -18,7 +18,7 @@ void request_take_body(struct httpd_request *rq, const char *data, size_t size)
     if (request_reserve(rq, size))
         str_add_n(&rq->body, data, size);
     else
-        str_fini(&rq->body); /* the rest is dropped as it comes */
+        request_drop_body(rq); /* the rest goes as it comes */
 }
 
 void httpd_admit(struct httpd_request *rq)
@@ -59,7 +59,12 @@ bool request_go_on(struct httpd_request *rq)
 
 void request_seal(struct httpd_request *rq)
 {
-    if (rq->reply.overflow)
+    size_t size = rq->reply.size;
+    if (rq->reply.starved)
+        httpd_fail(rq, 503,
+                   "there is no memory for a reply of more than %zu bytes",
+                   size);
+    else if (rq->reply.overflow)
         httpd_fail(rq, 500, "the reply is larger than %zu bytes",
                    rq->reply.max);
     rq->phase = PHASE_REPLIED;

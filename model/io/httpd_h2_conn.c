@@ -31,6 +31,7 @@ void h2_conn_create(struct h2_loop *loop, int fd)
         c->next->prev = c;
     loop->first = c;
     str_init(&c->out, STR_MAX_DEFAULT);
+    c->out.soft = true;
     h2_watch(c, EPOLLIN | EPOLLRDHUP);
 }
 
@@ -102,11 +103,12 @@ static bool out_fill(struct h2_conn *c)
     while (c->out.size < OUT_MIN) {
         const uint8_t *data;
         ssize_t n = nghttp2_session_mem_send(c->h2, &data);
-        if (n < 0)
+        if (n > 0)
+            str_add_n(&c->out, (const char *)data, (size_t)n);
+        if (n < 0 || c->out.starved) /* nghttp2 takes it for sent */
             h2_conn_end(c);
-        if (n <= 0)
+        if (n <= 0 || c->out.starved)
             break;
-        str_add_n(&c->out, (const char *)data, (size_t)n);
     }
     if (c->out.size == 0 && c->out.cap > RECORD_MAX)
         str_fini(&c->out); /* an idle connection needs no large buffer */

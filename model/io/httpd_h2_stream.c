@@ -234,7 +234,9 @@ static void stream_head(struct httpd_request *rq)
                         .origin = field(rq, "origin")};
     head.n_lengths = head.length != NULL;
     rq->phase = PHASE_BODY;
-    if (rq->h2.fields_size > H2_FIELDS_MAX)
+    if (rq->h2.fields.starved)
+        request_refuse(rq, 503, "there is no memory for the headers");
+    else if (rq->h2.fields_size > H2_FIELDS_MAX)
         request_refuse(rq, 431, "the headers have more than %d bytes",
                        H2_FIELDS_MAX);
     else if (rq->h2.c->reply_bytes > H2_REPLIES_MAX)
@@ -284,7 +286,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
     if (!rq || rq->phase != PHASE_NEW)
         return 0; /* trailers say nothing here */
     rq->h2.fields_size += name_size + value_size + FIELD_OVERHEAD;
-    if (rq->h2.fields_size > H2_FIELDS_MAX)
+    if (rq->h2.fields_size > H2_FIELDS_MAX ||
+        !str_reserve(&rq->h2.fields, name_size + value_size + 2))
         return 0;
     str_add_n(&rq->h2.fields, (const char *)name, name_size);
     str_add_c(&rq->h2.fields, '\0');

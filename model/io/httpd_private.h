@@ -144,8 +144,9 @@ struct httpd_request {
     const char *type;
     const char *args[URI_ARGS_MAX];
     struct str body, reply;
-    size_t length;  /* of the body as announced, 0: not known */
-    size_t charged; /* of h->memory_used */
+    char no_body[1]; /* what a handler reads when there is none */
+    size_t length;   /* of the body as announced, 0: not known */
+    size_t charged;  /* of h->memory_used */
     uint64_t started_ns, took_ns;
     unsigned n_headers;
     struct {
@@ -210,8 +211,11 @@ void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
                     ...) __attribute__((format(printf, 3, 4)));
 
 /* Make room for `size` more bytes of the body; false when it would be too
- * large, or all bodies together would be: then the request is refused. */
+ * large, or all bodies together would be, or there is no memory: then the
+ * request is refused. */
 bool request_reserve(struct httpd_request *rq, size_t size);
+/* Of a request that was refused. */
+void request_drop_body(struct httpd_request *rq);
 
 /* A connection of an HTTPS listener came, before its handshake; is closed,
  * and its session with it. */

@@ -7,6 +7,7 @@
 enum {
     KEEP_BUFFER = 1 << 20, /* larger buffers do not go back to the pool */
     KEEP_BYTES = 8 << 20,  /* in the pool of one server */
+    REPLY_FIRST = 2 * ERROR_TEXT_MAX,
 };
 
 /* --- the pool of requests ------------------------------------------------- */
@@ -30,7 +31,13 @@ struct httpd_request *request_take(struct httpd *h)
         rq->h = h;
         str_init(&rq->reply, STR_MAX_DEFAULT);
         str_init(&rq->h2.fields, H2_FIELDS_MAX);
+        rq->h2.fields.soft = true;
     }
+    str_reset(&rq->reply);
+    /* there is always room to say what is wrong */
+    rq->reply.soft = false;
+    (void)str_reserve(&rq->reply, REPLY_FIRST);
+    rq->reply.soft = true;
     atomic_fetch_add(&h->n_requests, 1);
     rq->phase = PHASE_NEW;
     rq->route = NULL;
@@ -42,7 +49,6 @@ struct httpd_request *request_take(struct httpd *h)
     rq->n_headers = 0;
     rq->started_ns = rq->took_ns = 0;
     str_reset(&rq->body);
-    str_reset(&rq->reply);
     for (size_t i = 0; i < URI_ARGS_MAX; i++)
         rq->args[i] = "";
     return rq;
@@ -56,12 +62,23 @@ void request_destroy(struct httpd_request *rq)
     free(rq);
 }
 
+static void body_uncharge(struct httpd_request *rq)
+{
+    atomic_fetch_sub(&rq->h->memory_used, rq->charged);
+    rq->charged = 0;
+}
+
+void request_drop_body(struct httpd_request *rq)
+{
+    str_fini(&rq->body);
+    body_uncharge(rq);
+}
+
 void request_give(struct httpd_request *rq)
 {
     struct httpd *h = rq->h;
-    atomic_fetch_sub(&h->memory_used, rq->charged);
+    body_uncharge(rq);
     atomic_fetch_sub(&h->n_requests, 1);
-    rq->charged = 0;
     if (rq->body.cap > KEEP_BUFFER)
         str_fini(&rq->body);
     if (rq->reply.cap > KEEP_BUFFER)
@@ -102,7 +119,13 @@ bool request_reserve(struct httpd_request *rq, size_t size)
         return false;
     }
     rq->charged += more;
-    body->data = xrealloc(body->data, room, 1);
+    char *data = try_realloc(body->data, body->cap, room);
+    if (!data) {
+        request_refuse(rq, 503, "there is no memory for a body of %zu bytes",
+                       rq->length > need ? rq->length : need - 1);
+        return false;
+    }
+    body->data = data;
     body->cap = room;
     return true;
 }
@@ -151,10 +174,8 @@ const char *httpd_header(const struct httpd_request *rq, const char *name)
 
 char *httpd_body(struct httpd_request *rq, size_t *ret_size)
 {
-    if (!rq->body.data)
-        str_add_n(&rq->body, "", 0);
     *ret_size = rq->body.size;
-    return rq->body.data;
+    return rq->body.data ? rq->body.data : rq->no_body;
 }
 
 /* The weight that an Accept header gives to `type`, in thousandths, and
