@@ -4,8 +4,10 @@
  *
  * What it adds: a cap on every body, a total deadline on every request (a
  * client that trickles is cut off, wherever it trickles), answers with
- * Content-Length from a reused buffer, error bodies of one form, and
- * requests that wait for another thread without holding this one. */
+ * Content-Length from a reused buffer, error bodies of one form, requests
+ * that wait for another thread without holding this one, and 400 to heads
+ * that others could read otherwise (httpd_layout.h), with the connection's
+ * end; it also ends with a request in chunks. */
 #ifndef BIGA_IO_HTTPD_H
 #define BIGA_IO_HTTPD_H
 

@@ -219,11 +219,9 @@ void h2_stream_resumed(struct httpd_request *rq)
  * clients that do not expect an answer before they have sent it all. */
 static void refuse_early(struct httpd_request *rq)
 {
-    if (!rq->refused ||
-        (!rq->close && rq->h2.dropped <= rq->body.max + DROP_MAX))
-        return;
-    rq->close = false; /* it is no reason to end all other requests */
-    stream_reply(rq);
+    if (rq->refused &&
+        (rq->at_once || rq->h2.dropped > rq->body.max + DROP_MAX))
+        stream_reply(rq);
 }
 
 /* All headers are there. */
@@ -231,7 +229,9 @@ static void stream_head(struct httpd_request *rq)
 {
     const char *method = field(rq, ":method"), *path = field(rq, ":path");
     struct head head = {.length = field(rq, "content-length"),
-                        .origin = field(rq, "origin")};
+                        .origin = field(rq, "origin"),
+                        .host = field(rq, "host"),
+                        .authority = field(rq, ":authority")};
     head.n_lengths = head.length != NULL;
     rq->phase = PHASE_BODY;
     if (rq->h2.fields.starved)

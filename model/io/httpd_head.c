@@ -69,21 +69,68 @@ static void route_find(struct httpd_request *rq, const char *method)
 static bool framing_bad(const struct head *head)
 {
     return head->n_lengths > 1 || head->n_encodings > 1 ||
-           (head->n_lengths && head->n_encodings) ||
+           (head->n_encodings && (head->n_lengths || head->old)) ||
            (head->encoding && strcasecmp(head->encoding, "chunked") != 0);
+}
+
+/* A name or an address, and perhaps a port (RFC 9110, 7.2). */
+static bool host_is_good(const char *host)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%";
+    const char *p = host;
+    if (*p == '[') {
+        p += 1 + strspn(p + 1, "0123456789abcdefABCDEF:.");
+        if (*p++ != ']')
+            return false;
+    } else {
+        p += strspn(p, letters);
+    }
+    if (*p == ':')
+        p += 1 + strspn(p + 1, "0123456789");
+    return !p[strspn(p, " \t")];
+}
+
+/* Refuse a head that others may have understood otherwise. */
+static bool head_is_clear(struct httpd_request *rq, const struct head *head)
+{
+    rq->at_once = true;
+    if (head->layout.fault)
+        request_refuse(rq, 400, "%s%s%.64s%s", head->layout.fault,
+                       *head->layout.near ? ", after the header \"" : "",
+                       head->layout.near, *head->layout.near ? "\"" : "");
+    else if (framing_bad(head))
+        request_refuse(rq, 400,
+                       "the length of the body is not stated in one "
+                       "way: one Content-Length, or chunked");
+    else if (head->n_hosts > 1)
+        request_refuse(rq, 400, "there are %u Host headers, must be one",
+                       head->n_hosts);
+    else if (head->host && !host_is_good(head->host))
+        request_refuse(rq, 400,
+                       "Host is \"%.128s\", must be a name or an address, and "
+                       "perhaps a port",
+                       head->host);
+    else if (head->authority && !host_is_good(head->authority))
+        request_refuse(rq, 400,
+                       ":authority is \"%.128s\", must be a name or an "
+                       "address, and perhaps a port",
+                       head->authority);
+    else if (head->host && head->authority &&
+             strcasecmp(head->host, head->authority) != 0)
+        request_refuse(rq, 400, "Host is \"%.128s\", :authority \"%.128s\"",
+                       head->host, head->authority);
+    else
+        rq->at_once = false;
+    return !rq->at_once;
 }
 
 void request_judge(struct httpd_request *rq, const char *method,
                    const struct head *head)
 {
     size_t length = head->length ? strtoull(head->length, NULL, 10) : 0;
-    if (framing_bad(head)) {
-        rq->close = true;
-        request_refuse(rq, 400,
-                       "the length of the body is not stated in one "
-                       "way: one Content-Length, or chunked");
+    if (!rq->refused && !head_is_clear(rq, head))
         return;
-    }
     if (!rq->refused && rq->uri_fault)
         request_refuse(rq, rq->uri_fault == -ENAMETOOLONG ? 414 : 400, "%s",
                        rq->err.text);
@@ -99,7 +146,7 @@ void request_judge(struct httpd_request *rq, const char *method,
         request_refuse(rq, 413, "body of %zu bytes; at most %zu are accepted",
                        length, max);
     if (rq->refused && length > max && length - max > DROP_MAX)
-        rq->close = true;
+        rq->at_once = true;
     rq->body.max = max;
     rq->length = length;
     if (!rq->refused && length)

@@ -51,6 +51,8 @@ static void *on_target(void *cls, const char *target,
     rq->conn = conn_of(connection);
     rq->conn->rq = rq;
     conn_enter(rq->conn, CONN_ARRIVING);
+    rq->target = target;
+    rq->target_size = strlen(target);
     rq->uri_fault = uri_parse(target, &rq->uri, &rq->err);
     return rq;
 }
@@ -60,14 +62,16 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind,
 {
     struct head *head = cls;
     (void)kind;
-    if (!value)
-        return MHD_YES;
+    layout_field(&head->layout, key, value);
     if (strcasecmp(key, "Content-Length") == 0) {
         head->n_lengths++;
         head->length = value;
     } else if (strcasecmp(key, "Transfer-Encoding") == 0) {
         head->n_encodings++;
         head->encoding = value;
+    } else if (strcasecmp(key, "Host") == 0) {
+        head->n_hosts++;
+        head->host = value;
     } else if (strcasecmp(key, "Origin") == 0) {
         head->origin = value;
     }
@@ -96,6 +100,25 @@ static enum MHD_Result reply_queue(struct httpd_request *rq)
     return r;
 }
 
+/* All headers are there, and nothing has been made of them. */
+static void request_head(struct httpd_request *rq, const char *method,
+                         const char *version)
+{
+    struct head head = {.old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0};
+    size_t size = MHD_get_connection_info(
+                      rq->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+                      ->header_size;
+    layout_line(&head.layout, method, rq->target, rq->target_size, version);
+    (void)MHD_get_connection_values(rq->connection, MHD_HEADER_KIND, on_header,
+                                    &head);
+    layout_end(&head.layout, size);
+    rq->phase = PHASE_BODY;
+    request_judge(rq, method, &head);
+    /* MHD takes more for the end of a chunk or of the trailers than others
+     * do; nothing that follows is read as a request */
+    rq->close = rq->at_once || head.n_encodings;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
                                   const char *url, const char *method,
                                   const char *version, const char *data,
@@ -103,15 +126,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
 {
     struct httpd_request *rq = *con_cls;
     (void)url;
-    (void)version;
     (void)cls;
+    (void)connection;
     if (rq->phase == PHASE_NEW) {
-        struct head head = {0};
-        rq->phase = PHASE_BODY;
-        (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header,
-                                        &head);
-        request_judge(rq, method, &head);
-        return rq->close ? reply_queue(rq) : MHD_YES;
+        request_head(rq, method, version);
+        return rq->at_once ? reply_queue(rq) : MHD_YES;
     }
     if (rq->phase == PHASE_BODY && *size > 0) {
         request_take_body(rq, data, *size);

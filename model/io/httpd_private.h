@@ -1,10 +1,11 @@
 /* httpd_private - what the files of httpd share.
  *
  * httpd.c starts, stops and calls handlers; httpd_request.c is what handlers
- * use, httpd_head.c judges a request by its head, httpd_conn.c knows the
- * connections and closes those that take too long, httpd_tls.c is what HTTPS
- * adds to them, httpd_listen.c opens the socket, httpd_unix.c one that is a
- * file, and knows who its clients are.  httpd_mhd.c is HTTP/1.1 by
+ * use, httpd_head.c judges a request by its head, httpd_layout.c whether that
+ * was read as others read it, httpd_conn.c knows the connections and closes
+ * those that take too long, httpd_tls.c is what HTTPS adds to them,
+ * httpd_listen.c opens the socket, httpd_unix.c one that is a file, and knows
+ * who its clients are.  httpd_mhd.c is HTTP/1.1 by
  * libmicrohttpd; httpd_h2*.c are HTTP/2 by libnghttp2 (httpd_h2.h). */
 #ifndef BIGA_IO_HTTPD_PRIVATE_H
 #define BIGA_IO_HTTPD_PRIVATE_H
@@ -16,6 +17,7 @@
 #include <sys/types.h>
 
 #include "model/io/httpd.h"
+#include "model/io/httpd_layout.h"
 #include "model/io/tls_private.h"
 #include "model/io/uri.h"
 
@@ -130,7 +132,9 @@ struct httpd_request {
     struct httpd *h;
     const struct transport *transport;
     struct MHD_Connection *connection; /* HTTP/1.1 */
-    struct h2_stream h2;               /* HTTP/2 */
+    const char *target;                /* the same; while its head is read */
+    size_t target_size;
+    struct h2_stream h2; /* HTTP/2 */
     struct conn *conn;
     const struct httpd_route *route;
     enum httpd_method method;
@@ -139,7 +143,8 @@ struct httpd_request {
     bool suspended;
     void (*then)(struct httpd_request *rq, void *arg);
     void *then_arg;
-    bool close; /* the connection ends with the reply */
+    bool close;   /* the connection ends with the reply */
+    bool at_once; /* refused: its body is not waited for */
     unsigned status;
     const char *type;
     const char *args[URI_ARGS_MAX];
@@ -191,8 +196,11 @@ void request_destroy(struct httpd_request *rq);
 
 /* What of a head decides over its request besides target and method. */
 struct head {
-    unsigned n_lengths, n_encodings;
-    const char *length, *encoding, *origin;
+    unsigned n_lengths, n_encodings, n_hosts;
+    const char *length, *encoding, *origin, *host;
+    const char *authority; /* of HTTP/2 */
+    bool old;              /* HTTP/1.0 */
+    struct layout layout;  /* of HTTP/1.1 */
 };
 /* Find the route, or refuse the request: from then on its body is dropped
  * and its reply is written. */

@@ -42,7 +42,7 @@ struct httpd_request *request_take(struct httpd *h)
     rq->phase = PHASE_NEW;
     rq->route = NULL;
     rq->then = NULL;
-    rq->refused = rq->suspended = rq->close = false;
+    rq->refused = rq->suspended = rq->close = rq->at_once = false;
     rq->refusal = NULL;
     rq->status = 200;
     rq->type = "application/json";

@@ -235,6 +235,33 @@ Test(h2_hostile, wrong_requests_are_reset)
           {":scheme", "https"},
           {":path", "/"},
           {"content-length", "5"}}},
+        {{{":method", "GET"},
+          {":scheme", "https"},
+          {":path", "/"},
+          {":authority", "x"},
+          {":authority", "x"}}},
+        {{{":method", "GET"},
+          {":scheme", "https"},
+          {":path", "/"},
+          {"host", "x"},
+          {"host", "x"}}},
+        {{{":method", "GET"},
+          {":scheme", "https"},
+          {":path", "/"},
+          {"content-length", "0"},
+          {"content-length", "0"}}},
+        {{{":method", "GET"},
+          {":scheme", "https"},
+          {":path", "/"},
+          {"content-length", "+0"}}},
+        {{{":method", "GET"},
+          {":scheme", "https"},
+          {":path", "/"},
+          {"transfer-encoding", "chunked"}}},
+        {{{":method", "GET"},
+          {":scheme", "https"},
+          {":path", "/"},
+          {"a ", "b"}}},
     };
     struct h2_client c;
     struct h2_server *s = server(&c);
@@ -253,6 +280,64 @@ Test(h2_hostile, wrong_requests_are_reset)
     cr_assert(h2_client_get(&c, id, "/"));
     cr_expect(h2_client_read_to(&c, NGHTTP2_DATA, id));
     cr_expect_str_eq(c.payload.data, "me 0");
+    done(s, &c);
+}
+
+/* A body that is not as long as its content-length says is no request. */
+Test(h2_hostile, wrong_lengths_are_reset)
+{
+    struct h2_client c;
+    struct h2_server *s = server(&c);
+    for (int32_t id = 1; id <= 3; id += 2) {
+        cleanup_str struct str block = STR_INIT(1 << 10);
+        h2_request(&block, "POST", "/");
+        h2_field(&block, "content-length", "3");
+        cr_assert(h2_client_frame(&c, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS,
+                                  id, block.data, block.size));
+        cr_assert(h2_client_frame(&c, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id,
+                                  "abcd", id == 1 ? 4 : 2));
+        cr_expect(h2_client_read_to(&c, NGHTTP2_RST_STREAM, id), "%d", id);
+    }
+    cr_expect_eq(atomic_load(&s->observed), 0);
+    done(s, &c);
+}
+
+/* Whom the request is for must be clear. */
+Test(h2_hostile, refuses_unclear_hosts)
+{
+    static const struct {
+        const char *authority, *host;
+        int status;
+    } cases[] = {
+        {"x", NULL, 200},      {NULL, "x", 200},     {NULL, NULL, 400},
+        {"x:80", "X:80", 200}, {"[::1]", NULL, 200}, {"x", "y", 400},
+        {"x", "x:80", 400},    {"u@x", NULL, 400},   {NULL, "x y", 400},
+        {"x/y", NULL, 400},    {NULL, "x, y", 400},
+    };
+    struct h2_client c;
+    struct h2_server *s = server(&c);
+    int32_t id = 1;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++, id += 2) {
+        cleanup_str struct str block = STR_INIT(1 << 10);
+        h2_field(&block, ":method", "GET");
+        h2_field(&block, ":scheme", "https");
+        h2_field(&block, ":path", "/");
+        if (cases[i].authority)
+            h2_field(&block, ":authority", cases[i].authority);
+        if (cases[i].host)
+            h2_field(&block, "host", cases[i].host);
+        cr_assert(
+            h2_client_frame(&c, NGHTTP2_HEADERS,
+                            NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
+                            id, block.data, block.size));
+        c.status = 0;
+        while (c.status == 0 && h2_client_read(&c) &&
+               c.type != NGHTTP2_RST_STREAM)
+            ;
+        if (c.type == NGHTTP2_RST_STREAM) /* nghttp2's own answer */
+            c.status = 400;
+        cr_expect_eq(c.status, cases[i].status, "%zu: %d", i, c.status);
+    }
     done(s, &c);
 }
 

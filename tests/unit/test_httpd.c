@@ -274,15 +274,18 @@ Test(httpd, caps_bodies)
     raw_send(fd, body);
     cr_assert_eq(raw_read(fd, false, &reply), 413);
     raw_send(fd, "PUT /echo HTTP/1.1\r\nHost: x\r\n"
-                 "Transfer-Encoding: chunked\r\n\r\n3e9\r\n");
-    raw_send(fd, body);
-    raw_send(fd, "\r\n0\r\n\r\n");
-    cr_assert_eq(raw_read(fd, false, &reply), 413);
-    raw_send(fd, "PUT /echo HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 1000\r\n\r\n");
     raw_send_n(fd, body, 1000);
     cr_assert_eq(raw_read(fd, false, &reply), 200);
     cr_assert_eq(reply.body.size, 1000);
+    raw_send(fd, "PUT /echo HTTP/1.1\r\nHost: x\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n3e9\r\n");
+    raw_send(fd, body);
+    raw_send(fd, "\r\n0\r\n\r\n");
+    cr_assert_eq(raw_read(fd, false, &reply), 413);
+    cr_assert(raw_closed_within(fd, 30000));
+    close(fd);
+    fd = raw_connect(httpd_port(h));
     /* much too long: answered before it is sent */
     raw_send(fd, "PUT /echo HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 70000000\r\n\r\n");
