@@ -153,7 +153,7 @@ static void on_status(struct httpd_request *rq, void *ctx)
     if (!node || !httpd_query_only(rq, no_params))
         return;
     if (nodestatus_parse(body, size, &status, &err) < 0) {
-        httpd_fail(rq, 400, "%s", err.text);
+        httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
     told_places(app->told, node, status);

@@ -157,7 +157,7 @@ static void on_apply(struct httpd_request *rq, void *ctx)
         return;
     const char *data = httpd_body(rq, &size);
     if (pods_body_read(data, size, &app->demand, &body, &err) < 0) {
-        httpd_fail(rq, 400, "%s; nothing was applied", err.text);
+        httpd_fail(rq, httpd_unread(&err), "%s; nothing was applied", err.text);
         return;
     }
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);

@@ -81,6 +81,8 @@ static unsigned status_of(int result)
     case -ESTALE:
     case -EEXIST:
         return 409;
+    case -ENOMEM:
+        return 503;
     case -ENOSPC:
         return 507;
     default:

@@ -8,6 +8,9 @@
 #include "model/base/hash.h"
 #include "model/base/jscan.h"
 
+/* What malloc() takes for cJSON's node of a value, and for a short text. */
+enum { VALUE_SIZE = 80 + 32 };
+
 /* --- the strict check ---------------------------------------------------- */
 
 /* The keys of all objects that are still open, as a stack of sets.  A set
@@ -20,6 +23,8 @@ struct key {
 struct keys {
     struct key *list;
     size_t n, cap;
+    size_t n_values; /* and keys, of all the text */
+    bool starved;    /* there is no memory for them */
 };
 
 static bool key_equal(const struct jtext *a, const struct jtext *b)
@@ -39,6 +44,23 @@ static uint64_t key_hash(const struct jtext *t)
     cleanup_free char *decoded = xmalloc(t->size + 1);
     size_t n = jtext_decode(t, decoded);
     return hash_bytes(decoded, n);
+}
+
+static bool key_add(struct keys *keys, const struct jtext *key)
+{
+    if (keys->n == keys->cap) {
+        size_t size = keys->cap * sizeof *keys->list;
+        size_t more = keys->cap ? size : 8 * sizeof *keys->list;
+        struct key *list = try_realloc(keys->list, size, size + more);
+        keys->starved = !list;
+        if (!list)
+            return false;
+        keys->list = list;
+        keys->cap = (size + more) / sizeof *list;
+    }
+    keys->list[keys->n++] = (struct key){key_hash(key), *key};
+    keys->n_values++;
+    return true;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -74,9 +96,7 @@ static bool check_object(struct jscan *s, struct keys *keys)
             jscan_fail(s, "too many members in object", jscan_offset(s));
             return false;
         }
-        keys->list = xgrow(keys->list, keys->n, &keys->cap, sizeof *keys->list);
-        keys->list[keys->n++] = (struct key){key_hash(&key), key};
-        if (!check_value(s, keys))
+        if (!key_add(keys, &key) || !check_value(s, keys))
             return false;
     }
     const struct jtext *twice =
@@ -91,6 +111,7 @@ static bool check_object(struct jscan *s, struct keys *keys)
 /* Recursion ends at JSCAN_DEPTH_MAX. */
 static bool check_value(struct jscan *s, struct keys *keys)
 {
+    keys->n_values++;
     switch (jscan_peek(s)) {
     case JKIND_OBJECT:
         return check_object(s, keys);
@@ -106,25 +127,43 @@ static bool check_value(struct jscan *s, struct keys *keys)
     }
 }
 
-int json_check(const char *data, size_t size, struct error *err)
+static int no_memory(size_t size, struct error *err)
+{
+    return error_set(err, ENOMEM,
+                     "there is no memory for a JSON text of %zu bytes", size);
+}
+
+static int check(const char *data, size_t size, size_t *ret_values,
+                 struct error *err)
 {
     struct jscan s;
     struct keys keys = {0};
     jscan_init(&s, data, size);
     bool ok = check_value(&s, &keys) && jscan_end(&s);
     free(keys.list);
-    return ok ? 0 : jscan_error(&s, err);
+    *ret_values = keys.n_values;
+    return ok ? 0 : keys.starved ? no_memory(size, err) : jscan_error(&s, err);
+}
+
+int json_check(const char *data, size_t size, struct error *err)
+{
+    size_t n_values;
+    return check(data, size, &n_values, err);
 }
 
 int json_parse(const char *data, size_t size, cJSON **ret_json,
                struct error *err)
 {
-    int r = json_check(data, size, err);
+    size_t n_values;
+    int r = check(data, size, &n_values, err);
     if (r < 0)
         return r;
+    size_t tree = size + n_values * VALUE_SIZE;
+    if (tree >= TRY_LARGE && !mem_left(tree))
+        return no_memory(size, err);
     cJSON *json = cJSON_ParseWithLength(data, size);
-    if (!json)
-        return error_set(err, EINVAL, "not a JSON text");
+    if (!json) /* it is one */
+        return no_memory(size, err);
     *ret_json = json;
     return 0;
 }

@@ -18,10 +18,12 @@
 DEFINE_CLEANUP(json, cJSON *, cJSON_Delete)
 
 /* Check that `data` is one strict JSON text (see jscan.h) without duplicate
- * keys in any object.  0 or -EINVAL with the position. */
+ * keys in any object.  0, -EINVAL with the position, or -ENOMEM when there is
+ * no memory for a large text's keys. */
 int json_check(const char *data, size_t size, struct error *err);
 
-/* json_check, then cJSON.  The caller owns `*ret_json` (cJSON_Delete). */
+/* json_check, then cJSON; -ENOMEM also when there is none for the tree.  The
+ * caller owns `*ret_json` (cJSON_Delete). */
 int json_parse(const char *data, size_t size, cJSON **ret_json,
                struct error *err);
 

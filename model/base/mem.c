@@ -1,7 +1,6 @@
 #include "model/base/mem.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,20 +30,21 @@ void *xrealloc(void *old, size_t n, size_t size)
     return checked(realloc(old, total ? total : 1));
 }
 
-/* Could this be had?  Not asked of malloc(), which would take from then on
- * what is as large from its heaps. */
-static bool is_had(size_t size)
+/* Not asked of malloc(), which would take from then on what is as large from
+ * its heaps. */
+bool mem_left(size_t size)
 {
-    void *probe = mmap(NULL, size, PROT_READ | PROT_WRITE,
+    if (size > SIZE_MAX - TRY_SPARE)
+        return false;
+    void *probe = mmap(NULL, size + TRY_SPARE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return probe != MAP_FAILED && munmap(probe, size) == 0;
+    return probe != MAP_FAILED && munmap(probe, size + TRY_SPARE) == 0;
 }
 
 void *try_realloc(void *old, size_t old_size, size_t size)
 {
     size_t more = size > old_size ? size - old_size : 0;
-    if (more >= TRY_LARGE &&
-        (more > SIZE_MAX - TRY_SPARE || !is_had(more + TRY_SPARE)))
+    if (more >= TRY_LARGE && !mem_left(more))
         return NULL;
     return realloc(old, size ? size : 1);
 }

@@ -7,6 +7,7 @@
 #ifndef BIGA_BASE_MEM_H
 #define BIGA_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ enum {
     TRY_SPARE = 16 << 20,  /* bytes that are left to others */
 };
 void *try_realloc(void *old, size_t old_size, size_t size);
+/* Would so much be had now, and the rest be left? */
+bool mem_left(size_t size);
 char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *text, size_t max)
     __attribute__((malloc, returns_nonnull));

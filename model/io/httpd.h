@@ -11,6 +11,7 @@
 #ifndef BIGA_IO_HTTPD_H
 #define BIGA_IO_HTTPD_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,6 +69,13 @@ void httpd_close_after(struct httpd_request *rq);
  * write_error makes of it (and set the status). */
 void httpd_fail(struct httpd_request *rq, unsigned status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The status for a body that could not be read: 400, or 503 when there was no
+ * memory to. */
+static inline unsigned httpd_unread(const struct error *why)
+{
+    return why->code == ENOMEM ? 503 : 400;
+}
 
 /* For the observation: this request was refused for who its client is.  A
  * constant word. */

@@ -1,9 +1,11 @@
 /* A client that asks for more memory than there is gets 503, and others are
  * served as before. */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "model/base/json.h"
 #include "model/base/mem.h"
 #include "tests/lib/h2rig.h"
 #include "tests/lib/rawclient.h"
@@ -20,6 +22,7 @@ enum {
 static void make_short(void)
 {
     unsigned long pages = 0;
+    (void)malloc_trim(0);
     cleanup_file FILE *f = fopen("/proc/self/statm", "re");
     cr_assert(f && fscanf(f, "%lu", &pages) == 1);
     rlim_t limit = pages * (rlim_t)sysconf(_SC_PAGESIZE) + LEFT;
@@ -127,6 +130,37 @@ Test(httpd_memory, refuses_a_reply, SKIPPED)
     }
     raw_reply_fini(&reply);
     httpd_stop(h);
+}
+
+/* --- what is made of a body ------------------------------------------------ */
+
+Test(httpd_memory, makes_no_tree_that_does_not_fit, SKIPPED)
+{
+    enum { N = 1 << 20 };
+    struct error err = {0};
+    cJSON *tree = NULL;
+    cleanup_free char *array = xmalloc(2 * N);
+    cleanup_str struct str keys = STR_INIT(1 << 24);
+    memset(array, ',', 2 * N);
+    for (int i = 0; i < N; i++)
+        array[2 * i] = i ? '1' : '[';
+    array[1] = ' ';
+    array[2 * N - 1] = ']';
+    str_add(&keys, "{");
+    for (int i = 0; i < 50000; i++)
+        str_addf(&keys, "%s\"%d\":0", i ? "," : "", i);
+    str_add(&keys, "}");
+    cr_assert_eq(json_parse(array, 2 * N, &tree, &err), 0, "%s", err.text);
+    cJSON_Delete(tree);
+    make_short();
+    cr_expect_eq(json_parse(array, 2 * N, &tree, &err), -ENOMEM);
+    cr_expect_str_eq(err.text,
+                     "there is no memory for a JSON text of 2097152 bytes");
+    cr_expect_eq(httpd_unread(&err), 503);
+    cr_expect_eq(json_check(keys.data, keys.size, &err), -ENOMEM, "%s",
+                 err.text);
+    cr_expect_eq(json_parse("[1]", 3, &tree, &err), 0);
+    cJSON_Delete(tree);
 }
 
 /* --- HTTP/2 --------------------------------------------------------------- */
