@@ -137,23 +137,32 @@ static int start_pairing(struct cluster *c, struct error *err)
 static int start_reflector(struct cluster *c, struct error *err)
 {
     const struct reflector_kind kinds[CLUSTER_KINDS] = {
-        [CLUSTER_SLICES] = {"resourceslices",
-                            "/apis/resource.k8s.io/v1/resourceslices",
-                            "fieldSelector=spec.driver%3Dxpu.biga.dev",
-                            cluster_slices_handler, c->slices},
-        [CLUSTER_BEATS] = {"leases", c->beats_path, NULL, cluster_beats_handler,
-                           c->beats},
-        [CLUSTER_NODES] = {"nodes", "/api/v1/nodes", NULL,
-                           cluster_nodes_handler, c->nodes},
-        [CLUSTER_PODS] = {"pods", "/api/v1/pods",
-                          "labelSelector=biga.dev%2Frole", cluster_pods_handler,
-                          c->pods},
-        [CLUSTER_OTHER_PODS] = {"other-pods", "/api/v1/pods",
-                                "labelSelector=%21biga.dev%2Frole&"
-                                "fieldSelector=spec.nodeName%21%3D%2C"
-                                "status.phase%21%3DSucceeded%2C"
-                                "status.phase%21%3DFailed",
-                                cluster_rooms_pods, c->rooms},
+        [CLUSTER_SLICES] = {.name = "resourceslices",
+                            .path = "/apis/resource.k8s.io/v1/resourceslices",
+                            .query = "fieldSelector=spec.driver%3Dxpu.biga.dev",
+                            .handler = cluster_slices_handler,
+                            .ctx = c->slices},
+        [CLUSTER_BEATS] = {.name = "leases",
+                           .path = c->beats_path,
+                           .handler = cluster_beats_handler,
+                           .ctx = c->beats},
+        [CLUSTER_NODES] = {.name = "nodes",
+                           .path = "/api/v1/nodes",
+                           .handler = cluster_nodes_handler,
+                           .ctx = c->nodes},
+        [CLUSTER_PODS] = {.name = "pods",
+                          .path = "/api/v1/pods",
+                          .query = "labelSelector=biga.dev%2Frole",
+                          .handler = cluster_pods_handler,
+                          .ctx = c->pods},
+        [CLUSTER_OTHER_PODS] = {.name = "other-pods",
+                                .path = "/api/v1/pods",
+                                .query = "labelSelector=%21biga.dev%2Frole&"
+                                         "fieldSelector=spec.nodeName%21%3D%2C"
+                                         "status.phase%21%3DSucceeded%2C"
+                                         "status.phase%21%3DFailed",
+                                .handler = cluster_rooms_pods,
+                                .ctx = c->rooms},
     };
     return reflector_start(c->config.kube, kinds, CLUSTER_KINDS, &c->reflector,
                            err);

@@ -17,6 +17,7 @@ const struct reflector_tuning reflector_tuning_default = {
     .watch_silence_ms = 90000,
     .wait_min_ms = 250,
     .wait_max_ms = 15000,
+    .forbidden_max_ms = 600000,
     .short_ms = 1000,
     .good_ms = 5000,
 };

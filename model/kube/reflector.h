@@ -44,6 +44,9 @@ struct reflector_kind {
     const char *query; /* "labelSelector=biga.dev%2Frole", escaped; or NULL */
     struct reflector_handler handler;
     void *ctx;
+    /* One can do without it: what goes on meanwhile, for the log.  While it is
+     * forbidden it is asked for ever less often.  NULL: nothing does. */
+    const char *without;
 };
 
 struct reflector;

@@ -273,6 +273,25 @@ static int64_t retry_after_ms(struct follow *f)
     return s > RETRY_MAX_MS / 1000 ? RETRY_MAX_MS : s * 1000;
 }
 
+/* What is forbidden stays so until somebody changes a role: who can do
+ * without it does not ask all the time. */
+static const char *meanwhile(const struct follow *f)
+{
+    return f->err.code == EACCES ? f->kind.without : NULL;
+}
+
+static void log_failure(const struct follow *f, bool known, int64_t wait)
+{
+    char ms[24];
+    if (atomic_load(&f->owner->stopping))
+        return;
+    (void)snprintf(ms, sizeof ms, "%" PRId64, wait);
+    log_event(known && f->backoff.failures > 1 ? LOG_DEBUG : LOG_WARN,
+              "reflector-failed", "kind", f->kind.name, "error", f->err.text,
+              "again-in-ms", ms, meanwhile(f) ? "meanwhile" : NULL,
+              meanwhile(f), NULL);
+}
+
 /* Why the call failed is in f->err. */
 static void fail(struct follow *f, int64_t now, int64_t retry_ms)
 {
@@ -290,6 +309,8 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     f->away = f->err.code == EIO;
     if (f->err.code == ESTALE || f->refused >= REFUSED_MAX)
         list_anew(f);
+    f->backoff.max_ms = meanwhile(f) ? f->owner->tuning.forbidden_max_ms
+                                     : f->owner->tuning.wait_max_ms;
     int64_t wait = backoff_fail(&f->backoff);
     if (wait < retry_ms)
         wait = retry_ms;
@@ -300,13 +321,7 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     f->state.watching = false;
     (void)snprintf(f->state.error, sizeof f->state.error, "%s", f->err.text);
     unlock(f);
-    if (!atomic_load(&f->owner->stopping)) {
-        char ms[24];
-        (void)snprintf(ms, sizeof ms, "%" PRId64, wait);
-        log_event(known && f->backoff.failures > 1 ? LOG_DEBUG : LOG_WARN,
-                  "reflector-failed", "kind", f->kind.name, "error",
-                  f->err.text, "again-in-ms", ms, NULL);
-    }
+    log_failure(f, known, wait);
     f->err.code = 0;
 }
 

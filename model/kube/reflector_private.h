@@ -29,6 +29,7 @@ struct reflector_tuning {
     size_t object_max;                         /* bytes of one */
     int64_t list_silence_ms, watch_silence_ms; /* no byte for that long */
     int64_t wait_min_ms, wait_max_ms;          /* after failures */
+    int64_t forbidden_max_ms; /* the same, of what one can do without */
     int64_t short_ms; /* a watch that ends before, without an event, failed */
     int64_t good_ms;  /* one that lasts so long makes up for failures */
 };

@@ -604,6 +604,31 @@ Test(reflector, asks_soon_for_rights_that_are_not_known_yet)
     expect_soon(script, ARRAY_LEN(script));
 }
 
+/* What one can do without is asked for ever less often while it is
+ * forbidden. */
+Test(reflector, asks_seldom_for_what_it_can_do_without)
+{
+    static const struct fakeapi_answer no = {
+        .status = 403, .body = STATUS("403", "forbidden")};
+    const struct fakeapi_answer script[] = {LISTED_20, no, no, no, no,
+                                            no,        no, no, no, no};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    struct reflector_state s;
+    tuning.forbidden_max_ms = 10000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    p.kinds[0].without = "it is looked at now and then";
+    int64_t begun = clock_ms();
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < ARRAY_LEN(script))
+        pause_ms(1);
+    /* at least half of 2, 4, 8 … ms after each of them, without end at 8 */
+    cr_expect_geq(clock_ms() - begun, (1 << 8) - 1);
+    reflector_state(p.reflector, 0, &s);
+    cr_expect(strstr(s.error, "watch: 403 forbidden"), "%s", s.error);
+    play_end(&p);
+}
+
 Test(reflector, asks_with_its_selector)
 {
     static const struct fakeapi_answer script[] = {
