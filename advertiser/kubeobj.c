@@ -60,6 +60,49 @@ static void read_owners(struct jscan *s, struct kubeobj *o)
         read_owner(s, o);
 }
 
+struct editor {
+    char name[KUBEOBJ_EDITOR_MAX + 1];
+    char time[32]; /* RFC 3339 in UTC: the greater one is later */
+};
+
+/* One that is too long is left out: it is only said in the log. */
+static void read_short(struct jscan *s, char *ret_text, size_t size)
+{
+    struct jtext text;
+    *ret_text = '\0';
+    if (jscan_string(s, &text) && text.size < size)
+        (void)jtext_decode(&text, ret_text);
+}
+
+static void read_editor(struct jscan *s, struct editor *ret_editor)
+{
+    struct jtext key;
+    struct editor e = {0};
+    if (!jscan_object(s))
+        return;
+    while (jscan_member(s, &key)) {
+        if (jtext_is(&key, "manager"))
+            read_short(s, e.name, sizeof e.name);
+        else if (jtext_is(&key, "time"))
+            read_short(s, e.time, sizeof e.time);
+        else
+            (void)jscan_skip(s);
+    }
+    if (strcmp(e.name, KUBEOBJ_MANAGER) != 0 &&
+        strcmp(e.time, ret_editor->time) >= 0)
+        *ret_editor = e;
+}
+
+static void read_editors(struct jscan *s, struct kubeobj *o)
+{
+    struct editor last = {0};
+    if (jscan_null(s) || !jscan_array(s))
+        return;
+    while (jscan_element(s))
+        read_editor(s, &last);
+    memcpy(o->editor, last.name, sizeof o->editor);
+}
+
 static void read_metadata(struct jscan *s, struct kubeobj *o)
 {
     struct jtext key;
@@ -76,6 +119,8 @@ static void read_metadata(struct jscan *s, struct kubeobj *o)
             read_annotations(s, o);
         else if (jtext_is(&key, "ownerReferences"))
             read_owners(s, o);
+        else if (jtext_is(&key, "managedFields"))
+            read_editors(s, o);
         else
             (void)jscan_skip(s);
     }

@@ -13,10 +13,13 @@
 
 #define KUBEOBJ_TOPOLOGY "biga.dev/topology" /* annotations of the Node */
 #define KUBEOBJ_PUBLISHED "biga.dev/published"
+/* What the API server calls us: our User-Agent up to its slash. */
+#define KUBEOBJ_MANAGER "biga"
 
 enum {
-    KUBEOBJ_TEXT_MAX = 63,   /* bytes of a uid or resourceVersion */
-    KUBEOBJ_SLICES_MAX = 64, /* read at a time, of one node */
+    KUBEOBJ_TEXT_MAX = 63,    /* bytes of a uid or resourceVersion */
+    KUBEOBJ_SLICES_MAX = 64,  /* read at a time, of one node */
+    KUBEOBJ_EDITOR_MAX = 128, /* bytes of a field manager, as in the API */
 };
 
 /* Lenient about all that is not named here; texts are "" where absent. */
@@ -29,6 +32,8 @@ struct kubeobj {
                                            * Node */
     unsigned n_owners;
     int64_t generation; /* of a slice's pool; 0 absent */
+    /* who changed it last, of managedFields and without us; "" nobody */
+    char editor[KUBEOBJ_EDITOR_MAX + 1];
 };
 int kubeobj_read(const char *json, size_t size, struct kubeobj *ret_object,
                  struct error *err);

@@ -45,6 +45,38 @@ Test(kubeobj, reads_owners_and_the_pool)
     cr_assert_str_eq(o.owner, "");
 }
 
+#define FIELDS(manager, time)                                                \
+    "{\"manager\":\"" manager "\",\"operation\":\"Update\",\"time\":\"" time \
+    "\",\"fieldsV1\":{\"f:spec\":{\"f:pool\":{}}}}"
+
+Test(kubeobj, reads_who_else_has_changed_it_last)
+{
+    static const struct {
+        const char *fields, *editor;
+    } rows[] = {
+        {"[" FIELDS("biga", "2026-01-02T03:04:05Z") "]", ""},
+        {"[" FIELDS("biga", "2026-01-02T03:04:09Z") "," FIELDS(
+             "kubectl-edit", "2026-01-02T03:04:05Z") "]",
+         "kubectl-edit"},
+        {"[" FIELDS("a\\u0062", "2026-01-02T03:04:07Z") "," FIELDS(
+             "c", "2026-01-02T03:04:05Z") "]",
+         "ab"},
+        {"[{\"manager\":\"timeless\"}]", "timeless"},
+        {"[]", ""},
+        {"null", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cleanup_str struct str text = STR_INIT(4096);
+        str_addf(&text, "{" META ",\"managedFields\":%s}}", rows[i].fields);
+        cr_expect_str_eq(read_(str_text(&text)).editor, rows[i].editor, "%s",
+                         rows[i].fields);
+    }
+    cleanup_str struct str text = STR_INIT(4096);
+    str_addf(&text, "{" META ",\"managedFields\":[{\"manager\":\"%0129d\"}]}}",
+             0);
+    cr_expect_str_eq(read_(str_text(&text)).editor, "", "longer than allowed");
+}
+
 Test(kubeobj, refuses_what_it_could_not_write_over)
 {
     static const char *const texts[] = {
