@@ -18,7 +18,8 @@ enum { LOG_MAX = 8192, HASHES_MAX = 64 };
 #define LEASE "/leases/h"
 #define NODE "/nodes/h"
 
-static struct world {
+static struct kworld {
+    int64_t now;
     struct simkube *kube;
     bool down; /* no answer at all */
     struct {
@@ -30,13 +31,11 @@ static struct world {
     char hashes[HASHES_MAX][17]; /* of what was ever to be published */
     size_t n_hashes;
     bool foreign; /* what is there is not only ours: no reader looks */
-} w;
-
-static int64_t now;
+} kworld;
 
 static int64_t wall_us(void)
 {
-    return now * 1000;
+    return kworld.now * 1000;
 }
 
 static const struct publish_config config = {
@@ -55,14 +54,14 @@ static void look(void *ctx)
     char hash[17];
     int64_t generation;
     (void)ctx;
-    if (w.foreign)
+    if (kworld.foreign)
         return;
-    enum simkube_pool pool = simkube_pool(w.kube, "h", hash, &generation);
+    enum simkube_pool pool = simkube_pool(kworld.kube, "h", hash, &generation);
     cr_assert_neq(pool, SIMKUBE_MIXED, "generation %lld",
                   (long long)generation);
     bool known = pool == SIMKUBE_NONE;
-    for (size_t i = 0; i < w.n_hashes; i++)
-        known |= strcmp(w.hashes[i], hash) == 0;
+    for (size_t i = 0; i < kworld.n_hashes; i++)
+        known |= strcmp(kworld.hashes[i], hash) == 0;
     cr_assert(known, "%s was never a topology", hash);
 }
 
@@ -71,8 +70,8 @@ static const char *sent(size_t from)
 {
     static char text[LOG_MAX + 1];
     size_t n = 0;
-    for (size_t i = from; i < w.n_log; i++)
-        text[n++] = w.log[i].method;
+    for (size_t i = from; i < kworld.n_log; i++)
+        text[n++] = kworld.log[i].method;
     text[n] = '\0';
     return text;
 }
@@ -83,33 +82,34 @@ static int world_send(void *ctx, const struct publish_request *rq,
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH",
                                           "DELETE"};
     (void)ctx;
-    cr_assert_lt(w.n_log, LOG_MAX, "… %s", sent(w.n_log - 60));
+    cr_assert_lt(kworld.n_log, LOG_MAX, "… %s", sent(kworld.n_log - 60));
     char method = '?';
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (strcmp(rq->method, methods[i]) == 0)
             method = "GOPAD"[i];
-    w.log[w.n_log].at = now;
-    w.log[w.n_log].method = strchr(rq->path, '?') ? 'L' : method;
-    (void)snprintf(w.log[w.n_log++].path, PUBLISH_PATH_MAX, "%s", rq->path);
+    kworld.log[kworld.n_log].at = kworld.now;
+    kworld.log[kworld.n_log].method = strchr(rq->path, '?') ? 'L' : method;
+    (void)snprintf(kworld.log[kworld.n_log++].path, PUBLISH_PATH_MAX, "%s",
+                   rq->path);
     ret_answer->status = 0;
-    if (w.down)
+    if (kworld.down)
         return error_set(err, ECONNREFUSED, "nobody is there");
-    simkube_call(w.kube, rq, ret_answer);
+    simkube_call(kworld.kube, rq, ret_answer);
     return 0;
 }
 
 static void begin(void)
 {
     log_set_level((enum log_level)(LOG_ERROR + 1));
-    memset(&w, 0, sizeof w);
-    now = 1000000;
-    w.kube = simkube_create(look, NULL);
-    simkube_add_node(w.kube, "h");
+    memset(&kworld, 0, sizeof kworld);
+    kworld.now = 1000000;
+    kworld.kube = simkube_create(look, NULL);
+    simkube_add_node(kworld.kube, "h");
 }
 
 static void end(void)
 {
-    simkube_destroy(w.kube);
+    simkube_destroy(kworld.kube);
 }
 
 TestSuite(publish_kube, .init = begin, .fini = end);
@@ -120,11 +120,11 @@ static struct topo *make_topo(unsigned n_nics, const char *model)
     struct topo *topo = simhost_nics("h", n_nics, model);
     char hash[17];
     slice_content_hash(topo, hash);
-    for (size_t i = 0; i < w.n_hashes; i++)
-        if (strcmp(w.hashes[i], hash) == 0)
+    for (size_t i = 0; i < kworld.n_hashes; i++)
+        if (strcmp(kworld.hashes[i], hash) == 0)
             return topo;
-    cr_assert_lt(w.n_hashes, HASHES_MAX);
-    memcpy(w.hashes[w.n_hashes++], hash, sizeof hash);
+    cr_assert_lt(kworld.n_hashes, HASHES_MAX);
+    memcpy(kworld.hashes[kworld.n_hashes++], hash, sizeof hash);
     return topo;
 }
 
@@ -133,14 +133,14 @@ static struct fleet *start(const struct publish_config *c, unsigned n_nics,
 {
     cleanup_with(topo) struct topo *topo = make_topo(n_nics, model);
     struct fleet *f = fleet_create(&publish_kube, c, world_send, NULL);
-    fleet_add(f, topo, now);
+    fleet_add(f, topo, kworld.now);
     return f;
 }
 
 static void update(struct fleet *f, unsigned n_nics, const char *model)
 {
     cleanup_with(topo) struct topo *topo = make_topo(n_nics, model);
-    fleet_update(f, 0, topo, now);
+    fleet_update(f, 0, topo, kworld.now);
 }
 
 /* Let time go on until `until`, for one or two fleets. */
@@ -150,11 +150,11 @@ static void run_both(struct fleet *f, struct fleet *g, int64_t until)
         struct fleet *next = g && fleet_due(g) < fleet_due(f) ? g : f;
         if (fleet_due(next) > until)
             break;
-        if (fleet_due(next) > now)
-            now = fleet_due(next);
-        cr_assert(fleet_step(next, now));
+        if (fleet_due(next) > kworld.now)
+            kworld.now = fleet_due(next);
+        cr_assert(fleet_step(next, kworld.now));
     }
-    now = until;
+    kworld.now = until;
 }
 
 static void run_until(struct fleet *f, int64_t until)
@@ -166,7 +166,7 @@ static int64_t generation(void)
 {
     char hash[17];
     int64_t g;
-    enum simkube_pool pool = simkube_pool(w.kube, "h", hash, &g);
+    enum simkube_pool pool = simkube_pool(kworld.kube, "h", hash, &g);
     cr_assert_eq(pool, SIMKUBE_WHOLE, "is %d at %lld", (int)pool, (long long)g);
     return g;
 }
@@ -182,13 +182,13 @@ static const char *at(const cJSON *json, const char *a, const char *b)
 static const char *annotation(const char *part, const char *name)
 {
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(
-        simkube_find(w.kube, part, 0), "metadata");
+        simkube_find(kworld.kube, part, 0), "metadata");
     return at(meta, "annotations", name);
 }
 
 static const char *holder(void)
 {
-    return at(simkube_find(w.kube, LEASE, 0), "spec", "holderIdentity");
+    return at(simkube_find(kworld.kube, LEASE, 0), "spec", "holderIdentity");
 }
 
 /* The Node says what the slices are. */
@@ -196,14 +196,14 @@ static void assert_told(void)
 {
     char hash[17];
     int64_t g;
-    cr_assert_eq(simkube_pool(w.kube, "h", hash, &g), SIMKUBE_WHOLE);
+    cr_assert_eq(simkube_pool(kworld.kube, "h", hash, &g), SIMKUBE_WHOLE);
     cr_assert_str_eq(annotation(NODE, KUBEOBJ_TOPOLOGY), hash);
 }
 
 Test(publish_kube, start_then_one_call_for_each_heartbeat)
 {
     struct fleet *f = start(&config, 3, "a");
-    int64_t begun = now;
+    int64_t begun = kworld.now;
     run_until(f, begun + KUBE_TELL_MS - 1);
     cr_assert_str_eq(sent(0), "GGOLO"); /* whoever watches sees it first */
     run_until(f, begun + KUBE_TELL_MS);
@@ -212,7 +212,7 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
     assert_told();
     cr_assert_str_eq(holder(), "boot-1/a");
     cr_assert_eq(fleet_n_published(f), 1);
-    const cJSON *slice = simkube_find(w.kube, SLICE, 0);
+    const cJSON *slice = simkube_find(kworld.kube, SLICE, 0);
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(slice, "metadata");
     cleanup_free char *owners = cJSON_PrintUnformatted(
         cJSON_GetObjectItemCaseSensitive(meta, "ownerReferences"));
@@ -221,30 +221,30 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
 
     /* within one heartbeat the first, then each its pace */
     run_until(f, begun + 29000);
-    cr_assert_eq(w.n_log, 9, "%s", sent(0));
+    cr_assert_eq(kworld.n_log, 9, "%s", sent(0));
     cr_assert_str_eq(sent(6), "PPP");
-    cr_assert_leq(w.log[6].at, begun + 10001);
-    cr_assert_eq(w.log[7].at - w.log[6].at, 10000);
-    cr_assert_eq(w.log[8].at - w.log[7].at, 10000);
+    cr_assert_leq(kworld.log[6].at, begun + 10001);
+    cr_assert_eq(kworld.log[7].at - kworld.log[6].at, 10000);
+    cr_assert_eq(kworld.log[8].at - kworld.log[7].at, 10000);
     fleet_destroy(f);
 }
 
 Test(publish_kube, change_is_published_at_once_and_told)
 {
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + KUBE_TELL_MS);
-    size_t before = w.n_log;
+    run_until(f, kworld.now + KUBE_TELL_MS);
+    size_t before = kworld.n_log;
     update(f, 3, "a"); /* the same: nothing */
-    run_until(f, now);
-    cr_assert_eq(w.n_log, before);
+    run_until(f, kworld.now);
+    cr_assert_eq(kworld.n_log, before);
     for (int i = 0; i < 5; i++) {
         char model[8];
         (void)snprintf(model, sizeof model, "m%d", i);
-        before = w.n_log;
+        before = kworld.n_log;
         update(f, 3, model);
-        run_until(f, now);
+        run_until(f, kworld.now);
         cr_assert_str_eq(sent(before), "PP");
-        run_until(f, now + KUBE_TELL_MS);
+        run_until(f, kworld.now + KUBE_TELL_MS);
         /* claimed in the Lease, written, told */
         cr_assert_str_eq(sent(before), "PPA");
         cr_assert_eq(generation(), 2 + i);
@@ -259,14 +259,14 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
     static const unsigned sizes[] = {3,   300, 300, 200, 3,
                                      500, 129, 128, 0,   1000};
     struct fleet *f = start(&config, 1, "start");
-    run_until(f, now);
+    run_until(f, kworld.now);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         char model[8];
         (void)snprintf(model, sizeof model, "m%zu", i);
         update(f, sizes[i], model);
-        run_until(f, now + KUBE_TELL_MS);
+        run_until(f, kworld.now + KUBE_TELL_MS);
         cr_assert_eq(generation(), (int64_t)i + 2);
-        cr_assert_eq(simkube_count(w.kube, SLICE),
+        cr_assert_eq(simkube_count(kworld.kube, SLICE),
                      sizes[i] ? (sizes[i] + 127) / 128 : 1);
         assert_told();
     }
@@ -278,15 +278,15 @@ Test(publish_kube, change_in_the_middle_of_a_round)
     for (int steps = 0; steps < 14; steps++) {
         struct fleet *f = start(&config, 300, "a");
         for (int i = 0; i < steps; i++)
-            (void)fleet_step(f, now);
+            (void)fleet_step(f, kworld.now);
         update(f, steps % 2 ? 400 : 130, "b");
-        run_until(f, now + KUBE_TELL_MS);
+        run_until(f, kworld.now + KUBE_TELL_MS);
         assert_told();
-        cr_assert_eq(simkube_count(w.kube, SLICE), steps % 2 ? 4 : 2);
-        fleet_stop(f, true, now);
-        run_until(f, now);
-        cr_assert_eq(simkube_count(w.kube, SLICE), 0);
-        cr_assert_eq(simkube_count(w.kube, LEASE), 0);
+        cr_assert_eq(simkube_count(kworld.kube, SLICE), steps % 2 ? 4 : 2);
+        fleet_stop(f, true, kworld.now);
+        run_until(f, kworld.now);
+        cr_assert_eq(simkube_count(kworld.kube, SLICE), 0);
+        cr_assert_eq(simkube_count(kworld.kube, LEASE), 0);
         fleet_destroy(f);
     }
 }
@@ -309,7 +309,7 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
         c.boot_id = starts[i].boot_id;
         c.instance = instance;
         struct fleet *f = start(&c, starts[i].n_nics, "a");
-        run_until(f, now + KUBE_TELL_MS);
+        run_until(f, kworld.now + KUBE_TELL_MS);
         cr_expect_eq(generation() > last, starts[i].raised, "start %zu", i);
         last = generation();
         cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
@@ -324,12 +324,12 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
 Test(publish_kube, deleted_slices_are_back_and_told)
 {
     struct fleet *f = start(&config, 300, "a");
-    run_until(f, now + 5000);
+    run_until(f, kworld.now + 5000);
     for (int i = 0; i < 3; i++) {
-        simkube_delete(w.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
+        simkube_delete(kworld.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
         cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
-        run_until(f, now + 60000);
-        cr_assert_eq(simkube_count(w.kube, SLICE), 3);
+        run_until(f, kworld.now + 60000);
+        cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
         cr_assert_eq(generation(), i == 2 ? 2 : 1, "the content is the same");
         cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
     }
@@ -338,52 +338,52 @@ Test(publish_kube, deleted_slices_are_back_and_told)
 
 static void edit_spec(const char *part, size_t n)
 {
-    cJSON *spec =
-        cJSON_GetObjectItemCaseSensitive(simkube_find(w.kube, part, n), "spec");
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(
+        simkube_find(kworld.kube, part, n), "spec");
     cJSON *device = cJSON_GetArrayItem(
         cJSON_GetObjectItemCaseSensitive(spec, "devices"), 0);
     cJSON_ReplaceItemInObjectCaseSensitive(device, "name",
                                            cJSON_CreateString("nic-other"));
-    w.foreign = true;
-    simkube_touch(w.kube, part, n);
+    kworld.foreign = true;
+    simkube_touch(kworld.kube, part, n);
 }
 
 Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
 {
     struct fleet *f = start(&config, 300, "a");
-    run_until(f, now + 5000);
+    run_until(f, kworld.now + 5000);
     for (int64_t i = 0; i < 3; i++) {
         edit_spec(SLICE, (size_t)i);
-        run_until(f, now + 60000);
-        w.foreign = false;
+        run_until(f, kworld.now + 60000);
+        kworld.foreign = false;
         look(NULL);
         cr_assert_eq(generation(), 2 + i);
         assert_told();
     }
     /* the owner is put right in place */
     cJSON *meta = cJSON_GetObjectItemCaseSensitive(
-        simkube_find(w.kube, SLICE, 0), "metadata");
+        simkube_find(kworld.kube, SLICE, 0), "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(meta, "ownerReferences");
-    simkube_touch(w.kube, SLICE, 0);
-    run_until(f, now + 60000);
+    simkube_touch(kworld.kube, SLICE, 0);
+    run_until(f, kworld.now + 60000);
     cr_assert_eq(generation(), 4);
     for (size_t i = 0; i < 3; i++)
         cr_assert_not_null(cJSON_GetObjectItemCaseSensitive(
-            cJSON_GetObjectItemCaseSensitive(simkube_find(w.kube, SLICE, i),
-                                             "metadata"),
+            cJSON_GetObjectItemCaseSensitive(
+                simkube_find(kworld.kube, SLICE, i), "metadata"),
             "ownerReferences"));
     fleet_destroy(f);
 }
 
 static void set_generation(const char *part, double value)
 {
-    cJSON *spec =
-        cJSON_GetObjectItemCaseSensitive(simkube_find(w.kube, part, 0), "spec");
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(
+        simkube_find(kworld.kube, part, 0), "spec");
     cJSON *pool = cJSON_GetObjectItemCaseSensitive(spec, "pool");
     cJSON_ReplaceItemInObjectCaseSensitive(pool, "generation",
                                            cJSON_CreateNumber(value));
-    w.foreign = true;
-    simkube_touch(w.kube, part, 0);
+    kworld.foreign = true;
+    simkube_touch(kworld.kube, part, 0);
 }
 
 Test(publish_kube, generations_of_others_are_gone_above)
@@ -397,16 +397,16 @@ Test(publish_kube, generations_of_others_are_gone_above)
                                     3377699720527872.0};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         struct fleet *f = start(&config, 300, "a");
-        run_until(f, now + 5000);
+        run_until(f, kworld.now + 5000);
         set_generation(SLICE, values[i]);
-        run_until(f, now + 120000);
-        w.foreign = false;
+        run_until(f, kworld.now + 120000);
+        kworld.foreign = false;
         look(NULL);
         cr_assert_lt(generation(), (int64_t)1 << 53);
         assert_told();
-        cr_assert_eq(simkube_count(w.kube, SLICE), 3);
-        fleet_stop(f, true, now);
-        run_until(f, now);
+        cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
+        fleet_stop(f, true, kworld.now);
+        run_until(f, kworld.now);
         fleet_destroy(f);
     }
 }
@@ -415,7 +415,7 @@ Test(publish_kube, generations_of_others_are_gone_above)
 Test(publish_kube, foreign_slices_are_deleted)
 {
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 5000);
+    run_until(f, kworld.now + 5000);
     for (unsigned i = 0; i < 100; i++) {
         struct publish_request rq = {.method = "POST",
                                      .path = PUBLISH_COLLECTION,
@@ -426,15 +426,15 @@ Test(publish_kube, foreign_slices_are_deleted)
                  "\"xpu.biga.dev\",\"nodeName\":\"h\",\"pool\":{\"name\":"
                  "\"h\",\"generation\":1,\"resourceSliceCount\":7}}}",
                  i);
-        w.foreign = true;
-        simkube_call(w.kube, &rq, &a);
+        kworld.foreign = true;
+        simkube_call(kworld.kube, &rq, &a);
         cr_assert_eq(a.status, 201);
         str_fini(&rq.body);
         str_fini(&a.body);
     }
-    run_until(f, now + 61000);
-    cr_assert_eq(simkube_count(w.kube, PUBLISH_COLLECTION), 1);
-    w.foreign = false;
+    run_until(f, kworld.now + 61000);
+    cr_assert_eq(simkube_count(kworld.kube, PUBLISH_COLLECTION), 1);
+    kworld.foreign = false;
     look(NULL);
     assert_told();
     fleet_destroy(f);
@@ -442,25 +442,25 @@ Test(publish_kube, foreign_slices_are_deleted)
 
 Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
 {
-    simkube_delete(w.kube, NODE);
+    simkube_delete(kworld.kube, NODE);
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 100000);
-    cr_assert_eq(simkube_count(w.kube, "/"), 0);
-    cr_assert_lt(w.n_log, 20);
-    simkube_add_node(w.kube, "h");
-    run_until(f, now + 10000);
+    run_until(f, kworld.now + 100000);
+    cr_assert_eq(simkube_count(kworld.kube, "/"), 0);
+    cr_assert_lt(kworld.n_log, 20);
+    simkube_add_node(kworld.kube, "h");
+    run_until(f, kworld.now + 10000);
     assert_told();
 
     /* another Node of that name: with the collector, and without */
     for (int collect = 1; collect >= 0; collect--) {
-        simkube_delete(w.kube, NODE);
-        simkube_add_node(w.kube, "h");
+        simkube_delete(kworld.kube, NODE);
+        simkube_add_node(kworld.kube, "h");
         if (collect)
-            simkube_collect(w.kube);
-        run_until(f, now + 80000);
-        size_t there = simkube_count(w.kube, "/");
-        simkube_collect(w.kube); /* all have the right owner */
-        cr_assert_eq(simkube_count(w.kube, "/"), there);
+            simkube_collect(kworld.kube);
+        run_until(f, kworld.now + 80000);
+        size_t there = simkube_count(kworld.kube, "/");
+        simkube_collect(kworld.kube); /* all have the right owner */
+        cr_assert_eq(simkube_count(kworld.kube, "/"), there);
         cr_assert_eq(there, 3);
         assert_told();
     }
@@ -470,10 +470,10 @@ Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
 Test(publish_kube, lost_lease_is_written_again_and_told)
 {
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 15000);
+    run_until(f, kworld.now + 15000);
     cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
-    simkube_delete(w.kube, LEASE);
-    run_until(f, now + 10000);
+    simkube_delete(kworld.kube, LEASE);
+    run_until(f, kworld.now + 10000);
     cr_assert_str_eq(holder(), "boot-1/a");
     cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
     cr_assert_eq(generation(), 1);
@@ -483,21 +483,21 @@ Test(publish_kube, lost_lease_is_written_again_and_told)
 Test(publish_kube, outage_is_survived_and_the_return_is_told)
 {
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 30000);
+    run_until(f, kworld.now + 30000);
     cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
-    size_t before = w.n_log;
-    w.down = true;
-    run_until(f, now + 300000);
-    cr_assert_leq(w.n_log - before, 60);
-    cr_assert_geq(w.n_log - before, 30);
-    w.down = false;
-    run_until(f, now + 10000);
+    size_t before = kworld.n_log;
+    kworld.down = true;
+    run_until(f, kworld.now + 300000);
+    cr_assert_leq(kworld.n_log - before, 60);
+    cr_assert_geq(kworld.n_log - before, 30);
+    kworld.down = false;
+    run_until(f, kworld.now + 10000);
     cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
     cr_assert_eq(generation(), 1);
-    before = w.n_log;
-    run_until(f, now + 200000);
-    cr_assert_geq(w.n_log - before, 20 + 6);
-    cr_assert_leq(w.n_log - before, 20 + 16, "%s", sent(before));
+    before = kworld.n_log;
+    run_until(f, kworld.now + 200000);
+    cr_assert_geq(kworld.n_log - before, 20 + 6);
+    cr_assert_leq(kworld.n_log - before, 20 + 16, "%s", sent(before));
     fleet_destroy(f);
 }
 
@@ -517,19 +517,19 @@ Test(publish_kube, refusals_are_tried_again)
     static const long statuses[] = {401, 403, 404, 409, 422, 429, 500, 503};
     for (size_t i = 0; i < ARRAY_LEN(calls) * ARRAY_LEN(statuses); i++) {
         size_t call = i / ARRAY_LEN(statuses);
-        simkube_refuse(w.kube, calls[call].method, calls[call].part,
+        simkube_refuse(kworld.kube, calls[call].method, calls[call].part,
                        statuses[i % ARRAY_LEN(statuses)]);
-        size_t before = w.n_log = 0;
+        size_t before = kworld.n_log = 0;
         struct fleet *f = start(&config, 3, "a");
-        run_until(f, now + 100000);
-        cr_assert_leq(w.n_log - before, 150, "%s %s: %s", calls[call].method,
-                      calls[call].part, sent(before));
-        simkube_refuse(w.kube, "", "", 0);
-        run_until(f, now + 20000);
+        run_until(f, kworld.now + 100000);
+        cr_assert_leq(kworld.n_log - before, 150, "%s %s: %s",
+                      calls[call].method, calls[call].part, sent(before));
+        simkube_refuse(kworld.kube, "", "", 0);
+        run_until(f, kworld.now + 20000);
         assert_told();
-        fleet_stop(f, true, now);
-        run_until(f, now);
-        cr_assert_eq(simkube_count(w.kube, "/"), 1, "only the Node");
+        fleet_stop(f, true, kworld.now);
+        run_until(f, kworld.now);
+        cr_assert_eq(simkube_count(kworld.kube, "/"), 1, "only the Node");
         fleet_destroy(f);
     }
 }
@@ -539,15 +539,15 @@ Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
 {
     static const char *const parts[] = {NODE, PUBLISH_COLLECTION "?"};
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 1000);
+    run_until(f, kworld.now + 1000);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        simkube_refuse(w.kube, "", parts[i], 403);
-        size_t before = w.n_log, beats = 0;
-        run_until(f, now + 200000);
-        for (size_t j = before; j < w.n_log; j++)
-            beats += w.log[j].method == 'P';
+        simkube_refuse(kworld.kube, "", parts[i], 403);
+        size_t before = kworld.n_log, beats = 0;
+        run_until(f, kworld.now + 200000);
+        for (size_t j = before; j < kworld.n_log; j++)
+            beats += kworld.log[j].method == 'P';
         cr_assert_eq(beats, 20, "%s", sent(before));
-        simkube_refuse(w.kube, "", "", 0);
+        simkube_refuse(kworld.kube, "", "", 0);
     }
     fleet_destroy(f);
 }
@@ -560,24 +560,24 @@ Test(publish_kube, newest_start_wins)
     other.instance = "b";
     other.boot_id = "boot-2";
     struct fleet *f = start(&config, 300, "a");
-    run_until(f, now + 20000);
+    run_until(f, kworld.now + 20000);
     struct fleet *g = start(&other, 200, "b");
-    run_both(f, g, now + 200000);
+    run_both(f, g, kworld.now + 200000);
     cr_assert_str_eq(holder(), "boot-2/b");
-    cr_assert_eq(simkube_count(w.kube, SLICE), 2);
+    cr_assert_eq(simkube_count(kworld.kube, SLICE), 2);
     assert_told();
     int64_t before = generation();
     update(f, 10, "c"); /* who was superseded writes nothing */
-    run_both(f, g, now + 200000);
+    run_both(f, g, kworld.now + 200000);
     cr_assert_eq(generation(), before);
     cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID), "boot-2");
     fleet_destroy(g); /* killed: 4 times 30 s later it is free */
-    run_until(f, now + 90000);
+    run_until(f, kworld.now + 90000);
     cr_assert_str_eq(holder(), "boot-2/b");
-    run_until(f, now + 70000);
+    run_until(f, kworld.now + 70000);
     cr_assert_str_eq(holder(), "boot-1/a");
     cr_assert_gt(generation(), before);
-    cr_assert_eq(simkube_count(w.kube, SLICE), 1);
+    cr_assert_eq(simkube_count(kworld.kube, SLICE), 1);
     assert_told();
     fleet_destroy(f);
 }
@@ -588,17 +588,17 @@ Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
     struct publish_config other = config;
     other.instance = "b";
     struct fleet *f = start(&config, 300, "a");
-    run_until(f, now + 1);
+    run_until(f, kworld.now + 1);
     update(f, 300, "b");
-    run_until(f, now);
+    run_until(f, kworld.now);
     struct fleet *g = start(&other, 300, "b");
-    run_until(g, now);
+    run_until(g, kworld.now);
     cr_assert_eq(generation(), 2, "nothing was to be written");
-    size_t before = w.n_log;
+    size_t before = kworld.n_log;
     update(f, 300, "c");
-    run_until(f, now);
+    run_until(f, kworld.now);
     cr_assert_str_eq(sent(before), "PG");
-    cr_assert(strstr(w.log[before].path, LEASE));
+    cr_assert(strstr(kworld.log[before].path, LEASE));
     cr_assert_eq(generation(), 2);
     fleet_destroy(f);
     fleet_destroy(g);
@@ -610,24 +610,24 @@ Test(publish_kube, clean_stop_gives_way)
     struct publish_config other = config;
     other.instance = "b";
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 20000);
+    run_until(f, kworld.now + 20000);
     struct fleet *g = start(&other, 3, "a");
-    run_both(f, g, now + 40000);
+    run_both(f, g, kworld.now + 40000);
     cr_assert_str_eq(holder(), "boot-1/b");
-    fleet_stop(g, true, now);
-    run_until(g, now);
-    cr_assert_eq(simkube_count(w.kube, "/"), 1);
-    run_until(f, now + 30000);
+    fleet_stop(g, true, kworld.now);
+    run_until(g, kworld.now);
+    cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
+    run_until(f, kworld.now + 30000);
     cr_assert_str_eq(holder(), "boot-1/a");
     assert_told();
 
     fleet_destroy(g);
     g = start(&other, 3, "a");
-    run_until(g, now + 1000); /* f has not noticed yet */
-    size_t before = simkube_count(w.kube, "/");
-    fleet_stop(f, true, now);
-    run_until(f, now);
-    cr_assert_eq(simkube_count(w.kube, "/"), before);
+    run_until(g, kworld.now + 1000); /* f has not noticed yet */
+    size_t before = simkube_count(kworld.kube, "/");
+    fleet_stop(f, true, kworld.now);
+    run_until(f, kworld.now);
+    cr_assert_eq(simkube_count(kworld.kube, "/"), before);
     cr_assert_str_eq(holder(), "boot-1/b");
     cr_assert_not(fleet_left_slices(f));
     fleet_destroy(f);
@@ -639,14 +639,14 @@ Test(publish_kube, clean_stop_gives_way)
 Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 {
     struct fleet *f = start(&config, 300, "a");
-    run_until(f, now + 1);
-    size_t before = w.n_log;
-    fleet_stop(f, true, now);
-    run_until(f, now);
+    run_until(f, kworld.now + 1);
+    size_t before = kworld.n_log;
+    fleet_stop(f, true, kworld.now);
+    run_until(f, kworld.now);
     cr_assert_str_eq(sent(before), "PDDDD");
-    cr_assert(strstr(w.log[w.n_log - 2].path, "-0"));
-    cr_assert(strstr(w.log[w.n_log - 1].path, LEASE));
-    cr_assert_eq(simkube_count(w.kube, "/"), 1);
+    cr_assert(strstr(kworld.log[kworld.n_log - 2].path, "-0"));
+    cr_assert(strstr(kworld.log[kworld.n_log - 1].path, LEASE));
+    cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
     cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
     cr_assert_not(fleet_left_slices(f));
     fleet_destroy(f);
@@ -655,17 +655,17 @@ Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 Test(publish_kube, stop_during_an_outage_ends_and_says_so)
 {
     struct fleet *f = start(&config, 3, "a");
-    run_until(f, now + 1);
-    w.down = true;
-    fleet_stop(f, true, now);
-    run_until(f, now);
+    run_until(f, kworld.now + 1);
+    kworld.down = true;
+    fleet_stop(f, true, kworld.now);
+    run_until(f, kworld.now);
     cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
     cr_assert(fleet_left_slices(f));
     fleet_destroy(f);
 
     f = start(&config, 3, "a");
-    run_until(f, now + 1000);
-    fleet_stop(f, true, now); /* nothing was accepted yet */
+    run_until(f, kworld.now + 1000);
+    fleet_stop(f, true, kworld.now); /* nothing was accepted yet */
     cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
     cr_assert_not(fleet_left_slices(f));
     fleet_destroy(f);
