@@ -38,7 +38,7 @@ static int64_t wall_us(void)
     return kworld.now * 1000;
 }
 
-static const struct publish_config config = {
+static const struct publish_config kworld_config = {
     .boot_id = "boot-1",
     .heartbeat_ms = 10000,
     .backoff_min_ms = 500,
@@ -66,7 +66,7 @@ static void look(void *ctx)
 }
 
 /* What was sent since `from`, as "GGOLOA". */
-static const char *sent(size_t from)
+static const char *kworld_sent(size_t from)
 {
     static char text[LOG_MAX + 1];
     size_t n = 0;
@@ -82,7 +82,7 @@ static int world_send(void *ctx, const struct publish_request *rq,
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH",
                                           "DELETE"};
     (void)ctx;
-    cr_assert_lt(kworld.n_log, LOG_MAX, "… %s", sent(kworld.n_log - 60));
+    cr_assert_lt(kworld.n_log, LOG_MAX, "… %s", kworld_sent(kworld.n_log - 60));
     char method = '?';
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (strcmp(rq->method, methods[i]) == 0)
@@ -115,7 +115,7 @@ static void end(void)
 TestSuite(publish_kube, .init = begin, .fini = end);
 
 /* A node with so many NICs of this model: 128 to a slice. */
-static struct topo *make_topo(unsigned n_nics, const char *model)
+static struct topo *kworld_make_topo(unsigned n_nics, const char *model)
 {
     struct topo *topo = simhost_nics("h", n_nics, model);
     char hash[17];
@@ -128,23 +128,23 @@ static struct topo *make_topo(unsigned n_nics, const char *model)
     return topo;
 }
 
-static struct fleet *start(const struct publish_config *c, unsigned n_nics,
-                           const char *model)
+static struct fleet *kworld_start(const struct publish_config *c,
+                                  unsigned n_nics, const char *model)
 {
-    cleanup_with(topo) struct topo *topo = make_topo(n_nics, model);
+    cleanup_with(topo) struct topo *topo = kworld_make_topo(n_nics, model);
     struct fleet *f = fleet_create(&publish_kube, c, world_send, NULL);
     fleet_add(f, topo, kworld.now);
     return f;
 }
 
-static void update(struct fleet *f, unsigned n_nics, const char *model)
+static void kworld_update(struct fleet *f, unsigned n_nics, const char *model)
 {
-    cleanup_with(topo) struct topo *topo = make_topo(n_nics, model);
+    cleanup_with(topo) struct topo *topo = kworld_make_topo(n_nics, model);
     fleet_update(f, 0, topo, kworld.now);
 }
 
 /* Let time go on until `until`, for one or two fleets. */
-static void run_both(struct fleet *f, struct fleet *g, int64_t until)
+static void kworld_run_both(struct fleet *f, struct fleet *g, int64_t until)
 {
     for (;;) {
         struct fleet *next = g && fleet_due(g) < fleet_due(f) ? g : f;
@@ -157,9 +157,9 @@ static void run_both(struct fleet *f, struct fleet *g, int64_t until)
     kworld.now = until;
 }
 
-static void run_until(struct fleet *f, int64_t until)
+static void kworld_run_until(struct fleet *f, int64_t until)
 {
-    run_both(f, NULL, until);
+    kworld_run_both(f, NULL, until);
 }
 
 static int64_t generation(void)
@@ -202,12 +202,13 @@ static void assert_told(void)
 
 Test(publish_kube, start_then_one_call_for_each_heartbeat)
 {
-    struct fleet *f = start(&config, 3, "a");
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
     int64_t begun = kworld.now;
-    run_until(f, begun + KUBE_TELL_MS - 1);
-    cr_assert_str_eq(sent(0), "GGOLO"); /* whoever watches sees it first */
-    run_until(f, begun + KUBE_TELL_MS);
-    cr_assert_str_eq(sent(0), "GGOLOA");
+    kworld_run_until(f, begun + KUBE_TELL_MS - 1);
+    cr_assert_str_eq(kworld_sent(0),
+                     "GGOLO"); /* whoever watches sees it first */
+    kworld_run_until(f, begun + KUBE_TELL_MS);
+    cr_assert_str_eq(kworld_sent(0), "GGOLOA");
     cr_assert_eq(generation(), 1);
     assert_told();
     cr_assert_str_eq(holder(), "boot-1/a");
@@ -220,9 +221,9 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
                              "\"name\":\"h\",\"uid\":\"uid-1\"}]");
 
     /* within one heartbeat the first, then each its pace */
-    run_until(f, begun + 29000);
-    cr_assert_eq(kworld.n_log, 9, "%s", sent(0));
-    cr_assert_str_eq(sent(6), "PPP");
+    kworld_run_until(f, begun + 29000);
+    cr_assert_eq(kworld.n_log, 9, "%s", kworld_sent(0));
+    cr_assert_str_eq(kworld_sent(6), "PPP");
     cr_assert_leq(kworld.log[6].at, begun + 10001);
     cr_assert_eq(kworld.log[7].at - kworld.log[6].at, 10000);
     cr_assert_eq(kworld.log[8].at - kworld.log[7].at, 10000);
@@ -231,22 +232,22 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
 
 Test(publish_kube, change_is_published_at_once_and_told)
 {
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + KUBE_TELL_MS);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + KUBE_TELL_MS);
     size_t before = kworld.n_log;
-    update(f, 3, "a"); /* the same: nothing */
-    run_until(f, kworld.now);
+    kworld_update(f, 3, "a"); /* the same: nothing */
+    kworld_run_until(f, kworld.now);
     cr_assert_eq(kworld.n_log, before);
     for (int i = 0; i < 5; i++) {
         char model[8];
         (void)snprintf(model, sizeof model, "m%d", i);
         before = kworld.n_log;
-        update(f, 3, model);
-        run_until(f, kworld.now);
-        cr_assert_str_eq(sent(before), "PP");
-        run_until(f, kworld.now + KUBE_TELL_MS);
+        kworld_update(f, 3, model);
+        kworld_run_until(f, kworld.now);
+        cr_assert_str_eq(kworld_sent(before), "PP");
+        kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         /* claimed in the Lease, written, told */
-        cr_assert_str_eq(sent(before), "PPA");
+        cr_assert_str_eq(kworld_sent(before), "PPA");
         cr_assert_eq(generation(), 2 + i);
         assert_told();
     }
@@ -258,13 +259,13 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
 {
     static const unsigned sizes[] = {3,   300, 300, 200, 3,
                                      500, 129, 128, 0,   1000};
-    struct fleet *f = start(&config, 1, "start");
-    run_until(f, kworld.now);
+    struct fleet *f = kworld_start(&kworld_config, 1, "start");
+    kworld_run_until(f, kworld.now);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         char model[8];
         (void)snprintf(model, sizeof model, "m%zu", i);
-        update(f, sizes[i], model);
-        run_until(f, kworld.now + KUBE_TELL_MS);
+        kworld_update(f, sizes[i], model);
+        kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         cr_assert_eq(generation(), (int64_t)i + 2);
         cr_assert_eq(simkube_count(kworld.kube, SLICE),
                      sizes[i] ? (sizes[i] + 127) / 128 : 1);
@@ -276,15 +277,15 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
 Test(publish_kube, change_in_the_middle_of_a_round)
 {
     for (int steps = 0; steps < 14; steps++) {
-        struct fleet *f = start(&config, 300, "a");
+        struct fleet *f = kworld_start(&kworld_config, 300, "a");
         for (int i = 0; i < steps; i++)
             (void)fleet_step(f, kworld.now);
-        update(f, steps % 2 ? 400 : 130, "b");
-        run_until(f, kworld.now + KUBE_TELL_MS);
+        kworld_update(f, steps % 2 ? 400 : 130, "b");
+        kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), steps % 2 ? 4 : 2);
         fleet_stop(f, true, kworld.now);
-        run_until(f, kworld.now);
+        kworld_run_until(f, kworld.now);
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 0);
         cr_assert_eq(simkube_count(kworld.kube, LEASE), 0);
         fleet_destroy(f);
@@ -304,12 +305,12 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
     int64_t last = 0;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
         char instance[8];
-        struct publish_config c = config;
+        struct publish_config c = kworld_config;
         (void)snprintf(instance, sizeof instance, "i%zu", i);
         c.boot_id = starts[i].boot_id;
         c.instance = instance;
-        struct fleet *f = start(&c, starts[i].n_nics, "a");
-        run_until(f, kworld.now + KUBE_TELL_MS);
+        struct fleet *f = kworld_start(&c, starts[i].n_nics, "a");
+        kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         cr_expect_eq(generation() > last, starts[i].raised, "start %zu", i);
         last = generation();
         cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
@@ -323,12 +324,12 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
 
 Test(publish_kube, deleted_slices_are_back_and_told)
 {
-    struct fleet *f = start(&config, 300, "a");
-    run_until(f, kworld.now + 5000);
+    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    kworld_run_until(f, kworld.now + 5000);
     for (int i = 0; i < 3; i++) {
         simkube_delete(kworld.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
         cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
-        run_until(f, kworld.now + 60000);
+        kworld_run_until(f, kworld.now + 60000);
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
         cr_assert_eq(generation(), i == 2 ? 2 : 1, "the content is the same");
         cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
@@ -350,11 +351,11 @@ static void edit_spec(const char *part, size_t n)
 
 Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
 {
-    struct fleet *f = start(&config, 300, "a");
-    run_until(f, kworld.now + 5000);
+    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    kworld_run_until(f, kworld.now + 5000);
     for (int64_t i = 0; i < 3; i++) {
         edit_spec(SLICE, (size_t)i);
-        run_until(f, kworld.now + 60000);
+        kworld_run_until(f, kworld.now + 60000);
         kworld.foreign = false;
         look(NULL);
         cr_assert_eq(generation(), 2 + i);
@@ -365,7 +366,7 @@ Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
         simkube_find(kworld.kube, SLICE, 0), "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(meta, "ownerReferences");
     simkube_touch(kworld.kube, SLICE, 0);
-    run_until(f, kworld.now + 60000);
+    kworld_run_until(f, kworld.now + 60000);
     cr_assert_eq(generation(), 4);
     for (size_t i = 0; i < 3; i++)
         cr_assert_not_null(cJSON_GetObjectItemCaseSensitive(
@@ -396,17 +397,17 @@ Test(publish_kube, generations_of_others_are_gone_above)
                                     4503599627370496.0,
                                     3377699720527872.0};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-        struct fleet *f = start(&config, 300, "a");
-        run_until(f, kworld.now + 5000);
+        struct fleet *f = kworld_start(&kworld_config, 300, "a");
+        kworld_run_until(f, kworld.now + 5000);
         set_generation(SLICE, values[i]);
-        run_until(f, kworld.now + 120000);
+        kworld_run_until(f, kworld.now + 120000);
         kworld.foreign = false;
         look(NULL);
         cr_assert_lt(generation(), (int64_t)1 << 53);
         assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
         fleet_stop(f, true, kworld.now);
-        run_until(f, kworld.now);
+        kworld_run_until(f, kworld.now);
         fleet_destroy(f);
     }
 }
@@ -414,8 +415,8 @@ Test(publish_kube, generations_of_others_are_gone_above)
 /* Slices of our driver and node that nobody asked for. */
 Test(publish_kube, foreign_slices_are_deleted)
 {
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 5000);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 5000);
     for (unsigned i = 0; i < 100; i++) {
         struct publish_request rq = {.method = "POST",
                                      .path = PUBLISH_COLLECTION,
@@ -432,7 +433,7 @@ Test(publish_kube, foreign_slices_are_deleted)
         str_fini(&rq.body);
         str_fini(&a.body);
     }
-    run_until(f, kworld.now + 61000);
+    kworld_run_until(f, kworld.now + 61000);
     cr_assert_eq(simkube_count(kworld.kube, PUBLISH_COLLECTION), 1);
     kworld.foreign = false;
     look(NULL);
@@ -443,12 +444,12 @@ Test(publish_kube, foreign_slices_are_deleted)
 Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
 {
     simkube_delete(kworld.kube, NODE);
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 100000);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 100000);
     cr_assert_eq(simkube_count(kworld.kube, "/"), 0);
     cr_assert_lt(kworld.n_log, 20);
     simkube_add_node(kworld.kube, "h");
-    run_until(f, kworld.now + 10000);
+    kworld_run_until(f, kworld.now + 10000);
     assert_told();
 
     /* another Node of that name: with the collector, and without */
@@ -457,7 +458,7 @@ Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
         simkube_add_node(kworld.kube, "h");
         if (collect)
             simkube_collect(kworld.kube);
-        run_until(f, kworld.now + 80000);
+        kworld_run_until(f, kworld.now + 80000);
         size_t there = simkube_count(kworld.kube, "/");
         simkube_collect(kworld.kube); /* all have the right owner */
         cr_assert_eq(simkube_count(kworld.kube, "/"), there);
@@ -469,11 +470,11 @@ Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
 
 Test(publish_kube, lost_lease_is_written_again_and_told)
 {
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 15000);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 15000);
     cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
     simkube_delete(kworld.kube, LEASE);
-    run_until(f, kworld.now + 10000);
+    kworld_run_until(f, kworld.now + 10000);
     cr_assert_str_eq(holder(), "boot-1/a");
     cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
     cr_assert_eq(generation(), 1);
@@ -482,22 +483,22 @@ Test(publish_kube, lost_lease_is_written_again_and_told)
 
 Test(publish_kube, outage_is_survived_and_the_return_is_told)
 {
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 30000);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 30000);
     cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
     size_t before = kworld.n_log;
     kworld.down = true;
-    run_until(f, kworld.now + 300000);
+    kworld_run_until(f, kworld.now + 300000);
     cr_assert_leq(kworld.n_log - before, 60);
     cr_assert_geq(kworld.n_log - before, 30);
     kworld.down = false;
-    run_until(f, kworld.now + 10000);
+    kworld_run_until(f, kworld.now + 10000);
     cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
     cr_assert_eq(generation(), 1);
     before = kworld.n_log;
-    run_until(f, kworld.now + 200000);
+    kworld_run_until(f, kworld.now + 200000);
     cr_assert_geq(kworld.n_log - before, 20 + 6);
-    cr_assert_leq(kworld.n_log - before, 20 + 16, "%s", sent(before));
+    cr_assert_leq(kworld.n_log - before, 20 + 16, "%s", kworld_sent(before));
     fleet_destroy(f);
 }
 
@@ -520,15 +521,16 @@ Test(publish_kube, refusals_are_tried_again)
         simkube_refuse(kworld.kube, calls[call].method, calls[call].part,
                        statuses[i % ARRAY_LEN(statuses)]);
         size_t before = kworld.n_log = 0;
-        struct fleet *f = start(&config, 3, "a");
-        run_until(f, kworld.now + 100000);
+        struct fleet *f = kworld_start(&kworld_config, 3, "a");
+        kworld_run_until(f, kworld.now + 100000);
         cr_assert_leq(kworld.n_log - before, 150, "%s %s: %s",
-                      calls[call].method, calls[call].part, sent(before));
+                      calls[call].method, calls[call].part,
+                      kworld_sent(before));
         simkube_refuse(kworld.kube, "", "", 0);
-        run_until(f, kworld.now + 20000);
+        kworld_run_until(f, kworld.now + 20000);
         assert_told();
         fleet_stop(f, true, kworld.now);
-        run_until(f, kworld.now);
+        kworld_run_until(f, kworld.now);
         cr_assert_eq(simkube_count(kworld.kube, "/"), 1, "only the Node");
         fleet_destroy(f);
     }
@@ -538,15 +540,15 @@ Test(publish_kube, refusals_are_tried_again)
 Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
 {
     static const char *const parts[] = {NODE, PUBLISH_COLLECTION "?"};
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 1000);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 1000);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         simkube_refuse(kworld.kube, "", parts[i], 403);
         size_t before = kworld.n_log, beats = 0;
-        run_until(f, kworld.now + 200000);
+        kworld_run_until(f, kworld.now + 200000);
         for (size_t j = before; j < kworld.n_log; j++)
             beats += kworld.log[j].method == 'P';
-        cr_assert_eq(beats, 20, "%s", sent(before));
+        cr_assert_eq(beats, 20, "%s", kworld_sent(before));
         simkube_refuse(kworld.kube, "", "", 0);
     }
     fleet_destroy(f);
@@ -556,25 +558,25 @@ Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
 
 Test(publish_kube, newest_start_wins)
 {
-    struct publish_config other = config;
+    struct publish_config other = kworld_config;
     other.instance = "b";
     other.boot_id = "boot-2";
-    struct fleet *f = start(&config, 300, "a");
-    run_until(f, kworld.now + 20000);
-    struct fleet *g = start(&other, 200, "b");
-    run_both(f, g, kworld.now + 200000);
+    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    kworld_run_until(f, kworld.now + 20000);
+    struct fleet *g = kworld_start(&other, 200, "b");
+    kworld_run_both(f, g, kworld.now + 200000);
     cr_assert_str_eq(holder(), "boot-2/b");
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 2);
     assert_told();
     int64_t before = generation();
-    update(f, 10, "c"); /* who was superseded writes nothing */
-    run_both(f, g, kworld.now + 200000);
+    kworld_update(f, 10, "c"); /* who was superseded writes nothing */
+    kworld_run_both(f, g, kworld.now + 200000);
     cr_assert_eq(generation(), before);
     cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID), "boot-2");
     fleet_destroy(g); /* killed: 4 times 30 s later it is free */
-    run_until(f, kworld.now + 90000);
+    kworld_run_until(f, kworld.now + 90000);
     cr_assert_str_eq(holder(), "boot-2/b");
-    run_until(f, kworld.now + 70000);
+    kworld_run_until(f, kworld.now + 70000);
     cr_assert_str_eq(holder(), "boot-1/a");
     cr_assert_gt(generation(), before);
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 1);
@@ -585,19 +587,19 @@ Test(publish_kube, newest_start_wins)
 /* A generation is claimed in the Lease first: that fails. */
 Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
 {
-    struct publish_config other = config;
+    struct publish_config other = kworld_config;
     other.instance = "b";
-    struct fleet *f = start(&config, 300, "a");
-    run_until(f, kworld.now + 1);
-    update(f, 300, "b");
-    run_until(f, kworld.now);
-    struct fleet *g = start(&other, 300, "b");
-    run_until(g, kworld.now);
+    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    kworld_run_until(f, kworld.now + 1);
+    kworld_update(f, 300, "b");
+    kworld_run_until(f, kworld.now);
+    struct fleet *g = kworld_start(&other, 300, "b");
+    kworld_run_until(g, kworld.now);
     cr_assert_eq(generation(), 2, "nothing was to be written");
     size_t before = kworld.n_log;
-    update(f, 300, "c");
-    run_until(f, kworld.now);
-    cr_assert_str_eq(sent(before), "PG");
+    kworld_update(f, 300, "c");
+    kworld_run_until(f, kworld.now);
+    cr_assert_str_eq(kworld_sent(before), "PG");
     cr_assert(strstr(kworld.log[before].path, LEASE));
     cr_assert_eq(generation(), 2);
     fleet_destroy(f);
@@ -607,26 +609,26 @@ Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
 /* Who ends cleanly gives way at once; who was superseded deletes nothing. */
 Test(publish_kube, clean_stop_gives_way)
 {
-    struct publish_config other = config;
+    struct publish_config other = kworld_config;
     other.instance = "b";
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 20000);
-    struct fleet *g = start(&other, 3, "a");
-    run_both(f, g, kworld.now + 40000);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 20000);
+    struct fleet *g = kworld_start(&other, 3, "a");
+    kworld_run_both(f, g, kworld.now + 40000);
     cr_assert_str_eq(holder(), "boot-1/b");
     fleet_stop(g, true, kworld.now);
-    run_until(g, kworld.now);
+    kworld_run_until(g, kworld.now);
     cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
-    run_until(f, kworld.now + 30000);
+    kworld_run_until(f, kworld.now + 30000);
     cr_assert_str_eq(holder(), "boot-1/a");
     assert_told();
 
     fleet_destroy(g);
-    g = start(&other, 3, "a");
-    run_until(g, kworld.now + 1000); /* f has not noticed yet */
+    g = kworld_start(&other, 3, "a");
+    kworld_run_until(g, kworld.now + 1000); /* f has not noticed yet */
     size_t before = simkube_count(kworld.kube, "/");
     fleet_stop(f, true, kworld.now);
-    run_until(f, kworld.now);
+    kworld_run_until(f, kworld.now);
     cr_assert_eq(simkube_count(kworld.kube, "/"), before);
     cr_assert_str_eq(holder(), "boot-1/b");
     cr_assert_not(fleet_left_slices(f));
@@ -638,12 +640,12 @@ Test(publish_kube, clean_stop_gives_way)
 
 Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 {
-    struct fleet *f = start(&config, 300, "a");
-    run_until(f, kworld.now + 1);
+    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    kworld_run_until(f, kworld.now + 1);
     size_t before = kworld.n_log;
     fleet_stop(f, true, kworld.now);
-    run_until(f, kworld.now);
-    cr_assert_str_eq(sent(before), "PDDDD");
+    kworld_run_until(f, kworld.now);
+    cr_assert_str_eq(kworld_sent(before), "PDDDD");
     cr_assert(strstr(kworld.log[kworld.n_log - 2].path, "-0"));
     cr_assert(strstr(kworld.log[kworld.n_log - 1].path, LEASE));
     cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
@@ -654,17 +656,17 @@ Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 
 Test(publish_kube, stop_during_an_outage_ends_and_says_so)
 {
-    struct fleet *f = start(&config, 3, "a");
-    run_until(f, kworld.now + 1);
+    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 1);
     kworld.down = true;
     fleet_stop(f, true, kworld.now);
-    run_until(f, kworld.now);
+    kworld_run_until(f, kworld.now);
     cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
     cr_assert(fleet_left_slices(f));
     fleet_destroy(f);
 
-    f = start(&config, 3, "a");
-    run_until(f, kworld.now + 1000);
+    f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 1000);
     fleet_stop(f, true, kworld.now); /* nothing was accepted yet */
     cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
     cr_assert_not(fleet_left_slices(f));
@@ -693,7 +695,8 @@ Test(publish_kube, hints_name_what_is_missing)
     };
     cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct kube_machine k = {.config = &config, .state = rows[i].state};
+        struct kube_machine k = {.config = &kworld_config,
+                                 .state = rows[i].state};
         const struct publish_answer answer = {.status = rows[i].status};
         const char *hint = kube_hint(&k, &answer, &text);
         cr_assert_not_null(hint);
@@ -704,9 +707,9 @@ Test(publish_kube, hints_name_what_is_missing)
 Test(publish_kube, hints_tell_of_credentials_of_another_node)
 {
     cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
-    cleanup_with(topo) struct topo *topo = make_topo(1, "x");
+    cleanup_with(topo) struct topo *topo = kworld_make_topo(1, "x");
     const struct kube_machine k = {
-        .config = &config, .state = KUBE_TAKE, .topo = topo};
+        .config = &kworld_config, .state = KUBE_TAKE, .topo = topo};
     const struct publish_answer answer = {
         .status = 403,
         .error = "leases.coordination.k8s.io \"h\" is forbidden: "
