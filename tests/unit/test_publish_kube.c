@@ -49,7 +49,7 @@ static const struct publish_config kworld_config = {
     .unix_us = wall_us,
 };
 
-static void look(void *ctx)
+static void kworld_look(void *ctx)
 {
     char hash[17];
     int64_t generation;
@@ -98,21 +98,21 @@ static int world_send(void *ctx, const struct publish_request *rq,
     return 0;
 }
 
-static void begin(void)
+static void kworld_begin(void)
 {
     log_set_level((enum log_level)(LOG_ERROR + 1));
     memset(&kworld, 0, sizeof kworld);
     kworld.now = 1000000;
-    kworld.kube = simkube_create(look, NULL);
+    kworld.kube = simkube_create(kworld_look, NULL);
     simkube_add_node(kworld.kube, "h");
 }
 
-static void end(void)
+static void kworld_end(void)
 {
     simkube_destroy(kworld.kube);
 }
 
-TestSuite(publish_kube, .init = begin, .fini = end);
+TestSuite(publish_kube, .init = kworld_begin, .fini = kworld_end);
 
 /* A node with so many NICs of this model: 128 to a slice. */
 static struct topo *kworld_make_topo(unsigned n_nics, const char *model)
@@ -162,7 +162,7 @@ static void kworld_run_until(struct fleet *f, int64_t until)
     kworld_run_both(f, NULL, until);
 }
 
-static int64_t generation(void)
+static int64_t kworld_generation(void)
 {
     char hash[17];
     int64_t g;
@@ -179,25 +179,25 @@ static const char *at(const cJSON *json, const char *a, const char *b)
     return text ? text : "";
 }
 
-static const char *annotation(const char *part, const char *name)
+static const char *kworld_annotation(const char *part, const char *name)
 {
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(
         simkube_find(kworld.kube, part, 0), "metadata");
     return at(meta, "annotations", name);
 }
 
-static const char *holder(void)
+static const char *kworld_holder(void)
 {
     return at(simkube_find(kworld.kube, LEASE, 0), "spec", "holderIdentity");
 }
 
 /* The Node says what the slices are. */
-static void assert_told(void)
+static void kworld_assert_told(void)
 {
     char hash[17];
     int64_t g;
     cr_assert_eq(simkube_pool(kworld.kube, "h", hash, &g), SIMKUBE_WHOLE);
-    cr_assert_str_eq(annotation(NODE, KUBEOBJ_TOPOLOGY), hash);
+    cr_assert_str_eq(kworld_annotation(NODE, KUBEOBJ_TOPOLOGY), hash);
 }
 
 Test(publish_kube, start_then_one_call_for_each_heartbeat)
@@ -209,9 +209,9 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
                      "GGOLO"); /* whoever watches sees it first */
     kworld_run_until(f, begun + KUBE_TELL_MS);
     cr_assert_str_eq(kworld_sent(0), "GGOLOA");
-    cr_assert_eq(generation(), 1);
-    assert_told();
-    cr_assert_str_eq(holder(), "boot-1/a");
+    cr_assert_eq(kworld_generation(), 1);
+    kworld_assert_told();
+    cr_assert_str_eq(kworld_holder(), "boot-1/a");
     cr_assert_eq(fleet_n_published(f), 1);
     const cJSON *slice = simkube_find(kworld.kube, SLICE, 0);
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(slice, "metadata");
@@ -248,8 +248,8 @@ Test(publish_kube, change_is_published_at_once_and_told)
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         /* claimed in the Lease, written, told */
         cr_assert_str_eq(kworld_sent(before), "PPA");
-        cr_assert_eq(generation(), 2 + i);
-        assert_told();
+        cr_assert_eq(kworld_generation(), 2 + i);
+        kworld_assert_told();
     }
     fleet_destroy(f);
 }
@@ -266,10 +266,10 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
         (void)snprintf(model, sizeof model, "m%zu", i);
         kworld_update(f, sizes[i], model);
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
-        cr_assert_eq(generation(), (int64_t)i + 2);
+        cr_assert_eq(kworld_generation(), (int64_t)i + 2);
         cr_assert_eq(simkube_count(kworld.kube, SLICE),
                      sizes[i] ? (sizes[i] + 127) / 128 : 1);
-        assert_told();
+        kworld_assert_told();
     }
     fleet_destroy(f);
 }
@@ -282,7 +282,7 @@ Test(publish_kube, change_in_the_middle_of_a_round)
             (void)fleet_step(f, kworld.now);
         kworld_update(f, steps % 2 ? 400 : 130, "b");
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
-        assert_told();
+        kworld_assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), steps % 2 ? 4 : 2);
         fleet_stop(f, true, kworld.now);
         kworld_run_until(f, kworld.now);
@@ -311,11 +311,12 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
         c.instance = instance;
         struct fleet *f = kworld_start(&c, starts[i].n_nics, "a");
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
-        cr_expect_eq(generation() > last, starts[i].raised, "start %zu", i);
-        last = generation();
-        cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
+        cr_expect_eq(kworld_generation() > last, starts[i].raised, "start %zu",
+                     i);
+        last = kworld_generation();
+        cr_assert_str_eq(kworld_annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
                          starts[i].boot_id);
-        assert_told();
+        kworld_assert_told();
         fleet_destroy(f); /* a kill: nothing is withdrawn */
     }
 }
@@ -328,16 +329,18 @@ Test(publish_kube, deleted_slices_are_back_and_told)
     kworld_run_until(f, kworld.now + 5000);
     for (int i = 0; i < 3; i++) {
         simkube_delete(kworld.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
-        cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
+        cleanup_free char *told =
+            xstrdup(kworld_annotation(NODE, KUBEOBJ_PUBLISHED));
         kworld_run_until(f, kworld.now + 60000);
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
-        cr_assert_eq(generation(), i == 2 ? 2 : 1, "the content is the same");
-        cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
+        cr_assert_eq(kworld_generation(), i == 2 ? 2 : 1,
+                     "the content is the same");
+        cr_assert_str_neq(kworld_annotation(NODE, KUBEOBJ_PUBLISHED), told);
     }
     fleet_destroy(f);
 }
 
-static void edit_spec(const char *part, size_t n)
+static void kworld_edit_spec(const char *part, size_t n)
 {
     cJSON *spec = cJSON_GetObjectItemCaseSensitive(
         simkube_find(kworld.kube, part, n), "spec");
@@ -354,12 +357,12 @@ Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
     struct fleet *f = kworld_start(&kworld_config, 300, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (int64_t i = 0; i < 3; i++) {
-        edit_spec(SLICE, (size_t)i);
+        kworld_edit_spec(SLICE, (size_t)i);
         kworld_run_until(f, kworld.now + 60000);
         kworld.foreign = false;
-        look(NULL);
-        cr_assert_eq(generation(), 2 + i);
-        assert_told();
+        kworld_look(NULL);
+        cr_assert_eq(kworld_generation(), 2 + i);
+        kworld_assert_told();
     }
     /* the owner is put right in place */
     cJSON *meta = cJSON_GetObjectItemCaseSensitive(
@@ -367,7 +370,7 @@ Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
     cJSON_DeleteItemFromObjectCaseSensitive(meta, "ownerReferences");
     simkube_touch(kworld.kube, SLICE, 0);
     kworld_run_until(f, kworld.now + 60000);
-    cr_assert_eq(generation(), 4);
+    cr_assert_eq(kworld_generation(), 4);
     for (size_t i = 0; i < 3; i++)
         cr_assert_not_null(cJSON_GetObjectItemCaseSensitive(
             cJSON_GetObjectItemCaseSensitive(
@@ -376,7 +379,7 @@ Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
     fleet_destroy(f);
 }
 
-static void set_generation(const char *part, double value)
+static void kworld_set_generation(const char *part, double value)
 {
     cJSON *spec = cJSON_GetObjectItemCaseSensitive(
         simkube_find(kworld.kube, part, 0), "spec");
@@ -399,12 +402,12 @@ Test(publish_kube, generations_of_others_are_gone_above)
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         struct fleet *f = kworld_start(&kworld_config, 300, "a");
         kworld_run_until(f, kworld.now + 5000);
-        set_generation(SLICE, values[i]);
+        kworld_set_generation(SLICE, values[i]);
         kworld_run_until(f, kworld.now + 120000);
         kworld.foreign = false;
-        look(NULL);
-        cr_assert_lt(generation(), (int64_t)1 << 53);
-        assert_told();
+        kworld_look(NULL);
+        cr_assert_lt(kworld_generation(), (int64_t)1 << 53);
+        kworld_assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
         fleet_stop(f, true, kworld.now);
         kworld_run_until(f, kworld.now);
@@ -436,8 +439,8 @@ Test(publish_kube, foreign_slices_are_deleted)
     kworld_run_until(f, kworld.now + 61000);
     cr_assert_eq(simkube_count(kworld.kube, PUBLISH_COLLECTION), 1);
     kworld.foreign = false;
-    look(NULL);
-    assert_told();
+    kworld_look(NULL);
+    kworld_assert_told();
     fleet_destroy(f);
 }
 
@@ -450,7 +453,7 @@ Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
     cr_assert_lt(kworld.n_log, 20);
     simkube_add_node(kworld.kube, "h");
     kworld_run_until(f, kworld.now + 10000);
-    assert_told();
+    kworld_assert_told();
 
     /* another Node of that name: with the collector, and without */
     for (int collect = 1; collect >= 0; collect--) {
@@ -463,7 +466,7 @@ Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
         simkube_collect(kworld.kube); /* all have the right owner */
         cr_assert_eq(simkube_count(kworld.kube, "/"), there);
         cr_assert_eq(there, 3);
-        assert_told();
+        kworld_assert_told();
     }
     fleet_destroy(f);
 }
@@ -472,12 +475,13 @@ Test(publish_kube, lost_lease_is_written_again_and_told)
 {
     struct fleet *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 15000);
-    cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
+    cleanup_free char *told =
+        xstrdup(kworld_annotation(NODE, KUBEOBJ_PUBLISHED));
     simkube_delete(kworld.kube, LEASE);
     kworld_run_until(f, kworld.now + 10000);
-    cr_assert_str_eq(holder(), "boot-1/a");
-    cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
-    cr_assert_eq(generation(), 1);
+    cr_assert_str_eq(kworld_holder(), "boot-1/a");
+    cr_assert_str_neq(kworld_annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    cr_assert_eq(kworld_generation(), 1);
     fleet_destroy(f);
 }
 
@@ -485,7 +489,8 @@ Test(publish_kube, outage_is_survived_and_the_return_is_told)
 {
     struct fleet *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 30000);
-    cleanup_free char *told = xstrdup(annotation(NODE, KUBEOBJ_PUBLISHED));
+    cleanup_free char *told =
+        xstrdup(kworld_annotation(NODE, KUBEOBJ_PUBLISHED));
     size_t before = kworld.n_log;
     kworld.down = true;
     kworld_run_until(f, kworld.now + 300000);
@@ -493,8 +498,8 @@ Test(publish_kube, outage_is_survived_and_the_return_is_told)
     cr_assert_geq(kworld.n_log - before, 30);
     kworld.down = false;
     kworld_run_until(f, kworld.now + 10000);
-    cr_assert_str_neq(annotation(NODE, KUBEOBJ_PUBLISHED), told);
-    cr_assert_eq(generation(), 1);
+    cr_assert_str_neq(kworld_annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    cr_assert_eq(kworld_generation(), 1);
     before = kworld.n_log;
     kworld_run_until(f, kworld.now + 200000);
     cr_assert_geq(kworld.n_log - before, 20 + 6);
@@ -528,7 +533,7 @@ Test(publish_kube, refusals_are_tried_again)
                       kworld_sent(before));
         simkube_refuse(kworld.kube, "", "", 0);
         kworld_run_until(f, kworld.now + 20000);
-        assert_told();
+        kworld_assert_told();
         fleet_stop(f, true, kworld.now);
         kworld_run_until(f, kworld.now);
         cr_assert_eq(simkube_count(kworld.kube, "/"), 1, "only the Node");
@@ -565,22 +570,23 @@ Test(publish_kube, newest_start_wins)
     kworld_run_until(f, kworld.now + 20000);
     struct fleet *g = kworld_start(&other, 200, "b");
     kworld_run_both(f, g, kworld.now + 200000);
-    cr_assert_str_eq(holder(), "boot-2/b");
+    cr_assert_str_eq(kworld_holder(), "boot-2/b");
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 2);
-    assert_told();
-    int64_t before = generation();
+    kworld_assert_told();
+    int64_t before = kworld_generation();
     kworld_update(f, 10, "c"); /* who was superseded writes nothing */
     kworld_run_both(f, g, kworld.now + 200000);
-    cr_assert_eq(generation(), before);
-    cr_assert_str_eq(annotation(SLICE, SLICE_ANNOTATION_BOOT_ID), "boot-2");
+    cr_assert_eq(kworld_generation(), before);
+    cr_assert_str_eq(kworld_annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
+                     "boot-2");
     fleet_destroy(g); /* killed: 4 times 30 s later it is free */
     kworld_run_until(f, kworld.now + 90000);
-    cr_assert_str_eq(holder(), "boot-2/b");
+    cr_assert_str_eq(kworld_holder(), "boot-2/b");
     kworld_run_until(f, kworld.now + 70000);
-    cr_assert_str_eq(holder(), "boot-1/a");
-    cr_assert_gt(generation(), before);
+    cr_assert_str_eq(kworld_holder(), "boot-1/a");
+    cr_assert_gt(kworld_generation(), before);
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 1);
-    assert_told();
+    kworld_assert_told();
     fleet_destroy(f);
 }
 
@@ -595,13 +601,13 @@ Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
     kworld_run_until(f, kworld.now);
     struct fleet *g = kworld_start(&other, 300, "b");
     kworld_run_until(g, kworld.now);
-    cr_assert_eq(generation(), 2, "nothing was to be written");
+    cr_assert_eq(kworld_generation(), 2, "nothing was to be written");
     size_t before = kworld.n_log;
     kworld_update(f, 300, "c");
     kworld_run_until(f, kworld.now);
     cr_assert_str_eq(kworld_sent(before), "PG");
     cr_assert(strstr(kworld.log[before].path, LEASE));
-    cr_assert_eq(generation(), 2);
+    cr_assert_eq(kworld_generation(), 2);
     fleet_destroy(f);
     fleet_destroy(g);
 }
@@ -615,13 +621,13 @@ Test(publish_kube, clean_stop_gives_way)
     kworld_run_until(f, kworld.now + 20000);
     struct fleet *g = kworld_start(&other, 3, "a");
     kworld_run_both(f, g, kworld.now + 40000);
-    cr_assert_str_eq(holder(), "boot-1/b");
+    cr_assert_str_eq(kworld_holder(), "boot-1/b");
     fleet_stop(g, true, kworld.now);
     kworld_run_until(g, kworld.now);
     cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
     kworld_run_until(f, kworld.now + 30000);
-    cr_assert_str_eq(holder(), "boot-1/a");
-    assert_told();
+    cr_assert_str_eq(kworld_holder(), "boot-1/a");
+    kworld_assert_told();
 
     fleet_destroy(g);
     g = kworld_start(&other, 3, "a");
@@ -630,7 +636,7 @@ Test(publish_kube, clean_stop_gives_way)
     fleet_stop(f, true, kworld.now);
     kworld_run_until(f, kworld.now);
     cr_assert_eq(simkube_count(kworld.kube, "/"), before);
-    cr_assert_str_eq(holder(), "boot-1/b");
+    cr_assert_str_eq(kworld_holder(), "boot-1/b");
     cr_assert_not(fleet_left_slices(f));
     fleet_destroy(f);
     fleet_destroy(g);
