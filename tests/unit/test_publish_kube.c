@@ -1,204 +1,18 @@
 /* Publishing to an API server, in virtual time, against simkube; after every
  * change of anything a reader looks at the pool. */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/fleet.h"
 #include "advertiser/kubeobj.h"
 #include "advertiser/publish_kube.h"
 #include "model/base/mem.h"
-#include "model/io/log.h"
-#include "tests/lib/simhost.h"
-#include "tests/lib/simkube.h"
+#include "tests/lib/kworld.h"
 
-enum { LOG_MAX = 8192, HASHES_MAX = 64 };
-
-#define SLICE PUBLISH_COLLECTION "/h-"
-#define LEASE "/leases/h"
-#define NODE "/nodes/h"
-
-static struct kworld {
-    int64_t now;
-    struct simkube *kube;
-    bool down; /* no answer at all */
-    struct {
-        int64_t at;
-        char method; /* G, O (post), P, A (patch), D, L (list) */
-        char path[PUBLISH_PATH_MAX];
-    } log[LOG_MAX];
-    size_t n_log;
-    char hashes[HASHES_MAX][17]; /* of what was ever to be published */
-    size_t n_hashes;
-    bool foreign; /* what is there is not only ours: no reader looks */
-} kworld;
-
-static int64_t wall_us(void)
-{
-    return kworld.now * 1000;
-}
-
-static const struct publish_config kworld_config = {
-    .boot_id = "boot-1",
-    .heartbeat_ms = 10000,
-    .backoff_min_ms = 500,
-    .backoff_max_ms = 10000,
-    .instance = "a",
-    .namespace = "biga-nodes",
-    .check_ms = 60000,
-    .unix_us = wall_us,
-};
-
-static void kworld_look(void *ctx)
-{
-    char hash[17];
-    int64_t generation;
-    (void)ctx;
-    if (kworld.foreign)
-        return;
-    enum simkube_pool pool = simkube_pool(kworld.kube, "h", hash, &generation);
-    cr_assert_neq(pool, SIMKUBE_MIXED, "generation %lld",
-                  (long long)generation);
-    bool known = pool == SIMKUBE_NONE;
-    for (size_t i = 0; i < kworld.n_hashes; i++)
-        known |= strcmp(kworld.hashes[i], hash) == 0;
-    cr_assert(known, "%s was never a topology", hash);
-}
-
-/* What was sent since `from`, as "GGOLOA". */
-static const char *kworld_sent(size_t from)
-{
-    static char text[LOG_MAX + 1];
-    size_t n = 0;
-    for (size_t i = from; i < kworld.n_log; i++)
-        text[n++] = kworld.log[i].method;
-    text[n] = '\0';
-    return text;
-}
-
-static int world_send(void *ctx, const struct publish_request *rq,
-                      struct http_answer *ret_answer, struct error *err)
-{
-    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH",
-                                          "DELETE"};
-    (void)ctx;
-    cr_assert_lt(kworld.n_log, LOG_MAX, "… %s", kworld_sent(kworld.n_log - 60));
-    char method = '?';
-    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-        if (strcmp(rq->method, methods[i]) == 0)
-            method = "GOPAD"[i];
-    kworld.log[kworld.n_log].at = kworld.now;
-    kworld.log[kworld.n_log].method = strchr(rq->path, '?') ? 'L' : method;
-    (void)snprintf(kworld.log[kworld.n_log++].path, PUBLISH_PATH_MAX, "%s",
-                   rq->path);
-    ret_answer->status = 0;
-    if (kworld.down)
-        return error_set(err, ECONNREFUSED, "nobody is there");
-    simkube_call(kworld.kube, rq, ret_answer);
-    return 0;
-}
-
-static void kworld_begin(void)
-{
-    log_set_level((enum log_level)(LOG_ERROR + 1));
-    memset(&kworld, 0, sizeof kworld);
-    kworld.now = 1000000;
-    kworld.kube = simkube_create(kworld_look, NULL);
-    simkube_add_node(kworld.kube, "h");
-}
-
-static void kworld_end(void)
-{
-    simkube_destroy(kworld.kube);
-}
+#define SLICE KWORLD_SLICE
+#define LEASE KWORLD_LEASE
+#define NODE KWORLD_NODE
 
 TestSuite(publish_kube, .init = kworld_begin, .fini = kworld_end);
-
-/* A node with so many NICs of this model: 128 to a slice. */
-static struct topo *kworld_make_topo(unsigned n_nics, const char *model)
-{
-    struct topo *topo = simhost_nics("h", n_nics, model);
-    char hash[17];
-    slice_content_hash(topo, hash);
-    for (size_t i = 0; i < kworld.n_hashes; i++)
-        if (strcmp(kworld.hashes[i], hash) == 0)
-            return topo;
-    cr_assert_lt(kworld.n_hashes, HASHES_MAX);
-    memcpy(kworld.hashes[kworld.n_hashes++], hash, sizeof hash);
-    return topo;
-}
-
-static struct fleet *kworld_start(const struct publish_config *c,
-                                  unsigned n_nics, const char *model)
-{
-    cleanup_with(topo) struct topo *topo = kworld_make_topo(n_nics, model);
-    struct fleet *f = fleet_create(&publish_kube, c, world_send, NULL);
-    fleet_add(f, topo, kworld.now);
-    return f;
-}
-
-static void kworld_update(struct fleet *f, unsigned n_nics, const char *model)
-{
-    cleanup_with(topo) struct topo *topo = kworld_make_topo(n_nics, model);
-    fleet_update(f, 0, topo, kworld.now);
-}
-
-/* Let time go on until `until`, for one or two fleets. */
-static void kworld_run_both(struct fleet *f, struct fleet *g, int64_t until)
-{
-    for (;;) {
-        struct fleet *next = g && fleet_due(g) < fleet_due(f) ? g : f;
-        if (fleet_due(next) > until)
-            break;
-        if (fleet_due(next) > kworld.now)
-            kworld.now = fleet_due(next);
-        cr_assert(fleet_step(next, kworld.now));
-    }
-    kworld.now = until;
-}
-
-static void kworld_run_until(struct fleet *f, int64_t until)
-{
-    kworld_run_both(f, NULL, until);
-}
-
-static int64_t kworld_generation(void)
-{
-    char hash[17];
-    int64_t g;
-    enum simkube_pool pool = simkube_pool(kworld.kube, "h", hash, &g);
-    cr_assert_eq(pool, SIMKUBE_WHOLE, "is %d at %lld", (int)pool, (long long)g);
-    return g;
-}
-
-static const char *at(const cJSON *json, const char *a, const char *b)
-{
-    const cJSON *inner = cJSON_GetObjectItemCaseSensitive(json, a);
-    const char *text =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(inner, b));
-    return text ? text : "";
-}
-
-static const char *kworld_annotation(const char *part, const char *name)
-{
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(
-        simkube_find(kworld.kube, part, 0), "metadata");
-    return at(meta, "annotations", name);
-}
-
-static const char *kworld_holder(void)
-{
-    return at(simkube_find(kworld.kube, LEASE, 0), "spec", "holderIdentity");
-}
-
-/* The Node says what the slices are. */
-static void kworld_assert_told(void)
-{
-    char hash[17];
-    int64_t g;
-    cr_assert_eq(simkube_pool(kworld.kube, "h", hash, &g), SIMKUBE_WHOLE);
-    cr_assert_str_eq(kworld_annotation(NODE, KUBEOBJ_TOPOLOGY), hash);
-}
 
 Test(publish_kube, start_then_one_call_for_each_heartbeat)
 {
@@ -340,18 +154,6 @@ Test(publish_kube, deleted_slices_are_back_and_told)
     fleet_destroy(f);
 }
 
-static void kworld_edit_spec(const char *part, size_t n)
-{
-    cJSON *spec = cJSON_GetObjectItemCaseSensitive(
-        simkube_find(kworld.kube, part, n), "spec");
-    cJSON *device = cJSON_GetArrayItem(
-        cJSON_GetObjectItemCaseSensitive(spec, "devices"), 0);
-    cJSON_ReplaceItemInObjectCaseSensitive(device, "name",
-                                           cJSON_CreateString("nic-other"));
-    kworld.foreign = true;
-    simkube_touch(kworld.kube, part, n);
-}
-
 Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
 {
     struct fleet *f = kworld_start(&kworld_config, 300, "a");
@@ -377,17 +179,6 @@ Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
                 simkube_find(kworld.kube, SLICE, i), "metadata"),
             "ownerReferences"));
     fleet_destroy(f);
-}
-
-static void kworld_set_generation(const char *part, double value)
-{
-    cJSON *spec = cJSON_GetObjectItemCaseSensitive(
-        simkube_find(kworld.kube, part, 0), "spec");
-    cJSON *pool = cJSON_GetObjectItemCaseSensitive(spec, "pool");
-    cJSON_ReplaceItemInObjectCaseSensitive(pool, "generation",
-                                           cJSON_CreateNumber(value));
-    kworld.foreign = true;
-    simkube_touch(kworld.kube, part, 0);
 }
 
 Test(publish_kube, generations_of_others_are_gone_above)
@@ -421,20 +212,9 @@ Test(publish_kube, foreign_slices_are_deleted)
     struct fleet *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (unsigned i = 0; i < 100; i++) {
-        struct publish_request rq = {.method = "POST",
-                                     .path = PUBLISH_COLLECTION,
-                                     .body = STR_INIT(4096)};
-        struct http_answer a = {.body = STR_INIT(4096)};
-        str_addf(&rq.body,
-                 "{\"metadata\":{\"name\":\"old-%u\"},\"spec\":{\"driver\":"
-                 "\"xpu.biga.dev\",\"nodeName\":\"h\",\"pool\":{\"name\":"
-                 "\"h\",\"generation\":1,\"resourceSliceCount\":7}}}",
-                 i);
-        kworld.foreign = true;
-        simkube_call(kworld.kube, &rq, &a);
-        cr_assert_eq(a.status, 201);
-        str_fini(&rq.body);
-        str_fini(&a.body);
+        char name[16];
+        (void)snprintf(name, sizeof name, "old-%u", i);
+        kworld_add_foreign(name);
     }
     kworld_run_until(f, kworld.now + 61000);
     cr_assert_eq(simkube_count(kworld.kube, PUBLISH_COLLECTION), 1);
