@@ -117,6 +117,16 @@ void fleet_update(struct fleet *f, size_t index, struct topo *topo,
         rebuild_heap(f);
 }
 
+void fleet_notice(struct fleet *f, size_t index,
+                  const struct publish_notice *notice, int64_t now_ms)
+{
+    if (!f->kind->notice)
+        return;
+    f->kind->notice(f->machines[index], notice, now_ms);
+    if (!f->down)
+        rebuild_heap(f);
+}
+
 void fleet_stop(struct fleet *f, bool withdraw, int64_t now_ms)
 {
     for (size_t i = 0; i < f->n; i++)

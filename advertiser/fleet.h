@@ -35,6 +35,8 @@ DEFINE_CLEANUP(fleet, struct fleet *, fleet_destroy)
 size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms);
 void fleet_update(struct fleet *f, size_t index, struct topo *topo,
                   int64_t now_ms);
+void fleet_notice(struct fleet *f, size_t index,
+                  const struct publish_notice *notice, int64_t now_ms);
 void fleet_stop(struct fleet *f, bool withdraw, int64_t now_ms);
 
 /* When the next request is due; PUBLISH_NEVER when all are done. */

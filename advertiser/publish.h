@@ -17,6 +17,9 @@
 
 #define PUBLISH_NEVER INT64_MAX
 #define PUBLISH_COLLECTION "/apis/resource.k8s.io/v1/resourceslices"
+/* A query, a format: those of one node (a DNS name) and of our driver. */
+#define PUBLISH_NODE_SLICES \
+    "fieldSelector=spec.nodeName%%3D%s%%2Cspec.driver%%3D" SLICE_DRIVER
 
 enum {
     PUBLISH_PATH_MAX = 640,
@@ -52,6 +55,13 @@ struct publish_answer {
     const char *error; /* why there was none, or what the body says */
 };
 
+/* What a watch has shown of a slice of the node, by whomever it was done. */
+struct publish_notice {
+    const char *name;    /* "": there was a gap, anything may have changed */
+    const char *version; /* its resourceVersion; of one that is gone "" */
+    bool gone;
+};
+
 /* One kind of machine.  `m` is what create() returned; one thread at a time
  * uses it. */
 struct publish_kind {
@@ -63,6 +73,9 @@ struct publish_kind {
     /* The topology as it is now.  Nothing happens when its content is equal;
      * else it is published at once under a higher generation. */
     void (*update)(void *m, struct topo *topo, int64_t now_ms);
+    /* NULL: it has no use for notices. */
+    void (*notice)(void *m, const struct publish_notice *notice,
+                   int64_t now_ms);
     /* Stop: withdraw what was published (unless somebody else took over), or
      * with `withdraw` false leave it to expire. */
     void (*stop)(void *m, bool withdraw, int64_t now_ms);

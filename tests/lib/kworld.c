@@ -116,9 +116,39 @@ void kworld_update(struct fleet *f, unsigned n_nics, const char *model)
     fleet_update(f, 0, topo, kworld.now);
 }
 
+/* --- a watch ------------------------------------------------------------ */
+
+static void on_watch(void *ctx, const struct publish_notice *notice)
+{
+    struct kworld_notice *n = &kworld.notices[kworld.n_notices++];
+    (void)ctx;
+    cr_assert_leq(kworld.n_notices, KWORLD_LOG_MAX);
+    (void)snprintf(n->name, sizeof n->name, "%s", notice->name);
+    (void)snprintf(n->version, sizeof n->version, "%s", notice->version);
+    n->gone = notice->gone;
+}
+
+void kworld_watch(void)
+{
+    simkube_watch(kworld.kube, on_watch, NULL);
+}
+
+/* As the program does it: between two calls. */
+void kworld_deliver(struct fleet *f)
+{
+    for (size_t i = 0; i < kworld.n_notices; i++) {
+        const struct kworld_notice *n = &kworld.notices[i];
+        fleet_notice(f, 0,
+                     &(struct publish_notice){n->name, n->version, n->gone},
+                     kworld.now);
+    }
+    kworld.n_notices = 0;
+}
+
 void kworld_run_both(struct fleet *f, struct fleet *g, int64_t until)
 {
     for (;;) {
+        kworld_deliver(f);
         struct fleet *next = g && fleet_due(g) < fleet_due(f) ? g : f;
         if (fleet_due(next) > until)
             break;

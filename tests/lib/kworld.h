@@ -21,6 +21,11 @@
 
 enum { KWORLD_LOG_MAX = 8192, KWORLD_HASHES_MAX = 64 };
 
+struct kworld_notice {
+    char name[SLICE_NAME_MAX + 1], version[KUBEOBJ_TEXT_MAX + 1];
+    bool gone;
+};
+
 /* There is one, made anew for each test. */
 extern struct kworld {
     int64_t now;
@@ -35,6 +40,8 @@ extern struct kworld {
     char hashes[KWORLD_HASHES_MAX][17]; /* of what was ever to be published */
     size_t n_hashes;
     bool foreign; /* what is there is not only ours: no reader looks */
+    struct kworld_notice notices[KWORLD_LOG_MAX]; /* not yet delivered */
+    size_t n_notices;
 } kworld;
 extern const struct publish_config kworld_config;
 
@@ -56,6 +63,9 @@ void kworld_update(struct fleet *f, unsigned n_nics, const char *model);
 /* Let time go on until `until`, for one or two fleets. */
 void kworld_run_until(struct fleet *f, int64_t until);
 void kworld_run_both(struct fleet *f, struct fleet *g, int64_t until);
+/* From now on the first of them has a watch. */
+void kworld_watch(void);
+void kworld_deliver(struct fleet *f);
 
 /* --- what is there ------------------------------------------------------ */
 

@@ -18,6 +18,8 @@ struct object {
 struct simkube {
     void (*changed)(void *ctx);
     void *ctx;
+    simkube_watch_f *watch;
+    void *watch_ctx;
     struct object *objects;
     size_t n, cap;
     uint64_t versions, uids;
@@ -41,6 +43,12 @@ void simkube_destroy(struct simkube *s)
     }
     free(s->objects);
     free(s);
+}
+
+void simkube_watch(struct simkube *s, simkube_watch_f *watch, void *ctx)
+{
+    s->watch = watch;
+    s->watch_ctx = ctx;
 }
 
 static void notify(struct simkube *s)
@@ -76,6 +84,22 @@ static void set_version(struct simkube *s, cJSON *object)
     set_text(meta_of(object), "resourceVersion", text);
 }
 
+static void tell_watch(struct simkube *s, const struct object *o, bool gone)
+{
+    const struct publish_notice notice = {
+        .name = text_of(meta_of(o->json), "name"),
+        .version = gone ? "" : text_of(meta_of(o->json), "resourceVersion"),
+        .gone = gone};
+    if (s->watch && strstr(o->path, PUBLISH_COLLECTION "/"))
+        s->watch(s->watch_ctx, &notice);
+}
+
+static void tell(struct simkube *s, const struct object *o)
+{
+    tell_watch(s, o, false);
+    notify(s);
+}
+
 static struct object *find(struct simkube *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -86,6 +110,7 @@ static struct object *find(struct simkube *s, const char *path)
 
 static void drop(struct simkube *s, struct object *o)
 {
+    tell_watch(s, o, true);
     free(o->path);
     cJSON_Delete(o->json);
     *o = s->objects[--s->n];
@@ -154,8 +179,9 @@ static void post(struct simkube *s, const char *path, cJSON *json,
         cJSON_Delete(json);
         return;
     }
-    answer(a, 201, insert(s, whole, json)->json);
-    notify(s);
+    const struct object *o = insert(s, whole, json);
+    answer(a, 201, o->json);
+    tell(s, o);
 }
 
 static bool fits(cJSON *wanted, cJSON *there, const char *name)
@@ -180,7 +206,7 @@ static void put(struct simkube *s, const char *path, cJSON *json,
     o->json = json;
     set_version(s, json);
     answer(a, 200, json);
-    notify(s);
+    tell(s, o);
 }
 
 static void delete_(struct simkube *s, const char *path, cJSON *options,
@@ -324,8 +350,9 @@ cJSON *simkube_find(struct simkube *s, const char *part, size_t n)
 
 void simkube_touch(struct simkube *s, const char *part, size_t n)
 {
-    set_version(s, find_part(s, part, n)->json);
-    notify(s);
+    struct object *o = find_part(s, part, n);
+    set_version(s, o->json);
+    tell(s, o);
 }
 
 size_t simkube_count(const struct simkube *s, const char *part)

@@ -18,6 +18,10 @@ struct simkube;
 struct simkube *simkube_create(void (*changed)(void *ctx), void *ctx);
 void simkube_destroy(struct simkube *s);
 
+/* Called for each change of a slice, as a watch tells it; before `changed`. */
+typedef void simkube_watch_f(void *ctx, const struct publish_notice *notice);
+void simkube_watch(struct simkube *s, simkube_watch_f *watch, void *ctx);
+
 /* One request, at once; always answers. */
 void simkube_call(struct simkube *s, const struct publish_request *request,
                   struct http_answer *ret_answer);
