@@ -208,6 +208,9 @@ void kube_settle(struct kube_machine *k, int64_t now_ms)
                                              ? k->config->heartbeat_ms
                                              : k->config->check_ms);
     k->was_another = false;
+    if (k->noticed)
+        kube_check_soon(k, now_ms);
+    k->noticed = false;
     if (k->must_tell && (wrote || k->tell_due == PUBLISH_NEVER))
         k->tell_due = now_ms + KUBE_TELL_MS;
     kube_go_idle(k);
@@ -287,6 +290,7 @@ const struct publish_kind publish_kube = {
     .create = create,
     .destroy = destroy,
     .update = update,
+    .notice = kube_notice,
     .stop = stop,
     .due = due,
     .next = next,

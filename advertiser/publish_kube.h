@@ -19,6 +19,8 @@ enum {
     KUBE_TELL_MS = 500, /* before the Node is annotated: the pods that this
                          * wakes are asked for at once, and whoever answers
                          * has to have seen what was written */
+    KUBE_HEAL_MS = 100, /* from a notice to the check: what is deleted goes one
+                         * by one */
 };
 
 enum kube_state {
@@ -40,7 +42,14 @@ enum kube_state {
 const char *kube_state_name(enum kube_state state); /* "node" … */
 
 /* Failures are counted apart where something else goes on meanwhile. */
-enum kube_retry { RETRY_MAIN, RETRY_CHECK, RETRY_PRUNE, RETRY_TELL, RETRIES };
+enum kube_retry {
+    RETRY_MAIN,
+    RETRY_CHECK,
+    RETRY_PRUNE,
+    RETRY_TELL,
+    RETRY_HEAL, /* its failures are checks that others made necessary */
+    RETRIES
+};
 
 /* Slice `index` of ours. */
 struct kube_slot {
@@ -90,6 +99,12 @@ struct kube_machine {
     size_t index;       /* of the slice that WRITE or WITHDRAW is at */
     unsigned conflicts; /* since the last heartbeat */
 
+    bool noticed;       /* others changed a slice while we were at it */
+    bool contested;     /* that they do not stop was said */
+    int64_t noticed_ms; /* when a notice last began a check; 0 never */
+    int64_t calm_until; /* until then none does */
+    int64_t healed_ms;  /* when a check last found something; 0 never */
+
     bool wrote;     /* a slice, since then */
     bool settled;   /* the slices are as they should be */
     bool published; /* they were at least once */
@@ -122,13 +137,25 @@ void kube_answer(void *m, int64_t now_ms, const struct publish_answer *a);
  * that needs another generation. */
 enum kube_verdict { KUBE_KEEP, KUBE_RENEW, KUBE_CLEAR };
 enum kube_verdict kube_judge(struct kube_machine *k,
-                             const struct kubeobj_slices *there);
+                             const struct kubeobj_slices *there,
+                             int64_t now_ms);
+/* Which of the pool's slices is called so; k->n: none. */
+size_t kube_slot_of(const struct kube_machine *k, const char *name);
 /* All slices are to be written, in a generation that nobody has used: what is
  * beyond them becomes surplus. */
 void kube_rewrite(struct kube_machine *k);
 void kube_surplus_add(struct kube_machine *k, const char *name,
                       const char *version);
 void kube_surplus_clear(struct kube_machine *k);
+
+/* --- what others do: publish_kube_heal.c -------------------------------- */
+
+void kube_notice(void *m, const struct publish_notice *notice, int64_t now_ms);
+/* Something was noticed: have a check at once, unless there were many. */
+void kube_check_soon(struct kube_machine *k, int64_t now_ms);
+/* A check has found that it is not as we left it, which was `before`. */
+void kube_tell_change(struct kube_machine *k, const struct kube_slot *before,
+                      const struct kubeobj_slices *there, int64_t now_ms);
 
 /* --- what is sent: publish_kube_send.c ---------------------------------- */
 

@@ -62,6 +62,7 @@ static void fail(struct kube_machine *k, int64_t now_ms,
         kube_go_idle(k);
         return;
     case RETRY_MAIN:
+    case RETRY_HEAL:
     case RETRIES:
         break;
     }
@@ -275,7 +276,7 @@ static void answer_list(struct kube_machine *k, int64_t now_ms,
         return;
     }
     note_success(k);
-    if (kube_judge(k, there) == KUBE_RENEW)
+    if (kube_judge(k, there, now_ms) == KUBE_RENEW)
         kube_begin_generation(k, now_ms);
     else
         kube_proceed(k, now_ms);

@@ -21,7 +21,7 @@ void kube_surplus_clear(struct kube_machine *k)
     k->n_surplus = k->surplus_cap = 0;
 }
 
-static size_t slot_of(const struct kube_machine *k, const char *name)
+size_t kube_slot_of(const struct kube_machine *k, const char *name)
 {
     char own[SLICE_NAME_MAX + 1];
     size_t i = 0;
@@ -68,7 +68,7 @@ static void sort_out(struct kube_machine *k, const struct kube_slot *before,
     memset(k->slots, 0, sizeof k->slots);
     for (size_t i = 0; i < there->n; i++) {
         const struct kubeobj *o = &there->items[i].object;
-        size_t at = slot_of(k, o->name);
+        size_t at = kube_slot_of(k, o->name);
         bool absurd = o->generation >= KUBE_GENERATION_MAX &&
                       !(at < k->n && is_as_written(&before[at], o->version));
         k->clear_first |= absurd;
@@ -96,13 +96,12 @@ static bool is_labelled(const struct kube_machine *k,
            strcmp(slice_get_epoch(item->slice)->boot_id, k->epoch.boot_id) == 0;
 }
 
-enum kube_verdict kube_judge(struct kube_machine *k,
-                             const struct kubeobj_slices *there)
+static enum kube_verdict judge(struct kube_machine *k,
+                               const struct kube_slot *before,
+                               const struct kubeobj_slices *there)
 {
-    struct kube_slot before[SLICE_POOL_SLICES_MAX];
     const struct kubeobj_slice *items[SLICE_POOL_SLICES_MAX] = {0};
     struct slice *slices[SLICE_POOL_SLICES_MAX] = {0};
-    memcpy(before, k->slots, sizeof before);
     sort_out(k, before, there, items);
     if (k->clear_first)
         return KUBE_CLEAR;
@@ -128,6 +127,26 @@ enum kube_verdict kube_judge(struct kube_machine *k,
     for (size_t i = 0; i < k->n; i++)
         k->slots[i].write = !k->slots[i].known || !is_labelled(k, items[i]);
     return KUBE_KEEP;
+}
+
+/* Is anything to be written or deleted? */
+static bool has_work(const struct kube_machine *k)
+{
+    bool work = k->n_surplus > 0;
+    for (size_t i = 0; i < k->n; i++)
+        work |= k->slots[i].write;
+    return work;
+}
+
+enum kube_verdict kube_judge(struct kube_machine *k,
+                             const struct kubeobj_slices *there, int64_t now_ms)
+{
+    struct kube_slot before[SLICE_POOL_SLICES_MAX];
+    memcpy(before, k->slots, sizeof before);
+    enum kube_verdict verdict = judge(k, before, there);
+    if (k->settled && (verdict != KUBE_KEEP || has_work(k)))
+        kube_tell_change(k, before, there, now_ms);
+    return verdict;
 }
 
 void kube_rewrite(struct kube_machine *k)

@@ -150,9 +150,7 @@ static void request_list(const struct kube_machine *k,
 {
     rq->method = "GET";
     (void)snprintf(rq->path, sizeof rq->path,
-                   PUBLISH_COLLECTION "?fieldSelector=spec.nodeName%%3D%s"
-                                      "%%2Cspec.driver%%3D" SLICE_DRIVER,
-                   node_of(k));
+                   PUBLISH_COLLECTION "?" PUBLISH_NODE_SLICES, node_of(k));
 }
 
 void kube_request(struct kube_machine *k, struct publish_request *rq)
