@@ -1,7 +1,7 @@
 /* Several advertisers of one node against simkube, with faults drawn at
  * random: requests that fail before or after they took effect, that arrive
- * long after their sender gave up, restarts, outages, foreign hands.  After
- * every change a reader looks at the pool; in the end all has to be right. */
+ * long after their sender gave up, restarts, outages, foreign hands, watches
+ * that tell late, in part, or not at all.  After every change a reader looks at the pool; in the end all has to be right. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,7 @@ enum {
     MACHINES = 3,
     TOPOS = 24,
     FLIGHTS = 64,
+    NOTICES = 16,
     TIMEOUT_MS = 3000,
     LATE_MS = 40000, /* a request may still arrive after so long */
 };
@@ -27,10 +28,19 @@ enum {
 struct flight {
     struct publish_request request;
     int64_t at;
+    char lease[24]; /* its uid, when it was sent */
+};
+
+struct notice {
+    char name[SLICE_NAME_MAX + 1], version[KUBEOBJ_TEXT_MAX + 1];
+    bool gone;
 };
 
 struct advertiser {
     struct kube_machine *m; /* NULL: not running */
+    bool watches;
+    struct notice notices[NOTICES]; /* not seen yet; more than that: a gap */
+    size_t n_notices;
     struct publish_config config;
     char boot[16], instance[16];
     int topo;
@@ -116,6 +126,8 @@ static void start(struct advertiser *a)
     a->topo = (int)below(TOPOS);
     a->m = publish_kube.create(&a->config, topos[a->topo], state, now);
     a->waiting = false;
+    a->watches = below(4) > 0;
+    a->n_notices = 0;
 }
 
 static void kill_(struct advertiser *a)
@@ -125,6 +137,17 @@ static void kill_(struct advertiser *a)
     a->waiting = false;
 }
 
+/* Generations are counted in the Lease: one that is claimed in another Lease
+ * may have been used before, so what was sent then must not arrive now. */
+static void lease_uid(char ret_uid[24])
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(
+        simkube_find(w.kube, "/leases/", 0), "metadata");
+    const char *uid =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "uid"));
+    (void)snprintf(ret_uid, 24, "%s", uid ? uid : "");
+}
+
 /* It is given up, and arrives when nobody thinks of it any more, or never. */
 static void delay(const struct publish_request *rq)
 {
@@ -132,6 +155,7 @@ static void delay(const struct publish_request *rq)
         return;
     struct flight *f = &w.flights[w.n_flights++];
     f->at = now + 1 + below(LATE_MS);
+    lease_uid(f->lease);
     f->request = *rq;
     f->request.body = STR_INIT(SLICE_BODY_MAX);
     str_add_n(&f->request.body, str_text(&rq->body), rq->body.size);
@@ -146,7 +170,10 @@ static void arrive(void)
             i++;
             continue;
         }
-        simkube_call(w.kube, &f->request, &lost);
+        char lease[24];
+        lease_uid(lease);
+        if (strcmp(lease, f->lease) == 0)
+            simkube_call(w.kube, &f->request, &lost);
         str_fini(&f->request.body);
         *f = w.flights[--w.n_flights];
     }
@@ -187,6 +214,38 @@ static void send_(struct advertiser *a, const struct publish_request *rq)
     }
 }
 
+/* --- watches ------------------------------------------------------------ */
+
+static void on_watch(void *ctx, const struct publish_notice *notice)
+{
+    (void)ctx;
+    for (size_t i = 0; i < MACHINES; i++) {
+        struct advertiser *a = &w.all[i];
+        if (!a->m || !a->watches)
+            continue;
+        bool gap = a->n_notices == NOTICES;
+        struct notice *n = &a->notices[gap ? NOTICES - 1 : a->n_notices++];
+        (void)snprintf(n->name, sizeof n->name, "%s", gap ? "" : notice->name);
+        (void)snprintf(n->version, sizeof n->version, "%s", notice->version);
+        n->gone = notice->gone;
+    }
+}
+
+/* Some of what has come, between two calls of the advertiser. */
+static void see(struct advertiser *a)
+{
+    size_t n = w.quiet ? a->n_notices : below((unsigned)a->n_notices + 1);
+    for (size_t i = 0; i < n; i++) {
+        const struct notice *notice = &a->notices[i];
+        publish_kube.notice(a->m,
+                            &(struct publish_notice){
+                                notice->name, notice->version, notice->gone},
+                            now);
+    }
+    a->n_notices -= n;
+    memmove(a->notices, a->notices + n, a->n_notices * sizeof *a->notices);
+}
+
 static void step(struct advertiser *a)
 {
     struct publish_request rq = {.body = STR_INIT(SLICE_BODY_MAX)};
@@ -201,6 +260,8 @@ static void step(struct advertiser *a)
         a->waiting = false;
         publish_kube.answer(a->m, now, &answer);
     }
+    if (!a->waiting)
+        see(a);
     if (!a->waiting && publish_kube.next(a->m, now, &rq))
         send_(a, &rq);
     if (publish_kube.due(a->m) == PUBLISH_NEVER)
@@ -375,6 +436,7 @@ static void one_seed(uint64_t seed)
     state = seed * UINT64_C(0x2545f4914f6cdd1d);
     now = 1000000;
     w.kube = simkube_create(look, NULL);
+    simkube_watch(w.kube, on_watch, NULL);
     simkube_add_node(w.kube, "h");
     for (size_t i = 0; i < MACHINES; i++)
         w.all[i].answer.body = STR_INIT(16 * SLICE_BODY_MAX);
