@@ -16,6 +16,7 @@
 #include "advertiser/reprobe.h"
 #include "advertiser/sender.h"
 #include "advertiser/settings.h"
+#include "advertiser/slicewatch.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "model/io/footprint.h"
@@ -48,6 +49,7 @@ struct program {
     struct sender *sender;
     struct fleet *fleet;
     struct reprobe *reprobe;
+    struct slicewatch *watch; /* NULL: not in a cluster */
     struct crew *crew;
     struct acting *acting; /* NULL: not asked to */
     int signals;           /* a signalfd */
@@ -167,6 +169,8 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
         r = reprobe_create(&p->look, &p->reprobe, err);
     if (r == 0 && p->set.actuate)
         r = start_acting(p, topo, err);
+    if (r == 0 && p->kube)
+        r = slicewatch_start(p->kube, p->node, &p->watch, err);
     if (r < 0)
         return r;
     cleanup_with(topo) struct topo *shown = topo_of(p, topo);
@@ -214,6 +218,13 @@ static void take_look(struct program *p)
         log_event(LOG_WARN, "look-failed", "node", p->node, "error", err.text,
                   NULL);
     }
+}
+
+static void take_notices(struct program *p)
+{
+    struct publish_notice notice;
+    while (slicewatch_take(p->watch, &notice))
+        fleet_notice(p->fleet, 0, &notice, clock_ms());
 }
 
 static void stop(struct program *p, const char *signal_name)
@@ -278,21 +289,25 @@ static void trim(struct program *p)
 
 static void run(struct program *p)
 {
-    struct pollfd fds[3] = {
+    struct pollfd fds[] = {
         {.fd = p->signals, .events = POLLIN},
         {.fd = reprobe_fd(p->reprobe), .events = POLLIN},
         {.fd = p->acting ? acting_fd(p->acting) : -1, .events = POLLIN},
+        {.fd = p->watch ? slicewatch_fd(p->watch) : -1, .events = POLLIN},
     };
     while (fleet_due(p->fleet) != PUBLISH_NEVER) {
         if (p->stopping && clock_ms() >= p->stop_deadline)
             return;
-        (void)poll(fds, 3, wait_ms(p)); /* a failed wait is a short one */
+        (void)poll(fds, ARRAY_LEN(fds),
+                   wait_ms(p)); /* a failed wait is a short one */
         take_signals(p);
         if (fds[1].revents)
             take_look(p);
         /* a card is lost, or there again */
         if (fds[2].revents && acting_moved(p->acting))
             publish_topo(p, NULL);
+        if (fds[3].revents)
+            take_notices(p);
         if (p->acting)
             acting_step(p->acting, clock_ms());
         trim(p);
@@ -461,6 +476,7 @@ int main(int argc, char **argv)
                : p.set.print ? print(&p)
                              : publish(&p);
     acting_destroy(p.acting);
+    slicewatch_stop(p.watch);
     crew_destroy(p.crew);
     fleet_destroy(p.fleet);
     reprobe_destroy(p.reprobe);
