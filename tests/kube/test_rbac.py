@@ -499,7 +499,7 @@ class Bench:
         return self.api.list("resourceslices",
                              fieldSelector="spec.nodeName=adv")
 
-    def advertise(self, anew):
+    def advertise(self, anew, meanwhile=lambda: None):
         """Start it; wait until all is as it says; end it, and all is gone.
 
         anew: nothing is there before; else what another boot has left, and a
@@ -529,6 +529,7 @@ class Bench:
         self.wait("its Lease is held", lambda: self.api.get(
             "leases", "biga-nodes", "adv")["spec"][
                 "holderIdentity"].startswith(boot))
+        meanwhile()
         self.advertiser.stop()
         self.wait("it has withdrawn", lambda: not self.slices() and
                   not self.api.maybe("leases", "biga-nodes", "adv"))
@@ -538,6 +539,17 @@ class Bench:
 
     def hosts_are_published_again(self):
         self.advertise(anew=False)
+
+    def wipe(self):
+        """As a kubelet that starts: it is not the next check that helps."""
+        gone = {s["metadata"]["uid"] for s in self.slices()}
+        self.api.delete_all("resourceslices", None,
+                            fieldSelector="spec.nodeName=adv")
+        self.wait("other slices are there", lambda: self.slices() and
+                  not gone & {s["metadata"]["uid"] for s in self.slices()})
+
+    def slices_of_hosts_are_watched(self):
+        self.advertise(anew=True, meanwhile=self.wipe)
 
 
 # (role, what, verb): the check that needs it.  In this order; what ends the
@@ -568,6 +580,8 @@ NEEDED_BY = {
     ("biga-advertiser", "nodes", "get"): Bench.hosts_are_published,
     ("biga-advertiser", "nodes", "patch"): Bench.hosts_are_published,
     ("biga-advertiser", "resourceslices", "list"): Bench.hosts_are_published,
+    ("biga-advertiser", "resourceslices", "watch"):
+        Bench.slices_of_hosts_are_watched,
     ("biga-advertiser", "resourceslices", "create"):
         Bench.hosts_are_published,
     ("biga-advertiser", "resourceslices", "update"):
