@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "extender/job.h"
+#include "extender/overfull.h"
 #include "extender/schedule.h"
 #include "extender/strmap.h"
-#include "extender/usage.h"
 #include "extender/writer_private.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
@@ -33,88 +33,33 @@ static bool is_same(const struct allocation *a, const struct allocation *b)
     return x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
 }
 
-/* Others may join what asks for no certain room of a card only before it
- * comes; their order is that of the numbers, not that in which they are told.
- * Itself it takes nothing of the card. */
-static bool came_later(const struct topo *topo, const struct allocation *a,
-                       const struct allocation *other)
-{
-    return !other->demand.has_card_need && !other->demand.exclusive &&
-           other->number > a->number &&
-           !(usage_gpus(topo, other) & usage_gpus(topo, a));
-}
-
-/* The node as others leave it to the pod: without its own pair, and without
- * what is only held. */
-static void state_beside(const struct node *node, const struct policy *policy,
-                         const struct allocation *a,
-                         struct node_state *ret_state)
-{
-    const struct allocation **list = xcalloc(node->n_allocations + 1,
-                                             sizeof *list);
-    struct usage usage;
-    node_usage(node, policy, &usage);
-    usage.allocations = list;
-    usage.n = 0;
-    for (size_t i = 0; i < node->n_allocations; i++) {
-        const struct allocation *other = node->allocations[i];
-        bool own = a->demand.role != ROLE_SERVICE &&
-                   strcmp(other->pair_key, a->pair_key) == 0;
-        if (!other->held && !own && allocation_compare_pod(other, a) != 0 &&
-            !came_later(node->topo, a, other))
-            list[usage.n++] = other;
-    }
-    usage_state(&usage, &a->demand, ret_state);
-    free(list);
-}
-
-/* Do others have what the pod has? */
-static bool is_overcommitted(const struct node *node,
-                             const struct policy *policy,
-                             const struct allocation *a)
-{
-    uint16_t cards = usage_cards(node->topo, a);
-    struct node_state state;
-    struct choice ignored;
-    state_beside(node, policy, a, &state);
-    if (state.gpus_used & usage_gpus(node->topo, a))
-        return true;
-    if (!cards)
-        return false;
-    struct demand asked = a->demand; /* of just these cards, nothing else */
-    asked.cards = asked.pair_cards = (uint8_t)__builtin_popcount(cards);
-    asked.gpus = asked.pair_gpus = 0;
-    asked.cpu_milli = 0;
-    asked.align = RELATION_SYS;
-    enum reason reason = decide(&state, &asked, cards, cards, &ignored);
-    return reason == REASON_CARDS_BUSY || reason == REASON_CARD_CORES ||
-           reason == REASON_CARD_MEMORY;
-}
-
-static void tell_conflict(struct writer *w, const struct allocation *a)
+static void tell_conflict(struct writer *w, const struct allocation *a,
+                          const char *text)
 {
     log_event(LOG_ERROR, "allocation-conflict", "namespace",
               a->demand.namespace, "pod", a->demand.name, "node", a->node,
-              "text", "the pod is bound to cards that others have, too", NULL);
+              "text", text, NULL);
     atomic_fetch_add(&w->conflicts, 1);
 }
 
 /* Asked before it is adopted. */
-static bool is_conflict(const struct snapshot *s, const struct allocation *a)
+static bool is_conflict(const struct snapshot *s, const struct allocation *a,
+                        struct str *text)
 {
     int32_t index = snapshot_find(s, a->node, strlen(a->node));
-    const struct node *node = index < 0 ? NULL
-                                        : snapshot_node(s, (size_t)index);
-    return node && node->topo && is_overcommitted(node, s->policy, a);
+    return index >= 0 && overfull_find(snapshot_node(s, (size_t)index),
+                                       s->policy, a, text) == OVERFULL_MORE;
 }
 
 void tell_conflicts(struct batch *b, const char *name)
 {
     const struct node *node = draft_node(batch_draft(b), name);
-    for (size_t i = 0; node && node->topo && i < node->n_allocations; i++) {
+    for (size_t i = 0; node && i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
-        if (!a->held && is_overcommitted(node, b->w->current->policy, a))
-            tell_conflict(b->w, a);
+        cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
+        if (!a->held && overfull_find(node, b->w->current->policy, a, &text) !=
+                            OVERFULL_NOT)
+            tell_conflict(b->w, a, str_text(&text));
     }
 }
 
@@ -161,13 +106,14 @@ void apply_adopt(struct batch *b, struct writer_op *op)
     bool another = old && strcmp(old->demand.uid, d->uid) != 0;
     if (old && (is_same(old, a) || (another && old->number > a->number)))
         return; /* known, or the last that is heard of a pod of the past */
-    bool conflict = is_conflict(s, a);
+    cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
+    bool conflict = is_conflict(s, a, &text);
     log_healed(a, old);
     op->result = adopt(b, a, old);
     op->created = op->result == 0;
     op->healed = op->created && old && !another;
     if (conflict && op->created)
-        tell_conflict(b->w, a);
+        tell_conflict(b->w, a, str_text(&text));
 }
 
 /* --- giving back -------------------------------------------------------- */
