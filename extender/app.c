@@ -45,8 +45,8 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                          METRIC_GAUGE,
                          {NULL}},
     [APP_ALLOCATION_CONFLICTS] = {"biga_allocation_conflicts_total",
-                                  "Pods found bound to cards that others have, "
-                                  "too.",
+                                  "Pods found to have more than their node "
+                                  "has.",
                                   METRIC_COUNTER,
                                   {NULL}},
     [APP_SNAPSHOT] = {"biga_snapshot",

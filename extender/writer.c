@@ -423,6 +423,27 @@ uint64_t writer_version(struct writer *w)
     return atomic_load(&w->version);
 }
 
+struct overfull_call {
+    struct writer *w;
+    writer_overfull_f *told;
+    void *ctx;
+};
+
+static void call_on_overfull(void *ctx)
+{
+    const struct overfull_call *c = ctx;
+    c->w->overfull = c->told;
+    c->w->overfull_ctx = c->ctx;
+}
+
+void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx)
+{
+    struct overfull_call c = {w, told, ctx};
+    struct writer_op op = {
+        .kind = WRITER_CALL, .call = call_on_overfull, .ctx = &c};
+    (void)writer_run(w, &op); /* a call has no result */
+}
+
 uint64_t writer_conflicts(struct writer *w)
 {
     return atomic_load(&w->conflicts);

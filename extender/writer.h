@@ -155,8 +155,14 @@ void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx);
 /* The newest version given out: allocations bound from now on have higher
  * numbers.  Any thread. */
 uint64_t writer_version(struct writer *w);
-/* How often a pod that was adopted has cards that others have, too. */
+/* How often a pod was found to have more than its node has (overfull.h): when
+ * it was adopted, and when the node told of less. */
 uint64_t writer_conflicts(struct writer *w);
+/* From now on each of these is told, too (NULL: no longer), on the writer's
+ * thread, which must not be kept waiting.  Waits as writer_run() does. */
+typedef void writer_overfull_f(void *ctx, const struct allocation *a,
+                               const char *text);
+void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx);
 
 void writer_post(struct writer *w, struct writer_op *op);
 /* Post and wait: for tests and start-up, never on a listener's thread. */

@@ -91,14 +91,13 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     if (op->result < 0)
         return;
     op->created = ingest_owner(ingest, op->name) == NULL;
-    const struct node *old = draft_node(batch_draft(b), slice_get_node(slice));
-    bool known = old && old->topo;
+    cleanup_free const struct allocation **known = NULL;
+    size_t n_known = list_conflicts(b, slice_get_node(slice), &known);
     op->result = ingest_put(ingest, slice, clock_ms(), batch_draft(b), &result,
                             &op->error);
     if (op->result < 0)
         return;
-    if (!known)
-        tell_conflicts(b, slice_get_node(slice));
+    tell_conflicts(b, slice_get_node(slice), known, n_known);
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
     if (is_lost(b->w, slice_get_node(slice)))
         draft_set_status(batch_draft(b), slice_get_node(slice), NODE_LOST);

@@ -40,6 +40,8 @@ static void tell_conflict(struct writer *w, const struct allocation *a,
               a->demand.namespace, "pod", a->demand.name, "node", a->node,
               "text", text, NULL);
     atomic_fetch_add(&w->conflicts, 1);
+    if (w->overfull)
+        w->overfull(w->overfull_ctx, a, text);
 }
 
 /* Asked before it is adopted. */
@@ -51,14 +53,43 @@ static bool is_conflict(const struct snapshot *s, const struct allocation *a,
                                        s->policy, a, text) == OVERFULL_MORE;
 }
 
-void tell_conflicts(struct batch *b, const char *name)
+size_t list_conflicts(struct batch *b, const char *name,
+                      const struct allocation ***ret_list)
+{
+    const struct node *node = draft_node(batch_draft(b), name);
+    const struct allocation **list = NULL;
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; node && i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        if (a->held ||
+            overfull_find(node, b->w->current->policy, a, NULL) == OVERFULL_NOT)
+            continue;
+        list = xgrow(list, n, &cap, sizeof *list);
+        list[n++] = a;
+    }
+    *ret_list = list;
+    return n;
+}
+
+static bool is_among(const struct allocation *a,
+                     const struct allocation *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == a)
+            return true;
+    return false;
+}
+
+void tell_conflicts(struct batch *b, const char *name,
+                    const struct allocation *const *known, size_t n_known)
 {
     const struct node *node = draft_node(batch_draft(b), name);
     for (size_t i = 0; node && i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
-        if (!a->held && overfull_find(node, b->w->current->policy, a, &text) !=
-                            OVERFULL_NOT)
+        if (!a->held && !is_among(a, known, n_known) &&
+            overfull_find(node, b->w->current->policy, a, &text) !=
+                OVERFULL_NOT)
             tell_conflict(b->w, a, str_text(&text));
     }
 }

@@ -23,6 +23,8 @@ struct writer {
 
     struct heard *heard;
     struct strmap lost; /* names of nodes that the cluster says are lost */
+    writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
+    void *overfull_ctx;
 
     _Atomic uint64_t version;   /* the newest given out */
     _Atomic uint64_t conflicts; /* see writer_conflicts() */
@@ -78,9 +80,14 @@ int drop_allocation(struct batch *b, struct writer_op *op,
 
 /* --- what a cluster tells: writer_cluster.c --- */
 void apply_adopt(struct batch *b, struct writer_op *op);
-/* A node's cards have become known: report the pods on it of which each has
- * what another has. */
-void tell_conflicts(struct batch *b, const char *name);
+/* The pods on a node that have more than there is; the list is the caller's,
+ * its items are borrowed. */
+size_t list_conflicts(struct batch *b, const char *name,
+                      const struct allocation ***ret_list);
+/* A node's cards have become known, or others: report those of which it was
+ * not known before. */
+void tell_conflicts(struct batch *b, const char *name,
+                    const struct allocation *const *known, size_t n_known);
 void apply_free(struct batch *b, struct writer_op *op);
 void apply_keep(struct batch *b, struct writer_op *op);
 void apply_lost(struct batch *b, struct writer_op *op);
