@@ -75,6 +75,22 @@ static void say_room(struct cli *c, const cJSON *room)
     str_add(&c->out, " left for pods");
 }
 
+/* What its pods have and it has not. */
+static void say_overfull(struct cli *c, const cJSON *pods)
+{
+    const cJSON *pod;
+    cJSON_ArrayForEach(pod, pods)
+    {
+        str_add(&c->out, "overfull    ");
+        text_clean(json_text(pod, "namespace"), &c->out);
+        str_add_c(&c->out, '/');
+        text_clean(json_text(pod, "name"), &c->out);
+        str_add(&c->out, ": ");
+        text_clean(json_text(pod, "text"), &c->out);
+        str_add_c(&c->out, '\n');
+    }
+}
+
 static void say_node(struct cli *c, const cJSON *node)
 {
     const cJSON *slices = cJSON_GetObjectItemCaseSensitive(node, "slices");
@@ -91,7 +107,9 @@ static void say_node(struct cli *c, const cJSON *node)
              json_number(slices, "present"), json_number(slices, "expected"));
     text_clean(json_text(node, "contentHash"), &c->out);
     say_room(c, cJSON_GetObjectItemCaseSensitive(node, "room"));
-    str_add(&c->out, "\n\n");
+    str_add_c(&c->out, '\n');
+    say_overfull(c, json_list(node, "overfull"));
+    str_add_c(&c->out, '\n');
 }
 
 int verb_node(struct cli *c, int argc, char **argv)

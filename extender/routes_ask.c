@@ -6,6 +6,7 @@
 #include "extender/app.h"
 #include "extender/cluster.h"
 #include "extender/live.h"
+#include "extender/overfull.h"
 #include "extender/pods_view.h"
 #include "extender/routes_scheduler.h"
 #include "extender/seen.h"
@@ -58,24 +59,35 @@ static void why_fares(const struct app *app, const struct allocation *a,
         str_add(text, "; it is to be deleted");
 }
 
+/* What has become of its place since. */
+static void why_place(const struct snapshot *s, const struct allocation *a,
+                      struct str *text)
+{
+    cleanup_str struct str more = STR_INIT(STR_MAX_DEFAULT);
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    if (index == NODE_NONE) {
+        str_add(text, "; the node's topology has been withdrawn since");
+        return;
+    }
+    const struct node *node = snapshot_node(s, (size_t)index);
+    if (node->status != NODE_READY)
+        str_addf(text, "; the node is %s now", node_status_name(node->status));
+    if (overfull_find(node, s->policy, a, &more) != OVERFULL_NOT)
+        str_addf(text, "; overfull: %s", str_text(&more));
+}
+
 static void why_allocated(struct httpd_request *rq, const struct app *app,
                           const struct snapshot *snapshot,
                           const struct allocation *a)
 {
     struct str *out = httpd_reply(rq);
-    int32_t index = snapshot_find(snapshot, a->node, strlen(a->node));
     cleanup_str struct str text = STR_INIT(8192);
     str_addf(&text, "on node %s, card", a->node);
     for (unsigned i = 0; i < a->n_cards; i++)
         str_addf(&text, " %s", a->cards[i]);
     str_addf(&text, ": %s", relation_name(a->relation));
     why_to_what(snapshot, a, &text);
-    if (index == NODE_NONE)
-        str_add(&text, "; the node's topology has been withdrawn since");
-    else if (snapshot_node(snapshot, (size_t)index)->status != NODE_READY)
-        str_addf(
-            &text, "; the node is %s now",
-            node_status_name(snapshot_node(snapshot, (size_t)index)->status));
+    why_place(snapshot, a, &text);
     why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/overfull.h"
 #include "extender/policy_view.h"
 
 /* --- cards ---------------------------------------------------------------- */
@@ -245,6 +246,26 @@ static void add_room(struct str *out, const struct host_room *room)
         str_add_c(out, '}');
 }
 
+static void add_overfull(struct str *out, const struct node *node,
+                         const struct policy *policy)
+{
+    const char *comma = "";
+    str_add(out, ",\"overfull\":[");
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
+        if (a->held || overfull_find(node, policy, a, &text) == OVERFULL_NOT)
+            continue;
+        str_addf(out, "%s{\"namespace\":", comma);
+        str_add_json(out, a->demand.namespace);
+        add_text(out, "name", a->demand.name);
+        add_text(out, "text", str_text(&text));
+        str_add_c(out, '}');
+        comma = ",";
+    }
+    str_add_c(out, ']');
+}
+
 void view_node_whole(const struct node *node, const struct policy *policy,
                      const struct host_room *room, int64_t now_ms,
                      struct str *out)
@@ -264,7 +285,9 @@ void view_node_whole(const struct node *node, const struct policy *policy,
         str_add(out, i ? "," : "");
         allocation_encode(node->allocations[i], out);
     }
-    str_add(out, "]}");
+    str_add_c(out, ']');
+    add_overfull(out, node, policy);
+    str_add_c(out, '}');
 }
 
 /* --- topology ------------------------------------------------------------- */

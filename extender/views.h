@@ -29,7 +29,7 @@ enum card_state card_state(const struct node *node, size_t card);
 void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "room" as far as it is known (what is left on
  * the host for pods: "cpuMilli", "memoryMiB", "pods"), "cardList",
- * "allocationList". */
+ * "allocationList", "overfull": [{"namespace","name","text"}] (overfull.h). */
 void view_node_whole(const struct node *node, const struct policy *policy,
                      const struct host_room *room, int64_t now_ms,
                      struct str *out);

@@ -102,6 +102,7 @@ Test(read, shows_nodes)
     expect_body("\"pods\":[{\"namespace\":\"ns\",\"name\":\"p\","
                 "\"role\":\"xpu\"}]");
     expect_body("\"allocationList\":[{\"pod\":");
+    expect_body("\"overfull\":[]");
     cr_assert_eq(get("/v1/nodes/none"), 404);
     expect_body("node \\\"none\\\" has not published");
 }
