@@ -37,6 +37,13 @@ static void on_unaccounted(void *ctx, const struct podobj *pod, const char *why)
         events_post(c->events, &pod->demand, EVENTS_UNALIGNED, str_text(&text));
 }
 
+static void on_overfull(void *ctx, const struct allocation *a, const char *text)
+{
+    struct cluster *c = ctx;
+    if (c->events && may_bind(c, 0))
+        events_post(c->events, &a->demand, EVENTS_OVERFULL, text);
+}
+
 /* Another one for each process: who has died may come back while others still
  * wait for its Lease to end. */
 static char *make_identity(const char *name)
@@ -129,6 +136,7 @@ static int start_pairing(struct cluster *c, struct error *err)
     r = pairing_start(&pairing, &c->pairing, err);
     if (r < 0)
         return r;
+    writer_on_overfull(c->app->writer, on_overfull, c);
     struct cluster_pod_listener listener = pairing_listener(c->pairing);
     cluster_pods_listen(c->pods, &listener);
     return 0;
@@ -216,6 +224,7 @@ void cluster_stop(struct cluster *c)
     reflector_stop(c->reflector);
     pairing_stop(c->pairing);
     binder_stop(c->binder); /* no bind is on its way when the Lease is free */
+    writer_on_overfull(c->app->writer, NULL, NULL);
     events_stop(c->events); /* of which the binder tells */
     elect_stop(c->elect);
     fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});

@@ -36,6 +36,7 @@ static const struct {
     [EVENTS_BUDDY_MADE] = {"BuddyMade", false},
     [EVENTS_BUDDY_FAILED] = {"BuddyFailed", true},
     [EVENTS_PAIR_ENDED] = {"PairEnded", false},
+    [EVENTS_OVERFULL] = {"Overfull", true},
 };
 
 const char *events_reason_word(enum events_reason reason)

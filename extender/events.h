@@ -39,6 +39,7 @@ enum events_reason {
     EVENTS_BUDDY_MADE,
     EVENTS_BUDDY_FAILED,
     EVENTS_PAIR_ENDED, /* on an xPU pod: its host pod has ended */
+    EVENTS_OVERFULL,   /* it has more than its node has */
     EVENTS_REASONS
 };
 const char *events_reason_word(enum events_reason reason); /* "Aligned" … */

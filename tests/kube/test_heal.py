@@ -231,6 +231,45 @@ def conflict(h):
         h.alive()
 
 
+def tell_of(h, node, generation, without=None):
+    """The node's slices, without one card, under another generation."""
+    for item in h.api.list("resourceslices",
+                           fieldSelector="spec.nodeName=" + node):
+        item["spec"]["devices"] = [d for d in item["spec"]["devices"]
+                                   if d["name"] != without]
+        item["spec"]["pool"]["generation"] = generation
+        h.api.update("resourceslices", item)
+
+
+def shrunk(h):
+    with h.t.check("a node that tells of less: its pods are told"):
+        got = h.place("large", cards=1)
+        node, card = got["node"], got["cards"][0]["id"]
+        before = h.metric("biga_allocation_conflicts_total")
+        tell_of(h, node, 2, without=card)
+        h.wait_metric("biga_allocation_conflicts_total", before + 1, True)
+        text = f"{card} is not on node {node}"
+        assert text in h.logged("allocation-conflict", "large")[-1]
+        wait_for("it has an Event", lambda: [
+            e for e in h.api.list("events", "default")
+            if e["reason"] == "Overfull" and text in (e.get("note") or
+                                                      e.get("message"))])
+        for read in h.reads:
+            why = read.call("GET", "/v1/why?pod=default%2Flarge")["summary"]
+            assert f"overfull: {text}" in why, why
+            said = read.call("GET", "/v1/nodes/" + node)["overfull"]
+            assert said == [{"namespace": "default", "name": "large",
+                             "text": text}], said
+
+    with h.t.check("when it tells of all again nothing is said any more"):
+        publish(h.api, node, generation=3)
+        for read in h.reads:
+            wait_for("all is there", lambda read=read: not read.call(
+                "GET", "/v1/nodes/" + node)["overfull"])
+        h.all_agree()
+        h.api.delete_all("pods", "default")
+
+
 def main():
     with Cluster() as c:
         t = Checks()
@@ -247,7 +286,7 @@ def main():
         wait_for("all hosts are ready", lambda: statuses(h.read) == {
             n: "ready" for n in nodes})
         assert beats.nodes
-        for test in (changed, removed, by_hand, conflict):
+        for test in (changed, removed, by_hand, conflict, shrunk):
             test(h)
             if t.failed:
                 break  # what it left would be in the way
