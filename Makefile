@@ -70,6 +70,8 @@ NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard cli/main.c),biga) \
          $(if $(wildcard bench/replay/main.c),biga-replay)
 PROGRAMS := $(NAMES:%=$(BUILD)/%)
+# kubectl takes it for `kubectl biga`
+PLUGIN   := $(if $(wildcard cli/main.c),$(BUILD)/kubectl-biga)
 CARD     := $(if $(wildcard card/main.c),$(BUILD)/biga-card)
 MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
@@ -86,7 +88,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 .DELETE_ON_ERROR:
 
 all: setup programs
-programs: $(PROGRAMS) $(CARD)
+programs: $(PROGRAMS) $(CARD) $(PLUGIN)
 objects: $(call obj,$(SRC_ALL))
 
 # setup is quick when nothing is missing; its stamp depends on the script
@@ -129,6 +131,9 @@ $(BUILD)/biga-replay: $(BUILD)/obj/bench/replay/main.o $(LIBS)
 $(PROGRAMS):
 	$(call say,LINK,$@)
 	$(Q)$(link)
+
+$(PLUGIN): | $(BUILD)/biga
+	$(Q)ln -sf biga $@
 
 # The helper on cards is of their architecture, and brings all it needs:
 # make card CARD_CC=aarch64-linux-gnu-gcc BUILD=build-arm64

@@ -50,6 +50,13 @@ def up_and_down(t, folder):
             ["bash", "-c", f". {folder}/env && kubectl get nodes"],
             capture_output=True, text=True, check=False)
         assert got.returncode == 0 and "No resources" in got.stderr, got
+    with t.check("so does its plugin"):
+        got = subprocess.run(
+            ["bash", "-c", f". {folder}/env && kubectl biga version && "
+             "kubectl plugin list --name-only"],
+            capture_output=True, text=True, check=False)
+        assert got.returncode == 0 and got.stdout.startswith("biga "), got
+        assert "kubectl-biga\n" in got.stdout, got
     with t.check("down ends them all"):
         pids = [p.pid for p in running]
         status, said = script("down", folder)
