@@ -4,7 +4,11 @@
  * never seen before (a reboot, or a second advertiser that took over); going
  * back to one it left is refused, as is a lower generation of the same boot,
  * or other content under the same generation. A pool is complete when as many
- * slices of the newest epoch are there as each of them says. */
+ * slices of the newest epoch are there as each of them says.
+ *
+ * Nobody holds a node for ever by being newest alone: when it is stale and was
+ * not heard of for INGEST_SILENCE_MS, whoever speaks for it is believed, as after
+ * a withdrawal. A slice that was edited by hand has nobody who repeats it. */
 #ifndef BIGA_EXTENDER_INGEST_H
 #define BIGA_EXTENDER_INGEST_H
 
@@ -14,6 +18,8 @@
 #include "extender/snapshot.h"
 #include "model/base/error.h"
 #include "model/slice.h"
+
+enum { INGEST_SILENCE_MS = 60000 };
 
 struct ingest;
 struct ingest *ingest_create(void);

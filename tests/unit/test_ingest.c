@@ -11,12 +11,14 @@
 /* More devices than one slice may list: 16 cards, 16 GPUs, 100 nics. */
 enum { NICS = 100 };
 
+static int64_t now_ms;
 static struct ingest *x;
 static struct draft *d;
 
 static void set_up(void)
 {
     struct snapshot *empty = snapshot_create_empty();
+    now_ms = 7;
     x = ingest_create();
     d = draft_create(empty);
     snapshot_unref(empty);
@@ -36,7 +38,7 @@ static int put_json(const char *json, struct ingest_result *ret_result,
     cleanup_with(slice) struct slice *slice = NULL;
     cr_assert_eq(slice_decode(json, strlen(json), &slice, err), 0, "%s",
                  err->text);
-    return ingest_put(x, slice, 7, d, ret_result, err);
+    return ingest_put(x, slice, now_ms, d, ret_result, err);
 }
 
 static int put_expect(const char *node, unsigned n_cards, const char *boot,
@@ -116,6 +118,29 @@ Test(ingest, takes_back_a_boot_after_a_withdrawal)
     cr_expect_eq(put("n1", 2, "own", 2), -ESTALE);
     cr_expect_eq(put("n1", 2, "tried", 2), 0, "the newest wins");
     cr_expect_eq(put("n1", 2, "own", 4), -ESTALE);
+}
+
+/* As one that was edited by hand, which nobody repeats. */
+Test(ingest, believes_whoever_speaks_when_it_was_silent)
+{
+    cr_expect_eq(put("n1", 2, "boot-a", 5), 0);
+    cr_expect_eq(put("n1", 4, "boot-a", 9), 0);
+    now_ms += INGEST_SILENCE_MS;
+    draft_set_status(d, "n1", NODE_STALE);
+    cr_expect_eq(put("n1", 2, "boot-a", 5), -ESTALE, "it may be heard yet");
+    now_ms++;
+    cr_expect_eq(put("n1", 2, "boot-a", 5), 0);
+    cr_expect_eq(draft_node(d, "n1")->epoch.generation, 5);
+    cr_expect_eq(draft_node(d, "n1")->status, NODE_READY);
+    cr_expect_eq(put("n1", 2, "boot-a", 4), -ESTALE, "it was just heard");
+    cr_expect_eq(put("n1", 4, "boot-a", 6), 0, "and goes on from there");
+
+    cr_expect_eq(put("n1", 4, "boot-b", 1), 0);
+    cr_expect_eq(put("n1", 4, "boot-a", 6), -ESTALE);
+    now_ms += INGEST_SILENCE_MS + 1;
+    cr_expect_eq(put("n1", 4, "boot-a", 6), -ESTALE, "it is not stale yet");
+    draft_set_status(d, "n1", NODE_STALE);
+    cr_expect_eq(put("n1", 4, "boot-a", 6), 0);
 }
 
 Test(ingest, forgets_the_oldest_of_many_boots)
