@@ -10,7 +10,7 @@ import time
 import fleet
 from api import ApiError, path
 from check import Checks
-from cluster import HERE, Cluster, binaries
+from cluster import HERE, ROOT, Cluster, binaries
 from proc import running_in, start_time, wait_for
 
 
@@ -163,6 +163,25 @@ def identities(t, c):
             raise AssertionError("anybody may list nodes")
 
 
+def configured(t, c):
+    """With --config it heeds no --kubeconfig: the file has to name one."""
+    with t.check("kube-scheduler takes the file for embedded mode"):
+        credentials = "/etc/kubernetes/scheduler.conf"
+        with open(os.path.join(ROOT, "deploy", "scheduler",
+                               "kube-scheduler-embedded.yaml"),
+                  encoding="utf-8") as f:
+            text = f.read()
+        assert credentials in text, text
+        with open(c.path("embedded.yaml"), "w", encoding="utf-8") as f:
+            f.write(text.replace(credentials, c.path("scheduler.kubeconfig")))
+        got = subprocess.run(
+            [os.path.join(c.bin, "kube-scheduler"),
+             "--config", c.path("embedded.yaml"), "--secure-port=0",
+             "--write-config-to", c.path("written.yaml")],
+            capture_output=True, text=True, check=False)
+        assert got.returncode == 0, got.stderr
+
+
 def main():
     binaries()
     t = Checks()
@@ -178,6 +197,7 @@ def main():
         c.start_scheduler()
         fakes(t, c)
         identities(t, c)
+        configured(t, c)
     t.finish()
 
 
