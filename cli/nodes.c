@@ -72,7 +72,7 @@ static void say_room(struct cli *c, const cJSON *room)
                  parts[i].unit);
         comma = ", ";
     }
-    str_add(&c->out, " left for pods");
+    str_add(&c->out, " left");
 }
 
 /* What its pods have and it has not. */
