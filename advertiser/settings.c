@@ -212,17 +212,18 @@ const struct conf_program advertiser_program = {
     .name = "biga-advertiser",
     .summary = "publish what is inside a host, and how close it is",
     .usage = "[OPTION]…",
-    .text =
-        "Finds the NUMA nodes, cards, GPUs and NICs of a host and the PCI "
-        "tree between them, and publishes them as ResourceSlices of the "
-        "driver " SLICE_DRIVER ": at the start, whenever something changes, "
-        "and as a heartbeat. What the server has lost is there again after "
-        "the next heartbeat; while it cannot be reached the advertiser goes "
-        "on trying, with a growing pause of up to 30 s.\n\n"
-        "With --actuate it also runs pods on the cards, and says how they "
-        "fare; `biga card ps` shows it on the host. Pods go on while the "
-        "advertiser does not run, and while nothing can be reached.\n\n"
-        "With --print it shows what it found and exits.",
+    .text = "Finds the NUMA nodes, cards, GPUs and NICs of a host and the PCI "
+            "tree between them, and publishes them as ResourceSlices of the "
+            "driver " SLICE_DRIVER
+            ": at the start, whenever something changes, "
+            "and as a heartbeat. What the server has lost is there again after "
+            "the next heartbeat, in a cluster at once; while it cannot be "
+            "reached the advertiser goes "
+            "on trying, with a growing pause of up to 30 s.\n\n"
+            "With --actuate it also runs pods on the cards, and says how they "
+            "fare; `biga card ps` shows it on the host. Pods go on while the "
+            "advertiser does not run, and while nothing can be reached.\n\n"
+            "With --print it shows what it found and exits.",
     .settings = settings,
     .n_settings = ARRAY_LEN(settings),
     .extra = extra,
