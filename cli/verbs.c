@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/near.h"
 
-enum { WORD_MAX = 32, VERB_ARGS_MAX = 1000 };
+enum { VERB_ARGS_MAX = 1000 };
 
 const struct verb verbs[] = {
     {"nodes", "", "all nodes: how fresh, which cards, what is free", 0, 0,
@@ -74,40 +75,12 @@ const struct verb *verb_find(const char *name)
     return NULL;
 }
 
-static size_t min2(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-size_t word_distance(const char *a, const char *b)
-{
-    size_t n = strnlen(a, WORD_MAX), m = strnlen(b, WORD_MAX);
-    size_t d[WORD_MAX + 1][WORD_MAX + 1];
-    for (size_t i = 0; i <= n; i++)
-        d[i][0] = i;
-    for (size_t j = 0; j <= m; j++)
-        d[0][j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        for (size_t j = 1; j <= m; j++) {
-            size_t change = a[i - 1] != b[j - 1];
-            d[i][j] = min2(min2(d[i - 1][j], d[i][j - 1]) + 1,
-                           d[i - 1][j - 1] + change);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = min2(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    }
-    return d[n][m];
-}
-
 const struct verb *verb_suggest(const char *word)
 {
     const struct verb *best = NULL;
-    size_t len = strnlen(word, WORD_MAX);
-    size_t limit = len < 3 ? 1 : 1 + len / 4, least = limit + 1;
+    size_t least = NEAR_NOT;
     for (size_t i = 0; i < n_verbs; i++) {
-        size_t d = word_distance(word, verbs[i].name);
-        if (len >= 2 && strncmp(word, verbs[i].name, len) == 0)
-            d = 0; /* the beginning of a verb */
+        size_t d = near_guess(word, verbs[i].name);
         if (d < least) {
             least = d;
             best = &verbs[i];

@@ -40,9 +40,6 @@ bool allocations_render(struct cli *c, const cJSON *list);
 /* Leaf by leaf, the nodes and which ranks are on them. */
 void leaves_draw(const cJSON *pairs, struct str *out);
 
-/* How many letters to add, drop, change or swap to make one of the other. */
-size_t word_distance(const char *a, const char *b);
-
 /* The functions of the table, by file. */
 verb_f verb_nodes, verb_node;                          /* nodes.c */
 verb_f verb_cards;                                     /* cards.c */

@@ -134,15 +134,6 @@ Test(verbs, what_is_far_off_is_not_guessed)
     cr_assert_null(verb_suggest(""));
 }
 
-Test(verbs, distance)
-{
-    cr_assert_eq(word_distance("", ""), 0);
-    cr_assert_eq(word_distance("abc", ""), 3);
-    cr_assert_eq(word_distance("abc", "acb"), 1);
-    cr_assert_eq(word_distance("abc", "abd"), 1);
-    cr_assert_eq(word_distance("kitten", "sitting"), 3);
-}
-
 /* --- small things --------------------------------------------------------- */
 
 Test(cli, a_pod_without_namespace_is_in_default)
