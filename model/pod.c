@@ -81,6 +81,16 @@ const char *pod_text_path(enum pod_text text)
     return contract[text].path;
 }
 
+const char *pod_text_key(enum pod_text text)
+{
+    return contract[text].key.data;
+}
+
+const char *pod_resource_key(enum pod_resource resource)
+{
+    return resource_names[resource].data;
+}
+
 /* --- reading ------------------------------------------------------------- */
 
 /* jtext_is() for a name of known size: most keys differ in it. */

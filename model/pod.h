@@ -2,7 +2,7 @@
  * (schema/pod.md), found in the pod's JSON but not yet understood: what they
  * mean, and whether a wrong one matters, depends on the role.
  *
- * For demand.c alone.  Pure; allocates nothing. */
+ * For demand.c, and words.c, which checks the keys.  Pure; allocates nothing. */
 #ifndef BIGA_MODEL_POD_H
 #define BIGA_MODEL_POD_H
 
@@ -68,6 +68,9 @@ int pod_read(struct jscan *s, const struct demand_config *config,
 
 /* What errors call a text: `metadata.labels["biga.dev/role"]`. */
 const char *pod_text_path(enum pod_text text);
+/* The key alone, "biga.dev/role"; of a resource that is no GPU, its name. */
+const char *pod_text_key(enum pod_text text);
+const char *pod_resource_key(enum pod_resource resource);
 
 /* Digits, then nothing or one of k M G Ki Mi Gi; false when it is none, or
  * more than UINT32_MAX. */

@@ -10,9 +10,6 @@ enum {
     SHOWN_MAX = 48,                 /* bytes of a wrong value in an error */
 };
 
-static const char vfs_key[] = "biga.dev/sriov-vfs";
-static const char hook_key[] = "biga.dev/prepare";
-
 /* What was found: data NULL when it is absent, or null. */
 struct found {
     struct jtext vfs, hook;
@@ -42,9 +39,9 @@ static void find_annotations(struct jscan *s, struct found *found)
     if (jscan_null(s) || !jscan_object(s))
         return;
     while (jscan_member(s, &key)) {
-        if (jtext_is(&key, vfs_key))
+        if (jtext_is(&key, PREPARE_VFS))
             take(s, &found->seen_vfs, &found->vfs);
-        else if (jtext_is(&key, hook_key))
+        else if (jtext_is(&key, PREPARE_HOOK))
             take(s, &found->seen_hook, &found->hook);
         else
             (void)jscan_skip(s);
@@ -100,7 +97,7 @@ static int take_vfs(const struct jtext *t, int *ret_vfs, struct error *err)
     }
     (void)snprintf(allowed, sizeof allowed, "a whole number from 0 to %d",
                    PREPARE_VFS_MAX);
-    return fail_value(vfs_key, t, allowed, err);
+    return fail_value(PREPARE_VFS, t, allowed, err);
 }
 
 static int take_hook(const struct jtext *t, char ret[PREPARE_HOOK_MAX + 1],
@@ -116,7 +113,7 @@ static int take_hook(const struct jtext *t, char ret[PREPARE_HOOK_MAX + 1],
                    "1 to %d of a to z, 0 to 9 and '-': the name of one of the "
                    "operator's hooks",
                    PREPARE_HOOK_MAX);
-    return fail_value(hook_key, t, allowed, err);
+    return fail_value(PREPARE_HOOK, t, allowed, err);
 }
 
 int prepare_read(const char *json, size_t size, struct prepare *ret_prepare,

@@ -1,5 +1,5 @@
 /* prepare - how a pod wants its card configured before it is used: the
- * annotations biga.dev/sriov-vfs and biga.dev/prepare (schema/pod.md), read
+ * annotations PREPARE_VFS and PREPARE_HOOK (schema/pod.md), read
  * from the Pod's JSON.  Pure. */
 #ifndef BIGA_MODEL_PREPARE_H
 #define BIGA_MODEL_PREPARE_H
@@ -8,6 +8,9 @@
 #include <stddef.h>
 
 #include "model/base/error.h"
+
+#define PREPARE_VFS "biga.dev/sriov-vfs"
+#define PREPARE_HOOK "biga.dev/prepare"
 
 enum {
     PREPARE_VFS_MAX = 4096,

@@ -1,0 +1,31 @@
+/* words - the keys of the pod contract (schema/pod.md), each at its place, and
+ * whether a pod has a key biga.dev/… that is none of them: misspelt, or where
+ * nobody looks for it.  Pure. */
+#ifndef BIGA_MODEL_WORDS_H
+#define BIGA_MODEL_WORDS_H
+
+#include <stddef.h>
+
+#include "model/base/error.h"
+#include "model/base/jscan.h"
+
+enum word_place { WORD_LABEL, WORD_ANNOTATION, WORD_RESOURCE, WORD_PLACES };
+
+struct word {
+    const char *key; /* "biga.dev/align", "cpu" */
+    enum word_place place;
+};
+
+/* The n-th word, from 0; false when there are no more. */
+bool words_get(size_t n, struct word *ret_word);
+
+/* Look at the labels, annotations, requests and limits of the pod under the
+ * cursor, whatever its role; only keys biga.dev/… are looked at, those of
+ * other prefixes (example.biga.dev/…) are their owners'.
+ *
+ * 0 when all are words; -EDOM with the first that is none and what was
+ * probably meant (`metadata.annotations["biga.dev/aling"]: is no key of Biga;
+ * did you mean biga.dev/align?`); or -EINVAL for malformed JSON. */
+int words_check(struct jscan *s, struct error *err);
+
+#endif
