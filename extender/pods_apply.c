@@ -6,6 +6,7 @@
 #include "extender/buddy.h"
 #include "extender/podobj.h"
 #include "model/base/json.h"
+#include "model/words.h"
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };
 
@@ -224,6 +225,13 @@ static int create_pod(struct applying *x, cJSON *json, cJSON *metadata,
     pods_new_uid(uid);
     normalise(json, metadata, uid);
     cleanup_free char *text = cJSON_PrintUnformatted(json);
+    struct jscan s;
+    jscan_init(&s, text, strlen(text));
+    /* before all else: a misspelt role is not a missing one */
+    if (words_check(&s, x->err) < 0) {
+        x->err->code = EINVAL;
+        return -EINVAL;
+    }
     return applied_pod_create(text, strlen(text), uid, x->config, ret_pod,
                               x->err);
 }

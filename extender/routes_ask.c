@@ -13,6 +13,7 @@
 #include "extender/why.h"
 #include "model/base/jscan.h"
 #include "model/base/mem.h"
+#include "model/words.h"
 
 /* --- why ---------------------------------------------------------------- */
 
@@ -458,6 +459,21 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
     str_add_c(out, '}');
 }
 
+/* The contract is broken by a key that is none, too; -EDOM tells that first,
+ * since it may be why something else is missing. */
+static int read_simulated(const struct simulation *sim, struct jscan *s,
+                          struct demand *ret_demand, struct error *err)
+{
+    struct jscan keys = *s;
+    struct error odd = {0};
+    int unknown = words_check(&keys, &odd);
+    int r = demand_read(s, &sim->app->demand, ret_demand, err);
+    if (unknown != -EDOM || r == -EINVAL)
+        return r;
+    *err = odd;
+    return -EDOM;
+}
+
 static int simulate_pod(struct simulation *sim, struct jscan *s,
                         struct error *err)
 {
@@ -470,9 +486,10 @@ static int simulate_pod(struct simulation *sim, struct jscan *s,
                          "more than %zu pods in one simulation of %zu nodes: "
                          "ask in parts",
                          SIMULATE_WORK_MAX / sim->n_nodes, sim->n_nodes);
-    int r = demand_read(s, &sim->app->demand, &demand, err);
+    int r = read_simulated(sim, s, &demand, err);
     if (r == -EDOM)
-        return error_wrap(err, "pod %zu", sim->n_pods);
+        return error_wrap(err, "pod %zu (%s/%s)", sim->n_pods, demand.namespace,
+                          demand.name);
     if (r == 0)
         simulate_demand(sim, &demand);
     return r;

@@ -99,6 +99,44 @@ Test(routes_pods, applies_all_or_nothing)
                  415);
 }
 
+#define NOTED(name, labels, note, template)               \
+    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name    \
+    "\",\"labels\":{" labels "},\"annotations\":{\"" note \
+    "\":\"pix\"}},\"spec\":{"                             \
+    "\"containers\":[{\"name\":\"c\",\"image\":\"i:1\"}]}}" template
+#define ROLE(role) "\"biga.dev/role\":\"" role "\""
+
+Test(routes_pods, refuses_keys_that_are_none)
+{
+    cr_expect_eq(post(NOTED("a", ROLE("xpu"), "biga.dev/aling", "")), 400);
+    expect_body("document 1 (Pod default/a): metadata.annotations["
+                "\\\"biga.dev/aling\\\"]: is no key of Biga; did you mean "
+                "biga.dev/align?; nothing was applied");
+    cr_expect_eq(
+        post(NOTED("a", "\"biga.dev/rol\":\"xpu\"", "biga.dev/align", "")),
+        400);
+    expect_body("labels[\\\"biga.dev/rol\\\"]: is no key of Biga; did you mean "
+                "biga.dev/role?");
+    cr_expect_eq(post(NOTED("a", ROLE("xpu"), "biga.dev/job", "")), 400);
+    expect_body("is a label, not an annotation");
+    cr_expect_eq(get("/v1/pods/default/a"), 404);
+    cr_expect_eq(post(NOTED("a", ROLE("xpu"), "example.biga.dev/aling", "")),
+                 200);
+}
+
+Test(routes_pods, refuses_keys_of_a_template_that_are_none)
+{
+    cr_expect_eq(
+        post(NOTED("h", ROLE("host"), "biga.dev/buddy",
+                   "{\"kind\":\"PodTemplate\",\"metadata\":{\"name\":\"pix\"},"
+                   "\"template\":{\"metadata\":{\"labels\":{"
+                   "\"biga.dev/arch\":\"arm64\"}},\"spec\":{\"containers\":[{"
+                   "\"name\":\"c\",\"image\":\"i:1\"}]}}}")),
+        400);
+    expect_body("PodTemplate default/pix for pod h: metadata.labels["
+                "\\\"biga.dev/arch\\\"]: is an annotation, not a label");
+}
+
 Test(routes_pods, keeps_what_is_immutable)
 {
 #define FIXED(value)                                                     \

@@ -142,6 +142,30 @@ Test(why, a_sample_is_called_one)
     cr_expect_eq(member(member(why, "lack"), "room")->valueint, 4);
 }
 
+Test(why, a_simulated_pod_with_a_key_that_is_none_is_refused)
+{
+    static const struct {
+        const char *pod, *text;
+    } cases[] = {
+        {"{\"metadata\":{\"name\":\"a\",\"labels\":{\"biga.dev/"
+         "role\":\"host\"},"
+         "\"annotations\":{\"biga.dev/aling\":\"pix\"}},\"spec\":{}}",
+         "pod 0 (default/a): metadata.annotations[\"biga.dev/aling\"]: is no "
+         "key of Biga; did you mean biga.dev/align?"},
+        {"[{\"metadata\":{\"name\":\"a\"}},{\"metadata\":{\"name\":\"b\","
+         "\"namespace\":\"ns\",\"labels\":{\"biga.dev/rol\":\"xpu\"}},"
+         "\"spec\":{\"containers\":[]}}]",
+         "pod 1 (ns/b): metadata.labels[\"biga.dev/rol\"]: is no key of Biga; "
+         "did you mean biga.dev/role?"},
+    };
+    cleanup_with(server) struct server *s = world_start();
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_with(json)
+            cJSON *r = call(s, "POST", "/v1/simulate", cases[i].pod, 400);
+        cr_expect_str_eq(member(r, "error")->valuestring, cases[i].text);
+    }
+}
+
 Test(why, a_simulated_job_is_placed_whole)
 {
     cleanup_with(server) struct server *s = world_start();
