@@ -19,24 +19,26 @@ enum {
     CALL_MS = 3000,
     BUSY_MS = 200, /* then it is asked again whether there is time */
     BODY_MAX = 16384,
+    AGAIN_MS = 5000,        /* until what is told once is tried again */
     FORGET_MS = 10 * 60000, /* an entry that nothing was added to */
     KEY_MAX = DEMAND_UID_MAX + 8,
 };
 
 static const struct {
     const char *word;
-    bool warning;
+    bool warning, once;
 } reasons[EVENTS_REASONS] = {
-    [EVENTS_ALIGNED] = {"Aligned", false},
-    [EVENTS_ALIGNMENT_DEGRADED] = {"AlignmentDegraded", true},
-    [EVENTS_UNALIGNED] = {"Unaligned", true},
-    [EVENTS_REFUSED] = {"Refused", true},
-    [EVENTS_XPU_POD_FAILED] = {"XpuPodFailed", true},
-    [EVENTS_XPU_POD_GONE] = {"XpuPodGone", true},
-    [EVENTS_BUDDY_MADE] = {"BuddyMade", false},
-    [EVENTS_BUDDY_FAILED] = {"BuddyFailed", true},
-    [EVENTS_PAIR_ENDED] = {"PairEnded", false},
-    [EVENTS_OVERFULL] = {"Overfull", true},
+    [EVENTS_ALIGNED] = {"Aligned", false, false},
+    [EVENTS_ALIGNMENT_DEGRADED] = {"AlignmentDegraded", true, false},
+    [EVENTS_UNALIGNED] = {"Unaligned", true, false},
+    [EVENTS_REFUSED] = {"Refused", true, false},
+    [EVENTS_XPU_POD_FAILED] = {"XpuPodFailed", true, false},
+    [EVENTS_XPU_POD_GONE] = {"XpuPodGone", true, false},
+    [EVENTS_BUDDY_MADE] = {"BuddyMade", false, false},
+    [EVENTS_BUDDY_FAILED] = {"BuddyFailed", true, false},
+    [EVENTS_PAIR_ENDED] = {"PairEnded", false, false},
+    [EVENTS_UNKNOWN_KEY] = {"UnknownKey", true, true},
+    [EVENTS_OVERFULL] = {"Overfull", true, false},
 };
 
 const char *events_reason_word(enum events_reason reason)
@@ -47,6 +49,11 @@ const char *events_reason_word(enum events_reason reason)
 bool events_reason_is_warning(enum events_reason reason)
 {
     return (unsigned)reason < EVENTS_REASONS && reasons[reason].warning;
+}
+
+bool events_reason_is_once(enum events_reason reason)
+{
+    return (unsigned)reason < EVENTS_REASONS && reasons[reason].once;
 }
 
 /* One pod and reason: on the list of what waits, or resting until something is
@@ -168,6 +175,11 @@ static void drop_refusal(struct events *e, const struct demand *pod)
         entry_destroy(e, x);
 }
 
+static bool is_said(const struct entry *x, const char *text)
+{
+    return x->count > 0 && strncmp(x->text, text, EVENTS_TEXT_MAX) == 0;
+}
+
 void events_post(struct events *e, const struct demand *pod,
                  enum events_reason reason, const char *text)
 {
@@ -182,6 +194,8 @@ void events_post(struct events *e, const struct demand *pod,
     struct entry *x = full ? NULL : entry_get(e, pod, reason, now_ms);
     if (!x) {
         e->counts.dropped++;
+    } else if (events_reason_is_once(reason) && is_said(x, text)) {
+        x->touched_ms = now_ms;
     } else {
         if (x->count++ > 0)
             e->counts.folded++;
@@ -250,11 +264,14 @@ static void write_new(const struct events *e, const struct entry *x,
     str_add_c(out, '}');
 }
 
-/* "POD.HASH": as long as a name may be, and another one for each reason. */
+/* "POD.HASH": as long as a name may be, and another one for each reason; of
+ * what is told once, by what it says, the same for all replicas. */
 static void name_event(struct entry *x, int64_t now_s)
 {
-    uint64_t h = hash_mix(hash_bytes(x->key, strlen(x->key)),
-                          (uint64_t)now_s | 1);
+    uint64_t of = events_reason_is_once(x->reason)
+                      ? hash_bytes(x->text, strlen(x->text))
+                      : (uint64_t)now_s | 1;
+    uint64_t h = hash_mix(hash_bytes(x->key, strlen(x->key)), of);
     (void)snprintf(x->name, sizeof x->name, "%.236s.%016" PRIx64, x->pod, h);
     x->first_s = now_s;
 }
@@ -283,7 +300,8 @@ static int write_event(struct events *e, struct entry *x)
     struct error err = {0};
     int64_t now_s = (int64_t)time(NULL);
     int r = -ENOENT;
-    if (x->name[0]) {
+    bool once = events_reason_is_once(x->reason);
+    if (x->name[0] && !once) {
         str_add_c(&body, '{');
         add_news(&body, x, now_s);
         str_add_c(&body, '}');
@@ -294,6 +312,8 @@ static int write_event(struct events *e, struct entry *x)
         name_event(x, now_s);
         write_new(e, x, now_s, &body);
         r = send(e, "POST", NULL, x, &body, &err);
+        if (r == -EEXIST && once)
+            r = 0; /* another replica has told it */
     }
     if (r < 0)
         log_event(LOG_WARN, "event-not-written", "namespace", x->namespace,
@@ -348,6 +368,10 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
     if (r == 0 && x) {
         memcpy(x->name, copy.name, sizeof x->name);
         x->first_s = copy.first_s;
+    } else if (x && !x->waiting && events_reason_is_once(x->reason) &&
+               now_ms - x->touched_ms <= FORGET_MS) {
+        x->due_ms = now_ms + AGAIN_MS;
+        entry_move(e, x, true);
     }
 }
 

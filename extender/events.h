@@ -40,10 +40,15 @@ enum events_reason {
     EVENTS_BUDDY_FAILED,
     EVENTS_PAIR_ENDED, /* on an xPU pod: its host pod has ended */
     EVENTS_OVERFULL,   /* it has more than its node has */
+    EVENTS_UNKNOWN_KEY,
     EVENTS_REASONS
 };
 const char *events_reason_word(enum events_reason reason); /* "Aligned" … */
 bool events_reason_is_warning(enum events_reason reason);
+/* Told once of a pod, whichever replica leads: what is said again in the same
+ * words counts for nothing, and what cannot be written yet, as by one that
+ * does not lead, is tried again while the pod is spoken of. */
+bool events_reason_is_once(enum events_reason reason);
 
 struct events;
 struct events_config {
