@@ -44,6 +44,20 @@ static void on_overfull(void *ctx, const struct allocation *a, const char *text)
         events_post(c->events, &a->demand, EVENTS_OVERFULL, text);
 }
 
+/* With a role or without, which may be what is misspelt. */
+static void on_pod(void *ctx, const struct podobj *pod)
+{
+    struct cluster *c = ctx;
+    if (pod->odd.code)
+        events_post(c->events, &pod->demand, EVENTS_UNKNOWN_KEY, pod->odd.text);
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+    (void)ctx;
+    (void)uid;
+}
+
 /* Another one for each process: who has died may come back while others still
  * wait for its Lease to end. */
 static char *make_identity(const char *name)
@@ -139,6 +153,9 @@ static int start_pairing(struct cluster *c, struct error *err)
     writer_on_overfull(c->app->writer, on_overfull, c);
     struct cluster_pod_listener listener = pairing_listener(c->pairing);
     cluster_pods_listen(c->pods, &listener);
+    cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
+                                     .put = on_pod, .gone = on_gone, .ctx = c});
+    cluster_rooms_listen(c->rooms, on_pod, c);
     return 0;
 }
 
@@ -278,6 +295,12 @@ bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
                               const char *name, struct str *text)
 {
     return cluster_pods_find_unaccounted(c->pods, namespace, name, text);
+}
+
+bool cluster_find_odd(struct cluster *c, const char *namespace,
+                      const char *name, struct str *text)
+{
+    return cluster_pods_find_odd(c->pods, namespace, name, text);
 }
 
 bool cluster_has_pod(struct cluster *c, const char *uid)

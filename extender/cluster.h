@@ -62,6 +62,9 @@ bool cluster_has_pod(struct cluster *c, const char *uid);
 /* Is it bound without an allocation?  Then where and why, for people. */
 bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
                               const char *name, struct str *text);
+/* Has it a key that is none of the contract's?  Then which, for people. */
+bool cluster_find_odd(struct cluster *c, const char *namespace,
+                      const char *name, struct str *text);
 /* An Event about a pod, if this replica leads and Events are written. */
 void cluster_tell(struct cluster *c, const struct demand *pod,
                   enum events_reason reason, const char *text);

@@ -31,6 +31,7 @@ struct entry {
     uint64_t hash;         /* of the allocation that was adopted */
     struct demand *demand; /* pending, and in order; else NULL */
     char *node, *why;      /* unaccounted; else NULL */
+    char *odd;             /* a key that is none; NULL: all are */
 };
 
 struct cluster_pods {
@@ -65,6 +66,7 @@ static void entry_free(struct entry *e)
     free(e->demand);
     free(e->node);
     free(e->why);
+    free(e->odd);
     free(e);
 }
 
@@ -202,6 +204,17 @@ static struct entry *entry_get(struct cluster_pods *c, const struct podobj *pod)
     (void)strmap_put(&c->entries, e->uid, e);
     pthread_mutex_unlock(&c->lock);
     return e;
+}
+
+static void note_odd(struct cluster_pods *c, struct entry *e,
+                     const struct podobj *pod)
+{
+    if (!e->odd && !pod->odd.code)
+        return;
+    pthread_mutex_lock(&c->lock);
+    free(e->odd);
+    e->odd = pod->odd.code ? xstrdup(pod->odd.text) : NULL;
+    pthread_mutex_unlock(&c->lock);
 }
 
 static void put_pending(struct cluster_pods *c, struct entry *e,
@@ -374,6 +387,7 @@ static void on_put(void *ctx, const char *json, size_t size)
     struct entry *e = entry_get(c, &pod);
     bool first = !e->listed; /* of this list */
     e->listed = true;
+    note_odd(c, e, &pod);
     if (podobj_is_finished(&pod))
         put_finished(c, e);
     else if (pod.node[0])
@@ -478,6 +492,30 @@ static void write_unaccounted(const struct cluster_pods *c, struct str *out)
         str_add_c(out, '}');
     }
     str_add_c(out, ']');
+}
+
+/* The lock is held. */
+static const struct entry *find_name(const struct cluster_pods *c,
+                                     const char *namespace, const char *name)
+{
+    size_t pos = 0;
+    const struct entry *e;
+    while ((e = strmap_next(&c->entries, &pos)))
+        if (strcmp(e->name, name) == 0 && strcmp(e->namespace, namespace) == 0)
+            break;
+    return e;
+}
+
+bool cluster_pods_find_odd(struct cluster_pods *c, const char *namespace,
+                           const char *name, struct str *text)
+{
+    pthread_mutex_lock(&c->lock);
+    const struct entry *e = find_name(c, namespace, name);
+    bool found = e && e->odd;
+    if (found)
+        str_add(text, e->odd);
+    pthread_mutex_unlock(&c->lock);
+    return found;
 }
 
 bool cluster_pods_find_unaccounted(struct cluster_pods *c,

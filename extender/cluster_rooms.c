@@ -13,6 +13,8 @@
 struct cluster_rooms {
     struct feed *feed;
     const struct demand_config *demand;
+    void (*put)(void *ctx, const struct podobj *pod); /* NULL: nobody listens */
+    void *ctx;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something has changed */
@@ -282,8 +284,11 @@ static void put_other(void *ctx, const char *json, size_t size)
 {
     struct cluster_rooms *r = ctx;
     struct podobj pod;
-    if (read_pod(r, json, size, &pod))
-        put_pod(r, PODSUMS_OTHERS, &pod);
+    if (!read_pod(r, json, size, &pod))
+        return;
+    put_pod(r, PODSUMS_OTHERS, &pod);
+    if (r->put)
+        r->put(r->ctx, &pod);
 }
 
 static void gone_other(void *ctx, const char *json, size_t size)
@@ -304,6 +309,14 @@ static void listed_pods(void *ctx)
     podsums_listed(r->sums, PODSUMS_OTHERS);
     tell(r);
     end(r);
+}
+
+void cluster_rooms_listen(struct cluster_rooms *r,
+                          void (*put)(void *ctx, const struct podobj *pod),
+                          void *ctx)
+{
+    r->put = put;
+    r->ctx = ctx;
 }
 
 const struct reflector_handler cluster_rooms_pods = {list_pods, put_other,

@@ -22,6 +22,10 @@ extern const struct reflector_handler cluster_rooms_nodes;
  * own: spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed and label
  * !biga.dev/role): */
 extern const struct reflector_handler cluster_rooms_pods;
+/* and who is told of each of these; before the reflector starts. */
+void cluster_rooms_listen(struct cluster_rooms *r,
+                          void (*put)(void *ctx, const struct podobj *pod),
+                          void *ctx);
 /* pods with a role, from cluster_pods: */
 void cluster_rooms_put_pod(void *ctx, const struct podobj *pod);
 void cluster_rooms_gone_pod(void *ctx, const char *uid);

@@ -4,6 +4,7 @@
 
 #include "model/base/mem.h"
 #include "model/quantity.h"
+#include "model/words.h"
 
 /* --- scanning what is not ours ---------------------------------------------
  *
@@ -430,6 +431,11 @@ int podobj_read(const char *json, size_t size,
         memcpy(demand.namespace, pod.demand.namespace, sizeof demand.namespace);
         memcpy(demand.uid, pod.demand.uid, sizeof demand.uid);
         pod.demand = demand;
+    }
+    /* most pods of a cluster have no key of ours, right or wrong */
+    if (memmem(json, size, "biga.dev", 8)) {
+        jscan_init_kube(&s, json, size);
+        (void)words_check(&s, &pod.odd); /* that it is JSON is known */
     }
     *ret_pod = pod;
     return 0;

@@ -29,6 +29,8 @@ struct podobj {
     struct demand demand; /* names and uid are always set */
     bool broken;          /* breaks the contract; `why` says how */
     struct error why;
+    struct error odd; /* how a key of it is none of the contract's (words.h);
+                       * code 0: all are */
     char node[DEMAND_NAME_MAX + 1]; /* "" not bound */
     enum pod_phase phase;
     bool deleting;           /* metadata.deletionTimestamp is set */

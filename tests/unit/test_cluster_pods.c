@@ -121,6 +121,19 @@ static char *bind_there(const char *name, const char *node)
     return str_steal(&out);
 }
 
+/* With an annotation that is none, or another instead. */
+static void put_noted(const char *name, const char *key)
+{
+    char json[512];
+    (void)snprintf(
+        json, sizeof json,
+        "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":"
+        "\"uid-%s\",\"labels\":{\"biga.dev/role\":\"host\"},"
+        "\"annotations\":{\"%s\":\"pix\"}},\"spec\":{}}",
+        name, name, key);
+    cluster_pods_handler.put(c, json, strlen(json));
+}
+
 static void put(const char *name, const char *node, const char *phase,
                 const char *allocation)
 {
@@ -183,6 +196,24 @@ Test(cluster_pods, what_is_not_listed_again_is_gone)
     expect("b@n2 ");
     struct demand d;
     cr_expect_not(cluster_pods_find(c, "uid-w", &d));
+}
+
+Test(cluster_pods, a_key_that_is_none_is_known_and_refuses_nothing)
+{
+    cleanup_str struct str text = STR_INIT(1024);
+    struct demand d;
+    put_noted("a", "biga.dev/aling");
+    cr_expect(cluster_pods_find(c, "uid-a", &d));
+    cr_expect_eq(d.align, RELATION_SYS);
+    cr_expect(cluster_pods_find_odd(c, "ns", "a", &text));
+    cr_expect_str_eq(str_text(&text),
+                     "metadata.annotations[\"biga.dev/aling\"]: is no key of "
+                     "Biga; did you mean biga.dev/align?");
+    cr_expect_not(cluster_pods_find_odd(c, "other", "a", &text));
+    put_noted("a", "biga.dev/align"); /* it was mended */
+    cr_expect_not(cluster_pods_find_odd(c, "ns", "a", &text));
+    cr_expect(cluster_pods_find(c, "uid-a", &d));
+    cr_expect_eq(d.align, RELATION_PIX);
 }
 
 /* What this replica has decided, and its binder works at. */
