@@ -15,6 +15,12 @@ static void say_pod(struct cli *c, const cJSON *answer)
              json_text(answer, "summary"));
     text_clean(str_text(&text), &c->out);
     str_add_c(&c->out, '\n');
+    const char *warning = json_text(answer, "warning");
+    if (!*warning)
+        return;
+    str_add(&c->out, "warning: ");
+    text_clean(warning, &c->out);
+    str_add_c(&c->out, '\n');
 }
 
 static void add_ids(struct table *t, const cJSON *list)

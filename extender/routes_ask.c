@@ -6,6 +6,7 @@
 #include "extender/app.h"
 #include "extender/cluster.h"
 #include "extender/live.h"
+#include "extender/odd.h"
 #include "extender/overfull.h"
 #include "extender/pods_view.h"
 #include "extender/routes_scheduler.h"
@@ -92,12 +93,12 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
+        odd_write_line(app, &a->demand, out);
         str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
                  a->demand.name, str_text(&text));
         return;
     }
-    str_add(out, "{\"pod\":");
-    why_write_pod(&a->demand, out);
+    odd_write_pod(app, &a->demand, out);
     str_add(out, ",\"state\":\"allocated\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add(out, ",\"allocation\":");
@@ -162,13 +163,13 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     why_advise(&why);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
+        odd_write_line(app, demand, out);
         why_text(app, &why, out);
         return;
     }
     cleanup_str struct str text = STR_INIT(65536);
     pending_summary(app, &why, &text);
-    str_add(out, "{\"pod\":");
-    why_write_pod(demand, out);
+    odd_write_pod(app, demand, out);
     str_add(out, ",\"state\":\"pending\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add_c(out, ',');
@@ -177,18 +178,19 @@ static void why_pending(struct httpd_request *rq, void *ctx,
 }
 
 /* Of a pod about which nothing is judged: `state` and why. */
-static void why_short(struct httpd_request *rq, const struct demand *demand,
-                      const char *state, const char *text)
+static void why_short(struct httpd_request *rq, const struct app *app,
+                      const struct demand *demand, const char *state,
+                      const char *text)
 {
     struct str *out = httpd_reply(rq);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
+        odd_write_line(app, demand, out);
         str_addf(out, "pod %s/%s is %s: %s\n", demand->namespace, demand->name,
                  state, text);
         return;
     }
-    str_add(out, "{\"pod\":");
-    why_write_pod(demand, out);
+    odd_write_pod(app, demand, out);
     str_addf(out, ",\"state\":\"%s\",\"summary\":", state);
     str_add_json(out, text);
     str_add_c(out, '}');
@@ -210,7 +212,7 @@ static bool why_unaccounted(struct httpd_request *rq, struct app *app,
                        namespace);
         (void)snprintf(demand.name, sizeof demand.name, "%s", name);
     }
-    why_short(rq, &demand, "unaccounted", str_text(&text));
+    why_short(rq, app, &demand, "unaccounted", str_text(&text));
     return true;
 }
 
@@ -260,7 +262,7 @@ static void why_waiting(struct httpd_request *rq, struct app *app,
     str_addf(&text, "%s%s%s", s->reason, *s->message ? ": " : "", s->message);
     if (p->deleting)
         str_addf(&text, "%sit is to be deleted", text.size ? "; " : "");
-    why_short(rq, &p->demand, state, str_text(&text));
+    why_short(rq, app, &p->demand, state, str_text(&text));
 }
 
 static bool why_applied(struct httpd_request *rq, struct app *app,
@@ -341,7 +343,7 @@ static void why_pod(struct httpd_request *rq, struct app *app,
                    "managedResources?)",
                    namespace, name);
     else if (refusal)
-        why_short(rq, &demand, "refused", refusal);
+        why_short(rq, app, &demand, "refused", refusal);
     else if (demand.role == ROLE_NONE)
         httpd_fail(rq, 404,
                    "pod %s/%s has no label biga.dev/role: it is not placed by "
