@@ -201,6 +201,7 @@ def told(t, b):
     b.lab.advertiser("steps", "--hostfile=" + file)
     wait_for("it is ready", lambda: b.read().call(
         "GET", "/v1/nodes/steps")["status"] == "ready")
+    on_host1 = {"nodeSelector": {"kubernetes.io/hostname": "host1"}}
     on_it = {"nodeSelector": {"kubernetes.io/hostname": "steps"}}
     for name, reason, kind in (("first", "Aligned", "Normal"),
                                ("second", "AlignmentDegraded", "Warning"),
@@ -218,6 +219,20 @@ def told(t, b):
             assert len(events(b, name, reason)) == 1
             assert event["type"] == kind, event["type"]
             b.audit()
+    with t.check("a pod with a misspelt key is placed, and told of it once"):
+        made = jobs.host_pod("misspelt", asks={"aling": "pix"}, **on_host1)
+        api.create("pods", made)
+        fleet.wait_bound(api, ["misspelt"])
+        event = wait_event(b, "misspelt", "UnknownKey")
+        t.note(f"{event['type']}: {event['message']}")
+        assert event["type"] == "Warning", event["type"]
+        assert "did you mean biga.dev/align?" in event["message"], event
+        api.patch("pods", "default", "misspelt", {"metadata": {
+            "annotations": {"test.example/poke": "1"}}})
+        text = b.read().call("GET", "/v1/why?pod=default/misspelt")
+        assert text["warning"] == event["message"], text
+        assert len(events(b, "misspelt", "UnknownKey")) == 1
+        b.audit()
     with t.check("a refused pod has one Event in a minute, however often"):
         api.create("pods", jobs.host_pod("fourth", **on_it))
         event = wait_event(b, "fourth", "Refused")
