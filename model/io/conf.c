@@ -516,6 +516,9 @@ int conf_read(const struct conf_program *program, int argc, char **argv,
          (rc = read_file(&r, w.own[CONF_OWN_CONFIG], err)) < 0) ||
         (rc = read_env(&r, err)) < 0)
         return rc;
+    for (size_t i = 0; program->given && i < program->n_settings; i++)
+        program->given[i] =
+            cell_at(&r, LAYER_ARGV, &program->settings[i])->text != NULL;
     assign_all(&r, target);
     *ret_rest = rest;
     return 0;

@@ -35,6 +35,12 @@ struct conf_setting {
     const char *help;    /* one sentence, or more; no line breaks */
 };
 
+/* One of the commands of a program that has some, for the completion. */
+struct conf_command {
+    const char *name;
+    const char *options; /* names of settings, with a space between */
+};
+
 struct conf_program {
     const char *name;    /* "biga-extender" */
     const char *summary; /* one line */
@@ -45,6 +51,10 @@ struct conf_program {
     size_t n_settings;
     const char *const *extra; /* further man page sections: heading, text,
                                * heading, text …, NULL; may be NULL */
+    const struct conf_command *commands;
+    size_t n_commands;
+    bool *given; /* NULL, or for each setting: whether conf_read() has found it
+                  * on the command line */
 };
 
 /* Every program also understands --help, --version, --config FILE and
@@ -74,7 +84,7 @@ void conf_fini(const struct conf_program *program, void *target);
 void conf_print_help(const struct conf_program *program, FILE *out);
 void conf_print_man(const struct conf_program *program, FILE *out);
 void conf_print_markdown(const struct conf_program *program, FILE *out);
-/* Words for bash's programmable completion. */
+/* For bash's programmable completion; with commands, each with its options. */
 void conf_print_completion(const struct conf_program *program, FILE *out);
 
 #endif

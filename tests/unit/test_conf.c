@@ -373,6 +373,29 @@ Test(conf, markdown_is_a_table)
     expect_all(text, parts);
 }
 
+Test(conf, knows_what_the_command_line_gave)
+{
+    char name[] = "biga-test", count[] = "--count=16", once[] = "--once";
+    char *argv[] = {name, count, once, NULL};
+    struct settings got = {0};
+    struct conf_program own = program;
+    bool given[8] = {false};
+    struct error err = {0};
+    int rest;
+    cr_assert_leq(program.n_settings, ARRAY_LEN(given));
+    own.given = given;
+    cr_assert_eq(setenv("BIGA_STATE", "/s", 1), 0);
+    cr_assert_eq(conf_read(&own, 3, argv, &got, &rest, &err), 0, "%s",
+                 err.text);
+    for (size_t i = 0; i < program.n_settings; i++) {
+        const char *s = program.settings[i].name;
+        cr_expect_eq(given[i],
+                     strcmp(s, "count") == 0 || strcmp(s, "once") == 0, "%s",
+                     s);
+    }
+    conf_fini(&own, &got);
+}
+
 Test(conf, completion_lists_the_options)
 {
     cleanup_free char *text = printed(conf_print_completion);
