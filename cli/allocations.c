@@ -62,10 +62,16 @@ bool allocations_render(struct cli *c, const cJSON *list)
 
 int verb_allocations(struct cli *c, int argc, char **argv)
 {
+    cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
     (void)argc;
     (void)argv;
-    int rc = cli_get(c, "/v1/allocations?limit=100000", &json);
+    str_add(&path, "/v1/allocations?limit=100000");
+    if (*c->set.namespace) {
+        str_add(&path, "&namespace=");
+        cli_add_encoded(&path, c->set.namespace);
+    }
+    int rc = cli_get(c, str_text(&path), &json);
     if (!rc && json && !allocations_render(c, json_list(json, "items")))
         str_add(&c->out, "No pod has a card: nothing was bound yet.\n");
     return rc;

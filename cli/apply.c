@@ -172,6 +172,11 @@ int verb_delete(struct cli *c, int argc, char **argv)
                  {"job", NULL}};
     cleanup_str struct str key = STR_INIT(1024);
     const char *kind = argc > 1 ? argv[0] : "pod";
+    if (c->set.grace >= 0 &&
+        (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0)) {
+        fprintf(stderr, "biga: delete: --grace is for pods, not a %s\n", kind);
+        return CLI_USAGE;
+    }
     cli_pod_key(argv[argc - 1], &key);
     char *slash = strchr(key.data, '/');
     *slash = '\0';

@@ -35,6 +35,8 @@ struct cli_settings {
 
 struct cli {
     struct cli_settings set;
+    const bool *given; /* of the settings: on the command line; NULL: none */
+    char *name;        /* of cli_qualify() */
     bool colours;
     struct str out; /* what goes to stdout when the verb is done */
 };
@@ -66,7 +68,11 @@ const cJSON *json_list(const cJSON *object, const char *name);
 /* A list of texts as one, with ", " between. */
 void json_join(const cJSON *list, struct str *out);
 
-/* "NS/NAME" of a pod that may be given without a namespace. */
+/* Make "NS/NAME" of a name that may be given without a namespace: that of
+ * --namespace, else "default".  A CLI_USAGE, after saying so on stderr, when
+ * the command line names two.  The text is the cli's. */
+int cli_qualify(struct cli *c, const char *what, char **arg);
+/* The same without --namespace. */
 void cli_pod_key(const char *arg, struct str *ret_key);
 
 /* A cell with the PCI addresses (or else the ids) of devices. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/verbs.h"
+#include "model/base/mem.h"
 #include "model/topo.h"
 
 enum { TIMEOUT_MS = 10000, TOKEN_MAX = 16384 };
@@ -240,6 +242,33 @@ void json_join(const cJSON *list, struct str *out)
         str_addf(out, "%s%s", comma, x->valuestring);
         comma = ", ";
     }
+}
+
+static bool is_given(const struct cli *c, const char *name)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t i = 0; c->given && i < n; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return c->given[i];
+    return false;
+}
+
+int cli_qualify(struct cli *c, const char *what, char **arg)
+{
+    const char *slash = strchr(*arg, '/'), *own = c->set.namespace;
+    size_t size = slash ? (size_t)(slash - *arg) : 0;
+    bool same = own && strlen(own) == size && strncmp(own, *arg, size) == 0;
+    if (slash && !same && is_given(c, "namespace")) {
+        fprintf(stderr, "biga: %s: is \"%s\", but --namespace is \"%s\"\n",
+                what, *arg, own);
+        return CLI_USAGE;
+    }
+    free(c->name);
+    c->name = slash ? xstrdup(*arg)
+                    : xasprintf("%s/%s", own && *own ? own : "default", *arg);
+    *arg = c->name;
+    return 0;
 }
 
 void cli_pod_key(const char *arg, struct str *ret_key)

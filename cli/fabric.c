@@ -394,6 +394,11 @@ int verb_fabric(struct cli *c, int argc, char **argv)
         fputs("biga: fabric: one drawing at a time: --dot or --svg\n", stderr);
         return CLI_USAGE;
     }
+    if (c->set.json && (c->set.svg || c->set.dot)) {
+        fputs("biga: fabric: a drawing is no JSON: --json, --dot or --svg\n",
+              stderr);
+        return CLI_USAGE;
+    }
     picture_init(&p);
     int rc = fetch(c, &p, &done);
     if (done)

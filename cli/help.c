@@ -47,8 +47,9 @@ static const struct conf_setting settings[] = {
      .offset = SETTING(namespace),
      .otherwise = "",
      .metavar = "NAMESPACE",
-     .help = "job, jobs, ps: of a job, \"default\" when not given; of lists, "
-             "only what is in it."},
+     .help = "allocations, card, delete, exec, job, jobs, logs, pods, ps, "
+             "release, why: of a name that is given without one, else "
+             "\"default\"; of lists, only what is in it."},
     {.name = "hostfile",
      .type = CONF_FLAG,
      .offset = SETTING(hostfile),
@@ -114,15 +115,17 @@ static const struct conf_setting settings[] = {
      .offset = SETTING(container),
      .otherwise = "",
      .metavar = "NAME",
-     .help = "logs, exec: of the pod's containers, this one. Default: the "
-             "first."},
+     .help =
+         "card, logs, exec: of the pod's containers, this one. Default: the "
+         "first."},
     {.name = "follow",
      .letter = 'f',
      .type = CONF_FLAG,
      .offset = SETTING(follow),
      .otherwise = "false",
-     .help = "logs: go on with what is written from now on, until the pod "
-             "ends."},
+     .help =
+         "card, logs: go on with what is written from now on, until the pod "
+         "ends."},
     {.name = "limit-bytes",
      .type = CONF_INT,
      .offset = SETTING(limit_bytes),
@@ -130,7 +133,7 @@ static const struct conf_setting settings[] = {
      .min = 1,
      .max = INT64_C(1) << 40,
      .metavar = "N",
-     .help = "logs: how much is printed at most."},
+     .help = "card, logs: how much is printed at most."},
     {.name = "exec-timeout",
      .type = CONF_INT,
      .offset = SETTING(exec_timeout),
@@ -138,7 +141,7 @@ static const struct conf_setting settings[] = {
      .min = 1,
      .max = 300,
      .metavar = "SECONDS",
-     .help = "exec: how long the command may take."},
+     .help = "card, exec: how long the command may take."},
     {.name = "once",
      .type = CONF_FLAG,
      .offset = SETTING(once),
@@ -192,10 +195,17 @@ static const char about[] =
     "everything in them is, which pod was given what, and why. The commands "
     "card, pods, logs and exec ask the advertiser of this host instead, over "
     "its unix socket, as root or its own user.\n\n"
-    "A pod name without a namespace is looked for in \"default\". Colours are "
+    "A name without a namespace is one of --namespace, else of \"default\". "
+    "Colours are "
     "used on a terminal only, and not when NO_COLOR is set. The exit code is 1 "
     "when the server says no or cannot be reached, 2 for a wrong command "
     "line.";
+
+const struct conf_setting *cli_settings_table(size_t *ret_n)
+{
+    *ret_n = ARRAY_LEN(settings);
+    return settings;
+}
 
 void cli_program(struct conf_program *ret_program, struct str *commands,
                  const char *extra[CLI_EXTRA])
@@ -217,25 +227,6 @@ void cli_program(struct conf_program *ret_program, struct str *commands,
     };
 }
 
-/* Whether an option means something to a command: its help may begin with
- * those that it is for, "logs, exec: …"; else it is for all. */
-static bool is_for(const struct conf_setting *s, const char *verb)
-{
-    size_t end = strspn(s->help, "abcdefghijklmnopqrstuvwxyz, ");
-    size_t n = strlen(verb);
-    if (end == 0 || s->help[end] != ':')
-        return true;
-    if (strcmp(verb, "card") == 0 && (is_for(s, "logs") || is_for(s, "exec")))
-        return true; /* which it has, too */
-    for (const char *p = s->help; p < s->help + end; p += strspn(p, ", ")) {
-        size_t word = strcspn(p, ", :");
-        if (word == n && memcmp(p, verb, n) == 0)
-            return true;
-        p += word;
-    }
-    return false;
-}
-
 static int help_verb(const char *name)
 {
     struct conf_setting some[ARRAY_LEN(settings)];
@@ -252,7 +243,7 @@ static int help_verb(const char *name)
     struct conf_program program = {
         .name = "biga", .summary = v->help, .usage = usage, .settings = some};
     for (size_t i = 0; i < ARRAY_LEN(settings); i++)
-        if (is_for(&settings[i], v->name))
+        if (options_have(v->options, settings[i].name))
             some[program.n_settings++] = settings[i];
     conf_print_help(&program, stdout);
     return 0;

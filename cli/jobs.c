@@ -219,30 +219,16 @@ static bool asked_map(const struct cli *c, const char **ret_format)
     return true;
 }
 
-/* Does --namespace say another than the job's own name? */
-static bool is_contradicted(const struct cli *c, const char *name)
-{
-    const char *slash = strchr(name, '/'), *own = c->set.namespace;
-    return *own && slash &&
-           (strlen(own) != (size_t)(slash - name) ||
-            memcmp(own, name, (size_t)(slash - name)) != 0);
-}
-
-static void add_path(const struct cli *c, const char *name, struct str *path)
+/* `name` is qualified. */
+static void add_path(const char *name, struct str *path)
 {
     const char *slash = strchr(name, '/');
-    const char *namespace = *c->set.namespace ? c->set.namespace : "default";
+    cleanup_str struct str namespace = STR_INIT(4096);
+    str_add_n(&namespace, name, (size_t)(slash - name));
     str_add(path, "/v1/jobs/");
-    if (slash) {
-        cleanup_str struct str own = STR_INIT(4096);
-        str_add_n(&own, name, (size_t)(slash - name));
-        cli_add_encoded(path, str_text(&own));
-        name = slash + 1;
-    } else {
-        cli_add_encoded(path, namespace);
-    }
+    cli_add_encoded(path, str_text(&namespace));
     str_add_c(path, '/');
-    cli_add_encoded(path, name);
+    cli_add_encoded(path, slash + 1);
 }
 
 int verb_job(struct cli *c, int argc, char **argv)
@@ -257,12 +243,13 @@ int verb_job(struct cli *c, int argc, char **argv)
               stderr);
         return CLI_USAGE;
     }
-    if (is_contradicted(c, argv[0])) {
-        fprintf(stderr, "biga: job: is \"%s\", but --namespace is \"%s\"\n",
-                argv[0], c->set.namespace);
+    if (format && c->set.json) {
+        fputs("biga: job: a file is no JSON: --json, or one of --hostfile, "
+              "--dpu-hostfile, --rankfile, --ucx, --urom\n",
+              stderr);
         return CLI_USAGE;
     }
-    add_path(c, argv[0], &path);
+    add_path(argv[0], &path);
     if (format) {
         str_addf(&path, "/maps?format=%s", format);
         return cli_get_text(c, str_text(&path));

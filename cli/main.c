@@ -26,12 +26,18 @@ static int dispatch(struct cli *c, int argc, char **argv)
         return complain_verb(argv[0]);
     argc--;
     argv++;
+    int rc = options_check(c, v->name, v->options);
+    if (rc)
+        return rc;
     if (argc < v->args_min || argc > v->args_max) {
         fprintf(stderr, "biga: usage: biga %s%s%s\n", v->name,
                 *v->args ? " " : "", v->args);
         return CLI_USAGE;
     }
-    return v->run(c, argc, argv);
+    if (v->named != NAMED_NONE && argc > 0)
+        rc = cli_qualify(c, v->name,
+                         &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
+    return rc ? rc : v->run(c, argc, argv);
 }
 
 /* Ours lists the commands, which conf does not know; `biga COMMAND --help` is
@@ -56,6 +62,14 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "replay") == 0) /* has its own options */
         return verb_replay(&c, argc - 2, argv + 2);
     cli_program(&program, &commands, extra);
+    cleanup_free bool *given = xcalloc(program.n_settings, sizeof *given);
+    cleanup_free struct conf_command *names = xcalloc(n_verbs, sizeof *names);
+    for (size_t i = 0; i < n_verbs; i++)
+        names[i] = (struct conf_command){verbs[i].name, verbs[i].options};
+    program.commands = names;
+    program.n_commands = n_verbs;
+    program.given = given;
+    c.given = given;
     int about = 0;
     if (asks_help(argc, argv, &about))
         return verb_help(&c, about, argv + 1);
@@ -75,6 +89,7 @@ int main(int argc, char **argv)
     if (!written)
         perror("biga: standard output");
     str_fini(&c.out);
+    free(c.name);
     conf_fini(&program, &c.set);
     return written ? rc : CLI_FAILED;
 }

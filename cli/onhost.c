@@ -81,14 +81,16 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(json_text(x, "name"), json_text(y, "name"));
 }
 
-/* Only those of the place (NULL: all), by name. */
-static void choose_pods(cJSON *list, const char *place)
+/* Only those of the place (NULL: all) and the namespace ("": all), by name. */
+static void choose_pods(cJSON *list, const char *place, const char *namespace)
 {
     size_t n = 0, size = (size_t)cJSON_GetArraySize(list);
     cleanup_free cJSON **all = xcalloc(size + 1, sizeof(cJSON *));
     cJSON *pod;
     while ((pod = cJSON_DetachItemFromArray(list, 0)))
-        if (!place || strcmp(json_text(pod, "place"), place) == 0)
+        if ((!place || strcmp(json_text(pod, "place"), place) == 0) &&
+            (!*namespace ||
+             strcmp(json_text(pod, "namespace"), namespace) == 0))
             all[n++] = pod;
         else
             cJSON_Delete(pod);
@@ -143,7 +145,7 @@ static int show_pods(struct cli *c, const char *card)
     if (rc)
         return rc;
     cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
-    choose_pods(list, card ? str_text(&place) : NULL);
+    choose_pods(list, card ? str_text(&place) : NULL, c->set.namespace);
     if (!as_json) {
         pods_render(c, list, card ? str_text(&place) : NULL);
         return 0;
@@ -353,28 +355,42 @@ int verb_card(struct cli *c, int argc, char **argv)
         const char *name, *args;
         int args_min, args_max;
         verb_f *run;
+        const char *options;
+        int named; /* the argument that is a pod's name; 0: none is */
     } commands[] = {
-        {"ps", " [CARD]", 0, 1, verb_card_ps},
-        {"drain", " CARD", 1, 1, verb_card_drain},
-        {"undrain", " CARD", 1, 1, verb_card_undrain},
-        {"objects", " CARD", 1, 1, verb_card_objects},
-        {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs},
+        {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL " json", 0},
+        {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL " json namespace", 0},
+        {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL " json", 0},
+        {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL " json", 0},
+        {"objects", " CARD", 1, 1, verb_card_objects, VERB_LOCAL " json", 0},
+        {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs,
+         VERB_LOCAL " namespace container follow limit-bytes", 2},
         {"exec", " CARD [NAMESPACE/]POD -- COMMAND…", 3, EXEC_ARGS_MAX,
-         verb_card_exec},
+         verb_card_exec, VERB_LOCAL " json namespace container exec-timeout",
+         2},
     };
+    const char *usage = NULL;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         int n = argc - 1;
         if (strcmp(commands[i].name, argv[0]) != 0)
             continue;
-        if (n >= commands[i].args_min && n <= commands[i].args_max)
-            return commands[i].run(c, n, argv + 1);
-        fprintf(stderr, "biga: usage: biga card %s%s\n", commands[i].name,
-                commands[i].args);
+        usage = commands[i].args;
+        if (n < commands[i].args_min || n > commands[i].args_max)
+            continue;
+        cleanup_free char *what = xasprintf("card %s", argv[0]);
+        int rc = options_check(c, what, commands[i].options);
+        if (rc == 0 && commands[i].named)
+            rc = cli_qualify(c, what, &argv[commands[i].named]);
+        return rc ? rc : commands[i].run(c, n, argv + 1);
+    }
+    if (usage) {
+        fprintf(stderr, "biga: usage: biga card %s%s\n", argv[0], usage);
         return CLI_USAGE;
     }
     fprintf(stderr, "biga: card: \"%s\": must be one of", argv[0]);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
+        if (i == 0 || strcmp(commands[i].name, commands[i - 1].name) != 0)
+            fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
     fputc('\n', stderr);
     return CLI_USAGE;
 }

@@ -9,16 +9,33 @@
 /* Run with the arguments after the verb; returns the exit code. */
 typedef int verb_f(struct cli *c, int argc, char **argv);
 
+/* Which argument is the name of something in a namespace. */
+enum verb_named { NAMED_NONE, NAMED_FIRST, NAMED_LAST };
+
+/* What every command takes that asks the extender, or this host's
+ * advertiser. */
+#define VERB_ASK "server ca cert key token-file"
+#define VERB_LOCAL "socket"
+
 struct verb {
     const char *name;
     const char *args; /* "NODE", "" */
     const char *help;
     int args_min, args_max;
     verb_f *run;
+    const char *options; /* names of the settings that it takes, with a space
+                          * between */
+    enum verb_named named;
 };
 
 extern const struct verb verbs[];
 extern const size_t n_verbs;
+
+/* Is a setting among those, as in a verb's options? */
+bool options_have(const char *options, const char *name);
+/* 0 when nothing else was given on the command line; else CLI_USAGE, after
+ * saying on stderr what `what` ("card logs") takes. */
+int options_check(const struct cli *c, const char *what, const char *options);
 
 /* NULL when there is none. */
 const struct verb *verb_find(const char *name);
@@ -32,6 +49,8 @@ void verbs_describe(struct str *out);
 enum { CLI_EXTRA = 3 };
 void cli_program(struct conf_program *ret_program, struct str *commands,
                  const char *extra[CLI_EXTRA]);
+/* As cli_program() has them. */
+const struct conf_setting *cli_settings_table(size_t *ret_n);
 
 /* Tables that several verbs show: a "no card" line, or false, when there is
  * nothing to show. */

@@ -29,6 +29,7 @@ static void start(void)
     cr_assert_eq(act_socket_start(a, at.path, &at.s, &err), 0, "%s", err.text);
     at.c = (struct cli){.set = {.socket = at.path,
                                 .container = "",
+                                .namespace = "",
                                 .limit_bytes = 1 << 20,
                                 .exec_timeout = 3},
                         .out = STR_INIT(1 << 20)};
@@ -228,14 +229,29 @@ Test(onhost, commands_run_and_end_with_their_code)
     printed("side:3 ls -l", 12);
 }
 
+Test(onhost, the_namespace_that_is_given_is_meant)
+{
+    at.c.set.namespace = "lab";
+    cr_expect_eq(run(verb_card, "logs", "card-9", "b", NULL), CLI_FAILED);
+    complains("there is no pod lab/b on this node");
+    add_pod("a", "u1", "card-0000-17-00");
+    cr_expect_eq(run(verb_pods, NULL, NULL, NULL, NULL), 0);
+    cr_expect(!strstr(str_text(&at.c.out), "default/a"), "%s",
+              str_text(&at.c.out));
+    at.c.set.namespace = "default";
+    cr_expect_eq(run(verb_pods, NULL, NULL, NULL, NULL), 0);
+    cr_expect(strstr(str_text(&at.c.out), "default/a"), "%s",
+              str_text(&at.c.out));
+}
+
 Test(onhost, a_pod_must_be_on_the_card_that_is_named)
 {
     add_pod("a", "u1", "card-0000-17-00");
     cr_expect_eq(run(verb_card, "exec", "host", "a", "ls"), CLI_FAILED);
     cr_expect_eq(run(verb_card, "logs", "card-9", "a", NULL), CLI_FAILED);
     cr_expect_eq(run(verb_logs, "b", NULL, NULL, NULL), CLI_FAILED);
-    complains("a is on card-0000-17-00, not on host\n"
-              "biga: a is on card-0000-17-00, not on card-9\n"
+    complains("default/a is on card-0000-17-00, not on host\n"
+              "biga: default/a is on card-0000-17-00, not on card-9\n"
               "biga: the advertiser answered 404: there is no pod default/b");
     cr_expect_eq(run(verb_card, "exec", "card-0000-17-00", "a", "ls"), 7);
 }
