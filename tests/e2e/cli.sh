@@ -42,6 +42,46 @@ check "nonsense is not guessed" 2 "see biga help" "$biga" frobnicate
 check "a missing argument" 2 "usage: biga topo NODE" "$biga" topo
 check "too many arguments" 2 "usage: biga nodes$" "$biga" nodes x
 check "an unknown option" 2 "no such option" "$biga" --frob nodes
+# Each command with each option: it takes it, which its help says, or refuses
+# it; none is ignored.  Too many arguments keep it from doing anything.
+all=$("$biga" --print-docs markdown | sed -n 's/^| `--\([a-z-]*\)`.*/\1/p')
+value() {
+    case $1 in
+    json | hostfile | dpu-hostfile | rankfile | ucx | urom | dot | svg | \
+        follow | once) ;;
+    *) echo "=1" ;;
+    esac
+}
+wrong=0 tried=0
+for verb in $("$biga" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    [ "$verb" = replay ] && continue # its own options follow it
+    takes=$("$biga" help "$verb" | grep -oE -e '--[a-z-]+' | sort -u)
+    for option in $all; do
+        tried=$((tried + 1))
+        said=$("$biga" "$verb" "--$option$(value "$option")" a b c d e 2>&1)
+        code=$?
+        if grep -qx -e "--$option" <<<"$takes"; then
+            ! grep -q "takes no --$option" <<<"$said"
+        else
+            [ $code = 2 ] && grep -q "^biga: $verb: takes no --$option; it takes" \
+                <<<"$said"
+        fi || { echo "# biga $verb --$option: $code: $said"; wrong=$((wrong + 1)); }
+    done
+done
+check "every command takes an option or refuses it" 0 "^0 of 6[0-9][0-9]$" \
+    echo "$wrong of $tried"
+check "replay refuses what stands before it" 2 "replay: takes no --json" \
+    "$biga" --json replay
+check "… and card by its own command" 2 "card drain: takes no --follow" \
+    "$biga" card drain x --follow
+check "the completion knows what a command takes" 0 "^logs .*--follow" \
+    bash -c 'source <("$0" --print-docs completion); COMP_WORDS=(biga logs --)
+             COMP_CWORD=2; _biga; echo "logs ${COMPREPLY[*]}"' "$biga"
+check "… and no more" 0 "^0$" \
+    bash -c 'source <("$0" --print-docs completion); COMP_WORDS=(biga logs --)
+             COMP_CWORD=2; _biga; echo "${COMPREPLY[*]}" | grep -c grace; true' "$biga"
+check "the environment may set what a command does not take" 0 "^biga [0-9]" \
+    env BIGA_NAMESPACE=lab "$biga" version
 check "an unreachable server" 1 "no answer from $nobody" \
     "$biga" --server "$nobody" nodes
 check "… says what to start" 1 "biga-extender" "$biga" --server "$nobody" nodes
@@ -100,6 +140,14 @@ check "an unknown job's hostfile" 1 "404.*job default/ring" "$biga" job ring --h
 check "two files at a time" 2 "one file at a time" "$biga" job ring --ucx --urom
 check "two namespaces at a time" 2 'is "a/ring", but --namespace is "lab"' \
     "$biga" job a/ring -n lab
+check "a file is no JSON" 2 "a file is no JSON" "$biga" job ring --ucx --json
+check "a drawing is no JSON" 2 "a drawing is no JSON" "$biga" fabric --svg --json
+check "why looks in the namespace" 1 "lab/nopod" "$biga" why nopod -n lab
+check "… ps and release, too" 1 "lab/nopod" "$biga" ps nopod -n lab
+check "… of which there may be one" 2 'is "a/nopod", but --namespace is "lab"' \
+    "$biga" why a/nopod -n lab
+check "a namespace of the environment gives way" 1 "a/nopod" \
+    env BIGA_NAMESPACE=lab "$biga" why a/nopod
 check "two drawings at a time" 2 "one drawing at a time" \
     "$biga" fabric --dot --svg
 check "an unknown pod" 1 "default/nopod" "$biga" why nopod
@@ -154,6 +202,11 @@ echo 'kind: [' >"$work/broken.yaml"
 check "broken YAML" 1 "broken.yaml: line 2" "$biga" apply "$work/broken.yaml"
 : >"$work/empty.yaml"
 check "an empty file" 1 "has no document" "$biga" apply "$work/empty.yaml"
+check "a list of one namespace" 0 "biga apply FILE" "$biga" ps -n lab
+check "delete looks in the namespace" 1 "lab/metrics" \
+    "$biga" delete metrics -n lab
+check "a file has no grace" 2 "not a configmap" \
+    "$biga" delete configmap ring --grace 0
 check "delete a pod" 0 "Pod default/metrics is to end" \
     "$biga" delete --grace 0 metrics
 check "delete all of a job" 0 "Pod default/ring-1-xpu is to end" \

@@ -134,6 +134,40 @@ Test(verbs, what_is_far_off_is_not_guessed)
     cr_assert_null(verb_suggest(""));
 }
 
+/* The help of an option begins with the commands that take it, "logs, exec:
+ * …", when not all do that ask a server; it is what the manual shows. */
+Test(verbs, the_help_of_options_names_who_takes_them)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        size_t end = strspn(all[i].help, "abcdefghijklmnopqrstuvwxyz, ");
+        cleanup_free char *named = xstrndup(all[i].help, end);
+        for (char *p = named; *p; p++)
+            *p = *p == ',' ? ' ' : *p;
+        if (all[i].help[end] != ':')
+            continue;
+        for (size_t v = 0; v < n_verbs; v++)
+            cr_expect_eq(options_have(named, verbs[v].name),
+                         options_have(verbs[v].options, all[i].name),
+                         "--%s and %s", all[i].name, verbs[v].name);
+    }
+}
+
+Test(verbs, every_option_that_a_command_takes_is_one)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t v = 0; v < n_verbs; v++) {
+        size_t n_words = *verbs[v].options != '\0', n_known = 0;
+        for (const char *p = verbs[v].options; *p; p++)
+            n_words += *p == ' ';
+        for (size_t i = 0; i < n; i++)
+            n_known += options_have(verbs[v].options, all[i].name);
+        cr_expect_eq(n_known, n_words, "%s", verbs[v].name);
+    }
+}
+
 /* --- small things --------------------------------------------------------- */
 
 Test(cli, a_pod_without_namespace_is_in_default)
@@ -143,6 +177,32 @@ Test(cli, a_pod_without_namespace_is_in_default)
     cli_pod_key("prod/web", &b);
     assert_text(&a, "default/web");
     assert_text(&b, "prod/web");
+}
+
+Test(cli, a_name_is_in_the_namespace_that_is_given)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    cleanup_free bool *given = xcalloc(n, sizeof *given);
+    struct cli c = {.set = {.namespace = ""}, .given = given};
+    static const struct {
+        const char *namespace, *name, *is;
+        bool given;
+    } cases[] = {
+        {"", "web", "default/web", false}, {"lab", "web", "lab/web", true},
+        {"lab", "web", "lab/web", false},  {"lab", "lab/web", "lab/web", true},
+        {"lab", "a/web", "a/web", false}, /* by the environment */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[16], *arg = text;
+        for (size_t k = 0; k < n; k++)
+            given[k] = cases[i].given && !strcmp(all[k].name, "namespace");
+        (void)snprintf(text, sizeof text, "%s", cases[i].name);
+        c.set.namespace = cases[i].namespace;
+        cr_expect_eq(cli_qualify(&c, "why", &arg), 0);
+        cr_expect_str_eq(arg, cases[i].is);
+    }
+    free(c.name);
 }
 
 Test(cli, queries_are_encoded)
