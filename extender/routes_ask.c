@@ -355,11 +355,14 @@ static void why_pod(struct httpd_request *rq, struct app *app,
 
 static void handle_why(struct httpd_request *rq, void *ctx)
 {
+    static const char *const params[] = {"job", "pod", NULL};
     struct app *app = ctx;
     char namespace[DEMAND_NAMESPACE_MAX + 1];
     const char *name;
     const char *job = httpd_query(rq, "job"), *pod = httpd_query(rq, "pod");
     const char *key = job ? job : pod;
+    if (!httpd_query_only(rq, params))
+        return;
     if (!key || (job && pod) ||
         !split_pod(key, namespace, sizeof namespace, &name)) {
         httpd_fail(rq, 400,
@@ -578,10 +581,13 @@ static int simulate(struct simulation *sim, const struct snapshot *snapshot,
 
 static void handle_simulate(struct httpd_request *rq, void *ctx)
 {
+    static const char *const no_params[] = {NULL};
     struct app *app = ctx;
     struct error err = {0};
     size_t size;
     const char *body = httpd_body(rq, &size);
+    if (!httpd_query_only(rq, no_params))
+        return;
     struct snapshot *snapshot = writer_snapshot(app->writer);
     struct simulation sim = {.app = app,
                              .draft = draft_create(snapshot),

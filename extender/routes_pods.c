@@ -301,7 +301,8 @@ static bool is_after(const char *namespace, const char *name, const char *token)
 
 /* The filters of a list of pods; NULL: any. */
 struct filters {
-    const char *after, *namespace, *node, *job, *state;
+    const char *after, *namespace, *node, *job;
+    unsigned state; /* PODS_STATES: any */
 };
 
 static bool passes(const struct filters *f, const struct applied_pod *p,
@@ -315,8 +316,7 @@ static bool passes(const struct filters *f, const struct applied_pod *p,
         return false;
     if (f->node && (!place || strcmp(place->node, f->node) != 0))
         return false;
-    return !f->state ||
-           strcmp(pod_state_name(pod_state_shown(p, place)), f->state) == 0;
+    return f->state == PODS_STATES || pod_state_shown(p, place) == f->state;
 }
 
 /* One page; the pod to continue behind, or NULL. */
@@ -370,29 +370,29 @@ static void write_list(struct httpd_request *rq, const struct look *look,
     str_add(out, "}\n");
 }
 
+static const char *state_word(unsigned index)
+{
+    return pod_state_name((enum pod_state)index);
+}
+
 static void on_list(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {
         "continue", "job", "limit", "namespace", "node", "state", NULL};
     size_t limit = LIMIT_DEFAULT;
     struct look look;
+    unsigned state;
     if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
-        !read_limit(rq, LIMIT_MAX, &limit))
+        !read_limit(rq, LIMIT_MAX, &limit) ||
+        !read_choice(rq, "state", state_word, PODS_STATES, &state))
         return;
     const struct filters f = {
         .after = httpd_query(rq, "continue"),
         .namespace = httpd_query(rq, "namespace"),
         .node = httpd_query(rq, "node"),
         .job = httpd_query(rq, "job"),
-        .state = httpd_query(rq, "state"),
+        .state = state,
     };
-    if (f.state && pod_state_parse(f.state) == PODS_STATES) {
-        httpd_fail(rq, 400,
-                   "state: is \"%.32s\", must be pending, wanted, preparing, "
-                   "pulling, creating, running, stopping, gone or failed",
-                   f.state);
-        return;
-    }
     if (look_begin(&look, rq, ctx))
         write_list(rq, &look, &f, limit);
     look_fini(&look);

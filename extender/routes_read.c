@@ -59,6 +59,28 @@ bool read_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
     return true;
 }
 
+bool read_choice(struct httpd_request *rq, const char *name, read_word_f *word,
+                 unsigned n, unsigned *ret_index)
+{
+    const char *text = httpd_query(rq, name);
+    cleanup_str struct str words = STR_INIT(1024);
+    unsigned i = 0;
+    while (text && i < n && strcmp(word(i), text) != 0)
+        i++;
+    *ret_index = text ? i : n;
+    if (!text || i < n)
+        return true;
+    for (i = 0; i < n; i++)
+        str_addf(&words, "%s%s",
+                 i == 0      ? ""
+                 : i < n - 1 ? ", "
+                             : " or ",
+                 word(i));
+    httpd_fail(rq, 400, "%s: is \"%.32s\", must be %s", name, text,
+               str_text(&words));
+    return false;
+}
+
 bool read_is_current(struct httpd_request *rq, const struct app *app,
                      const struct snapshot *snapshot)
 {
@@ -174,12 +196,18 @@ static const struct node *node_find(struct httpd_request *rq,
 
 /* --- nodes ---------------------------------------------------------------- */
 
+static const char *status_word(unsigned index)
+{
+    return node_status_name((enum node_status)index);
+}
+
 static void on_nodes(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"continue", "limit", "status", NULL};
-    const char *status = httpd_query(rq, "status");
+    unsigned status;
     struct list list;
     if (!httpd_query_only(rq, params) ||
+        !read_choice(rq, "status", status_word, NODE_STATUSES, &status) ||
         !list_begin(&list, rq, ctx, view_node_heads))
         return;
     const struct snapshot *s = list.snapshot;
@@ -188,7 +216,7 @@ static void on_nodes(struct httpd_request *rq, void *ctx)
         const struct node *node = snapshot_node(s, i);
         if (list.after && strcmp(node->name, list.after) == 0)
             continue;
-        if (status && strcmp(node_status_name(node->status), status) != 0)
+        if (status < NODE_STATUSES && node->status != status)
             continue;
         if (!list_next(&list, node->name, NULL))
             break;
@@ -257,10 +285,15 @@ static const char *card_id(const struct node *node, size_t card)
     return topo_device(node->topo, first + card)->id;
 }
 
+static const char *state_word(unsigned index)
+{
+    return card_state_name((enum card_state)index);
+}
+
 /* The cards of one node; `after` (or NULL) names the last one that was given
  * already.  False when the list is full. */
 static bool list_cards(struct list *list, const struct node *node,
-                       const char *after, const char *state)
+                       const char *after, unsigned state)
 {
     size_t first, n = view_count(node, DEVICE_CARD, &first);
     for (size_t i = 0; i < n; i++) {
@@ -271,7 +304,7 @@ static bool list_cards(struct list *list, const struct node *node,
                 after = NULL;
             continue;
         }
-        if (state && strcmp(card_state_name(card_state(node, i)), state) != 0)
+        if (state < CARD_STATES && card_state(node, i) != state)
             continue;
         if (!list_next(list, node->name, id))
             return false;
@@ -308,10 +341,12 @@ static void on_cards(struct httpd_request *rq, void *ctx)
     static const char *const params[] = {"continue", "limit", "node", "state",
                                          NULL};
     const char *only = httpd_query(rq, "node");
-    const char *state = httpd_query(rq, "state"), *card;
+    const char *card;
+    unsigned state;
     char from[KEY_MAX] = "";
     struct list list;
     if (!httpd_query_only(rq, params) ||
+        !read_choice(rq, "state", state_word, CARD_STATES, &state) ||
         !list_begin(&list, rq, ctx, view_card_heads))
         return;
     const struct snapshot *s = list.snapshot;
@@ -496,6 +531,8 @@ static void on_readyz(struct httpd_request *rq, void *ctx)
 static void on_cluster(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
     if (!app->cluster) {
         httpd_fail(rq, 404,
                    "this extender keeps its state itself (--store sqlite), so "
