@@ -4,7 +4,6 @@
 
 #include "model/base/mem.h"
 #include "model/quantity.h"
-#include "model/words.h"
 
 /* --- scanning what is not ours ---------------------------------------------
  *
@@ -185,7 +184,7 @@ static void read_annotations(struct jscan *s, struct podobj *pod)
     if (!enter_object(s))
         return;
     while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "biga.dev/allocation"))
+        if (jtext_is(&key, WORD_ALLOCATION))
             (void)take_string(s, &pod->allocation); /* else it is absent */
         else if (jtext_is(&key, "biga.dev/buddy"))
             (void)COPY_STRING(s, pod->buddy); /* the same */

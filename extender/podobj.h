@@ -11,11 +11,12 @@
 #include "model/base/error.h"
 #include "model/base/jscan.h"
 #include "model/demand.h"
+#include "model/words.h"
 
 /* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
  * there; on an xPU pod, with the uid of its host pod as message. */
-#define PODOBJ_XPU_READY "biga.dev/XpuReady"
-#define PODOBJ_PAIRED "biga.dev/Paired"
+#define PODOBJ_XPU_READY WORD_XPU_READY
+#define PODOBJ_PAIRED WORD_PAIRED
 
 enum pod_phase {
     POD_PENDING,

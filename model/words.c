@@ -21,9 +21,10 @@ enum {
 
 /* What pod.c reads, and what others do. */
 static const struct word others[] = {
-    {PREPARE_VFS, WORD_ANNOTATION},
-    {PREPARE_HOOK, WORD_ANNOTATION},
-    {PREFIX "allocation", WORD_ANNOTATION}, /* written by bind */
+    {PREPARE_VFS, WORD_ANNOTATION},     {PREPARE_HOOK, WORD_ANNOTATION},
+    {WORD_ALLOCATION, WORD_ANNOTATION}, /* written by bind */
+    {WORD_XPU_READY, WORD_GATE},        /* written by the leader */
+    {WORD_PAIRED, WORD_GATE},
 };
 
 static bool is_ours(const char *key)
@@ -58,6 +59,7 @@ static const char *const place_names[WORD_PLACES] = {
     [WORD_LABEL] = "a label",
     [WORD_ANNOTATION] = "an annotation",
     [WORD_RESOURCE] = "a resource",
+    [WORD_GATE] = "a readiness gate",
 };
 
 /* The nearest word, those of the same place first. */
@@ -205,6 +207,30 @@ static void check_containers(struct jscan *s, const char *list,
     }
 }
 
+static void check_gate(struct jscan *s, struct error *first)
+{
+    struct jtext key, condition;
+    if (!enter_object(s))
+        return;
+    while (jscan_member(s, &key))
+        if (!jtext_is(&key, "conditionType") || jscan_peek(s) != JKIND_STRING)
+            (void)jscan_skip(s); /* a fault ends the loop */
+        else if (jscan_string(s, &condition) && !first->code)
+            (void)check_key(&condition, "spec.readinessGates", WORD_GATE,
+                            first);
+}
+
+static void check_gates(struct jscan *s, struct error *first)
+{
+    if (jscan_peek(s) != JKIND_ARRAY) {
+        (void)jscan_skip(s); /* a fault sticks */
+        return;
+    }
+    (void)jscan_array(s); /* it is one */
+    while (jscan_element(s))
+        check_gate(s, first);
+}
+
 static void check_spec(struct jscan *s, struct error *first)
 {
     struct jtext key;
@@ -215,6 +241,8 @@ static void check_spec(struct jscan *s, struct error *first)
             check_containers(s, "containers", first);
         else if (jtext_is(&key, "initContainers"))
             check_containers(s, "initContainers", first);
+        else if (jtext_is(&key, "readinessGates"))
+            check_gates(s, first);
         else
             (void)jscan_skip(s); /* a fault ends the loop */
     }

@@ -9,7 +9,19 @@
 #include "model/base/error.h"
 #include "model/base/jscan.h"
 
-enum word_place { WORD_LABEL, WORD_ANNOTATION, WORD_RESOURCE, WORD_PLACES };
+/* What Biga writes on pods: an annotation, and conditions that a pod's
+ * readiness gates may name. */
+#define WORD_ALLOCATION "biga.dev/allocation"
+#define WORD_XPU_READY "biga.dev/XpuReady"
+#define WORD_PAIRED "biga.dev/Paired"
+
+enum word_place {
+    WORD_LABEL,
+    WORD_ANNOTATION,
+    WORD_RESOURCE,
+    WORD_GATE, /* the condition of a readiness gate */
+    WORD_PLACES
+};
 
 struct word {
     const char *key; /* "biga.dev/align", "cpu" */
@@ -19,8 +31,8 @@ struct word {
 /* The n-th word, from 0; false when there are no more. */
 bool words_get(size_t n, struct word *ret_word);
 
-/* Look at the labels, annotations, requests and limits of the pod under the
- * cursor, whatever its role; only keys biga.dev/… are looked at, those of
+/* Look at the labels, annotations, requests, limits and readiness gates of the
+ * pod under the cursor, whatever its role; only keys biga.dev/… are looked at, those of
  * other prefixes (example.biga.dev/…) are their owners'.
  *
  * 0 when all are words; -EDOM with the first that is none and what was

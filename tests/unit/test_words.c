@@ -21,7 +21,10 @@ static int check(const char *json)
 #define NOTES(keys) "{\"metadata\":{\"annotations\":{" keys "}}}"
 #define REQUESTS(keys)                                                         \
     "{\"spec\":{\"containers\":[{},{\"resources\":{\"requests\":{" keys "}}}]" \
-                                                                        "}}"
+    "}}"
+
+#define GATE(key) \
+    "{\"spec\":{\"readinessGates\":[{\"conditionType\":\"" key "\"}]}}"
 
 static void refuse(const char *json, const char *text)
 {
@@ -31,9 +34,9 @@ static void refuse(const char *json, const char *text)
 
 Test(words, every_word_at_its_place_passes_and_nowhere_else)
 {
-    static const char *const forms[WORD_PLACES] = {LABELS("\"%s\":\"1\""),
-                                                   NOTES("\"%s\":\"1\""),
-                                                   REQUESTS("\"%s\":\"1\"")};
+    static const char *const forms[WORD_PLACES] = {
+        LABELS("\"%s\":\"1\""), NOTES("\"%s\":\"1\""), REQUESTS("\"%s\":\"1\""),
+        GATE("%s")};
     struct word w;
     char json[512];
     size_t n = 0;
@@ -91,6 +94,9 @@ Test(words, a_word_at_the_wrong_place_is_told_where_it_belongs)
     refuse(LABELS("\"biga.dev/aling\":\"pix\""),
            "metadata.labels[\"biga.dev/aling\"]: is no key of Biga; did you "
            "mean biga.dev/align, an annotation?");
+    refuse(GATE("biga.dev/XpuRedy"),
+           "spec.readinessGates[\"biga.dev/XpuRedy\"]: is no key of Biga; did "
+           "you mean biga.dev/XpuReady?");
 }
 
 Test(words, of_two_that_are_as_near_the_one_of_the_place_is_meant)
@@ -154,7 +160,7 @@ Test(words, the_document_and_the_table_have_the_same_words)
         }
     }
     for (size_t i = 0; words_get(i, &w); i++) {
-        if (strncmp(w.key, "biga.dev/", 9) != 0 ||
+        if (strncmp(w.key, "biga.dev/", 9) != 0 || w.place == WORD_GATE ||
             strcmp(w.key, "biga.dev/allocation") == 0)
             continue;
         n_ours++;
