@@ -7,7 +7,7 @@
 
 #include "model/base/mem.h"
 
-static int sync_directory(const char *dir, struct error *err)
+int dbfile_sync(const char *dir, struct error *err)
 {
     cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
@@ -23,7 +23,7 @@ static int make_directory(const char *dir, struct error *err)
                    ? 0
                    : error_errno(err, errno, "state directory %s", dir);
     cleanup_free char *parent = xasprintf("%s/..", dir);
-    return sync_directory(parent, err);
+    return dbfile_sync(parent, err);
 }
 
 /* Whoever can write to it could put another database in our place. */
@@ -70,7 +70,7 @@ int dbfile_create(const char *dir, const char *name, struct error *err)
                              0600);
     if (fd < 0 || fchmod(fd, 0600) < 0)
         return error_errno(err, errno, "database %s", path);
-    return sync_directory(dir, err);
+    return dbfile_sync(dir, err);
 }
 
 int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
@@ -89,7 +89,7 @@ int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
         if (rename(from, to) < 0)
             return error_errno(err, errno, "moving %s aside", from);
         *ret_path = steal(&to);
-        return sync_directory(dir, err);
+        return dbfile_sync(dir, err);
     }
     return error_set(err, EEXIST,
                      "%s is damaged, and %d earlier ones are still there", from,

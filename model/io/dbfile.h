@@ -10,6 +10,9 @@ enum { DBFILE_DAMAGED_MAX = 1000 }; /* damaged databases that are kept */
  * is held until `*ret_fd` is closed.  -EBUSY: another process has it. */
 int dbfile_lock(const char *dir, int *ret_fd, struct error *err);
 
+/* Names in it that were made, moved or removed are durable. */
+int dbfile_sync(const char *dir, struct error *err);
+
 /* Make the database file `name` (mode 0600) when it is missing, durably; close its
  * mode when it is there. */
 int dbfile_create(const char *dir, const char *name, struct error *err);
