@@ -1,7 +1,6 @@
 /* The database of the intents. */
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "model/io/dbfile.h"
 #include "model/io/failpoint.h"
 #include "model/io/log.h"
-#include "model/io/sqldb.h"
 
 #define FILE_NAME "intents.db"
 enum {
@@ -67,33 +65,7 @@ enum {
     "PRAGMA synchronous = FULL;"       \
     "PRAGMA journal_size_limit = 4194304;"
 
-enum sql {
-    SQL_BEGIN,
-    SQL_COMMIT,
-    SQL_ROLLBACK,
-    SQL_PUT_POD,
-    SQL_PUT_PROGRESS,
-    SQL_SAVE_PROGRESS,
-    SQL_DELETE_POD,
-    SQL_DELETE_PROGRESS,
-    SQL_EACH,
-    SQL_EACH_PROGRESS,
-    SQL_DRAIN,
-    SQL_UNDRAIN,
-    SQL_EACH_DRAINED,
-    SQL_PUT_LOG,
-    SQL_TRIM_LOGS,
-    SQL_DELETE_LOGS,
-    SQL_EACH_LOG,
-    SQL_FIND_LOG,
-    SQL_PUT_LEFT,
-    SQL_TRIM_LEFT,
-    SQL_DELETE_LEFT,
-    SQL_EACH_LEFT,
-    SQL_COUNT
-};
-
-static const char *const sql_texts[SQL_COUNT] = {
+const char *const intents_sql[SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
@@ -123,13 +95,6 @@ static const char *const sql_texts[SQL_COUNT] = {
                       "FROM leftovers ORDER BY rowid DESC LIMIT ?1)",
     [SQL_DELETE_LEFT] = "DELETE FROM leftovers WHERE place = ?1 AND uid = ?2",
     [SQL_EACH_LEFT] = "SELECT * FROM leftovers ORDER BY rowid",
-};
-
-struct intents {
-    pthread_mutex_t lock; /* one statement, or transaction, at a time */
-    struct sqldb d;
-    sqlite3_stmt *sql[SQL_COUNT];
-    int lock_fd; /* -1 in memory */
 };
 
 /* --- statements ---------------------------------------------------------- */
@@ -172,7 +137,7 @@ static void bind_sum(struct binder *b)
 
 static int run(struct intents *s, enum sql which, struct error *err)
 {
-    return sqldb_run(&s->d, s->sql[which], sql_texts[which], err);
+    return sqldb_run(&s->d, s->sql[which], intents_sql[which], err);
 }
 
 /* --- opening ------------------------------------------------------------ */
@@ -210,7 +175,7 @@ static int check_content(struct intents *s, struct error *err)
                                    SQL_EACH_LEFT};
     int e = sqldb_check(&s->d, "the database fails its check", err);
     if (e == 0)
-        e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
+        e = sqldb_prepare(&s->d, intents_sql, s->sql, SQL_COUNT, err);
     for (size_t i = 0; i < ARRAY_LEN(all) && e == 0; i++)
         e = sqldb_each(&s->d, s->sql[all[i]], sqldb_visit_nothing, NULL, err);
     return e;
