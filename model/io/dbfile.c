@@ -1,6 +1,8 @@
 #include "model/io/dbfile.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +75,13 @@ int dbfile_create(const char *dir, const char *name, struct error *err)
     return dbfile_sync(dir, err);
 }
 
+bool dbfile_is_empty(const char *dir, const char *name)
+{
+    struct stat st;
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
+    return stat(path, &st) < 0 || st.st_size == 0;
+}
+
 int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
                      struct error *err)
 {
@@ -86,7 +95,7 @@ int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
         /* the log first: it must never meet the next database */
         if (rename(from_log, to_log) < 0 && errno != ENOENT)
             return error_errno(err, errno, "moving %s aside", from_log);
-        if (rename(from, to) < 0)
+        if (rename(from, to) < 0 && errno != ENOENT)
             return error_errno(err, errno, "moving %s aside", from);
         *ret_path = steal(&to);
         return dbfile_sync(dir, err);
@@ -94,4 +103,52 @@ int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
     return error_set(err, EEXIST,
                      "%s is damaged, and %d earlier ones are still there", from,
                      DBFILE_DAMAGED_MAX);
+}
+
+int dbfile_replace(const char *dir, const char *name, char **ret_aside,
+                   struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
+    cleanup_free char *fresh = xasprintf("%s" DBFILE_FRESH, path);
+    cleanup_free char *whole = xasprintf("%s" DBFILE_WHOLE, path);
+    cleanup_free char *log = xasprintf("%s-wal", fresh);
+    if (access(log, F_OK) == 0)
+        return error_set(err, ENOSPC,
+                         "%s: could not be written whole: is the disk full?",
+                         fresh);
+    if (rename(fresh, whole) < 0)
+        return error_errno(err, errno, "moving %s", fresh);
+    int e = dbfile_sync(dir, err);
+    if (e == 0)
+        e = dbfile_set_aside(dir, name, ret_aside, err);
+    if (e == 0 && rename(whole, path) < 0)
+        e = error_errno(err, errno, "moving %s", whole);
+    return e == 0 ? dbfile_sync(dir, err) : e;
+}
+
+/* One that is not there is none. */
+static int discard(const char *path, struct error *err)
+{
+    return unlink(path) < 0 && errno != ENOENT
+               ? error_errno(err, errno, "removing %s", path)
+               : 0;
+}
+
+int dbfile_tidy(const char *dir, const char *name, struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/%s", dir, name);
+    cleanup_free char *fresh = xasprintf("%s" DBFILE_FRESH, path);
+    cleanup_free char *fresh_log = xasprintf("%s-wal", fresh);
+    cleanup_free char *whole = xasprintf("%s" DBFILE_WHOLE, path);
+    cleanup_free char *aside = NULL;
+    int e = discard(fresh, err);
+    if (e == 0)
+        e = discard(fresh_log, err);
+    if (e < 0 || access(whole, F_OK) < 0)
+        return e;
+    if (access(path, F_OK) == 0)
+        e = dbfile_set_aside(dir, name, &aside, err);
+    if (e == 0 && rename(whole, path) < 0)
+        e = error_errno(err, errno, "moving %s", whole);
+    return e == 0 ? dbfile_sync(dir, err) : e;
 }

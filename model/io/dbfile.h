@@ -2,6 +2,8 @@
 #ifndef BIGA_IO_DBFILE_H
 #define BIGA_IO_DBFILE_H
 
+#include <stdbool.h>
+
 #include "model/base/error.h"
 
 enum { DBFILE_DAMAGED_MAX = 1000 }; /* damaged databases that are kept */
@@ -17,9 +19,24 @@ int dbfile_sync(const char *dir, struct error *err);
  * mode when it is there. */
 int dbfile_create(const char *dir, const char *name, struct error *err);
 
+/* There is nothing in it, or it is not there. */
+bool dbfile_is_empty(const char *dir, const char *name);
+
 /* Move the database and its log aside, to the first free
  * "NAME.damaged-N"; the caller frees `*ret_path`. */
 int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
                      struct error *err);
+
+/* A damaged database is replaced by what could be saved of it.  That is
+ * written to NAME DBFILE_FRESH and closed; then it is renamed to NAME
+ * DBFILE_WHOLE, the damaged one and its log are moved to the first free
+ * "NAME.damaged-N" (`*ret_aside`, which the caller frees), and it takes their
+ * place.  When that is cut short dbfile_tidy(), at the next start, goes on
+ * where it was, so that nothing is saved from half of a copy. */
+#define DBFILE_FRESH ".salvaging"
+#define DBFILE_WHOLE ".salvaged"
+int dbfile_replace(const char *dir, const char *name, char **ret_aside,
+                   struct error *err);
+int dbfile_tidy(const char *dir, const char *name, struct error *err);
 
 #endif
