@@ -51,13 +51,14 @@ int store_commit(struct store *s, struct error *err)
     if (e < 0)
         store_rollback(s);
     else
-        s->committed = s->version;
+        store_committed(s);
     return e;
 }
 
 void store_rollback(struct store *s)
 {
     s->version = s->committed;
+    s->doubt = s->committed_doubt;
     if (s->ops->rollback)
         s->ops->rollback(s);
 }
@@ -115,6 +116,20 @@ int store_set_silent(struct store *s, const char *node, bool silent,
                      struct error *err)
 {
     return s->ops->set_silent ? s->ops->set_silent(s, node, silent, err) : 0;
+}
+
+bool store_in_doubt(const struct store *s)
+{
+    return s->doubt != 0;
+}
+
+int store_trust(struct store *s, const char *node, struct error *err)
+{
+    (void)store_take_version(s);
+    int e = s->ops->trust && s->doubt ? s->ops->trust(s, node, err) : 0;
+    if (e == 0 && !node)
+        s->doubt = 0;
+    return e;
 }
 
 int store_put_allocation(struct store *s, const struct allocation *a,
@@ -199,6 +214,12 @@ int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
                       struct error *err)
 {
     return s->ops->each_silent ? s->ops->each_silent(s, visit, ctx, err) : 0;
+}
+
+int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
+                       struct error *err)
+{
+    return s->ops->each_trusted ? s->ops->each_trusted(s, visit, ctx, err) : 0;
 }
 
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,

@@ -56,6 +56,11 @@ int store_retire_boot(struct store *s, const char *node, const char *boot_id,
 int store_set_silent(struct store *s, const char *node, bool silent,
                      struct error *err);
 
+/* After the database was found damaged all nodes are in doubt: what was given
+ * there may be lost.  One node is not any more; NULL: none is. */
+bool store_in_doubt(const struct store *s);
+int store_trust(struct store *s, const char *node, struct error *err);
+
 int store_put_allocation(struct store *s, const struct allocation *a,
                          struct error *err);
 int store_delete_allocation(struct store *s, const char *namespace,
@@ -101,6 +106,9 @@ int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
 typedef int store_node_f(void *ctx, const char *node);
 int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
                       struct error *err);
+/* Those that are in doubt no more, while others are. */
+int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
+                       struct error *err);
 typedef int store_allocation_f(void *ctx, struct allocation *a);
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
                           struct error *err);

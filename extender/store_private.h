@@ -32,6 +32,9 @@ struct store_ops {
                        struct error *err);
     int (*set_silent)(struct store *s, const char *node, bool silent,
                       struct error *err);
+    int (*trust)(struct store *s, const char *node, struct error *err);
+    int (*each_trusted)(struct store *s, store_node_f *visit, void *ctx,
+                        struct error *err);
     int (*put_allocation)(struct store *s, const struct allocation *a,
                           struct error *err);
     int (*delete_allocation)(struct store *s, const char *namespace,
@@ -65,10 +68,20 @@ struct store {
     enum store_kind kind;
     uint64_t version;   /* the newest given out */
     uint64_t committed; /* the newest that is durable */
+    uint64_t doubt;     /* the one of when damage was found; 0: all is known */
+    uint64_t committed_doubt;
 };
+
+/* What is so now is durable. */
+static inline void store_committed(struct store *s)
+{
+    s->committed = s->version;
+    s->committed_doubt = s->doubt;
+}
 
 /* --- SQLite -------------------------------------------------------------- */
 
+struct sqlite;
 int sqlite_open(const char *dir, struct store **ret_store, struct error *err);
 /* The rows: of store_rows.c. */
 int sqlite_put_slice(struct store *s, const struct store_slice *slice,
@@ -109,6 +122,13 @@ int sqlite_each_config(struct store *s, store_config_f *visit, void *ctx,
 void store_pod_row(sqlite3_stmt *q, struct store_pod *ret_pod);
 void store_config_row(sqlite3_stmt *q, struct store_config *ret_config);
 
+/* The rows: of store_doubt.c. */
+int sqlite_begin_doubt(struct sqlite *s, struct error *err);
+void sqlite_load_doubt(struct sqlite *s, const char *key, int64_t value);
+int sqlite_trust(struct store *s, const char *node, struct error *err);
+int sqlite_each_trusted(struct store *s, store_node_f *visit, void *ctx,
+                        struct error *err);
+
 /* What store_pod_row() reads, in this order. */
 #define SQL_POD_COLUMNS                                                       \
     "namespace, name, uid, number, deleting, grace, ended, reason, message, " \
@@ -121,6 +141,7 @@ enum sql {
     SQL_PUT_META,
     SQL_DELETE_META,
     SQL_EACH_META,
+    SQL_TRIM_TRUSTED,
     SQL_PUT_SLICE,
     SQL_DELETE_SLICE,
     SQL_GET_SLICE,
@@ -144,9 +165,9 @@ struct sqlite {
     struct store store; /* first */
     struct sqldb d;
     sqlite3_stmt *sql[SQL_COUNT];
-    int lock_fd;      /* -1 in memory */
-    int log_pages;    /* waiting in the log */
-    bool tidy_failed; /* said so already */
+    int lock_fd;         /* -1 in memory */
+    int log_pages;       /* waiting in the log */
+    bool tidy_failed;    /* said so already */
 };
 
 static inline struct sqlite *sqlite_of(struct store *s)

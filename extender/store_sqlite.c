@@ -74,6 +74,7 @@ static const char *const sql_texts[SQL_COUNT] = {
                      "ON CONFLICT (key) DO UPDATE SET value = ?2, sum = ?3",
     [SQL_DELETE_META] = "DELETE FROM meta WHERE key = ?1",
     [SQL_EACH_META] = "SELECT key, value, sum FROM meta ORDER BY key",
+    [SQL_TRIM_TRUSTED] = "DELETE FROM meta WHERE key GLOB 'trusted/*'",
     [SQL_PUT_SLICE] =
         "INSERT INTO slices (name, node, version, json, sum) "
         "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO UPDATE "
@@ -182,6 +183,7 @@ static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
     (void)err;
     if (strcmp(store_column(q, 0), "version") == 0)
         s->store.version = (uint64_t)sqlite3_column_int64(q, 1);
+    sqlite_load_doubt(s, store_column(q, 0), sqlite3_column_int64(q, 1));
     return 0;
 }
 
@@ -205,7 +207,7 @@ static int check_content(struct sqlite *s, struct error *err)
         e = store_each_row(s, SQL_EACH_POD, sqldb_visit_nothing, NULL, err);
     if (e == 0)
         e = store_each_row(s, SQL_EACH_CONFIG, sqldb_visit_nothing, NULL, err);
-    s->store.committed = s->store.version;
+    store_committed(&s->store);
     return e;
 }
 
@@ -330,6 +332,8 @@ static const struct store_ops sqlite_ops = {
     .delete_slice = sqlite_delete_slice,
     .retire_boot = sqlite_retire_boot,
     .set_silent = sqlite_set_silent,
+    .trust = sqlite_trust,
+    .each_trusted = sqlite_each_trusted,
     .put_allocation = sqlite_put_allocation,
     .delete_allocation = sqlite_delete_allocation,
     .put_pod = sqlite_put_pod,
