@@ -3,10 +3,11 @@
  *
  * STORE_SQLITE is the only noun with SQL.  One connection: WAL,
  * locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema OFF,
- * cell_size_check ON, file mode 0600, quick_check at open.  A damaged
- * database is moved aside (its new name is logged) and a new one begun with
- * the allocations that can be saved: the advertisers publish again.  A
- * database of a newer schema is refused. */
+ * cell_size_check ON, file mode 0600, quick_check at open, and a mark beside
+ * it (dbmark.h) of the version that was committed last.  A damaged database,
+ * and one that is older than its mark, is moved aside (its new name is logged)
+ * and a new one begun with what can be saved: the advertisers publish again.
+ * A database of a newer schema is refused. */
 #ifndef BIGA_EXTENDER_STORE_H
 #define BIGA_EXTENDER_STORE_H
 

@@ -45,7 +45,7 @@ struct pod_walk {
     void *ctx;
 };
 
-void store_pod_row(sqlite3_stmt *q, struct store_pod *ret_pod)
+static void pod_row(sqlite3_stmt *q, struct store_pod *ret_pod)
 {
     *ret_pod = (struct store_pod){
         .namespace = store_column(q, 0),
@@ -68,7 +68,7 @@ static int visit_pod(sqlite3_stmt *q, void *ctx, struct error *err)
     struct pod_walk *walk = ctx;
     struct store_pod pod;
     (void)err;
-    store_pod_row(q, &pod);
+    pod_row(q, &pod);
     return walk->visit(walk->ctx, &pod);
 }
 
@@ -113,7 +113,7 @@ struct config_walk {
     void *ctx;
 };
 
-void store_config_row(sqlite3_stmt *q, struct store_config *ret_config)
+static void config_row(sqlite3_stmt *q, struct store_config *ret_config)
 {
     *ret_config = (struct store_config){
         .secret = sqlite3_column_int64(q, 0) != 0,
@@ -129,7 +129,7 @@ static int visit_config(sqlite3_stmt *q, void *ctx, struct error *err)
     struct config_walk *walk = ctx;
     struct store_config config;
     (void)err;
-    store_config_row(q, &config);
+    config_row(q, &config);
     return walk->visit(walk->ctx, &config);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "extender/store.h"
+#include "model/io/dbmark.h"
 #include "model/io/sqldb.h"
 
 /* A slice to be stored, under the version it gets. */
@@ -118,10 +119,6 @@ int sqlite_delete_config(struct store *s, bool secret, const char *namespace,
                          const char *name, struct error *err);
 int sqlite_each_config(struct store *s, store_config_f *visit, void *ctx,
                        struct error *err);
-/* What a row says; texts are the row's. */
-void store_pod_row(sqlite3_stmt *q, struct store_pod *ret_pod);
-void store_config_row(sqlite3_stmt *q, struct store_config *ret_config);
-
 /* The rows: of store_doubt.c. */
 int sqlite_begin_doubt(struct sqlite *s, struct error *err);
 void sqlite_load_doubt(struct sqlite *s, const char *key, int64_t value);
@@ -129,7 +126,7 @@ int sqlite_trust(struct store *s, const char *node, struct error *err);
 int sqlite_each_trusted(struct store *s, store_node_f *visit, void *ctx,
                         struct error *err);
 
-/* What store_pod_row() reads, in this order. */
+/* What a pod is read from, in this order. */
 #define SQL_POD_COLUMNS                                                       \
     "namespace, name, uid, number, deleting, grace, ended, reason, message, " \
     "json, next, sum"
@@ -166,6 +163,7 @@ struct sqlite {
     struct sqldb d;
     sqlite3_stmt *sql[SQL_COUNT];
     int lock_fd;         /* -1 in memory */
+    struct dbmark *mark; /* of what is committed; NULL in memory */
     int log_pages;       /* waiting in the log */
     bool tidy_failed;    /* said so already */
 };
@@ -187,10 +185,12 @@ int store_run(struct sqlite *s, enum sql which, const char *what,
 int store_each_row(struct sqlite *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err);
 
-/* Take over the allocations that can still be read in the damaged database
- * at `path`, which is left as it is: what was promised is known to nobody
- * else.  Fails only when they cannot be stored. */
-int store_salvage(struct sqlite *s, const char *path, struct error *err);
+/* Take over the allocations, and what was applied, that are still in the files
+ * of the damaged database `name`, which are left as they are: what was promised
+ * is known to nobody else.  All of it is in doubt then; versions go on after
+ * `version`.  Fails only when that cannot be stored. */
+int store_salvage(struct sqlite *s, const char *dir, const char *name,
+                  uint64_t version, struct error *err);
 
 static inline const char *store_column(sqlite3_stmt *q, int i)
 {

@@ -1,126 +1,171 @@
 /* What can be saved from a damaged database.  Slices come back from their
  * advertisers by themselves; allocations, and what was applied, do not. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "extender/store_private.h"
 #include "model/base/mem.h"
+#include "model/io/dbsalvage.h"
 #include "model/io/log.h"
 
 enum { COUNT_MAX = 32 };
 
-/* One row that is as it was written, into the store. */
-typedef int save_f(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
-                   struct error *err);
-static save_f save_allocation, save_pod, save_config;
-
-/* From both ends: reading stops at a page that is damaged. */
-static const struct salvage {
-    const char *what, *forward, *backward;
-    save_f *save;
-} salvages[] = {
-    {"allocations",
-     "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid",
-     "SELECT namespace, name, json, sum FROM allocations ORDER BY rowid DESC",
-     save_allocation},
-    {"pods", "SELECT " SQL_POD_COLUMNS " FROM pods ORDER BY rowid",
-     "SELECT " SQL_POD_COLUMNS " FROM pods ORDER BY rowid DESC", save_pod},
-    {"configs",
-     "SELECT secret, namespace, name, json, sum FROM configs ORDER BY rowid",
-     "SELECT secret, namespace, name, json, sum FROM configs "
-     "ORDER BY rowid DESC",
-     save_config},
-};
-
-/* NULL when the damage does not even let it be opened. */
-static sqlite3 *open_damaged(const char *path)
+/* A text column; the caller frees. */
+static char *take_text(const struct dbpages_row *row, size_t i)
 {
-    sqlite3 *db = NULL;
-    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
-    /* a log beside it is read, but not moved into it */
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(db,
-                          "PRAGMA locking_mode = EXCLUSIVE;"
-                          "PRAGMA trusted_schema = OFF;"
-                          "PRAGMA cell_size_check = ON;",
-                          NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        return db;
-    (void)sqlite3_close_v2(db); /* nothing was written */
-    return NULL;
+    return xstrndup(row->values[i].data, row->values[i].size);
 }
 
-static int save_allocation(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+static int save_allocation(struct sqlite *s, const struct dbpages_row *row,
                            struct error *err)
 {
     cleanup_with(allocation) struct allocation *a = NULL;
-    if (allocation_decode(store_column(q, 2),
-                          (size_t)sqlite3_column_bytes(q, 2), &a, NULL) < 0)
+    const struct dbpages_value *json = &row->values[2];
+    if (allocation_decode(json->data, json->size, &a, NULL) < 0)
         return 0;
     store_raise_version(&s->store, a->number);
-    ++*n_saved;
     return store_put_allocation(&s->store, a, err);
 }
 
-static int save_pod(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+static int save_pod(struct sqlite *s, const struct dbpages_row *row,
                     struct error *err)
 {
-    struct store_pod pod;
-    store_pod_row(q, &pod);
+    const struct dbpages_value *v = row->values;
+    cleanup_free char *namespace = take_text(row, 0);
+    cleanup_free char *name = take_text(row, 1);
+    cleanup_free char *uid = take_text(row, 2);
+    cleanup_free char *reason = take_text(row, 7);
+    cleanup_free char *message = take_text(row, 8);
+    cleanup_free char *json = take_text(row, 9);
+    cleanup_free char *next = take_text(row, 10);
+    const struct store_pod pod = {
+        .namespace = namespace,
+        .name = name,
+        .uid = uid,
+        .number = (uint64_t)v[3].number,
+        .deleting = v[4].number != 0,
+        .grace_s = (uint32_t)v[5].number,
+        .ended = (uint32_t)v[6].number,
+        .reason = reason,
+        .message = message,
+        .json = json,
+        .size = v[9].size,
+        .next = next,
+    };
     store_raise_version(&s->store, pod.number);
-    ++*n_saved;
     return store_put_pod(&s->store, &pod, err);
 }
 
-static int save_config(struct sqlite *s, sqlite3_stmt *q, unsigned *n_saved,
+static int save_config(struct sqlite *s, const struct dbpages_row *row,
                        struct error *err)
 {
-    struct store_config config;
-    store_config_row(q, &config);
-    ++*n_saved;
+    cleanup_free char *namespace = take_text(row, 1);
+    cleanup_free char *name = take_text(row, 2);
+    cleanup_free char *json = take_text(row, 3);
+    const struct store_config config = {
+        .secret = row->values[0].number != 0,
+        .namespace = namespace,
+        .name = name,
+        .json = json,
+        .size = row->values[3].size,
+    };
     return store_put_config(&s->store, &config, err);
 }
 
-static int save_rows(struct sqlite *s, sqlite3 *db, const char *sql,
-                     save_f *save, unsigned *n_saved, struct error *err)
+/* "version" alone: what is silent will be heard, or not. */
+static int save_meta(struct sqlite *s, const struct dbpages_row *row,
+                     struct error *err)
 {
-    sqlite3_stmt *q = NULL;
-    int e = 0;
-    *n_saved = 0;
-    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK)
-        while (e == 0 && sqlite3_step(q) == SQLITE_ROW)
-            if (sqldb_row_is_whole(q))
-                e = save(s, q, n_saved, err);
-    (void)sqlite3_finalize(q); /* of a database known to be damaged */
-    return e;
+    cleanup_free char *key = take_text(row, 0);
+    (void)err;
+    if (strcmp(key, "version") == 0)
+        store_raise_version(&s->store, (uint64_t)row->values[1].number);
+    return 0;
 }
 
-/* All of one table; `ret_text` gets how many rows. */
-static int save_table(struct sqlite *s, sqlite3 *db, const struct salvage *t,
-                      char ret_text[COUNT_MAX], struct error *err)
+/* Tables by their columns, which are all different. */
+static const struct salvage {
+    const char *columns;
+    int (*save)(struct sqlite *s, const struct dbpages_row *row,
+                struct error *err);
+} salvages[] = {
+    {"ttti", save_allocation},
+    {"tttiiiitttti", save_pod},
+    {"ittti", save_config},
+    {"tii", save_meta},
+};
+
+struct saving {
+    struct sqlite *s;
+    struct error *err;
+};
+
+static int save_row(void *ctx, const struct dbpages_row *row)
 {
-    unsigned forward = 0, backward = 0;
-    int e = save_rows(s, db, t->forward, t->save, &forward, err);
+    struct saving *x = ctx;
+    for (size_t i = 0; i < ARRAY_LEN(salvages); i++)
+        if (dbsalvage_is(row, salvages[i].columns))
+            return salvages[i].save(x->s, row, x->err);
+    return 0;
+}
+
+/* --- counting what is there then ------------------------------------------- */
+
+static int count_allocation(void *ctx, struct allocation *a)
+{
+    (void)a;
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+static int count_pod(void *ctx, const struct store_pod *pod)
+{
+    (void)pod;
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+static int count_config(void *ctx, const struct store_config *config)
+{
+    (void)config;
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+static int log_saved(struct sqlite *s, const struct dbpages_found *found,
+                     struct error *err)
+{
+    char texts[5][COUNT_MAX];
+    unsigned n[3] = {0};
+    int e = store_each_allocation(&s->store, count_allocation, &n[0], err);
     if (e == 0)
-        e = save_rows(s, db, t->backward, t->save, &backward, err);
-    (void)snprintf(ret_text, COUNT_MAX, "%u",
-                   forward > backward ? forward : backward);
+        e = store_each_pod(&s->store, count_pod, &n[1], err);
+    if (e == 0)
+        e = store_each_config(&s->store, count_config, &n[2], err);
+    for (size_t i = 0; i < ARRAY_LEN(n); i++)
+        (void)snprintf(texts[i], COUNT_MAX, "%u", n[i]);
+    (void)snprintf(texts[3], COUNT_MAX, "%llu",
+                   (unsigned long long)found->frames);
+    (void)snprintf(texts[4], COUNT_MAX, "%llu",
+                   (unsigned long long)found->broken);
+    if (e == 0)
+        log_event(LOG_WARN, "store-salvaged", "allocations", texts[0], "pods",
+                  texts[1], "configs", texts[2], "log-frames", texts[3],
+                  "broken", texts[4], NULL);
     return e;
 }
 
-int store_salvage(struct sqlite *s, const char *path, struct error *err)
+int store_salvage(struct sqlite *s, const char *dir, const char *name,
+                  uint64_t version, struct error *err)
 {
-    char counts[ARRAY_LEN(salvages)][COUNT_MAX] = {"0", "0", "0"};
-    sqlite3 *db = open_damaged(path);
+    struct dbpages_found found;
+    struct saving saving = {s, err};
     int e = store_begin(&s->store, err);
-    for (size_t i = 0; db && e == 0 && i < ARRAY_LEN(salvages); i++)
-        e = save_table(s, db, &salvages[i], counts[i], err);
+    if (e == 0)
+        e = dbsalvage_each(dir, name, save_row, &saving, &found);
+    store_raise_version(&s->store, version);
+    if (e == 0)
+        e = sqlite_begin_doubt(s, err);
     if (e == 0)
         e = store_commit(&s->store, err);
-    (void)sqlite3_close_v2(db); /* nothing was written */
-    log_event(LOG_WARN, "store-salvaged", "from", path, salvages[0].what,
-              counts[0], salvages[1].what, counts[1], salvages[2].what,
-              counts[2], NULL);
-    return e;
+    return e == 0 ? log_saved(s, &found, err) : e;
 }

@@ -149,7 +149,9 @@ static int on_log(void *ctx, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-static int check_schema(struct sqlite *s, struct error *err)
+/* `fresh`: there is to be nothing in it yet.  Elsewhere that is damage when
+ * something was committed. */
+static int check_schema(struct sqlite *s, bool fresh, struct error *err)
 {
     int64_t id = 0, version = 0, tables = 0;
     bool ok = false;
@@ -161,7 +163,10 @@ static int check_schema(struct sqlite *s, struct error *err)
                         &ok, err);
     if (e < 0)
         return e;
-    if (id == 0 && version == 0 && tables == 0)
+    bool empty = id == 0 && version == 0 && tables == 0;
+    if (empty && !fresh && s->mark && dbmark_get(s->mark))
+        return error_set(err, EBADMSG, "database: nothing is in it");
+    if (empty)
         return sqldb_execute(&s->d, SQL_SCHEMA, "making the database", err);
     if (id != APPLICATION_ID)
         return error_set(err, EINVAL, "database: not one of Biga's");
@@ -216,50 +221,100 @@ static void close_database(struct sqlite *s)
     sqldb_close(&s->d, s->sql, SQL_COUNT);
 }
 
-static int open_database(struct sqlite *s, const char *dir, struct error *err)
+/* A commit that was acknowledged is missing: -EBADMSG. */
+static int check_mark(const struct sqlite *s, struct error *err)
 {
-    cleanup_free char *path = dir ? xasprintf("%s/" STORE_FILE_NAME, dir)
-                                  : xstrdup(":memory:");
+    uint64_t marked = s->mark ? dbmark_get(s->mark) : 0;
+    if (s->store.version >= marked)
+        return 0;
+    return error_set(err, EBADMSG,
+                     "database: is at version %" PRIu64 ", and %" PRIu64
+                     " was acknowledged: its log is damaged, or it is an "
+                     "older copy",
+                     s->store.version, marked);
+}
+
+static int open_database(struct sqlite *s, const char *path, bool fresh,
+                         struct error *err)
+{
+    s->store.version = s->store.doubt = 0;
     int e = sqldb_open(&s->d, path, err);
     if (e < 0)
         return e;
     (void)sqlite3_wal_hook(s->d.db, on_log, s);
     e = sqldb_execute(&s->d, SQL_PRAGMAS, path, err);
     if (e == 0)
-        e = check_schema(s, err);
+        e = check_schema(s, fresh, err);
     return e == 0 ? check_content(s, err) : e;
+}
+
+/* As it was left, or -EBADMSG and both files as they were. */
+static int open_as_left(struct sqlite *s, const char *dir, struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/" STORE_FILE_NAME, dir);
+    /* SQLite would delete the log of an empty one, and begin anew */
+    if (dbmark_get(s->mark) && dbfile_is_empty(dir, STORE_FILE_NAME))
+        return error_set(err, EBADMSG, "database: is empty");
+    int e = dbfile_create(dir, STORE_FILE_NAME, err);
+    if (e == 0)
+        e = open_database(s, path, false, err);
+    if (e == 0)
+        e = check_mark(s, err);
+    if (e == 0)
+        sqldb_trust(&s->d);
+    return e;
+}
+
+/* A new one in place of the damaged one, with what can be saved. */
+static int renew(struct sqlite *s, const char *dir, const struct error *why,
+                 struct error *err)
+{
+    cleanup_free char *fresh = xasprintf("%s/" STORE_FILE_NAME DBFILE_FRESH,
+                                         dir);
+    cleanup_free char *aside = NULL;
+    uint64_t version = s->store.version;
+    if (version < dbmark_get(s->mark))
+        version = dbmark_get(s->mark);
+    int e = dbfile_create(dir, STORE_FILE_NAME DBFILE_FRESH, err);
+    if (e == 0)
+        e = open_database(s, fresh, true, err);
+    if (e == 0)
+        e = store_salvage(s, dir, STORE_FILE_NAME, version, err);
+    if (e < 0)
+        return e;
+    sqldb_trust(&s->d);
+    close_database(s);
+    e = dbfile_replace(dir, STORE_FILE_NAME, &aside, err);
+    if (e == 0)
+        log_event(LOG_ERROR, "store-damaged", "error", why->text, "moved-to",
+                  aside, NULL);
+    return e;
 }
 
 static int open_or_renew(struct sqlite *s, const char *dir, struct error *err)
 {
     struct error why = {0};
-    int e = dbfile_create(dir, STORE_FILE_NAME, err);
+    int e = dbfile_tidy(dir, STORE_FILE_NAME, err);
+    if (e == 0)
+        e = dbmark_open(dir, STORE_FILE_NAME, &s->mark, err);
     if (e < 0)
         return e;
-    e = open_database(s, dir, &why);
+    e = open_as_left(s, dir, &why);
     if (e != -EBADMSG) {
         if (e < 0 && err)
             *err = why;
         return e;
     }
     close_database(s);
-    cleanup_free char *aside = NULL;
-    e = dbfile_set_aside(dir, STORE_FILE_NAME, &aside, err);
-    if (e < 0)
-        return e;
-    log_event(LOG_ERROR, "store-damaged", "error", why.text, "moved-to", aside,
-              NULL);
-    s->store.version = s->store.committed = 0;
-    e = dbfile_create(dir, STORE_FILE_NAME, err);
-    if (e == 0)
-        e = open_database(s, dir, err);
-    return e == 0 ? store_salvage(s, aside, err) : e;
+    e = renew(s, dir, &why, err);
+    return e == 0 ? open_as_left(s, dir, err) : e;
 }
 
 static void sqlite_close(struct store *base)
 {
     struct sqlite *s = sqlite_of(base);
     close_database(s);
+    dbmark_close(s->mark);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd); /* nothing was written to it */
     free(s);
@@ -295,6 +350,8 @@ static int sqlite_commit(struct store *base, struct error *err)
         sqldb_die_of_fsync(&s->d, SQLITE_IOERR_FSYNC);
     if (e == 0)
         e = store_run(s, SQL_COMMIT, "committing", err);
+    if (e == 0 && s->mark)
+        dbmark_set(s->mark, s->store.version);
     return e;
 }
 
@@ -314,6 +371,8 @@ static void sqlite_tidy(struct store *base)
     int rc = sqlite3_wal_checkpoint_v2(s->d.db, NULL, SQLITE_CHECKPOINT_PASSIVE,
                                        NULL, NULL);
     sqldb_die_of_fsync(&s->d, rc);
+    if (s->mark)
+        dbmark_sync(s->mark);
     if (rc == SQLITE_OK)
         s->log_pages = 0;
     else if (!s->tidy_failed)
@@ -362,7 +421,8 @@ int sqlite_open(const char *dir, struct store **ret_store, struct error *err)
                           .fsync_event = "store-fsync-failed"};
     int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0)
-        e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);
+        e = dir ? open_or_renew(s, dir, err)
+                : open_database(s, ":memory:", true, err);
     if (e < 0) {
         sqlite_close(&s->store);
         return dir ? error_wrap(err, "--state %s", dir) : e;

@@ -119,7 +119,11 @@ static int open_database(struct intents *s, const char *dir, struct error *err)
         e = check_schema(s, err);
     if (e == 0)
         e = sqldb_execute(&s->d, SQL_LOGS ";" SQL_LEFT, s->d.opening, err);
-    return e == 0 ? check_content(s, err) : e;
+    if (e == 0)
+        e = check_content(s, err);
+    if (e == 0)
+        sqldb_trust(&s->d);
+    return e;
 }
 
 static int open_or_renew(struct intents *s, const char *dir, struct error *err)

@@ -45,8 +45,15 @@ int sqldb_open(struct sqldb *d, const char *path, struct error *err)
     int rc = sqlite3_open_v2(path, &d->db, flags, NULL);
     if (rc != SQLITE_OK)
         return sqldb_error(d, rc, path, err);
+    /* settings that are known are taken */
     (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return 0;
+}
+
+void sqldb_trust(struct sqldb *d)
+{
+    (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 }
 
 void sqldb_close(struct sqldb *d, sqlite3_stmt **statements, size_t n)

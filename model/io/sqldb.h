@@ -26,8 +26,11 @@ struct sqldb {
 };
 
 /* Opens it, DEFENSIVE; `path` may be ":memory:".  It is to be closed also
- * after a failure. */
+ * after a failure.  As long as it is not known to be whole, its log is left as
+ * it is when it is closed. */
 int sqldb_open(struct sqldb *d, const char *path, struct error *err);
+/* It is. */
+void sqldb_trust(struct sqldb *d);
 /* With its `n` statements, which are NULL then. */
 void sqldb_close(struct sqldb *d, sqlite3_stmt **statements, size_t n);
 

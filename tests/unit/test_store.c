@@ -371,7 +371,7 @@ Test(store, saves_the_allocations_that_can_be_read)
     for (const char *p = found; (p = strchr(p, ';')); p++)
         n++;
     cr_expect(n > N / 2 && n < N, "%zu", n);
-    cr_expect_eq(store_resource_version(s), N, "numbers go on from there");
+    cr_expect_gt(store_resource_version(s), N, "numbers go on from there");
     store_close(s);
 }
 
