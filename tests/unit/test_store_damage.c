@@ -271,3 +271,147 @@ Test(store_damage, is_seen_in_an_older_copy)
     cr_expect(f.in_doubt);
     cr_expect_eq(f.n, PODS / 2);
 }
+
+/* --- no false alarms --------------------------------------------------------- */
+
+static void expect_no_alarm(const char *what)
+{
+    struct found f = start_again();
+    cr_expect_eq(f.n, PODS, "%s: %u", what, f.n);
+    cr_expect_not(f.in_doubt, "%s", what);
+}
+
+/* What a power cut leaves behind the last commit: half a frame, or an older
+ * mark, of which one slot is torn. */
+Test(store_damage, is_not_seen_in_what_was_never_acknowledged)
+{
+    run_and_kill();
+    bytes[LOG] = xrealloc(bytes[LOG], sizes[LOG] + FRAME, 1);
+    memcpy(bytes[LOG] + sizes[LOG], bytes[LOG] + LOG_HEADER, FRAME);
+    sizes[LOG] += FRAME;
+    expect_no_alarm("a frame of before");
+    sizes[LOG] -= FRAME / 2;
+    expect_no_alarm("half a frame");
+    for (size_t slot = 0; slot < sizes[MARK]; slot += PAGE) {
+        bytes[MARK][slot + 8] ^= 1;
+        expect_no_alarm("a torn mark");
+        bytes[MARK][slot + 8] ^= 1;
+    }
+}
+
+/* From before there were marks; it has one from now on. */
+Test(store_damage, is_not_seen_without_a_mark)
+{
+    run_and_kill();
+    skip_file(MARK);
+    expect_no_alarm("no mark");
+}
+
+/* A program of before goes on with it, and leaves the mark behind. */
+Test(store_damage, is_not_seen_after_an_older_program)
+{
+    struct store *s = must_open(dir);
+    for (unsigned i = 0; i < PODS / 2; i++)
+        bind(s, i);
+    store_close(s);
+    take_main_and_mark();
+    size_t size = sizes[MARK];
+    cleanup_free char *mark = xmemdup(bytes[MARK], size);
+    s = must_open(dir);
+    for (unsigned i = PODS / 2; i < PODS; i++)
+        bind(s, i);
+    take_files();
+    store_close(s);
+    memcpy(bytes[MARK], mark, size);
+    expect_no_alarm("an older mark");
+}
+
+/* --- taking over, cut short ---------------------------------------------------- */
+
+static void rename_in(const char *where, const char *from, const char *to)
+{
+    cleanup_free char *a = xasprintf("%s/%s", where, from);
+    cleanup_free char *b = xasprintf("%s/%s", where, to);
+    cr_assert_eq(rename(a, b), 0);
+}
+
+/* The new one is whole, and not in its place yet: it is taken, and not saved
+ * from once more. */
+Test(store_damage, is_mended_once_when_that_is_cut_short)
+{
+    for (int moved = 0; moved < 2; moved++) {
+        cleanup_free char *where = tmpdir_create();
+        struct store *s = must_open(where);
+        for (unsigned i = 0; i < PODS; i++)
+            bind(s, i);
+        store_close(s);
+        rename_in(where, "biga.db", "biga.db.salvaged");
+        write_file(where, MAIN, "damaged", 7);
+        if (moved)
+            rename_in(where, "biga.db", "biga.db.damaged-1");
+        cleanup_free char *half = xasprintf("%s/biga.db.salvaging", where);
+        FILE *f = fopen(half, "w");
+        cr_assert(f);
+        (void)fclose(f);
+        s = must_open(where);
+        struct found found = {0};
+        cr_assert_eq(store_each_allocation(s, see, &found, NULL), 0);
+        cr_expect_eq(found.n, PODS);
+        cr_expect_not(store_in_doubt(s));
+        cr_expect_neq(access(half, F_OK), 0);
+        store_close(s);
+        tmpdir_remove(steal(&where));
+    }
+}
+
+/* --- the end of doubt ---------------------------------------------------------- */
+
+static int see_node(void *ctx, const char *node)
+{
+    str_addf(ctx, "%s ", node);
+    return 0;
+}
+
+static char *trusted(struct store *s)
+{
+    struct str out = STR_INIT(1024);
+    cr_assert_eq(store_each_trusted(s, see_node, &out, NULL), 0);
+    return str_steal(&out);
+}
+
+static void trust(struct store *s, const char *node, bool commits)
+{
+    struct error err = {0};
+    cr_assert_eq(store_begin(s, &err), 0);
+    cr_assert_eq(store_trust(s, node, &err), 0);
+    if (commits)
+        cr_assert_eq(store_commit(s, &err), 0, "%s", err.text);
+    else
+        store_rollback(s);
+}
+
+Test(store_damage, is_over_by_and_by)
+{
+    struct store *s = must_open(dir);
+    bind(s, 0);
+    store_close(s);
+    write_file(dir, MAIN, "damaged", 7);
+    s = must_open(dir);
+    cr_expect(store_in_doubt(s));
+    trust(s, "n2", true);
+    trust(s, "n1", true);
+    store_close(s);
+    s = must_open(dir);
+    cleanup_free char *two = trusted(s);
+    cr_expect_str_eq(two, "n1 n2 ");
+    trust(s, NULL, false);
+    cr_expect(store_in_doubt(s), "it was not committed");
+    trust(s, NULL, true);
+    cr_expect_not(store_in_doubt(s));
+    store_close(s);
+    s = must_open(dir);
+    cr_expect_not(store_in_doubt(s));
+    cleanup_free char *none = trusted(s);
+    cr_expect_null(none && *none ? none : NULL);
+    store_close(s);
+}
