@@ -2,10 +2,11 @@
  * durable, before the call that it announces, so that whoever comes after a
  * crash knows every name under which something may have been made.
  *
- * SQLite, one connection, in the state directory; a damaged file is moved
- * aside and an empty one begun: the feed says again what is wanted, and what
- * is found on a card under a wanted pod's UID is adopted.  Calls may come from
- * any thread. */
+ * SQLite, one connection, in the state directory, with a mark beside it
+ * (dbmark.h) of how many commits there were.  A damaged file, and one with
+ * fewer commits than that, is moved aside and a new one begun with no more than
+ * what was drained: the feed says again what is wanted, and what is found on a
+ * card under a wanted pod's UID is adopted.  Calls may come from any thread. */
 #ifndef BIGA_ADVERTISER_ACT_INTENTS_H
 #define BIGA_ADVERTISER_ACT_INTENTS_H
 

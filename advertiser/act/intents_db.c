@@ -39,6 +39,8 @@ const char *const intents_sql[SQL_COUNT] = {
                       "FROM leftovers ORDER BY rowid DESC LIMIT ?1)",
     [SQL_DELETE_LEFT] = "DELETE FROM leftovers WHERE place = ?1 AND uid = ?2",
     [SQL_EACH_LEFT] = "SELECT * FROM leftovers ORDER BY rowid",
+    [SQL_PUT_COMMIT] = "INSERT OR REPLACE INTO commits VALUES (1,?1,?2)",
+    [SQL_EACH_COMMIT] = "SELECT number, sum FROM commits",
 };
 
 /* --- statements ---------------------------------------------------------- */
@@ -119,14 +121,31 @@ static int put_progress(struct intents *s, enum sql which,
     return run(s, which, err);
 }
 
+/* Everything ends with this: 0 when it is durable. */
 static int finish(struct intents *s, int e, struct error *err)
 {
+    struct binder b = {.q = s->sql[SQL_PUT_COMMIT]};
+    if (e == 0) {
+        bind_int(&b, (int64_t)s->commits + 1);
+        bind_sum(&b);
+        e = run(s, SQL_PUT_COMMIT, err);
+    }
     if (e == 0 && failpoint("act-commit"))
         e = error_set(err, ENOSPC, "intents: committing: a failpoint");
     if (e == 0)
         e = run(s, SQL_COMMIT, err);
     if (e < 0 && !sqlite3_get_autocommit(s->d.db))
         (void)run(s, SQL_ROLLBACK, NULL); /* nothing else is left to do */
+    if (e == 0 && s->mark)
+        dbmark_set(s->mark, ++s->commits);
+    return e;
+}
+
+int intents_touch(struct intents *s, struct error *err)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    int e = finish(s, run(s, SQL_BEGIN, err), err);
+    (void)pthread_mutex_unlock(&s->lock);
     return e;
 }
 

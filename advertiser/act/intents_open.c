@@ -7,6 +7,7 @@
 #include "advertiser/act/intents_private.h"
 #include "model/base/mem.h"
 #include "model/io/dbfile.h"
+#include "model/io/dbsalvage.h"
 #include "model/io/log.h"
 
 #define FILE_NAME "intents.db"
@@ -51,6 +52,12 @@ enum {
     "  place TEXT NOT NULL, uid TEXT NOT NULL, sum INTEGER NOT NULL," \
     "  PRIMARY KEY (place, uid)) STRICT"
 
+/* Counts the commits, for the mark.  Who does not know it counts none. */
+#define SQL_COMMITS                                      \
+    "CREATE TABLE IF NOT EXISTS commits ("               \
+    "  id INTEGER PRIMARY KEY, number INTEGER NOT NULL," \
+    "  sum INTEGER NOT NULL) STRICT"
+
 #define SQL_PRAGMAS                    \
     "PRAGMA locking_mode = EXCLUSIVE;" \
     "PRAGMA trusted_schema = OFF;"     \
@@ -64,19 +71,27 @@ enum {
 
 /* --- opening ------------------------------------------------------------ */
 
-static int check_schema(struct intents *s, struct error *err)
+/* `fresh`: there is to be nothing in it yet. */
+static int check_schema(struct intents *s, bool fresh, struct error *err)
 {
-    int64_t id = 0, version = 0, tables = 0;
+    int64_t id = 0, version = 0, tables = 0, counts = 0;
     bool ok = false;
     int e = sqldb_query(&s->d, "PRAGMA application_id", &id, &ok, err);
     if (e == 0)
         e = sqldb_query(&s->d, "PRAGMA user_version", &version, &ok, err);
     if (e == 0)
+        e = sqldb_query(
+            &s->d, "SELECT count(*) FROM sqlite_schema WHERE name = 'commits'",
+            &counts, &ok, err);
+    if (e == 0)
         e = sqldb_query(&s->d, "SELECT count(*) FROM sqlite_schema", &tables,
                         &ok, err);
     if (e < 0)
         return e;
-    if (id == 0 && version == 0 && tables == 0)
+    bool empty = id == 0 && version == 0 && tables == 0;
+    if (!counts && !fresh && dbmark_get(s->mark))
+        return error_set(err, EBADMSG, "intents: the database lacks tables");
+    if (empty)
         return sqldb_execute(&s->d, SQL_SCHEMA, s->d.opening, err);
     if (id != APPLICATION_ID)
         return error_set(err, EINVAL, "intents: the database is not Biga's");
@@ -86,6 +101,14 @@ static int check_schema(struct intents *s, struct error *err)
                          ", this program knows up to %d: use a newer program, "
                          "or another state directory",
                          version, SCHEMA_VERSION);
+    return 0;
+}
+
+static int visit_commit(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct intents *s = ctx;
+    (void)err;
+    s->commits = (uint64_t)sqlite3_column_int64(q, 0);
     return 0;
 }
 
@@ -100,6 +123,8 @@ static int check_content(struct intents *s, struct error *err)
         e = sqldb_prepare(&s->d, intents_sql, s->sql, SQL_COUNT, err);
     for (size_t i = 0; i < ARRAY_LEN(all) && e == 0; i++)
         e = sqldb_each(&s->d, s->sql[all[i]], sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = sqldb_each(&s->d, s->sql[SQL_EACH_COMMIT], visit_commit, s, err);
     return e;
 }
 
@@ -108,45 +133,99 @@ static void close_database(struct intents *s)
     sqldb_close(&s->d, s->sql, SQL_COUNT);
 }
 
-static int open_database(struct intents *s, const char *dir, struct error *err)
+static int open_database(struct intents *s, const char *path, bool fresh,
+                         struct error *err)
 {
-    cleanup_free char *path = dir ? xasprintf("%s/" FILE_NAME, dir)
-                                  : xstrdup(":memory:");
+    s->commits = 0;
     int e = sqldb_open(&s->d, path, err);
     if (e == 0)
         e = sqldb_execute(&s->d, SQL_PRAGMAS, s->d.opening, err);
     if (e == 0)
-        e = check_schema(s, err);
+        e = check_schema(s, fresh, err);
     if (e == 0)
-        e = sqldb_execute(&s->d, SQL_LOGS ";" SQL_LEFT, s->d.opening, err);
+        e = sqldb_execute(&s->d, SQL_LOGS ";" SQL_LEFT ";" SQL_COMMITS,
+                          s->d.opening, err);
+    return e == 0 ? check_content(s, err) : e;
+}
+
+/* As it was left, or -EBADMSG and both files as they were. */
+static int open_as_left(struct intents *s, const char *dir, struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/" FILE_NAME, dir);
+    uint64_t marked = dbmark_get(s->mark);
+    /* SQLite would delete the log of an empty one, and begin anew */
+    if (marked && dbfile_is_empty(dir, FILE_NAME))
+        return error_set(err, EBADMSG, "intents: the database is empty");
+    int e = dbfile_create(dir, FILE_NAME, err);
     if (e == 0)
-        e = check_content(s, err);
+        e = open_database(s, path, false, err);
+    if (e == 0 && s->commits < marked)
+        e = error_set(err, EBADMSG,
+                      "intents: has %" PRIu64 " commits, and %" PRIu64
+                      " were made: its log is damaged, or it is an older copy",
+                      s->commits, marked);
     if (e == 0)
         sqldb_trust(&s->d);
+    return e;
+}
+
+static int save_row(void *ctx, const struct dbpages_row *row)
+{
+    struct intents *s = ctx;
+    const struct dbpages_value *v = row->values;
+    if (!dbsalvage_is(row, "ti"))
+        return 0;
+    cleanup_free char *place = xstrndup(v[0].data, v[0].size);
+    return intents_drain(s, place, true, NULL);
+}
+
+/* A new one in place of the damaged one: what is wanted will be said again, but
+ * nobody else knows what was drained. */
+static int renew(struct intents *s, const char *dir, const struct error *why,
+                 struct error *err)
+{
+    struct dbpages_found found;
+    cleanup_free char *fresh = xasprintf("%s/" FILE_NAME DBFILE_FRESH, dir);
+    cleanup_free char *aside = NULL;
+    uint64_t commits = s->commits;
+    if (commits < dbmark_get(s->mark))
+        commits = dbmark_get(s->mark);
+    int e = dbfile_create(dir, FILE_NAME DBFILE_FRESH, err);
+    if (e == 0)
+        e = open_database(s, fresh, true, err);
+    s->commits = commits; /* and one more: it is not older than the mark */
+    if (e == 0)
+        e = intents_touch(s, err);
+    if (e == 0 && dbsalvage_each(dir, FILE_NAME, save_row, s, &found) < 0)
+        e = error_set(err, EIO, "intents: saving what was drained");
+    if (e < 0)
+        return e;
+    sqldb_trust(&s->d);
+    close_database(s);
+    e = dbfile_replace(dir, FILE_NAME, &aside, err);
+    if (e == 0)
+        log_event(LOG_ERROR, "intents-damaged", "error", why->text, "moved-to",
+                  aside, NULL);
     return e;
 }
 
 static int open_or_renew(struct intents *s, const char *dir, struct error *err)
 {
     struct error why = {0};
-    cleanup_free char *aside = NULL;
-    int e = dbfile_create(dir, FILE_NAME, err);
+    int e = dbfile_tidy(dir, FILE_NAME, err);
+    if (e == 0)
+        e = dbmark_open(dir, FILE_NAME, &s->mark, err);
     if (e < 0)
         return e;
-    e = open_database(s, dir, &why);
+    e = open_as_left(s, dir, &why);
     if (e != -EBADMSG) {
         if (e < 0 && err)
             *err = why;
         return e;
     }
     close_database(s);
-    e = dbfile_set_aside(dir, FILE_NAME, &aside, err);
-    if (e < 0)
-        return e;
-    log_event(LOG_ERROR, "intents-damaged", "error", why.text, "moved-to",
-              aside, NULL);
-    e = dbfile_create(dir, FILE_NAME, err);
-    return e == 0 ? open_database(s, dir, err) : e;
+    e = renew(s, dir, &why, err);
+    return e == 0 ? open_as_left(s, dir, err) : e;
 }
 
 int intents_open(const char *dir, struct intents **ret_intents,
@@ -162,7 +241,8 @@ int intents_open(const char *dir, struct intents **ret_intents,
                           .fsync_event = "intents-fsync-failed"};
     int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0)
-        e = dir ? open_or_renew(s, dir, err) : open_database(s, NULL, err);
+        e = dir ? open_or_renew(s, dir, err)
+                : open_database(s, ":memory:", true, err);
     if (e < 0)
         return e;
     *ret_intents = steal(&s);
@@ -174,6 +254,7 @@ void intents_close(struct intents *s)
     if (!s)
         return;
     close_database(s);
+    dbmark_close(s->mark);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd); /* nothing was written to it */
     (void)pthread_mutex_destroy(&s->lock);

@@ -7,6 +7,7 @@
 
 #include "advertiser/act/intents.h"
 #include "model/base/str.h"
+#include "model/io/dbmark.h"
 #include "model/io/sqldb.h"
 
 void intent_env_encode(const struct intent *i, struct str *out);
@@ -41,6 +42,8 @@ enum sql {
     SQL_TRIM_LEFT,
     SQL_DELETE_LEFT,
     SQL_EACH_LEFT,
+    SQL_PUT_COMMIT,
+    SQL_EACH_COMMIT,
     SQL_COUNT
 };
 
@@ -50,7 +53,12 @@ struct intents {
     pthread_mutex_t lock; /* one statement, or transaction, at a time */
     struct sqldb d;
     sqlite3_stmt *sql[SQL_COUNT];
-    int lock_fd; /* -1 in memory */
+    int lock_fd;         /* -1 in memory */
+    struct dbmark *mark; /* of the commits; NULL in memory */
+    uint64_t commits;    /* that are durable */
 };
+
+/* A commit of nothing, that counts. */
+int intents_touch(struct intents *s, struct error *err);
 
 #endif

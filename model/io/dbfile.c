@@ -82,7 +82,7 @@ bool dbfile_is_empty(const char *dir, const char *name)
     return stat(path, &st) < 0 || st.st_size == 0;
 }
 
-int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
+static int set_aside(const char *dir, const char *name, char **ret_path,
                      struct error *err)
 {
     cleanup_free char *from = xasprintf("%s/%s", dir, name);
@@ -120,7 +120,7 @@ int dbfile_replace(const char *dir, const char *name, char **ret_aside,
         return error_errno(err, errno, "moving %s", fresh);
     int e = dbfile_sync(dir, err);
     if (e == 0)
-        e = dbfile_set_aside(dir, name, ret_aside, err);
+        e = set_aside(dir, name, ret_aside, err);
     if (e == 0 && rename(whole, path) < 0)
         e = error_errno(err, errno, "moving %s", whole);
     return e == 0 ? dbfile_sync(dir, err) : e;
@@ -147,7 +147,7 @@ int dbfile_tidy(const char *dir, const char *name, struct error *err)
     if (e < 0 || access(whole, F_OK) < 0)
         return e;
     if (access(path, F_OK) == 0)
-        e = dbfile_set_aside(dir, name, &aside, err);
+        e = set_aside(dir, name, &aside, err);
     if (e == 0 && rename(whole, path) < 0)
         e = error_errno(err, errno, "moving %s", whole);
     return e == 0 ? dbfile_sync(dir, err) : e;

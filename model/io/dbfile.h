@@ -22,11 +22,6 @@ int dbfile_create(const char *dir, const char *name, struct error *err);
 /* There is nothing in it, or it is not there. */
 bool dbfile_is_empty(const char *dir, const char *name);
 
-/* Move the database and its log aside, to the first free
- * "NAME.damaged-N"; the caller frees `*ret_path`. */
-int dbfile_set_aside(const char *dir, const char *name, char **ret_path,
-                     struct error *err);
-
 /* A damaged database is replaced by what could be saved of it.  That is
  * written to NAME DBFILE_FRESH and closed; then it is renamed to NAME
  * DBFILE_WHOLE, the damaged one and its log are moved to the first free

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "advertiser/act/intents.h"
+#include "model/io/log.h"
+#include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 
 static struct act_pod pod_of(const char *uid)
@@ -161,6 +163,12 @@ Test(act_intents, drained_places_are_there_again)
     tmpdir_remove(dir);
 }
 
+static void count_intent(void *ctx, struct intent *i)
+{
+    ++*(unsigned *)ctx;
+    intent_destroy(i);
+}
+
 Test(act_intents, one_process_at_a_time)
 {
     char *dir = tmpdir_create();
@@ -192,6 +200,64 @@ Test(act_intents, damage_is_moved_aside)
     cr_assert_eq(access(path, F_OK), 0);
     cr_assert_eq(intents_put(s, i, NULL), 0);
     intent_destroy(i);
+    intents_close(s);
+    tmpdir_remove(dir);
+}
+
+static void copy_file(const char *from, const char *to, const char *end,
+                      long flip_at)
+{
+    size_t size;
+    cleanup_free char *a = xasprintf("%s/intents.db%s", from, end);
+    cleanup_free char *b = xasprintf("%s/intents.db%s", to, end);
+    cleanup_free char *data = testdata_read(a, &size);
+    if (flip_at >= 0)
+        data[(size_t)flip_at % size] = (char)(data[(size_t)flip_at % size] ^ 2);
+    FILE *f = fopen(b, "w");
+    cr_assert_not_null(f);
+    cr_assert_eq(fwrite(data, 1, size, f), size);
+    (void)fclose(f);
+}
+
+/* Of a process that was killed, the log with a flipped byte: what was written
+ * down is there, or the log and the new name of the file say that it is not.
+ * What was drained stays drained. */
+Test(act_intents, damage_of_the_log_is_noticed)
+{
+    char *dir = tmpdir_create();
+    struct intents *s = open_at(dir);
+    unsigned n_aside = 0, n_drained = 0, n_tries = 0;
+    log_set_level(LOG_ERROR + 1);
+    cr_assert_eq(intents_drain(s, "card-0000-17-00", true, NULL), 0);
+    for (unsigned i = 0; i < 8; i++) {
+        char uid[8];
+        (void)snprintf(uid, sizeof uid, "u-%u", i);
+        struct act_pod pod = pod_of(uid);
+        cleanup_with(intent) struct intent *intent = intent_create(&pod);
+        cr_assert_eq(intents_put(s, intent, NULL), 0);
+    }
+    for (long at = 100; at < 100000; at += 3911, n_tries++) {
+        char *other = tmpdir_create();
+        unsigned n = 0, drained = 0;
+        copy_file(dir, other, "", -1);
+        copy_file(dir, other, "-mark", -1);
+        copy_file(dir, other, "-wal", at);
+        struct intents *t = open_at(other);
+        cr_assert_eq(intents_each(t, count_intent, &n, NULL), 0);
+        cr_assert_eq(intents_each_drained(t, count, &drained, NULL), 0);
+        cleanup_free char *aside = xasprintf("%s/intents.db.damaged-1", other);
+        bool is_aside = access(aside, F_OK) == 0;
+        cr_expect(n == 8 || is_aside, "at %ld: %u", at, n);
+        n_aside += is_aside;
+        n_drained += drained;
+        intents_close(t);
+        t = open_at(other);
+        cr_expect_neq(access(aside, F_OK) == 0, !is_aside, "once is enough");
+        intents_close(t);
+        tmpdir_remove(other);
+    }
+    cr_expect_gt(n_aside, n_tries / 2, "%u of %u", n_aside, n_tries);
+    cr_expect_geq(n_drained, n_tries - 1, "%u of %u", n_drained, n_tries);
     intents_close(s);
     tmpdir_remove(dir);
 }
