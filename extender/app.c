@@ -143,6 +143,11 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                     "Cards, and hosts, where pods are run, by health.",
                     METRIC_GAUGE,
                     {"health"}},
+    [APP_WRITABLE] = {"biga_store_writable",
+                      "1 when the last change of the state could be written, "
+                      "else 0.",
+                      METRIC_GAUGE,
+                      {NULL}},
 };
 
 struct metrics *app_metrics_create(void)

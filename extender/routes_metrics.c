@@ -46,6 +46,15 @@ static void gauge_tls(struct app *app)
     metrics_set(app->metrics, APP_TLS_READS, &refused, (int64_t)n_refused);
 }
 
+/* In a cluster the API server keeps the state. */
+static void gauge_store(struct app *app)
+{
+    struct error ignored;
+    if (!app->cluster)
+        metrics_set(app->metrics, APP_WRITABLE, NULL,
+                    writer_can_write(app->writer, &ignored));
+}
+
 static void gauge_pods(struct app *app, const struct snapshot *s)
 {
     size_t pods[PODS_STATES] = {0}, places[PLACE_HEALTHS] = {0};
@@ -73,6 +82,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_policy(app, s);
     gauge_tls(app);
     gauge_pods(app, s);
+    gauge_store(app);
     if (app->cluster)
         cluster_gauge(app->cluster);
     metrics_write(app->metrics, httpd_reply(rq));

@@ -519,10 +519,15 @@ static void on_readyz(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     cleanup_str struct str why = STR_INIT(1024);
     bool ready = atomic_load(&app->ready);
-    if (!ready)
+    struct error trouble;
+    if (!ready) {
         str_add(&why, "starting");
-    else if (app->cluster)
+    } else if (app->cluster) {
         ready = cluster_is_ready(app->cluster, &why);
+    } else if (!writer_can_write(app->writer, &trouble)) {
+        ready = false;
+        str_addf(&why, "the state cannot be written: %s", trouble.text);
+    }
     if (!ready)
         httpd_status(rq, 503);
     reply_health(rq, ready ? "ready" : str_text(&why));

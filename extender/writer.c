@@ -102,6 +102,28 @@ static bool is_write(const struct writer_op *op)
     return op->kind < ARRAY_LEN(applies) && applies[op->kind];
 }
 
+/* What became of a commit, or of what comes before one; NULL: it is durable.
+ * Said when that is another than before. */
+static void note_commit(struct writer *w, const struct error *trouble)
+{
+    pthread_mutex_lock(&w->lock);
+    bool failed = w->trouble.code != 0;
+    w->trouble = trouble ? *trouble : (struct error){0};
+    pthread_mutex_unlock(&w->lock);
+    if (trouble && !failed)
+        log_event(LOG_ERROR, "store-fails", "error", trouble->text, NULL);
+    else if (!trouble && failed)
+        log_event(LOG_INFO, "store-works", NULL);
+}
+
+bool writer_can_write(struct writer *w, struct error *ret_trouble)
+{
+    pthread_mutex_lock(&w->lock);
+    *ret_trouble = w->trouble;
+    pthread_mutex_unlock(&w->lock);
+    return ret_trouble->code == 0;
+}
+
 /* Make the transaction durable, then visible. */
 static void batch_commit(struct batch *b)
 {
@@ -110,6 +132,7 @@ static void batch_commit(struct batch *b)
         (void)failpoint("bind-before-commit");
     if (store_commit(w->store, &b->error) < 0)
         return;
+    note_commit(w, NULL);
     b->in_transaction = false;
     if (b->has_bind) {
         (void)failpoint("bind-after-commit");
@@ -134,6 +157,7 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
     if (b->in_transaction)
         store_rollback(w->store);
     ingest_undo(w->ingest);
+    note_commit(w, &b->error);
     log_event(LOG_ERROR, "commit-failed", "error", b->error.text, NULL);
     for (struct writer_op *op = ops; op; op = op->next) {
         if (!is_write(op) || (op->result < 0 && op->error.code))
@@ -276,34 +300,55 @@ enum node_status status_now(const struct writer *w, const struct node *n)
 struct silence {
     struct writer *w;
     bool begun, failed;
+    struct error error;
 };
 
 static void silence_note(struct silence *x, const char *node, bool silent)
 {
-    struct error err = {0};
     if (x->failed)
         return;
     if (!x->begun)
-        x->failed = store_begin(x->w->store, &err) < 0;
-    x->begun = !x->failed;
-    if (!x->failed && store_set_silent(x->w->store, node, silent, &err) < 0)
+        x->failed = store_begin(x->w->store, &x->error) < 0;
+    x->begun |= !x->failed;
+    if (!x->failed &&
+        store_set_silent(x->w->store, node, silent, &x->error) < 0)
         x->failed = true;
     if (x->failed)
         log_event(LOG_WARN, "silence-not-stored", "node", node, "error",
-                  err.text, NULL);
+                  x->error.text, NULL);
 }
 
 static void silence_commit(struct silence *x)
 {
-    struct error err = {0};
-    if (!x->begun)
+    if (!x->begun && !x->failed)
         return;
-    if (x->failed || store_commit(x->w->store, &err) < 0)
+    if (x->failed)
         store_rollback(x->w->store);
+    else
+        x->failed = store_commit(x->w->store, &x->error) < 0;
+    note_commit(x->w, x->failed ? &x->error : NULL);
+}
+
+/* What failed is tried with a commit of nothing but a version, for nobody may
+ * want anything as long as they are told that it fails. */
+static void try_again(struct writer *w)
+{
+    struct error err = {0};
+    if (writer_can_write(w, &err))
+        return;
+    err = (struct error){0};
+    int e = store_begin(w->store, &err);
+    if (e == 0) {
+        (void)store_take_version(w->store);
+        e = store_commit(w->store, &err);
+    }
+    note_commit(w, e < 0 ? &err : NULL);
+    atomic_store(&w->version, store_resource_version(w->store));
 }
 
 static void sweep(struct writer *w)
 {
+    try_again(w);
     write_ops(w, NULL); /* leases that have ended */
     const struct snapshot *s = w->current;
     cleanup_with(draft) struct draft *draft = NULL;

@@ -164,6 +164,10 @@ typedef void writer_overfull_f(void *ctx, const struct allocation *a,
                                const char *text);
 void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx);
 
+/* Did the last commit succeed?  Otherwise `ret_trouble` says why not, and one
+ * is tried with each sweep until it does.  Any thread. */
+bool writer_can_write(struct writer *w, struct error *ret_trouble);
+
 void writer_post(struct writer *w, struct writer_op *op);
 /* Post and wait: for tests and start-up, never on a listener's thread. */
 int writer_run(struct writer *w, struct writer_op *op);

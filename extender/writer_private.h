@@ -41,6 +41,7 @@ struct writer {
     pthread_cond_t done;  /* an op of writer_run() is finished */
     struct writer_op *first, **last;
     bool sweep_wanted, stopping;
+    struct error trouble; /* of the last commit; code 0: none */
 };
 
 /* One batch: its draft and its transaction are begun when first needed. */
