@@ -277,6 +277,8 @@ static enum reason node_reason(const struct schedule *s, int32_t index)
         return REASON_STALE;
     case NODE_LOST:
         return REASON_LOST;
+    case NODE_DOUBTFUL:
+        return REASON_DOUBTFUL;
     case NODE_INCOMPLETE:
         return REASON_INCOMPLETE;
     case NODE_READY:

@@ -122,6 +122,8 @@ static const char *brief_plain(enum reason reason)
         return "incomplete topology";
     case REASON_LOST:
         return "node not ready or deleted";
+    case REASON_DOUBTFUL:
+        return "doubtful: it is not known what was given there";
     case REASON_NO_CARD:
         return "no card";
     case REASON_UNHEALTHY:
@@ -252,6 +254,12 @@ void schedule_explain(const struct schedule *s, int32_t index,
     case REASON_LOST:
         str_add(out, "the cluster says that the node is not ready or deleted: "
                      "see kubectl describe node");
+        return;
+    case REASON_DOUBTFUL:
+        str_add(out, "the state of the extender was found damaged, and what "
+                     "was given there may have been lost: nothing is given "
+                     "there before the node has told what runs, or you say "
+                     "that all is known (biga trust)");
         return;
     case REASON_PAIR_ELSEWHERE:
     case REASON_PAIR_CARDS:

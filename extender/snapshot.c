@@ -19,6 +19,8 @@ const char *node_status_name(enum node_status status)
         return "incomplete";
     case NODE_LOST:
         return "lost";
+    case NODE_DOUBTFUL:
+        return "doubtful";
     case NODE_STATUSES:
         break;
     }

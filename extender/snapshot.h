@@ -32,6 +32,7 @@ enum node_status {
     NODE_STALE,      /* no heartbeat within the window */
     NODE_INCOMPLETE, /* slices of the newest generation are missing */
     NODE_LOST,       /* the cluster says it is deleted or not ready */
+    NODE_DOUBTFUL,   /* what was given there may have been forgotten */
     NODE_STATUSES
 };
 const char *node_status_name(enum node_status status);

@@ -87,6 +87,7 @@ static apply_f *const applies[] = {
     [WRITER_DELETE_SLICE] = apply_delete_slice,
     [WRITER_BIND] = apply_bind,
     [WRITER_RELEASE] = apply_release,
+    [WRITER_TRUST] = apply_trust,
     [WRITER_ADOPT] = apply_adopt,
     [WRITER_FREE] = apply_free,
     [WRITER_KEEP] = apply_keep,
@@ -266,19 +267,6 @@ static void finish_op(struct writer *w, struct writer_op *op)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Writes first, in one transaction; then reads, which see them. */
-static void process(struct writer *w, struct writer_op *ops)
-{
-    write_ops(w, ops);
-    for (struct writer_op *op = ops; op; op = op->next)
-        read_op(w, op);
-    while (ops) {
-        struct writer_op *next = ops->next;
-        finish_op(w, ops);
-        ops = next;
-    }
-}
-
 /* --- staleness --------------------------------------------------------- */
 
 enum node_status status_now(const struct writer *w, const struct node *n)
@@ -290,6 +278,8 @@ enum node_status status_now(const struct writer *w, const struct node *n)
                                       memory_order_relaxed) >= oldest_ms;
     if (!heard)
         return NODE_STALE;
+    if (is_doubtful(w, n->name))
+        return NODE_DOUBTFUL;
     /* of a pool that is not whole `topo` is the last that was */
     return n->topo && n->n_slices == n->pool_count ? NODE_READY
                                                    : NODE_INCOMPLETE;
@@ -419,6 +409,21 @@ bool writer_heartbeat(struct writer *w, const struct heard_body *body,
 }
 
 /* --- the thread -------------------------------------------------------- */
+
+/* Writes first, in one transaction; then reads, which see them. */
+static void process(struct writer *w, struct writer_op *ops)
+{
+    write_ops(w, ops);
+    if (doubt_settle(w, ops))
+        sweep(w);
+    for (struct writer_op *op = ops; op; op = op->next)
+        read_op(w, op);
+    while (ops) {
+        struct writer_op *next = ops->next;
+        finish_op(w, ops);
+        ops = next;
+    }
+}
 
 static int64_t next_sweep(const struct writer *w)
 {
@@ -574,6 +579,7 @@ void writer_stop(struct writer *w)
     leases_destroy(w->leases);
     heard_destroy(w->heard);
     lost_fini(w);
+    doubt_fini(w);
     ingest_destroy(w->ingest);
     store_close(w->store);
     (void)pthread_cond_destroy(&w->done);

@@ -58,6 +58,10 @@ enum writer_kind {
     WRITER_LIST_SLICES,  /* after (or NULL), limit; node filter or NULL */
     WRITER_BIND,         /* demand, node */
     WRITER_RELEASE,      /* namespace, pod */
+    WRITER_TRUST,        /* node: it is known again what was given there, by
+                          * its own word (`owner` set) or an operator's; NULL:
+                          * of all.  -ENOENT: nothing is in doubt, or no such
+                          * node */
     WRITER_SET_POLICY,   /* policy */
     WRITER_SET_FABRIC,   /* fabric */
     WRITER_CALL,         /* tests: call(ctx) between two batches */

@@ -101,6 +101,8 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
     if (is_lost(b->w, slice_get_node(slice)))
         draft_set_status(batch_draft(b), slice_get_node(slice), NODE_LOST);
+    else if (is_doubtful(b->w, slice_get_node(slice)))
+        draft_set_status(batch_draft(b), slice_get_node(slice), NODE_DOUBTFUL);
     take_dropped(b, &result);
     ingest_result_fini(&result);
 }

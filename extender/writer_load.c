@@ -37,6 +37,8 @@ static int load_slice(void *ctx, const char *name, const char *json,
     if (e == 0)
         e = ingest_put(load->w->ingest, slice, load->now_ms, load->draft,
                        &result, &err);
+    if (e == 0 && is_doubtful(load->w, slice_get_node(slice)))
+        draft_set_status(load->draft, slice_get_node(slice), NODE_DOUBTFUL);
     if (e == 0)
         heard_put(load->w->heard, name, json, size, resource_version,
                   draft_node(load->draft, slice_get_node(slice)));
@@ -65,7 +67,9 @@ int writer_load(struct writer *w, struct error *err)
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
     cleanup_with(draft) struct draft *draft = draft_create(empty);
     struct load load = {.w = w, .draft = draft, .now_ms = clock_ms()};
-    int e = store_each_retired_boot(w->store, load_boot, &load, err);
+    int e = doubt_load(w, err);
+    if (e == 0)
+        e = store_each_retired_boot(w->store, load_boot, &load, err);
     /* allocations first: then a node's are counted once, when it comes */
     if (e == 0)
         e = store_each_allocation(w->store, load_allocation, &load, err);

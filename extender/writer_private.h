@@ -22,7 +22,8 @@ struct writer {
     struct leases *leases;
 
     struct heard *heard;
-    struct strmap lost; /* names of nodes that the cluster says are lost */
+    struct strmap lost;    /* names of nodes that the cluster says are lost */
+    struct strmap trusted; /* of those that are in doubt no more */
     writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
     void *overfull_ctx;
 
@@ -100,6 +101,15 @@ void apply_pods(struct batch *b, struct writer_op *op);
 void read_heard(struct writer *w, struct writer_op *op);
 bool is_lost(const struct writer *w, const char *node);
 void lost_fini(struct writer *w);
+
+/* --- after damage: writer_doubt.c --- */
+void apply_trust(struct batch *b, struct writer_op *op);
+/* Is it not known what was given there? */
+bool is_doubtful(const struct writer *w, const char *node);
+int doubt_load(struct writer *w, struct error *err);
+void doubt_fini(struct writer *w);
+/* What is committed of it counts from now on; was there any? */
+bool doubt_settle(struct writer *w, const struct writer_op *ops);
 
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);

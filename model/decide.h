@@ -58,6 +58,7 @@ enum reason {
     REASON_STALE,          /* its advertiser went silent */
     REASON_INCOMPLETE,     /* its pool lacks slices */
     REASON_LOST,           /* the cluster says it is not ready or deleted */
+    REASON_DOUBTFUL,       /* what was given there may have been forgotten */
     REASON_NO_CARD,        /* it has no card at all */
     REASON_TOO_FEW_CARDS,  /* fewer cards than asked, even if all were free */
     REASON_UNHEALTHY,      /* its cards are withdrawn */

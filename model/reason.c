@@ -19,6 +19,7 @@ const char *reason_word(enum reason reason)
         [REASON_STALE] = "stale",
         [REASON_INCOMPLETE] = "incomplete",
         [REASON_LOST] = "lost",
+        [REASON_DOUBTFUL] = "doubtful",
         [REASON_NO_CARD] = "no-card",
         [REASON_TOO_FEW_CARDS] = "too-few-cards",
         [REASON_UNHEALTHY] = "unhealthy",
@@ -442,6 +443,8 @@ static const char *plain_text(enum reason reason)
         return "its advertiser has not yet published all slices of its pool";
     case REASON_LOST:
         return "the cluster says that the node is not ready or deleted";
+    case REASON_DOUBTFUL:
+        return "what was given there may have been lost with a damaged state";
     case REASON_NO_CARD:
         return "the node has no card";
     case REASON_PAIR_ELSEWHERE:
