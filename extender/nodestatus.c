@@ -202,6 +202,7 @@ int nodestatus_parse(const char *json, size_t size,
         return e;
     reader_init(&r, object, "", err);
     read_cut(&r, "boot", s->boot, sizeof s->boot);
+    s->whole = reader_opt_bool(&r, "whole", false);
     const cJSON *pods = reader_array(&r, "pods", NODESTATUS_PODS_MAX);
     const cJSON *places = reader_opt_array(&r, "places", NODESTATUS_PLACES_MAX);
     e = reader_finish_lenient(&r);

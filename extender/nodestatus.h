@@ -42,6 +42,7 @@ struct nodestatus_pod {
 
 struct nodestatus {
     char boot[NODESTATUS_BOOT_MAX + 1];
+    bool whole; /* with this it has told of all its pods; older ones never do */
     struct nodestatus_pod *pods;
     size_t n_pods;
     struct place_told places[NODESTATUS_PLACES_MAX];

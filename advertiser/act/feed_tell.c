@@ -49,8 +49,9 @@ static void add_places(const struct feed *f, struct str *out)
     str_add_c(out, ']');
 }
 
+/* `whole`: with this it has told of all there are. */
 static int post(struct feed *f, const struct str *pods,
-                const struct str *places, struct error *err)
+                const struct str *places, bool whole, struct error *err)
 {
     struct http_answer a = {.body = STR_INIT(ANSWER_MAX)};
     cleanup_str struct str body = STR_INIT(BODY_MAX);
@@ -61,7 +62,7 @@ static int post(struct feed *f, const struct str *pods,
     str_add_n(&body, str_text(pods), pods->size);
     str_add(&body, "],\"places\":");
     str_add_n(&body, str_text(places), places->size);
-    str_add(&body, "}");
+    str_add(&body, whole ? ",\"whole\":true}" : "}");
     int r = http_call(f->tell.http, "POST", path, str_text(&body), body.size,
                       NULL, &a, err);
     if (r == 0)
@@ -83,9 +84,9 @@ static void part_next(struct part *p)
 }
 
 static int part_post(struct feed *f, struct part *p, const struct str *places,
-                     struct error *err)
+                     bool whole, struct error *err)
 {
-    int r = post(f, &p->pods, places, err);
+    int r = post(f, &p->pods, places, whole, err);
     str_reset(&p->pods);
     p->n = 0;
     return r;
@@ -100,9 +101,10 @@ static bool is_here(const struct act_pod_view *pods, size_t n, const char *uid)
     return false;
 }
 
-/* Pods that have changed since `since`, and those that are not here; the
- * places with each part.  Nothing is posted when nothing is new. */
-static int tell_parts(struct feed *f, uint64_t since, const struct told *told,
+/* Pods that have changed since they were told last, or all that there are, and
+ * those that are not here; the places with each part.  Nothing is posted when
+ * nothing is new. */
+static int tell_parts(struct feed *f, bool all, const struct told *told,
                       const struct str *places, bool places_new,
                       struct error *err)
 {
@@ -116,18 +118,19 @@ static int tell_parts(struct feed *f, uint64_t since, const struct told *told,
         part_next(&part);
         add_refusal(&told->refusals[i], &part.pods);
         if (part.n == PART_PODS)
-            r = part_post(f, &part, places, err);
+            r = part_post(f, &part, places, false, err);
     }
     for (size_t i = 0; i < n && r == 0; i++) {
-        if (strcmp(pods[i].owner, FEED_OWNER) != 0 || pods[i].version <= since)
+        if (strcmp(pods[i].owner, FEED_OWNER) != 0 ||
+            pods[i].version <= (all ? 0 : told->version))
             continue;
         part_next(&part);
         view_pod_status(&pods[i], &part.pods);
         if (part.n == PART_PODS)
-            r = part_post(f, &part, places, err);
+            r = part_post(f, &part, places, false, err);
     }
     if (r == 0 && (part.n || places_new))
-        r = part_post(f, &part, places, err);
+        r = part_post(f, &part, places, all, err);
     str_fini(&part.pods);
     return r;
 }
@@ -158,8 +161,7 @@ static int tell(struct feed *f, struct told *told, const struct news *news,
     struct told now = *told;
     if (!news->refusals_new && !news->resend)
         now.n_refusals = 0;
-    int r = tell_parts(f, news->resend ? 0 : told->version, &now, &places,
-                       places_new, err);
+    int r = tell_parts(f, news->resend, &now, &places, places_new, err);
     if (r < 0)
         return r;
     told->version = version;

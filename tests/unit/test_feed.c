@@ -367,6 +367,7 @@ Test(feed, an_extender_that_restarts_is_asked_for_all)
             "u1", "a", CARD, "") "," P("u2", "b", CARD, "") "]}");
     UNTIL(is_there, "u2");
     UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+    UNTIL(told, "],\"whole\":true}");
 }
 
 static bool asks(const char *text)
