@@ -213,6 +213,27 @@ int verb_release(struct cli *c, int argc, char **argv)
     return 0;
 }
 
+/* --- trust ----------------------------------------------------------------- */
+
+int verb_trust(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(1024), line = STR_INIT(1024);
+    cleanup_with(json) cJSON *json = NULL;
+    str_add(&path, "/v1/doubt");
+    if (argc > 0) {
+        str_add_c(&path, '/');
+        cli_add_encoded(&path, argv[0]);
+    }
+    int rc = cli_delete(c, str_text(&path), &json);
+    if (rc != 0 || !json)
+        return rc;
+    str_addf(&line, "%s%s: what is not allocated there is free again.",
+             argc > 0 ? "Node " : "All nodes", argc > 0 ? argv[0] : "");
+    text_clean(str_text(&line), &c->out);
+    str_add_c(&c->out, '\n');
+    return 0;
+}
+
 /* --- ps --------------------------------------------------------------------- */
 
 static enum table_style state_style(const cJSON *pod)

@@ -69,7 +69,7 @@ verb_f verb_jobs, verb_job;                            /* jobs.c */
 verb_f verb_policy;                                    /* policy.c */
 verb_f verb_cluster;                                   /* cluster.c */
 verb_f verb_why, verb_simulate;                        /* why.c */
-verb_f verb_apply, verb_delete, verb_release, verb_ps; /* apply.c */
+verb_f verb_apply, verb_delete, verb_release, verb_trust, verb_ps; /* apply.c */
 verb_f verb_demo;                                      /* demo.c */
 verb_f verb_replay;                                    /* replay.c */
 verb_f verb_card, verb_pods;                           /* onhost.c */

@@ -8,6 +8,7 @@
 #include "extender/nodepods.h"
 #include "extender/nodestatus.h"
 #include "extender/nodewait.h"
+#include "extender/routes_doubt.h"
 #include "extender/runner.h"
 #include "extender/told.h"
 #include "model/base/mem.h"
@@ -82,7 +83,9 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     str_addf(out, "{\"version\":%" PRIu64,
              nodewait_version(app->nodewait, set, s, node));
     /* what it said to an extender before this start is not known any more */
-    if (!version || !nodewait_knows(app->nodewait, strtoull(version, NULL, 10)))
+    if (!version ||
+        !nodewait_knows(app->nodewait, strtoull(version, NULL, 10)) ||
+        doubt_wants(app, node))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
     nodepods_write(set, s, node, from ? from : "", out, next);
@@ -158,6 +161,7 @@ static void on_status(struct httpd_request *rq, void *ctx)
     }
     told_places(app->told, node, status);
     take_pods(app, node, status);
+    doubt_heard(app, node, status);
     runner_wake(app->runner);
     httpd_status(rq, 204);
 }

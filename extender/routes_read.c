@@ -1,4 +1,5 @@
 #include "extender/routes_read.h"
+#include "extender/routes_doubt.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -496,22 +497,37 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
 
 /* --- metrics, health, documents ------------------------------------------- */
 
-static void reply_health(struct httpd_request *rq, const char *word)
+static void reply_health(struct httpd_request *rq, const char *word,
+                         size_t n_doubtful)
 {
+    struct str *out = httpd_reply(rq);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
-        str_addf(httpd_reply(rq), "%s\n", word);
-    } else {
-        str_add(httpd_reply(rq), "{\"status\":");
-        str_add_json(httpd_reply(rq), word);
-        str_add(httpd_reply(rq), "}\n");
+        str_addf(out, "%s\n", word);
+        if (n_doubtful)
+            str_addf(out, "doubtful nodes: %zu\n", n_doubtful);
+        return;
     }
+    str_add(out, "{\"status\":");
+    str_add_json(out, word);
+    if (n_doubtful)
+        str_addf(out, ",\"doubtful\":%zu", n_doubtful);
+    str_add(out, "}\n");
 }
 
 static void on_healthz(struct httpd_request *rq, void *ctx)
 {
     (void)ctx;
-    reply_health(rq, "ok");
+    reply_health(rq, "ok", 0);
+}
+
+static size_t count_doubtful(struct app *app)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_nodes; i++)
+        n += snapshot_node(s, i)->status == NODE_DOUBTFUL;
+    return n;
 }
 
 static void on_readyz(struct httpd_request *rq, void *ctx)
@@ -530,7 +546,8 @@ static void on_readyz(struct httpd_request *rq, void *ctx)
     }
     if (!ready)
         httpd_status(rq, 503);
-    reply_health(rq, ready ? "ready" : str_text(&why));
+    /* of those nothing is given; the others are served */
+    reply_health(rq, ready ? "ready" : str_text(&why), count_doubtful(app));
 }
 
 static void on_cluster(struct httpd_request *rq, void *ctx)
@@ -579,6 +596,8 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
     {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
     {HTTPD_DELETE, "/v1/allocations/:/:", handle_release, 0, "release"},
+    {HTTPD_DELETE, "/v1/doubt", handle_trust, 0, "trust"},
+    {HTTPD_DELETE, "/v1/doubt/:", handle_trust, 0, "trust"},
     {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},

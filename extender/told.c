@@ -9,6 +9,7 @@
 struct told_node {
     char *name;
     int64_t asked_ms; /* -1 never */
+    bool strangers;   /* in one of the parts that were told until now */
     struct place_told *places;
     size_t n_places;
 };
@@ -112,6 +113,17 @@ int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms)
     int64_t ago = n && n->asked_ms >= 0 ? now_ms - n->asked_ms : -1;
     pthread_mutex_unlock(&t->lock);
     return ago;
+}
+
+bool told_strangers(struct told *t, const char *node, bool stranger, bool last)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    bool any = !n || n->strangers || stranger;
+    if (n)
+        n->strangers = any && !last;
+    pthread_mutex_unlock(&t->lock);
+    return any || !last;
 }
 
 bool told_place(struct told *t, const char *node, const char *place,

@@ -27,6 +27,9 @@ void told_places(struct told *t, const char *node, const struct nodestatus *s);
 /* It asks for its pods now; and how long ago it did: -1 never. */
 void told_asked(struct told *t, const char *node, int64_t now_ms);
 int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms);
+/* A part of all its pods was told, with one that is unknown here or without;
+ * true until the last part has come, and there was none in any. */
+bool told_strangers(struct told *t, const char *node, bool stranger, bool last);
 /* How a place of a node fares; false when that was never said. */
 bool told_place(struct told *t, const char *node, const char *place,
                 struct place_told *ret_place);

@@ -162,7 +162,9 @@ const struct example ops_examples[] = {
     {"post", "/v1/simulate", NULL, ARGS, 200},
     {"get", "/metrics", NULL, NULL, 200},
     {"get", "/healthz", NULL, NULL, 200},
-    {"get", "/v1/cluster", NULL, NULL, 404}, /* it is in none */
+    {"get", "/v1/cluster", NULL, NULL, 404},  /* it is in none */
+    {"delete", "/v1/doubt", NULL, NULL, 404}, /* there is none (test_doubt) */
+    {"delete", "/v1/doubt/{node}", "/v1/doubt/node000", NULL, 404},
     {"get", "/readyz", NULL, NULL, 200},
     {"get", "/openapi.yaml", NULL, NULL, 200},
     {"post", "/v1/scheduler/filter", NULL, ARGS, 200},

@@ -92,6 +92,14 @@ Test(openapi, every_operation_answers_as_it_is_described)
     }
 }
 
+/* What this extender has no success for: it is in no cluster, and its state
+ * was never damaged. */
+static bool needs_another(const struct operation *op)
+{
+    return strcmp(op->path, "/v1/cluster") == 0 ||
+           strncmp(op->path, "/v1/doubt", strlen("/v1/doubt")) == 0;
+}
+
 Test(openapi, every_operation_has_an_example)
 {
     struct operation op;
@@ -99,7 +107,7 @@ Test(openapi, every_operation_has_an_example)
         int best = 600;
         for (const struct example *e = NULL; (e = example_next(&op, e));)
             best = e->status < best ? e->status : best;
-        cr_expect(best < 300 || strcmp(op.path, "/v1/cluster") == 0,
+        cr_expect(best < 300 || (best < 600 && needs_another(&op)),
                   "%s %s has no example that succeeds", op.method, op.path);
     }
 }

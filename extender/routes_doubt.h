@@ -1,0 +1,23 @@
+/* routes_doubt - after damage: nodes of which it is known again what was given
+ * there, because an operator says so or because they have told themselves. */
+#ifndef BIGA_EXTENDER_ROUTES_DOUBT_H
+#define BIGA_EXTENDER_ROUTES_DOUBT_H
+
+#include <stdbool.h>
+
+#include "extender/nodestatus.h"
+#include "model/io/httpd.h"
+
+struct app;
+
+/* DELETE /v1/doubt[/NODE], on the read listener.  ctx: the struct app. */
+void handle_trust(struct httpd_request *rq, void *ctx);
+
+/* Is it asked to tell everything again? */
+bool doubt_wants(struct app *app, const char *node);
+/* It has told `status`, which has been taken; when that was the end of all that
+ * it has, and nothing of it is unknown here, it is trusted. */
+void doubt_heard(struct app *app, const char *node,
+                 const struct nodestatus *status);
+
+#endif
