@@ -1,0 +1,214 @@
+/* After the state was found damaged nothing is given to a node before it has
+ * told what runs there, or somebody says that all is known. */
+#include "extender/routes_doubt.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "extender/routes_read.h"
+#include "extender/told.h"
+#include "model/base/mem.h"
+#include "model/io/log.h"
+#include "tests/lib/extender.h"
+#include "tests/lib/rawclient.h"
+#include "tests/lib/simstate.h"
+#include "tests/lib/tmpdir.h"
+
+static char *dir;
+static struct test_extender x;
+static struct raw_reply reply;
+
+static void publish(const char *node)
+{
+    cr_assert_eq(sim_publish(x.app.writer, node, 2, "boot", 1), 0);
+}
+
+static int bind_to(const char *pod, const char *node, struct error *err)
+{
+    struct demand d = sim_pod(pod, ROLE_HOST, "", 0);
+    return sim_bind(x.app.writer, &d, node, NULL, err);
+}
+
+static void restart(void)
+{
+    writer_stop(x.app.writer);
+    x.app.writer = sim_writer(dir);
+}
+
+/* An extender that has lost everything: p1 was bound to n1. */
+static void set_up(void)
+{
+    log_set_level(LOG_ERROR + 1);
+    dir = tmpdir_create();
+    test_extender_start(&x, read_routes, n_read_routes, NULL);
+    atomic_store(&x.app.ready, true);
+    restart();
+    publish("n1");
+    cr_assert_eq(bind_to("p1", "n1", NULL), 0);
+    writer_stop(x.app.writer);
+    cleanup_free char *path = xasprintf("%s/biga.db", dir);
+    cr_assert_eq(unlink(path), 0);
+    x.app.writer = sim_writer(dir);
+    publish("n1");
+    publish("n2");
+}
+
+static void tear_down(void)
+{
+    test_extender_stop(&x);
+    raw_reply_fini(&reply);
+    tmpdir_remove(dir);
+}
+
+TestSuite(doubt, .init = set_up, .fini = tear_down);
+
+static void expect_status(const char *node, enum node_status status)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(x.app.writer);
+    int32_t index = snapshot_find(s, node, strlen(node));
+    cr_assert_neq(index, NODE_NONE);
+    const struct node *n = snapshot_node(s, (size_t)index);
+    cr_expect_str_eq(node_status_name(n->status), node_status_name(status),
+                     "%s", node);
+}
+
+static int call(const char *method, const char *target)
+{
+    return raw_call(x.port, method, target, "", NULL, &reply);
+}
+
+static void expect_body(const char *part)
+{
+    cr_expect(strstr(str_text(&reply.body), part), "%s in %s", part,
+              str_text(&reply.body));
+}
+
+/* --- while it lasts --------------------------------------------------------- */
+
+Test(doubt, gives_nothing_to_any_node)
+{
+    struct error err = {0};
+    expect_status("n1", NODE_DOUBTFUL);
+    expect_status("n2", NODE_DOUBTFUL);
+    cr_expect_eq(bind_to("q", "n1", &err), -EBUSY);
+    cr_expect(strstr(err.text, "biga trust"), "%s", err.text);
+    cr_expect_eq(bind_to("q", "n2", NULL), -EBUSY);
+}
+
+/* Another generation, a silence, another start, a node that is new. */
+Test(doubt, outlasts_whatever_happens)
+{
+    cr_assert_eq(sim_publish(x.app.writer, "n1", 4, "boot", 2), 0);
+    writer_sweep(x.app.writer);
+    expect_status("n1", NODE_DOUBTFUL);
+    publish("n3");
+    expect_status("n3", NODE_DOUBTFUL);
+    restart();
+    expect_status("n1", NODE_DOUBTFUL);
+    expect_status("n3", NODE_DOUBTFUL);
+    cr_expect_eq(bind_to("q", "n3", NULL), -EBUSY);
+}
+
+Test(doubt, is_told_with_readiness_and_nodes)
+{
+    cr_expect_eq(call("GET", "/readyz"), 200);
+    expect_body("{\"status\":\"ready\",\"doubtful\":2}\n");
+    cr_expect_eq(raw_call(x.port, "GET", "/readyz", "Accept: text/plain\r\n",
+                          NULL, &reply),
+                 200);
+    expect_body("ready\ndoubtful nodes: 2\n");
+    cr_expect_eq(call("GET", "/v1/nodes?status=doubtful"), 200);
+    expect_body("\"n2\"");
+    cr_expect_eq(call("GET", "/metrics"), 200);
+    expect_body("\nbiga_nodes{status=\"doubtful\"} 2\n");
+}
+
+/* --- an operator ------------------------------------------------------------ */
+
+Test(doubt, is_over_for_a_node_when_an_operator_says_so)
+{
+    cr_expect_eq(call("DELETE", "/v1/doubt/n1"), 200);
+    expect_body("{\"trusted\":\"n1\"}\n");
+    expect_status("n1", NODE_READY);
+    expect_status("n2", NODE_DOUBTFUL);
+    cr_expect_eq(bind_to("q", "n1", NULL), 0);
+    restart();
+    expect_status("n1", NODE_READY);
+    expect_status("n2", NODE_DOUBTFUL);
+    cr_expect_eq(call("DELETE", "/v1/doubt/n9"), 404);
+    expect_body("n9");
+}
+
+Test(doubt, is_over_for_all_when_an_operator_says_so)
+{
+    cr_expect_eq(call("DELETE", "/v1/doubt?x=1"), 400);
+    cr_expect_eq(call("DELETE", "/v1/doubt"), 200);
+    expect_body("{\"trusted\":\"*\"}\n");
+    expect_status("n2", NODE_READY);
+    restart();
+    expect_status("n2", NODE_READY);
+    publish("n3");
+    expect_status("n3", NODE_READY);
+    cr_expect_eq(call("DELETE", "/v1/doubt"), 404);
+    expect_body("no node is doubtful");
+}
+
+/* --- the nodes themselves --------------------------------------------------- */
+
+/* What n1 posts: pods "UID:STATE", with spaces between. */
+static void tell(const char *pods, bool whole)
+{
+    cleanup_str struct str json = STR_INIT(4096);
+    cleanup_with(nodestatus) struct nodestatus *status = NULL;
+    cleanup_free char *rest = xstrdup(pods);
+    struct error err = {0};
+    char *save = NULL;
+    str_add(&json, "{\"pods\":[");
+    for (char *uid = strtok_r(rest, " ", &save); uid;
+         uid = strtok_r(NULL, " ", &save)) {
+        char *state = strchr(uid, ':');
+        *state++ = '\0';
+        str_addf(&json, "%s{\"uid\":\"%s\",\"state\":\"%s\"}",
+                 uid == rest ? "" : ",", uid, state);
+    }
+    str_addf(&json, "]%s}", whole ? ",\"whole\":true" : "");
+    cr_assert_eq(nodestatus_parse(json.data, json.size, &status, &err), 0, "%s",
+                 err.text);
+    doubt_heard(&x.app, "n1", status);
+    writer_sweep(x.app.writer); /* after what it has posted */
+}
+
+Test(doubt, is_over_when_a_node_has_told_all)
+{
+    cr_expect(doubt_wants(&x.app, "n1"));
+    tell("", false);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("", true);
+    expect_status("n1", NODE_READY);
+    expect_status("n2", NODE_DOUBTFUL);
+    cr_expect_not(doubt_wants(&x.app, "n1"));
+    cr_expect_not(doubt_wants(&x.app, "n9"));
+}
+
+/* The pod that was lost runs there: its node ends it. */
+Test(doubt, lasts_until_what_was_lost_has_ended)
+{
+    tell("uid-p1:running", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("uid-p1:stopping", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("uid-p1:gone", true);
+    expect_status("n1", NODE_READY);
+}
+
+/* In several parts: all of them count. */
+Test(doubt, lasts_when_one_part_of_many_was_unknown)
+{
+    tell("uid-p1:running", false);
+    tell("", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("", false);
+    tell("", true);
+    expect_status("n1", NODE_READY);
+}
