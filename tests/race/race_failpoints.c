@@ -298,6 +298,9 @@ static void check_restart(const char *dir, struct pod *pods, const char *where)
     size_t n = 0, n_held;
     if (!sim_check(s, &why))
         die(where, str_text(&why));
+    for (size_t i = 0; i < s->n_nodes; i++)
+        if (snapshot_node(s, i)->status == NODE_DOUBTFUL)
+            die(where, "a kill is taken for damage");
     check_jobs(s, pods, where, &n_held);
     for (int i = 0; i < N_PODS; i++) {
         char name[16];
