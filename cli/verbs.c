@@ -50,7 +50,7 @@ const struct verb verbs[] = {
      1, 1, verb_release, VERB_ASK " json namespace", NAMED_FIRST},
     {"trust", "[NODE]",
      "after damage: all is known of NODE, or of all nodes, again", 0, 1,
-     verb_trust, VERB_ASK, NAMED_NONE},
+     verb_trust, VERB_ASK " json", NAMED_NONE},
     {"pods", "", "the pods on this host and its cards: how they fare", 0, 0,
      verb_pods, VERB_LOCAL " json namespace", NAMED_NONE},
     {"card", "COMMAND [CARD]…",
