@@ -12,10 +12,6 @@
 #include "model/kube/lease.h"
 
 enum {
-    LEASE_MS = 10000,
-    RENEW_MS = 2000,
-    DEADLINE_MS = 6000,
-    CALL_MS = 2000,    /* a call that hangs leaves time for another one */
     AGAIN_MS = 50,     /* between two times that `lead` is asked */
     LEASE_TEXT = 4096, /* bytes of our Lease as it is written */
 };
@@ -180,21 +176,19 @@ static int write_lease(struct elect *e, enum election_move move,
     return 0;
 }
 
-/* Look, unless the Lease is ours and only to be renewed; then do what the
- * rules say. */
+/* Look, if need be; then do what the rules say. */
 static void take_part(struct elect *e)
 {
     struct error err = {0};
     int r = 0;
-    enum election_move move = election_next(&e->election, clock_ms());
-    if (move != ELECTION_RENEW) {
+    if (election_looks(&e->election, clock_ms())) {
         r = look(e, &err);
         if (r < 0) {
             fail(e, "cannot read the Lease", &err);
             return;
         }
-        move = election_next(&e->election, clock_ms());
     }
+    enum election_move move = election_next(&e->election, clock_ms());
     if (move != ELECTION_WAIT)
         r = write_lease(e, move, &err);
     /* somebody else was faster, or deleted it; but a Lease that cannot be
@@ -269,7 +263,7 @@ static void *elect_thread(void *ctx)
             now = clock_ms();
             due = now + election_wait_ms(&e->election, now);
         } else if (e->config.alone) {
-            due = now + RENEW_MS;
+            due = now + ELECTION_RENEW_MS;
         }
         bool again = follow_up(e);
         wait = due - clock_ms();
@@ -290,9 +284,11 @@ static struct elect *elect_create(const struct elect_config *config)
     e->config = *config;
     e->rules = (struct election_config){
         .identity = config->identity,
-        .duration_ms = config->duration_ms ? config->duration_ms : LEASE_MS,
-        .renew_ms = config->renew_ms ? config->renew_ms : RENEW_MS,
-        .deadline_ms = config->deadline_ms ? config->deadline_ms : DEADLINE_MS,
+        .duration_ms = config->duration_ms ? config->duration_ms
+                                           : ELECTION_DURATION_MS,
+        .renew_ms = config->renew_ms ? config->renew_ms : ELECTION_RENEW_MS,
+        .deadline_ms = config->deadline_ms ? config->deadline_ms
+                                           : ELECTION_DEADLINE_MS,
     };
     election_init(&e->election, &e->rules);
     (void)pthread_mutex_init(&e->lock, NULL); /* cannot fail on Linux */
@@ -323,7 +319,7 @@ int elect_start(const struct elect_config *config, struct elect **ret_elect,
     struct elect *e = elect_create(config);
     int r = 0;
     if (!config->alone)
-        r = kube_client_create(config->kube, CALL_MS, &e->client, err);
+        r = kube_client_create(config->kube, ELECTION_CALL_MS, &e->client, err);
     if (r == 0) {
         int rc = pthread_create(&e->thread, NULL, elect_thread, e);
         if (rc)

@@ -21,7 +21,7 @@ struct elect_config {
     int (*lead)(void *ctx);
     void (*follow)(void *ctx);
     void *ctx;
-    /* of election_config; 0: 10000, 2000 and 6000 (tests) */
+    /* of election_config; 0: ELECTION_DURATION_MS … (tests) */
     int64_t duration_ms, renew_ms, deadline_ms;
 };
 

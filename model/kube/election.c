@@ -75,6 +75,12 @@ enum election_move election_next(const struct election *e, int64_t now_ms)
     return fresh ? ELECTION_WAIT : ELECTION_RENEW;
 }
 
+bool election_looks(const struct election *e, int64_t now_ms)
+{
+    enum election_move move = election_next(e, now_ms);
+    return move != ELECTION_RENEW && move != ELECTION_TAKE;
+}
+
 int64_t election_wait_ms(const struct election *e, int64_t now_ms)
 {
     int64_t again = e->config->renew_ms / 4, wait = again;

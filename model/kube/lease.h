@@ -54,11 +54,35 @@ void kube_lease_time(int64_t unix_us, char ret_text[40]);
  * back (no holder, duration 1 s, as Kubernetes' own components do it) is free
  * at once. */
 
+/* What the replicas of the extender go by.  A holder that dies is followed
+ * within
+ *
+ *     RENEW / 2    until others look, and see its last renewal
+ *   + CALL         that look
+ *   + DURATION     unchanged
+ *   + CALL         the write that takes it
+ *   = 11.5 s       when each call takes as long as it may; 8.6 s when none is
+ *                  slow
+ *
+ * and the new one has then the rest of TAKEOVER to list what is bound and to
+ * be found ready (a probe each second).  Never two: a holder acts for DEADLINE
+ * after it began its last renewal, at the rate of its own clock, which is less
+ * than DURATION by the clock of another as long as none is wrong by more than
+ * a fifth (5 s / 0.8 <= 8 s / 1.2).  A lease that is written with a longer duration, as
+ * by an older replica, is waited for as long as it says. */
+enum {
+    ELECTION_DURATION_MS = 8000,
+    ELECTION_RENEW_MS = 1000,
+    ELECTION_DEADLINE_MS = 5000,
+    ELECTION_CALL_MS = 1500, /* one that hangs leaves time for another */
+    ELECTION_TAKEOVER_MS = 15000,
+};
+
 struct election_config {
     const char *identity; /* different for every process */
-    int64_t duration_ms;  /* unchanged for that long, a lease is free: 10000 */
-    int64_t renew_ms;     /* between renewals: 2000 */
-    int64_t deadline_ms; /* not renewed for that long, the holder stops: 6000 */
+    int64_t duration_ms;  /* unchanged for that long, a lease is free */
+    int64_t renew_ms;     /* between renewals */
+    int64_t deadline_ms;  /* not renewed for that long, the holder stops */
 };
 
 struct election {
@@ -86,6 +110,10 @@ void election_init(struct election *e, const struct election_config *config);
 /* What was read (NULL: there is none) at `now_ms`, the time after reading. */
 void election_observe(struct election *e, const struct kube_lease *lease,
                       int64_t now_ms);
+/* Is the Lease to be read before anything is written?  Not when it is ours and
+ * only to be renewed, or was unchanged for long: that write fails if it is so no
+ * more, and one call less is in the way of a new holder. */
+bool election_looks(const struct election *e, int64_t now_ms);
 /* What to do now. */
 enum election_move election_next(const struct election *e, int64_t now_ms);
 /* How long to wait before the next look (a leader: renewal), when what
