@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/quantity.h"
 
@@ -302,9 +303,18 @@ static void read_phase(struct jscan *s, struct podobj *pod)
     pod->phase = (enum pod_phase)phase;
 }
 
+static uint64_t text_hash(const struct jtext *text)
+{
+    if (!text->data)
+        return hash_bytes("", 0);
+    cleanup_free char *plain = xmalloc(text->size + 1);
+    size_t size = jtext_decode(text, plain);
+    return hash_bytes(plain, size);
+}
+
 static void read_condition(struct jscan *s, struct podobj *pod)
 {
-    struct jtext key, type = {0}, status = {0}, message = {0};
+    struct jtext key, type = {0}, status = {0}, message = {0}, reason = {0};
     if (!enter_object(s))
         return;
     while (jscan_member(s, &key)) {
@@ -314,6 +324,8 @@ static void read_condition(struct jscan *s, struct podobj *pod)
             (void)take_string(s, &status);
         else if (jtext_is(&key, "message"))
             (void)take_string(s, &message);
+        else if (jtext_is(&key, "reason"))
+            (void)take_string(s, &reason);
         else
             (void)jscan_skip(s); /* a fault ends the loop */
     }
@@ -322,9 +334,11 @@ static void read_condition(struct jscan *s, struct podobj *pod)
         return;
     if (jtext_is(&type, "Ready"))
         pod->ready = pod->ready || is_true;
-    else if (jtext_is(&type, PODOBJ_XPU_READY))
+    else if (jtext_is(&type, PODOBJ_XPU_READY)) {
         pod->xpu_ready = is_true;
-    else if (jtext_is(&type, PODOBJ_PAIRED) && is_true && message.data)
+        bool no_buddy = reason.data && jtext_is(&reason, PODOBJ_NO_BUDDY);
+        pod->no_buddy = no_buddy ? text_hash(&message) : 0;
+    } else if (jtext_is(&type, PODOBJ_PAIRED) && is_true && message.data)
         (void)copy_text(&message, pod->paired_uid, sizeof pod->paired_uid);
 }
 

@@ -17,6 +17,7 @@
  * there; on an xPU pod, with the uid of its host pod as message. */
 #define PODOBJ_XPU_READY WORD_XPU_READY
 #define PODOBJ_PAIRED WORD_PAIRED
+#define PODOBJ_NO_BUDDY "BuddyFailed" /* a reason of the first */
 
 enum pod_phase {
     POD_PENDING,
@@ -47,9 +48,11 @@ struct podobj {
     bool ready;        /* condition Ready is True */
     /* our own conditions (pairs.h): the host pod's uid that
      * biga.dev/Paired names, "" none; and biga.dev/XpuReady: 1 True, 0 False,
-     * -1 absent */
+     * -1 absent, and if its reason is PODOBJ_NO_BUDDY the hash of its message,
+     * else 0 */
     char paired_uid[DEMAND_UID_MAX + 1];
     int8_t xpu_ready;
+    uint64_t no_buddy;
     /* what kube-scheduler charges its node: the larger of all containers
      * (with sidecars) and each init container, plus overhead */
     int64_t cpu_milli, memory_kib;

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "tests/lib/testdata.h"
 
@@ -199,4 +200,29 @@ Test(podobj, what_is_no_pod)
         cr_expect(strstr(err.text, cases[i].word), "%s: %s", cases[i].json,
                   err.text);
     }
+}
+
+static uint64_t no_buddy(const char *condition)
+{
+    char json[1024];
+    (void)snprintf(json, sizeof json,
+                   "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":"
+                   "\"c\"},\"status\":{\"conditions\":[{\"type\":"
+                   "\"biga.dev/XpuReady\",%s}]}}",
+                   condition);
+    return read_text(json, strlen(json)).no_buddy;
+}
+
+/* The text that stands there is known again, whatever its escapes. */
+Test(podobj, the_lack_of_a_buddy)
+{
+    const char *said = "no \"t\"";
+    cr_expect_eq(no_buddy("\"status\":\"False\",\"reason\":\"BuddyFailed\","
+                          "\"message\":\"no \\\"\\u0074\\\"\""),
+                 hash_bytes(said, strlen(said)));
+    cr_expect_eq(no_buddy("\"status\":\"False\",\"reason\":\"XpuPodGone\","
+                          "\"message\":\"no\""),
+                 0);
+    cr_expect_neq(no_buddy("\"reason\":\"BuddyFailed\",\"status\":\"False\""),
+                  0, "without a message");
 }
