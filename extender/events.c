@@ -37,6 +37,7 @@ static const struct {
     [EVENTS_BUDDY_MADE] = {"BuddyMade", false, false},
     [EVENTS_BUDDY_FAILED] = {"BuddyFailed", true, false},
     [EVENTS_PAIR_ENDED] = {"PairEnded", false, false},
+    [EVENTS_PAIR_NOT_ENDED] = {"PairNotEnded", true, false},
     [EVENTS_UNKNOWN_KEY] = {"UnknownKey", true, true},
     [EVENTS_OVERFULL] = {"Overfull", true, false},
 };

@@ -38,8 +38,9 @@ enum events_reason {
     EVENTS_XPU_POD_GONE,
     EVENTS_BUDDY_MADE,
     EVENTS_BUDDY_FAILED,
-    EVENTS_PAIR_ENDED, /* on an xPU pod: its host pod has ended */
-    EVENTS_OVERFULL,   /* it has more than its node has */
+    EVENTS_PAIR_ENDED,     /* on an xPU pod: its host pod has ended */
+    EVENTS_PAIR_NOT_ENDED, /* and it could not be deleted */
+    EVENTS_OVERFULL,       /* it has more than its node has */
     EVENTS_UNKNOWN_KEY,
     EVENTS_REASONS
 };

@@ -15,6 +15,7 @@ enum {
     BODY_MAX = KUBE_OBJECT_MAX,
     IDLE_MS = 1000, /* while somebody else leads */
     PATH_MAX_BYTES = 2048,
+    MAKE_ERROR_MAX = 256, /* of an error's text in one for people */
 };
 
 struct pairing {
@@ -137,20 +138,44 @@ static int check_taken(struct pairing *p, const struct pairs_action *a,
                      a->namespace, a->made, a->name);
 }
 
+/* What a person can do about a buddy that cannot be made. */
+static const char *make_hint(int result, bool has_template)
+{
+    if (result == -ENOENT && !has_template)
+        return ": create that PodTemplate, or name another in biga.dev/buddy";
+    switch (result) {
+    case -EINVAL:
+        return ": mend the PodTemplate";
+    case -EACCES:
+        return ": raise the quota or mend the policy that the message names; "
+               "or "
+               "give the extender the rights in deploy/";
+    case -EEXIST:
+        return ": delete that pod, or rename the host pod";
+    default:
+        return ": it is tried again";
+    }
+}
+
 static int make_buddy(struct pairing *p, const struct pairs_action *a,
-                      struct error *err)
+                      bool *ret_has_template, struct error *err)
 {
     struct podobj pod;
+    *ret_has_template = false;
     int r = get(p, a->namespace, "pods", a->name, &p->answer, err);
+    if (r == -ENOENT)
+        return error_set(err, ECANCELED, "pod %s/%s is gone", a->namespace,
+                         a->name);
     if (r == 0)
         r = podobj_read(str_text(&p->answer.body), p->answer.body.size,
                         &p->config.demand, &pod, err);
     if (r < 0)
         return r;
     if (strcmp(pod.demand.uid, a->uid) != 0 || pod.broken || pod.deleting)
-        return error_set(err, EAGAIN, "pod %s/%s has changed", a->namespace,
+        return error_set(err, ECANCELED, "pod %s/%s has changed", a->namespace,
                          a->name);
     r = get(p, a->namespace, "podtemplates", a->buddy, &p->other, err);
+    *ret_has_template = r == 0;
     if (r == 0)
         r = post_buddy(p, a, &pod, err);
     return r == -EEXIST ? check_taken(p, a, err) : r;
@@ -180,20 +205,39 @@ static int tell(struct pairing *p, const struct pairs_action *a,
     return r;
 }
 
-static int make(struct pairing *p, const struct pairs_action *a,
-                struct error *err)
+/* `a->text` says afterwards what became of it. */
+static int make(struct pairing *p, struct pairs_action *a, struct error *err)
 {
-    char text[PAIRS_TEXT_MAX];
-    int r = make_buddy(p, a, err);
-    (void)snprintf(text, sizeof text, "made xPU pod %s from PodTemplate %s",
-                   a->made, a->buddy);
-    if (r != -EAGAIN)
-        post_event(p, a, r == 0 ? EVENTS_BUDDY_MADE : EVENTS_BUDDY_FAILED,
-                   r == 0 ? text : err->text);
+    bool has_template;
+    int r = make_buddy(p, a, &has_template, err);
+    if (r == 0) {
+        (void)snprintf(a->text, sizeof a->text,
+                       "made xPU pod %s from PodTemplate %s", a->made,
+                       a->buddy);
+        post_event(p, a, EVENTS_BUDDY_MADE, a->text);
+    } else if (r != -ECANCELED) {
+        const char *hint = make_hint(r, has_template);
+        (void)snprintf(a->text, sizeof a->text,
+                       "no xPU pod was made from PodTemplate %s: %.*s%s",
+                       a->buddy, MAKE_ERROR_MAX, err->text, hint);
+        post_event(p, a, EVENTS_BUDDY_FAILED, a->text);
+    }
     return r;
 }
 
-static int carry_out(struct pairing *p, const struct pairs_action *a)
+/* A pod that stays on its card although its host pod has ended must not be
+ * known to the log alone. */
+static void tell_kept(struct pairing *p, const struct pairs_action *a,
+                      const struct error *err)
+{
+    char text[PAIRS_TEXT_MAX];
+    (void)snprintf(text, sizeof text,
+                   "cannot be deleted, although %s, and is tried again: %.*s",
+                   a->text, MAKE_ERROR_MAX, err->text);
+    post_event(p, a, EVENTS_PAIR_NOT_ENDED, text);
+}
+
+static int carry_out(struct pairing *p, struct pairs_action *a)
 {
     struct error err = {0};
     int r = 0;
@@ -202,6 +246,8 @@ static int carry_out(struct pairing *p, const struct pairs_action *a)
         r = delete_pod(p, a, &err);
         if (r == 0)
             post_event(p, a, EVENTS_PAIR_ENDED, a->text);
+        else if (r != -ENOENT)
+            tell_kept(p, a, &err);
         break;
     case PAIRS_MAKE:
         r = make(p, a, &err);
@@ -218,7 +264,7 @@ static int carry_out(struct pairing *p, const struct pairs_action *a)
         log_event(LOG_INFO, "pair", "did", pairs_kind_name(a->kind),
                   "namespace", a->namespace, "pod", a->name, "made", a->made,
                   "text", a->text, NULL);
-    else if (r != -ENOENT || a->kind == PAIRS_MAKE)
+    else if (r != -ENOENT || a->kind == PAIRS_MAKE) /* else it is gone */
         log_event(LOG_WARN, "pair-failed", "to", pairs_kind_name(a->kind),
                   "namespace", a->namespace, "pod", a->name, "error", err.text,
                   NULL);

@@ -102,6 +102,7 @@ static void member_destroy(struct member *m)
 
 static void pair_destroy(struct pair *pair)
 {
+    free(pair->unmade);
     free(pair->members);
     free(pair);
 }
@@ -199,6 +200,7 @@ void pairs_put(struct pairs *p, const struct podobj *pod, int64_t now_ms)
     m->deleting = pod->deleting;
     m->ready = pod->ready;
     m->xpu_ready = pod->xpu_ready;
+    m->no_buddy = pod->no_buddy;
     if (m->role == ROLE_HOST)
         pair->had_host = true;
     set_due(p, pair, now_ms);
@@ -254,9 +256,27 @@ bool pairs_next(struct pairs *p, int64_t now_ms,
     return false;
 }
 
+/* The next try has a time of its own: what is to be told is told at once. */
+static void note_unmade(struct pair *pair, const struct pairs_action *a,
+                        int64_t now_ms)
+{
+    if (strcmp(pair->unmade_for, a->uid) != 0) {
+        memcpy(pair->unmade_for, a->uid, sizeof pair->unmade_for);
+        pair->n_unmade = 0;
+    }
+    set_text(&pair->unmade, a->text);
+    pair->n_unmade++;
+    pair->unmade_due_ms = now_ms + backoff_grown(PAIRS_BACKOFF_MIN_MS,
+                                                 PAIRS_BACKOFF_MAX_MS,
+                                                 pair->n_unmade);
+}
+
 static void note_made(struct pair *pair, const struct pairs_action *a,
                       int64_t now_ms)
 {
+    free(steal(&pair->unmade));
+    pair->unmade_for[0] = '\0';
+    pair->n_unmade = 0;
     if (strcmp(pair->made_for, a->uid) != 0) {
         memcpy(pair->made_for, a->uid, sizeof pair->made_for);
         pair->restarts = 0;
@@ -273,7 +293,8 @@ void pairs_report(struct pairs *p, const struct pairs_action *a, int result,
         return;
     struct member *m = pair_find(pair, a->uid);
     bool gone = result == -ENOENT && a->kind != PAIRS_MAKE;
-    if (result < 0 && !gone) {
+    bool unmade = result < 0 && a->kind == PAIRS_MAKE && result != -ECANCELED;
+    if (result < 0 && !gone && !unmade) {
         pair->failures++;
         set_due(p, pair,
                 now_ms + backoff_grown(PAIRS_BACKOFF_MIN_MS,
@@ -281,11 +302,14 @@ void pairs_report(struct pairs *p, const struct pairs_action *a, int result,
         return;
     }
     pair->failures = 0;
-    if (a->kind == PAIRS_MAKE)
+    if (unmade)
+        note_unmade(pair, a, now_ms);
+    else if (a->kind == PAIRS_MAKE)
         note_made(pair, a, now_ms);
     else if (a->kind == PAIRS_TELL) {
         pair->told = a->ready;
         pair->told_reason = a->reason;
+        pair->told_text = pairs_text_hash(a);
     } else if (m && a->kind == PAIRS_DELETE)
         m->deleted_ms = now_ms;
     else if (m)

@@ -15,7 +15,8 @@
  *           failed or is gone, but not when it has succeeded
  *   MARK    on an xPU pod without an owner, which host pod it is paired with,
  *           so that a later leader knows when that one is gone
- *   TELL    on the host pod, whether its xPU pods are all there */
+ *   TELL    on the host pod, whether its xPU pods are all there, or why its buddy
+ *           cannot be made */
 #ifndef BIGA_EXTENDER_PAIRS_H
 #define BIGA_EXTENDER_PAIRS_H
 
@@ -27,7 +28,7 @@
 
 enum {
     PAIRS_MEMBERS_MAX = 256, /* of one pair; others are not looked after */
-    PAIRS_TEXT_MAX = 512,
+    PAIRS_TEXT_MAX = 768,
     PAIRS_BACKOFF_MIN_MS = 1000,
     PAIRS_BACKOFF_MAX_MS = 60000,
     PAIRS_RESTART_MS = 10000, /* before a failed buddy is made again; doubled
@@ -55,7 +56,8 @@ struct pairs_action {
     /* TELL */
     bool ready;
     const char *reason;        /* a constant: "XpuPodsReady" … */
-    char text[PAIRS_TEXT_MAX]; /* for people; of DELETE: why */
+    char text[PAIRS_TEXT_MAX]; /* for people; of DELETE: why; of MAKE: who
+                                * reports that it failed says here why */
     char pair[DEMAND_PAIR_KEY_MAX];
 };
 
@@ -74,7 +76,8 @@ void pairs_again(struct pairs *p, int64_t now_ms);
 bool pairs_next(struct pairs *p, int64_t now_ms,
                 struct pairs_action *ret_action);
 /* 0: done; -errno: it failed and will be tried again.  (-ENOENT of a DELETE,
- * MARK or TELL: the pod is gone, which is as good.) */
+ * MARK or TELL: the pod is gone, which is as good; -ECANCELED of a MAKE: the
+ * host pod is not any more as it was, which is no failure of the buddy.) */
 void pairs_report(struct pairs *p, const struct pairs_action *action,
                   int result, int64_t now_ms);
 /* When something will be due; INT64_MAX: when something changes. */

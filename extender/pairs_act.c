@@ -137,23 +137,38 @@ static void look_at_buddies(const struct pair *pair, const struct member *host,
     }
 }
 
-/* When the next one may be made: at once, or after a while when one was. */
+/* The last try to make the buddy of this host pod has failed. */
+static bool is_unmade(const struct pair *pair, const struct member *host)
+{
+    return pair->unmade && strcmp(pair->unmade_for, host->uid) == 0;
+}
+
+/* When the next one may be made: at once, or after a while when one was or
+ * could not be. */
 static int64_t make_at(const struct pair *pair, const struct member *host)
 {
+    if (is_unmade(pair, host))
+        return pair->unmade_due_ms;
     if (strcmp(pair->made_for, host->uid) != 0)
         return 0;
     return pair->made_ms + backoff_grown(PAIRS_RESTART_MS, PAIRS_RESTART_MAX_MS,
                                          pair->restarts);
 }
 
-static bool next_make(struct pair *pair, int64_t now_ms, struct pairs_action *a)
+/* A host pod that is to have a buddy; NULL: none. */
+static const struct member *buddy_host(const struct pair *pair)
 {
-    const struct member *host = NULL;
-    struct buddies b;
-    for (size_t i = 0; i < pair->n && !host; i++)
+    for (size_t i = 0; i < pair->n; i++)
         if (pair->members[i]->role == ROLE_HOST && pair->members[i]->buddy[0] &&
             member_is_alive(pair->members[i]))
-            host = pair->members[i];
+            return pair->members[i];
+    return NULL;
+}
+
+static bool next_make(struct pair *pair, int64_t now_ms, struct pairs_action *a)
+{
+    const struct member *host = buddy_host(pair);
+    struct buddies b;
     if (!host)
         return false;
     look_at_buddies(pair, host, &b);
@@ -185,6 +200,11 @@ static int xpu_state(const struct pair *pair, const struct member *host,
     struct buddies b;
     size_t n = 0, n_ready = 0;
     look_at_buddies(pair, host, &b);
+    if (is_unmade(pair, host) && !b.alive && !b.succeeded) {
+        a->reason = PODOBJ_NO_BUDDY;
+        (void)snprintf(a->text, sizeof a->text, "%s", pair->unmade);
+        return 0;
+    }
     for (size_t i = 0; i < pair->n; i++) {
         const struct member *m = pair->members[i];
         if (m->role != ROLE_XPU)
@@ -215,7 +235,9 @@ static int xpu_state(const struct pair *pair, const struct member *host,
                        pair->lost_name);
         return 0;
     }
-    if (pair->told != 1 || n == 0)
+    bool was_unmade = pair->told_reason &&
+                      strcmp(pair->told_reason, PODOBJ_NO_BUDDY) == 0;
+    if ((pair->told != 1 && !was_unmade) || n == 0)
         return NEVER_TOLD;
     a->reason = "XpuPodNotReady";
     (void)snprintf(a->text, sizeof a->text, "%zu of %zu xPU pods are ready",
@@ -223,11 +245,30 @@ static int xpu_state(const struct pair *pair, const struct member *host,
     return 0;
 }
 
+uint64_t pairs_text_hash(const struct pairs_action *a)
+{
+    return hash_bytes(a->text, strlen(a->text));
+}
+
+/* How many xPU pods are ready is news by its reason alone; what a buddy lacks
+ * may be another thing than before. */
+static bool is_told(const struct pair *pair, const struct pairs_action *tell,
+                    int state)
+{
+    if (state != pair->told)
+        return false;
+    if (strcmp(tell->reason, PODOBJ_NO_BUDDY) == 0)
+        return pair->told_text == pairs_text_hash(tell);
+    return !pair->told_reason || strcmp(pair->told_reason, tell->reason) == 0;
+}
+
 static bool next_tell(struct pair *pair, struct pairs_action *a)
 {
     const struct member *host = pair_running_host(pair);
     struct pairs_action tell = {0};
-    if (!host)
+    if (!host) /* one that waits for a node, too, has to hear of its buddy */
+        host = buddy_host(pair);
+    if (!host || (!host->node[0] && !is_unmade(pair, host)))
         return false;
     if (strcmp(pair->told_uid, host->uid) != 0) {
         memcpy(pair->told_uid, host->uid, sizeof pair->told_uid);
@@ -235,14 +276,13 @@ static bool next_tell(struct pair *pair, struct pairs_action *a)
     }
     if (pair->told == NEVER_TOLD) {
         pair->told = host->xpu_ready;
-        pair->told_reason = NULL;
+        pair->told_reason = host->no_buddy ? PODOBJ_NO_BUDDY : NULL;
+        pair->told_text = host->no_buddy;
     }
     int state = xpu_state(pair, host, &tell);
     if (state == 1)
         pair->lost = false;
-    if (state == NEVER_TOLD ||
-        (state == pair->told &&
-         (!pair->told_reason || pair->told_reason == tell.reason)))
+    if (state == NEVER_TOLD || is_told(pair, &tell, state))
         return false;
     act_on(pair, host, PAIRS_TELL, a);
     a->ready = state == 1;

@@ -11,7 +11,7 @@ import urllib.parse
 # the group and version under which each kind of object is found
 GROUPS = {
     "bindings pods nodes namespaces events services secrets configmaps "
-    "serviceaccounts podtemplates endpoints": "/api/v1",
+    "serviceaccounts podtemplates endpoints resourcequotas": "/api/v1",
     "resourceslices resourceclaims resourceclaimtemplates deviceclasses":
         "/apis/resource.k8s.io/v1",
     "leases": "/apis/coordination.k8s.io/v1",

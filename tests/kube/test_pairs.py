@@ -115,14 +115,66 @@ def ends(t, b):
     b.clear()
 
 
-def fails(t, b):
+def unmade(t, b):
+    """A buddy that cannot be made: the host pod says so, and why, and what
+    comes in between is told; until it can."""
     api = b.api
-    api.create("podtemplates", {
-        "metadata": {"name": "buddy", "namespace": "default"},
+
+    def says(*words):
+        def told():
+            got = conditions(b, "wait").get(READY)
+            assert got and got["status"] == "False" and \
+                got["reason"] == "BuddyFailed" and \
+                all(w in got["message"] for w in words), got
+            return got["message"]
+        t.note(wait_for("it says " + words[0], told, 90))
+
+    with t.check("a host pod without its PodTemplate says so"):
+        api.create("pods", jobs.host_pod("wait", asks={"buddy": "late"}))
+        wait_running(b, "wait")
+        says("late", "not found", "create that PodTemplate")
+        event = wait_event(b, "wait", "BuddyFailed")
+        assert event["type"] == "Warning" and \
+            "create that PodTemplate" in event["message"], event
+    with t.check("then what is wrong with the PodTemplate"):
+        template = buddy_template("late")
+        template["template"]["metadata"] = {
+            "labels": {"biga.dev/role": "service"}}
+        api.create("podtemplates", template)
+        says("biga.dev/role", "mend the PodTemplate")
+    with t.check("then that a quota is in the way"):
+        api.create("resourcequotas", {
+            "metadata": {"name": "full", "namespace": "default"},
+            "spec": {"hard": {"pods": "1"}}})
+        wait_for("it counts", lambda: api.get(
+            "resourcequotas", "default", "full").get("status", {}).get(
+                "used"))
+        api.delete("podtemplates", "default", "late")
+        api.create("podtemplates", buddy_template("late"))
+        says("exceeded quota", "raise the quota")
+    with t.check("and is ready once it has its xPU pod"):
+        api.delete("resourcequotas", "default", "full")
+        wait_for("it is made", lambda: api.maybe(
+            "pods", "default", "wait-xpu"), 90)
+        wait_running(b, "wait-xpu")
+        ready(b, "wait", "True", "XpuPodsReady")
+        b.audit()
+    api.delete("podtemplates", "default", "late")
+    b.clear()
+
+
+def buddy_template(name):
+    return {
+        "metadata": {"name": name, "namespace": "default"},
         "template": {"spec": {"runtimeClassName": "xpu", "containers": [{
             "name": "main", "image": "registry.example/none",
             "resources": {"limits": {"biga.dev/card": "1",
-                                     "biga.dev/card-cores": "2"}}}]}}})
+                                     "biga.dev/card-cores": "2"}}}]}}}
+
+
+def fails(t, b):
+    api = b.api
+    api.create("podtemplates", buddy_template("buddy"))
     with t.check("a buddy is made, once, owned by its host pod"):
         host = api.create("pods", jobs.host_pod(
             "calm", asks={"buddy": "buddy"}))
@@ -367,6 +419,7 @@ def main():
         lab.start_kubelet()
         b = Bench(t, c, lab)
         ends(t, b)
+        unmade(t, b)
         fails(t, b)
         told(t, b)
         claims(t, b)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extender/pairs.h"
+#include "model/base/hash.h"
 #include "model/base/mem.h"
 
 static struct podobj pod(enum pod_role role, const char *name, const char *uid,
@@ -151,6 +152,99 @@ Test(pairs, xpu_pods_end_after_their_host_pod)
     pairs_destroy(p);
 }
 
+/* It is told, once, that there is no buddy, and why. */
+static void expect_no_buddy(struct pairs *p, const char *host, const char *text,
+                            int64_t now_ms)
+{
+    struct pairs_action a = next(p, now_ms, PAIRS_TELL, host);
+    cr_assert_not(a.ready);
+    cr_assert_str_eq(a.reason, PODOBJ_NO_BUDDY);
+    cr_assert_str_eq(a.text, text);
+    pairs_report(p, &a, 0, now_ms);
+}
+
+/* Make it fail, for that reason; later by how long is not looked at. */
+static int64_t fail_to_make(struct pairs *p, const char *host, const char *why,
+                            int result)
+{
+    struct pairs_action a;
+    int64_t now = pairs_due(p);
+    if (!pairs_next(p, now, &a)) /* it was only looked at */
+        now = pairs_due(p);
+    a = next(p, now, PAIRS_MAKE, host);
+    (void)snprintf(a.text, sizeof a.text, "%s", why);
+    pairs_report(p, &a, result, now);
+    return now;
+}
+
+/* What keeps a buddy from being made stands on its host pod, as it is now,
+ * whether that one runs or not, until the buddy is there. */
+Test(pairs, what_keeps_a_buddy_away_is_told)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    memcpy(host.buddy, "tmpl", 5);
+    host.ready = true; /* no readiness gate keeps it from being so */
+    pairs_put(p, &host, 0);
+    int64_t now = fail_to_make(p, "h", "no such template", -ENOENT);
+    expect_no_buddy(p, "h", "no such template", now);
+    quiet(p, now);
+    host.xpu_ready = 0;
+    host.no_buddy = hash_bytes("no such template", 16);
+    pairs_put(p, &host, now);
+    (void)fail_to_make(p, "h", "no such template", -ENOENT);
+    quiet(p, pairs_due(p) - 1);
+    now = fail_to_make(p, "h", "quota", -EACCES);
+    expect_no_buddy(p, "h", "quota", now);
+    /* another leader knows what was told, and what it did not say */
+    host.no_buddy = hash_bytes("quota", 5);
+    pairs_destroy(p);
+    p = pairs_create();
+    pairs_put(p, &host, now);
+    now = fail_to_make(p, "h", "quota", -EACCES);
+    quiet(p, now);
+    now = fail_to_make(p, "h", "webhook", -EAGAIN);
+    expect_no_buddy(p, "h", "webhook", now);
+    /* at last: it says what is awaited now, and then that it is there */
+    now = fail_to_make(p, "h", "", 0);
+    quiet(p, now);
+    struct podobj xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
+    own(&xpu, &host);
+    xpu.ready = false;
+    pairs_put(p, &xpu, now);
+    struct pairs_action a = next(p, now, PAIRS_TELL, "h");
+    cr_assert_not(a.ready);
+    cr_assert_str_eq(a.reason, "XpuPodNotReady");
+    pairs_report(p, &a, 0, now);
+    xpu.ready = true;
+    pairs_put(p, &xpu, now);
+    a = next(p, now, PAIRS_TELL, "h");
+    cr_assert(a.ready);
+    pairs_destroy(p);
+}
+
+/* One that was made by this leader, after another one could not, is awaited;
+ * and a host pod that has changed meanwhile is no failure. */
+Test(pairs, a_buddy_that_comes_late_is_awaited)
+{
+    struct pairs *p = pairs_create();
+    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    memcpy(host.buddy, "tmpl", 5);
+    host.xpu_ready = 0;
+    host.no_buddy = 1;
+    pairs_put(p, &host, 0);
+    int64_t now = fail_to_make(p, "h", "it has changed", -ECANCELED);
+    quiet(p, now);
+    now = fail_to_make(p, "h", "", 0);
+    struct podobj xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
+    own(&xpu, &host);
+    xpu.ready = false;
+    pairs_put(p, &xpu, now);
+    struct pairs_action a = next(p, now, PAIRS_TELL, "h");
+    cr_assert_str_eq(a.reason, "XpuPodNotReady");
+    pairs_destroy(p);
+}
+
 Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
 {
     struct pairs *p = pairs_create();
@@ -165,7 +259,10 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     /* no such template yet: later again, at longer and longer intervals */
     int64_t now = 0, wait = PAIRS_BACKOFF_MIN_MS;
     for (int i = 0; i < 8; i++) {
+        (void)snprintf(a.text, sizeof a.text, "no such template");
         pairs_report(p, &a, -ENOENT, now);
+        if (i == 0)
+            expect_no_buddy(p, "h", "no such template", now);
         quiet(p, now + wait - 1);
         now += wait;
         a = next(p, now, PAIRS_MAKE, "h");
@@ -184,6 +281,9 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     host.phase = POD_RUNNING;
     host.xpu_ready = 1;
     pairs_put(p, &host, now);
+    a = next(p, now, PAIRS_TELL, "h");
+    cr_assert_str_eq(a.reason, "XpuPodsReady");
+    pairs_report(p, &a, 0, now);
     quiet(p, now);
 
     xpu.phase = POD_FAILED;
@@ -493,6 +593,9 @@ static int carry_out(struct world *w, const struct pairs_action *a)
         cr_assert(pod->xpu_ready != (int8_t)a->ready ||
                   w->reasons[i] != a->reason);
         pod->xpu_ready = a->ready;
+        pod->no_buddy = strcmp(a->reason, PODOBJ_NO_BUDDY) == 0
+                            ? hash_bytes(a->text, strlen(a->text))
+                            : 0;
         w->reasons[i] = a->reason;
         put(w, i);
         break;
