@@ -334,6 +334,9 @@ static void read_condition(struct jscan *s, struct podobj *pod)
         return;
     if (jtext_is(&type, "Ready"))
         pod->ready = pod->ready || is_true;
+    else if (jtext_is(&type, "PodScheduled"))
+        pod->unschedulable = !is_true && reason.data &&
+                             jtext_is(&reason, "Unschedulable");
     else if (jtext_is(&type, PODOBJ_XPU_READY)) {
         pod->xpu_ready = is_true;
         bool no_buddy = reason.data && jtext_is(&reason, PODOBJ_NO_BUDDY);

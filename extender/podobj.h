@@ -17,6 +17,8 @@
  * there; on an xPU pod, with the uid of its host pod as message. */
 #define PODOBJ_XPU_READY WORD_XPU_READY
 #define PODOBJ_PAIRED WORD_PAIRED
+/* One that waker.h writes: on a pod that was refused, that there is room. */
+#define PODOBJ_ROOM "biga.dev/Room"
 #define PODOBJ_NO_BUDDY "BuddyFailed" /* a reason of the first */
 
 enum pod_phase {
@@ -37,6 +39,8 @@ struct podobj {
     enum pod_phase phase;
     bool deleting;           /* metadata.deletionTimestamp is set */
     bool gated;              /* spec.schedulingGates is not empty */
+    bool unschedulable;      /* PodScheduled is False, Unschedulable: the
+                              * scheduler has put it aside */
     struct jtext allocation; /* the annotation as it stands (escaped), data
                               * NULL: none; borrowed from the JSON */
     char buddy[DEMAND_NAME_MAX + 1];    /* annotation biga.dev/buddy */

@@ -226,3 +226,26 @@ Test(podobj, the_lack_of_a_buddy)
     cr_expect_neq(no_buddy("\"reason\":\"BuddyFailed\",\"status\":\"False\""),
                   0, "without a message");
 }
+
+static bool unschedulable(const char *condition)
+{
+    char json[1024];
+    (void)snprintf(json, sizeof json,
+                   "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":"
+                   "\"c\"},\"status\":{\"conditions\":[{%s}]}}",
+                   condition);
+    return read_text(json, strlen(json)).unschedulable;
+}
+
+Test(podobj, what_the_scheduler_has_put_aside)
+{
+    cr_expect(unschedulable("\"type\":\"PodScheduled\",\"status\":\"False\","
+                            "\"reason\":\"Unschedulable\""));
+    cr_expect_not(unschedulable("\"type\":\"PodScheduled\",\"status\":"
+                                "\"False\",\"reason\":\"SchedulerError\""),
+                  "it is tried again by itself");
+    cr_expect_not(
+        unschedulable("\"type\":\"PodScheduled\",\"status\":\"True\""));
+    cr_expect_not(unschedulable("\"type\":\"Other\",\"status\":\"False\","
+                                "\"reason\":\"Unschedulable\""));
+}
