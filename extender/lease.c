@@ -1,5 +1,6 @@
 #include "extender/lease.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct lease {
 };
 
 struct leases {
+    pthread_mutex_t lock; /* held to change what follows, and by leases_end() */
     struct strmap by_key;
     struct lease **list;
     size_t n, cap;
@@ -25,6 +27,7 @@ struct leases *leases_create(void)
 {
     struct leases *l = xcalloc(1, sizeof *l);
     l->first_ms = INT64_MAX;
+    (void)pthread_mutex_init(&l->lock, NULL); /* cannot fail on Linux */
     return l;
 }
 
@@ -36,6 +39,7 @@ void leases_destroy(struct leases *l)
         free(l->list[i]);
     free(l->list);
     strmap_fini(&l->by_key);
+    (void)pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
@@ -43,6 +47,7 @@ void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
 {
     char key[JOB_LEASE_KEY_MAX];
     job_lease_key(pod, key);
+    pthread_mutex_lock(&l->lock);
     struct lease *lease = strmap_get(&l->by_key, key);
     if (!lease) {
         lease = xcalloc(1, sizeof *lease);
@@ -56,6 +61,7 @@ void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
     lease->until_ms = until_ms;
     if (until_ms < l->first_ms)
         l->first_ms = until_ms;
+    pthread_mutex_unlock(&l->lock);
 }
 
 bool leases_prolong(struct leases *l, const struct demand *pod,
@@ -81,14 +87,33 @@ void leases_drop(struct leases *l, const struct demand *pod)
 {
     char key[JOB_LEASE_KEY_MAX];
     job_lease_key(pod, key);
+    pthread_mutex_lock(&l->lock);
     struct lease *lease = strmap_remove(&l->by_key, key);
-    if (!lease)
-        return;
-    struct lease *last = l->list[--l->n];
-    l->list[lease->at] = last;
-    last->at = lease->at;
-    free(lease);
-    find_first(l);
+    if (lease) {
+        struct lease *last = l->list[--l->n];
+        l->list[lease->at] = last;
+        last->at = lease->at;
+        free(lease);
+        find_first(l);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool leases_end(struct leases *l, const char *job, int64_t *ret_until_ms)
+{
+    char key[JOB_KEY_MAX];
+    bool any = false;
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < l->n; i++) {
+        job_key(&l->list[i]->pod, key);
+        if (job[0] && strcmp(job, key) != 0)
+            continue;
+        if (!any || l->list[i]->until_ms > *ret_until_ms)
+            *ret_until_ms = l->list[i]->until_ms;
+        any = true;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return any;
 }
 
 bool leases_due(const struct leases *l, int64_t now_ms)

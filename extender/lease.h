@@ -1,5 +1,5 @@
 /* lease - until when the places that are held for jobs are held, by the
- * monotonic clock.  The writer thread's alone.
+ * monotonic clock.  The writer thread's alone, but for leases_end().
  *
  * What is held is in the snapshot (allocations with `held`); here is only the
  * time.  A lease stays in the table until somebody drops it, so that one
@@ -31,5 +31,9 @@ bool leases_due(const struct leases *l, int64_t now_ms);
  * done on the way. */
 const struct demand *leases_next_ended(const struct leases *l, int64_t now_ms,
                                        size_t *pos);
+
+/* When the last lease of that job (job_key(); "" of any) ends, if it is not
+ * renewed; false: there is none.  Any thread. */
+bool leases_end(struct leases *l, const char *job, int64_t *ret_until_ms);
 
 #endif

@@ -47,6 +47,24 @@ void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx)
     pthread_mutex_unlock(&w->current_lock);
 }
 
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Watchers are called by operations, so that who has seen the next one done
+ * knows that none is being called. */
+void writer_unwatch(struct writer *w, void *ctx)
+{
+    struct writer_op barrier = {.kind = WRITER_CALL, .call = nothing};
+    pthread_mutex_lock(&w->current_lock);
+    for (size_t i = 0; i < WRITER_WATCHERS_MAX; i++)
+        if (w->watchers[i].ctx == ctx)
+            w->watchers[i] = (struct writer_watcher){NULL, NULL};
+    pthread_mutex_unlock(&w->current_lock);
+    (void)writer_run(w, &barrier); /* a call has no result */
+}
+
 /* --- one batch --------------------------------------------------------- */
 
 struct draft *batch_draft(struct batch *b)
@@ -466,6 +484,11 @@ static void *writer_thread(void *ctx)
         store_tidy(w->store);
     }
     return NULL;
+}
+
+bool writer_lease_end(struct writer *w, const char *job, int64_t *ret_until_ms)
+{
+    return leases_end(w->leases, job, ret_until_ms);
 }
 
 uint64_t writer_version(struct writer *w)

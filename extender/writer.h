@@ -152,10 +152,17 @@ struct writer_op {
 };
 
 /* Have `changed` called after each new snapshot, on the writer's thread; it must
- * not wait for an operation.  At most WRITER_WATCHERS_MAX; they stay. */
+ * not wait for an operation.  At most WRITER_WATCHERS_MAX. */
 enum { WRITER_WATCHERS_MAX = 4 };
 void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx);
+/* It is called no more, and not being called any more either, once this has
+ * returned: not on the writer's thread, and before writer_stop(). */
+void writer_unwatch(struct writer *w, void *ctx);
 
+/* When what is held for that job (job_key(); "" any) is held no more, on the
+ * monotonic clock, if its lease is not renewed; false: nothing is.  Any
+ * thread. */
+bool writer_lease_end(struct writer *w, const char *job, int64_t *ret_until_ms);
 /* The newest version given out: allocations bound from now on have higher
  * numbers.  Any thread. */
 uint64_t writer_version(struct writer *w);
