@@ -1,0 +1,215 @@
+#include "extender/waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/strmap.h"
+#include "model/base/backoff.h"
+#include "model/base/mem.h"
+
+struct entry {
+    char uid[DEMAND_UID_MAX + 1];
+    int64_t priority;
+    uint64_t turn;   /* in which it came */
+    bool aside;      /* kube-scheduler waits for something to happen */
+    bool refused;    /* by filter, the last time, about `named` */
+    bool fresh;      /* asked about, and not judged since */
+    uint64_t asked;  /* the number of that snapshot */
+    uint64_t judged; /* that of the last judgement */
+    size_t fitting;  /* nodes, then */
+    struct candidates *named;
+    bool woken; /* and not asked about since */
+    int64_t woken_ms;
+    unsigned wakes;
+    int64_t not_before_ms;
+};
+
+struct waiting {
+    struct strmap pods; /* by uid */
+    uint64_t turn;
+};
+
+struct waiting *waiting_create(void)
+{
+    return xcalloc(1, sizeof(struct waiting));
+}
+
+static void entry_free(struct entry *e)
+{
+    candidates_unref(e->named);
+    free(e);
+}
+
+void waiting_destroy(struct waiting *w)
+{
+    size_t pos = 0;
+    if (!w)
+        return;
+    for (struct entry *e; (e = strmap_next(&w->pods, &pos));)
+        entry_free(e);
+    strmap_fini(&w->pods);
+    free(w);
+}
+
+/* --- what is heard ------------------------------------------------------- */
+
+void waiting_gone(struct waiting *w, const char *uid)
+{
+    struct entry *e = strmap_remove(&w->pods, uid);
+    if (e)
+        entry_free(e);
+}
+
+void waiting_put(struct waiting *w, const struct podobj *pod)
+{
+    const struct demand *d = &pod->demand;
+    struct entry *e = strmap_get(&w->pods, d->uid);
+    if (pod->broken || pod->node[0] || pod->deleting || pod->gated ||
+        podobj_is_finished(pod) || d->role == ROLE_NONE) {
+        waiting_gone(w, d->uid);
+        return;
+    }
+    if (!e && w->pods.n >= WAITING_MAX)
+        return;
+    if (!e) {
+        e = xcalloc(1, sizeof *e);
+        memcpy(e->uid, d->uid, sizeof e->uid);
+        e->turn = w->turn++;
+        (void)strmap_put(&w->pods, e->uid, e);
+    }
+    e->priority = d->priority;
+    e->aside = pod->unschedulable;
+}
+
+void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
+                   bool refused, struct candidates *named)
+{
+    struct entry *e = strmap_get(&w->pods, uid);
+    if (!e) /* the watch is behind: it comes as one of which nothing is known */
+        return;
+    candidates_unref(e->named);
+    e->named = refused ? candidates_ref(named) : NULL;
+    e->refused = refused;
+    e->fresh = true;
+    e->asked = number;
+    e->woken = false;
+}
+
+void waiting_again(struct waiting *w)
+{
+    size_t pos = 0;
+    for (struct entry *e; (e = strmap_next(&w->pods, &pos));) {
+        candidates_unref(e->named);
+        e->named = NULL;
+        e->refused = e->fresh = e->woken = false;
+        e->asked = e->judged = e->fitting = 0;
+    }
+}
+
+/* --- judging -------------------------------------------------------------- */
+
+static bool is_to_judge(const struct entry *e, uint64_t number)
+{
+    return e->aside && e->judged < number;
+}
+
+static int compare_turn(const void *a, const void *b)
+{
+    const struct waiting_pod *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+struct waiting_pod *waiting_list(const struct waiting *w, uint64_t number,
+                                 size_t *ret_n)
+{
+    struct waiting_pod *list = xcalloc(w->pods.n + 1, sizeof *list);
+    size_t n = 0, pos = 0;
+    for (const struct entry *e; (e = strmap_next(&w->pods, &pos));) {
+        if (!is_to_judge(e, number))
+            continue;
+        memcpy(list[n].uid, e->uid, sizeof e->uid);
+        list[n].priority = e->priority;
+        list[n++].turn = e->turn;
+    }
+    qsort(list, n, sizeof *list, compare_turn);
+    *ret_n = n;
+    return list;
+}
+
+struct candidates *waiting_named(const struct waiting *w, const char *uid)
+{
+    const struct entry *e = strmap_get(&w->pods, uid);
+    return e ? candidates_ref(e->named) : NULL;
+}
+
+/* Is there room that there was not?  What filter has said of the same snapshot,
+ * or of a newer one, is not asked again. */
+static bool is_news(const struct entry *e, const struct waiting_verdict *v,
+                    int64_t now_ms)
+{
+    if (e->asked >= v->number)
+        return false;
+    if (e->refused && !e->woken && v->fits_named)
+        return true;
+    bool unheard = e->woken && now_ms - e->woken_ms < WAITING_UNHEARD_MS;
+    return !e->fresh && !unheard && v->fitting > e->fitting;
+}
+
+static void settle(struct entry *e, const struct waiting_verdict *v)
+{
+    e->judged = v->number;
+    e->fitting = v->fitting;
+    e->fresh = false;
+}
+
+bool waiting_judge(struct waiting *w, const char *uid,
+                   const struct waiting_verdict *verdict, int64_t now_ms)
+{
+    struct entry *e = strmap_get(&w->pods, uid);
+    if (!e || !is_to_judge(e, verdict->number))
+        return false;
+    if (!is_news(e, verdict, now_ms)) {
+        settle(e, verdict);
+        return false;
+    }
+    return now_ms >= e->not_before_ms;
+}
+
+void waiting_woken(struct waiting *w, const char *uid,
+                   const struct waiting_verdict *verdict, int result,
+                   int64_t now_ms)
+{
+    struct entry *e = strmap_get(&w->pods, uid);
+    if (!e)
+        return;
+    e->wakes++;
+    e->not_before_ms = now_ms + backoff_grown(WAITING_PAUSE_MIN_MS,
+                                              WAITING_PAUSE_MAX_MS, e->wakes);
+    /* the answer to the call may come after that to the wake */
+    if (result < 0 || e->asked >= verdict->number)
+        return;
+    settle(e, verdict);
+    e->woken = true;
+    e->woken_ms = now_ms;
+}
+
+int64_t waiting_due(const struct waiting *w, uint64_t number)
+{
+    int64_t due_ms = INT64_MAX;
+    size_t pos = 0;
+    for (const struct entry *e; (e = strmap_next(&w->pods, &pos));)
+        if (is_to_judge(e, number) && e->not_before_ms < due_ms)
+            due_ms = e->not_before_ms;
+    return due_ms;
+}
+
+void waiting_state(const struct waiting *w, const char *uid,
+                   struct waiting_state *ret_state)
+{
+    const struct entry *e = strmap_get(&w->pods, uid);
+    ret_state->aside = e && e->aside;
+    ret_state->refused = e && e->refused;
+    ret_state->woken_ms = e && e->woken ? e->woken_ms : -1;
+}
