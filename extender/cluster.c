@@ -159,6 +159,27 @@ static int start_pairing(struct cluster *c, struct error *err)
     return 0;
 }
 
+static bool find_pending(void *ctx, const char *uid, struct demand *ret_demand)
+{
+    struct cluster *c = ctx;
+    return cluster_pods_find(c->pods, uid, ret_demand);
+}
+
+static int start_waker(struct cluster *c, struct error *err)
+{
+    struct waker_config waker = {.kube = c->config.kube,
+                                 .app = c->app,
+                                 .find = find_pending,
+                                 .may_write = may_bind,
+                                 .ctx = c};
+    int r = waker_start(&waker, &c->waker, err);
+    if (r < 0)
+        return r;
+    struct cluster_pod_listener listener = waker_listener(c->waker);
+    cluster_pods_listen(c->pods, &listener);
+    return 0;
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
     const struct reflector_kind kinds[CLUSTER_KINDS] = {
@@ -214,6 +235,8 @@ static int start_threads(struct cluster *c, struct error *err)
     if (r == 0)
         r = start_pairing(c, err);
     if (r == 0)
+        r = start_waker(c, err);
+    if (r == 0)
         r = start_reflector(c, err);
     if (r == 0)
         r = elect_start(&elect, &c->elect, err);
@@ -240,6 +263,7 @@ void cluster_stop(struct cluster *c)
         return;
     reflector_stop(c->reflector);
     pairing_stop(c->pairing);
+    waker_stop(c->waker);
     binder_stop(c->binder); /* no bind is on its way when the Lease is free */
     writer_on_overfull(c->app->writer, NULL, NULL);
     events_stop(c->events); /* of which the binder tells */
@@ -283,6 +307,19 @@ void cluster_tell(struct cluster *c, const struct demand *pod,
 {
     if (c->events && elect_holds(c->elect, 0))
         events_post(c->events, pod, reason, text);
+}
+
+void cluster_asked(struct cluster *c, const struct demand *pod,
+                   const struct snapshot *snapshot, bool refused,
+                   const int32_t *indexes, size_t n)
+{
+    waker_asked(c->waker, pod->uid, snapshot, refused, indexes, n);
+}
+
+void cluster_waits(struct cluster *c, const char *uid,
+                   struct waiting_state *ret_state)
+{
+    waker_state(c->waker, uid, ret_state);
 }
 
 bool cluster_find_pod(struct cluster *c, const char *uid,

@@ -9,6 +9,7 @@
  *   elect ── lead / follow ────────────────────────────┤
  *   scheduler's bind ──────────────────────────────────┴─▶ binder ─▶ API server
  *   pairs: what the leader does about pairs (buddies, orphans, events)
+ *   waker: has pods that were refused tried again when there is room
  */
 #ifndef BIGA_EXTENDER_CLUSTER_H
 #define BIGA_EXTENDER_CLUSTER_H
@@ -19,6 +20,7 @@
 #include "extender/app.h"
 #include "extender/binder.h"
 #include "extender/events.h"
+#include "extender/waiting.h"
 #include "model/base/error.h"
 #include "model/base/mem.h"
 #include "model/kube/config.h"
@@ -68,6 +70,14 @@ bool cluster_find_odd(struct cluster *c, const char *namespace,
 /* An Event about a pod, if this replica leads and Events are written. */
 void cluster_tell(struct cluster *c, const struct demand *pod,
                   enum events_reason reason, const char *text);
+/* Filter has answered about a pod, with that snapshot and these nodes: who was
+ * refused is woken when there is room (waker.h).  Any thread. */
+void cluster_asked(struct cluster *c, const struct demand *pod,
+                   const struct snapshot *snapshot, bool refused,
+                   const int32_t *indexes, size_t n);
+/* How it waits, as far as this replica knows. */
+void cluster_waits(struct cluster *c, const char *uid,
+                   struct waiting_state *ret_state);
 /* A bind was given up without knowing whether it was done.  Any thread. */
 void cluster_unsure(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */

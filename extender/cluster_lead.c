@@ -147,6 +147,7 @@ static void *lead_thread(void *ctx)
         fabric_files_poll(l->cluster->app->fabric);
         hold_anew(l->cluster);
         pairing_lead(l->cluster->pairing);
+        waker_lead(l->cluster->waker);
         atomic_store(&l->done, true);
     }
     return NULL;

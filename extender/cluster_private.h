@@ -11,6 +11,7 @@
 #include "extender/elect.h"
 #include "extender/events.h"
 #include "extender/pairing.h"
+#include "extender/waker.h"
 #include "model/kube/client.h"
 
 enum cluster_kind {
@@ -48,6 +49,7 @@ struct cluster {
     atomic_bool electing;  /* elect is there; the others start before it */
     struct events *events; /* NULL: none are written */
     struct pairing *pairing;
+    struct waker *waker;
     struct cluster_lead lead;
 };
 

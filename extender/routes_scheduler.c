@@ -240,10 +240,15 @@ typedef int verb_f(struct app *app, struct scratch *m,
                    const struct snapshot *snapshot, struct jtext body,
                    struct str *out, struct error *err);
 
-/* An Event for whoever waits for the pod. */
-static void tell_refused(struct app *app, const struct scratch *m,
-                         const struct error *broken)
+/* An Event for whoever waits for the pod; and when there is room, it is tried
+ * again. */
+static void tell_answer(struct app *app, const struct scratch *m,
+                        const struct snapshot *snapshot,
+                        const struct error *broken)
 {
+    if (!broken->code)
+        cluster_asked(app->cluster, &m->args.demand, snapshot,
+                      m->refusal.size > 0, m->indexes, m->args.n);
     if (broken->code || m->refusal.size)
         cluster_tell(app->cluster, &m->args.demand, EVENTS_REFUSED,
                      broken->code ? broken->text : str_text(&m->refusal));
@@ -272,7 +277,7 @@ static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
     else
         httpd_fail(rq, 400, "%s", err.text);
     if (r == 0 && app->cluster && verb == filter_with)
-        tell_refused(app, m, &err);
+        tell_answer(app, m, snapshot, &err);
     scratch_give(app->scratch, m);
     snapshot_unref(snapshot);
     return r;
