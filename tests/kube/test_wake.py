@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Pods that were refused are tried again as soon as there is room, whatever
+made it: kube-scheduler hears of none of these by itself, and its own look comes
+after 5 minutes."""
+import json
+import time
+
+import fleet
+import jobs
+from check import Checks
+from cluster import Cluster
+from lab import Lab
+from proc import wait_for
+from test_jobs import Bench
+
+LEASE = 12  # seconds
+CARDS = 9   # of the one node
+SOON = 5    # seconds: of 0.2 s of grace, a call, and kube-scheduler's turn
+
+
+def whole(name, **more):
+    """A host pod that has a card for itself."""
+    return jobs.host_pod(name, gpus=0, asks={"exclusive": "true"}, **more)
+
+
+def wait_aside(b, name):
+    def aside():
+        found = b.api.get("pods", "default", name)["status"].get(
+            "conditions", [])
+        return any(c["type"] == "PodScheduled" and
+                   c.get("reason") == "Unschedulable" for c in found)
+    wait_for(name + " is put aside", aside, 30, 0.05)
+
+
+def woken(b, name):
+    found = b.api.get("pods", "default", name)["status"]["conditions"]
+    return any(c["type"] == "biga.dev/Room" for c in found)
+
+
+def why(b, name):
+    return b.read().call("GET", f"/v1/why?pod=default/{name}")
+
+
+def refused(b, name, **more):
+    """A pod that waits, long enough for no other look of kube-scheduler to
+    come by chance."""
+    b.api.create("pods", whole(name, **more))
+    wait_aside(b, name)
+    time.sleep(2)  # its back-off, and what the first refusal changed itself
+    assert not b.api.get("pods", "default", name)["spec"].get("nodeName")
+
+
+def bound_soon(t, b, name, since, what):
+    fleet.wait_bound(b.api, [name], 60)
+    took = time.monotonic() - since
+    t.note(f"bound {took:.1f} s after {what}")
+    t.within(SOON, since)
+    assert woken(b, name), "something else woke it"
+
+
+def lease(t, b):
+    with t.check("the end of a lease wakes who waits for it"):
+        pods = jobs.pairs("slow", CARDS, gpus=0, asks={"exclusive": "true"})
+        b.api.create("pods", pods[0])  # the others never come
+        fleet.wait_bound(b.api, [pods[0]["metadata"]["name"]], 30)
+        since = time.monotonic()
+        refused(b, "later")
+        said = why(b, "later")
+        t.note(said["summary"])
+        assert "slow" in said["summary"] and \
+            0 < said["leaseEndsInSeconds"] <= LEASE, said
+        assert "reasons of its own" not in said["summary"], said
+        bound_soon(t, b, "later", since + LEASE + 1, "the lease ended")
+        b.audit()
+    b.clear()
+
+
+def policy(t, b, file):
+    with t.check("and a quota that is raised"):
+        write(file, [{"namespace": "default", "cards": 0}])
+        wait_for("the quota holds", lambda: "0" in json.dumps(
+            b.read().call("GET", "/v1/policy")["quotas"]), 10, 0.1)
+        refused(b, "poor")
+        assert "quota" in why(b, "poor")["summary"]
+        since = time.monotonic()
+        write(file, [])
+        bound_soon(t, b, "poor", since + 1, "the quota was raised")
+        b.audit()
+    b.clear()
+
+
+def write(file, quotas):
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump({"quotas": quotas}, f)
+
+
+def main():
+    with Cluster() as c:
+        t = Checks(c.log_ends)
+        c.start()
+        file = c.path("policy.json")
+        write(file, [])
+        lab = Lab(c)
+        lab.up(nodes=1, replicas=1, extender=(
+            f"--lease={LEASE}s", "--policy=" + file))
+        b = Bench(t, c, lab)
+        lease(t, b)
+        policy(t, b, file)
+        t.finish()
+
+
+main()
