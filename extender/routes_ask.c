@@ -8,6 +8,7 @@
 #include "extender/live.h"
 #include "extender/odd.h"
 #include "extender/overfull.h"
+#include "extender/pending.h"
 #include "extender/pods_view.h"
 #include "extender/routes_scheduler.h"
 #include "extender/seen.h"
@@ -106,19 +107,6 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     str_add_c(out, '}');
 }
 
-/* What Biga would allow, kube-scheduler may not: a nodeSelector, a taint, CPUs
- * of the whole node. */
-static void pending_summary(const struct app *app, const struct why *why,
-                            struct str *out)
-{
-    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
-                                                          : NULL;
-    why_summary(why, out);
-    if (why->n_fitting > 0 && !(set && pod_set_find_uid(set, why->pod->uid)))
-        str_add(out, "; while it waits, kube-scheduler has reasons of its own, "
-                     "which are in the pod's events");
-}
-
 static void why_text(const struct app *app, const struct why *why,
                      struct str *out)
 {
@@ -173,6 +161,9 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     str_add(out, ",\"state\":\"pending\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add_c(out, ',');
+    int64_t lease_s = pending_lease_s(app, &why);
+    if (lease_s >= 0)
+        str_addf(out, "\"leaseEndsInSeconds\":%lld,", (long long)lease_s);
     why_write(&why, out);
     str_add_c(out, '}');
 }
