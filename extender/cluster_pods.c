@@ -32,6 +32,10 @@ struct entry {
     struct demand *demand; /* pending, and in order; else NULL */
     char *node, *why;      /* unaccounted; else NULL */
     char *odd;             /* a key that is none; NULL: all are */
+    /* as the writer was told: where room is made for it (NULL: nowhere), and
+     * whether it is about to leave its node */
+    char *nominated;
+    bool leaving;
 };
 
 struct cluster_pods {
@@ -67,6 +71,7 @@ static void entry_free(struct entry *e)
     free(e->node);
     free(e->why);
     free(e->odd);
+    free(e->nominated);
     free(e);
 }
 
@@ -124,6 +129,44 @@ static void post_free(struct cluster_pods *c, const struct entry *e)
     o->op.pod = feed_text(o, e->name, strlen(e->name));
     o->op.uid = feed_text(o, e->uid, strlen(e->uid));
     feed_post(o); /* it may well have had none */
+}
+
+static void move_done(struct feed_op *o)
+{
+    free((void *)o->op.demand);
+}
+
+/* A pod of a pair is nominated to a node ("": to none), or about to leave its
+ * own. */
+static void move(struct cluster_pods *c, struct entry *e,
+                 const struct demand *pod, const char *node, bool leaving)
+{
+    if (strcmp(e->nominated ? e->nominated : "", node) == 0 &&
+        e->leaving == leaving)
+        return;
+    free(e->nominated);
+    e->nominated = *node ? xstrdup(node) : NULL;
+    e->leaving = leaving;
+    struct feed_op *o = feed_new(c->config.feed, WRITER_MOVE, strlen(node) + 1);
+    o->op.demand = xmemdup(pod, sizeof *pod);
+    o->op.node = *node ? feed_text(o, node, strlen(node)) : NULL;
+    o->op.gone = leaving;
+    o->then = move_done;
+    feed_post(o);
+}
+
+/* Not any more: by its uid alone. */
+static void move_no_more(struct cluster_pods *c, struct entry *e)
+{
+    struct demand d = {0};
+    memcpy(d.uid, e->uid, strlen(e->uid) + 1);
+    move(c, e, &d, "", false);
+}
+
+static bool is_of_pair(const struct podobj *pod)
+{
+    return !pod->broken &&
+           (pod->demand.role == ROLE_HOST || pod->demand.role == ROLE_XPU);
 }
 
 static int compare_uid(const void *a, const void *b)
@@ -221,6 +264,8 @@ static void put_pending(struct cluster_pods *c, struct entry *e,
                         const struct podobj *pod)
 {
     set_state(c, e, STATE_PENDING);
+    move(c, e, &pod->demand,
+         is_of_pair(pod) && !pod->deleting ? pod->nominated : "", false);
     seen_offer(c->config.app->seen, &pod->demand,
                pod->broken ? pod->why.text : NULL);
     pthread_mutex_lock(&c->lock);
@@ -319,6 +364,7 @@ static void put_bound(struct cluster_pods *c, struct entry *e,
     struct allocation *a = NULL;
     struct error err = {0};
     uint64_t hash = hash_bytes(pod->allocation.data, pod->allocation.size);
+    move(c, e, &pod->demand, "", is_of_pair(pod) && pod->deleting);
     if (!listing && e->state == STATE_BOUND && e->hash == hash)
         return; /* something else of it has changed */
     if (read_allocation(pod, &a, &err) < 0) {
@@ -334,6 +380,7 @@ static void put_finished(struct cluster_pods *c, struct entry *e)
 {
     if (e->state == STATE_FINISHED)
         return;
+    move_no_more(c, e);
     set_state(c, e, STATE_FINISHED);
     post_free(c, e);
 }
@@ -344,6 +391,7 @@ static void forget(struct cluster_pods *c, struct entry *e)
     struct seen *seen = c->config.app->seen;
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].gone(c->listeners[i].ctx, e->uid);
+    move_no_more(c, e);
     if (e->state != STATE_FINISHED)
         post_free(c, e);
     if (seen_find_uid(seen, e->uid, &d))

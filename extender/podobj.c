@@ -371,6 +371,10 @@ static void read_status(struct jscan *s, struct podobj *pod)
     while (jscan_member(s, &key)) {
         if (jtext_is(&key, "phase")) {
             read_phase(s, pod);
+        } else if (jtext_is(&key, "nominatedNodeName")) {
+            struct jtext text;
+            if (take_string(s, &text))
+                (void)copy_text(&text, pod->nominated, sizeof pod->nominated);
         } else if (jtext_is(&key, "conditions")) {
             for (bool in = enter_array(s); in && jscan_element(s);)
                 read_condition(s, pod);

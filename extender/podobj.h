@@ -43,8 +43,9 @@ struct podobj {
                               * scheduler has put it aside */
     struct jtext allocation; /* the annotation as it stands (escaped), data
                               * NULL: none; borrowed from the JSON */
-    char buddy[DEMAND_NAME_MAX + 1];    /* annotation biga.dev/buddy */
-    char owner_uid[DEMAND_UID_MAX + 1]; /* of an owner of kind Pod; "" */
+    char nominated[DEMAND_NAME_MAX + 1]; /* status.nominatedNodeName; "" */
+    char buddy[DEMAND_NAME_MAX + 1];     /* annotation biga.dev/buddy */
+    char owner_uid[DEMAND_UID_MAX + 1];  /* of an owner of kind Pod; "" */
     char owner_name[DEMAND_NAME_MAX + 1];
     char scheduler[DEMAND_NAME_MAX + 1]; /* spec.schedulerName */
     char resource_version[64];

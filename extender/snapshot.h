@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "extender/allocation.h"
+#include "extender/moves.h"
 #include "extender/states.h"
 #include "model/decide.h"
 #include "model/fabric.h"
@@ -92,6 +93,7 @@ struct snapshot {
     struct fabric *fabric;     /* NULL: nothing is known of it */
     struct policy *policy;     /* NULL: none */
     struct quota_sums *quotas; /* of namespaces, whatever their quota */
+    struct moves *moves;       /* pods that come and go; NULL: none */
 };
 
 /* Node indexes are ranks in the byte order of names. */
@@ -178,6 +180,11 @@ struct node_update {
     int64_t heard_ms;
 };
 void draft_put_node(struct draft *d, const struct node_update *update);
+/* A pod comes to `node`, or leaves, or (NULL, false) stays. */
+void draft_move(struct draft *d, const struct demand *pod, const char *node,
+                bool leaving);
+/* For simulations: nobody does. */
+void draft_forget_moves(struct draft *d);
 void draft_set_status(struct draft *d, const char *name,
                       enum node_status status);
 /* Forget a node's hardware.  Its allocations are kept in the index and

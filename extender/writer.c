@@ -254,6 +254,14 @@ static void set_fabric(struct writer *w, struct fabric *fabric)
     swap_snapshot(w, draft_commit(draft));
 }
 
+/* Nothing to store: the pods say it. */
+static void move(struct writer *w, const struct writer_op *op)
+{
+    struct draft *draft = draft_create(w->current);
+    draft_move(draft, op->demand, op->node, op->gone);
+    swap_snapshot(w, draft_commit(draft));
+}
+
 static void read_op(struct writer *w, struct writer_op *op)
 {
     if (op->kind == WRITER_GET_SLICE)
@@ -264,6 +272,8 @@ static void read_op(struct writer *w, struct writer_op *op)
         set_policy(w, op->policy);
     else if (op->kind == WRITER_SET_FABRIC)
         set_fabric(w, op->fabric);
+    else if (op->kind == WRITER_MOVE)
+        move(w, op);
     else if (op->kind == WRITER_HEARD)
         read_heard(w, op);
     else if (op->kind == WRITER_CALL)

@@ -84,6 +84,8 @@ enum writer_kind {
                      * long ago (-ENOENT: nothing was published for it) */
     WRITER_LOST,   /* node: it is deleted or not ready (`gone`), or is back */
     WRITER_ROOMS,  /* rooms, n_rooms: what the hosts have for pods */
+    WRITER_MOVE,   /* demand, node: the scheduler makes room for the pod there
+                    * (NULL: nowhere); `gone`: it is about to leave its node */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
                      * and are incomplete; `n_out`: jobs */
     WRITER_FOLLOW, /* give back all that is held */

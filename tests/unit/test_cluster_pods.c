@@ -356,6 +356,54 @@ Test(cluster_pods, pods_that_wait_are_known)
     cr_expect_not(seen_find_uid(app.seen, "uid-b", &seen));
 }
 
+static void put_status(const char *meta, const char *spec, const char *status)
+{
+    cleanup_str struct str json = STR_INIT(4096);
+    str_addf(
+        &json,
+        "{\"metadata\":{\"name\":\"h\",\"namespace\":\"ns\",\"uid\":\"u\","
+        "\"labels\":{\"biga.dev/role\":\"host\",\"biga.dev/job\":\"j\"}%s},"
+        "\"spec\":{%s},\"status\":{%s}}",
+        meta, spec, status);
+    cluster_pods_handler.put(c, str_text(&json), json.size);
+}
+
+static bool comes_to(const char *node)
+{
+    char key[DEMAND_PAIR_KEY_MAX];
+    struct demand d = sim_pod("x", ROLE_XPU, "j", 0);
+    demand_pair_key(&d, key);
+    expect("");
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app.writer);
+    const char *is = moves_pair_node(s->moves, key, d.uid);
+    return node ? is && strcmp(is, node) == 0 : !is;
+}
+
+static bool is_leaving(void)
+{
+    expect("");
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app.writer);
+    return moves_is_leaving(s->moves, "u");
+}
+
+Test(cluster_pods, who_comes_and_who_leaves_is_known)
+{
+    put_status("", "", "");
+    cr_expect(comes_to(NULL));
+    put_status("", "", "\"nominatedNodeName\":\"n1\"");
+    cr_expect(comes_to("n1"));
+    put_status("", "", "\"nominatedNodeName\":\"n2\"");
+    cr_expect(comes_to("n2"));
+    put_status("", "\"nodeName\":\"n2\"", "\"nominatedNodeName\":\"n2\"");
+    cr_expect(comes_to(NULL), "it is there");
+    cr_expect_not(is_leaving());
+    put_status(",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"",
+               "\"nodeName\":\"n2\"", "");
+    cr_expect(is_leaving());
+    put_status("", "\"nodeName\":\"n2\"", "\"phase\":\"Failed\"");
+    cr_expect_not(is_leaving(), "it is gone");
+}
+
 Test(cluster_pods, nonsense_is_passed_over)
 {
     cluster_pods_handler.put(c, "{", 1);

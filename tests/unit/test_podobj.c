@@ -237,6 +237,16 @@ static bool unschedulable(const char *condition)
     return read_text(json, strlen(json)).unschedulable;
 }
 
+Test(podobj, where_room_is_made_for_it)
+{
+    static const char json[] =
+        "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\"},"
+        "\"status\":{\"nominatedNodeName\":\"host1\",\"phase\":\"Pending\"}}";
+    struct podobj pod = read_text(json, sizeof json - 1);
+    cr_expect_str_eq(pod.nominated, "host1");
+    cr_expect_eq(pod.phase, POD_PENDING);
+}
+
 Test(podobj, what_the_scheduler_has_put_aside)
 {
     cr_expect(unschedulable("\"type\":\"PodScheduled\",\"status\":\"False\","
