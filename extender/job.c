@@ -110,6 +110,45 @@ static bool is_unaligned(const struct make *m, uint32_t rank,
     return !decide_is_aligned(node->shape, asked, &choice);
 }
 
+static bool has_place(const struct job_input *in, uint32_t rank)
+{
+    for (size_t i = 0; i < in->job.n_fixed; i++)
+        if (in->fixed[i].rank == (int32_t)rank)
+            return true;
+    return false;
+}
+
+static int compare_rank(const void *a, const void *b)
+{
+    const struct plan_fixed *x = a, *y = b;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Other pairs of the job that room is made for elsewhere (moves.h) get that, and
+ * are not planned to be in the way of it.  What is made room for is not taken
+ * off: it is not free yet. */
+static void take_coming(struct make *m)
+{
+    const struct snapshot *s = m->snapshot;
+    size_t pos = 0;
+    int32_t pair;
+    if (!is_whole(m->pod))
+        return;
+    for (const char *node;
+         (node = moves_next_of_job(s->moves, m->pod, &pos, &pair));) {
+        int32_t index = snapshot_find(s, node, strlen(node));
+        if (index < 0 || pair < 0 || pair >= (int32_t)m->in->job.size ||
+            pair == (int32_t)job_rank(m->pod) ||
+            has_place(m->in, (uint32_t)pair))
+            continue;
+        m->in->fixed[m->in->job.n_fixed++] =
+            (struct plan_fixed){.rank = pair,
+                                .node = index,
+                                .leaf = snapshot_leaf(s, (size_t)index)};
+    }
+    qsort(m->in->fixed, m->in->job.n_fixed, sizeof *m->in->fixed, compare_rank);
+}
+
 static void fix_pair(struct make *m, uint32_t rank, const struct allocation *a)
 {
     const struct snapshot *s = m->snapshot;
@@ -124,12 +163,24 @@ static void fix_pair(struct make *m, uint32_t rank, const struct allocation *a)
     };
 }
 
+/* Is a place held for a pair that comes to another node?  Its own nomination
+ * does not bind the pod that is planned. */
+static bool is_passed_over(const struct make *m, uint32_t rank,
+                           const struct allocation *hold)
+{
+    const char *own = rank == job_rank(m->pod) ? m->pod->uid : "";
+    const char *node = moves_pair_node(m->snapshot->moves, hold->pair_key, own);
+    return node && strcmp(node, hold->node) != 0;
+}
+
 static void take_pair(struct make *m, uint32_t rank, const struct pair *p)
 {
     bool keep = m->keep == KEEP_ALL ||
                 (m->keep == KEEP_OTHERS && rank != job_rank(m->pod));
     if (p->host)
         fix_pair(m, rank, p->host);
+    else if (p->hold && !p->xpu && is_passed_over(m, rank, p->hold))
+        m->gone[m->n_gone++] = p->hold;
     else if (p->hold && (keep || p->xpu))
         fix_pair(m, rank, p->hold);
     else if (p->xpu)
@@ -142,7 +193,8 @@ static void take_pair(struct make *m, uint32_t rank, const struct pair *p)
 static void take_members(struct make *m, const struct allocation *const *list,
                          size_t n)
 {
-    m->in->fixed = xcalloc(n + 1, sizeof *m->in->fixed);
+    m->in->fixed = xcalloc(n + moves_count(m->snapshot->moves) + 1,
+                           sizeof *m->in->fixed);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n; end++)
             if (list[end]->demand.pair != list[i]->demand.pair)
@@ -152,6 +204,7 @@ static void take_members(struct make *m, const struct allocation *const *list,
         if (rank < m->in->job.size)
             take_pair(m, rank, &p);
     }
+    take_coming(m);
     m->in->job.fixed = m->in->fixed;
 }
 
@@ -282,14 +335,6 @@ static uint64_t *candidate_bits(const struct snapshot *s,
     return bits;
 }
 
-static bool has_place(const struct job_input *in, uint32_t rank)
-{
-    for (size_t i = 0; i < in->job.n_fixed; i++)
-        if (in->job.fixed[i].rank == (int32_t)rank)
-            return true;
-    return false;
-}
-
 /* Takes over the candidates. */
 static void input_make(struct make *m, uint64_t *candidates, int32_t pin)
 {
@@ -415,7 +460,8 @@ static int plan_once(const struct attempt *t, enum keep keep,
                      struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
     struct demand asked;
-    bool own = keep == KEEP_OTHERS || t->pin != NODE_NONE;
+    bool own = keep == KEEP_OTHERS || t->pin != NODE_NONE ||
+               moves_has_job(t->snapshot->moves, t->pod, NULL);
     struct plans_key key = {.snapshot = t->snapshot,
                             .asked = &asked,
                             .candidates = t->bits,
@@ -471,6 +517,8 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
 {
     struct schedule s;
     schedule_init(&s, snapshot, pod);
+    if (s.nominated && pin == NODE_NONE && s.follows >= 0)
+        pin = s.follows;
     cleanup_free uint64_t *bits = candidate_bits(snapshot, candidates, n);
     /* what another pod of that name had counts as free for this pod alone */
     struct attempt t = {memory, snapshot, pod, bits, pin, memory && !s.former};

@@ -19,6 +19,8 @@
 /* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
  * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
  * that is NODE_NONE.  `memory` may be NULL.
+ * A pair of which another pod is nominated to a node (moves.h) is pinned there,
+ * and so stay the other pairs of the job.
  * Held places are kept; when that of the pod's own pair cannot be used, the
  * pair is planned anew around the others, and when that cannot be, all pairs
  * that nobody is bound of.

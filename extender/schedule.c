@@ -28,7 +28,8 @@ static size_t pair_members(const struct schedule *s,
 }
 
 /* The name of the node where the pod has to go, or NULL: that of a bound
- * member, else that of the place which is held for its pair. */
+ * member, else where room is made for it, else that of the place which is held
+ * for its pair. */
 static const char *node_to_follow(struct schedule *s)
 {
     const struct allocation *members[PAIR_MEMBERS_MAX];
@@ -44,7 +45,15 @@ static const char *node_to_follow(struct schedule *s)
     s->bound = bound != NULL;
     if (bound)
         return bound->node;
-    return s->hold ? s->hold->node : NULL;
+    const char *room = s->demand->role == ROLE_SERVICE
+                           ? NULL
+                           : moves_pair_node(s->snapshot->moves, s->pair_key,
+                                             s->demand->uid);
+    /* what is evicted now counts for more than a place nobody has taken */
+    if (room && s->hold && strcmp(room, s->hold->node) != 0)
+        s->hold = NULL;
+    s->nominated = room && !s->hold;
+    return s->hold ? s->hold->node : room;
 }
 
 static void init_free(struct schedule *s, const struct snapshot *snapshot,

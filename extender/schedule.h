@@ -18,7 +18,8 @@
  * (kube-scheduler asks again when the answer to a bind was lost); with
  * another uid it is that of a pod that has ended.  A pair of which nobody is
  * bound follows the place that is held for it, if there is one; its host pod
- * gets just that place.  Borrows the snapshot and the demand. */
+ * gets just that place.  When kube-scheduler makes room for another pod of the
+ * pair on another node, the pod waits for that one.  Borrows the snapshot and the demand. */
 struct schedule {
     const struct snapshot *snapshot;
     const struct demand *demand;
@@ -32,6 +33,8 @@ struct schedule {
     int32_t former_index; /* of that one's node; NODE_NONE: not there */
     const struct allocation *hold; /* the place held for its pair, or NULL */
     bool bound;                    /* a member of its pair, or it, is bound */
+    bool nominated; /* neither, but room is made for another of its pair on
+                     * the node that it follows */
     /* why the job of this pair has no plan, borrowed; NULL: not asked */
     const struct plan_refusal *refusal;
     struct quota_verdict quota; /* when it follows nobody */

@@ -199,6 +199,11 @@ void schedule_brief(const struct schedule *s, enum reason reason,
     const char *plain = brief_plain(reason);
     if (plain)
         str_add(out, plain);
+    else if (reason == REASON_PAIR_ELSEWHERE && s->nominated)
+        str_addf(out,
+                 "kube-scheduler makes room for another pod of its pair on "
+                 "node %s, and it waits for that one",
+                 s->follows_node);
     else if (reason == REASON_PAIR_ELSEWHERE)
         str_addf(out, "its pair is on node %s", s->follows_node);
     else if (reason == REASON_QUOTA)

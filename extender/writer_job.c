@@ -280,6 +280,8 @@ int bind_plan(struct batch *b, struct writer_op *op,
     if (node == NODE_NONE || s.quota.kind != QUOTA_OK ||
         job_is_placed(&s, &node, 1))
         return 0; /* schedule has the last word */
+    if (s.nominated && s.follows != node)
+        return 0; /* the same: its pair is to be elsewhere */
     if (plan_bind(b, op, node, &plan, &refusal) < 0)
         return refuse(b, op, node, &refusal);
     struct quota_use before;
