@@ -333,6 +333,7 @@ static void answer_preemption(const struct wire_preemption *p,
         const struct victims *v = &victims[i];
         named[i] = (struct wire_named){.keep = v->fits &&
                                                p->nodes[i].n + v->n > 0,
+                                       .instead = v->instead,
                                        .uids = uids + at,
                                        .n = v->n};
         for (size_t j = 0; j < v->n; j++)
@@ -358,7 +359,7 @@ static void preempt_with(const struct wire_preemption *p,
         victims[i].fits = true; /* of a pod that is not ours */
     }
     if (p->demand.role != ROLE_NONE)
-        victims_find(snapshot, &p->demand, asks, n, victims);
+        victims_choose(snapshot, &p->demand, asks, n, victims);
     answer_preemption(p, victims, out);
     for (size_t i = 0; i < n; i++)
         victims_fini(&victims[i]);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/job.h"
 #include "extender/victims_private.h"
+#include "model/base/mem.h"
 
 void victims_fini(struct victims *v)
 {
@@ -59,4 +61,136 @@ void victims_find(struct snapshot *snapshot, const struct demand *pod,
     for (size_t i = 0; i < n; i++)
         if (asks[i].node >= 0)
             find_on_node(&s, &asks[i], &steps, &ret_victims[i]);
+}
+
+/* --- beside the scheduler's proposal -------------------------------------- */
+
+/* What pods of ours give back of their host. */
+struct freed {
+    uint64_t cpu_milli, memory_mib, gpus, cards;
+};
+
+static struct freed freed_by(const struct allocation *const *list, size_t n)
+{
+    struct freed f = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *d = &list[i]->demand;
+        f.cpu_milli += d->role == ROLE_HOST ? d->cpu_milli : 0;
+        f.memory_mib += d->role == ROLE_HOST ? d->memory_mib : 0;
+        f.gpus += list[i]->n_gpus;
+        f.cards += list[i]->n_cards;
+    }
+    return f;
+}
+
+/* What was proposed freed enough of the host; does this? */
+static bool frees_as_much(const struct victims *v,
+                          const struct victims_ask *ask)
+{
+    struct freed is = freed_by(v->named, v->n);
+    struct freed must = freed_by(ask->given, ask->n_given);
+    return v->fits && v->n > 0 && !ask->others &&
+           is.cpu_milli >= must.cpu_milli && is.memory_mib >= must.memory_mib &&
+           is.gpus >= must.gpus && is.cards >= must.cards;
+}
+
+static bool find_instead(struct snapshot *snapshot, const struct demand *pod,
+                         const struct victims_ask *asks, size_t n,
+                         struct victims *ret_victims)
+{
+    bool any = false;
+    cleanup_free struct victims_ask *bare = xcalloc(n + 1, sizeof *bare);
+    for (size_t i = 0; i < n; i++)
+        bare[i] = (struct victims_ask){.node = asks[i].node,
+                                       .others = asks[i].others};
+    victims_find(snapshot, pod, bare, n, ret_victims);
+    for (size_t i = 0; i < n; i++) {
+        struct victims *v = &ret_victims[i];
+        v->instead = frees_as_much(v, &asks[i]);
+        any |= v->instead;
+        if (!v->instead)
+            victims_fini(v);
+    }
+    return any;
+}
+
+/* --- what is leaving ------------------------------------------------------ */
+
+/* Those on a node that leave for the pod's job: another pod of it was nominated
+ * there.  In the caller's array. */
+static size_t leaving_for(const struct snapshot *s, const struct demand *pod,
+                          const struct node *node,
+                          const struct allocation **ret)
+{
+    size_t n = 0;
+    if (!moves_has_job(s->moves, pod, node->name))
+        return 0;
+    for (size_t i = 0; i < node->n_allocations; i++)
+        if (moves_is_leaving(s->moves, node->allocations[i]->demand.uid))
+            ret[n++] = node->allocations[i];
+    return n;
+}
+
+/* The snapshot as it is once they are gone, and without nominations: each pair
+ * that is not bound needs room.  For the caller to release. */
+static struct snapshot *after_leaving(struct snapshot *s,
+                                      const struct demand *pod)
+{
+    struct draft *draft = draft_create(s);
+    draft_forget_moves(draft);
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        cleanup_free const struct allocation **list =
+            xcalloc(node->n_allocations + 1, sizeof *list);
+        size_t n = leaving_for(s, pod, node, list);
+        for (size_t k = 0; k < n; k++)
+            (void)draft_release(draft, list[k]->demand.namespace,
+                                list[k]->demand.name);
+    }
+    return draft_commit(draft);
+}
+
+/* Nobody else has to go: those who do are named again, where they are. */
+static void name_leaving(const struct snapshot *s, const struct demand *pod,
+                         const struct victims_ask *asks, size_t n,
+                         struct victims *ret_victims)
+{
+    memset(ret_victims, 0, n * sizeof *ret_victims);
+    for (size_t i = 0; i < n; i++) {
+        struct victims *v = &ret_victims[i];
+        if (asks[i].node < 0)
+            continue;
+        const struct node *node = snapshot_node(s, (size_t)asks[i].node);
+        v->named = xcalloc(node->n_allocations + 1, sizeof *v->named);
+        v->n = leaving_for(s, pod, node, v->named);
+        v->fits = v->instead = v->n > 0 && !asks[i].others;
+    }
+}
+
+static bool has_plan(const struct snapshot *s, const struct demand *pod)
+{
+    struct plan *plan = NULL;
+    struct plan_refusal ignored;
+    int r = job_plan(NULL, s, pod, NULL, 0, NODE_NONE, &plan, &ignored);
+    plan_unref(plan);
+    return r == 0;
+}
+
+void victims_choose(struct snapshot *snapshot, const struct demand *pod,
+                    const struct victims_ask *asks, size_t n,
+                    struct victims *ret_victims)
+{
+    struct schedule s;
+    bool coming = moves_has_job(snapshot->moves, pod, NULL);
+    schedule_init(&s, snapshot, pod);
+    if (!demand_is_planned(pod) || s.follows != NODE_NONE) {
+        victims_find(snapshot, pod, asks, n, ret_victims);
+        return;
+    }
+    cleanup_with(snapshot) struct snapshot *after =
+        coming ? after_leaving(snapshot, pod) : snapshot_ref(snapshot);
+    if (coming && has_plan(after, pod))
+        name_leaving(snapshot, pod, asks, n, ret_victims);
+    else if (!find_instead(after, pod, asks, n, ret_victims) && !coming)
+        victims_find(snapshot, pod, asks, n, ret_victims);
 }

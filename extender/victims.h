@@ -36,6 +36,8 @@ struct victims_ask {
  * snapshot) gone, there is room; `n` 0: the given ones are enough. */
 struct victims {
     bool fits;
+    bool instead; /* victims_choose(): of the given ones, which are named too
+                   * where they go */
     const struct allocation **named; /* owned */
     size_t n;
 };
@@ -58,5 +60,15 @@ void victims_fini(struct victims *v);
 void victims_find(struct snapshot *snapshot, const struct demand *pod,
                   const struct victims_ask *asks, size_t n,
                   struct victims *ret_victims);
+
+/* The same, but for a pod whose whole job is planned: what the scheduler has
+ * proposed counts only when no other choice frees as much of the host.  It
+ * proposes others for each pod of a job, since those that it nominated before are
+ * in its mind, and each would be one more eviction; without them all pods of
+ * the job get the same answer, as long as the snapshot is the same.  While its
+ * victims go (moves.h), and they are enough, nobody else is named. */
+void victims_choose(struct snapshot *snapshot, const struct demand *pod,
+                    const struct victims_ask *asks, size_t n,
+                    struct victims *ret_victims);
 
 #endif

@@ -514,6 +514,7 @@ void wire_write_preemption(const struct wire_preemption *p,
     str_add_n(out, LITERAL("{\"NodeNameToMetaVictims\":{"));
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct wire_victims *v = &p->nodes[i];
+        size_t given = named[i].instead ? 0 : v->n;
         if (!named[i].keep)
             continue;
         if (any)
@@ -521,12 +522,12 @@ void wire_write_preemption(const struct wire_preemption *p,
         any = true;
         add_raw_string(out, &v->node);
         str_add_n(out, LITERAL(":{\"Pods\":["));
-        for (size_t j = 0; j < v->n + named[i].n; j++) {
+        for (size_t j = 0; j < given + named[i].n; j++) {
             str_add(out, j ? ",{\"UID\":" : "{\"UID\":");
-            if (j < v->n)
+            if (j < given)
                 add_raw_string(out, &p->uids[v->first + j]);
             else
-                str_add_json(out, named[i].uids[j - v->n]);
+                str_add_json(out, named[i].uids[j - given]);
             str_add_c(out, '}');
         }
         str_add_n(out, LITERAL("],\"NumPDBViolations\":"));

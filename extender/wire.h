@@ -103,6 +103,7 @@ void wire_write_binding(const char *error, struct str *out);
 /* What becomes of one node of a preempt request. */
 struct wire_named {
     bool keep;
+    bool instead;            /* of those of the request: */
     const char *const *uids; /* victims beside those of the request */
     size_t n;
 };

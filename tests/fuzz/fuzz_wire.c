@@ -63,7 +63,8 @@ static void try_preemption(const char *body, size_t size,
         cleanup_free struct wire_named *named = xcalloc(p.n_nodes,
                                                         sizeof *named);
         for (size_t i = 0; i < p.n_nodes; i++)
-            named[i] = (struct wire_named){true, uid, i % 2};
+            named[i] = (struct wire_named){
+                .keep = true, .instead = i % 3 == 2, .uids = uid, .n = i % 2};
         wire_write_preemption(&p, named, &out);
         check_json(&out);
     }

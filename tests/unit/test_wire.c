@@ -140,13 +140,20 @@ Test(wire, preemption_reads_both_maps)
     cr_assert_eq(p.n_nodes, 2);
     cr_assert_eq(p.nodes[1].n, 2);
     const char *const more[] = {"d"};
-    const struct wire_named named[] = {{true, NULL, 0}, {true, more, 1}};
+    struct wire_named named[] = {{.keep = true},
+                                 {.keep = true, .uids = more, .n = 1}};
     wire_write_preemption(&p, named, &out);
     cr_assert_str_eq(
         out.data,
         "{\"NodeNameToMetaVictims\":{\"n1\":{\"Pods\":[{\"UID\":\"a\"}],"
         "\"NumPDBViolations\":2},\"n2\":{\"Pods\":[{\"UID\":\"b\"},"
         "{\"UID\":\"c\"},{\"UID\":\"d\"}],\"NumPDBViolations\":0}}}");
+    named[0].keep = false;
+    named[1].instead = true;
+    str_reset(&out);
+    wire_write_preemption(&p, named, &out);
+    cr_assert_str_eq(out.data, "{\"NodeNameToMetaVictims\":{\"n2\":{\"Pods\":["
+                               "{\"UID\":\"d\"}],\"NumPDBViolations\":0}}}");
     wire_preemption_fini(&p);
 }
 
