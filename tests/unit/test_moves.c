@@ -1,0 +1,232 @@
+/* Pods that come to a node or leave one: what the others of their pair and job
+ * are told meanwhile. */
+#include "extender/moves.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/job.h"
+#include "extender/schedule.h"
+#include "extender/victims.h"
+#include "extender/writer.h"
+#include "tests/lib/simstate.h"
+
+enum { N_NODES = 3, N_CARDS = 4 };
+
+static struct writer *start(void)
+{
+    struct writer *w = sim_writer(NULL);
+    for (int i = 0; i < N_NODES; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(sim_publish(w, name, N_CARDS, "boot", 1), 0);
+    }
+    return w;
+}
+
+static void move(struct writer *w, const struct demand *d, const char *node,
+                 bool leaving)
+{
+    struct writer_op op = {
+        .kind = WRITER_MOVE, .demand = d, .node = node, .gone = leaving};
+    cr_assert_eq(writer_run(w, &op), 0);
+}
+
+/* The one node where the pod may go, "any" or "none". */
+static const char *allowed(struct writer *w, const struct demand *d)
+{
+    static char name[64];
+    struct schedule s;
+    struct choice ignored;
+    cleanup_with(snapshot) struct snapshot *now = writer_snapshot(w);
+    unsigned n = 0;
+    schedule_init(&s, now, d);
+    for (int32_t i = 0; i < N_NODES; i++)
+        if (schedule_choose(&s, i, &ignored) == REASON_NONE) {
+            (void)snprintf(name, sizeof name, "%s",
+                           snapshot_node(now, (size_t)i)->name);
+            n++;
+        }
+    return n == 1 ? name : n ? "any" : "none";
+}
+
+Test(moves, a_registry)
+{
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 1);
+    struct demand xpu = sim_pod("x", ROLE_XPU, "j", 1);
+    struct demand other = sim_pod("o", ROLE_HOST, "k", 1);
+    char key[DEMAND_PAIR_KEY_MAX];
+    demand_pair_key(&host, key);
+    cr_expect_null(moves_with(NULL, &host, NULL, false));
+    cr_expect_null(moves_pair_node(NULL, key, ""));
+    cleanup_with(moves) struct moves *one = moves_with(NULL, &xpu, "n1", false);
+    cleanup_with(moves) struct moves *two = moves_with(one, &host, "n2", false);
+    cleanup_with(moves) struct moves *m = moves_with(two, &other, NULL, true);
+    cr_expect_str_eq(moves_pair_node(m, key, ""), "n2", "the host pod's");
+    cr_expect_str_eq(moves_pair_node(m, key, host.uid), "n1");
+    cr_expect_str_eq(moves_pair_node(one, key, ""), "n1", "it is as it was");
+    cr_expect_null(moves_pair_node(one, key, xpu.uid), "not its own");
+    cr_expect(moves_has_job(m, &xpu, NULL));
+    cr_expect(moves_has_job(m, &xpu, "n1"));
+    cr_expect_not(moves_has_job(m, &xpu, "n0"));
+    cr_expect_not(moves_has_job(m, &other, NULL));
+    cr_expect(moves_is_leaving(m, other.uid));
+    cr_expect_not(moves_is_leaving(m, host.uid));
+    cleanup_with(moves) struct moves *again = moves_with(m, &host, "n0", false);
+    cr_expect_str_eq(moves_pair_node(again, key, xpu.uid), "n0");
+}
+
+/* While its host pod is nominated, an xPU pod goes nowhere else, though it fits
+ * everywhere; in either order, until the nomination is gone. */
+Test(moves, a_pair_waits_where_room_is_made)
+{
+    struct writer *w = start();
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
+    struct demand xpu = sim_pod("x", ROLE_XPU, "j", 0);
+    struct demand other = sim_pod("o", ROLE_XPU, "other", 0);
+    struct error err = {0};
+    cr_expect_str_eq(allowed(w, &xpu), "any");
+    move(w, &host, "n1", false);
+    cr_expect_str_eq(allowed(w, &xpu), "n1");
+    cr_expect_str_eq(allowed(w, &host), "any", "of its own accord");
+    cr_expect_str_eq(allowed(w, &other), "any");
+    cr_expect_eq(sim_bind(w, &xpu, "n2", NULL, &err), -EBUSY);
+    cr_expect_not_null(strstr(err.text, "makes room"), "%s", err.text);
+    move(w, &host, NULL, false);
+    cr_expect_str_eq(allowed(w, &xpu), "any");
+    move(w, &xpu, "n2", false);
+    cr_expect_str_eq(allowed(w, &host), "n2");
+    cr_expect_eq(sim_bind(w, &xpu, "n0", NULL, NULL), 0);
+    cr_expect_str_eq(allowed(w, &host), "n0", "who is bound has the last word");
+    writer_stop(w);
+}
+
+/* So does one whose pair is planned, also with a whole job. */
+Test(moves, a_plan_has_the_pair_there)
+{
+    for (int size = 1; size <= 3; size += 2) {
+        struct writer *w = start();
+        struct demand host = sim_member("h", ROLE_HOST, "j", 0, size);
+        struct demand xpu = sim_member("x", ROLE_XPU, "j", 0, size);
+        xpu.pair_gpus = host.pair_gpus = host.gpus = 0;
+        xpu.cpu_milli = host.cpu_milli = 1;
+        move(w, &host, "n2", false);
+        struct plan *plan = NULL;
+        struct plan_refusal refusal;
+        cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+        cr_assert(demand_is_planned(&xpu));
+        cr_assert_eq(
+            job_plan(NULL, s, &xpu, NULL, 0, NODE_NONE, &plan, &refusal), 0);
+        cr_expect_eq(plan->places[0].node, 2);
+        plan_unref(plan);
+        cr_expect_eq(sim_bind(w, &xpu, "n0", NULL, NULL), -EBUSY);
+        cr_expect_eq(sim_bind(w, &xpu, "n2", NULL, NULL), 0);
+        writer_stop(w);
+    }
+}
+
+/* --- preemption by the pods of one job ---------------------------------- */
+
+enum { LOWS = N_NODES * N_CARDS };
+
+static struct demand low_pod(int i)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "low%02d", i);
+    struct demand d = sim_pod(name, ROLE_HOST, "", 0);
+    d.exclusive = true;
+    return d;
+}
+
+static struct demand member(int pair, enum pod_role role)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "%s%d", pod_role_name(role), pair);
+    struct demand d = sim_member(name, role, "team", pair, 3);
+    d.exclusive = true;
+    d.priority = 10;
+    return d;
+}
+
+static int number_of(const struct allocation *a)
+{
+    return (int)strtol(a->demand.name + strlen("low"), NULL, 10);
+}
+
+/* Ask about all nodes, for each of which the scheduler proposes the last `n` of
+ * its pods, and evict what is answered for the first that may. */
+static unsigned preempt(struct writer *w, const struct demand *d, unsigned n,
+                        bool *evicted, const char **ret_node)
+{
+    const struct allocation *given[N_NODES][N_CARDS];
+    struct victims_ask asks[N_NODES];
+    struct victims v[N_NODES];
+    unsigned fresh = 0;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    for (int32_t i = 0; i < N_NODES; i++) {
+        const struct node *node = snapshot_node(s, (size_t)i);
+        asks[i] = (struct victims_ask){.node = i, .given = given[i]};
+        for (size_t k = node->n_allocations; k-- > 0 && asks[i].n_given < n;)
+            given[i][asks[i].n_given++] = node->allocations[k];
+    }
+    victims_choose(s, d, asks, N_NODES, v);
+    *ret_node = NULL;
+    for (int i = 0; i < N_NODES; i++) {
+        for (size_t k = 0; k < v[i].n && !*ret_node; k++) {
+            int number = number_of(v[i].named[k]);
+            fresh += !evicted[number];
+            evicted[number] = true;
+        }
+        for (size_t k = 0;
+             k < asks[i].n_given && v[i].fits && !v[i].instead && !*ret_node;
+             k++) {
+            int number = number_of(given[i][k]);
+            fresh += !evicted[number];
+            evicted[number] = true;
+        }
+        if (v[i].fits && !*ret_node)
+            *ret_node = i == 0 ? "n0" : i == 1 ? "n1" : "n2";
+        victims_fini(&v[i]);
+    }
+    return fresh;
+}
+
+/* Of a job of three pairs each pod asks, with ever more proposed, since those
+ * before it are nominated; with what they evict known, or not yet. */
+Test(moves, a_job_evicts_as_many_as_it_has_pairs)
+{
+    for (int known = 0; known < 2; known++) {
+        struct writer *w = start();
+        bool evicted[LOWS] = {false};
+        unsigned n = 0;
+        for (int i = 0; i < LOWS; i++) {
+            struct demand d = low_pod(i);
+            char node[8];
+            (void)snprintf(node, sizeof node, "n%d", i / N_CARDS);
+            cr_assert_eq(sim_bind(w, &d, node, NULL, NULL), 0);
+        }
+        for (int pair = 0; pair < 3; pair++) {
+            struct demand d = member(pair, ROLE_HOST);
+            const char *node;
+            n += preempt(w, &d, (unsigned)pair + 1, evicted, &node);
+            cr_assert_not_null(node, "pair %d", pair);
+            move(w, &d, node, false);
+            for (int i = 0; i < LOWS && known; i++) {
+                struct demand low = low_pod(i);
+                if (evicted[i])
+                    move(w, &low, NULL, true);
+            }
+        }
+        cr_expect_eq(n, 3, "%u went", n);
+        /* the scheduler has heard that they are gone before we have: it
+         * proposes others, which are of no use */
+        struct demand late = member(1, ROLE_HOST);
+        const char *node;
+        if (known)
+            cr_expect_eq(preempt(w, &late, 1, evicted, &node), 0);
+        writer_stop(w);
+    }
+}
