@@ -75,6 +75,26 @@ def lease(t, b):
     b.clear()
 
 
+def awaited(t, b):
+    with t.check("while kube-scheduler stands still, why says that it is "
+                 "awaited"):
+        write(b.file, [{"namespace": "default", "cards": 0}])
+        wait_for("the quota holds", lambda: "0" in json.dumps(
+            b.read().call("GET", "/v1/policy")["quotas"]), 10, 0.1)
+        refused(b, "poor")
+        b.c.scheduler.pause()
+        try:
+            write(b.file, [])
+            wait_for("it is woken", lambda: woken(b, "poor"), 10, 0.1)
+            said = why(b, "poor")["summary"]
+            t.note(said)
+            assert "was told so" in said and "awaited" in said, said
+        finally:
+            b.c.scheduler.resume()
+        fleet.wait_bound(b.api, ["poor"], 60)
+    b.clear()
+
+
 def policy(t, b, file):
     with t.check("and a quota that is raised"):
         write(file, [{"namespace": "default", "cards": 0}])
@@ -106,6 +126,8 @@ def main():
         b = Bench(t, c, lab)
         lease(t, b)
         policy(t, b, file)
+        b.file = file
+        awaited(t, b)
         t.finish()
 
 

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""A pair, or a job of several, of high priority comes to nodes that are full of
+pods of low priority: exactly those go that have to, all members of a pair end
+on one node, and nobody is evicted for nothing."""
+import json
+import sys
+import threading
+import time
+
+import fleet
+import jobs
+from check import Checks
+from cluster import Cluster
+from lab import Lab
+from proc import wait_for
+from test_jobs import Bench
+
+NODES = 3
+GPUS = 8  # of one node, which has a card more: an xPU pod fits everywhere
+
+
+class SlowKubelet(fleet.Kubelet):
+    """Pods that are deleted take their time."""
+    grace = 0.0
+
+    def _see(self, obj):
+        meta = obj.get("metadata", {})
+        if not self.grace or not meta.get("deletionTimestamp"):
+            super()._see(obj)
+        elif meta["uid"] not in self.ending:
+            self.ending.add(meta["uid"])
+            threading.Timer(self.grace, super()._see, (obj,)).start()
+
+    ending = set()
+
+
+class Crowd:
+    """Pods of low priority, each with a GPU and a card for itself, on all
+    nodes."""
+
+    def __init__(self, b, grace):
+        self.b, self.api = b, b.api
+        b.kubelet.grace = grace
+        self.pods = [jobs.host_pod(
+            f"low{i:02}", cores=0, asks={"exclusive": "true"},
+            priorityClassName="low") for i in range(NODES * GPUS)]
+        for p in self.pods:
+            p["spec"]["terminationGracePeriodSeconds"] = 30
+        fleet.add_pods(self.api, self.pods, 4)
+        self.names = {p["metadata"]["name"] for p in self.pods}
+        self.nodes = fleet.wait_bound(self.api, self.names, 120)
+
+    def evicted(self):
+        """{node: how many of them are gone, or about to be}."""
+        there = {p["metadata"]["name"] for p in self.api.list(
+            "pods", "default") if not p["metadata"].get("deletionTimestamp")}
+        gone = {}
+        for name in self.names - there:
+            gone[self.nodes[name]] = gone.get(self.nodes[name], 0) + 1
+        return gone
+
+
+def high(job, size=1, pair=0, xpu=False, **more):
+    """One of its pods; of a job an xPU pod says what its host pod asks, since
+    the job could else be planned without."""
+    make = jobs.xpu_pod if xpu else jobs.host_pod
+    asks = {"exclusive": "true"}
+    if xpu and size > 1:
+        asks["gpus"] = 1
+    return make(job, pair, size, cores=0, asks=asks,
+                priorityClassName="high", **more)
+
+
+def nominated(b, name):
+    def has():
+        pod = b.api.get("pods", "default", name)
+        return pod["status"].get("nominatedNodeName") or \
+            pod["spec"].get("nodeName")
+    return wait_for(name + " is nominated", has, 30, 0.01)
+
+
+def expect(t, b, crowd, pods, pairs):
+    """They are bound, each pair on one node, and one victim went for each."""
+    names = [p["metadata"]["name"] for p in pods]
+    got = fleet.wait_bound(b.api, names, 90)
+    for name in names:
+        if not name.endswith("-xpu") and name + "-xpu" in got:
+            assert got[name] == got[name + "-xpu"], got
+    time.sleep(1)  # whoever is evicted for nothing goes late
+    gone = crowd.evicted()
+    t.note(f"evicted {gone}; placed {got}")
+    assert sum(gone.values()) == pairs, (gone, got)
+    for node, n in gone.items():
+        assert sum(got[m] == node for m in names
+                   if not m.endswith("-xpu")) == n, (gone, got)
+    b.audit()
+
+
+def one_pair(t, b, first, second, grace):
+    said = f"the {'xPU' if first else 'host'} pod first, victims take {grace} s"
+    with t.check(f"a pair, {said}"):
+        crowd = Crowd(b, grace)
+        pods = [high("vip", xpu=first), high("vip", xpu=second)]
+        b.api.create("pods", pods[0])
+        node = nominated(b, pods[0]["metadata"]["name"])
+        b.api.create("pods", pods[1])
+        t.note("nominated to " + node)
+        expect(t, b, crowd, pods, 1)
+    b.clear()
+
+
+def only_on(node):
+    """A pod that kube-scheduler has on that node alone."""
+    return {"affinity": {"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchFields": [{
+                "key": "metadata.name", "operator": "In",
+                "values": [node]}]}]}}}}
+
+
+def elsewhere(t, b, node):
+    """The xPU pod would fit everywhere, and its host pod only there."""
+    with t.check("while a host pod is nominated to " + node +
+                 ", its xPU pod is bound nowhere else"):
+        crowd = Crowd(b, 4)
+        host, xpu = high("vip", **only_on(node)), high("vip", xpu=True)
+        b.api.create("pods", host)
+        assert nominated(b, "vip") == node
+        b.api.create("pods", xpu)
+
+        def told():
+            said = b.read().call("GET", "/v1/why?pod=default/vip-xpu")
+            bound = fleet.bound(b.api)
+            assert bound.get("vip-xpu", node) == node, bound
+            assert "vip-xpu" in bound or "makes room" in json.dumps(said), said
+            return said["summary"]
+        t.note(wait_for("it is told so", told, 10, 0.05))
+        expect(t, b, crowd, [host, xpu], 1)
+        assert fleet.bound(b.api)["vip"] == node
+    b.clear()
+
+
+def whole_job(t, b, interleave):
+    with t.check("a job of three pairs, " + (
+            "pairs in turn" if interleave else "all hosts first")):
+        crowd = Crowd(b, 2)
+        pods = [high("team", 3, i, x) for i in range(3) for x in (False, True)]
+        if not interleave:
+            pods.sort(key=lambda p: p["metadata"]["name"].endswith("xpu"))
+        for p in pods:
+            b.api.create("pods", p)
+            time.sleep(0.05)
+        expect(t, b, crowd, pods, 3)
+    b.clear()
+
+
+def main():
+    wanted = sys.argv[1:]
+    with Cluster() as c:
+        t = Checks(c.log_ends)
+        c.start()
+        for name, value in (("low", 0), ("high", 1000)):
+            c.api.create("priorityclasses", {
+                "metadata": {"name": name}, "value": value})
+        lab = Lab(c)
+        lab.up(nodes=NODES, replicas=1)
+        b = Bench(t, c, lab)
+        b.kubelet = SlowKubelet(c.api).start()
+        if not wanted or "pair" in wanted:
+            for grace in (0, 3):
+                one_pair(t, b, False, True, grace)
+                one_pair(t, b, True, False, grace)
+        if not wanted or "elsewhere" in wanted:
+            for node in fleet.names("host", NODES):
+                elsewhere(t, b, node)
+        if not wanted or "job" in wanted:
+            whole_job(t, b, True)
+            whole_job(t, b, False)
+        t.finish()
+
+
+main()
