@@ -166,6 +166,12 @@ static int check_same_pool(const struct slice *a, const struct slice *b,
                          "slices %s and %s: spec.pool.resourceSliceCount "
                          "differs (%zu, %zu)",
                          a->name, b->name, a->pool_count, b->pool_count);
+    if (strcmp(a->runs, b->runs) != 0)
+        return error_set(err, EINVAL,
+                         "slices %s and %s: metadata.annotations[\"%s\"] "
+                         "differs (\"%.80s\", \"%.80s\")",
+                         a->name, b->name, SLICE_ANNOTATION_RUNS, a->runs,
+                         b->runs);
     return 0;
 }
 
@@ -211,6 +217,32 @@ static int add_distances(struct topo_builder *b, const struct slice *slice,
     return 0;
 }
 
+/* Is `id` among the words of the text? */
+static bool names(const char *text, const char *id)
+{
+    size_t size = strlen(id);
+    for (const char *at = text; (at = strstr(at, id)); at += size)
+        if (at > text && at[-1] == ' ' && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+static void add_device(struct topo_builder *b, const struct device *device,
+                       const char *runs)
+{
+    struct device d = *device;
+    d.runs_pods = names(runs, d.id);
+    topo_builder_add(b, &d);
+}
+
+static enum topo_runs runs_of(const struct slice *slice)
+{
+    if (!*slice->runs)
+        return TOPO_RUNS_UNTOLD;
+    return strcmp(slice->runs, SLICE_RUNS_NONE) == 0 ? TOPO_RUNS_NONE
+                                                     : TOPO_RUNS_PODS;
+}
+
 int slice_join(struct slice *const *slices, size_t n, struct topo **ret_topo,
                struct error *err)
 {
@@ -226,6 +258,7 @@ int slice_join(struct slice *const *slices, size_t n, struct topo **ret_topo,
         topo_builder_create(slices[0]->node);
     int numas[TOPO_NUMAS_MAX] = {0};
     size_t n_numas = collect_numas(slices, n, numas);
+    topo_builder_runs(b, runs_of(slices[0]));
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++) {
             int r = check_same_pool(slices[j], slices[i], err);
@@ -233,7 +266,7 @@ int slice_join(struct slice *const *slices, size_t n, struct topo **ret_topo,
                 return r;
         }
         for (size_t d = 0; d < slices[i]->n_devices; d++)
-            topo_builder_add(b, &slices[i]->devices[d]);
+            add_device(b, &slices[i]->devices[d], slices[i]->runs);
         int r = add_distances(b, slices[i], numas, n_numas, err);
         if (r < 0)
             return r;

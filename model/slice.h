@@ -18,6 +18,7 @@
 #define SLICE_API_VERSION "resource.k8s.io/v1"
 #define SLICE_ANNOTATION_BOOT_ID "biga.dev/boot-id"
 #define SLICE_ANNOTATION_HASH "biga.dev/content-hash"
+#define SLICE_ANNOTATION_RUNS "biga.dev/runs-pods"
 
 enum {
     SLICE_DEVICES_MAX = 128,

@@ -80,6 +80,27 @@ static const char *check_hash(const char *text)
                                           : "must be 16 hexadecimal digits";
 }
 
+static const char *check_runs(const char *text)
+{
+    static const char wrong[] =
+        "must be \"none\", or \"host\" and ids of cards "
+        "with a space before each";
+    size_t size = strcspn(text, " ");
+    if (strcmp(text, SLICE_RUNS_NONE) == 0)
+        return NULL;
+    if (strlen(text) > SLICE_RUNS_MAX)
+        return "is too long";
+    if (size != strlen(SLICE_RUNS_HOST) ||
+        strncmp(text, SLICE_RUNS_HOST, size) != 0)
+        return wrong;
+    while (*(text += size)) {
+        size = strcspn(++text, " ");
+        if (!slice_is_label(text, size))
+            return wrong;
+    }
+    return NULL;
+}
+
 /* Annotation keys have dots and slashes, so the path shows them quoted. */
 static int read_annotation(const cJSON *annotations, const char *key,
                            const char *(*check)(const char *),
@@ -110,7 +131,7 @@ static int read_metadata(const cJSON *json, struct slice *s, struct error *err)
     if (status < 0)
         return status;
 
-    const char *boot_id = NULL, *hash = "";
+    const char *boot_id = NULL, *hash = "", *runs = "";
     status = read_annotation(annotations, SLICE_ANNOTATION_BOOT_ID,
                              check_boot_id, &boot_id, err);
     if (status < 0)
@@ -122,10 +143,14 @@ static int read_metadata(const cJSON *json, struct slice *s, struct error *err)
                          SLICE_ANNOTATION_BOOT_ID);
     status = read_annotation(annotations, SLICE_ANNOTATION_HASH, check_hash,
                              &hash, err);
+    if (status == 0)
+        status = read_annotation(annotations, SLICE_ANNOTATION_RUNS, check_runs,
+                                 &runs, err);
     if (status < 0)
         return status;
     memcpy(s->epoch.boot_id, boot_id, strlen(boot_id) + 1);
     s->hash = arena_strndup(&s->arena, hash, strlen(hash));
+    s->runs = arena_strndup(&s->arena, runs, strlen(runs));
     return 0;
 }
 

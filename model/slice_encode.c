@@ -276,10 +276,27 @@ static void add_devices(struct str *out, const struct topo *topo, size_t index)
 
 /* --- the slice ----------------------------------------------------------- */
 
+/* Nothing when it is not told. */
+static void add_runs(struct str *out, const struct topo *topo)
+{
+    size_t first, n = topo_count(topo, DEVICE_CARD, &first);
+    if (topo_runs(topo) == TOPO_RUNS_NONE)
+        str_add(out, SLICE_RUNS_NONE);
+    if (topo_runs(topo) != TOPO_RUNS_PODS)
+        return;
+    str_add(out, SLICE_RUNS_HOST);
+    for (size_t i = 0; i < n; i++) {
+        const struct device *card = topo_device(topo, first + i);
+        if (card->runs_pods)
+            str_addf(out, " %s", card->id);
+    }
+}
+
 void slice_content_hash(const struct topo *topo, char ret_hash[17])
 {
     cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
     str_add_json(&text, topo_node(topo));
+    add_runs(&text, topo);
     for (size_t i = 0; i < slice_count(topo); i++)
         add_devices(&text, topo, i);
     (void)snprintf(ret_hash, 17, "%016" PRIx64,
@@ -322,6 +339,11 @@ void slice_encode_object(const struct topo *topo,
     str_add_json(out, epoch->boot_id);
     str_add(out, ",\"" SLICE_ANNOTATION_HASH "\":");
     str_add_json(out, hash);
+    if (topo_runs(topo) != TOPO_RUNS_UNTOLD) { /* ids need no escapes */
+        str_add(out, ",\"" SLICE_ANNOTATION_RUNS "\":\"");
+        add_runs(out, topo);
+        str_add_c(out, '"');
+    }
     str_add(out, "}},\"spec\":{\"driver\":\"" SLICE_DRIVER "\",\"nodeName\":");
     str_add_json(out, topo_node(topo));
     str_add(out, ",\"pool\":{\"name\":");

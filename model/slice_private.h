@@ -91,12 +91,19 @@ struct slice {
     atomic_uint refs;
     struct arena arena; /* holds everything below */
     const char *name, *node, *pool, *hash;
+    const char *runs; /* which of its places run pods, "" untold */
     struct slice_epoch epoch;
     size_t pool_count;
     size_t n_devices;
     struct device *devices;
     struct slice_distances *distances; /* of each device */
 };
+
+/* The text of SLICE_ANNOTATION_RUNS: SLICE_RUNS_NONE, or SLICE_RUNS_HOST and
+ * the ids of cards, each behind a space. */
+#define SLICE_RUNS_NONE "none"
+#define SLICE_RUNS_HOST "host"
+enum { SLICE_RUNS_MAX = 8 + TOPO_CARDS_MAX * (TOPO_ID_MAX + 1) };
 
 /* The bridge whose equality makes two devices PIX: the topmost one that
  * has at most one more below it on the way to the device.  NULL without

@@ -17,6 +17,7 @@ struct topo {
     atomic_uint refs;
     struct arena arena; /* holds everything below */
     char *node;
+    enum topo_runs runs;
     struct device *devices;
     size_t n_devices;
     size_t first[KINDS], count[KINDS];
@@ -26,6 +27,7 @@ struct topo {
 struct topo_builder {
     struct arena arena;
     char *node;
+    enum topo_runs runs;
     struct device *devices; /* their texts are in the arena */
     size_t n_devices, devices_cap;
     struct distance *distances;
@@ -58,6 +60,11 @@ void topo_unref(struct topo *topo)
 const char *topo_node(const struct topo *topo)
 {
     return topo->node;
+}
+
+enum topo_runs topo_runs(const struct topo *topo)
+{
+    return topo->runs;
 }
 
 size_t topo_n_devices(const struct topo *topo)
@@ -170,6 +177,11 @@ void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
                          sizeof(*b->distances));
     b->distances[b->n_distances++] =
         (struct distance){.a = numa_a, .b = numa_b, .value = distance};
+}
+
+void topo_builder_runs(struct topo_builder *b, enum topo_runs runs)
+{
+    b->runs = runs;
 }
 
 static int device_order(const void *pa, const void *pb)
@@ -381,6 +393,7 @@ int topo_build(struct topo_builder *b, struct topo **ret_topo,
     topo->arena = b->arena;
     b->arena = (struct arena){0};
     topo->node = arena_strndup(&topo->arena, b->node, strlen(b->node));
+    topo->runs = b->runs;
     topo->n_devices = b->n_devices;
     topo->devices = arena_alloc(&topo->arena,
                                 (b->n_devices + 1) * sizeof(*topo->devices));
@@ -395,6 +408,9 @@ int topo_build(struct topo_builder *b, struct topo **ret_topo,
     for (size_t i = 0; i < topo->n_devices; i++)
         if (device_check(&topo->devices[i], err) < 0)
             return -EINVAL;
+    for (size_t i = 0; i < topo->n_devices; i++)
+        topo->devices[i].runs_pods &= topo->runs == TOPO_RUNS_PODS &&
+                                      topo->devices[i].kind == DEVICE_CARD;
     qsort(topo->devices, topo->n_devices, sizeof(*topo->devices), device_order);
     kinds_find(topo);
     int rc = ids_check(topo->devices, topo->n_devices, err);

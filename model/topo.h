@@ -102,11 +102,19 @@ struct device {
     bool unhealthy;          /* capacity withdrawn: never chosen */
     const char *health;      /* "ready", "suspect", "lost" or "drained", as
                               * its node found it; "" nobody looks */
+    bool runs_pods;          /* TOPO_RUNS_PODS: its runtime is known */
 
     /* numa */
     uint32_t cpus;        /* logical CPUs */
     const char *cpu_list; /* which (cpulist.h), as many as cpus; "" unknown */
     uint64_t numa_memory_mib;
+};
+
+/* Does the node's advertiser run pods that were applied (biga apply)? */
+enum topo_runs {
+    TOPO_RUNS_UNTOLD, /* it does not say: it is older, or a kubelet runs them */
+    TOPO_RUNS_NONE,
+    TOPO_RUNS_PODS, /* on the host, and on each card that has `runs_pods` */
 };
 
 struct topo; /* opaque; ref-counted (atomically) and immutable */
@@ -127,6 +135,8 @@ const struct device *topo_find(const struct topo *topo, const char *id);
 size_t topo_count(const struct topo *topo, enum device_kind kind,
                   size_t *ret_first);
 
+enum topo_runs topo_runs(const struct topo *topo);
+
 /* NUMA distance (SLIT) between two os indexes: 10 is local; 0 unknown. */
 unsigned topo_distance(const struct topo *topo, int numa_a, int numa_b);
 
@@ -146,6 +156,8 @@ DEFINE_CLEANUP(topo_builder, struct topo_builder *, topo_builder_destroy)
 void topo_builder_add(struct topo_builder *b, const struct device *device);
 void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
                            unsigned distance);
+/* TOPO_RUNS_UNTOLD when it is not called. */
+void topo_builder_runs(struct topo_builder *b, enum topo_runs runs);
 
 /* Checks: node name is a DNS subdomain of at most 253 characters, ids are
  * unique DNS labels, counts within the limits above (more than

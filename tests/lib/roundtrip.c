@@ -59,6 +59,7 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("endpoint", strcmp(a->endpoint, b->endpoint) == 0);
     CHECK("unhealthy", a->unhealthy == b->unhealthy);
     CHECK("health", strcmp(a->health, b->health) == 0);
+    CHECK("runs_pods", a->runs_pods == b->runs_pods);
     CHECK("link", strcmp(a->link, b->link) == 0);
     CHECK("link_mbps", a->link_mbps == b->link_mbps);
     CHECK("mode", strcmp(a->mode, b->mode) == 0);
@@ -89,6 +90,7 @@ static bool same_topo(const struct topo *a, const struct topo *b)
     char hash_a[17], hash_b[17];
     CHECK("node", strcmp(topo_node(a), topo_node(b)) == 0);
     CHECK("number of devices", n == topo_n_devices(b));
+    CHECK("runs", topo_runs(a) == topo_runs(b));
     for (size_t i = 0; i < n; i++) {
         if (!same_device(topo_device(a, i), topo_device(b, i)))
             return false;

@@ -77,6 +77,7 @@ static void random_card(struct device *d, struct arena *a)
     static const char *const words[] = {"", "ready", "suspect", "lost",
                                         "drained"};
     d->unhealthy = below(4) == 0;
+    d->runs_pods = below(2);
     /* one whose attributes are all in use has no room for it */
     d->health = d->n_path < 8 ? words[below(5)] : "";
     d->cores = below(3) ? below(1000) : 0;
@@ -155,6 +156,7 @@ static struct topo *random_topo(uint64_t seed)
         random_device(b, DEVICE_NIC, i);
     for (unsigned i = 0; i < numas; i++)
         random_device(b, DEVICE_NUMA, i);
+    topo_builder_runs(b, (enum topo_runs)below(3));
     bool huge = below(8) == 0;
     for (int i = 0; i < (int)numas && below(4); i++)
         for (int j = 0; j < (int)numas; j++)
@@ -322,6 +324,56 @@ Test(slice, as_an_object_it_has_an_owner_and_a_version)
                "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"empty\","
                "\"uid\":\"u-1\"}],\"annotations\":{"),
         "%s", metadata);
+}
+
+/* A host with two cards, `runs` of which run pods (bits). */
+static struct topo *runner(enum topo_runs runs, unsigned cards)
+{
+    struct topo *topo = NULL;
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create("h");
+    static const char *const ids[] = {"card-0", "card-01"};
+    for (unsigned i = 0; i < ARRAY_LEN(ids); i++)
+        topo_builder_add(b, &(struct device){.kind = DEVICE_CARD,
+                                             .id = ids[i],
+                                             .numa = -1,
+                                             .package = -1,
+                                             .root_domain = TOPO_ROOT_NONE,
+                                             .runs_pods = cards >> i & 1});
+    topo_builder_runs(b, runs);
+    cr_assert_eq(topo_build(b, &topo, NULL), 0);
+    return topo;
+}
+
+/* Who does not say what it runs publishes what older advertisers do. */
+Test(slice, says_where_pods_run)
+{
+    static const struct {
+        enum topo_runs runs;
+        unsigned cards;
+        const char *text;
+    } cases[] = {
+        {TOPO_RUNS_UNTOLD, 3, NULL},
+        {TOPO_RUNS_NONE, 3, "\"biga.dev/runs-pods\":\"none\""},
+        {TOPO_RUNS_PODS, 0, "\"biga.dev/runs-pods\":\"host\""},
+        {TOPO_RUNS_PODS, 1, "\"biga.dev/runs-pods\":\"host card-0\""},
+        {TOPO_RUNS_PODS, 2, "\"biga.dev/runs-pods\":\"host card-01\""},
+    };
+    char hashes[ARRAY_LEN(cases)][17];
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_with(topo) struct topo *topo = runner(cases[i].runs,
+                                                      cases[i].cards);
+        cleanup_str struct str out = STR_INIT(SLICE_BODY_MAX);
+        slice_encode(topo, &epoch, 0, &out);
+        const char *said = strstr(str_text(&out), "runs-pods");
+        cr_assert(cases[i].text ? strstr(str_text(&out), cases[i].text) != NULL
+                                : said == NULL,
+                  "%s", str_text(&out));
+        cr_assert(roundtrip(topo));
+        slice_content_hash(topo, hashes[i]);
+        for (size_t k = 0; k < i; k++)
+            cr_assert_str_neq(hashes[k], hashes[i], "%zu, %zu", k, i);
+    }
 }
 
 Test(slice, content_hash_changes_with_the_content)

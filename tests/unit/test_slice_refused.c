@@ -46,6 +46,26 @@ static const struct {
      "\"a b\"}},\"spec\":{\"driver\":\"xpu.biga.dev\"}}",
      "metadata.annotations[\"biga.dev/boot-id\"]: is \"a b\""},
     {"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
+     "\"metadata\":{\"name\":\"h\",\"annotations\":{\"biga.dev/boot-id\":"
+     "\"b\",\"biga.dev/runs-pods\":\"all\"}},\"spec\":{\"driver\":"
+     "\"xpu.biga.dev\"}}",
+     "metadata.annotations[\"biga.dev/runs-pods\"]: is \"all\", must be"},
+    {"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
+     "\"metadata\":{\"name\":\"h\",\"annotations\":{\"biga.dev/boot-id\":"
+     "\"b\",\"biga.dev/runs-pods\":\"host  a\"}},\"spec\":{\"driver\":"
+     "\"xpu.biga.dev\"}}",
+     "metadata.annotations[\"biga.dev/runs-pods\"]: is \"host  a\", must be"},
+    {"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
+     "\"metadata\":{\"name\":\"h\",\"annotations\":{\"biga.dev/boot-id\":"
+     "\"b\",\"biga.dev/runs-pods\":\"none a\"}},\"spec\":{\"driver\":"
+     "\"xpu.biga.dev\"}}",
+     "metadata.annotations[\"biga.dev/runs-pods\"]: is \"none a\", must be"},
+    {"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
+     "\"metadata\":{\"name\":\"h\",\"annotations\":{\"biga.dev/boot-id\":"
+     "\"b\",\"biga.dev/runs-pods\":\"host A\"}},\"spec\":{\"driver\":"
+     "\"xpu.biga.dev\"}}",
+     "metadata.annotations[\"biga.dev/runs-pods\"]: is \"host A\", must be"},
+    {"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\","
      "\"metadata\":{\"name\":\"H_1\"},\"spec\":{\"driver\":"
      "\"xpu.biga.dev\"}}",
      "metadata.name: is \"H_1\", must be a DNS subdomain"},
