@@ -107,7 +107,10 @@ struct topo *acting_publish(struct acting *a)
     struct topo *marked = NULL;
     struct error err = {0};
     a->n_shown = actuator_places(a->actuator, a->shown);
-    int r = places_mark(a->seen, a->shown, a->n_shown, &marked, &err);
+    /* in a cluster a kubelet runs pods, by whatever it is told */
+    enum topo_runs runs = a->config.extender ? TOPO_RUNS_PODS
+                                             : TOPO_RUNS_UNTOLD;
+    int r = places_mark(a->seen, runs, a->shown, a->n_shown, &marked, &err);
     note(a, r, &err);
     return r == 0 ? marked : topo_ref(a->seen);
 }

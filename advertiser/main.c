@@ -12,6 +12,7 @@
 #include "advertiser/acting.h"
 #include "advertiser/crew.h"
 #include "advertiser/fleet.h"
+#include "advertiser/places.h"
 #include "advertiser/print.h"
 #include "advertiser/reprobe.h"
 #include "advertiser/sender.h"
@@ -117,6 +118,19 @@ static void show_progress(struct program *p, const char *what, size_t n)
     fprintf(stderr, "%s %zu of %" PRId64 " hosts\n", what, n, p->set.fleet);
 }
 
+/* What is to be published of what was seen; the caller owns it. */
+static struct topo *topo_of(struct program *p, struct topo *seen)
+{
+    struct topo *shown = NULL;
+    if (p->acting)
+        return acting_publish(p->acting);
+    /* an extender that keeps pods itself asks nobody else to run them */
+    return !p->kube &&
+                   places_mark(seen, TOPO_RUNS_NONE, NULL, 0, &shown, NULL) == 0
+               ? shown
+               : topo_ref(seen);
+}
+
 static int start_crew(struct program *p, const struct publish_kind *kind,
                       struct error *err)
 {
@@ -135,7 +149,8 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
                                 &topo, err);
         if (r < 0)
             return r;
-        crew_add(p->crew, topo);
+        cleanup_with(topo) struct topo *shown = topo_of(p, topo);
+        crew_add(p->crew, shown);
         show_progress(p, "described", i + 1);
     }
     return crew_start(p->crew, err);
@@ -151,12 +166,6 @@ static int start_acting(struct program *p, const struct topo *topo,
         .extender = p->kube ? NULL : &p->sending.http,
     };
     return acting_create(&config, topo, &p->acting, err);
-}
-
-/* What is to be published of what was seen; the caller owns it. */
-static struct topo *topo_of(struct program *p, struct topo *seen)
-{
-    return p->acting ? acting_publish(p->acting) : topo_ref(seen);
 }
 
 static int add_this_host(struct program *p, const struct publish_kind *kind,

@@ -105,8 +105,9 @@ static void copy_distances(const struct topo *topo, struct topo_builder *b)
         }
 }
 
-int places_mark(const struct topo *topo, const struct act_place_view *views,
-                size_t n, struct topo **ret_topo, struct error *err)
+int places_mark(const struct topo *topo, enum topo_runs runs,
+                const struct act_place_view *views, size_t n,
+                struct topo **ret_topo, struct error *err)
 {
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(topo_node(topo));
@@ -120,11 +121,13 @@ int places_mark(const struct topo *topo, const struct act_place_view *views,
                                                               : v->health;
             d.unhealthy |= health == ACT_LOST || health == ACT_DRAINED;
             d.health = act_health_name(health);
+            d.runs_pods = v->endpoint[0];
             if (!*d.endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
                 d.endpoint = v->endpoint;
         }
         topo_builder_add(b, &d);
     }
     copy_distances(topo, b);
+    topo_builder_runs(b, runs);
     return topo_build(b, ret_topo, err);
 }

@@ -25,8 +25,10 @@ bool places_touch(struct act_place *places, size_t n);
 
 /* The topology with how its cards fare: those that are lost or drained are
  * withdrawn.  One that is suspect is as it was: it is either ready again, or
- * lost, within seconds.  The caller owns `*ret_topo`. */
-int places_mark(const struct topo *topo, const struct act_place_view *views,
-                size_t n, struct topo **ret_topo, struct error *err);
+ * lost, within seconds.  With TOPO_RUNS_PODS those with an endpoint run pods.
+ * The caller owns `*ret_topo`. */
+int places_mark(const struct topo *topo, enum topo_runs runs,
+                const struct act_place_view *views, size_t n,
+                struct topo **ret_topo, struct error *err);
 
 #endif

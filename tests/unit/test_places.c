@@ -117,7 +117,8 @@ Test(places, lost_and_drained_cards_are_withdrawn)
         view("card-0000-03-00", ACT_SUSPECT),
         view("host", ACT_LOST),
     };
-    cr_assert_eq(places_mark(topo, views, 4, &marked, &err), 0, "%s", err.text);
+    cr_assert_eq(places_mark(topo, TOPO_RUNS_UNTOLD, views, 4, &marked, &err),
+                 0, "%s", err.text);
     const struct device *a = topo_find(marked, "card-0000-01-00");
     const struct device *b = topo_find(marked, "card-0000-02-00");
     const struct device *c = topo_find(marked, "card-0000-03-00");
@@ -128,13 +129,36 @@ Test(places, lost_and_drained_cards_are_withdrawn)
     cr_expect_eq(topo_n_devices(marked), topo_n_devices(topo));
     cr_expect_eq(topo_distance(marked, 0, 1), 21);
     /* and all is as it was when they are back, but that somebody looked */
-    cr_assert_eq(places_mark(topo, NULL, 0, &again, &err), 0);
+    cr_assert_eq(places_mark(topo, TOPO_RUNS_UNTOLD, NULL, 0, &again, &err), 0);
     char before[17], after[17], lost[17];
     slice_content_hash(topo, before);
     slice_content_hash(again, after);
     slice_content_hash(marked, lost);
     cr_expect_str_eq(before, after);
     cr_expect_str_neq(before, lost);
+}
+
+/* Where an endpoint is known, whatever the place's health is. */
+Test(places, says_which_cards_run_pods)
+{
+    cleanup_with(topo) struct topo *topo = host_topo();
+    cleanup_with(topo) struct topo *marked = NULL, *none = NULL;
+    struct error err;
+    struct act_place_view views[] = {
+        view("card-0000-01-00", ACT_LOST),
+        view("card-0000-02-00", ACT_READY),
+        view("host", ACT_READY),
+    };
+    (void)snprintf(views[0].endpoint, sizeof views[0].endpoint, "%s",
+                   "tcp://192.0.2.1:7443");
+    cr_assert_eq(places_mark(topo, TOPO_RUNS_PODS, views, 3, &marked, &err), 0);
+    cr_expect_eq(topo_runs(marked), TOPO_RUNS_PODS);
+    cr_expect(topo_find(marked, "card-0000-01-00")->runs_pods);
+    cr_expect_not(topo_find(marked, "card-0000-02-00")->runs_pods);
+    cr_expect_not(topo_find(marked, "card-0000-03-00")->runs_pods);
+    cr_assert_eq(places_mark(topo, TOPO_RUNS_NONE, NULL, 0, &none, &err), 0);
+    cr_expect_eq(topo_runs(none), TOPO_RUNS_NONE);
+    cr_expect_not(topo_find(none, "card-0000-01-00")->runs_pods);
 }
 
 /* Whatever a host looks like, marking it changes nothing else. */
@@ -146,8 +170,8 @@ Test(places, hosts_of_all_shapes_stay_as_they_are)
         char before[17], after[17];
         const char *text = host_shapes[i].text;
         cr_assert_eq(hostfile_read(text, strlen(text), "h", &topo, &err), 0);
-        cr_assert_eq(places_mark(topo, NULL, 0, &same, &err), 0, "%s",
-                     err.text);
+        cr_assert_eq(places_mark(topo, TOPO_RUNS_UNTOLD, NULL, 0, &same, &err),
+                     0, "%s", err.text);
         slice_content_hash(topo, before);
         slice_content_hash(same, after);
         cr_expect_str_eq(before, after, "%s", host_shapes[i].name);
