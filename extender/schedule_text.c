@@ -126,6 +126,11 @@ static const char *brief_plain(enum reason reason)
         return "doubtful: it is not known what was given there";
     case REASON_NO_CARD:
         return "no card";
+    case REASON_RUNS_NO_PODS:
+        return "runs no pods: start its biga-advertiser with --actuate";
+    case REASON_NO_RUNTIME:
+        return "runtime of the cards not known: name their endpoints in the "
+               "card file of its biga-advertiser";
     case REASON_UNHEALTHY:
         return "card lost";
     case REASON_DRAINED:

@@ -131,6 +131,8 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     to->shared = from->shared;
     to->reserved = from->reserved;
     to->gpus_used = from->gpus_used;
+    to->inert = from->inert;
+    to->passive = from->passive;
     to->unsized = from->unsized;
     memcpy(to->free_cpu_milli, from->free_cpu_milli, sizeof to->free_cpu_milli);
 }

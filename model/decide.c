@@ -129,9 +129,17 @@ uint16_t decide_cards_open(const struct node_state *state,
     return (uint16_t)(state->usable & ~taken);
 }
 
+uint16_t decide_cards_running(const struct node_state *state,
+                              const struct demand *demand)
+{
+    if (demand->runs && state->passive)
+        return 0;
+    return demand->runs & RUNS_CARDS ? (uint16_t)~state->inert : UINT16_MAX;
+}
+
 /* What a class consists of, with every equivalent spelling made one. */
 struct class_key {
-    uint8_t cards, gpus, align, exclusive;
+    uint8_t cards, gpus, align, exclusive, runs;
     struct card_need need;
     uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
@@ -145,6 +153,7 @@ static struct class_key class_of(const struct demand *demand)
     key.gpus = demand->gpus;
     key.align = (uint8_t)decide_align(demand);
     key.exclusive = demand->exclusive;
+    key.runs = demand->runs;
     key.need = decide_need(demand);
     key.cpus = decide_cpus(demand);
     memcpy(key.arch, demand->arch, strlen(demand->arch));
@@ -525,6 +534,7 @@ static bool search_init(struct search *s, const struct node_state *state,
     s->need = decide_need(demand);
     s->available = within & decide_cards_open(state, demand) &
                    decide_cards_of_arch(shape, demand) &
+                   decide_cards_running(state, demand) &
                    decide_cards_with(state->free_cores, state->free_memory_mib,
                                      s->need);
     s->gpus_free = (uint16_t)(((1u << shape->n_gpus) - 1) &

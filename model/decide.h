@@ -43,6 +43,8 @@ struct node_state {
                         * available to an exclusive demand. Part of shared;
                         * cores and memory_mib are without the shares */
     uint16_t gpus_used;
+    uint16_t inert;   /* run no applied pods: nobody knows their runtime */
+    uint16_t passive; /* 1: the whole node runs no applied pods */
     uint16_t unsized; /* cores or memory unknown: nobody can tell what is left
                        * of it, so it is closed once anyone is on it */
     uint32_t free_cpu_milli[TOPO_NUMAS_MAX]; /* by numa column of the shape:
@@ -64,6 +66,8 @@ enum reason {
     REASON_UNHEALTHY,      /* its cards are withdrawn */
     REASON_DRAINED,        /* by the operator, of enough of them */
     REASON_ARCH,           /* no card of the architecture */
+    REASON_RUNS_NO_PODS,   /* applied, and its advertiser runs no pods */
+    REASON_NO_RUNTIME,     /* the same of its cards */
     REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */
     REASON_CARDS_RESERVED, /* exclusive, and services have shares of them */
     REASON_TOO_FEW_GPUS,

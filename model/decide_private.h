@@ -27,6 +27,10 @@ void decide_idle_cpus(const struct shape *shape,
 /* Bits of the cards with the architecture asked, in whatever state. */
 uint16_t decide_cards_of_arch(const struct shape *shape,
                               const struct demand *demand);
+/* Bits of the cards where the node can run the pods of the pair; all where
+ * that is for others to do. */
+uint16_t decide_cards_running(const struct node_state *state,
+                              const struct demand *demand);
 /* Bits of the cards whose free_cores and free_memory_mib hold the need. */
 uint16_t decide_cards_with(const uint32_t cores[TOPO_CARDS_MAX],
                            const uint32_t memory_mib[TOPO_CARDS_MAX],

@@ -39,6 +39,10 @@ struct pair_shape {
     uint32_t memory_mib; /* of the host pod; 0: not counted */
 };
 
+/* What the node's own advertiser has to run of an applied pod and those that
+ * belong to it. */
+enum { RUNS_HOST = 1 << 0, RUNS_CARDS = 1 << 1 };
+
 enum pod_role { ROLE_NONE, ROLE_HOST, ROLE_XPU, ROLE_SERVICE };
 const char *pod_role_name(enum pod_role role); /* "host" …, "" for none */
 
@@ -76,8 +80,9 @@ struct demand {
     int8_t within;        /* fabric tier that must hold the job, or */
     int8_t prefer_within; /* should; DEMAND_ANYWHERE: not asked */
     bool exclusive;       /* its cards are not shared */
-    bool has_card_need;   /* card_cores or card_memory_mib were stated */
-    uint32_t card_cores;  /* of each card; 0 none stated. A host pod's are
+    uint8_t runs;       /* RUNS_… bits; 0: others run it, as a kubelet does */
+    bool has_card_need; /* card_cores or card_memory_mib were stated */
+    uint32_t card_cores; /* of each card; 0 none stated. A host pod's are
                           * what each card must hold for its xPU pods */
     uint32_t card_memory_mib;
     char arch[DEMAND_ARCH_MAX + 1]; /* the cards' architecture, "" any */

@@ -12,12 +12,15 @@ void node_state_init(struct node_state *state, const struct topo *topo,
     memset(state, 0, sizeof *state);
     state->shape = shape;
     decide_idle_cpus(shape, state->free_cpu_milli);
+    state->passive = topo_runs(topo) == TOPO_RUNS_NONE;
     (void)topo_count(topo, DEVICE_CARD, &first);
     for (unsigned c = 0; c < shape->n_cards; c++) {
         const struct device *card = topo_device(topo, first + c);
         uint64_t memory = card->memory_mib ? card->memory_mib : 1;
         if (card->cores == 0 || card->memory_mib == 0)
             state->unsized |= (uint16_t)(1u << c);
+        if (topo_runs(topo) == TOPO_RUNS_PODS && !card->runs_pods)
+            state->inert |= (uint16_t)(1u << c);
         if (card->unhealthy && strcmp(card->health, "drained") == 0)
             state->drained |= (uint16_t)(1u << c);
         if (card->unhealthy)
@@ -95,6 +98,7 @@ bool decide_ideal(const struct shape *shape, const struct demand *demand,
         idle.free_cores[c] = idle.free_memory_mib[c] = 1;
     decide_idle_cpus(shape, idle.free_cpu_milli);
     any.has_card_need = false;
+    any.runs = 0;
     any.align = RELATION_SYS;
     if (!decide_search(&idle, &any, 0, UINT16_MAX, &best))
         return false;

@@ -21,7 +21,8 @@ static unsigned cards_for(const struct node_state *state,
     return decide_cards_open(state, shape) &
            decide_cards_with(state->free_cores, state->free_memory_mib,
                              decide_need(shape)) &
-           decide_cards_of_arch(state->shape, shape);
+           decide_cards_of_arch(state->shape, shape) &
+           decide_cards_running(state, shape);
 }
 
 /* How many pairs one card can serve. */

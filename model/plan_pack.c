@@ -131,7 +131,8 @@ static unsigned cards_for(const struct node_state *state,
     return decide_cards_open(state, demand) &
            decide_cards_with(state->free_cores, state->free_memory_mib,
                              decide_need(demand)) &
-           decide_cards_of_arch(state->shape, demand);
+           decide_cards_of_arch(state->shape, demand) &
+           decide_cards_running(state, demand);
 }
 
 static uint64_t choose(unsigned n, unsigned k)

@@ -25,6 +25,8 @@ const char *reason_word(enum reason reason)
         [REASON_UNHEALTHY] = "unhealthy",
         [REASON_DRAINED] = "drained",
         [REASON_ARCH] = "arch",
+        [REASON_RUNS_NO_PODS] = "runs-no-pods",
+        [REASON_NO_RUNTIME] = "no-runtime",
         [REASON_CARD_TOO_SMALL] = "card-too-small",
         [REASON_CARDS_RESERVED] = "cards-reserved",
         [REASON_TOO_FEW_GPUS] = "too-few-gpus",
@@ -79,6 +81,11 @@ static enum reason reason_never(const struct node_state *state,
         return REASON_TOO_FEW_CARDS;
     if (count_bits(cards) < asked)
         return REASON_ARCH;
+    if (demand->runs && state->passive)
+        return REASON_RUNS_NO_PODS;
+    cards &= decide_cards_running(state, demand);
+    if (count_bits(cards) < asked)
+        return REASON_NO_RUNTIME;
     if (count_bits(cards & (state->usable | state->drained)) < asked)
         return REASON_UNHEALTHY;
     cards &= state->usable;
@@ -133,6 +140,7 @@ static enum reason reason_busy(const struct node_state *state,
     cores.memory_mib = 0;
     memory.cores = 0;
     unsigned cards = within & decide_cards_of_arch(state->shape, demand) &
+                     decide_cards_running(state, demand) &
                      decide_cards_open(state, demand);
     if (!are_enough(demand, cards, must))
         return REASON_CARDS_BUSY;
@@ -239,6 +247,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
 {
     const struct shape *shape = state->shape;
     unsigned of_arch = decide_cards_of_arch(shape, demand);
+    unsigned all = of_arch & decide_cards_running(state, demand);
     char what[64];
     switch (reason) {
     case REASON_TOO_FEW_CARDS:
@@ -250,23 +259,29 @@ static void explain_never(enum reason reason, const struct node_state *state,
         add_shortage(out, count_bits(of_arch), shape->n_cards, what,
                      demand->cards);
         break;
+    case REASON_NO_RUNTIME:
+        add_shortage(out, count_bits(all), count_bits(of_arch),
+                     "can run pods, the runtime of the others is not known to "
+                     "the node's biga-advertiser: name their endpoints in its "
+                     "card file",
+                     demand->cards);
+        break;
     case REASON_UNHEALTHY:
-        add_shortage(out, count_bits(of_arch & state->usable),
-                     count_bits(of_arch),
+        add_shortage(out, count_bits(all & state->usable), count_bits(all),
                      "can be used, the others are withdrawn", demand->cards);
-        if (of_arch & state->drained)
+        if (all & state->drained)
             str_addf(out, "; %u of those drained (biga card undrain)",
-                     count_bits(of_arch & state->drained));
+                     count_bits(all & state->drained));
         break;
     case REASON_DRAINED:
-        add_shortage(
-            out, count_bits(of_arch & state->usable), count_bits(of_arch),
-            "can be used, the others are drained or lost", demand->cards);
+        add_shortage(out, count_bits(all & state->usable), count_bits(all),
+                     "can be used, the others are drained or lost",
+                     demand->cards);
         str_add(out, "; biga card undrain gives drained ones back");
         break;
     case REASON_CARDS_RESERVED:
-        add_shortage(out, count_bits(of_arch & ~(unsigned)state->reserved),
-                     count_bits(of_arch),
+        add_shortage(out, count_bits(all & ~(unsigned)state->reserved),
+                     count_bits(all),
                      "can be had alone, services have shares of the others",
                      demand->cards);
         break;
@@ -282,7 +297,8 @@ static void explain_never(enum reason reason, const struct node_state *state,
 static void explain_size(const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
-    unsigned cards = decide_cards_of_arch(state->shape, demand) & state->usable;
+    unsigned cards = decide_cards_of_arch(state->shape, demand) &
+                     decide_cards_running(state, demand) & state->usable;
     uint32_t cores = 0, memory = 0;
     for (unsigned c = cards; c; c &= c - 1) {
         unsigned i = (unsigned)__builtin_ctz(c);
@@ -396,7 +412,8 @@ static void explain_busy(enum reason reason, const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
     struct card_need need = decide_need(demand);
-    unsigned all = decide_cards_of_arch(state->shape, demand) & state->usable;
+    unsigned all = decide_cards_of_arch(state->shape, demand) &
+                   decide_cards_running(state, demand) & state->usable;
     unsigned open = all & decide_cards_open(state, demand), cards = open;
     char what[64];
     if (reason == REASON_CARDS_BUSY) {
@@ -447,6 +464,9 @@ static const char *plain_text(enum reason reason)
         return "what was given there may have been lost with a damaged state";
     case REASON_NO_CARD:
         return "the node has no card";
+    case REASON_RUNS_NO_PODS:
+        return "the node runs no pods that were applied: start its "
+               "biga-advertiser with --actuate";
     case REASON_PAIR_ELSEWHERE:
         return "another pod of its pair is on another node, and a pair stays "
                "together";

@@ -171,6 +171,8 @@ static void random_state(const struct shape *shape, struct node_state *state)
                                         : roll(state->memory_mib[c] + 1);
     }
     random_cpus(state, idle);
+    state->passive = odds(5);
+    state->inert = (uint16_t)(odds(70) ? 0 : all & roll(65536));
     if (idle)
         return;
     state->closed = (uint16_t)(all & roll(65536) & roll(65536) & roll(65536));
@@ -201,6 +203,7 @@ void demand_roll(struct demand *d, struct randnode_limits max)
     }
     if (odds(10))
         memcpy(d->arch, archs[1 + roll(2)], 6);
+    d->runs = (uint8_t)(odds(70) ? 0 : roll(4));
 }
 
 static void random_bounds(const struct shape *shape, uint16_t *must,
@@ -280,6 +283,8 @@ static void rename_state(const struct node_state *state, const unsigned *card,
         out->memory_mib[card[c]] = state->memory_mib[c];
     }
     out->usable = renamed(state->usable, card, n);
+    out->passive = state->passive;
+    out->inert = renamed(state->inert, card, n);
     out->closed = renamed(state->closed, card, n);
     out->occupied = renamed(state->occupied, card, n);
     out->shared = renamed(state->shared, card, n);

@@ -217,6 +217,41 @@ Test(decide, reasons_that_no_preemption_helps)
     host_fini(&h);
 }
 
+/* The node's advertiser runs what was applied; what a kubelet runs is none of
+ * its business. */
+Test(decide, applied_pods_go_where_they_are_run)
+{
+    struct host h;
+    host_init(&h, 8);
+    h.state.inert = 0xfb;
+    cr_expect_eq(ask(&h, 1, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 0x01);
+    h.demand.runs = RUNS_HOST;
+    cr_expect_eq(ask(&h, 1, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 0x01);
+    h.demand.runs = RUNS_HOST | RUNS_CARDS;
+    cr_expect_eq(ask(&h, 1, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 0x04);
+    expect_reason(&h, ask(&h, 2, 0), REASON_NO_RUNTIME,
+                  "1 of 8 cards can run pods, the runtime of the others is not "
+                  "known to the node's biga-advertiser: name their endpoints "
+                  "in its card file; 2 are needed");
+    h.state.usable = 0xfb;
+    h.state.drained = 0x04;
+    expect_reason(&h, ask(&h, 1, 0), REASON_DRAINED,
+                  "0 of 1 card can be used, the others are drained or lost; "
+                  "1 is needed; biga card undrain gives drained ones back");
+    h.state.passive = 1;
+    expect_reason(&h, ask(&h, 1, 0), REASON_RUNS_NO_PODS,
+                  "the node runs no pods that were applied: start its "
+                  "biga-advertiser with --actuate");
+    h.demand.runs = RUNS_HOST;
+    cr_expect_eq(ask(&h, 1, 0), REASON_RUNS_NO_PODS);
+    h.demand.runs = 0;
+    cr_expect_eq(ask(&h, 1, 0), REASON_NONE);
+    host_fini(&h);
+}
+
 Test(decide, reasons_that_preemption_might_help)
 {
     struct host h;
