@@ -2,6 +2,13 @@
 
 #include <stdio.h>
 
+/* What is different about it. */
+struct variant {
+    bool unsized;
+    enum topo_runs runs;
+    unsigned running; /* cards */
+};
+
 static void add_numa(struct topo_builder *b, int index, uint32_t cpus)
 {
     struct device d = {.kind = DEVICE_NUMA,
@@ -16,7 +23,7 @@ static void add_numa(struct topo_builder *b, int index, uint32_t cpus)
 }
 
 static void add_pci(struct topo_builder *b, enum device_kind kind,
-                    unsigned index, unsigned n_cards, bool sized)
+                    unsigned index, unsigned n_cards, struct variant v)
 {
     unsigned sw = index / 2, half = index * 2 >= n_cards;
     struct pci_addr path[2] = {
@@ -36,24 +43,27 @@ static void add_pci(struct topo_builder *b, enum device_kind kind,
     d.id = id;
     if (kind == DEVICE_CARD) {
         d.arch = "arm64";
-        d.cores = sized ? 16 : 0;
-        d.memory_mib = sized ? 32768 : 0;
+        d.cores = v.unsized ? 0 : 16;
+        d.memory_mib = v.unsized ? 0 : 32768;
+        d.runs_pods = v.running >> index & 1;
         d.n_functions = 1;
         d.functions = &d.pci;
     }
     topo_builder_add(b, &d);
 }
 
-static struct topo *simhost(const char *node, unsigned n_cards, bool sized)
+static struct topo *simhost(const char *node, unsigned n_cards,
+                            struct variant v)
 {
     struct topo_builder *b = topo_builder_create(node);
     struct topo *topo = NULL;
     struct error err = {0};
+    topo_builder_runs(b, v.runs);
     add_numa(b, 0, 32);
     add_numa(b, 1, 32);
     for (unsigned i = 0; i < n_cards; i++) {
-        add_pci(b, DEVICE_CARD, i, n_cards, sized);
-        add_pci(b, DEVICE_GPU, i, n_cards, sized);
+        add_pci(b, DEVICE_CARD, i, n_cards, v);
+        add_pci(b, DEVICE_GPU, i, n_cards, v);
     }
     if (topo_build(b, &topo, &err) < 0) {
         (void)fprintf(stderr, "simhost: %s\n", err.text);
@@ -65,12 +75,19 @@ static struct topo *simhost(const char *node, unsigned n_cards, bool sized)
 
 struct topo *simhost_topo(const char *node, unsigned n_cards)
 {
-    return simhost(node, n_cards, true);
+    return simhost(node, n_cards, (struct variant){0});
+}
+
+struct topo *simhost_runs(const char *node, unsigned n_cards,
+                          enum topo_runs runs, unsigned cards)
+{
+    return simhost(node, n_cards,
+                   (struct variant){.runs = runs, .running = cards});
 }
 
 struct topo *simhost_unsized(const char *node, unsigned n_cards)
 {
-    return simhost(node, n_cards, false);
+    return simhost(node, n_cards, (struct variant){.unsized = true});
 }
 
 struct topo *simhost_nics(const char *node, unsigned n, const char *model)

@@ -8,6 +8,9 @@
  * i / 2, with one GPU per card beside it on the same switch; the first half
  * is on NUMA node 0. Cards have 16 cores and 32768 MiB. */
 struct topo *simhost_topo(const char *node, unsigned n_cards);
+/* The same, whose advertiser runs pods or does not, on these cards (bits). */
+struct topo *simhost_runs(const char *node, unsigned n_cards,
+                          enum topo_runs runs, unsigned cards);
 /* The same with cards of unknown size. */
 struct topo *simhost_unsized(const char *node, unsigned n_cards);
 /* So many NICs of a model (NULL: unknown), at most 8160, and nothing else: a

@@ -33,25 +33,39 @@ struct server *world_start_in(const char *dir)
     return s;
 }
 
+static void put_slice(struct server *s, const struct topo *topo,
+                      const struct slice_epoch *epoch, size_t index)
+{
+    char name[SLICE_NAME_MAX + 1];
+    cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+    cleanup_str struct str path = STR_INIT(1024);
+    struct raw_reply reply = {0};
+    slice_encode(topo, epoch, index, &json);
+    slice_name(topo_node(topo), index, name);
+    str_addf(&path, "/apis/resource.k8s.io/v1/resourceslices/%s", name);
+    int status = world_call(s, SERVER_PUBLISH, "PUT", str_text(&path),
+                            (struct jtext){json.data, json.size, false},
+                            &reply);
+    cr_assert(status == 200 || status == 201, "%d: %s", status,
+              str_text(&reply.body));
+    raw_reply_fini(&reply);
+}
+
+void world_publish_topo(struct server *s, const struct topo *topo,
+                        int64_t generation)
+{
+    const struct slice_epoch epoch = {"boot-1", generation};
+    for (size_t i = 0; i < slice_count(topo); i++)
+        put_slice(s, topo, &epoch, i);
+}
+
 void world_publish(struct server *s, unsigned n_nodes, unsigned n_cards)
 {
-    const struct slice_epoch epoch = {"boot-1", 1};
     for (unsigned i = 0; i < n_nodes; i++) {
-        char node[16], name[SLICE_NAME_MAX + 1];
-        cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
-        cleanup_str struct str path = STR_INIT(1024);
+        char node[16];
         (void)snprintf(node, sizeof node, "node%03u", i);
         cleanup_with(topo) struct topo *topo = simhost_topo(node, n_cards);
-        slice_encode(topo, &epoch, 0, &json);
-        slice_name(node, 0, name);
-        str_addf(&path, "/apis/resource.k8s.io/v1/resourceslices/%s", name);
-        struct raw_reply reply = {0};
-        int status = world_call(s, SERVER_PUBLISH, "PUT", str_text(&path),
-                                (struct jtext){json.data, json.size, false},
-                                &reply);
-        cr_assert(status == 200 || status == 201, "%d: %s", status,
-                  str_text(&reply.body));
-        raw_reply_fini(&reply);
+        world_publish_topo(s, topo, 1);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "extender/server.h"
 #include "model/base/jscan.h"
 #include "model/base/str.h"
+#include "model/topo.h"
 #include "tests/lib/rawclient.h"
 
 /* A server on free ports, in memory, with the default settings. */
@@ -18,6 +19,10 @@ struct server *world_start_in(const char *dir);
 /* Publish `n_nodes` hosts of simhost.h, "node000" …, over HTTP; asserts
  * success. */
 void world_publish(struct server *s, unsigned n_nodes, unsigned n_cards);
+
+/* One host as it is, of so many slices as it takes; asserts success. */
+void world_publish_topo(struct server *s, const struct topo *topo,
+                        int64_t generation);
 
 /* One request on a connection of its own; its status. */
 int world_call(struct server *s, enum server_listener listener,
