@@ -78,6 +78,39 @@ struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid)
                                                                 : NULL;
 }
 
+/* One that will not run (again) asks for nothing. */
+uint8_t applied_pod_runs(const struct applied_pod *p)
+{
+    if (p->deleting || p->ended == PODS_FAILED)
+        return 0;
+    return p->demand.role == ROLE_HOST ? RUNS_HOST : RUNS_CARDS;
+}
+
+static bool is_of_job(const struct applied_pod *p, const struct demand *d)
+{
+    return p->demand.role != ROLE_SERVICE &&
+           strcmp(p->namespace, d->namespace) == 0 &&
+           strcmp(p->demand.job, d->job) == 0;
+}
+
+void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
+                    struct demand *ret_demand)
+{
+    struct demand *d = ret_demand;
+    int32_t size = p->demand.size;
+    *d = p->demand;
+    d->runs = applied_pod_runs(p);
+    if (!d->job[0] || d->role == ROLE_SERVICE)
+        return;
+    for (size_t i = 0; i < s->n_pods; i++)
+        if (is_of_job(s->pods[i], d) && s->pods[i]->demand.size > size)
+            size = s->pods[i]->demand.size;
+    for (size_t i = 0; i < s->n_pods; i++)
+        if (is_of_job(s->pods[i], d) &&
+            (size > 1 || s->pods[i]->demand.pair == d->pair))
+            d->runs |= applied_pod_runs(s->pods[i]);
+}
+
 struct applied_config *pod_set_config(const struct pod_set *s, bool secret,
                                       const char *namespace, const char *name)
 {

@@ -240,14 +240,16 @@ static size_t first_bound(const struct allocation *const *members, size_t n)
 /* It was applied, and has no place: it waits, or is over. */
 static void why_waiting(struct httpd_request *rq, struct app *app,
                         const struct snapshot *snapshot,
-                        const struct applied_pod *p)
+                        const struct pod_set *set, const struct applied_pod *p)
 {
     cleanup_str struct str text = STR_INIT(4096);
     const struct pod_status *s = p->end ? p->end : p->status;
     const char *state = pod_state_name(p->end ? p->ended : PODS_PENDING);
     if (!p->end && !p->deleting &&
         (!*s->reason || strcmp(s->reason, "NoPlace") == 0)) {
-        why_pending(rq, app, snapshot, &p->demand);
+        struct demand demand;
+        pod_set_demand(set, p, &demand);
+        why_pending(rq, app, snapshot, &demand);
         return;
     }
     str_addf(&text, "%s%s%s", s->reason, *s->message ? ": " : "", s->message);
@@ -265,7 +267,7 @@ static bool why_applied(struct httpd_request *rq, struct app *app,
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
     const struct applied_pod *p = pod_set_find(set, namespace, name);
     if (p)
-        why_waiting(rq, app, snapshot, p);
+        why_waiting(rq, app, snapshot, set, p);
     return p != NULL;
 }
 
@@ -282,7 +284,7 @@ static bool why_applied_job(struct httpd_request *rq, struct app *app,
     if (place)
         why_allocated(rq, app, snapshot, place);
     else if (p)
-        why_waiting(rq, app, snapshot, p);
+        why_waiting(rq, app, snapshot, set, p);
     return p != NULL;
 }
 

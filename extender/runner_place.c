@@ -283,14 +283,28 @@ void look_pending(struct look *l, const struct group *g)
 
 /* --- placing ------------------------------------------------------------ */
 
+/* As pod_set_demand() has it of a pod of the group. */
+static void group_demand(const struct group *g, const struct member *m,
+                         struct demand *ret_demand)
+{
+    *ret_demand = m->pod->demand;
+    ret_demand->runs = 0;
+    for (size_t i = 0; i < g->n; i++)
+        ret_demand->runs |= applied_pod_runs(g->members[i].pod);
+}
+
 /* 0; -EBUSY and why not; -EAGAIN: the store did not take it. */
-static int place(struct look *l, const struct member *m, struct str *why_not)
+static int place(struct look *l, const struct group *g, const struct member *m,
+                 struct str *why_not)
 {
     struct app *app = l->r->app;
-    const struct demand *d = &m->pod->demand;
+    struct demand demand;
+    const struct demand *d = &demand;
     struct wait *w = wait_of(l, m);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    if (w->no_place == s->number + 1 && is_told(m, "NoPlace")) {
+    group_demand(g, m, &demand);
+    if (w->no_place == s->number + 1 && w->runs == d->runs &&
+        is_told(m, "NoPlace")) {
         str_add(why_not, m->pod->status->message);
         return -EBUSY;
     }
@@ -299,6 +313,7 @@ static int place(struct look *l, const struct member *m, struct str *why_not)
     why_init(&why, s, d, app->plans, NULL);
     if (why.n_fitting == 0) {
         w->no_place = s->number + 1;
+        w->runs = d->runs;
         why_summary(&why, why_not);
         return -EBUSY;
     }
@@ -392,7 +407,7 @@ static void unit_place(struct look *l, const struct unit *u)
     cleanup_str struct str why = STR_INIT(WHY_MAX);
     for (size_t i = 0; i < g->n && !lacking; i++) {
         const struct member *m = &g->members[i];
-        int r = is_pending(m) ? place(l, m, &why) : 0;
+        int r = is_pending(m) ? place(l, g, m, &why) : 0;
         l->failed |= r == -EAGAIN;
         l->acted |= is_pending(m) && r == 0;
         if (r < 0)

@@ -60,6 +60,7 @@ struct wait {
     bool is_right;
     uint64_t no_place; /* the number of the snapshot in which it had none, and
                         * one; 0 not tried */
+    uint8_t runs;      /* what it asked of nodes then */
 };
 
 /* One look at everything. */
