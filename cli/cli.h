@@ -23,6 +23,7 @@ struct cli_settings {
     const char *then;
     const char *namespace; /* "": all, or "default" for one job */
     bool hostfile, dpu_hostfile, rankfile, ucx, urom;
+    bool applied;
     const char *check;
     bool dot, svg;
     int64_t grace; /* -1: not given */

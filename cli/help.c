@@ -50,6 +50,12 @@ static const struct conf_setting settings[] = {
      .help = "allocations, card, delete, exec, job, jobs, logs, pods, ps, "
              "release, why: of a name that is given without one, else "
              "\"default\"; of lists, only what is in it."},
+    {.name = "applied",
+     .type = CONF_FLAG,
+     .offset = SETTING(applied),
+     .otherwise = "false",
+     .help = "simulate: as pods that biga apply is given, which need a node "
+             "whose biga-advertiser runs pods."},
     {.name = "hostfile",
      .type = CONF_FLAG,
      .offset = SETTING(hostfile),

@@ -36,7 +36,7 @@ const struct verb verbs[] = {
     {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1, 1,
      verb_why, VERB_ASK " json namespace", NAMED_FIRST},
     {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go", 1,
-     1, verb_simulate, VERB_ASK " json", NAMED_NONE},
+     1, verb_simulate, VERB_ASK " json applied", NAMED_NONE},
     {"apply", "FILE",
      "run the pods in FILE (YAML or JSON; - is stdin), with their files", 1, 1,
      verb_apply, VERB_ASK " json", NAMED_NONE},

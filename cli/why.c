@@ -155,7 +155,9 @@ int verb_simulate(struct cli *c, int argc, char **argv)
     (void)argc;
     int rc = cli_read_input(argv[0], &body);
     if (!rc)
-        rc = cli_post(c, "/v1/simulate", &body, &json);
+        rc = cli_post(
+            c, c->set.applied ? "/v1/simulate?applied=true" : "/v1/simulate",
+            &body, &json);
     if (rc || !json)
         return rc;
     results = json_list(json, "results");

@@ -388,7 +388,14 @@ struct simulation {
     struct str *out;
     size_t n_pods;
     size_t n_nodes;
+    bool applied; /* as biga apply would have them */
 };
+
+/* Of a job there is a pod for each side of a pair, as far as one pod tells. */
+static uint8_t simulated_runs(const struct demand *d)
+{
+    return d->role == ROLE_HOST && !d->job[0] ? RUNS_HOST : RUNS_CARDS;
+}
 
 /* Hold the places of the plan, as a bind does, so that the other pods of the
  * job follow. */
@@ -428,6 +435,8 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
     struct str *out = sim->out;
     if (sim->n_pods++)
         str_add_c(out, ',');
+    if (sim->applied)
+        demand->runs = simulated_runs(demand);
     if (!demand->uid[0])
         (void)snprintf(demand->uid, sizeof demand->uid, "simulated-%zu",
                        sim->n_pods);
@@ -572,20 +581,35 @@ static int simulate(struct simulation *sim, const struct snapshot *snapshot,
     return r;
 }
 
+/* The query parameter `applied`; false, and answered, when it is wrong. */
+static bool read_applied(struct httpd_request *rq, bool *ret_applied)
+{
+    static const char *const params[] = {"applied", NULL};
+    const char *text = httpd_query(rq, "applied");
+    if (!httpd_query_only(rq, params))
+        return false;
+    *ret_applied = text && strcmp(text, "true") == 0;
+    if (!text || *ret_applied || strcmp(text, "false") == 0)
+        return true;
+    httpd_fail(rq, 400, "applied: is \"%.32s\", must be true or false", text);
+    return false;
+}
+
 static void handle_simulate(struct httpd_request *rq, void *ctx)
 {
-    static const char *const no_params[] = {NULL};
     struct app *app = ctx;
     struct error err = {0};
     size_t size;
-    const char *body = httpd_body(rq, &size);
-    if (!httpd_query_only(rq, no_params))
+    bool applied;
+    if (!read_applied(rq, &applied))
         return;
+    const char *body = httpd_body(rq, &size);
     struct snapshot *snapshot = writer_snapshot(app->writer);
     struct simulation sim = {.app = app,
                              .draft = draft_create(snapshot),
                              .out = httpd_reply(rq),
-                             .n_nodes = snapshot->n_nodes};
+                             .n_nodes = snapshot->n_nodes,
+                             .applied = applied};
     if (simulate(&sim, snapshot, body, size, &err) < 0)
         httpd_fail(rq, 400, "%s", err.text);
     draft_destroy(sim.draft);

@@ -140,6 +140,37 @@ Test(runner_runs, others_are_left_alone)
     simapp_expect("x", PODS_RUNNING, "", "");
 }
 
+/* One that is not applied yet. */
+Test(runner_runs, is_simulated)
+{
+    static const struct {
+        const char *path, *part;
+        int status;
+    } cases[] = {
+        {"/v1/simulate", "\"state\":\"placed\"", 200},
+        {"/v1/simulate?applied=false", "\"state\":\"placed\"", 200},
+        {"/v1/simulate?applied=true", "\"reason\":\"runs-no-pods\"", 200},
+        {"/v1/simulate?applied=1", "applied: is \\\"1\\\"", 400},
+        {"/v1/simulate?apply=true", "apply", 400},
+    };
+    says(0, 2, TOPO_RUNS_NONE, 0);
+    says(1, 2, TOPO_RUNS_NONE, 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct world_pod pod = {
+            .name = "k", .role = "xpu", .cards = 1, .cores = 1};
+        cleanup_str struct str body = STR_INIT(65536);
+        struct raw_reply reply = {0};
+        world_pod_json(&pod, &body);
+        cr_expect_eq(
+            world_call(simapp_server, SERVER_READ, "POST", cases[i].path,
+                       (struct jtext){body.data, body.size, false}, &reply),
+            cases[i].status);
+        cr_expect(strstr(str_text(&reply.body), cases[i].part), "%s: %s",
+                  cases[i].path, str_text(&reply.body));
+        raw_reply_fini(&reply);
+    }
+}
+
 /* What runs there goes on, and nothing new comes. */
 Test(runner_runs, a_node_that_runs_pods_no_more_keeps_those_it_has)
 {
