@@ -132,6 +132,12 @@ int store_trust(struct store *s, const char *node, struct error *err)
     return e;
 }
 
+int store_put_fed(struct store *s, const char *node, uint64_t number,
+                  struct error *err)
+{
+    return s->ops->put_fed ? s->ops->put_fed(s, node, number, err) : 0;
+}
+
 int store_put_allocation(struct store *s, const struct allocation *a,
                          struct error *err)
 {
@@ -220,6 +226,12 @@ int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
                        struct error *err)
 {
     return s->ops->each_trusted ? s->ops->each_trusted(s, visit, ctx, err) : 0;
+}
+
+int store_each_fed(struct store *s, store_fed_f *visit, void *ctx,
+                   struct error *err)
+{
+    return s->ops->each_fed ? s->ops->each_fed(s, visit, ctx, err) : 0;
 }
 
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,

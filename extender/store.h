@@ -62,6 +62,11 @@ int store_set_silent(struct store *s, const char *node, bool silent,
 bool store_in_doubt(const struct store *s);
 int store_trust(struct store *s, const char *node, struct error *err);
 
+/* A node has been told of allocations up to this number (fed.h); "": all nodes
+ * may have been. */
+int store_put_fed(struct store *s, const char *node, uint64_t number,
+                  struct error *err);
+
 int store_put_allocation(struct store *s, const struct allocation *a,
                          struct error *err);
 int store_delete_allocation(struct store *s, const char *namespace,
@@ -110,6 +115,9 @@ int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
 /* Those that are in doubt no more, while others are. */
 int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
                        struct error *err);
+typedef int store_fed_f(void *ctx, const char *node, uint64_t number);
+int store_each_fed(struct store *s, store_fed_f *visit, void *ctx,
+                   struct error *err);
 typedef int store_allocation_f(void *ctx, struct allocation *a);
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
                           struct error *err);

@@ -36,6 +36,8 @@ struct store_ops {
     int (*trust)(struct store *s, const char *node, struct error *err);
     int (*each_trusted)(struct store *s, store_node_f *visit, void *ctx,
                         struct error *err);
+    int (*put_fed)(struct store *s, const char *node, uint64_t number,
+                   struct error *err);
     int (*put_allocation)(struct store *s, const struct allocation *a,
                           struct error *err);
     int (*delete_allocation)(struct store *s, const char *namespace,
@@ -56,6 +58,8 @@ struct store_ops {
                              struct error *err);
     int (*each_silent)(struct store *s, store_node_f *visit, void *ctx,
                        struct error *err);
+    int (*each_fed)(struct store *s, store_fed_f *visit, void *ctx,
+                    struct error *err);
     int (*each_allocation)(struct store *s, store_allocation_f *visit,
                            void *ctx, struct error *err);
     int (*each_pod)(struct store *s, store_pod_f *visit, void *ctx,
@@ -100,6 +104,10 @@ int sqlite_set_silent(struct store *s, const char *node, bool silent,
                       struct error *err);
 int sqlite_each_silent(struct store *s, store_node_f *visit, void *ctx,
                        struct error *err);
+int sqlite_put_fed(struct store *s, const char *node, uint64_t number,
+                   struct error *err);
+int sqlite_each_fed(struct store *s, store_fed_f *visit, void *ctx,
+                    struct error *err);
 int sqlite_put_allocation(struct store *s, const struct allocation *a,
                           struct error *err);
 int sqlite_delete_allocation(struct store *s, const char *namespace,

@@ -149,6 +149,46 @@ int sqlite_each_silent(struct store *base, store_node_f *visit, void *ctx,
     return store_each_row(s, SQL_EACH_META, visit_silent, &walk, err);
 }
 
+/* --- what nodes were told ----------------------------------------------- */
+
+#define FED "fed/" /* what their keys begin with */
+
+int sqlite_put_fed(struct store *base, const char *node, uint64_t number,
+                   struct error *err)
+{
+    struct sqlite *s = sqlite_of(base);
+    sqlite3_stmt *q = s->sql[SQL_PUT_META];
+    cleanup_free char *key = xasprintf(FED "%s", node);
+    store_bind(q, 1, key, strlen(key));
+    (void)sqlite3_bind_int64(q, 2, (int64_t)number);
+    (void)sqlite3_bind_int64(q, 3, sum_u64(sum_text(0, key), number));
+    return store_run(s, SQL_PUT_META, "noting what a node was told", err);
+}
+
+struct fed_walk {
+    store_fed_f *visit;
+    void *ctx;
+};
+
+static int visit_fed(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct fed_walk *walk = ctx;
+    const char *key = store_column(q, 0);
+    (void)err;
+    if (strncmp(key, FED, strlen(FED)) != 0)
+        return 0;
+    return walk->visit(walk->ctx, key + strlen(FED),
+                       (uint64_t)sqlite3_column_int64(q, 1));
+}
+
+int sqlite_each_fed(struct store *base, store_fed_f *visit, void *ctx,
+                    struct error *err)
+{
+    struct fed_walk walk = {.visit = visit, .ctx = ctx};
+    return store_each_row(sqlite_of(base), SQL_EACH_META, visit_fed, &walk,
+                          err);
+}
+
 /* --- allocations ------------------------------------------------------- */
 
 int sqlite_put_allocation(struct store *base, const struct allocation *a,
