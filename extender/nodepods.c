@@ -87,6 +87,18 @@ static struct item *list_items(const struct pod_set *set,
     return items;
 }
 
+uint64_t nodepods_newest(const struct pod_set *set, const struct snapshot *s,
+                         const char *node)
+{
+    size_t n;
+    uint64_t newest = 0;
+    cleanup_free struct item *items = list_items(set, s, node, &n);
+    for (size_t i = 0; i < n; i++)
+        if (items[i].allocation->number > newest)
+            newest = items[i].allocation->number;
+    return newest;
+}
+
 static const struct topo *topo_of(const struct snapshot *s, const char *node)
 {
     int32_t index = snapshot_find(s, node, strlen(node));

@@ -20,6 +20,11 @@ bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
                          const struct applied_pod *p,
                          const struct allocation *a);
 
+/* The number of the newest allocation that nodepods_write() speaks of; 0: of
+ * none. */
+uint64_t nodepods_newest(const struct pod_set *set, const struct snapshot *s,
+                         const char *node);
+
 /* A number that changes when what nodepods_write() says of the node may have
  * changed. */
 uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,

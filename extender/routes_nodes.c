@@ -1,6 +1,7 @@
 #include "extender/routes_nodes.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/access.h"
@@ -68,6 +69,52 @@ static bool read_number(struct httpd_request *rq, const char *name,
     return true;
 }
 
+/* --- what it is told, written down first -------------------------------- */
+
+struct telling {
+    struct writer_op op;
+    struct app *app;
+    struct httpd_request *rq;
+};
+
+static void reply_pods(struct httpd_request *rq, void *arg);
+
+/* On the writer's thread. */
+static void telling_done(struct writer_op *op)
+{
+    struct telling *t = op->ctx;
+    httpd_resume(t->rq);
+}
+
+/* What is so now; a pod may have come meanwhile, which is written down in its
+ * turn, or is gone. */
+static void telling_finish(struct httpd_request *rq, void *arg)
+{
+    struct telling *t = arg;
+    struct app *app = t->app;
+    if (t->op.result < 0)
+        httpd_fail(rq, t->op.result == -ENOSPC ? 507 : 500, "%s",
+                   t->op.error.text);
+    else
+        reply_pods(rq, app);
+    free(t);
+}
+
+static void telling_post(struct httpd_request *rq, struct app *app,
+                         uint64_t number)
+{
+    struct telling *t = xcalloc(1, sizeof *t);
+    *t = (struct telling){.app = app, .rq = rq};
+    t->op = (struct writer_op){.kind = WRITER_FED,
+                               .node = httpd_arg(rq, 0),
+                               .number = number,
+                               .done = telling_done,
+                               .ctx = t};
+    httpd_then(rq, telling_finish, t);
+    httpd_suspend(rq);
+    writer_post(app->writer, &t->op);
+}
+
 /* --- pods --------------------------------------------------------------- */
 
 static void reply_pods(struct httpd_request *rq, void *arg)
@@ -78,8 +125,15 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     const char *kept = httpd_query(rq, "kept");
     struct str *out = httpd_reply(rq);
     char next[PODS_UID_SIZE];
+    /* before the snapshot: what was given back since is not in that one */
+    uint64_t fed = writer_fed(app->writer, node);
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    uint64_t newest = nodepods_newest(set, s, node);
+    if (newest > fed) {
+        telling_post(rq, app, newest);
+        return;
+    }
     str_addf(out, "{\"version\":%" PRIu64,
              nodewait_version(app->nodewait, set, s, node));
     /* what it said to an extender before this start is not known any more */

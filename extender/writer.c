@@ -113,6 +113,7 @@ static apply_f *const applies[] = {
     [WRITER_ROOMS] = apply_rooms,
     [WRITER_LEAD] = apply_lead,
     [WRITER_FOLLOW] = apply_follow,
+    [WRITER_FED] = apply_fed,
     [WRITER_PODS] = apply_pods,
 };
 
@@ -164,6 +165,7 @@ static void batch_commit(struct batch *b)
     if (b->pods)
         pods_draft_commit(steal(&b->pods));
     ingest_mark(w->ingest);
+    fed_mark(w->fed);
     if (b->has_bind)
         (void)failpoint("bind-after-swap");
 }
@@ -176,6 +178,7 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
     if (b->in_transaction)
         store_rollback(w->store);
     ingest_undo(w->ingest);
+    fed_undo(w->fed);
     note_commit(w, &b->error);
     log_event(LOG_ERROR, "commit-failed", "error", b->error.text, NULL);
     for (struct writer_op *op = ops; op; op = op->next) {
@@ -527,6 +530,11 @@ void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx)
     (void)writer_run(w, &op); /* a call has no result */
 }
 
+uint64_t writer_fed(struct writer *w, const char *node)
+{
+    return fed_number(w->fed, node);
+}
+
 uint64_t writer_conflicts(struct writer *w)
 {
     return atomic_load(&w->conflicts);
@@ -569,6 +577,7 @@ static struct writer *writer_create(const struct writer_config *config)
     w->ingest = ingest_create();
     w->leases = leases_create();
     w->heard = heard_create();
+    w->fed = fed_create();
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_mutex_init(&w->current_lock, NULL);
@@ -611,6 +620,7 @@ void writer_stop(struct writer *w)
     snapshot_unref(w->current);
     leases_destroy(w->leases);
     heard_destroy(w->heard);
+    fed_destroy(w->fed);
     lost_fini(w);
     doubt_fini(w);
     ingest_destroy(w->ingest);

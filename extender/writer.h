@@ -65,6 +65,8 @@ enum writer_kind {
     WRITER_SET_POLICY,   /* policy */
     WRITER_SET_FABRIC,   /* fabric */
     WRITER_CALL,         /* tests: call(ctx) between two batches */
+    WRITER_FED,          /* node, number: it is about to be told of allocations
+                          * up to that number */
     WRITER_PODS,         /* changes, n_changes: see pods.h; -ENOENT, -EEXIST,
                           * -EFBIG too many; `n_out`: the change that failed */
 
@@ -123,7 +125,9 @@ struct writer_op {
     const char *uid;               /* free */
     const char *const *uids;       /* keep */
     size_t n_uids;
-    uint64_t number; /* keep, free */
+    uint64_t number; /* keep, free, fed */
+    bool unfed;      /* release, free: only when its node was never told of it
+                      * (-EBUSY) */
     bool (*keep)(void *ctx, const char *uid);
     bool gone;                  /* lost, heard */
     struct pod_change *changes; /* pods */
@@ -168,6 +172,9 @@ bool writer_lease_end(struct writer *w, const char *job, int64_t *ret_until_ms);
 /* The newest version given out: allocations bound from now on have higher
  * numbers.  Any thread. */
 uint64_t writer_version(struct writer *w);
+/* The number of the newest allocation of which the node may have been told
+ * (WRITER_FED); what is newer it has never begun.  Any thread. */
+uint64_t writer_fed(struct writer *w, const char *node);
 /* How often a pod was found to have more than its node has (overfull.h): when
  * it was adopted, and when the node told of less. */
 uint64_t writer_conflicts(struct writer *w);

@@ -276,6 +276,6 @@ void apply_release(struct batch *b, struct writer_op *op)
                                op->pod);
     else if (old->held)
         op->result = release_held(b, op, &old->demand);
-    else
+    else if (may_give_back(b, op, old))
         op->result = release_pod(b, op, old);
 }

@@ -176,11 +176,12 @@ void apply_free(struct batch *b, struct writer_op *op)
 {
     const struct allocation *a = alloc_index_find(batch_view(b)->allocations,
                                                   op->namespace, op->pod);
-    if (a && !a->held && strcmp(a->demand.uid, op->uid) == 0 &&
-        (op->number == 0 || a->number == op->number) &&
-        (!op->node || strcmp(a->node, op->node) == 0))
+    bool is_it = a && !a->held && strcmp(a->demand.uid, op->uid) == 0 &&
+                 (op->number == 0 || a->number == op->number) &&
+                 (!op->node || strcmp(a->node, op->node) == 0);
+    if (is_it && may_give_back(b, op, a))
         op->result = op->node ? free_place(b, op, a) : release_pod(b, op, a);
-    else
+    else if (!is_it)
         op->result = error_set(&op->error, ENOENT,
                                "pod %s/%s (uid %s): has no such allocation",
                                op->namespace, op->pod, op->uid);

@@ -62,6 +62,41 @@ static int load_silent(void *ctx, const char *name)
     return 0;
 }
 
+struct fed_load {
+    struct fed *fed;
+    bool has_floor;
+};
+
+static int load_fed(void *ctx, const char *node, uint64_t number)
+{
+    struct fed_load *load = ctx;
+    if (*node)
+        fed_load(load->fed, node, number);
+    else
+        fed_set_floor(load->fed, number);
+    load->has_floor |= !*node;
+    return 0;
+}
+
+/* Of what was bound by an older extender, or was saved from a damaged
+ * database, nobody knows whether its node was told. */
+static int load_all_fed(struct writer *w, struct error *err)
+{
+    struct fed_load load = {.fed = w->fed};
+    struct error ignored; /* the next start finds the same, or a higher one */
+    uint64_t floor = store_resource_version(w->store);
+    int e = store_each_fed(w->store, load_fed, &load, err);
+    if (e < 0 || load.has_floor)
+        return e;
+    fed_set_floor(w->fed, floor);
+    if (store_begin(w->store, &ignored) < 0)
+        return 0;
+    if (store_put_fed(w->store, "", floor, &ignored) < 0 ||
+        store_commit(w->store, &ignored) < 0)
+        store_rollback(w->store);
+    return 0;
+}
+
 int writer_load(struct writer *w, struct error *err)
 {
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
@@ -77,6 +112,8 @@ int writer_load(struct writer *w, struct error *err)
         e = store_each_slice(w->store, NULL, load_slice, &load, err);
     if (e == 0)
         e = store_each_silent(w->store, load_silent, &load, err);
+    if (e == 0 && w->config.pods)
+        e = load_all_fed(w, err);
     if (e == 0 && w->config.pods)
         e = pods_load(w->config.pods, w->store, err);
     if (e < 0)

@@ -2,6 +2,27 @@
 #include "extender/pods_draft.h"
 #include "extender/writer_private.h"
 
+void apply_fed(struct batch *b, struct writer_op *op)
+{
+    op->result = batch_begin(b);
+    if (op->result == 0)
+        op->result = store_put_fed(b->w->store, op->node, op->number,
+                                   &b->error);
+    if (op->result == 0)
+        fed_raise(b->w->fed, op->node, op->number);
+}
+
+bool may_give_back(const struct batch *b, struct writer_op *op,
+                   const struct allocation *a)
+{
+    if (!op->unfed || a->number > fed_pending(b->w->fed, a->node))
+        return true;
+    op->result = error_set(&op->error, EBUSY,
+                           "pod %s/%s: node %s has just been told to run it",
+                           op->namespace, op->pod, a->node);
+    return false;
+}
+
 void apply_pods(struct batch *b, struct writer_op *op)
 {
     struct pods *pods = b->w->config.pods;

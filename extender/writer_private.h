@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "extender/fed.h"
 #include "extender/heard.h"
 #include "extender/ingest.h"
 #include "extender/store.h"
@@ -22,6 +23,7 @@ struct writer {
     struct leases *leases;
 
     struct heard *heard;
+    struct fed *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
     struct strmap trusted; /* of those that are in doubt no more */
     writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
@@ -97,6 +99,11 @@ void apply_rooms(struct batch *b, struct writer_op *op);
 void apply_lead(struct batch *b, struct writer_op *op);
 void apply_follow(struct batch *b, struct writer_op *op);
 /* --- what is applied: writer_pods.c --- */
+void apply_fed(struct batch *b, struct writer_op *op);
+/* False, and the operation refused, when it is for what its node was never
+ * told of, and the node was. */
+bool may_give_back(const struct batch *b, struct writer_op *op,
+                   const struct allocation *a);
 void apply_pods(struct batch *b, struct writer_op *op);
 void read_heard(struct writer *w, struct writer_op *op);
 bool is_lost(const struct writer *w, const char *node);
