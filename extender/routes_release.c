@@ -38,6 +38,7 @@ static void release_finish(struct httpd_request *rq, void *arg)
     if (r < 0) {
         httpd_fail(rq,
                    r == -ENOENT   ? 404
+                   : r == -EBUSY  ? 409
                    : r == -ENOSPC ? 507
                                   : 500,
                    "%s", release->op.error.text);
@@ -63,6 +64,19 @@ static bool is_of_pod(struct app *app, const struct httpd_request *rq)
     const struct allocation *a =
         alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
     return a && !a->held && cluster_has_pod(app->cluster, a->demand.uid);
+}
+
+/* It was applied, and its node was never told of it: nothing has begun. */
+static bool is_unfed(struct app *app, const struct httpd_request *rq)
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct allocation *a =
+        alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
+    return a && !a->held && pod_set_find_uid(set, a->demand.uid) &&
+           a->number > writer_fed(app->writer, a->node);
 }
 
 /* What was applied gives its place back once its node says that nothing of it
@@ -110,7 +124,8 @@ void handle_release(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    if (is_applied(app, rq)) {
+    bool unfed = is_unfed(app, rq);
+    if (!unfed && is_applied(app, rq)) {
         httpd_fail(rq, 409,
                    "pod %.63s/%.253s was applied, and its node may run it: "
                    "delete it (biga delete), and release it only when that "
@@ -118,7 +133,7 @@ void handle_release(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    if (is_ending(app, rq, node)) {
+    if (!unfed && is_ending(app, rq, node)) {
         httpd_fail(rq, 409,
                    "pod %.63s/%.253s may still run on node %.253s, which "
                    "answers: its place is given back once that node says that "
@@ -134,6 +149,7 @@ void handle_release(struct httpd_request *rq, void *ctx)
         .kind = WRITER_RELEASE,
         .namespace = httpd_arg(rq, 0),
         .pod = httpd_arg(rq, 1),
+        .unfed = unfed,
         .out = STR_INIT(STR_MAX_DEFAULT),
         .done = release_done,
         .ctx = release,

@@ -147,10 +147,17 @@ void look_flush(struct look *l)
 
 /* --- giving back -------------------------------------------------------- */
 
-/* Nothing of it is left where it was. */
-static bool is_to_free(const struct member *m)
+bool member_never_began(const struct look *l, const struct member *m)
 {
-    return m->place && member_is_over(m) && m->told.state == PODS_GONE;
+    return m->place && m->told.state == PODS_PENDING &&
+           m->place->number > writer_fed(l->r->app->writer, m->place->node);
+}
+
+/* Nothing of it is left where it was, or ever was there. */
+static bool is_to_free(const struct look *l, const struct member *m)
+{
+    return m->place && member_is_over(m) &&
+           (m->told.state == PODS_GONE || member_never_began(l, m));
 }
 
 static void look_free(struct look *l, const struct member *m)
@@ -160,9 +167,12 @@ static void look_free(struct look *l, const struct member *m)
                            .namespace = m->pod->namespace,
                            .pod = m->pod->name,
                            .uid = m->pod->uid,
+                           .unfed = m->told.state != PODS_GONE,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
     int r = writer_run(app->writer, &op);
     str_fini(&op.out);
+    if (r == -EBUSY) /* its node was told meanwhile, and will say */
+        return;
     if (r < 0 && r != -ENOENT) {
         l->failed = true;
         return;
@@ -198,7 +208,7 @@ static void each_group(struct look *l,
 static void look(struct look *l)
 {
     for (size_t i = 0; i < l->n_members; i++)
-        if (is_to_free(&l->members[i]))
+        if (is_to_free(l, &l->members[i]))
             look_free(l, &l->members[i]);
     if (!l->acted)
         each_group(l, look_end);

@@ -90,6 +90,8 @@ int64_t runner_look(struct runner *r, bool *ret_acted);
 bool runner_is_stopping(struct runner *r);
 
 bool member_is_over(const struct member *m);
+/* It has a place, and its node was never told of it. */
+bool member_never_began(const struct look *l, const struct member *m);
 /* Its job is named by it, and is no service. */
 bool member_has_job(const struct member *m);
 

@@ -101,6 +101,19 @@ int simapp_delete(const char *name)
     return simapp_change(&c, 1);
 }
 
+int simapp_release(const char *name, const char *part)
+{
+    struct raw_reply reply = {0};
+    char path[64];
+    (void)snprintf(path, sizeof path, "/v1/allocations/ns/%s", name);
+    int status = world_call(simapp_server, SERVER_READ, "DELETE", path,
+                            (struct jtext){"", 0, false}, &reply);
+    cr_expect(!part || strstr(str_text(&reply.body), part), "%s",
+              str_text(&reply.body));
+    raw_reply_fini(&reply);
+    return status;
+}
+
 /* Those that are not gone already with others. */
 void simapp_delete_all(char names[][16], size_t n)
 {
@@ -180,7 +193,7 @@ size_t simapp_job(struct simapp_pod *specs, char names[][16], const char *job,
     return n;
 }
 
-static void start_again(const char *dir)
+void simapp_begin_again(const char *dir)
 {
     simapp_server = world_start_in(dir);
     for (unsigned i = 0; i < SIMAPP_NODES; i++)
@@ -190,7 +203,7 @@ static void start_again(const char *dir)
 void simapp_restart(const char *dir)
 {
     server_stop(simapp_server);
-    start_again(dir);
+    simapp_begin_again(dir);
 }
 
 /* What is to be stored instead. */
@@ -243,5 +256,5 @@ void simapp_restart_edited(const char *dir, const char *old, const char *new)
     }
     cr_assert_eq(store_commit(e.store, &err), 0, "%s", err.text);
     store_close(e.store);
-    start_again(dir);
+    simapp_begin_again(dir);
 }

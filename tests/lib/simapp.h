@@ -22,7 +22,9 @@ void simapp_begin(const char *dir);
 void simapp_end(void);
 /* The extender ends and starts again; the nodes go on. */
 void simapp_restart(const char *dir);
-/* The same, with the Pods that it has stored edited while it is down: `old` is
+/* It has been stopped (server_stop()), and starts again. */
+void simapp_begin_again(const char *dir);
+/* The same as a restart, with the Pods that it has stored edited while it is down: `old` is
  * replaced, once in each that has it. */
 void simapp_restart_edited(const char *dir, const char *old, const char *new);
 struct runner *simapp_runner(void);
@@ -38,6 +40,9 @@ struct simapp_pod {
 int simapp_apply(const struct simapp_pod *pods, size_t n);
 int simapp_change(struct pod_change *changes, size_t n);
 int simapp_delete(const char *name);
+/* Give its place back by hand: the status of the answer, whose text has to
+ * contain `part` (NULL: anything). */
+int simapp_release(const char *name, const char *part);
 /* Those that are not gone already with others. */
 void simapp_delete_all(char names[][16], size_t n);
 /* The host and xPU pods of a job: "JOB-h0", "JOB-x0" …; how many. */

@@ -258,9 +258,6 @@ Test(runner, says_that_a_node_does_not_ask)
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     runner_settle(simapp_runner());
     expect_shown("/v1/why?pod=ns/x", "has not asked for its pods");
-    cr_assert_eq(simapp_delete("x"), 0);
-    runner_settle(simapp_runner());
-    expect_shown("/v1/why?pod=ns/x", "biga release ns/x");
 }
 
 /* Its places are given back, and it says why. */
@@ -309,14 +306,7 @@ Test(runner, a_job_does_not_stay_placed_in_part)
 
 static void expect_released(const char *pod, int expected, const char *part)
 {
-    struct raw_reply reply = {0};
-    char path[64];
-    (void)snprintf(path, sizeof path, "/v1/allocations/ns/%s", pod);
-    int status = world_call(simapp_server, SERVER_READ, "DELETE", path,
-                            (struct jtext){"", 0, false}, &reply);
-    cr_expect_eq(status, expected, "%d: %s", status, str_text(&reply.body));
-    cr_expect(strstr(str_text(&reply.body), part), "%s", str_text(&reply.body));
-    raw_reply_fini(&reply);
+    cr_expect_eq(simapp_release(pod, part), expected, "%s", pod);
 }
 
 /* It may well run until its node says that nothing of it is left. */

@@ -393,6 +393,8 @@ Test(runner_restart, keeps_its_promises_by_chance)
             random_apply(names, &n, round);
         if (odds(40) && n > 0)
             (void)simapp_delete(names[roll((uint32_t)n)]); /* or it is gone */
+        if (odds(20) && n > 0)
+            (void)simapp_release(names[roll((uint32_t)n)], NULL); /* or not */
         if (odds(5))
             simapp_restart(dir);
         if (odds(50))
