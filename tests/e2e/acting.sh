@@ -122,6 +122,59 @@ at -X POST http://x/v1/pods/ns/p/stop >/dev/null
 until_true says '"stopping":true' at http://x/v1/pods/ns/p
 ok $? "it is to end"
 
+# --- where applied pods go ----------------------------------------------------
+
+pod() { # NAME ROLE: a pod that asks for a card
+    cat <<EOF
+apiVersion: v1
+kind: Pod
+metadata: {name: $1, labels: {biga.dev/role: $2}}
+spec:
+  containers:
+    - {name: c, image: i, resources: {limits: {biga.dev/card: 1}}}
+EOF
+}
+biga_apply() { pod "$@" | biga apply - >>"$dir/apply.log" 2>&1; }
+sed '/00:02.0/,$d; s/0000:/0001:/' "$dir/h.host" >"$dir/a.host"
+"$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" --node a \
+    --hostfile "$dir/a.host" --heartbeat 1s 2>"$dir/idle.log" &
+idle=$!
+pids+=("$idle")
+until_true says "^a +ready " biga nodes
+biga_apply solo host
+until_true says "^default/solo +host +h " biga ps
+ok $? "a pod goes where it is run, past a node without --actuate"
+biga_apply both xpu
+until_true says "1  *runs no pods: start its biga-advertiser with --actuate" \
+    biga why both
+ok $? "and waits, with what to start, when there is no such node"
+pod both xpu >"$dir/both.yaml"
+python3 -c 'import json, sys
+print(json.dumps({"metadata": {"name": "k", "labels": {"biga.dev/role": "xpu"}},
+    "spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits":
+        {"biga.dev/card": "1"}}}]}}))' >"$dir/k.json"
+says "k is placed: .*best a" biga simulate "$dir/k.json"
+ok $? "a kubelet's pod may go there"
+says "k is refused" biga simulate --applied "$dir/k.json"
+ok $? "one that is to be applied may not"
+
+# as older advertisers do, it does not say whether it runs pods
+"$BUILD/biga-advertiser" --print slices --node older --hostfile "$dir/a.host" |
+    python3 -c 'import json, sys
+json.dump(json.load(sys.stdin)["items"][0], sys.stdout)' >"$dir/older.json"
+curl -s -m 10 -X PUT -H 'Content-Type: application/json' \
+    --data-binary "@$dir/older.json" -o "$dir/put" \
+    "http://127.0.0.1:$publish/apis/resource.k8s.io/v1/resourceslices/older-xpu.biga.dev-0"
+until_true says "^default/both +xpu +older .* wanted" biga ps
+ok $? "an older advertiser may run pods"
+biga delete both >>"$dir/apply.log" 2>&1
+until_true says "404.*default/both" biga ps both
+ok $? "what it was never told of is deleted at once"
+says "409.*delete it" biga release solo
+ok $? "what may run is not given back by hand"
+kill "$idle"
+wait "$idle"
+
 kill "$advertiser"
 wait "$advertiser"
 [ ! -e "$act/actuator.sock" ]
