@@ -372,6 +372,23 @@ static enum keep first_keep(const struct schedule *s, const int32_t *candidates,
     return there && job_is_placed(s, candidates, n) ? KEEP_ALL : KEEP_OTHERS;
 }
 
+static bool has_holds(const struct snapshot *s, const struct demand *pod)
+{
+    size_t n;
+    bool held = false;
+    cleanup_free const struct allocation **members =
+        job_together(s->allocations, pod, &n);
+    for (size_t i = 0; i < n && !held; i++)
+        held = members[i]->held;
+    return held;
+}
+
+/* Nothing else has led to a plan. */
+static bool ends_with_none(const struct schedule *s)
+{
+    return !s->bound && has_holds(s->snapshot, s->demand);
+}
+
 void job_input_init(struct job_input *in, const struct snapshot *snapshot,
                     const struct demand *pod, const int32_t *candidates,
                     size_t n, int32_t pin)
@@ -381,7 +398,9 @@ void job_input_init(struct job_input *in, const struct snapshot *snapshot,
     struct make m = {.in = in,
                      .snapshot = snapshot,
                      .pod = pod,
-                     .keep = first_keep(&s, candidates, n, pin)};
+                     .keep = ends_with_none(&s)
+                                 ? KEEP_NONE
+                                 : first_keep(&s, candidates, n, pin)};
     input_make(&m, candidate_bits(snapshot, candidates, n), pin);
 }
 
@@ -484,17 +503,6 @@ static int plan_once(const struct attempt *t, enum keep keep,
     return plan ? 0 : -EBUSY;
 }
 
-static bool has_holds(const struct snapshot *s, const struct demand *pod)
-{
-    size_t n;
-    bool held = false;
-    cleanup_free const struct allocation **members =
-        job_together(s->allocations, pod, &n);
-    for (size_t i = 0; i < n && !held; i++)
-        held = members[i]->held;
-    return held;
-}
-
 /* The plan for all nodes, when it has the pod's pair on a candidate. */
 static struct plan *plan_group(const struct attempt *t, enum keep keep)
 {
@@ -529,7 +537,7 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
         return 0;
     }
     int r = plan_once(&t, keep, ret_plan, ret_refusal);
-    if (r == 0 || s.bound || !has_holds(snapshot, pod))
+    if (r == 0 || !ends_with_none(&s))
         return r;
     return plan_once(&t, KEEP_NONE, ret_plan, ret_refusal);
 }

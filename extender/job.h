@@ -43,8 +43,8 @@ bool job_is_placed(const struct schedule *s, const int32_t *candidates,
 /* The pod's index among the pairs of its plan. */
 uint32_t job_rank(const struct demand *pod);
 
-/* What job_plan() hands to plan_make(), for simulations, the explanations
- * and the benchmarks.  Borrows snapshot; fini releases the arrays. */
+/* What job_plan() hands to plan_make() at last, when it refuses: for the
+ * explanations.  Borrows snapshot; fini releases the arrays. */
 struct job_input {
     struct plan_cluster cluster;
     struct plan_job job;
