@@ -15,23 +15,17 @@ enum {
     AMOUNTS_MAX = 16,
 };
 
-/* Without a plan, what it lacks; that is left alone when the steps are spent. */
-static bool fits_or_lacks(struct job_search *j, struct plan_refusal *refusal)
+bool job_search_fits(struct job_search *j)
 {
     struct plan *plan = NULL;
+    struct plan_refusal ignored;
     if (j->steps < j->steps_per_plan)
         return false;
     j->steps -= j->steps_per_plan;
-    if (plan_make(&j->in.cluster, &j->in.job, &plan, refusal) < 0)
+    if (plan_make(&j->in.cluster, &j->in.job, &plan, &ignored) < 0)
         return false;
     plan_unref(plan);
     return true;
-}
-
-bool job_search_fits(struct job_search *j)
-{
-    struct plan_refusal ignored;
-    return fits_or_lacks(j, &ignored);
 }
 
 /* --- asking for less ---------------------------------------------------- */
@@ -113,28 +107,27 @@ static bool covers_fixed(const struct plan_job *job, uint32_t size)
            job->fixed[job->n_fixed - 1].rank < (int32_t)size;
 }
 
+/* Of the pairs without a place, so many have room where the job may be. */
+static uint32_t room_of(const struct job_search *j)
+{
+    const struct plan_refusal *r = &j->refusal;
+    bool within = j->in.job.within >= 0 && r->room_within < r->room;
+    return within ? r->room_within : r->room;
+}
+
 static void try_pairs(struct job_search *j)
 {
     struct change change = {.kind = CHANGE_PAIRS, .node = NODE_NONE};
     struct plan_job *job = &j->in.job;
     uint32_t size = job->size, fixed = (uint32_t)job->n_fixed;
-    uint32_t room = j->refusal.lack == PLAN_LACK_TIER ? j->refusal.room_within
-                                                      : j->refusal.room;
+    uint32_t room = room_of(j);
     uint32_t fewer = fixed + (room < size - fixed ? room : size - fixed);
     if (fewer >= size)
         fewer = size - 1;
     if (fewer == 0 || !covers_fixed(job, fewer))
         return;
-    struct plan_refusal lacks = {.lack = PLAN_LACK_ROOM};
     job->size = fewer;
-    bool fits = fits_or_lacks(j, &lacks);
-    if (!fits && lacks.lack == PLAN_LACK_TIER &&
-        fixed + lacks.room_within < fewer) {
-        /* room for so many is there, but not within one domain */
-        fewer = fixed + lacks.room_within;
-        job->size = fewer;
-        fits = fewer > 0 && covers_fixed(job, fewer) && job_search_fits(j);
-    }
+    bool fits = job_search_fits(j);
     job->size = size;
     change.value = fewer;
     if (fits)

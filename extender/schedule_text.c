@@ -39,6 +39,29 @@ static void brief_too_small(const struct demand *d, struct str *out)
     str_add(out, ", even idle");
 }
 
+/* How many pairs are asked, and for how many there is room.  A job of as many
+ * as that, and the pairs that have a place already, would fit. */
+static void brief_room(const struct plan_refusal *r, const struct demand *d,
+                       struct str *out)
+{
+    bool more = r->asked < (uint32_t)d->size, within = d->within >= 0;
+    const char *tier = within ? fabric_tier_name((unsigned)d->within) : "";
+    const char *most = r->at_most ? "at most " : "";
+    str_addf(out, "its job needs %u %s%s", r->asked, more ? "more " : "",
+             r->asked == 1 ? "pair" : "pairs");
+    if (within)
+        str_addf(out, " within one %s", tier);
+    if (r->lack == PLAN_LACK_ROOM)
+        str_addf(out, "; there is room for %s%u", most, r->room);
+    if (within)
+        str_addf(out, "%s the best %s has room for %s%u",
+                 r->lack == PLAN_LACK_ROOM ? " in all, and" : ";", tier, most,
+                 r->room_within);
+    if (r->lack == PLAN_LACK_ROOM && r->hosts)
+        str_add(out, " (cards for all, but not the hosts' CPUs, memory and "
+                     "pods)");
+}
+
 /* Why there is no plan of its job. */
 static void brief_job(const struct schedule *s, struct str *out)
 {
@@ -48,17 +71,8 @@ static void brief_job(const struct schedule *s, struct str *out)
                                       : "fabric";
     switch (r ? r->lack : PLAN_LACK_NOTHING) {
     case PLAN_LACK_TIER:
-        str_addf(out,
-                 "its job needs %u pairs within one %s; the best %s has room "
-                 "for %u",
-                 r->asked, tier, tier, r->room_within);
-        return;
     case PLAN_LACK_ROOM:
-        str_addf(out, "its job needs %u pairs; there is room for %u%s",
-                 r->asked, r->room,
-                 r->hosts ? " (cards for all, but not the hosts' CPUs, memory "
-                            "and pods)"
-                          : "");
+        brief_room(r, d, out);
         return;
     case PLAN_LACK_FIXED:
         str_addf(out, "pairs of its job are bound where no one %s holds all",

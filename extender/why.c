@@ -201,6 +201,8 @@ static void write_lack(const struct why *why, struct str *out)
             : fabric_domain(why->snapshot->fabric, r->domain);
     str_addf(out, ",\"lack\":{\"what\":\"%s\",\"asked\":%u,\"room\":%u",
              lack_word(r->lack), r->asked, r->room);
+    if (r->at_most)
+        str_add(out, ",\"atMost\":true");
     if (why->pod->within >= 0) {
         str_addf(out, ",\"roomWithin\":%u,\"domain\":", r->room_within);
         if (domain)

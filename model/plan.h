@@ -131,6 +131,8 @@ struct plan_refusal {
     uint32_t asked;       /* pairs without a place */
     uint32_t room;        /* of them have room on all candidates together */
     uint32_t room_within; /* in the best domain of tier `within` */
+    bool at_most;   /* several shapes: no more than those have room, each shape
+                     * being counted as if alone */
     bool hosts;     /* for PLAN_LACK_ROOM: but for what hosts have left there
                  * would be room */
     int32_t domain; /* that domain, or FABRIC_NONE */

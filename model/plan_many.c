@@ -233,6 +233,20 @@ static void try_tiers(struct many *m, struct plan *best, bool *found)
         try_scope(m, FABRIC_APART, FABRIC_NONE, best, found);
 }
 
+/* On all nodes together, every shape as if alone. */
+static uint32_t room_anywhere(const struct many *m)
+{
+    uint32_t all = 0;
+    for (size_t s = 0; s < m->job->n_shapes; s++) {
+        uint64_t room = 0;
+        for (size_t i = 0; i < m->cluster->n_nodes && room < m->asked[s]; i++)
+            if (plan_node_ok(m->cluster, m->job, i))
+                room += node_bound(m, i, s);
+        all += (uint32_t)(room < m->asked[s] ? room : m->asked[s]);
+    }
+    return all;
+}
+
 bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
                struct plan *plan, struct plan_refusal *ret_refusal)
 {
@@ -269,7 +283,9 @@ bool plan_many(const struct plan_cluster *cluster, const struct plan_job *job,
     *ret_refusal = (struct plan_refusal){
         .lack = m.room || job->within >= 0 ? PLAN_LACK_SEARCH : PLAN_LACK_ROOM,
         .asked = job->size - (uint32_t)job->n_fixed,
-        .room = m.most,
+        .room = room_anywhere(&m),
+        .room_within = job->within >= 0 ? m.most : 0,
+        .at_most = true,
         .domain = FABRIC_NONE,
         .fits_tier = FABRIC_APART};
     return false;

@@ -27,8 +27,11 @@ static bool make(const struct plan_cluster *cluster, const struct plan_job *job,
     plan->exact = found && done;
     if (!found && done) {
         ret_refusal->lack = PLAN_LACK_ROOM;
+        /* shape by shape there is, together not */
         if (ret_refusal->room == ret_refusal->asked && ret_refusal->room)
-            ret_refusal->room--; /* shape by shape there is, together not */
+            ret_refusal->room--;
+        if (ret_refusal->room_within > ret_refusal->room)
+            ret_refusal->room_within = ret_refusal->room;
     }
     return found;
 }
@@ -89,6 +92,8 @@ static void explain(const struct plan_cluster *cluster,
         fits(cluster, &change, &tier)) {
         no->lack = PLAN_LACK_TIER;
         no->fits_tier = tier;
+        if (no->room_within == no->asked) /* one by one, not together */
+            no->room_within--;
     }
 }
 

@@ -1,10 +1,12 @@
 /* Advice for whole jobs: every change is made for real, and then the job has
- * a plan. */
+ * a plan; and what is said of the refusal agrees with it. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/advice.h"
+#include "extender/why.h"
 #include "model/base/mem.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
@@ -278,4 +280,123 @@ Test(advice_job, every_change_gives_the_job_a_plan)
     cr_expect_gt(said[CHANGE_PAIRS], 100);
     cr_expect_gt(said[CHANGE_RELEASE], 50);
     cr_expect_gt(said[CHANGE_JOB_END], 50);
+}
+
+/* --- the words ------------------------------------------------------------ */
+
+/* Some of the job's first pairs have their place, or hold it. */
+static struct snapshot *begin(struct snapshot *s, const struct demand *pod)
+{
+    int32_t n = odds(50) ? (int32_t)roll((uint32_t)pod->size) : 0;
+    bool held = odds(30);
+    for (int32_t rank = 0; rank < n; rank++) {
+        struct schedule sc;
+        struct choice choice;
+        struct demand d;
+        int32_t node = (int32_t)roll(NODES);
+        demand_pair(pod, rank, &d);
+        d.pair = rank;
+        (void)snprintf(d.name, sizeof d.name, "mine%s%d", held ? "/" : "-",
+                       rank);
+        (void)snprintf(d.uid, sizeof d.uid, "%s%.0d", held ? "" : "uid-",
+                       held ? 0 : rank + 1);
+        schedule_init(&sc, s, &d);
+        if (schedule_choose(&sc, node, &choice) != REASON_NONE)
+            break;
+        struct allocation *a = schedule_allocation(&sc, node, &choice);
+        a->held = held;
+        struct draft *draft = draft_create(s);
+        draft_allocate(draft, a);
+        struct snapshot *next = draft_commit(draft);
+        snapshot_unref(s);
+        s = next;
+    }
+    return s;
+}
+
+static struct demand large_job(void)
+{
+    struct demand d = job();
+    d.size += (int32_t)roll(40);
+    d.pair = d.size - 1;
+    if (odds(25)) {
+        d.n_shapes = 1;
+        d.shapes[0] = (struct pair_shape){.first = 0,
+                                          .last = (int32_t)roll(3),
+                                          .cards = (uint8_t)(1 + roll(2)),
+                                          .align = RELATION_SYS,
+                                          .has_card_need = true,
+                                          .card_cores = 1 + roll(8)};
+    }
+    (void)snprintf(d.name, sizeof d.name, "mine-%d", (int)d.pair);
+    return d;
+}
+
+/* The least of the numbers of pairs that there is said to be room for. */
+static uint32_t named_room(const char *text)
+{
+    static const char key[] = "room for ";
+    uint32_t least = UINT32_MAX;
+    for (const char *at = text; (at = strstr(at, key));) {
+        at += strlen(key);
+        if (strncmp(at, "at most ", 8) == 0)
+            at += 8;
+        uint32_t n = (uint32_t)strtoul(at, NULL, 10);
+        if (*at >= '0' && *at <= '9' && n < least)
+            least = n;
+    }
+    return least;
+}
+
+static const struct change *find_pairs(const struct advice *advice)
+{
+    for (size_t i = 0; i < advice->n_changes; i++)
+        if (advice->changes[i].kind == CHANGE_PAIRS)
+            return &advice->changes[i];
+    return NULL;
+}
+
+/* "There is room for 42", and a job of 42 would fit: and of no more. */
+Test(advice_job, the_words_agree)
+{
+    unsigned n_equal = 0, n_most = 0, n_more = 0, n_within = 0, n_none = 0;
+    printf("seed %llu\n", (unsigned long long)chance_init());
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct demand pod = large_job();
+        struct snapshot *s = begin(crowd(fleet(), roll(PODS_MAX)), &pod);
+        cleanup_str struct str text = STR_INIT(4096);
+        cleanup_why struct why why;
+        why_init(&why, s, &pod, NULL, NULL);
+        const struct plan_refusal *no = &why.refusal;
+        if (why.to_plan && !why.plan) {
+            why_advise(&why);
+            schedule_brief(&why.schedule, REASON_JOB_ROOM, &text);
+            const char *t = str_text(&text);
+            const struct change *c = find_pairs(&why.advice);
+            uint32_t room = named_room(t),
+                     fixed = (uint32_t)pod.size - no->asked;
+            bool named = room != UINT32_MAX;
+            if (c && named && no->at_most)
+                cr_assert_leq(c->value, fixed + room, "%u: %s", round, t);
+            else if (c && named)
+                cr_assert_eq(c->value, fixed + room, "%u: %s; %u", round, t,
+                             (unsigned)c->value);
+            else if (named && !no->at_most)
+                cr_assert_eq(fixed + room, 0, "%u: %s", round, t);
+            cr_assert(!named || room < no->asked, "%s", t);
+            n_equal += c && named && !no->at_most;
+            n_most += c && no->at_most;
+            n_more += c && fixed > 0;
+            n_within += c && pod.within >= 0;
+            n_none += !c;
+        }
+        why_fini(&why);
+        snapshot_unref(s);
+    }
+    printf("equal %u, at most %u, more %u, within %u, none %u\n", n_equal,
+           n_most, n_more, n_within, n_none);
+    cr_expect_gt(n_equal, 300);
+    cr_expect_gt(n_most, 20);
+    cr_expect_gt(n_more, 50);
+    cr_expect_gt(n_within, 100);
 }
