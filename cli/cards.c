@@ -20,8 +20,9 @@ static enum table_style state_style(const char *state)
 {
     return strcmp(state, "idle") == 0   ? STYLE_GOOD
            : strcmp(state, "used") == 0 ? STYLE_PLAIN
-           : strcmp(state, "held") == 0 ? STYLE_FAIR
-                                        : STYLE_BAD;
+           : strcmp(state, "held") == 0 || strcmp(state, "drained") == 0
+               ? STYLE_FAIR
+               : STYLE_BAD;
 }
 
 static void add_pods(struct table *t, const cJSON *list)
@@ -44,6 +45,7 @@ static void add_health(struct table *t, const cJSON *card)
     cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
     enum table_style style = strcmp(health, "ready") == 0     ? STYLE_GOOD
                              : strcmp(health, "suspect") == 0 ? STYLE_FAIR
+                             : strcmp(health, "drained") == 0 ? STYLE_FAIR
                              : *health                        ? STYLE_BAD
                                                               : STYLE_PLAIN;
     str_addf(&text, "%s%s%s", health, *health && *reason ? ": " : "",

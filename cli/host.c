@@ -21,6 +21,17 @@ static int read_kind(const char *word, enum device_kind *ret_kind)
     return -EINVAL;
 }
 
+static const char *withdrawn(const cJSON *json)
+{
+    const cJSON *healthy = cJSON_GetObjectItemCaseSensitive(json, "healthy");
+    const char *health = json_text(json, "health");
+    if (!cJSON_IsFalse(healthy))
+        return "";
+    return strcmp(health, "drained") == 0 ? "drained"
+           : strcmp(health, "lost") == 0  ? "lost"
+                                          : "unhealthy";
+}
+
 static int read_device(const cJSON *json, struct host_device *ret_device,
                        struct error *err)
 {
@@ -32,6 +43,7 @@ static int read_device(const cJSON *json, struct host_device *ret_device,
     d.id = xstrndup(json_text(json, "id"), ID_TEXT_MAX);
     d.pci = xstrndup(json_text(json, "pci"), ID_TEXT_MAX);
     d.model = xstrndup(json_text(json, "model"), ID_TEXT_MAX);
+    d.withdrawn = withdrawn(json);
     d.numa = (int)json_number(json, "numa");
     d.cores = json_number(json, "cores");
     d.memory_mib = json_number(json, "memoryMiB");
@@ -147,6 +159,10 @@ static void draw_device(struct drawing *d, size_t i, const char *stem,
     text_render(str_text(&line),
                 x->kind == DEVICE_CARD ? STYLE_GOOD : STYLE_PLAIN, d->colours,
                 d->out);
+    if (*x->withdrawn) {
+        str_add(d->out, "  ");
+        text_render(x->withdrawn, STYLE_BAD, d->colours, d->out);
+    }
     if (d->notes && d->notes[i]) {
         str_add(d->out, "  ");
         text_render(d->notes[i], STYLE_FAIR, d->colours, d->out);
@@ -272,7 +288,12 @@ static void matrix_row(const struct shown *s, size_t row, bool colours,
         str_addf(out, "%-6d", x->numa);
     else
         str_add(out, "-     ");
-    str_addf(out, "%s\n", *x->pci ? x->pci : x->id);
+    str_add(out, *x->pci ? x->pci : x->id);
+    if (*x->withdrawn) {
+        str_add(out, "  ");
+        text_render(x->withdrawn, STYLE_BAD, colours, out);
+    }
+    str_add_c(out, '\n');
 }
 
 void host_matrix(const struct host *h, bool colours, struct str *out)

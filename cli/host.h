@@ -14,6 +14,8 @@
 
 struct host_device {
     char *id, *pci, *model; /* "" when unknown */
+    const char *withdrawn;  /* why nothing new comes there: "drained", "lost";
+                             * "" it may */
     enum device_kind kind;
     int numa;                       /* -1 unknown */
     double cores, memory_mib, cpus; /* -1 unknown */

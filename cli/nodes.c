@@ -22,6 +22,7 @@ static void add_node(struct table *t, const cJSON *node)
     cli_add_known(t, json_number(gpus, "free"));
     cli_add_known(t, json_number(node, "allocations"));
     cli_add_known(t, json_number(node, "generation"));
+    cli_add_known(t, json_number(cards, "drained"));
 }
 
 int verb_nodes(struct cli *c, int argc, char **argv)
@@ -29,7 +30,7 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     static const struct table_column columns[] = {
         {"NODE", false}, {"STATUS", false},    {"CARDS", true},
         {"IDLE", true},  {"GPUS", true},       {"FREE", true},
-        {"PODS", true},  {"GENERATION", true},
+        {"PODS", true},  {"GENERATION", true}, {"DRAINED", true},
     };
     cleanup_with(json) cJSON *json = NULL;
     cleanup_table struct table t;

@@ -10,8 +10,8 @@
 
 const char *card_state_name(enum card_state state)
 {
-    static const char *const names[CARD_STATES] = {"idle", "used", "held",
-                                                   "unhealthy", "unavailable"};
+    static const char *const names[CARD_STATES] = {
+        "idle", "used", "held", "unhealthy", "drained", "unavailable"};
     return state < CARD_STATES ? names[state] : "";
 }
 
@@ -41,6 +41,8 @@ enum card_state card_state(const struct node *node, size_t card)
 {
     const struct node_state *s = &node->state;
     unsigned bit = 1U << card;
+    if (s->drained & bit)
+        return CARD_DRAINED;
     if (card_device(node, card)->unhealthy)
         return CARD_UNHEALTHY;
     if (node->status != NODE_READY || !(s->usable & bit))
@@ -327,9 +329,9 @@ void view_topology(const struct node *node, struct str *out)
 
 /* --- tables --------------------------------------------------------------- */
 
-const char *const view_node_heads[] = {"NODE", "STATUS",     "CARDS",
-                                       "IDLE", "GPUS",       "FREE",
-                                       "PODS", "GENERATION", NULL};
+const char *const view_node_heads[] = {
+    "NODE", "STATUS", "CARDS",      "IDLE",    "GPUS",
+    "FREE", "PODS",   "GENERATION", "DRAINED", NULL};
 const char *const view_card_heads[] = {"NODE",  "CARD",   "PCI",   "NUMA",
                                        "MODEL", "ARCH",   "CORES", "MEMORY-MIB",
                                        "STATE", "HEALTH", "PODS",  NULL};
@@ -348,6 +350,7 @@ void view_node_row(const struct node *node, struct table *t)
     table_addf(t, "%zu", c.free_gpus);
     table_addf(t, "%zu", node->n_allocations);
     table_addf(t, "%" PRId64, node->epoch.generation);
+    table_addf(t, "%zu", c.states[CARD_DRAINED]);
 }
 
 void view_card_row(const struct node *node, size_t card, struct table *t)

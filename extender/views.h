@@ -15,7 +15,8 @@ enum card_state {
     CARD_IDLE,        /* no pair is on it */
     CARD_USED,        /* some pair is on it, others may join */
     CARD_HELD,        /* held whole: exclusive, or its need is not known */
-    CARD_UNHEALTHY,   /* withdrawn by its node */
+    CARD_UNHEALTHY,   /* withdrawn by its node: lost */
+    CARD_DRAINED,     /* withdrawn by the operator */
     CARD_UNAVAILABLE, /* its node is not ready, or its size is not known */
     CARD_STATES
 };
@@ -24,7 +25,7 @@ const char *card_state_name(enum card_state state); /* "idle" … */
 enum card_state card_state(const struct node *node, size_t card);
 
 /* {"name","status","cards":{"total","idle","used","held","unhealthy",
- * "unavailable"},"gpus":{"total","free"},"nics","numas","allocations",
+ * "drained","unavailable"},"gpus":{"total","free"},"nics","numas","allocations",
  * "generation","bootId","contentHash","slices":{"present","expected"}} */
 void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "room" as far as it is known (what is left on

@@ -342,6 +342,32 @@ Test(host, matrix)
                  str_text(&out));
 }
 
+/* Nothing new comes to a card that is drained or lost. */
+Test(host, withdrawn_cards)
+{
+    cleanup_host struct host h = {0};
+    cleanup_str struct str out = STR_INIT(8192);
+    make_host(
+        "{\"node\":\"n\",\"devices\":[{\"id\":\"a\",\"kind\":\"card\","
+        "\"numa\":0,\"healthy\":false,\"health\":\"drained\"},{\"id\":"
+        "\"b\",\"kind\":\"card\",\"numa\":0,\"healthy\":false,\"health\":"
+        "\"\\u001b[2J\"},{\"id\":\"c\",\"kind\":\"card\",\"numa\":0,"
+        "\"healthy\":true,\"health\":\"ready\"},{\"id\":\"numa-0\",\"kind\":"
+        "\"numa\",\"numa\":0}],\"relations\":{}}",
+        &h);
+    host_tree(&h, NULL, false, &out);
+    assert_text(&out, "n\n└─ NUMA node 0\n"
+                      "   ├─ card a  drained\n"
+                      "   ├─ card b  unhealthy\n"
+                      "   └─ card c\n");
+    str_reset(&out);
+    host_matrix(&h, false, &out);
+    cr_expect(strstr(str_text(&out), "CARD0   X       SYS     SYS     0     a  "
+                                     "drained\n"),
+              "%s", str_text(&out));
+    cr_expect(strstr(str_text(&out), "0     c\n"), "%s", str_text(&out));
+}
+
 /* --- first fit and the verdict -------------------------------------------- */
 
 Test(firstfit, takes_what_comes_first)

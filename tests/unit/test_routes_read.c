@@ -11,6 +11,7 @@
 #include "model/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
+#include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 
 static struct test_extender x;
@@ -127,8 +128,10 @@ Test(read, draws_tables)
     cr_assert_eq(get_text("/v1/nodes"), 200);
     cr_expect_str_eq(header("Content-Type"), "text/plain; charset=utf-8");
     cr_expect_str_eq(reply.body.data,
-                     "NODE  STATUS  CARDS  IDLE  GPUS  FREE  PODS  GENERATION\n"
-                     "n0    ready   2      1     2     2     1     1\n");
+                     "NODE  STATUS  CARDS  IDLE  GPUS  FREE  PODS  GENERATION  "
+                     "DRAINED\n"
+                     "n0    ready   2      1     2     2     1     1           "
+                     "0\n");
     cr_assert_eq(get_text("/v1/cards?limit=1"), 200);
     expect_body("12/16");
     expect_body("and more: continue=n0/card-");
@@ -136,6 +139,54 @@ Test(read, draws_tables)
     expect_body("ns/p");
     cr_assert_eq(get_text("/v1/nodes/n0"), 200);
     expect_body("\n\nPOD ");
+}
+
+/* The same host, with its first card drained and its second lost. */
+static void withdraw_cards(void)
+{
+    static const char *const words[] = {"drained", "lost"};
+    cleanup_with(topo) struct topo *whole = simhost_topo("n0", 4);
+    cleanup_with(topo) struct topo *topo = NULL;
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create("n0");
+    for (size_t i = 0; i < topo_n_devices(whole); i++) {
+        struct device d = *topo_device(whole, i);
+        d.unhealthy = i < ARRAY_LEN(words);
+        d.health = i < ARRAY_LEN(words) ? words[i] : "";
+        topo_builder_add(b, &d);
+    }
+    cr_assert_eq(topo_build(b, &topo, NULL), 0);
+    const struct slice_epoch epoch = {"boot-1", 1};
+    char name[SLICE_NAME_MAX + 1];
+    cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+    slice_encode(topo, &epoch, 0, &json);
+    slice_name("n0", 0, name);
+    struct writer_op op = {.kind = WRITER_PUT_SLICE,
+                           .name = name,
+                           .body = json.data,
+                           .body_size = json.size};
+    cr_assert_eq(writer_run(x.app.writer, &op), 0, "%s", op.error.text);
+}
+
+Test(read, drained_cards_are_not_lost_ones)
+{
+    withdraw_cards();
+    cr_assert_eq(get("/v1/nodes/n0"), 200);
+    expect_body("\"unhealthy\":1,\"drained\":1,\"unavailable\":0}");
+    expect_body("\"health\":\"drained\"");
+    expect_body("\"state\":\"drained\"");
+    expect_body("\"state\":\"unhealthy\"");
+    cr_assert_eq(get("/v1/cards?state=drained"), 200);
+    expect_body("card-0000-12-00");
+    cr_expect_null(strstr(reply.body.data, "card-0000-13-00"));
+    cr_assert_eq(get_text("/v1/nodes"), 200);
+    expect_body("n0    ready   4      2     4     4     0     1           1\n");
+    cr_assert_eq(get_text("/v1/cards"), 200);
+    expect_body("  drained    drained  0");
+    cr_assert_eq(get("/metrics"), 200);
+    expect_body("biga_cards{state=\"drained\"} 1");
+    cr_assert_eq(get("/"), 200);
+    expect_body("<td>drained</td>");
 }
 
 /* Follow a list through its pages of two; the number of items. */
