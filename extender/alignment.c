@@ -1,5 +1,7 @@
 #include "extender/alignment.h"
 
+#include <string.h>
+
 #include "extender/usage.h"
 #include "model/decide.h"
 
@@ -27,6 +29,80 @@ enum alignment alignment_judge(const struct node *node,
     return a->relation <= RELATION_NODE ? ALIGNMENT_DEGRADED : ALIGNMENT_NONE;
 }
 
+/* --- of one pod ----------------------------------------------------------- */
+
+bool alignment_is_of_pair(const struct allocation *a)
+{
+    return a->n_gpus == 0 && a->relation < RELATION_NODE;
+}
+
+static const struct topo *topo_of(const struct snapshot *s,
+                                  const struct allocation *a)
+{
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    return index == NODE_NONE ? NULL : snapshot_node(s, (size_t)index)->topo;
+}
+
+/* The index of a NUMA node; false when there is none of that number. */
+static bool find_numa(const struct topo *topo, int numa, size_t *ret_index)
+{
+    size_t first, n = topo_count(topo, DEVICE_NUMA, &first);
+    size_t i = 0;
+    while (i < n && topo_device(topo, first + i)->numa != numa)
+        i++;
+    *ret_index = first + i;
+    return i < n;
+}
+
+enum relation alignment_own(const struct snapshot *s,
+                            const struct allocation *a)
+{
+    const struct topo *topo = topo_of(s, a);
+    enum relation worst = RELATION_NODE;
+    size_t numa, first;
+    if (!alignment_is_of_pair(a))
+        return a->relation;
+    if (!topo || !find_numa(topo, a->numa, &numa))
+        return RELATION_SYS;
+    (void)topo_count(topo, DEVICE_CARD, &first);
+    for (unsigned c = usage_cards(topo, a); c; c &= c - 1) {
+        enum relation r = topo_relation(topo, first + (size_t)__builtin_ctz(c),
+                                        numa);
+        worst = r > worst ? r : worst;
+    }
+    return worst;
+}
+
+const char *alignment_word(const struct snapshot *s, const struct allocation *a)
+{
+    return a->n_gpus == 0 && a->numa < 0 ? "-"
+                                         : relation_name(alignment_own(s, a));
+}
+
+void alignment_write(const struct snapshot *s, const struct allocation *a,
+                     struct str *out)
+{
+    const char *word = alignment_word(s, a);
+    if (*word == '-')
+        str_add(out, ",\"alignment\":null");
+    else
+        str_addf(out, ",\"alignment\":{\"relation\":\"%s\",\"to\":\"%s\"}",
+                 word, a->n_gpus ? "gpus" : "numa");
+}
+
+void alignment_encode(const struct snapshot *s, const struct allocation *a,
+                      struct str *out)
+{
+    allocation_encode(a, out);
+    if (out->overflow || out->size == 0)
+        return;
+    out->data[--out->size] = '\0'; /* its last brace */
+    alignment_write(s, a, out);
+    str_add_c(out, '}');
+}
+
+/* --- as an event ---------------------------------------------------------- */
+
 static void add_devices(struct str *out, const char *kind,
                         char (*ids)[TOPO_ID_MAX + 1],
                         char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
@@ -45,4 +121,6 @@ void alignment_tell(const struct allocation *a, struct str *out)
     add_devices(out, "card", a->cards, a->card_pci, a->n_cards);
     add_devices(out, "GPU", a->gpus, a->gpu_pci, a->n_gpus);
     str_add(out, relation_name(a->relation));
+    if (alignment_is_of_pair(a))
+        str_add(out, " to the GPU of its host pod");
 }

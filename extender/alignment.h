@@ -21,6 +21,22 @@ enum alignment {
 };
 enum alignment alignment_judge(const struct node *node,
                                const struct allocation *a);
+/* Is its relation that to the GPUs of its pair's host pod, of which it has
+ * none itself? */
+bool alignment_is_of_pair(const struct allocation *a);
+/* How close its cards are to its own GPUs, or else to the NUMA node of its
+ * (host) pod. */
+enum relation alignment_own(const struct snapshot *s,
+                            const struct allocation *a);
+/* The same in a word; "-" where they are near nothing that is known. */
+const char *alignment_word(const struct snapshot *s,
+                           const struct allocation *a);
+/* The member ,"alignment": {"relation","to"}, or null; and the allocation as
+ * JSON with it. */
+void alignment_write(const struct snapshot *s, const struct allocation *a,
+                     struct str *out);
+void alignment_encode(const struct snapshot *s, const struct allocation *a,
+                      struct str *out);
 /* "on host03: card 0000:1a:00.0, gpu 0000:1b:00.0, PIX". */
 void alignment_tell(const struct allocation *a, struct str *out);
 

@@ -289,6 +289,7 @@ static void write_pair(const struct job_view *v, const struct job_pair *p,
     else
         str_add(out, ",\"numa\":null");
     add_text(out, "relation", relation_name(a->relation));
+    alignment_write(v->snapshot, a, out);
     str_addf(out, ",\"aligned\":%s,\"members\":[",
              p->aligned ? "true" : "false");
     for (size_t i = 0; i < p->n_all; i++) {
@@ -364,7 +365,7 @@ void job_pair_rows(const struct job_view *v, struct table *t)
         add_ids(t, p->place->cards, p->place->n_cards);
         add_ids(t, p->place->gpus, p->place->n_gpus);
         table_add_known(t, p->place->numa);
-        table_add(t, relation_name(p->place->relation));
+        table_add(t, alignment_word(v->snapshot, p->place));
         table_addf(t, "%zu", p->n_members);
     }
 }

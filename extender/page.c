@@ -79,7 +79,7 @@ static void write_allocations(const struct snapshot *s, struct str *out)
         alloc_index_list(s->allocations, &n);
     table_init(&t, view_allocation_heads);
     for (size_t i = 0; i < n && i < PAGE_ROWS_MAX; i++)
-        view_allocation_row(list[i], &t);
+        view_allocation_row(s, list[i], &t);
     write_section(out, "Allocations", n, &t);
     table_fini(&t);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/alignment.h"
 #include "extender/app.h"
 #include "extender/cluster.h"
 #include "extender/live.h"
@@ -19,9 +20,9 @@
 
 /* --- why ---------------------------------------------------------------- */
 
-/* What its relation is to. */
-static void why_to_what(const struct snapshot *snapshot,
-                        const struct allocation *a, struct str *text)
+/* The host pod that an xPU pod belongs to, or its place; false: none. */
+static bool why_host_pod(const struct snapshot *snapshot,
+                         const struct allocation *a, struct str *text)
 {
     enum { MEMBERS_MAX = 64 };
     const struct allocation *pair[MEMBERS_MAX];
@@ -30,18 +31,33 @@ static void why_to_what(const struct snapshot *snapshot,
     for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)
         if (a->demand.role == ROLE_XPU && pair[i]->demand.role == ROLE_HOST) {
             if (pair[i]->held)
-                str_add(text, " to the place held for its host pod");
+                str_add(text, "the place held for its host pod");
             else
-                str_addf(text, " to its host pod %s", pair[i]->demand.name);
-            return;
+                str_addf(text, "its host pod %s", pair[i]->demand.name);
+            return true;
         }
-    if (a->n_gpus) {
-        str_add(text, " to");
-        for (unsigned i = 0; i < a->n_gpus; i++)
-            str_addf(text, " %s", a->gpus[i]);
-    } else if (a->numa >= 0) {
-        str_addf(text, " to NUMA node %d", (int)a->numa);
-    }
+    return false;
+}
+
+/* ": PIX to gpu-0000-1b-00-0"; of an xPU pod, which has no GPU itself, what
+ * its own cards are close to, and then what its pair was placed by. */
+static void why_alignment(const struct snapshot *snapshot,
+                          const struct allocation *a, struct str *text)
+{
+    cleanup_str struct str host = STR_INIT(1024);
+    bool has_host = why_host_pod(snapshot, a, &host);
+    const char *word = alignment_word(snapshot, a);
+    if (*word == '-')
+        return;
+    str_addf(text, ": %s to", word);
+    for (unsigned i = 0; i < a->n_gpus; i++)
+        str_addf(text, " %s", a->gpus[i]);
+    if (!a->n_gpus)
+        str_addf(text, " NUMA node %d", (int)a->numa);
+    if (has_host && alignment_is_of_pair(a))
+        str_addf(text, ", %s to the GPU", relation_name(a->relation));
+    if (has_host)
+        str_addf(text, " of %s", str_text(&host));
 }
 
 /* Of a pod that was applied: how it fares there. */
@@ -88,8 +104,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     str_addf(&text, "on node %s, card", a->node);
     for (unsigned i = 0; i < a->n_cards; i++)
         str_addf(&text, " %s", a->cards[i]);
-    str_addf(&text, ": %s", relation_name(a->relation));
-    why_to_what(snapshot, a, &text);
+    why_alignment(snapshot, a, &text);
     why_place(snapshot, a, &text);
     why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
@@ -103,7 +118,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     str_add(out, ",\"state\":\"allocated\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add(out, ",\"allocation\":");
-    allocation_encode(a, out);
+    alignment_encode(snapshot, a, out);
     str_add_c(out, '}');
 }
 
@@ -422,7 +437,7 @@ static void simulate_place(struct simulation *sim, const struct demand *demand,
         return;
     struct allocation *a = schedule_allocation(&s, node, &choice);
     str_add(sim->out, ",\"allocation\":");
-    allocation_encode(a, sim->out);
+    alignment_encode(now, a, sim->out);
     if (s.hold && (demand->role == ROLE_HOST || !demand->job[0]))
         (void)draft_release(sim->draft, s.hold->demand.namespace,
                             s.hold->demand.name);

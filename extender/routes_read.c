@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/alignment.h"
 #include "extender/app.h"
 #include "extender/cluster.h"
 #include "extender/live.h"
@@ -229,7 +230,8 @@ static void on_nodes(struct httpd_request *rq, void *ctx)
     list_end(&list);
 }
 
-static void node_text(const struct node *node, struct str *out)
+static void node_text(const struct snapshot *s, const struct node *node,
+                      struct str *out)
 {
     struct table t;
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
@@ -248,7 +250,7 @@ static void node_text(const struct node *node, struct str *out)
     if (node->n_allocations) {
         table_init(&t, view_allocation_heads);
         for (size_t i = 0; i < node->n_allocations; i++)
-            view_allocation_row(node->allocations[i], &t);
+            view_allocation_row(s, node->allocations[i], &t);
         str_add_c(out, '\n');
         table_write_text(&t, out);
         table_fini(&t);
@@ -268,11 +270,10 @@ static void on_node(struct httpd_request *rq, void *ctx)
         return;
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, "text/plain; charset=utf-8");
-        node_text(node, httpd_reply(rq));
+        node_text(s, node, httpd_reply(rq));
     } else {
         int32_t index = snapshot_find(s, node->name, strlen(node->name));
-        struct host_room room = snapshot_room_left(s, (size_t)index);
-        view_node_whole(node, s->policy, &room, clock_ms(), httpd_reply(rq));
+        view_node_whole(s, (size_t)index, clock_ms(), httpd_reply(rq));
         str_add_c(httpd_reply(rq), '\n');
     }
 }
@@ -466,10 +467,10 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
         if (!list_next(&list, d->namespace, d->name))
             break;
         if (list.text) {
-            view_allocation_row(all[i], &list.table);
+            view_allocation_row(list.snapshot, all[i], &list.table);
             continue;
         }
-        allocation_encode(all[i], list.out);
+        alignment_encode(list.snapshot, all[i], list.out);
         live_allocation(list.app, set, all[i], list.out);
     }
     list_end(&list);
@@ -490,7 +491,7 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
     }
     cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
                                                           : NULL;
-    allocation_encode(a, httpd_reply(rq));
+    alignment_encode(s, a, httpd_reply(rq));
     live_allocation(app, set, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/alignment.h"
 #include "extender/overfull.h"
 #include "extender/policy_view.h"
 
@@ -268,27 +269,28 @@ static void add_overfull(struct str *out, const struct node *node,
     str_add_c(out, ']');
 }
 
-void view_node_whole(const struct node *node, const struct policy *policy,
-                     const struct host_room *room, int64_t now_ms,
+void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
                      struct str *out)
 {
+    const struct node *node = snapshot_node(s, index);
+    const struct host_room room = snapshot_room_left(s, index);
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
     add_node(out, node);
     str_addf(out, ",\"heardMs\":%" PRId64,
              now_ms - atomic_load(&node->liveness->heard_ms));
-    add_room(out, room);
+    add_room(out, &room);
     str_add(out, ",\"cardList\":[");
     for (size_t i = 0; i < n_cards; i++) {
         str_add(out, i ? "," : "");
-        view_card(node, policy, i, out);
+        view_card(node, s->policy, i, out);
     }
     str_add(out, "],\"allocationList\":[");
     for (size_t i = 0; i < node->n_allocations; i++) {
         str_add(out, i ? "," : "");
-        allocation_encode(node->allocations[i], out);
+        alignment_encode(s, node->allocations[i], out);
     }
     str_add_c(out, ']');
-    add_overfull(out, node, policy);
+    add_overfull(out, node, s->policy);
     str_add_c(out, '}');
 }
 
@@ -391,7 +393,8 @@ static void add_ids(struct table *t, char (*ids)[TOPO_ID_MAX + 1], size_t n)
     table_add(t, n ? str_text(&text) : "-");
 }
 
-void view_allocation_row(const struct allocation *a, struct table *t)
+void view_allocation_row(const struct snapshot *s, const struct allocation *a,
+                         struct table *t)
 {
     const struct demand *d = &a->demand;
     table_addf(t, "%s/%s", d->namespace, d->name);
@@ -402,5 +405,5 @@ void view_allocation_row(const struct allocation *a, struct table *t)
     add_ids(t, a->cards, a->n_cards);
     add_ids(t, a->gpus, a->n_gpus);
     table_add_known(t, a->numa);
-    table_add(t, relation_name(a->relation));
+    table_add(t, alignment_word(s, a));
 }

@@ -31,8 +31,7 @@ void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "room" as far as it is known (what is left on
  * the host for pods: "cpuMilli", "memoryMiB", "pods"), "cardList",
  * "allocationList", "overfull": [{"namespace","name","text"}] (overfull.h). */
-void view_node_whole(const struct node *node, const struct policy *policy,
-                     const struct host_room *room, int64_t now_ms,
+void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
                      struct str *out);
 /* With "reserved": the shares that services have of it by the policy (NULL:
  * none), see policy_view.h. */
@@ -47,7 +46,8 @@ extern const char *const view_card_heads[];
 extern const char *const view_allocation_heads[];
 void view_node_row(const struct node *node, struct table *t);
 void view_card_row(const struct node *node, size_t card, struct table *t);
-void view_allocation_row(const struct allocation *a, struct table *t);
+void view_allocation_row(const struct snapshot *s, const struct allocation *a,
+                         struct table *t);
 
 /* How many devices of a kind a node is known to have. */
 size_t view_count(const struct node *node, enum device_kind kind,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/alignment.h"
 #include "model/base/mem.h"
 
 /* --- judging ------------------------------------------------------------ */
@@ -121,7 +122,7 @@ static void write_best(const struct why *why, size_t i, struct str *out)
         return;
     if (i)
         str_add_c(out, ',');
-    allocation_encode(a, out);
+    alignment_encode(why->snapshot, a, out);
     allocation_unref(a);
 }
 

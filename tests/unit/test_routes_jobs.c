@@ -225,8 +225,8 @@ Test(jobs_why, an_xpu_pod_is_near_to_a_held_place)
     cr_assert_eq(sim_bind(x.app.writer, &d, "n1", NULL, &err), 0, "%s",
                  err.text);
     cr_assert_eq(get_text("/v1/why?pod=ns/x-2"), 200);
-    expect_body(" to the place held for its host pod\n");
+    expect_body(": NODE to NUMA node 0 of the place held for its host pod\n");
     bind_pair("ring", 2, 4, "n1");
     cr_assert_eq(get_text("/v1/why?pod=ns/x-2"), 200);
-    expect_body(" to its host pod ring-2\n");
+    expect_body(": NODE to NUMA node 0 of its host pod ring-2\n");
 }

@@ -71,6 +71,12 @@ static void bind_pod(struct server *s, const struct world_pod *pod,
     (void)snprintf(ret_error, 256, "%s", error->valuestring);
 }
 
+static void expect_part(const struct raw_reply *reply, const char *part)
+{
+    cr_expect(strstr(str_text(&reply->body), part), "no %s in %s", part,
+              str_text(&reply->body));
+}
+
 Test(serving, a_pair_lands_together_and_leaves)
 {
     cleanup_with(server) struct server *s = world_start();
@@ -96,8 +102,26 @@ Test(serving, a_pair_lands_together_and_leaves)
         200);
     cr_assert_not_null(strstr(str_text(&reply.body), "\"allocated\""));
     cr_assert_not_null(strstr(str_text(&reply.body), "node007"));
-    cr_assert_not_null(strstr(str_text(&reply.body), "PIX to its host pod h"),
-                       "%s", str_text(&reply.body));
+    expect_part(&reply, ": NODE to NUMA node 0, PIX to the GPU of its host pod "
+                        "h\"");
+    expect_part(&reply,
+                "\"alignment\":{\"relation\":\"NODE\",\"to\":\"numa\"}");
+    cr_assert_eq(
+        call(s, SERVER_READ, "GET", "/v1/why?pod=default/h", NULL, &reply),
+        200);
+    expect_part(&reply, ": PIX to gpu-0000-12-01-0\"");
+    cr_assert_eq(call(s, SERVER_READ, "GET", "/v1/allocations", NULL, &reply),
+                 200);
+    expect_part(&reply, "\"alignment\":{\"relation\":\"PIX\",\"to\":\"gpus\"}");
+    expect_part(&reply,
+                "\"alignment\":{\"relation\":\"NODE\",\"to\":\"numa\"}");
+    cr_assert_eq(call(s, SERVER_READ, "GET", "/", NULL, &reply), 200);
+    expect_part(&reply, "<td>0</td><td>NODE</td>");
+    expect_part(&reply, "<td>0</td><td>PIX</td>");
+    cr_assert_eq(call(s, SERVER_READ, "GET", "/v1/nodes/node007", NULL, &reply),
+                 200);
+    expect_part(&reply,
+                "\"alignment\":{\"relation\":\"NODE\",\"to\":\"numa\"}");
     cr_assert_eq(call(s, SERVER_READ, "DELETE", "/v1/allocations/default/x",
                       NULL, &reply),
                  200);
