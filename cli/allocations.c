@@ -19,7 +19,7 @@ static bool any_state(const cJSON *list)
 static void add_allocation(struct table *t, const cJSON *a, bool state)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
-    const char *relation = json_text(a, "relation");
+    const char *relation = cli_relation(a);
     table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "held")))
         table_add_style(t, STYLE_FAIR, "held"); /* nobody is bound there */

@@ -81,6 +81,8 @@ void cli_add_devices(struct table *t, const cJSON *list);
 /* A cell with a whole number; a negative one is not known. */
 void cli_add_known(struct table *t, double number);
 
+/* How close the cards of an allocation, or of a pair, are; "-": to nothing. */
+const char *cli_relation(const cJSON *of);
 /* The style of a relation's name: green, yellow, red. */
 enum table_style relation_style(const char *relation);
 

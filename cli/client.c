@@ -299,6 +299,14 @@ void cli_add_known(struct table *t, double number)
         table_add(t, "");
 }
 
+const char *cli_relation(const cJSON *of)
+{
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(of, "alignment");
+    if (cJSON_IsNull(own))
+        return "-";
+    return json_text(own ? own : of, "relation"); /* an older server */
+}
+
 enum table_style relation_style(const char *relation)
 {
     struct error err = {0};

@@ -67,7 +67,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
 static void add_pair(struct table *t, const cJSON *pair)
 {
     const char *state = json_text(pair, "state");
-    const char *relation = json_text(pair, "relation");
+    const char *relation = cli_relation(pair);
     table_addf(t, "%.0f", json_number(pair, "rank"));
     table_add_style(t, strcmp(state, "bound") ? STYLE_FAIR : STYLE_GOOD, state);
     table_add(t, json_text(pair, "node"));

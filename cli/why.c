@@ -48,7 +48,7 @@ static void say_best(struct cli *c, const cJSON *list)
     table_init(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(x, list)
     {
-        const char *relation = json_text(x, "relation");
+        const char *relation = cli_relation(x);
         table_add(&t, json_text(x, "node"));
         add_ids(&t, json_list(x, "cards"));
         add_ids(&t, json_list(x, "gpus"));

@@ -342,6 +342,22 @@ Test(host, matrix)
                  str_text(&out));
 }
 
+/* What the pod's own cards are near to, and of older servers its pair's. */
+Test(cli, relation_of_an_allocation)
+{
+    static const char *const cases[][2] = {
+        {"{\"relation\":\"PIX\"}", "PIX"},
+        {"{\"relation\":\"PIX\",\"alignment\":null}", "-"},
+        {"{\"relation\":\"PIX\",\"alignment\":{\"relation\":\"NODE\"}}",
+         "NODE"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cJSON *json = parse(cases[i][0]);
+        cr_expect_str_eq(cli_relation(json), cases[i][1]);
+        cJSON_Delete(json);
+    }
+}
+
 /* Nothing new comes to a card that is drained or lost. */
 Test(host, withdrawn_cards)
 {
