@@ -73,3 +73,47 @@ void text_escape(const char *text, struct str *out)
 {
     text_escape_n(text, strlen(text), out);
 }
+
+/* --- the order of names ----------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The number at `*text` without its zeros in front; `*text` is behind it. */
+static size_t take_number(const char **text, const char **ret_digits)
+{
+    while (**text == '0')
+        ++*text;
+    *ret_digits = *text;
+    while (is_digit(**text))
+        ++*text;
+    return (size_t)(*text - *ret_digits);
+}
+
+static int number_order(const char **a, const char **b)
+{
+    const char *x, *y;
+    size_t n = take_number(a, &x), m = take_number(b, &y);
+    if (n != m)
+        return n < m ? -1 : 1;
+    return memcmp(x, y, n);
+}
+
+int text_order(const char *a, const char *b)
+{
+    const char *x = a, *y = b;
+    while (*x && *y) {
+        int order = 0;
+        if (is_digit(*x) && is_digit(*y))
+            order = number_order(&x, &y);
+        else
+            order = (unsigned char)*x++ - (unsigned char)*y++;
+        if (order)
+            return order;
+    }
+    if (*x || *y)
+        return *x ? 1 : -1;
+    return strcmp(a, b);
+}

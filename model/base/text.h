@@ -21,4 +21,9 @@ void text_clean(const char *text, struct str *out);
 void text_escape(const char *text, struct str *out);
 void text_escape_n(const char *text, size_t size, struct str *out);
 
+/* The order of names for people: numbers within them count as numbers, so that
+ * leaf6 comes before leaf10.  Texts that differ in zeros before numbers alone
+ * are in the order of their bytes: only equal texts are equal. */
+int text_order(const char *a, const char *b);
+
 #endif
