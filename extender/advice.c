@@ -1,9 +1,11 @@
 #include "extender/advice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/advice_private.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 
 enum { MILLI = 1000 };
 
@@ -101,12 +103,23 @@ static void text_free(const struct schedule *s, const struct change *change,
     str_addf(out, " of %s", node_name(s, change->node));
 }
 
+static int pod_order(const void *a, const void *b)
+{
+    const struct demand *x = &(*(const struct allocation *const *)a)->demand;
+    const struct demand *y = &(*(const struct allocation *const *)b)->demand;
+    int order = text_order(x->namespace, y->namespace);
+    return order ? order : text_order(x->name, y->name);
+}
+
 static void text_release(const struct schedule *s, const struct change *change,
                          struct str *out)
 {
+    const struct allocation *gone[ADVICE_GONE_MAX];
+    memcpy(gone, change->gone, change->n_gone * sizeof *gone);
+    qsort(gone, change->n_gone, sizeof *gone, pod_order);
     str_add(out, change->n_gone == 1 ? "delete pod " : "delete pods ");
     for (size_t i = 0; i < change->n_gone; i++) {
-        const struct demand *d = &change->gone[i]->demand;
+        const struct demand *d = &gone[i]->demand;
         if (i)
             str_add(out, i + 1 == change->n_gone ? " and " : ", ");
         str_addf(out, "%s/%s", d->namespace, d->name);

@@ -34,9 +34,10 @@ static const char head[] =
     "<code>/v1/why?pod=NAMESPACE/NAME</code>.</p>\n";
 
 static void write_section(struct str *out, const char *title, size_t n,
-                          const struct table *t)
+                          struct table *t)
 {
     size_t shown = t->n_cells / t->n_columns;
+    table_sort(t);
     str_addf(out, "<h2>%s: %zu</h2>\n", title, n);
     if (n == 0)
         return;

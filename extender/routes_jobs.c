@@ -78,6 +78,7 @@ void on_jobs(struct httpd_request *rq, void *ctx)
         struct table t;
         table_init(&t, job_view_heads);
         list_jobs(s, rq, limit, &t, &last);
+        table_sort(&t);
         table_write_text(&t, out);
         table_fini(&t);
         httpd_content_type(rq, plain);

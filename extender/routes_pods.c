@@ -354,6 +354,7 @@ static void write_list(struct httpd_request *rq, const struct look *look,
         struct table t;
         table_init(&t, pod_view_heads);
         const struct applied_pod *last = list_pods(look, f, limit, &t, out);
+        table_sort(&t);
         table_write_text(&t, out);
         table_fini(&t);
         httpd_content_type(rq, plain);

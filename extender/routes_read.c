@@ -156,6 +156,7 @@ static void list_end(struct list *list)
 {
     if (list->text) {
         httpd_content_type(list->rq, "text/plain; charset=utf-8");
+        table_sort(&list->table); /* a page is of the names' bytes */
         table_write_text(&list->table, list->out);
         table_fini(&list->table);
         if (list->more)
@@ -251,6 +252,7 @@ static void node_text(const struct snapshot *s, const struct node *node,
         table_init(&t, view_allocation_heads);
         for (size_t i = 0; i < node->n_allocations; i++)
             view_allocation_row(s, node->allocations[i], &t);
+        table_sort(&t);
         str_add_c(out, '\n');
         table_write_text(&t, out);
         table_fini(&t);

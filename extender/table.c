@@ -3,8 +3,10 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "model/base/mem.h"
 #include "model/base/text.h"
 
 enum { CELL_MAX = 512 };
@@ -41,6 +43,40 @@ void table_addf(struct table *t, const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     table_add(t, text);
+}
+
+struct row {
+    const char *cells; /* the first, with the others behind it */
+    size_t size, number;
+};
+
+static int row_order(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = text_order(x->cells, y->cells);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+void table_sort(struct table *t)
+{
+    size_t n = t->n_cells / t->n_columns;
+    cleanup_free struct row *rows = xcalloc(n + 1, sizeof *rows);
+    struct str sorted = STR_INIT(STR_MAX_DEFAULT);
+    const char *at = str_text(&t->cells);
+    if (t->cells.overflow)
+        return; /* which is the answer's to tell */
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = (struct row){.cells = at, .number = i};
+        for (size_t c = 0; c < t->n_columns; c++)
+            at += strlen(at) + 1;
+        rows[i].size = (size_t)(at - rows[i].cells);
+    }
+    if (n)
+        qsort(rows, n, sizeof *rows, row_order);
+    for (size_t i = 0; i < n; i++)
+        str_add_n(&sorted, rows[i].cells, rows[i].size);
+    str_fini(&t->cells);
+    t->cells = sorted;
 }
 
 void table_add_known(struct table *t, long long number)

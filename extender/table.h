@@ -31,6 +31,10 @@ void table_addf(struct table *t, const char *fmt, ...)
 /* A number that may be unknown (negative): then "-". */
 void table_add_known(struct table *t, long long number);
 
+/* Order the rows by their first cells, as people read names (text_order());
+ * rows with the same one stay as they are. */
+void table_sort(struct table *t);
+
 void table_write_text(const struct table *t, struct str *out);
 void table_write_html(const struct table *t, struct str *out);
 

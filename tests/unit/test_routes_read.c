@@ -141,6 +141,34 @@ Test(read, draws_tables)
     expect_body("\n\nPOD ");
 }
 
+/* Of these only the text is for people: pages of JSON go by the bytes. */
+Test(read, sorts_names_for_people)
+{
+    static const char *const texts[] = {"/v1/nodes", "/v1/cards", "/"};
+    fill(12);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        cr_assert_eq(get_text(texts[i]), 200);
+        const char *n9 = strstr(reply.body.data, "n9");
+        const char *n10 = strstr(reply.body.data, "n10");
+        cr_assert(n9 && n10 && n9 < n10, "%s: %s", texts[i], reply.body.data);
+    }
+    cr_assert_eq(get("/v1/nodes"), 200);
+    cr_expect_lt(strstr(reply.body.data, "\"n10\""),
+                 strstr(reply.body.data, "\"n9\""));
+    for (int i = 9; i < 11; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "q%d", i);
+        struct demand d = sim_need(sim_pod(name, ROLE_XPU, "", 0), 1, 64);
+        cr_assert_eq(sim_bind(x.app.writer, &d, "n1", NULL, NULL), 0);
+    }
+    cr_assert_eq(get_text("/v1/allocations"), 200);
+    cr_expect_lt(strstr(reply.body.data, "ns/q9"),
+                 strstr(reply.body.data, "ns/q10"));
+    cr_assert_eq(get_text("/v1/nodes/n1"), 200);
+    cr_expect_lt(strstr(reply.body.data, "ns/q9"),
+                 strstr(reply.body.data, "ns/q10"));
+}
+
 /* The same host, with its first card drained and its second lost. */
 static void withdraw_cards(void)
 {
