@@ -55,6 +55,7 @@ bool allocations_render(struct cli *c, const cJSON *list)
     {
         add_allocation(&t, a, state);
     }
+    table_sort(&t);
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     return t.n_cells > 0;

@@ -272,6 +272,7 @@ static void say_pods(struct cli *c, const cJSON *list)
     {
         add_pod(&t, x);
     }
+    table_sort(&t);
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

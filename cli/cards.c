@@ -98,6 +98,7 @@ void cards_render(struct cli *c, const cJSON *list)
     {
         add_card(&t, card, health);
     }
+    table_sort(&t);
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

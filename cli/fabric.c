@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "model/base/json.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 #include "model/fabric.h"
 
 enum { HOSTS_PER_PAGE = 100000, DIGITS_MAX = 18 };
@@ -17,6 +18,7 @@ enum { HOSTS_PER_PAGE = 100000, DIGITS_MAX = 18 };
 void picture_init(struct picture *p)
 {
     memset(p, 0, sizeof *p);
+    p->first_root = PICTURE_NONE;
 }
 
 void picture_fini(struct picture *p)
@@ -56,6 +58,36 @@ static int add_domain(struct picture *p, const cJSON *json, size_t n,
     return 0;
 }
 
+struct named {
+    const char *name;
+    int32_t domain;
+};
+
+static int named_order(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int order = text_order(x->name, y->name);
+    return order ? order : (x->domain > y->domain) - (x->domain < y->domain);
+}
+
+/* Siblings in the order of their names. */
+static void link_domains(struct picture *p)
+{
+    cleanup_free struct named *all = xcalloc(p->n_domains + 1, sizeof *all);
+    p->first_root = PICTURE_NONE;
+    for (size_t i = 0; i < p->n_domains; i++)
+        all[i] = (struct named){p->domains[i].name, (int32_t)i};
+    if (p->n_domains)
+        qsort(all, p->n_domains, sizeof *all, named_order);
+    for (size_t i = p->n_domains; i-- > 0;) {
+        struct picture_domain *d = &p->domains[all[i].domain];
+        int32_t *first = d->parent < 0 ? &p->first_root
+                                       : &p->domains[d->parent].first_child;
+        d->next_sibling = *first;
+        *first = all[i].domain;
+    }
+}
+
 static int add_domains(struct picture *p, const cJSON *list, struct error *err)
 {
     size_t n = (size_t)cJSON_GetArraySize(list);
@@ -71,16 +103,12 @@ static int add_domains(struct picture *p, const cJSON *list, struct error *err)
             return r;
     }
     for (size_t i = n; i-- > 0;) {
-        struct picture_domain *d = &p->domains[i];
-        if (d->parent < 0)
-            continue;
-        struct picture_domain *up = &p->domains[d->parent];
-        if (up->tier <= d->tier) /* and so no domain is above itself */
-            return error_set(err, EINVAL,
+        const struct picture_domain *d = &p->domains[i];
+        if (d->parent >= 0 && p->domains[d->parent].tier <= d->tier)
+            return error_set(err, EINVAL, /* so no domain is above itself */
                              "domains[%zu].parent: its tier is not higher", i);
-        d->next_sibling = up->first_child;
-        up->first_child = (int32_t)i;
     }
+    link_domains(p);
     return 0;
 }
 
@@ -123,7 +151,7 @@ static int compare_hosts(const void *a, const void *b)
     const struct picture_host *x = a, *y = b;
     if (x->leaf != y->leaf)
         return x->leaf < y->leaf ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return text_order(x->name, y->name);
 }
 
 void picture_finish(struct picture *p)
@@ -277,9 +305,8 @@ static void draw_domain(const struct picture *p, int32_t at, struct str *indent,
 void picture_tree(const struct picture *p, struct str *out)
 {
     cleanup_str struct str indent = STR_INIT(4096);
-    for (size_t i = 0; i < p->n_domains; i++)
-        if (p->domains[i].parent == PICTURE_NONE)
-            draw_domain(p, (int32_t)i, &indent, true, out);
+    for (int32_t i = p->first_root; i >= 0; i = p->domains[i].next_sibling)
+        draw_domain(p, i, &indent, true, out);
     if (p->n_unknown) {
         str_addf(out, "%s: %zu host%s, near to none\n   ",
                  p->n_domains ? "unknown place" : "no fabric is known",

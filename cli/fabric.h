@@ -21,7 +21,7 @@ struct picture_domain {
     char *name;
     uint8_t tier;
     int32_t parent; /* index, of a higher tier; or PICTURE_NONE */
-    int32_t first_child, next_sibling; /* in the order of the server */
+    int32_t first_child, next_sibling; /* in the order of names */
     size_t first_host, n_hosts;        /* of a leaf: in picture.hosts */
     uint32_t hosts, cards, idle;       /* of its whole tree */
 };
@@ -29,6 +29,7 @@ struct picture_domain {
 struct picture {
     struct picture_domain *domains;
     size_t n_domains;
+    int32_t first_root;         /* domains without a parent, as siblings */
     struct picture_host *hosts; /* by leaf (unknown place first), then name */
     size_t n_hosts, hosts_cap;
     size_t n_unknown; /* hosts[0 …) of unknown place */

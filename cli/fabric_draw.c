@@ -63,13 +63,10 @@ static struct box block_box(size_t n_hosts, size_t letters)
 
 static int32_t next_child(const struct picture *p, int32_t parent, int32_t at)
 {
-    if (parent != PICTURE_NONE)
-        return at == PICTURE_NONE ? p->domains[parent].first_child
-                                  : p->domains[at].next_sibling;
-    for (size_t i = (size_t)(at + 1); i < p->n_domains; i++)
-        if (p->domains[i].parent == PICTURE_NONE)
-            return (int32_t)i;
-    return PICTURE_NONE;
+    if (at != PICTURE_NONE)
+        return p->domains[at].next_sibling;
+    return parent == PICTURE_NONE ? p->first_root
+                                  : p->domains[parent].first_child;
 }
 
 static struct box measure(struct drawing *d, int32_t at, int width);

@@ -55,6 +55,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
     {
         add_job(&t, job);
     }
+    table_sort(&t);
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else
@@ -137,9 +138,9 @@ struct spot {
 static int spot_order(const void *pa, const void *pb)
 {
     const struct spot *a = pa, *b = pb;
-    int order = strcmp(a->leaf, b->leaf);
+    int order = text_order(a->leaf, b->leaf);
     if (order == 0)
-        order = strcmp(a->node, b->node);
+        order = text_order(a->node, b->node);
     return order ? order : a->rank - b->rank;
 }
 

@@ -45,6 +45,7 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     {
         add_node(&t, node);
     }
+    table_sort(&t);
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

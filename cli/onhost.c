@@ -77,8 +77,10 @@ static void pods_render(struct cli *c, const cJSON *list, const char *place)
 static int by_name(const void *a, const void *b)
 {
     const cJSON *x = *(cJSON *const *)a, *y = *(cJSON *const *)b;
-    int order = strcmp(json_text(x, "namespace"), json_text(y, "namespace"));
-    return order ? order : strcmp(json_text(x, "name"), json_text(y, "name"));
+    int order = text_order(json_text(x, "namespace"),
+                           json_text(y, "namespace"));
+    return order ? order
+                 : text_order(json_text(x, "name"), json_text(y, "name"));
 }
 
 /* Only those of the place (NULL: all) and the namespace ("": all), by name. */

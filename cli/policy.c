@@ -86,6 +86,7 @@ static void quotas_render(struct cli *c, const cJSON *list)
         add_limit(&t, quota, "cardCores");
         add_limit(&t, quota, "cardMemoryMiB");
     }
+    table_sort(&t);
     if (t.n_cells)
         table_render(&t, c->colours, &c->out);
     else

@@ -64,6 +64,33 @@ void table_addf(struct table *t, const char *fmt, ...)
     table_add(t, text);
 }
 
+struct row {
+    struct table_cell cells[TABLE_COLUMNS_MAX];
+    size_t number;
+};
+
+static int row_order(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = text_order(x->cells[0].text, y->cells[0].text);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+void table_sort(struct table *t)
+{
+    size_t n = t->n_cells / t->n_columns;
+    size_t size = t->n_columns * sizeof *t->cells;
+    cleanup_free struct row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(rows[i].cells, t->cells + i * t->n_columns, size);
+        rows[i].number = i;
+    }
+    if (n)
+        qsort(rows, n, sizeof *rows, row_order);
+    for (size_t i = 0; i < n; i++)
+        memcpy(t->cells + i * t->n_columns, rows[i].cells, size);
+}
+
 static void pad(struct str *out, size_t n)
 {
     while (n-- > 0)

@@ -46,6 +46,10 @@ void table_add_style(struct table *t, enum table_style style, const char *text);
 void table_addf(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Order the rows by their first cells, as people read names (text_order());
+ * rows with the same one stay as they are. */
+void table_sort(struct table *t);
+
 /* Append the head and all rows, each ending in a line feed and none in a
  * space.  A row that was begun is filled up with "-". */
 void table_render(const struct table *t, bool colours, struct str *out);

@@ -32,6 +32,22 @@ static void assert_text(const struct str *got, const char *want)
 
 static const struct table_column two[] = {{"NAME", false}, {"N", true}};
 
+Test(table, rows_are_sorted_by_name)
+{
+    static const char *const names[] = {"n10", "n9", "n1", "n9"};
+    cleanup_table struct table t;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init(&t, two, 2);
+    table_sort(&t);
+    for (int i = 0; i < 4; i++) {
+        table_add(&t, names[i]);
+        table_addf(&t, "%d", i);
+    }
+    table_sort(&t);
+    table_render(&t, false, &out);
+    assert_text(&out, "NAME  N\nn1    2\nn9    1\nn9    3\nn10   0\n");
+}
+
 Test(table, widths_come_from_the_content)
 {
     cleanup_table struct table t;
@@ -548,13 +564,28 @@ Test(allocations, a_held_place_is_told_from_a_pod)
     struct cli c = {.out = STR_INIT(4096)};
     cr_expect(allocations_render(&c, list));
     assert_text(&c.out, "POD    ROLE  NODE  CARD  GPU  NUMA  RELATION\n"
-                        "a/p    host  n     -     -       0  PIX\n"
-                        "a/j/1  held  n     -     -       0  PIX\n");
+                        "a/j/1  held  n     -     -       0  PIX\n"
+                        "a/p    host  n     -     -       0  PIX\n");
     str_fini(&c.out);
     cJSON_Delete(list);
 }
 
 /* --- leaves --------------------------------------------------------------- */
+
+Test(jobs, leaves_are_in_the_order_of_their_numbers)
+{
+    cJSON *pairs = parse("[{\"rank\":0,\"leaf\":\"leaf10\",\"node\":\"n2\"},"
+                         "{\"rank\":1,\"leaf\":\"leaf6\",\"node\":\"n10\"},"
+                         "{\"rank\":2,\"leaf\":\"leaf6\",\"node\":\"n9\"}]");
+    cleanup_str struct str out = STR_INIT(4096);
+    leaves_draw(pairs, &out);
+    cr_expect_str_eq(str_text(&out), "leaf6  2 pairs\n"
+                                     "  ├─ n9  2\n"
+                                     "  └─ n10  1\n"
+                                     "leaf10  1 pair\n"
+                                     "  └─ n2  0\n");
+    cJSON_Delete(pairs);
+}
 
 Test(jobs, leaves_are_drawn)
 {

@@ -80,12 +80,44 @@ Test(picture, the_tree_has_tiers_hosts_and_the_unknown)
     load(&p);
     picture_tree(&p, &out);
     assert_text(&out, "spine s: 3 hosts, 9 of 16 cards idle\n"
-                      "├─ leaf l0: 2 hosts, 9 of 16 cards idle\n"
-                      "│     h[1-2]\n"
-                      "└─ leaf l\"1<: 1 host\n"
-                      "      h3\n"
+                      "├─ leaf l\"1<: 1 host\n"
+                      "│     h3\n"
+                      "└─ leaf l0: 2 hosts, 9 of 16 cards idle\n"
+                      "      h[1-2]\n"
                       "unknown place: 1 host, near to none\n"
                       "   z\n");
+}
+
+/* Numbers count as numbers: of roots, leaves and hosts. */
+Test(picture, the_tree_is_in_the_order_of_names)
+{
+    cleanup_picture struct picture p;
+    cleanup_str struct str out = STR_INIT(65536);
+    struct error err = {0};
+    picture_init(&p);
+    cr_assert_eq(
+        add(&p,
+            "{\"domains\":[{\"name\":\"leaf10\",\"tier\":\"leaf\",\"parent\":3}"
+            ","
+            "{\"name\":\"leaf6\",\"tier\":\"leaf\",\"parent\":3},"
+            "{\"name\":\"s10\",\"tier\":\"spine\",\"parent\":null},"
+            "{\"name\":\"s9\",\"tier\":\"spine\",\"parent\":null}],\"items\":["
+            "{\"name\":\"a10x\",\"leaf\":0},{\"name\":\"a10\",\"leaf\":0},"
+            "{\"name\":\"a9x\",\"leaf\":0}]}",
+            &err),
+        0, "%s", err.text);
+    picture_finish(&p);
+    picture_tree(&p, &out);
+    assert_text(&out, "spine s9: 0 hosts\n"
+                      "├─ leaf leaf6: 0 hosts\n"
+                      "└─ leaf leaf10: 0 hosts\n"
+                      "      a9x, a10, a10x\n"
+                      "spine s10: 0 hosts\n");
+    str_reset(&out);
+    picture_svg(&p, &out);
+    const char *svg = str_text(&out);
+    cr_expect_lt(strstr(svg, "leaf6"), strstr(svg, "leaf10"));
+    cr_expect_lt(strstr(svg, "s9"), strstr(svg, "s10"));
 }
 
 Test(picture, the_graph_quotes_names)
