@@ -101,7 +101,45 @@ void alignment_encode(const struct snapshot *s, const struct allocation *a,
     str_add_c(out, '}');
 }
 
-/* --- as an event ---------------------------------------------------------- */
+/* --- in words ---------------------------------------------------------- */
+
+/* The host pod that an xPU pod belongs to, or its place; false: none. */
+static bool host_pod(const struct snapshot *snapshot,
+                     const struct allocation *a, struct str *text)
+{
+    enum { MEMBERS_MAX = 64 };
+    const struct allocation *pair[MEMBERS_MAX];
+    size_t n = alloc_index_find_pair(snapshot->allocations, a->pair_key, pair,
+                                     MEMBERS_MAX);
+    for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)
+        if (a->demand.role == ROLE_XPU && pair[i]->demand.role == ROLE_HOST) {
+            if (pair[i]->held)
+                str_add(text, "the place held for its host pod");
+            else
+                str_addf(text, "its host pod %s", pair[i]->demand.name);
+            return true;
+        }
+    return false;
+}
+
+void alignment_explain(const struct snapshot *snapshot,
+                       const struct allocation *a, struct str *text)
+{
+    cleanup_str struct str host = STR_INIT(1024);
+    bool has_host = host_pod(snapshot, a, &host);
+    const char *word = alignment_word(snapshot, a);
+    if (*word == '-')
+        return;
+    str_addf(text, ": %s to", word);
+    for (unsigned i = 0; i < a->n_gpus; i++)
+        str_addf(text, " %s", a->gpus[i]);
+    if (!a->n_gpus)
+        str_addf(text, " NUMA node %d", (int)a->numa);
+    if (has_host && alignment_is_of_pair(a))
+        str_addf(text, ", %s to the GPU", relation_name(a->relation));
+    if (has_host)
+        str_addf(text, " of %s", str_text(&host));
+}
 
 static void add_devices(struct str *out, const char *kind,
                         char (*ids)[TOPO_ID_MAX + 1],

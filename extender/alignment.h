@@ -37,6 +37,10 @@ void alignment_write(const struct snapshot *s, const struct allocation *a,
                      struct str *out);
 void alignment_encode(const struct snapshot *s, const struct allocation *a,
                       struct str *out);
+/* ": PIX to gpu-0000-1b-00-0"; of an xPU pod, which has no GPU itself, what its
+ * own cards are close to, and then what its pair was placed by. */
+void alignment_explain(const struct snapshot *snapshot,
+                       const struct allocation *a, struct str *text);
 /* "on host03: card 0000:1a:00.0, gpu 0000:1b:00.0, PIX". */
 void alignment_tell(const struct allocation *a, struct str *out);
 

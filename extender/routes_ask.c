@@ -20,46 +20,6 @@
 
 /* --- why ---------------------------------------------------------------- */
 
-/* The host pod that an xPU pod belongs to, or its place; false: none. */
-static bool why_host_pod(const struct snapshot *snapshot,
-                         const struct allocation *a, struct str *text)
-{
-    enum { MEMBERS_MAX = 64 };
-    const struct allocation *pair[MEMBERS_MAX];
-    size_t n = alloc_index_find_pair(snapshot->allocations, a->pair_key, pair,
-                                     MEMBERS_MAX);
-    for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)
-        if (a->demand.role == ROLE_XPU && pair[i]->demand.role == ROLE_HOST) {
-            if (pair[i]->held)
-                str_add(text, "the place held for its host pod");
-            else
-                str_addf(text, "its host pod %s", pair[i]->demand.name);
-            return true;
-        }
-    return false;
-}
-
-/* ": PIX to gpu-0000-1b-00-0"; of an xPU pod, which has no GPU itself, what
- * its own cards are close to, and then what its pair was placed by. */
-static void why_alignment(const struct snapshot *snapshot,
-                          const struct allocation *a, struct str *text)
-{
-    cleanup_str struct str host = STR_INIT(1024);
-    bool has_host = why_host_pod(snapshot, a, &host);
-    const char *word = alignment_word(snapshot, a);
-    if (*word == '-')
-        return;
-    str_addf(text, ": %s to", word);
-    for (unsigned i = 0; i < a->n_gpus; i++)
-        str_addf(text, " %s", a->gpus[i]);
-    if (!a->n_gpus)
-        str_addf(text, " NUMA node %d", (int)a->numa);
-    if (has_host && alignment_is_of_pair(a))
-        str_addf(text, ", %s to the GPU", relation_name(a->relation));
-    if (has_host)
-        str_addf(text, " of %s", str_text(&host));
-}
-
 /* Of a pod that was applied: how it fares there. */
 static void why_fares(const struct app *app, const struct allocation *a,
                       struct str *text)
@@ -104,7 +64,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     str_addf(&text, "on node %s, card", a->node);
     for (unsigned i = 0; i < a->n_cards; i++)
         str_addf(&text, " %s", a->cards[i]);
-    why_alignment(snapshot, a, &text);
+    alignment_explain(snapshot, a, &text);
     why_place(snapshot, a, &text);
     why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
