@@ -329,3 +329,24 @@ Test(cluster_rooms, take_what_is_wrong_for_nothing)
     cr_assert_eq(room_of("h").memory_mib, INT64_MAX);
     cr_assert_eq(room_of("h").pods, INT64_MAX);
 }
+
+static void on_pod(void *ctx, const struct podobj *pod)
+{
+    (void)snprintf(ctx, ERROR_TEXT_MAX, "%s: %s", pod->demand.name,
+                   pod->odd.text);
+}
+
+/* The role may be what is misspelt. */
+Test(cluster_rooms, pass_pods_without_a_role_on)
+{
+    static const char json[] =
+        "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\","
+        "\"labels\":{\"biga.dev/rol\":\"host\"}},\"spec\":{\"nodeName\":"
+        "\"h0\",\"containers\":[]}}";
+    char told[ERROR_TEXT_MAX] = "";
+    cluster_rooms_listen(rooms, on_pod, told);
+    cluster_rooms_pods.put(rooms, json, sizeof json - 1);
+    cr_expect_str_eq(told, "p: metadata.labels[\"biga.dev/rol\"]: is no key of "
+                           "Biga; did you mean biga.dev/role?");
+    settle();
+}
