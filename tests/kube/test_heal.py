@@ -2,6 +2,7 @@
 """Somebody changes by hand what pods say they have.  The extender follows the
 pods, says so, and goes on."""
 import json
+import subprocess
 
 import fleet
 import jobs
@@ -260,6 +261,10 @@ def shrunk(h):
             said = read.call("GET", "/v1/nodes/" + node)["overfull"]
             assert said == [{"namespace": "default", "name": "large",
                              "text": text}], said
+        shown = subprocess.run(
+            [fleet.program("biga"), "--server", h.extender.url("read"),
+             "node", node], capture_output=True, text=True, check=True).stdout
+        assert f"\noverfull    default/large: {text}\n\n" in shown, shown
 
     with h.t.check("when it tells of all again nothing is said any more"):
         publish(h.api, node, generation=3)
