@@ -53,12 +53,11 @@ bool base64_decode(const char *text, size_t size, struct str *out)
         return false;
     if (size == 0)
         return true;
-    if (!str_reserve(out, size / 4 * 3))
+    size_t pads = text[size - 1] != '=' ? 0 : text[size - 2] != '=' ? 1 : 2;
+    if (!str_reserve(out, size / 4 * 3 - pads))
         return false;
     for (size_t at = 0; at < size; at += 4) {
-        size_t pad = 0;
-        if (at + 4 == size)
-            pad = text[at + 3] != '=' ? 0 : text[at + 2] != '=' ? 1 : 2;
+        size_t pad = at + 4 == size ? pads : 0;
         int bits = bits_of(text + at, pad);
         bool unused = pad && bits & ((1 << 8 * (int)pad) - 1);
         if (bits < 0 || unused) {

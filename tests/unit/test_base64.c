@@ -64,6 +64,21 @@ Test(base64, anything_else_is_refused)
     }
 }
 
+/* A reader of pieces has room for a piece, and for no byte more. */
+Test(base64, needs_no_more_room_than_there_are_bytes)
+{
+    for (size_t n = 1; n <= 6; n++) {
+        cleanup_str struct str out = STR_INIT(16), back = STR_INIT(n);
+        base64_add(&out, "foobar", n);
+        cr_expect(base64_decode(str_text(&out), out.size, &back), "%zu", n);
+        cr_expect_eq(back.size, n);
+        cr_expect_eq(memcmp(str_text(&back), "foobar", n), 0);
+        cleanup_str struct str less = STR_INIT(n - 1);
+        cr_expect(!base64_decode(str_text(&out), out.size, &less), "%zu", n);
+        cr_expect_eq(less.size, 0);
+    }
+}
+
 Test(base64, stays_below_the_cap)
 {
     cleanup_str struct str out = STR_INIT(5);
