@@ -34,10 +34,11 @@
  *   biga-card log PATH OFFSET MAX
  *       What the container wrote, of a log file in the CRI's form
  *       ("TIME stdout|stderr F|P TEXT"), from byte OFFSET of the file on:
- *       at most MAX bytes (1 to 1048576) on stdout.  The last line on stderr
- *       is "next=OFFSET", where to go on; a line that is not whole yet is
- *       left for then.  A file that is shorter than OFFSET was replaced and
- *       is read from 0.  Lines of another form are given as they are.
+ *       at most MAX bytes (1 to 8388608) on stdout.  The last lines on stderr
+ *       are "bytes=SIZE", how many they were, and "next=OFFSET", where to go
+ *       on; a line that is not whole yet is left for then.  A file that is
+ *       shorter than OFFSET was replaced and is read from 0.  Lines of
+ *       another form are given as they are.
  *
  *   biga-card tail PATH MAX
  *       The same of the last MAX bytes of the file.
@@ -65,7 +66,7 @@ enum {
     CARD_PIECES_MAX = 4096, /* of one file */
     CARD_PAD_MAX = 1 << 20, /* bytes */
     CARD_PAD_ID_SIZE = 32 + 1,
-    CARD_LOG_MAX = 1 << 20, /* bytes given at once */
+    CARD_LOG_MAX = 8 << 20, /* bytes given at once; runtimes take 16 MiB */
     CARD_LINE_MAX = 65536,  /* of a log file, with its head */
 };
 
@@ -101,12 +102,16 @@ int card_files(const char *dir, const char *pad, int argc,
                const char *const *argv, struct error *err);
 int card_memory(const char *dir, int argc, const char *const *argv,
                 struct error *err);
-/* Write to `out`; `*ret_next` is where to go on. */
+struct card_given {
+    size_t size;   /* bytes that were written */
+    uint64_t next; /* where to go on */
+};
+/* Write to `out`. */
 int card_log(const char *path, uint64_t offset, size_t max, int out,
-             uint64_t *ret_next, struct error *err);
+             struct card_given *ret_given, struct error *err);
 /* The same of the last `max` bytes of the file. */
-int card_log_tail(const char *path, size_t max, int out, uint64_t *ret_next,
-                  struct error *err);
+int card_log_tail(const char *path, size_t max, int out,
+                  struct card_given *ret_given, struct error *err);
 int card_remove(const char *dir, struct error *err);
 int card_wait(void);
 

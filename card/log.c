@@ -14,7 +14,9 @@ struct log {
     const char *path;
     uint64_t line, next;
     size_t room; /* bytes that may still be given */
+    size_t n_held;
     char window[2 * CARD_LINE_MAX];
+    char held[CARD_LINE_MAX]; /* given, and not written yet */
 };
 
 static int log_open(const char *path, struct error *err)
@@ -58,18 +60,35 @@ static int log_read(struct log *l, uint64_t from, size_t max, size_t *ret_n,
     return 0;
 }
 
+static int log_flush(struct log *l, struct error *err)
+{
+    for (size_t at = 0; at < l->n_held;) {
+        ssize_t n = write(l->out, l->held + at, l->n_held - at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_errno(err, errno, "output");
+        at += (size_t)n;
+    }
+    l->n_held = 0;
+    return 0;
+}
+
+/* Lines are short: a write for each would take most of the time. */
 static int log_write(struct log *l, const char *text, size_t size,
                      struct error *err)
 {
     l->room -= size;
     while (size > 0) {
-        ssize_t n = write(l->out, text, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_errno(err, errno, "output");
+        size_t n = sizeof l->held - l->n_held;
+        int rc = n == 0 ? log_flush(l, err) : 0;
+        if (rc)
+            return rc;
+        n = n < size ? n : size;
+        memcpy(l->held + l->n_held, text, n);
+        l->n_held += n;
         text += n;
-        size -= (size_t)n;
+        size -= n;
     }
     return 0;
 }
@@ -92,8 +111,8 @@ static int log_find_line(struct log *l, struct error *err)
 
 /* Give what is left of the line [0, size) of the window; with `ends` its line
  * end follows in the file. */
-static int log_give(struct log *l, const char *text, size_t size, bool ends,
-                    struct error *err)
+static int log_give_line(struct log *l, const char *text, size_t size,
+                         bool ends, struct error *err)
 {
     struct card_line line = card_line_parse(text, size);
     size_t from = (size_t)(l->next - l->line);
@@ -130,7 +149,7 @@ static int log_window(struct log *l, bool *ret_more, struct error *err)
             return 0; /* half a line, or its window's end */
         uint64_t line = l->line;
         size_t size = end ? (size_t)(end - text) : CARD_LINE_MAX;
-        rc = log_give(l, text, size, end != NULL, err);
+        rc = log_give_line(l, text, size, end != NULL, err);
         *ret_more = true;
         if (!end && l->next == line + size)
             l->line = l->next;
@@ -141,50 +160,54 @@ static int log_window(struct log *l, bool *ret_more, struct error *err)
     return rc;
 }
 
-/* With `tail` of the last `max` bytes of the file, whatever `offset` is. */
-static int log_give_file(const char *path, uint64_t offset, bool tail,
-                         size_t max, struct log *l, struct error *err)
+/* With `tail` of the last bytes that there is room for, else from `next`. */
+static int log_give(struct log *l, bool tail, struct card_given *ret_given,
+                    struct error *err)
 {
     struct stat st;
-    cleanup_fd int fd = log_open(path, err);
+    size_t max = l->room;
+    cleanup_fd int fd = log_open(l->path, err);
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) != 0)
-        return error_errno(err, errno, "%s", path);
+        return error_errno(err, errno, "%s", l->path);
     uint64_t size = (uint64_t)st.st_size;
     l->in = fd;
-    l->path = path;
     if (tail)
         l->next = size > max ? size - max : 0;
-    else
-        l->next = offset > size ? 0 : offset;
-    l->room = max;
+    else if (l->next > size)
+        l->next = 0;
     int rc = log_find_line(l, err);
     for (bool more = true; more && !rc;)
         rc = log_window(l, &more, err);
-    return rc;
+    if (!rc)
+        rc = log_flush(l, err);
+    if (rc)
+        return rc;
+    *ret_given = (struct card_given){.size = max - l->room, .next = l->next};
+    return 0;
+}
+
+static struct log *log_create(const char *path, size_t max, int out)
+{
+    struct log *l = xcalloc(1, sizeof *l);
+    l->path = path;
+    l->room = max;
+    l->out = out;
+    return l;
 }
 
 int card_log(const char *path, uint64_t offset, size_t max, int out,
-             uint64_t *ret_next, struct error *err)
+             struct card_given *ret_given, struct error *err)
 {
-    cleanup_free struct log *l = xcalloc(1, sizeof *l);
-    l->out = out;
-    int rc = log_give_file(path, offset, false, max, l, err);
-    if (rc)
-        return rc;
-    *ret_next = l->next;
-    return 0;
+    cleanup_free struct log *l = log_create(path, max, out);
+    l->next = offset;
+    return log_give(l, false, ret_given, err);
 }
 
-int card_log_tail(const char *path, size_t max, int out, uint64_t *ret_next,
-                  struct error *err)
+int card_log_tail(const char *path, size_t max, int out,
+                  struct card_given *ret_given, struct error *err)
 {
-    cleanup_free struct log *l = xcalloc(1, sizeof *l);
-    l->out = out;
-    int rc = log_give_file(path, 0, true, max, l, err);
-    if (rc)
-        return rc;
-    *ret_next = l->next;
-    return 0;
+    cleanup_free struct log *l = log_create(path, max, out);
+    return log_give(l, true, ret_given, err);
 }

@@ -40,20 +40,21 @@ static bool number_read(const char *text, uint64_t max, uint64_t *ret_value)
 /* `offset` NULL: its end. */
 static int do_log(const char *path, const char *offset, const char *most)
 {
-    uint64_t from = 0, max, next;
+    uint64_t from = 0, max;
+    struct card_given given;
     struct error err;
     if ((offset && !number_read(offset, INT64_MAX, &from)) ||
         !number_read(most, CARD_LOG_MAX, &max) || max == 0)
         return usage();
-    int rc = offset
-                 ? card_log(path, from, (size_t)max, STDOUT_FILENO, &next, &err)
-                 : card_log_tail(path, (size_t)max, STDOUT_FILENO, &next, &err);
+    int rc =
+        offset ? card_log(path, from, (size_t)max, STDOUT_FILENO, &given, &err)
+               : card_log_tail(path, (size_t)max, STDOUT_FILENO, &given, &err);
     if (rc) {
         (void)fail(&err);
         return rc == -ENOENT ? 3 : 1;
     }
-    (void)fprintf(stderr, "next=%llu\n", (unsigned long long)next);
-    return 0;
+    return fprintf(stderr, "bytes=%zu\nnext=%llu\n", given.size,
+                   (unsigned long long)given.next) < 0;
 }
 
 static int do_pad(char *const *argv)
@@ -65,8 +66,7 @@ static int do_pad(char *const *argv)
         return usage();
     if (card_pad(argv[0], (size_t)size, STDOUT_FILENO, id, &err))
         return fail(&err);
-    (void)fprintf(stderr, "pad=%s\n", id);
-    return 0;
+    return fprintf(stderr, "pad=%s\n", id) < 0;
 }
 
 static int do_files(const char *word, int argc, const char *const *argv)

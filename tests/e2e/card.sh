@@ -36,6 +36,9 @@ printf '%s stdout F one\n%s stderr P tw\n%s stderr F o\n' $T $T $T >"$work/c/log
 check "it gives a log as it was written" 0 "one" log 0 100
 check "with partial lines joined" 0 "^two$" log 0 100
 check "and where to go on" 0 "^next=129$" log 0 100
+check "and how many bytes it gave" 0 "^bytes=8$" log 0 100
+check "up to 8 MiB at once" 0 "^two$" log 0 8388608
+check "and not more" 2 "usage" log 0 8388609
 check "a log that is not there has a status of its own" 3 "No such file" \
     "$card" log "$work/c/none" 0 1
 check "a number is a number" 2 "usage" "$card" log "$work/c/log" -1 1

@@ -15,11 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static uint64_t take(const char *path, uint64_t at, size_t max, int out)
 {
     struct error err;
-    uint64_t next;
-    int rc = card_log(path, at, max, out, &next, &err);
+    struct card_given given;
+    int rc = card_log(path, at, max, out, &given, &err);
     assert(rc == 0);
-    assert(next >= at);
-    return next;
+    assert(given.next >= at && given.size <= max);
+    return given.next;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

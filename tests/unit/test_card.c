@@ -329,18 +329,19 @@ static void log_make(const char *dir, const char *text, size_t size)
 static uint64_t log_take(const char *dir, uint64_t offset, size_t max,
                          char **ret_text)
 {
-    uint64_t next = 0;
+    struct card_given given = {0};
     size_t size;
     cleanup_free char *path = xasprintf("%s/0.log", dir);
     cleanup_free char *out = xasprintf("%s/out", dir);
     int fd = open(out, O_RDWR | O_CREAT | O_TRUNC, 0600);
     cr_assert_geq(fd, 0);
-    cr_assert_eq(card_log(path, offset, max, fd, &next, &err), 0, "%s",
+    cr_assert_eq(card_log(path, offset, max, fd, &given, &err), 0, "%s",
                  err.text);
     close(fd);
     *ret_text = testdata_read(out, &size);
     cr_expect_leq(size, max);
-    return next;
+    cr_expect_eq(size, given.size);
+    return given.next;
 }
 
 Test(card, logs_say_what_the_container_wrote)
@@ -415,28 +416,68 @@ Test(card, many_lines_are_given)
     (void)card_remove(dir, &err);
 }
 
+/* Byte for byte, however the pieces fall: at line ends and within lines, and
+ * where what is held back is written. */
+Test(card, large_logs_are_given_in_pieces)
+{
+    enum { LINES = 60000, ROOM = LINES * 100 };
+    cleanup_free char *dir = dir_make();
+    cleanup_str struct str all = STR_INIT(2 * ROOM), plain = STR_INIT(ROOM);
+    for (int i = 0; i < LINES; i++) {
+        bool partial = i % 7 == 0;
+        str_addf(&all, T "stdout %c ", partial ? 'P' : 'F');
+        size_t from = all.size;
+        str_addf(
+            &all, "%d %.*s", i * 7919, i % 61,
+            "the quick brown fox jumps over the lazy dog, again and again");
+        str_add_n(&plain, all.data + from, all.size - from);
+        str_add_c(&all, '\n');
+        if (!partial)
+            str_add_c(&plain, '\n');
+    }
+    log_make(dir, str_text(&all), all.size);
+    static const size_t pieces[] = {CARD_LINE_MAX - 1, CARD_LINE_MAX,
+                                    CARD_LINE_MAX + 1, 1 << 20, CARD_LOG_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
+        cleanup_str struct str got = STR_INIT(ROOM);
+        uint64_t at = 0, next;
+        for (;; at = next) {
+            cleanup_free char *text = NULL;
+            next = log_take(dir, at, pieces[i], &text);
+            str_add(&got, text);
+            if (next == at)
+                break;
+        }
+        cr_expect_eq(at, all.size);
+        cr_expect_eq(got.size, plain.size, "%zu", pieces[i]);
+        cr_expect_str_eq(str_text(&got), str_text(&plain), "%zu", pieces[i]);
+    }
+    (void)card_remove(dir, &err);
+}
+
 Test(card, the_end_of_a_log_is_given)
 {
     cleanup_free char *dir = dir_make();
     cleanup_free char *path = xasprintf("%s/0.log", dir);
     cleanup_free char *out = xasprintf("%s/out", dir);
-    uint64_t next = 0;
+    struct card_given at = {0};
     size_t size;
     static const char text[] = T "stdout F one\n" T "stderr F two\n";
     log_make(dir, text, sizeof text - 1);
     for (size_t max = 1; max < 2 * sizeof text; max++) {
         int fd = open(out, O_RDWR | O_CREAT | O_TRUNC, 0600);
         cr_assert_geq(fd, 0);
-        cr_assert_eq(card_log_tail(path, max, fd, &next, &err), 0, "%s",
+        cr_assert_eq(card_log_tail(path, max, fd, &at, &err), 0, "%s",
                      err.text);
         close(fd);
         cleanup_free char *given = testdata_read(out, &size);
-        cr_expect_eq(next, sizeof text - 1);
+        cr_expect_eq(at.next, sizeof text - 1);
+        cr_expect_eq(at.size, size);
         cr_expect(size <= 8 && strcmp(given, &"one\ntwo\n"[8 - size]) == 0,
                   "%zu: %s", max, given);
         cr_expect(size == 8 || max < sizeof text - 1);
     }
-    cr_expect_eq(card_log_tail("/none/x", 1, 1, &next, &err), -ENOENT);
+    cr_expect_eq(card_log_tail("/none/x", 1, 1, &at, &err), -ENOENT);
     (void)card_remove(dir, &err);
 }
 
@@ -446,14 +487,14 @@ Test(card, a_log_is_a_file)
     cleanup_free char *none = xasprintf("%s/none", dir);
     cleanup_free char *fifo = xasprintf("%s/fifo", dir);
     cleanup_free char *link = xasprintf("%s/link", dir);
-    uint64_t next = 7;
+    struct card_given at = {.next = 7};
     cr_assert_eq(mkfifo(fifo, 0600), 0);
     cr_assert_eq(symlink("/etc/passwd", link), 0);
-    cr_expect_eq(card_log(none, 0, 1, 1, &next, &err), -ENOENT);
-    cr_expect_eq(card_log(fifo, 0, 1, 1, &next, &err), -EINVAL);
-    cr_expect_eq(card_log(link, 0, 1, 1, &next, &err), -ELOOP);
-    cr_expect_eq(card_log(dir, 0, 1, 1, &next, &err), -EINVAL);
-    cr_expect_eq(card_log("none", 0, 1, 1, &next, &err), -EINVAL);
-    cr_expect_eq(next, 7);
+    cr_expect_eq(card_log(none, 0, 1, 1, &at, &err), -ENOENT);
+    cr_expect_eq(card_log(fifo, 0, 1, 1, &at, &err), -EINVAL);
+    cr_expect_eq(card_log(link, 0, 1, 1, &at, &err), -ELOOP);
+    cr_expect_eq(card_log(dir, 0, 1, 1, &at, &err), -EINVAL);
+    cr_expect_eq(card_log("none", 0, 1, 1, &at, &err), -EINVAL);
+    cr_expect_eq(at.next, 7);
     (void)card_remove(dir, &err);
 }
