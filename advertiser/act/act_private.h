@@ -278,6 +278,7 @@ bool helper_is_given_up(struct actuator *a, const struct entry *e);
 /* Lock held: its running container, "" none. */
 void helper_id(struct actuator *a, const char *place,
                char ret_id[CRI_ID_MAX + 1]);
+/* As cri_exec_sync(). */
 int helper_run(struct cri *cri, const char *id, const char *const *argv,
                size_t n_argv, struct cri_exec *ret_exec, struct error *err);
 

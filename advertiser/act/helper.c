@@ -241,17 +241,8 @@ void helper_tend(struct place *p)
 int helper_run(struct cri *cri, const char *id, const char *const *argv,
                size_t n_argv, struct cri_exec *ret_exec, struct error *err)
 {
-    struct cri_exec exec = {.out = STR_INIT(CRI_EXEC_OUTPUT_MAX),
-                            .err = STR_INIT(CRI_EXEC_OUTPUT_MAX)};
-    int e = cri_exec_sync(cri, id, argv, n_argv, CALL_HELPER_MS / 1000,
-                          CALL_HELPER_MS, &exec, err);
-    if (e < 0) {
-        str_fini(&exec.out);
-        str_fini(&exec.err);
-        return e;
-    }
-    *ret_exec = exec;
-    return 0;
+    return cri_exec_sync(cri, id, argv, n_argv, CALL_HELPER_MS / 1000,
+                         CALL_HELPER_MS, ret_exec, err);
 }
 
 int helper_next(const struct str *text, uint64_t *ret_next, struct error *err)

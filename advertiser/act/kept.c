@@ -27,7 +27,7 @@ static int tail_by_helper(struct place *at, struct cri *cri, const char *path,
 {
     char id[CRI_ID_MAX + 1], max[16];
     const char *const argv[] = {"/biga-card", "tail", path, max};
-    struct cri_exec exec;
+    struct cri_exec exec = {0};
     (void)snprintf(max, sizeof max, "%d", TAIL_MAX);
     (void)pthread_mutex_lock(&at->a->lock);
     helper_id(at->a, at->what.name, id);

@@ -188,9 +188,10 @@ int cri_update_resources(struct cri *c, const char *id,
                          const struct cri_container_config *resources,
                          unsigned ms, struct error *err);
 
-/* `timeout_s` is the runtime's own; output beyond CRI_EXEC_OUTPUT_MAX each is
- * an error. */
+/* `timeout_s` is the runtime's own; what the command writes beyond `max` is an
+ * error, to either of `out` and `err`. */
 struct cri_exec {
+    size_t max; /* set by the caller; 0: CRI_EXEC_OUTPUT_MAX */
     int32_t exit_code;
     struct str out, err; /* str_fini() */
 };

@@ -446,16 +446,15 @@ int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
     if (r < 0)
         return r;
     const Cri__ExecSyncResponse *m = (void *)reply.message;
-    if (m->stdout_data.len > CRI_EXEC_OUTPUT_MAX ||
-        m->stderr_data.len > CRI_EXEC_OUTPUT_MAX)
+    size_t max = ret_exec->max ? ret_exec->max : CRI_EXEC_OUTPUT_MAX;
+    if (m->stdout_data.len > max || m->stderr_data.len > max)
         return error_set(err, EMSGSIZE,
                          "the command wrote %zu and %zu bytes, the limit is "
-                         "%d each",
-                         m->stdout_data.len, m->stderr_data.len,
-                         CRI_EXEC_OUTPUT_MAX);
+                         "%zu each",
+                         m->stdout_data.len, m->stderr_data.len, max);
     ret_exec->exit_code = m->exit_code;
-    ret_exec->out = STR_INIT(CRI_EXEC_OUTPUT_MAX);
-    ret_exec->err = STR_INIT(CRI_EXEC_OUTPUT_MAX);
+    ret_exec->out = STR_INIT(max);
+    ret_exec->err = STR_INIT(max);
     str_add_n(&ret_exec->out, (const char *)m->stdout_data.data,
               m->stdout_data.len);
     str_add_n(&ret_exec->err, (const char *)m->stderr_data.data,

@@ -115,7 +115,7 @@ static int try_containers(const void *data, size_t size, struct error *err)
 
 static int try_exec(const void *data, size_t size, struct error *err)
 {
-    struct cri_exec e;
+    struct cri_exec e = {0};
     int r = cri_decode_exec(data, size, &e, err);
     if (r == 0) {
         assert(e.out.size <= CRI_EXEC_OUTPUT_MAX);

@@ -495,6 +495,13 @@ Test(cri, a_command_is_run)
     will_answer(&p, "ExecSync", &r.base);
     cr_expect_eq(cri_exec_sync(p.cri, ID, argv, 2, 10, MS, &e, &p.err),
                  -EMSGSIZE);
+    e.max = CRI_EXEC_OUTPUT_MAX + 1; /* the caller has room for more */
+    will_answer(&p, "ExecSync", &r.base);
+    cr_expect_eq(cri_exec_sync(p.cri, ID, argv, 2, 10, MS, &e, &p.err), 0, "%s",
+                 p.err.text);
+    cr_expect_eq(e.err.size, CRI_EXEC_OUTPUT_MAX + 1);
+    str_fini(&e.out);
+    str_fini(&e.err);
     place_fini(&p);
 }
 
