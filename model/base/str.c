@@ -81,6 +81,22 @@ void str_add_n(struct str *s, const char *data, size_t size)
     s->data[s->size] = '\0';
 }
 
+void str_move(struct str *to, struct str *from)
+{
+    if (to->size == 0 && !to->overflow && from->size <= to->max) {
+        const struct str text = *from;
+        from->data = to->data;
+        from->cap = to->cap;
+        to->data = text.data;
+        to->size = text.size;
+        to->cap = text.cap;
+    } else {
+        str_add_n(to, str_text(from), from->size);
+    }
+    to->overflow |= from->overflow;
+    str_reset(from);
+}
+
 void str_add(struct str *s, const char *text)
 {
     str_add_n(s, text, strlen(text));

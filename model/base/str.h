@@ -37,6 +37,8 @@ bool str_reserve(struct str *s, size_t size);
 
 void str_add(struct str *s, const char *text);
 void str_add_n(struct str *s, const char *data, size_t size);
+/* Add all of `from`, which is empty then; where `to` was, without a copy. */
+void str_move(struct str *to, struct str *from);
 void str_add_c(struct str *s, char c);
 void str_addf(struct str *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -143,3 +143,24 @@ Test(str, json_strings_are_read_back)
         cr_assert_eq(memcmp(decoded, bytes, sizeof bytes), 0);
     }
 }
+
+Test(str, moves_what_it_has)
+{
+    struct str a = STR_INIT(64), b = STR_INIT(64), small = STR_INIT(4);
+    str_add(&b, "hello");
+    const char *data = b.data;
+    str_move(&a, &b);
+    cr_expect_eq(a.data, data, "without a copy");
+    cr_expect_str_eq(str_text(&a), "hello");
+    cr_expect_str_eq(str_text(&b), "");
+    cr_expect_eq(a.max, 64);
+    str_add(&b, " you");
+    str_move(&a, &b);
+    cr_expect_str_eq(str_text(&a), "hello you");
+    cr_expect_eq(b.size, 0);
+    str_move(&small, &a);
+    cr_expect(small.overflow && small.size == 0, "its cap stays");
+    str_fini(&a);
+    str_fini(&b);
+    str_fini(&small);
+}
