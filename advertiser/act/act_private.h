@@ -282,8 +282,10 @@ void helper_id(struct actuator *a, const char *place,
 int helper_run(struct cri *cri, const char *id, const char *const *argv,
                size_t n_argv, struct cri_exec *ret_exec, struct error *err);
 
-/* The last line of what biga-card says about a log: "next=OFFSET". */
-int helper_next(const struct str *text, uint64_t *ret_next, struct error *err);
+/* The last lines of what biga-card says about a log: "bytes=SIZE", which must
+ * be what came (an older one does not say it), and "next=OFFSET". */
+int helper_next(const struct cri_exec *exec, uint64_t *ret_next,
+                struct error *err);
 
 /* --- views.c: with the lock held ------------------------------------------- */
 

@@ -236,11 +236,22 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   const char *container, const char *const *argv, size_t n_argv,
                   uint32_t timeout_s, struct cri_exec *ret_exec,
                   struct error *err);
-/* Bytes `offset` … of the container's log, at most `max`, as the container
- * wrote them; `*ret_next` is where to go on. */
-int actuator_logs(struct actuator *a, const char *namespace, const char *name,
-                  const char *container, uint64_t offset, size_t max,
-                  struct str *ret_text, uint64_t *ret_next, struct error *err);
+/* Each time that a container is begun it has a log of its own. */
+struct act_log_ask {
+    const char *namespace, *name, *container; /* container "": the first */
+    uint32_t attempt; /* the how manieth time; 0: the last */
+    uint64_t offset;  /* in that log */
+    size_t max;       /* bytes; 0 and more than there may be: ACT_LOG_MAX */
+};
+struct act_log {
+    struct str text;  /* as the container wrote it; str_fini() */
+    uint32_t attempt; /* where to go on: next time's, at 0, once the end of an
+                       * earlier one was reached; 0: not known any more */
+    uint64_t next;
+};
+enum { ACT_LOG_MAX = 8 << 20 };
+int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
+                  struct act_log *ret_log, struct error *err);
 
 /* One sandbox or container that is on a place, whoever made it. */
 struct act_object {

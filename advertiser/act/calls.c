@@ -12,6 +12,8 @@
 
 enum {
     LOG_MISSING = 3, /* how biga-card says that there is none */
+    HELPER_USAGE = 2,
+    HELPER_OLD_MAX = 1 << 20, /* bytes of a log that one of before gives */
     EXEC_MARGIN_MS = 3000,
     EXEC_TIMEOUT_MAX_S = 3600,
 };
@@ -126,75 +128,113 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
 /* --- logs --------------------------------------------------------------- */
 
 static int log_by_helper(const struct target *t, const char *path,
-                         const char *offset, const char *max,
-                         struct cri_exec *ret_exec, struct error *err)
+                         uint64_t offset, size_t max, struct cri_exec *ret_exec,
+                         struct error *err)
 {
-    const char *const argv[] = {"/biga-card", "log", path, offset, max};
+    char from[24], most[24];
+    const char *const argv[] = {"/biga-card", "log", path, from, most};
     cleanup_with(cri) struct cri *cri = NULL;
     int e = open_cri(t, &cri, err);
-    return e < 0 ? e
-                 : helper_run(cri, t->helper, argv, ARRAY_LEN(argv), ret_exec,
-                              err);
+    (void)snprintf(from, sizeof from, "%" PRIu64, offset);
+    (void)snprintf(most, sizeof most, "%zu", max);
+    if (e == 0)
+        e = helper_run(cri, t->helper, argv, ARRAY_LEN(argv), ret_exec, err);
+    if (e < 0 || ret_exec->exit_code != HELPER_USAGE || max <= HELPER_OLD_MAX)
+        return e;
+    cri_exec_fini(ret_exec);
+    (void)snprintf(most, sizeof most, "%d", HELPER_OLD_MAX);
+    return helper_run(cri, t->helper, argv, ARRAY_LEN(argv), ret_exec, err);
 }
 
 static int log_of_card(const struct target *t, const char *path,
-                       uint64_t offset, size_t max, struct str *ret_text,
-                       uint64_t *ret_next, struct error *err)
+                       uint64_t offset, size_t max, struct act_log *log,
+                       struct error *err)
 {
-    struct cri_exec exec = {0};
-    char from[24], most[24];
-    uint64_t next = offset;
+    struct cri_exec exec = {.max = max > CRI_EXEC_OUTPUT_MAX ? max : 0};
     if (!t->helper[0])
         return error_set(err, EAGAIN,
                          "Biga's helper does not run on %s: see whether its "
                          "image is there (ctr -n k8s.io images ls)",
                          t->what.name);
-    (void)snprintf(from, sizeof from, "%" PRIu64, offset);
-    (void)snprintf(most, sizeof most, "%zu", max);
-    int e = log_by_helper(t, path, from, most, &exec, err);
+    int e = log_by_helper(t, path, offset, max, &exec, err);
     if (e < 0)
         return e;
-    if (exec.exit_code == 0)
-        e = helper_next(&exec.err, &next, err);
-    else if (exec.exit_code != LOG_MISSING)
+    log->next = offset;
+    if (exec.exit_code == 0) {
+        e = helper_next(&exec, &log->next, err);
+        str_move(&log->text, &exec.out);
+    } else if (exec.exit_code != LOG_MISSING) {
         e = error_set(err, EIO, "%.300s", str_text(&exec.err));
-    if (e == 0) {
-        if (exec.exit_code == 0)
-            str_add_n(ret_text, str_text(&exec.out), exec.out.size);
-        *ret_next = next;
     }
-    str_fini(&exec.out);
-    str_fini(&exec.err);
+    cri_exec_fini(&exec);
     return e;
 }
 
-int actuator_logs(struct actuator *a, const char *namespace, const char *name,
-                  const char *container, uint64_t offset, size_t max,
-                  struct str *ret_text, uint64_t *ret_next, struct error *err)
+/* Some of the log that `log` names, which goes on from there. */
+static int log_of_attempt(struct actuator *a, const struct target *t,
+                          size_t max, struct act_log *log, struct error *err)
+{
+    uint64_t offset = log->next;
+    cleanup_free char *file = config_log_name(t->container, log->attempt);
+    cleanup_free char *dir = config_uid_dir(a, t->what.name, t->uid);
+    cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
+    int e = config_is_local(&t->what)
+                ? hostdir_log(path, offset, max, &log->text, &log->next, err)
+                : log_of_card(t, path, offset, max, log, err);
+    if (e == 0 && log->attempt < t->attempt && log->next == offset) {
+        log->attempt++; /* nothing more comes in this one */
+        log->next = 0;
+    }
+    return e;
+}
+
+/* Which log is meant, and from where on: a pod that was made again under its
+ * name begins with the first. */
+static void log_choose(const struct act_log_ask *ask, const struct target *t,
+                       struct act_log *log)
+{
+    log->attempt = t->attempt;
+    log->next = ask->offset;
+    if (ask->attempt && ask->attempt < t->attempt)
+        log->attempt = ask->attempt;
+    else if (t->attempt && ask->attempt > t->attempt)
+        log->next = 0;
+}
+
+static int log_of_kept(struct actuator *a, const struct act_log_ask *ask,
+                       const struct target *t, size_t max, struct act_log *log)
+{
+    struct error ignored; /* how it is without */
+    const struct intent_log names = {.namespace = ask->namespace,
+                                     .name = ask->name,
+                                     .container = ask->container};
+    uint64_t offset = log->attempt < t->attempt ? 0 : log->next;
+    int e = kept_read(a, &names, offset, max, &log->text, &log->next, &ignored);
+    if (e == 0)
+        log->attempt = t->attempt;
+    return e;
+}
+
+int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
+                  struct act_log *ret_log, struct error *err)
 {
     struct target t;
-    const struct intent_log names = {.namespace = namespace,
-                                     .name = name,
-                                     .container = container ? container : ""};
-    struct error ignored; /* how it is without */
-    if (max == 0 || max > HOSTDIR_LOG_MAX)
-        max = HOSTDIR_LOG_MAX;
-    int e = find(a, namespace, name, container, &t, err);
-    if ((e == -ENOENT || t.ended) &&
-        kept_read(a, &names, offset, max, ret_text, ret_next, &ignored) == 0)
-        return 0;
-    if (e < 0)
+    struct act_log log = {.text = STR_INIT(ACT_LOG_MAX)};
+    size_t max = ask->max;
+    if (max == 0 || max > ACT_LOG_MAX)
+        max = ACT_LOG_MAX;
+    int e = find(a, ask->namespace, ask->name, ask->container, &t, err);
+    log_choose(ask, &t, &log);
+    if ((e == -ENOENT || t.ended) && log_of_kept(a, ask, &t, max, &log) == 0)
+        e = 0;
+    else if (e == 0 && t.attempt > 0) /* else nothing was begun yet */
+        e = log_of_attempt(a, &t, max, &log, err);
+    if (e < 0) {
+        str_fini(&log.text);
         return e;
-    if (t.attempt == 0) { /* nothing was begun yet */
-        *ret_next = offset;
-        return 0;
     }
-    cleanup_free char *file = config_log_name(t.container, t.attempt);
-    cleanup_free char *dir = config_uid_dir(a, t.what.name, t.uid);
-    cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
-    return config_is_local(&t.what)
-               ? hostdir_log(path, offset, max, ret_text, ret_next, err)
-               : log_of_card(&t, path, offset, max, ret_text, ret_next, err);
+    *ret_log = log;
+    return 0;
 }
 
 /* --- objects ------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* The program that Biga has on each card (biga-card): a pod like others, of
  * ours, made when a pod is first to run there, ended when none is left. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,19 +246,34 @@ int helper_run(struct cri *cri, const char *id, const char *const *argv,
                          CALL_HELPER_MS, ret_exec, err);
 }
 
-int helper_next(const struct str *text, uint64_t *ret_next, struct error *err)
+/* The number behind the last "name=" there; false when there is none. */
+static bool last_number(const char *text, const char *name, uint64_t *ret_value)
 {
-    const char *at = str_text(text), *last = NULL;
-    while ((at = strstr(at, "next="))) {
-        last = at + strlen("next=");
-        at = last;
-    }
+    const char *last = NULL;
+    for (const char *at = text; (at = strstr(at, name));)
+        last = at += strlen(name);
     char *end = NULL;
     errno = 0;
-    unsigned long long next = last ? strtoull(last, &end, 10) : 0;
+    unsigned long long value = last ? strtoull(last, &end, 10) : 0;
     if (!last || end == last || errno)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+int helper_next(const struct cri_exec *exec, uint64_t *ret_next,
+                struct error *err)
+{
+    const char *text = str_text(&exec->err);
+    uint64_t next, given;
+    if (!last_number(text, "next=", &next))
         return error_set(err, EPROTO, "biga-card: no offset in \"%.200s\"",
-                         str_text(text));
+                         text);
+    if (last_number(text, "bytes=", &given) && given != exec->out.size)
+        return error_set(err, EPROTO,
+                         "biga-card gave %" PRIu64 " bytes of a log, and %zu "
+                         "came: its runtime drops what commands write",
+                         given, exec->out.size);
     *ret_next = next;
     return 0;
 }

@@ -38,15 +38,14 @@ static int tail_by_helper(struct place *at, struct cri *cri, const char *path,
     if (e < 0)
         return e;
     if (exec.exit_code == 0)
-        e = helper_next(&exec.err, &t->next, err);
+        e = helper_next(&exec, &t->next, err);
     else
         e = error_set(err, exec.exit_code == LOG_MISSING ? ENOENT : EIO,
                       "biga-card tail ended with exit code %d: %.300s",
                       (int)exec.exit_code, str_text(&exec.err));
     if (e == 0)
-        str_add_n(&t->text, str_text(&exec.out), exec.out.size);
-    str_fini(&exec.out);
-    str_fini(&exec.err);
+        str_move(&t->text, &exec.out);
+    cri_exec_fini(&exec);
     return e;
 }
 

@@ -297,19 +297,24 @@ static bool take_container(struct httpd_request *rq, const char *text,
 
 static void on_logs(struct httpd_request *rq, void *ctx)
 {
-    static const char *const names[] = {"container", "offset", "max", NULL};
+    static const char *const names[] = {"container", "attempt", "offset", "max",
+                                        NULL};
     struct act_pod_view pod;
-    int64_t offset, max;
+    int64_t attempt, offset, max;
+    bool text = httpd_wants_text(rq);
     const char *container = httpd_query(rq, "container");
     if (!httpd_query_only(rq, names) ||
         !take_number(rq, "offset", INT64_MAX, 0, &offset) ||
-        !take_number(rq, "max", SOCKET_LOGS_MAX, SOCKET_LOGS_MAX, &max) ||
+        !take_number(rq, "max", text ? ACT_LOG_MAX : SOCKET_LOGS_MAX,
+                     SOCKET_LOGS_MAX, &max) ||
+        !take_number(rq, "attempt", UINT32_MAX, 0, &attempt) ||
         !take_logged(ctx, rq, &pod))
         return;
     struct call *c = pod_call(ctx, do_logs, &pod);
-    c->offset = (uint64_t)offset;
-    c->max = (size_t)max;
-    c->text = httpd_wants_text(rq);
+    c->log.attempt = (uint32_t)attempt;
+    c->log.offset = (uint64_t)offset;
+    c->log.max = max ? (size_t)max : SOCKET_LOGS_MAX;
+    c->text = text;
     if (take_container(rq, container ? container : "", c))
         call_post(c, rq, pod.place);
     else

@@ -9,7 +9,7 @@
  *     DELETE /v1/pods/NS/NAME?grace=S      end it, and forget it once it is
  *                                          gone: 202 until then, 204
  *     GET    …/wait?version=V&wait=S       when it has changed since V
- *     GET    …/logs?container=C&offset=N&max=M
+ *     GET    …/logs?container=C&attempt=A&offset=N&max=M
  *     POST   …/exec                        {"container":"","argv":[…],
  *                                           "timeout":10}
  *     GET    /v1/cards
@@ -31,8 +31,11 @@ enum {
     SOCKET_CHANGES_MAX = 8, /* creating, stopping … at a time */
     SOCKET_WAITS_MAX = 64,
     SOCKET_WAIT_S_MAX = 30,
-    SOCKET_LOGS_MAX = 1 << 20, /* bytes of one answer */
-    SOCKET_ARGS_MAX = 256,     /* of one exec */
+    SOCKET_LOGS_MAX = 1 << 20, /* bytes of one answer; of those that ask for
+                                * text/plain ACT_LOG_MAX, but not of more
+                                * than so many at a time: */
+    SOCKET_WIDE_MAX = 4,
+    SOCKET_ARGS_MAX = 256, /* of one exec */
     SOCKET_EXEC_S_MAX = 300,
 };
 /* Whose pods those are that the socket wants. */

@@ -30,14 +30,16 @@ static void call_reply(struct call *c)
     if (c->result < 0) {
         httpd_fail(rq, socket_status(c->result), "%s", c->err.text);
     } else {
-        str_add_n(httpd_reply(rq), str_text(&c->out), c->out.size);
+        str_move(httpd_reply(rq), &c->out);
         httpd_status(rq, c->status);
     }
     if (c->result == 0 && c->text) {
-        char next[24];
+        char next[24], attempt[16];
         (void)snprintf(next, sizeof next, "%" PRIu64, c->next_offset);
+        (void)snprintf(attempt, sizeof attempt, "%" PRIu32, c->next_attempt);
         httpd_content_type(rq, "text/plain; charset=utf-8");
         httpd_set_header(rq, "Biga-Next", next);
+        httpd_set_header(rq, "Biga-Attempt", attempt);
     }
     httpd_resume(rq);
 }
@@ -78,6 +80,16 @@ static int thread_start(struct call *c)
     return -r;
 }
 
+/* Those that hold a large piece of a log take the memory of a host. */
+static void narrow_locked(const struct act_socket *s, struct call *c)
+{
+    size_t n = 0;
+    for (const struct call *o = s->calls; o; o = o->next)
+        n += o->log.max > SOCKET_LOGS_MAX;
+    if (n >= SOCKET_WIDE_MAX && c->log.max > SOCKET_LOGS_MAX)
+        c->log.max = SOCKET_LOGS_MAX;
+}
+
 static bool has_room_locked(const struct act_socket *s, const char *lane)
 {
     size_t n = 0, max = *lane ? SOCKET_CALLS_MAX : SOCKET_CHANGES_MAX;
@@ -93,6 +105,7 @@ void call_post(struct call *c, struct httpd_request *rq, const char *lane)
     pthread_mutex_lock(&s->lock);
     bool stopping = s->stopping;
     bool room = !stopping && has_room_locked(s, lane);
+    narrow_locked(s, c);
     int r = room ? thread_start(c) : 0;
     /* the thread ends with the lock, which it does not get before all this is
      * done */

@@ -89,8 +89,7 @@ void do_drain(struct call *c)
 
 void do_exec(struct call *c)
 {
-    struct cri_exec exec = {.out = STR_INIT(CRI_EXEC_OUTPUT_MAX),
-                            .err = STR_INIT(CRI_EXEC_OUTPUT_MAX)};
+    struct cri_exec exec = {0};
     c->result = actuator_exec(c->s->a, c->namespace, c->name, c->container,
                               c->argv, c->n_argv, c->timeout_s, &exec, &c->err);
     if (c->result == 0) {
@@ -101,27 +100,39 @@ void do_exec(struct call *c)
         base64_add(&c->out, str_text(&exec.err), exec.err.size);
         str_add(&c->out, "\"}\n");
     }
-    str_fini(&exec.out);
-    str_fini(&exec.err);
+    cri_exec_fini(&exec);
+}
+
+/* In base64 whole groups of it: a `biga` of before has no room for what would
+ * fill up the last one. */
+static void add_base64(struct call *c, const struct act_log *log)
+{
+    str_addf(&c->out,
+             "{\"offset\":%" PRIu64 ",\"next\":%" PRIu64 ",\"attempt\":%" PRIu32
+             ",\"data\":\"",
+             c->log.offset, log->next, log->attempt);
+    base64_add(&c->out, str_text(&log->text), log->text.size);
+    str_add(&c->out, "\"}\n");
 }
 
 void do_logs(struct call *c)
 {
-    cleanup_str struct str text = STR_INIT(SOCKET_LOGS_MAX);
-    c->result = actuator_logs(c->s->a, c->namespace, c->name, c->container,
-                              c->offset, c->max, &text, &c->next_offset,
-                              &c->err);
+    struct act_log log;
+    c->log.namespace = c->namespace;
+    c->log.name = c->name;
+    c->log.container = c->container;
+    if (!c->text && c->log.max > 3)
+        c->log.max -= c->log.max % 3;
+    c->result = actuator_logs(c->s->a, &c->log, &log, &c->err);
     if (c->result < 0)
         return;
-    if (c->text) {
-        str_add_n(&c->out, str_text(&text), text.size);
-        return;
-    }
-    str_addf(&c->out,
-             "{\"offset\":%" PRIu64 ",\"next\":%" PRIu64 ",\"data\":\"",
-             c->offset, c->next_offset);
-    base64_add(&c->out, str_text(&text), text.size);
-    str_add(&c->out, "\"}\n");
+    c->next_offset = log.next;
+    c->next_attempt = log.attempt;
+    if (c->text)
+        str_move(&c->out, &log.text);
+    else
+        add_base64(c, &log);
+    str_fini(&log.text);
 }
 
 void do_objects(struct call *c)

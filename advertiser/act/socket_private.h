@@ -27,8 +27,7 @@ struct call {
     char place[ACT_NAME_MAX + 1], container[64];
     bool drain, text;
     int64_t grace_s;
-    uint64_t offset;
-    size_t max;
+    struct act_log_ask log;
     uint32_t timeout_s;
     const char **argv;
     size_t n_argv;
@@ -40,6 +39,7 @@ struct call {
     struct error err;
     unsigned status;
     uint64_t next_offset;
+    uint32_t next_attempt;
     struct str out;
 };
 

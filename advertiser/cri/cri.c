@@ -336,6 +336,12 @@ int cri_update_resources(struct cri *c, const char *id,
     return call(c, RUNTIME "UpdateContainerResources", &request.base, ms, err);
 }
 
+void cri_exec_fini(struct cri_exec *e)
+{
+    str_fini(&e->out);
+    str_fini(&e->err);
+}
+
 int cri_exec_sync(struct cri *c, const char *id, const char *const *argv,
                   size_t n_argv, uint32_t timeout_s, unsigned ms,
                   struct cri_exec *ret_exec, struct error *err)

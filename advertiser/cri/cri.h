@@ -193,8 +193,9 @@ int cri_update_resources(struct cri *c, const char *id,
 struct cri_exec {
     size_t max; /* set by the caller; 0: CRI_EXEC_OUTPUT_MAX */
     int32_t exit_code;
-    struct str out, err; /* str_fini() */
+    struct str out, err;
 };
+void cri_exec_fini(struct cri_exec *e);
 int cri_exec_sync(struct cri *c, const char *id, const char *const *argv,
                   size_t n_argv, uint32_t timeout_s, unsigned ms,
                   struct cri_exec *ret_exec, struct error *err);

@@ -139,8 +139,9 @@ static void look(uint64_t *random)
     struct act_place_view places[ACT_PLACES_MAX];
     struct act_object *objects = NULL;
     struct cri_exec exec = {0};
-    struct str text = STR_INIT(4096);
-    uint64_t next;
+    const struct act_log_ask ask = {
+        .namespace = "lab", .name = "p2", .container = "a", .max = 100};
+    struct act_log log;
     size_t n = 0;
     switch (sim_random(random) % 7) {
     case 0:
@@ -160,8 +161,8 @@ static void look(uint64_t *random)
         }
         break;
     case 4:
-        count(
-            actuator_logs(rig.a, "lab", "p2", "a", 0, 100, &text, &next, NULL));
+        if (actuator_logs(rig.a, &ask, &log, NULL) == 0)
+            str_fini(&log.text);
         break;
     case 5:
         actuator_told(rig.a, kept, sim_random(random) % 4);
@@ -173,7 +174,6 @@ static void look(uint64_t *random)
     }
     (void)actuator_wait(rig.a, actuator_version(rig.a), 5);
     atomic_fetch_add(&n_calls, 1);
-    str_fini(&text);
     free(objects);
     free(pods);
 }

@@ -74,8 +74,20 @@ Test(act_calls, a_card_that_is_lost_is_not_asked, .timeout = 180)
 static int logs(const char *name, uint64_t offset, struct str *text,
                 uint64_t *next, struct error *err)
 {
+    const struct act_log_ask ask = {.namespace = "lab",
+                                    .name = name,
+                                    .container = "a",
+                                    .offset = offset,
+                                    .max = 100};
+    struct act_log log;
     str_reset(text);
-    return actuator_logs(r.a, "lab", name, "a", offset, 100, text, next, err);
+    int e = actuator_logs(r.a, &ask, &log, err);
+    if (e == 0) {
+        *next = log.next;
+        str_add_n(text, str_text(&log.text), log.text.size);
+        str_fini(&log.text);
+    }
+    return e;
 }
 
 Test(act_calls, logs_are_read_by_the_helper, .timeout = 180)

@@ -167,7 +167,7 @@ Test(act_socket, runs_and_reads_in_a_pod)
            "{\"exitCode\":7,\"stdout\":\"YzozIGxzIC1s\",\"stderr\":\"/wAh\"}");
     str_add(&fake.log, "line 1\nline 2\n");
     expect("GET", "/v1/pods/ns/p/logs?offset=7&max=4", NULL, 200,
-           "{\"offset\":7,\"next\":11,\"data\":\"bGluZQ==\"}");
+           "{\"offset\":7,\"next\":10,\"attempt\":1,\"data\":\"bGlu\"}");
     cr_expect_eq(call("GET", "/v1/pods/ns/p/logs", NULL, "text/plain", &out),
                  200);
     cr_expect_str_eq(str_text(&out), "line 1\nline 2\n");
