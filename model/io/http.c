@@ -273,6 +273,15 @@ int http_call(struct http_client *c, const char *method, const char *path,
     return http_send(c, &request, ret_answer, err);
 }
 
+const char *http_client_header(const struct http_client *c, const char *name)
+{
+    struct curl_header *header;
+    return curl_easy_header(c->curl, name, 0, CURLH_HEADER, -1, &header) ==
+                   CURLHE_OK
+               ? header->value
+               : NULL;
+}
+
 unsigned http_client_retry_ms(const struct http_client *c)
 {
     return c->retry_ms;

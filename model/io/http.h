@@ -64,6 +64,9 @@ struct http_request {
 };
 int http_send(struct http_client *c, const struct http_request *request,
               struct http_answer *ret_answer, struct error *err);
+/* A header of the last answer; NULL when it has none of that name.  Until the
+ * next call. */
+const char *http_client_header(const struct http_client *c, const char *name);
 /* Milliseconds that the last answer's Retry-After asks to wait; 0: none. */
 unsigned http_client_retry_ms(const struct http_client *c);
 /* How the last failure is to be taken: true when the server surely saw

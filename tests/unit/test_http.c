@@ -97,6 +97,23 @@ Test(http, methods_and_bodies)
     httpd_stop(h);
 }
 
+Test(http, headers_of_the_last_answer)
+{
+    struct http_client *c;
+    struct httpd *h = start(&c);
+    struct http_answer a = {0};
+    struct error err;
+    cr_assert_eq(http_call(c, "GET", "/redirect", NULL, 0, NULL, &a, &err), 0);
+    cr_assert_not_null(http_client_header(c, "location"));
+    cr_expect_str_eq(http_client_header(c, "location"), "/echo");
+    cr_expect_null(http_client_header(c, "Locatio"));
+    cr_assert_eq(http_call(c, "GET", "/echo", NULL, 0, NULL, &a, &err), 0);
+    cr_expect_null(http_client_header(c, "Location"));
+    str_fini(&a.body);
+    http_client_destroy(c);
+    httpd_stop(h);
+}
+
 Test(http, statuses_are_answers_and_redirects_are_not_followed)
 {
     struct http_client *c;
