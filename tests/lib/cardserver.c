@@ -349,12 +349,23 @@ static int call_exec(struct call *c)
 {
     Cri__ExecSyncResponse m = CRI__EXEC_SYNC_RESPONSE__INIT;
     struct cardserver *s = c->s;
+    Cri__ExecSyncRequest *request =
+        cri__exec_sync_request__unpack(NULL, c->size, c->data);
     m.exit_code = s->exec_code;
     m.stdout_data.data = (uint8_t *)s->exec_out;
     m.stdout_data.len = s->exec_out ? strlen(s->exec_out) : 0;
     m.stderr_data.data = (uint8_t *)s->exec_err;
     m.stderr_data.len = s->exec_err ? strlen(s->exec_err) : 0;
+    bool log = request && s->logs_dir && request->n_cmd == 5 &&
+               strcmp(request->cmd[1], "log") == 0;
+    if (log)
+        cardserver_log(s, request->cmd, &m);
     PACK(c, exec_sync_response, &m);
+    if (log) {
+        free(m.stdout_data.data);
+        free(m.stderr_data.data);
+    }
+    cri__exec_sync_request__free_unpacked(request, NULL);
     return GRPC_OK;
 }
 
@@ -527,6 +538,7 @@ void cardserver_stop(struct cardserver *s)
     pthread_mutex_destroy(&s->lock);
     free(s->exec_out);
     free(s->exec_err);
+    free(s->logs_dir);
     free(s);
 }
 

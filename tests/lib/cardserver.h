@@ -57,6 +57,11 @@ void cardserver_freeze(struct cardserver *s, bool frozen);
 /* What ExecSync answers from then on. */
 void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
                      const char *err);
+/* ExecSync of `biga-card log` reads DIR/CONTAINER-ATTEMPT.log from then on
+ * (copied), whatever folder it names; NULL: as cardserver_exec() says. */
+void cardserver_logs(struct cardserver *s, const char *dir);
+/* Its biga-card takes no more than so many bytes for MAX, as one of before. */
+void cardserver_logs_max(struct cardserver *s, size_t max);
 /* Calls since the last time, and how long they took it all together. */
 unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns);
 

@@ -1,8 +1,12 @@
 /* What tests look at of a card's runtime, and change. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "card/card.h"
 #include "model/base/mem.h"
 #include "tests/lib/cardserver_private.h"
 
@@ -101,6 +105,62 @@ void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
     s->exec_out = xstrdup(out);
     s->exec_err = xstrdup(err);
     pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_logs(struct cardserver *s, const char *dir)
+{
+    pthread_mutex_lock(&s->lock);
+    free(s->logs_dir);
+    s->logs_dir = dir ? xstrdup(dir) : NULL;
+    s->logs_max = CARD_LOG_MAX;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_logs_max(struct cardserver *s, size_t max)
+{
+    pthread_mutex_lock(&s->lock);
+    s->logs_max = max;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void answer_log(const char *path, char **cmd, int fd,
+                       Cri__ExecSyncResponse *m, char **ret_said)
+{
+    struct card_given given;
+    struct error err;
+    int rc = card_log(path, strtoull(cmd[3], NULL, 10),
+                      strtoull(cmd[4], NULL, 10), fd, &given, &err);
+    if (rc < 0) {
+        m->exit_code = rc == -ENOENT ? 3 : 1;
+        *ret_said = xasprintf("biga-card: %s\n", err.text);
+        return;
+    }
+    m->exit_code = 0;
+    m->stdout_data.len = given.size;
+    m->stdout_data.data = xmalloc(given.size + 1);
+    if (pread(fd, m->stdout_data.data, given.size, 0) != (ssize_t)given.size)
+        abort();
+    *ret_said = xasprintf("bytes=%zu\nnext=%" PRIu64 "\n", given.size,
+                          given.next);
+}
+
+void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m)
+{
+    const char *name = strrchr(cmd[2], '/');
+    cleanup_free char *path = xasprintf("%s%s", s->logs_dir, name ? name : "/");
+    cleanup_fd int fd = memfd_create("log", MFD_CLOEXEC);
+    char *said = NULL;
+    m->stdout_data = (ProtobufCBinaryData){0};
+    if (fd < 0)
+        abort();
+    if (strtoull(cmd[4], NULL, 10) > s->logs_max) {
+        m->exit_code = 2;
+        said = xstrdup("usage: biga-card wait\n");
+    } else {
+        answer_log(path, cmd, fd, m, &said);
+    }
+    m->stderr_data.data = (uint8_t *)said;
+    m->stderr_data.len = strlen(said);
 }
 
 void cardserver_events(struct cardserver *s, enum cardserver_events events)

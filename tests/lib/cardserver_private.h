@@ -54,6 +54,8 @@ struct cardserver {
     uint64_t n_events; /* ever; the last are kept */
     int exec_code;
     char *exec_out, *exec_err;
+    char *logs_dir; /* NULL: none */
+    size_t logs_max;
 };
 
 /* With the lock held, all of them. */
@@ -62,6 +64,8 @@ struct cardserver {
 size_t cardserver_method(const char *name);
 bool cardserver_has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
                            size_t n_wanted);
+/* What biga-card would write, of a log. */
+void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m);
 /* By itself, or because it was told to. */
 void cardserver_container_ends(struct cardserver *s, struct container *k);
 
