@@ -18,7 +18,9 @@ int local_open(struct cli *c, struct local *ret_local)
     }
     *ret_local = (struct local){.cli = c,
                                 .answer = {.body = STR_INIT(STR_MAX_DEFAULT)}};
-    if (http_client_create(base, TIMEOUT_S * 1000, &ret_local->http, &err)) {
+    const struct http_config config = {
+        .base = base, .timeout_ms = TIMEOUT_S * 1000, .stop = &ret_local->stop};
+    if (http_client_open(&config, &ret_local->http, &err)) {
         fprintf(stderr, "biga: --socket: %s\n", err.text);
         return CLI_USAGE;
     }
@@ -97,6 +99,18 @@ int local_try(struct local *l, const char *method, const char *path,
     if (rc)
         return rc;
     return is_success(l) ? parse(l, ret_json) : -1;
+}
+
+int local_try_text(struct local *l, const char *path, unsigned timeout_s)
+{
+    const struct http_request rq = {.method = "GET",
+                                    .path = path,
+                                    .accept = "text/plain",
+                                    .timeout_ms = timeout_s * 1000};
+    int rc = call(l, &rq);
+    if (rc)
+        return rc;
+    return is_success(l) ? 0 : -1;
 }
 
 int local_ask(struct local *l, const char *method, const char *path,

@@ -2,6 +2,8 @@
 #ifndef BIGA_CLI_LOCAL_H
 #define BIGA_CLI_LOCAL_H
 
+#include <stdatomic.h>
+
 #include "cli/cli.h"
 
 #define LOCAL_SOCKET "/var/lib/biga-advertiser/actuator.sock"
@@ -10,6 +12,7 @@ struct local {
     struct cli *cli;
     struct http_client *http;
     struct http_answer answer; /* the last one */
+    atomic_bool stop;          /* a call that is under way ends soon */
 };
 /* An exit code, after saying on stderr what is wrong. */
 int local_open(struct cli *c, struct local *ret_local);
@@ -22,6 +25,8 @@ int local_ask(struct local *l, const char *method, const char *path,
  * `l->answer` says which. */
 int local_try(struct local *l, const char *method, const char *path,
               cJSON **ret_json);
+/* The same of an answer in text/plain, which `l->answer` has. */
+int local_try_text(struct local *l, const char *path, unsigned timeout_s);
 /* Say on stderr why the last answer is no success; CLI_FAILED. */
 int local_complain(const struct local *l);
 

@@ -1,5 +1,7 @@
 /* biga logs, biga exec */
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -8,11 +10,17 @@
 #include "cli/verbs.h"
 #include "model/base/base64.h"
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 
 enum {
-    PIECE_MAX = 256 << 10, /* bytes of a log asked for at once */
-    PAUSE_MS = 1000,       /* between looks for more */
-    EXEC_SPARE_S = 5,      /* for the way there and back */
+    PIECE_FIRST = 256 << 10, /* bytes of a log asked for at once */
+    PIECE_MAX = 8 << 20,
+    PIECE_OLD = 1 << 20, /* what advertisers of before give */
+    QUICK_MS = 500,
+    SLOW_MS = 2000,
+    TIMEOUT_S = 25,   /* an advertiser gives a card 20 */
+    PAUSE_MS = 1000,  /* between looks for more */
+    EXEC_SPARE_S = 5, /* for the way there and back */
 };
 
 /* A pod that must be on `card` is. */
@@ -36,34 +44,45 @@ static int check_card(struct local *l, const char *pod, const char *card)
     return rc;
 }
 
-/* A member that is base64; empty when it is not. */
-static void add_decoded(const cJSON *json, const char *name, struct str *out)
+/* Append a member that is base64: an exit code. */
+static int add_decoded(const cJSON *json, const char *name, struct str *out)
 {
-    const char *text = json_text(json, name);
-    (void)base64_decode(text, strlen(text), out);
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (cJSON_IsString(text) &&
+        base64_decode(text->valuestring, strlen(text->valuestring), out))
+        return 0;
+    fprintf(stderr,
+            "biga: the advertiser's answer cannot be read: \"%s\" must be "
+            "base64 of at most %zu bytes\n",
+            name, out->max - out->size);
+    return CLI_FAILED;
 }
 
-void log_clean(const char *data, size_t size, struct str *out)
+void log_clean(const char *data, size_t size, char *last, struct str *out)
 {
     for (size_t i = 0; i < size; i++) {
         unsigned char b = (unsigned char)data[i];
         unsigned char next = i + 1 < size ? (unsigned char)data[i + 1] : 0;
         bool plain = (b >= 0x20 && b != 0x7f) || strchr("\n\t\r", b);
-        /* C1 as UTF-8 writes it */
+        /* C1 as UTF-8 writes it, also when it comes in two pieces */
+        bool halved = i == 0 && *last == '\xc2' && b >= 0x80 && b <= 0x9f;
         if (b == 0xc2 && next >= 0x80 && next <= 0x9f) {
             plain = false;
             i++;
         }
-        str_add_c(out, plain && b ? (char)b : '?');
+        str_add_c(out, plain && !halved && b ? (char)b : '?');
     }
+    if (size)
+        *last = data[size - 1];
 }
 
-static int print_bytes(FILE *to, const struct str *bytes)
+/* `last`: the byte before these. */
+static int print_bytes(FILE *to, const struct str *bytes, char *last)
 {
     cleanup_str struct str clean = STR_INIT(STR_MAX_DEFAULT);
     const struct str *shown = bytes;
     if (isatty(fileno(to))) {
-        log_clean(str_text(bytes), bytes->size, &clean);
+        log_clean(str_text(bytes), bytes->size, last, &clean);
         shown = &clean;
     }
     if (fwrite(str_text(shown), 1, shown->size, to) == shown->size &&
@@ -73,45 +92,141 @@ static int print_bytes(FILE *to, const struct str *bytes)
     return CLI_FAILED;
 }
 
-/* --- logs ----------------------------------------------------------------- */
+/* --- logs -----------------------------------------------------------------
+ *
+ * A log is asked for in pieces, the next one while the last one is printed:
+ * large ones while they come quickly, for each costs a command on the card,
+ * and small ones at first and where the way is slow, for each has a deadline.
+ */
 
 struct following {
     struct local l;
     const char *pod;
-    uint64_t offset;
-    int64_t printed;
-    bool complained; /* that the card does not answer */
+    /* where to go on; attempt 0: the advertiser knows none */
+    uint64_t offset, attempt;
+    size_t ask, ask_max; /* bytes of the next piece, of any */
+    struct str piece;    /* the last one that came */
+    bool news;           /* it brought us further */
+    int64_t taken;       /* bytes that came so far */
+    char last;           /* that was printed */
+    bool complained;     /* that the card does not answer */
 };
 
-/* The next piece: its size, 0 when there is no more at present, or less than
- * 0 after a failure of the advertiser. */
-static int print_piece(struct following *f, int64_t *ret_size)
+static void add_path(const struct following *f, size_t max, struct str *path)
 {
-    const struct cli_settings *s = &f->l.cli->set;
+    local_pod_path(f->pod, "/logs", path);
+    str_addf(path, "?offset=%" PRIu64 "&max=%zu", f->offset, max);
+    if (f->attempt)
+        str_addf(path, "&attempt=%" PRIu64, f->attempt);
+    str_add(path, "&container=");
+    cli_add_encoded(path, f->l.cli->set.container);
+}
+
+static bool take_header(const struct following *f, const char *name,
+                        uint64_t *ret_value)
+{
+    const char *text = http_client_header(f->l.http, name);
+    char *end = NULL;
+    errno = 0;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || *end)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+static void fit_pieces(struct following *f, size_t asked, int64_t took_ms)
+{
+    if (took_ms > SLOW_MS && f->ask > PIECE_FIRST)
+        f->ask /= 2;
+    else if (took_ms < QUICK_MS && f->piece.size >= asked / 2 &&
+             f->ask < f->ask_max)
+        f->ask *= 2;
+}
+
+/* Where to go on, by the answer; an exit code. */
+static int take_place(struct following *f)
+{
+    uint64_t next = 0, attempt = 0;
+    if (!take_header(f, "Biga-Next", &next)) {
+        fputs("biga: the advertiser's answer has no number in Biga-Next, so "
+              "where the log goes\non is not known.  Does biga-advertiser "
+              "serve this socket, in biga's version?\n",
+              stderr);
+        return CLI_FAILED;
+    }
+    if (!take_header(f, "Biga-Attempt", &attempt))
+        attempt = 0;
+    f->news = next != f->offset || (f->attempt && attempt != f->attempt);
+    f->offset = next;
+    f->attempt = attempt;
+    return 0;
+}
+
+/* The next piece; an exit code, or less than 0 after a failure of the
+ * advertiser. */
+static int fetch(struct following *f)
+{
+    int64_t left = f->l.cli->set.limit_bytes - f->taken, began = clock_ms();
+    size_t asked = left < (int64_t)f->ask ? (size_t)left : f->ask;
     cleanup_str struct str path = STR_INIT(4096);
-    cleanup_str struct str text = STR_INIT(PIECE_MAX);
-    cleanup_with(json) cJSON *json = NULL;
-    int64_t max = s->limit_bytes - f->printed;
-    local_pod_path(f->pod, "/logs", &path);
-    str_addf(&path, "?offset=%" PRIu64 "&max=%" PRId64 "&container=", f->offset,
-             max < PIECE_MAX ? max : PIECE_MAX);
-    cli_add_encoded(&path, s->container);
-    int rc = local_try(&f->l, "GET", str_text(&path), &json);
-    if (rc != 0)
+    add_path(f, asked, &path);
+    str_reset(&f->piece);
+    f->news = false;
+    int rc = local_try_text(&f->l, str_text(&path), TIMEOUT_S);
+    if (rc < 0 && f->l.answer.status == 400 && asked > PIECE_OLD) {
+        f->ask = f->ask_max = PIECE_OLD; /* an advertiser of before */
+        return fetch(f);
+    }
+    if (rc == 0)
+        rc = take_place(f);
+    if (rc)
         return rc;
-    add_decoded(json, "data", &text);
-    double next = json_number(json, "next");
-    if (next >= (double)f->offset)
-        f->offset = (uint64_t)next;
-    f->printed += (int64_t)text.size;
-    *ret_size = (int64_t)text.size;
-    return print_bytes(stdout, &text);
+    str_move(&f->piece, &f->l.answer.body);
+    f->taken += (int64_t)f->piece.size;
+    fit_pieces(f, asked, clock_ms() - began);
+    return 0;
+}
+
+struct ahead {
+    struct following *f;
+    int rc;
+};
+
+static void *fetch_ahead(void *arg)
+{
+    struct ahead *a = arg;
+    a->rc = fetch(a->f);
+    return NULL;
+}
+
+/* What came last, while the next piece comes: as fetch(). */
+static int print_and_fetch(struct following *f)
+{
+    cleanup_str struct str piece = STR_INIT(PIECE_MAX);
+    struct ahead a = {.f = f};
+    pthread_t thread;
+    str_move(&piece, &f->piece);
+    f->news = false;
+    if (f->taken >= f->l.cli->set.limit_bytes)
+        return print_bytes(stdout, &piece, &f->last);
+    bool apart = pthread_create(&thread, NULL, fetch_ahead, &a) == 0;
+    int rc = print_bytes(stdout, &piece, &f->last);
+    if (rc)
+        atomic_store(&f->l.stop, true);
+    if (apart)
+        (void)pthread_join(thread, NULL); /* a thread of ours: joinable */
+    else if (rc == 0)
+        a.rc = fetch(f);
+    return rc ? rc : a.rc;
 }
 
 static void pause_ms(long ms)
 {
     const struct timespec nap = {ms / 1000, ms % 1000 * 1000000L};
-    (void)nanosleep(&nap, NULL);
+    (void)nanosleep(&nap, NULL); /* a signal: we look sooner */
 }
 
 /* Can the pod write more? */
@@ -133,7 +248,7 @@ static bool is_patient(struct following *f)
     if (!f->l.cli->set.follow || status < 502 || status > 504)
         return false;
     if (!f->complained)
-        (void)local_complain(&f->l);
+        (void)local_complain(&f->l); /* and goes on */
     f->complained = true;
     return true;
 }
@@ -142,32 +257,39 @@ static int follow(struct following *f)
 {
     const struct cli_settings *s = &f->l.cli->set;
     bool last = false; /* after the pod's end, what came until then */
-    while (f->printed < s->limit_bytes) {
-        int64_t size = 0;
-        int rc = print_piece(f, &size);
+    int rc = fetch(f);
+    for (;;) {
         if (rc > 0)
             return rc;
         if (rc < 0 && !is_patient(f))
             return local_complain(&f->l);
         f->complained &= rc < 0;
-        if (size > 0)
-            continue;
-        if (!s->follow || last)
-            return 0;
-        last = rc == 0 && !goes_on(f);
-        if (!last)
-            pause_ms(PAUSE_MS);
+        if (f->news) {
+            rc = print_and_fetch(f);
+        } else if (f->taken >= s->limit_bytes) {
+            break;
+        } else {
+            if (!s->follow || last)
+                return 0;
+            last = rc == 0 && !goes_on(f);
+            if (!last)
+                pause_ms(PAUSE_MS);
+            rc = fetch(f);
+        }
     }
     fprintf(stderr,
             "biga: that were %" PRId64 " bytes; more with "
             "--limit-bytes\n",
-            f->printed);
+            f->taken);
     return 0;
 }
 
 int show_logs(struct cli *c, const char *pod, const char *card)
 {
-    struct following f = {.pod = pod};
+    struct following f = {.pod = pod,
+                          .ask = PIECE_FIRST,
+                          .ask_max = PIECE_MAX,
+                          .piece = STR_INIT(PIECE_MAX)};
     int rc = local_open(c, &f.l);
     if (rc)
         return rc;
@@ -175,6 +297,7 @@ int show_logs(struct cli *c, const char *pod, const char *card)
     if (rc == 0)
         rc = follow(&f);
     local_close(&f.l);
+    str_fini(&f.piece);
     return rc;
 }
 
@@ -205,9 +328,11 @@ static int show_result(const cJSON *json)
 {
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     cleanup_str struct str err = STR_INIT(STR_MAX_DEFAULT);
-    add_decoded(json, "stdout", &out);
-    add_decoded(json, "stderr", &err);
-    if (print_bytes(stdout, &out) || print_bytes(stderr, &err))
+    char last[2] = "";
+    if (add_decoded(json, "stdout", &out) ||
+        add_decoded(json, "stderr", &err) ||
+        print_bytes(stdout, &out, &last[0]) ||
+        print_bytes(stderr, &err, &last[1]))
         return CLI_FAILED;
     double code = json_number(json, "exitCode");
     return code >= 0 && code <= 255 ? (int)code : CLI_FAILED;

@@ -13,7 +13,8 @@ int run_command(struct cli *c, const char *pod, const char *card, int argc,
                 char **argv);
 
 /* Append to `out` what a terminal may be shown of a log: line feeds, tabs and
- * carriage returns stay, other control characters become '?'. */
-void log_clean(const char *data, size_t size, struct str *out);
+ * carriage returns stay, other control characters become '?'.  `*last` is the
+ * byte before these, 0 none, and then the last of them. */
+void log_clean(const char *data, size_t size, char *last, struct str *out);
 
 #endif
