@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "advertiser/act/socket.h"
@@ -204,6 +206,99 @@ Test(logs, come_from_an_older_helper_too)
     cardserver_logs_max(at.r.cards[0], OLD);
     until_read(&got);
     expect_same(&got, &plain);
+    stop_card();
+}
+
+/* --- over a restart --------------------------------------------------------- */
+
+static void expect_log(struct act_log_ask ask, const char *text,
+                       uint32_t attempt, uint64_t next)
+{
+    struct act_log log;
+    struct error err;
+    ask.namespace = "lab";
+    ask.name = "x";
+    ask.container = "a";
+    cr_assert_eq(actuator_logs(at.r.a, &ask, &log, &err), 0, "%s", err.text);
+    cr_expect_str_eq(str_text(&log.text), text);
+    cr_expect_eq(log.attempt, attempt, "%u", log.attempt);
+    cr_expect_eq(log.next, next, "%" PRIu64, log.next);
+    str_fini(&log.text);
+}
+
+static void restart(struct str *text)
+{
+    cr_assert_eq(cardserver_exit(at.r.cards[0], "x"), 1);
+    for (int i = 0; i < 600 && strcmp(str_text(text), "second\n") != 0; i++) {
+        (void)usleep(50000); /* between two looks */
+        (void)run_logs(text);
+    }
+    cr_assert_str_eq(str_text(text), "second\n");
+}
+
+Test(logs, go_on_with_the_next_attempt)
+{
+    enum { HEAD_SIZE = sizeof HEAD "F " - 1 };
+    cleanup_str struct str got = STR_INIT(4096), log = STR_INIT(4096);
+    start_card();
+    str_add(&log, HEAD "F first\n" HEAD "F and more\n");
+    write_log(1, &log);
+    uint64_t end = log.size;
+    until_read(&got);
+    str_reset(&log);
+    str_add(&log, HEAD "F second\n");
+    write_log(2, &log);
+    restart(&got);
+    expect_log((struct act_log_ask){0}, "second\n", 2, log.size);
+    expect_log((struct act_log_ask){.attempt = 1, .offset = HEAD_SIZE + 6},
+               "and more\n", 1, end);
+    expect_log((struct act_log_ask){.attempt = 1, .offset = end}, "", 2, 0);
+    expect_log((struct act_log_ask){.attempt = 2}, "second\n", 2, log.size);
+    expect_log((struct act_log_ask){.attempt = 2, .offset = log.size}, "", 2,
+               log.size);
+    expect_log((struct act_log_ask){.attempt = 9, .offset = 50}, "second\n", 2,
+               log.size);
+    stop_card();
+}
+
+static void *follow(void *arg)
+{
+    at.c.set.follow = true;
+    cr_expect_eq(run_logs(arg), 0);
+    return NULL;
+}
+
+/* What has been printed so far. */
+static void until_printed(const char *text)
+{
+    bool there = false;
+    for (int i = 0; i < 600 && !there; i++) {
+        size_t size;
+        cleanup_free char *now = testdata_read(at.out, &size);
+        there = strcmp(now, text) == 0;
+        (void)usleep(50000); /* between two looks */
+    }
+    cr_assert(there, "not printed: %s", text);
+}
+
+Test(logs, are_followed_over_a_restart)
+{
+    pthread_t thread;
+    cleanup_str struct str got = STR_INIT(4096), log = STR_INIT(4096);
+    start_card();
+    str_add(&log, HEAD "F first\n" HEAD "F and more\n");
+    write_log(1, &log);
+    until_read(&got);
+    cr_assert_eq(pthread_create(&thread, NULL, follow, &got), 0);
+    until_printed("first\nand more\n");
+    str_reset(&log);
+    str_add(&log, HEAD "F second\n");
+    write_log(2, &log);
+    cr_assert_eq(cardserver_exit(at.r.cards[0], "x"), 1);
+    until_printed("first\nand more\nsecond\n");
+    cr_assert_eq(actuator_unwant(at.r.a, "x", 0, NULL), 0);
+    (void)pthread_join(thread, NULL);
+    cr_expect_str_eq(str_text(&got), "first\nand more\nsecond\n");
     stop_card();
 }
 
