@@ -98,7 +98,7 @@ class Stream:
         self.s, self.replies = s, replies
         self.first = 65535  # of a stream, RFC 9113, 6.9.2
         self.windows = [65535, 65535]  # the connection's, the stream's
-        self.got, self.ended = b"", False
+        self.got, self.ended = bytearray(), False
 
     def talk(self, body):
         """Send all of it; the data of the reply."""
@@ -111,7 +111,7 @@ class Stream:
                 body = body[n:]
             else:
                 self._take_frame()
-        return self.got
+        return bytes(self.got)
 
     def _take_frame(self):
         head = self.replies.read(9)
