@@ -34,8 +34,8 @@ enum {
     SOCKET_LOGS_MAX = 1 << 20, /* bytes of one answer; of those that ask for
                                 * text/plain ACT_LOG_MAX, but not of more
                                 * than so many at a time: */
-    SOCKET_WIDE_MAX = 4,
-    SOCKET_ARGS_MAX = 256, /* of one exec */
+    SOCKET_WIDE_MAX = 2,       /* each takes 16 MiB meanwhile */
+    SOCKET_ARGS_MAX = 256,     /* of one exec */
     SOCKET_EXEC_S_MAX = 300,
 };
 /* Whose pods those are that the socket wants. */

@@ -21,7 +21,7 @@ static void *take_memory(void *ctx, size_t size)
     struct reply *reply = ctx;
     if (size > reply->max - reply->used)
         return NULL;
-    void *p = xmalloc(size ? size : 1);
+    void *p = xmalloc(size + 1); /* for adopt() */
     size_t real = malloc_usable_size(p);
     reply->used += real < reply->max - reply->used ? real
                                                    : reply->max - reply->used;
@@ -437,6 +437,20 @@ int cri_decode_stats(const void *data, size_t size, struct cri_stats *ret_stats,
     return 0;
 }
 
+/* What is large is not copied. */
+static struct str adopt(ProtobufCBinaryData *bytes, size_t max)
+{
+    struct str s = STR_INIT(max);
+    if (bytes->len == 0)
+        return s;
+    s.data = (char *)bytes->data;
+    s.size = bytes->len;
+    s.cap = bytes->len + 1;
+    s.data[s.size] = '\0';
+    *bytes = (ProtobufCBinaryData){0};
+    return s;
+}
+
 int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
                     struct error *err)
 {
@@ -445,7 +459,7 @@ int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
                        err);
     if (r < 0)
         return r;
-    const Cri__ExecSyncResponse *m = (void *)reply.message;
+    Cri__ExecSyncResponse *m = (void *)reply.message;
     size_t max = ret_exec->max ? ret_exec->max : CRI_EXEC_OUTPUT_MAX;
     if (m->stdout_data.len > max || m->stderr_data.len > max)
         return error_set(err, EMSGSIZE,
@@ -453,12 +467,8 @@ int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
                          "%zu each",
                          m->stdout_data.len, m->stderr_data.len, max);
     ret_exec->exit_code = m->exit_code;
-    ret_exec->out = STR_INIT(max);
-    ret_exec->err = STR_INIT(max);
-    str_add_n(&ret_exec->out, (const char *)m->stdout_data.data,
-              m->stdout_data.len);
-    str_add_n(&ret_exec->err, (const char *)m->stderr_data.data,
-              m->stderr_data.len);
+    ret_exec->out = adopt(&m->stdout_data, max);
+    ret_exec->err = adopt(&m->stderr_data, max);
     return 0;
 }
 
