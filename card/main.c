@@ -99,13 +99,22 @@ static int do_wait(void)
     return fail(&err);
 }
 
+static int do_version(void)
+{
+    struct error err;
+    if (printf("biga-card %s\n", BIGA_VERSION) > 0 && fflush(stdout) == 0)
+        return 0;
+    (void)error_errno(&err, errno, "output");
+    return fail(&err);
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "wait";
     if (argc <= 2 && (strcmp(word, "wait") == 0 || strcmp(word, "pause") == 0))
         return do_wait();
     if (argc == 2 && strcmp(word, "version") == 0)
-        return printf("biga-card %s\n", BIGA_VERSION) < 0;
+        return do_version();
     if (argc == 4 && strcmp(word, "pad") == 0)
         return do_pad(argv + 2);
     if ((argc >= 4 && strcmp(word, "files") == 0) ||

@@ -51,6 +51,19 @@ static bool asks_help(int argc, char **argv, int *ret_n)
     return false;
 }
 
+/* What a verb has for stdout; the exit code, of which what was not written
+ * makes a failure. */
+static int print_out(const struct cli *c, int rc)
+{
+    bool written = fwrite(str_text(&c->out), 1, c->out.size, stdout) ==
+                       c->out.size &&
+                   fflush(stdout) == 0 && !ferror(stdout);
+    if (written || rc) /* what is wrong was told */
+        return rc;
+    perror("biga: standard output");
+    return CLI_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     cleanup_str struct str commands = STR_INIT(8192);
@@ -72,7 +85,7 @@ int main(int argc, char **argv)
     c.given = given;
     int about = 0;
     if (asks_help(argc, argv, &about))
-        return verb_help(&c, about, argv + 1);
+        return print_out(&c, verb_help(&c, about, argv + 1));
     int rc = conf_read(&program, argc, argv, &c.set, &first, &err);
     if (rc < 0) {
         fprintf(stderr, "biga: %s\n", err.text);
@@ -83,13 +96,9 @@ int main(int argc, char **argv)
     const char *no_color = getenv("NO_COLOR");
     c.colours = isatty(STDOUT_FILENO) && !(no_color && *no_color);
     rc = dispatch(&c, argc - first, argv + first);
-    bool written = fwrite(str_text(&c.out), 1, c.out.size, stdout) ==
-                       c.out.size &&
-                   fflush(stdout) == 0;
-    if (!written)
-        perror("biga: standard output");
+    rc = print_out(&c, rc);
     str_fini(&c.out);
     free(c.name);
     conf_fini(&program, &c.set);
-    return written ? rc : CLI_FAILED;
+    return rc;
 }

@@ -474,7 +474,7 @@ static void assign_all(struct reading *r, void *target)
 
 /* --- the whole ---------------------------------------------------------- */
 
-static int print_docs(const struct conf_program *program, const char *form)
+static void print_docs(const struct conf_program *program, const char *form)
 {
     if (strcmp(form, "man") == 0)
         conf_print_man(program, stdout);
@@ -482,12 +482,28 @@ static int print_docs(const struct conf_program *program, const char *form)
         conf_print_markdown(program, stdout);
     else
         conf_print_completion(program, stdout);
-    return 1;
 }
 
 static bool is_set(const char *flag)
 {
     return flag && strcmp(flag, "true") == 0;
+}
+
+/* 1 when what was asked for was printed, all of it; 0 when that was nothing. */
+static int print_own(const struct conf_program *program,
+                     const char *const own[CONF_N_OWN], struct error *err)
+{
+    if (is_set(own[CONF_OWN_HELP]))
+        conf_print_help(program, stdout);
+    else if (is_set(own[CONF_OWN_VERSION]))
+        printf("%s %s\n", program->name, BIGA_VERSION);
+    else if (own[CONF_OWN_DOCS])
+        print_docs(program, own[CONF_OWN_DOCS]);
+    else
+        return 0;
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? 1
+               : error_errno(err, errno ? errno : EIO, "standard output");
 }
 
 int conf_read(const struct conf_program *program, int argc, char **argv,
@@ -499,18 +515,10 @@ int conf_read(const struct conf_program *program, int argc, char **argv,
 
     reading_init(&r, program);
     rc = read_argv(&r, &w, &rest, err);
-    if (rc < 0)
+    if (rc == 0)
+        rc = print_own(program, w.own, err);
+    if (rc != 0)
         return rc;
-    if (is_set(w.own[CONF_OWN_HELP])) {
-        conf_print_help(program, stdout);
-        return 1;
-    }
-    if (is_set(w.own[CONF_OWN_VERSION])) {
-        printf("%s %s\n", program->name, BIGA_VERSION);
-        return 1;
-    }
-    if (w.own[CONF_OWN_DOCS])
-        return print_docs(program, w.own[CONF_OWN_DOCS]);
     if ((rc = read_defaults(&r, err)) < 0 ||
         (w.own[CONF_OWN_CONFIG] &&
          (rc = read_file(&r, w.own[CONF_OWN_CONFIG], err)) < 0) ||

@@ -63,6 +63,8 @@ struct conf_program {
  * filled and `*ret_rest` the index of the first argument that is no option;
  * options may follow such arguments (argv is reordered) up to a "--".
  *
+ * What was to be printed and could not be written is an error, too.
+ *
  * On a wrong setting -EINVAL: the error names where it came from
  * ("--state", "$BIGA_STATE", "FILE:12: state"), the value, and what is
  * allowed.  A wrong value is an error even where another source overrides

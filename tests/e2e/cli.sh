@@ -28,6 +28,17 @@ free_port() {
 nobody=http://127.0.0.1:$(free_port)
 check "help lists the commands" 0 "^  why .*POD" "$biga" help
 check "--help is the same" 0 "^  matrix NODE" "$biga" --help
+full() { "$@" >/dev/full; }
+check "help that cannot be written is no success" 1 "standard output: No sp" \
+    full "$biga" --help
+check "nor is a version" 2 "standard output: No space" full "$biga" --version
+check "nor is a manual" 2 "standard output: No space" \
+    full "$build/biga-advertiser" --print-docs markdown
+check "nor are settings" 1 "standard output: No space" \
+    full "$build/biga-extender" --help
+check "nor the version of biga-card" 1 "output: No space" full "$build/biga-card" version
+check "nor what a command prints" 1 "standard output: No space" \
+    full "$biga" help topo
 check "help of one command" 0 "^Usage: biga topo NODE" "$biga" help topo
 check "and --help behind it" 0 "^  -f, --follow" "$biga" logs --help
 check "of a command that takes a command" 0 \
