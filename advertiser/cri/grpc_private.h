@@ -50,8 +50,9 @@ void grpc_init(void); /* libcurl, once */
 
 CURLcode grpc_socket_set_handle(struct grpc *g);
 bool grpc_socket_is_open(const struct grpc *g);
-/* A connection is there: what is in cleartext is pumped from now on. */
-void grpc_socket_connected(struct grpc *g);
+/* A connection is there: what is in cleartext is pumped from now on; -errno
+ * when it cannot be, and then no deadline would hold. */
+int grpc_socket_connected(struct grpc *g);
 /* Bytes that were read from the connection, of TLS and all; 0: not known. */
 uint64_t grpc_socket_received(const struct grpc *g);
 /* End the connection under libcurl's hands.  After shutdown() a flood would

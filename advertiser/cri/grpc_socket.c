@@ -94,9 +94,11 @@ void grpc_socket_cut(const struct grpc *g)
             (void)connect(g->fds[i], &nowhere, sizeof nowhere);
 }
 
-void grpc_socket_connected(struct grpc *g)
+int grpc_socket_connected(struct grpc *g)
 {
+    int e = 0;
     for (size_t i = 0; !g->to.tls && !g->pump && i < GRPC_FDS_MAX; i++)
         if (g->fds[i] >= 0)
-            (void)grpc_pump_create(g->fds[i], &g->pump);
+            e = grpc_pump_create(g->fds[i], &g->pump);
+    return g->pump ? 0 : e;
 }

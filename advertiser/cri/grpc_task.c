@@ -76,8 +76,12 @@ static int note_connected(void *ctx, char *to, char *from, int to_port,
                    from && !t->g->to.socket ? from : "");
     (void)to_port;
     (void)from_port;
+    int e = grpc_socket_connected(t->g);
+    if (e < 0) {
+        t->fault = error_errno(&t->err, -e, "cannot read from the connection");
+        return CURL_PREREQFUNC_ABORT;
+    }
     t->connected = true;
-    grpc_socket_connected(t->g);
     t->had = grpc_socket_received(t->g);
     return CURL_PREREQFUNC_OK;
 }

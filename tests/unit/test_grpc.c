@@ -2,6 +2,9 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -231,6 +234,42 @@ static void check_request(bool tls)
     free(data);
     free(came);
     place_fini(&p);
+}
+
+/* Without descriptors there is no pump, and without it no deadline would hold:
+ * then there is no call. */
+Test(grpc, a_connection_that_cannot_be_pumped_is_refused)
+{
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    struct place p = {0};
+    struct rlimit files;
+    unsigned n_refused = 0;
+    p.dir = tmpdir_create();
+    (void)snprintf(where.sun_path, sizeof where.sun_path, "%s/s", p.dir);
+    p.endpoint = xasprintf("unix://%s", where.sun_path);
+    const struct grpc_config config = {.endpoint = p.endpoint};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(fd, (struct sockaddr *)&where, sizeof where), 0);
+    cr_assert_eq(listen(fd, 32), 0);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    cr_assert_eq(grpc_create(&config, &p.grpc, &p.err), 0, "%s", p.err.text);
+    for (int more = 1; more <= 6 && n_refused == 0; more++) {
+        int next = dup(0);
+        (void)close(next);
+        const struct rlimit few = {(rlim_t)(next + more), files.rlim_max};
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int r = ask(&p, SOON_MS);
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+        bool refused = strstr(p.err.text, "cannot read from the connection");
+        cr_expect(!refused || (r == -EMFILE && p.end.unsent), "%d", r);
+        n_refused += refused;
+    }
+    cr_expect_eq(n_refused, 1);
+    (void)close(fd);
+    grpc_destroy(p.grpc);
+    str_fini(&p.reply);
+    free(p.endpoint);
+    tmpdir_remove(p.dir);
 }
 
 Test(grpc, a_large_request_arrives)
