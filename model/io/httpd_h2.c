@@ -40,11 +40,12 @@ void h2_dirty(struct h2_conn *c)
     loop->dirty = c;
 }
 
-/* The listener's socket is known by the loop's address. */
-static void listener_watch(struct h2_loop *loop, int what, uint32_t events)
+/* The listener's socket is known by the loop's address.  Only the first time,
+ * to add it, may fail. */
+static int listener_watch(struct h2_loop *loop, int what, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = loop};
-    (void)epoll_ctl(loop->epoll, what, loop->h->fd, &e);
+    return epoll_ctl(loop->epoll, what, loop->h->fd, &e);
 }
 
 static void pause_accept(struct h2_loop *loop, bool pause)
@@ -54,7 +55,7 @@ static void pause_accept(struct h2_loop *loop, bool pause)
     loop->paused = pause;
     if (pause)
         loop->due_ms = clock_ms() + TICK_MIN_MS;
-    listener_watch(loop, EPOLL_CTL_MOD, pause ? 0 : EPOLLIN);
+    (void)listener_watch(loop, EPOLL_CTL_MOD, pause ? 0 : EPOLLIN);
 }
 
 static void accept_some(struct h2_loop *loop)
@@ -126,7 +127,7 @@ static void flush_dirty(struct h2_loop *loop)
 
 static void leave(struct h2_loop *loop)
 {
-    listener_watch(loop, EPOLL_CTL_DEL, 0);
+    (void)listener_watch(loop, EPOLL_CTL_DEL, 0);
     loop->leaving = true;
     loop->due_ms = 0;
     for (struct h2_conn *c = loop->first; c; c = c->next)
@@ -199,12 +200,12 @@ int h2_create(struct httpd *h, struct h2_loop **ret_loop, struct error *err)
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
     loop->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->epoll < 0 || loop->wake < 0 ||
-        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->wake, &e) < 0) {
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->wake, &e) < 0 ||
+        listener_watch(loop, EPOLL_CTL_ADD, EPOLLIN) < 0) {
         int r = error_errno(err, errno, "cannot wait for connections");
         h2_destroy(loop);
         return r;
     }
-    listener_watch(loop, EPOLL_CTL_ADD, EPOLLIN);
     *ret_loop = loop;
     return 0;
 }
