@@ -226,7 +226,7 @@ static void log_cap(int out)
 {
     struct stat st;
     if (fstat(out, &st) == 0 && st.st_size > PREP_LOG_MAX)
-        (void)ftruncate(out, 0);
+        (void)ftruncate(out, 0); /* the next look tries again */
 }
 
 static void leftover_cap(const struct hook *h)
@@ -310,10 +310,10 @@ static _Noreturn void become(const struct hook *h, const struct child *c,
         dup2(h->out, 2) < 0)
         _exit(127);
     /* a duplicate stays open over exec; the original may itself be 3 */
-    if (h->lock == LOCK_FD)
-        (void)fcntl(LOCK_FD, F_SETFD, 0);
-    else if (h->lock >= 0)
-        (void)dup2(h->lock, LOCK_FD);
+    if ((h->lock == LOCK_FD && fcntl(LOCK_FD, F_SETFD, 0) < 0) ||
+        (h->lock >= 0 && dup2(h->lock, LOCK_FD) < 0))
+        _exit(127); /* without the lock two could run at a time */
+    /* where the kernel has none (before 5.9): ours close on exec anyway */
     (void)close_range(h->lock < 0 ? LOCK_FD : LOCK_FD + 1, ~0U, 0);
     execve(h->path, argv, h->env);
     _exit(126);
