@@ -72,7 +72,7 @@ static void child_limit(int deadline_ms)
     (void)setrlimit(RLIMIT_CPU, &cpu); /* the parent's deadline is behind it */
 #ifndef SANITIZED /* a sanitizer's shadow is larger than any limit */
     const struct rlimit memory = {(rlim_t)4 << 30, (rlim_t)4 << 30};
-    (void)setrlimit(RLIMIT_AS, &memory);
+    (void)setrlimit(RLIMIT_AS, &memory); /* only lowered: always allowed */
 #endif
 }
 
@@ -90,7 +90,8 @@ static _Noreturn void child_main(const struct scan_source *source,
     sigset_t empty;
     sigemptyset(&empty);
     (void)sigprocmask(SIG_SETMASK, &empty, NULL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a valid signal */
+    /* both are open; otherwise what hwloc says would be seen, no more */
     (void)dup2(said_fd, STDOUT_FILENO);
     (void)dup2(said_fd, STDERR_FILENO);
     child_limit(deadline_ms);

@@ -102,7 +102,7 @@ void cluster_write_text(struct cluster *c, struct str *out)
     struct reflector_state s;
     cleanup_str struct str why = STR_INIT(4096);
     bool ready = cluster_is_ready(c, &why);
-    (void)cluster_leads(c, leader);
+    (void)cluster_leads(c, leader); /* who does is shown */
     str_add(out, "replica  ");
     text_clean(c->identity, out);
     str_add(out, "\nleader   ");

@@ -342,6 +342,7 @@ static void read_condition(struct jscan *s, struct podobj *pod)
         bool no_buddy = reason.data && jtext_is(&reason, PODOBJ_NO_BUDDY);
         pod->no_buddy = no_buddy ? text_hash(&message) : 0;
     } else if (jtext_is(&type, PODOBJ_PAIRED) && is_true && message.data)
+        /* one that is too long is no UID: it stays empty */
         (void)copy_text(&message, pod->paired_uid, sizeof pod->paired_uid);
 }
 

@@ -213,6 +213,7 @@ int server_start(const struct server_config *config, struct server **ret,
     if (config->store == STORE_SQLITE)
         w.pods = s->app.pods = pods_create(&config->demand);
     s->app.scratch = scratch_pool_create();
+    /* cannot fail once booted */
     (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_read_routes();
     s->publish_table = join_routes(publish_routes, n_publish_routes,

@@ -183,7 +183,7 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
     a->placed = true;
     a->version++;
     act_notify(a);
-    (void)leave_places(a);
+    (void)leave_places(a); /* what cannot be is logged, and tried again there */
     (void)pthread_mutex_unlock(&a->lock);
     return e;
 }
@@ -409,7 +409,7 @@ static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
     int r = again ? 0 : entry_save_uid(a, uid, err);
     (void)failpoint("act-after-unwanted");
     (void)pthread_mutex_lock(&a->lock);
-    (void)leave_places(a);
+    (void)leave_places(a); /* the same */
     (void)pthread_mutex_unlock(&a->lock);
     return r;
 }

@@ -92,6 +92,7 @@ uint16_t address_port(int fd)
 {
     struct sockaddr_storage addr = {0};
     socklen_t size = sizeof addr;
+    /* it listens, so it has one */
     (void)getsockname(fd, (struct sockaddr *)&addr, &size);
     return ntohs(addr.ss_family == AF_INET6
                      ? ((struct sockaddr_in6 *)&addr)->sin6_port
