@@ -185,6 +185,8 @@ static int fetch(struct following *f)
     if (rc)
         return rc;
     str_move(&f->piece, &f->l.answer.body);
+    if ((int64_t)f->piece.size > left) /* of a host's pod: whole lines */
+        f->piece.size = (size_t)left;
     f->taken += (int64_t)f->piece.size;
     fit_pieces(f, asked, clock_ms() - began);
     return 0;
