@@ -291,14 +291,16 @@ Test(logs, are_followed_over_a_restart)
     until_read(&got);
     cr_assert_eq(pthread_create(&thread, NULL, follow, &got), 0);
     until_printed("first\nand more\n");
+    /* a longer one, of which none is left out */
     str_reset(&log);
-    str_add(&log, HEAD "F second\n");
+    str_add(&log, HEAD "F second\n" HEAD "F and third\n" HEAD "F and last\n");
     write_log(2, &log);
     cr_assert_eq(cardserver_exit(at.r.cards[0], "x"), 1);
-    until_printed("first\nand more\nsecond\n");
+    until_printed("first\nand more\nsecond\nand third\nand last\n");
     cr_assert_eq(actuator_unwant(at.r.a, "x", 0, NULL), 0);
     (void)pthread_join(thread, NULL);
-    cr_expect_str_eq(str_text(&got), "first\nand more\nsecond\n");
+    cr_expect_str_eq(str_text(&got),
+                     "first\nand more\nsecond\nand third\nand last\n");
     stop_card();
 }
 
