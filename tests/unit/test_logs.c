@@ -382,7 +382,7 @@ Test(logs, end_where_they_are_to_end)
     for (int64_t limit = FIRST - 1; limit <= FIRST + 1; limit++) {
         at.c.set.limit_bytes = limit;
         cr_expect_eq(run_logs(&got), 0);
-        cr_expect_eq(got.size, limit);
+        cr_expect_eq(got.size, (size_t)limit);
         cr_expect_eq(memcmp(got.data, old.log.data, got.size), 0);
     }
     str_fini(&old.log);
