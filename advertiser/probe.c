@@ -8,6 +8,7 @@
 #include "advertiser/file.h"
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
+#include "advertiser/hwxml.h"
 #include "advertiser/scan.h"
 #include "model/base/str.h"
 #include "model/io/log.h"
@@ -242,25 +243,6 @@ static int scan_build(struct scan *scan, const char *node,
 
 /* --- sources ------------------------------------------------------------ */
 
-/* hwloc 2 reads versions 1 and 2 and is silent about why it refuses 3. */
-static int xml_check(const char *text, struct error *err)
-{
-    const char *tag = strstr(text, "<topology");
-    if (!tag)
-        return error_set(err, EINVAL,
-                         "is no hwloc XML: there is no <topology> in it");
-    const char *end = strchr(tag, '>'), *version = strstr(tag, "version=\"");
-    if (!end || !version || version > end)
-        return 0; /* version 1.0 had none */
-    unsigned long major = strtoul(version + strlen("version=\""), NULL, 10);
-    if (major <= 2)
-        return 0;
-    return error_set(err, EINVAL,
-                     "is an hwloc XML of version %lu; versions 1 and 2 can "
-                     "be read (lstopo --export-xml-flags v2 writes one)",
-                     major);
-}
-
 static int xml_scan(const char *path, struct scan **ret_scan, struct error *err)
 {
     cleanup_free char *text = NULL;
@@ -271,7 +253,7 @@ static int xml_scan(const char *path, struct scan **ret_scan, struct error *err)
     if (strlen(text) != size)
         rc = error_set(err, EINVAL, "has a NUL at byte %zu", strlen(text));
     if (rc == 0)
-        rc = xml_check(text, err);
+        rc = hwxml_check(text, err);
     const struct scan_source source = {.xml = text, .xml_size = size + 1};
     if (rc == 0)
         rc = scan_run(&source, PROBE_DEADLINE_MS, ret_scan, err);

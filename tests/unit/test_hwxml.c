@@ -1,0 +1,63 @@
+/* What an hwloc XML may say, and no way around it. */
+#include "advertiser/hwxml.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+
+#define TOPOLOGY(inside) "<topology version=\"2.0\">\n" inside "\n</topology>"
+#define OBJECT(attributes) TOPOLOGY("<object type=\"PU\" " attributes "/>")
+
+Test(hwxml, takes_what_hwloc_writes)
+{
+    static const char *const texts[] = {
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" TOPOLOGY(""),
+        "<topology><!-- <object os_index='x'> - -- --></topology>",
+        TOPOLOGY("<info name='a>b' value=\"it's 4294967295 &#10;\"/>"),
+        OBJECT("os_index=\"65535\""),
+        OBJECT("cpuset=\"0xf...f,,0x00000001\" nodeset=\"\""),
+        TOPOLOGY("<object type=\"Core\" os_index=\"4294967295\"/>"),
+        TOPOLOGY("<object type=\"PCIDev\" os_index=\"53477376\" "
+                 "pci_busid=\"10000:3c:1f.7\"/>"),
+        TOPOLOGY("<object type=\"Bridge\" bridge_pci=\"0000:[00-ff]\"/>"),
+        TOPOLOGY("<object type=\"L3Cache\" cache_associativity=\"-1\"/>"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct error err = {0};
+        cr_expect_eq(hwxml_check(texts[i], &err), 0, "%zu: %s", i, err.text);
+    }
+}
+
+/* What would make the text say something else to hwloc's own parsers. */
+Test(hwxml, leaves_no_way_around)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"<!DOCTYPE topology [<!ENTITY a \"9\">]>" OBJECT(""), "declare"},
+        {"<!DOCTYPE t SYSTEM \"a>b\" [<!ENTITY a \"9\">]>", "declare"},
+        {TOPOLOGY("<![CDATA[<object>]]>"), "declare"},
+        {"<?xml version=\"1.0\" encoding=\"UTF-7\"?><topology/>", "UTF-7"},
+        {"<?xml version=\"1.0\"\n<topology os_index=\"9\"?>", "no name"},
+        {"<?xsl x=\"1\"?><topology/>", "instructions"},
+        {OBJECT("os_index=\"1\" os_index=\"2\""), "os_index: is there twice"},
+        {OBJECT("name=\"<object os_index='9'>\""), "has a '<'"},
+        {OBJECT("os_index=65536"), "is not quoted"},
+        {OBJECT("os_index"), "has no value"},
+        {"<!--><topology/>", "a comment does not end"},
+        {"<topology/><!-- x ->", "a comment does not end"},
+        {"<topology></topology></topology>", "did not begin"},
+        {"<topology", "no name"},
+        {"<topology version=\"2.0", "not quoted"},
+        {"< topology>", "an element has no name"},
+        {"<html></html>", "there is no <topology>"},
+        {"", "there is no <topology>"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        cr_expect_eq(hwxml_check(cases[i].text, &err), -EINVAL, "%zu", i);
+        cr_expect(strstr(err.text, cases[i].says), "%zu: %s", i, err.text);
+    }
+}
