@@ -2,9 +2,13 @@
 #include "advertiser/hwxml.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <string.h>
 
 #include "model/base/mem.h"
+#include "model/base/str.h"
+#include "tests/lib/machine.h"
+#include "tests/lib/testdata.h"
 
 #define TOPOLOGY(inside) "<topology version=\"2.0\">\n" inside "\n</topology>"
 #define OBJECT(attributes) TOPOLOGY("<object type=\"PU\" " attributes "/>")
@@ -60,4 +64,67 @@ Test(hwxml, leaves_no_way_around)
         cr_expect_eq(hwxml_check(cases[i].text, &err), -EINVAL, "%zu", i);
         cr_expect(strstr(err.text, cases[i].says), "%zu: %s", i, err.text);
     }
+}
+
+static void repeat(struct str *s, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        str_add(s, text);
+}
+
+/* Exactly `n` of `text` may be within a topology. */
+static void limit(const char *begin, const char *text, const char *end,
+                  size_t n)
+{
+    for (size_t more = 0; more < 2; more++) {
+        cleanup_str struct str s = STR_INIT(STR_MAX_DEFAULT);
+        struct error err = {0};
+        str_add(&s, begin);
+        repeat(&s, text, n + more);
+        str_add(&s, end);
+        cr_expect_eq(hwxml_check(str_text(&s), &err), more ? -EINVAL : 0,
+                     "%zu of %s: %s", n + more, text, err.text);
+    }
+}
+
+Test(hwxml, limits)
+{
+    limit("<topology>", "<object>", "", HWXML_DEPTH_MAX - 1);
+    limit("<topology>", "<object/>", "</topology>", HWXML_OBJECTS_MAX);
+    limit("<topology>", "<info/>", "</topology>", HWXML_ELEMENTS_MAX - 1);
+    cleanup_str struct str s = STR_INIT(STR_MAX_DEFAULT);
+    struct error err = {0};
+    str_add(&s, "<topology");
+    for (int i = 0; i <= HWXML_ATTRIBUTES_MAX; i++)
+        str_addf(&s, " a%d=''", i);
+    str_add(&s, "/>");
+    cr_expect_eq(hwxml_check(str_text(&s), &err), -EINVAL);
+    cr_expect(strstr(err.text, "more than 32 attributes"), "%s", err.text);
+}
+
+static int is_xml(const struct dirent *entry)
+{
+    return strstr(entry->d_name, ".xml") != NULL;
+}
+
+Test(hwxml, every_real_machine_is_taken)
+{
+    static const char *const folders[] = {"hosts", "hosts-derived",
+                                          "fabric/plafrim/hwloc"};
+    int n_files = 0;
+    for (size_t f = 0; f < ARRAY_LEN(folders); f++) {
+        cleanup_free char *dir = xasprintf("%s/%s", machine_dir(), folders[f]);
+        struct dirent **entries = NULL;
+        int n = scandir(dir, &entries, is_xml, alphasort);
+        for (int i = 0; i < n; i++, n_files++) {
+            cleanup_free char *path = xasprintf("%s/%s", dir,
+                                                entries[i]->d_name);
+            cleanup_free char *text = testdata_read(path, NULL);
+            struct error err = {0};
+            cr_expect_eq(hwxml_check(text, &err), 0, "%s: %s", path, err.text);
+            free(entries[i]);
+        }
+        free(entries);
+    }
+    cr_expect_geq(n_files, 150, "%d files", n_files);
 }
