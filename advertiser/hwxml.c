@@ -7,6 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "model/base/mem.h"
+#include "model/topo.h"
+
 /* A part of the text. */
 struct span {
     const char *data;
@@ -72,7 +75,106 @@ static bool number_fits(struct span s, uint64_t max)
     return s.size > 0 && n <= max;
 }
 
+/* "0x00ff0000,,0x1", 32 bits each, the highest first; "0xf...f" at its front
+ * is all that are higher. */
+static bool set_fits(struct span s, uint64_t max)
+{
+    static const char all[] = "0xf...f";
+    const char *p = s.data, *end = s.data + s.size;
+    uint64_t bits = 0;
+    if (s.size >= sizeof all - 1 && memcmp(p, all, sizeof all - 1) == 0)
+        p += sizeof all - 1;
+    while (p < end && bits <= max) {
+        size_t digits = 0;
+        if (end - p >= 2 && p[0] == '0' && p[1] == 'x')
+            p += 2;
+        while (p < end && digits < 8 && isxdigit((unsigned char)*p)) {
+            p++;
+            digits++;
+        }
+        if (p < end && *p++ != ',')
+            return false;
+        bits += 32;
+    }
+    return p == end && bits <= max + 1;
+}
+
+static bool busid_fits(struct span s)
+{
+    char text[PCI_ADDR_TEXT_MAX];
+    struct pci_addr addr;
+    if (s.size >= sizeof text)
+        return false;
+    memcpy(text, s.data, s.size);
+    text[s.size] = '\0';
+    return pci_addr_parse(text, &addr, NULL) == 0;
+}
+
+/* "0000:[10-20]": the buses behind a bridge. */
+static bool buses_fit(struct span s)
+{
+    const char *p = s.data, *end = s.data + s.size;
+    size_t domain = 0;
+    for (; p < end && isxdigit((unsigned char)*p); p++)
+        domain++;
+    return domain >= 1 && domain <= 8 && end - p == 8 && p[0] == ':' &&
+           p[1] == '[' && isxdigit((unsigned char)p[2]) &&
+           isxdigit((unsigned char)p[3]) && p[4] == '-' &&
+           isxdigit((unsigned char)p[5]) && isxdigit((unsigned char)p[6]) &&
+           p[7] == ']';
+}
+
 /* --- attributes --------------------------------------------------------- */
+
+enum kind { NUMBER, SIGNED, SET, BUSID, BUSES };
+
+static const struct rule {
+    const char *attribute;
+    enum kind kind;
+    uint64_t max;
+} rules[] = {
+    {"os_index", NUMBER, HWXML_INDEX_MAX},
+    {"gp_index", NUMBER, INT64_MAX},
+    {"target_obj_gp_index", NUMBER, INT64_MAX},
+    {"initiator_obj_gp_index", NUMBER, INT64_MAX},
+    {"cpuset", SET, HWXML_INDEX_MAX},
+    {"complete_cpuset", SET, HWXML_INDEX_MAX},
+    {"allowed_cpuset", SET, HWXML_INDEX_MAX},
+    {"online_cpuset", SET, HWXML_INDEX_MAX},
+    {"initiator_cpuset", SET, HWXML_INDEX_MAX},
+    {"nodeset", SET, HWXML_INDEX_MAX},
+    {"complete_nodeset", SET, HWXML_INDEX_MAX},
+    {"allowed_nodeset", SET, HWXML_INDEX_MAX},
+    /* bytes and pages: together they may be of no more than 1 EiB */
+    {"local_memory", NUMBER, UINT64_C(1) << 60},
+    {"cache_size", NUMBER, UINT64_C(1) << 60},
+    {"size", NUMBER, UINT64_C(1) << 60},
+    {"count", NUMBER, UINT64_C(1) << 60},
+    {"huge_page_size_kB", NUMBER, UINT64_C(1) << 50},
+    {"huge_page_free", NUMBER, UINT64_C(1) << 60},
+    {"cache_linesize", SIGNED, INT32_MAX},
+    {"cache_associativity", SIGNED, INT32_MAX}, /* -1: with every line */
+    {"cache_type", NUMBER, 2},
+    {"depth", NUMBER, UINT32_MAX}, /* a group's may be unknown: the greatest */
+    {"relative_depth", NUMBER, HWXML_DEPTH_MAX},
+    {"kind", NUMBER, UINT32_MAX},
+    {"subkind", NUMBER, UINT32_MAX},
+    {"osdev_type", NUMBER, UINT32_MAX},
+    {"nbobjs", NUMBER, HWXML_MATRIX_MAX},
+    {"length", NUMBER, INT32_MAX},
+    {"forced_efficiency", SIGNED, INT32_MAX},
+    {"flags", NUMBER, UINT32_MAX},
+    {"pci_busid", BUSID, 0},
+    {"bridge_pci", BUSES, 0},
+};
+
+static const struct rule *rule_find(struct span attribute)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (span_is(attribute, rules[i].attribute))
+            return &rules[i];
+    return NULL;
+}
 
 static struct span tag_value(const struct tag *t, const char *attribute)
 {
@@ -80,6 +182,63 @@ static struct span tag_value(const struct tag *t, const char *attribute)
         if (span_is(t->attributes[i].name, attribute))
             return t->attributes[i].value;
     return (struct span){.data = ""};
+}
+
+/* The index of these is a mere name, which the kernel may choose freely; of
+ * all others it may be a place in a set. */
+static bool index_is_name(const struct tag *t)
+{
+    static const char *const types[] = {"Machine", "System", "Group", "Package",
+                                        "Socket",  "Die",    "Core",  "Bridge",
+                                        "PCIDev",  "OSDev",  "Misc"};
+    struct span type = tag_value(t, "type");
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (span_is(type, types[i]))
+            return true;
+    return false;
+}
+
+static int attribute_check(const struct look *l, const struct tag *t,
+                           const struct attribute *a)
+{
+    const struct rule *rule = rule_find(a->name);
+    struct span value = a->value, number = value;
+    if (!rule)
+        return 0;
+    uint64_t max = rule->max;
+    bool fits = false;
+    if (rule == &rules[0] && index_is_name(t))
+        max = UINT32_MAX;
+    if (rule->kind == SIGNED && value.size > 0 && *value.data == '-')
+        number = (struct span){value.data + 1, value.size - 1};
+    char allowed[64];
+    switch (rule->kind) {
+    case NUMBER:
+    case SIGNED:
+        fits = number_fits(number, max);
+        (void)snprintf(allowed, sizeof allowed, "a number of at most %ju",
+                       (uintmax_t)max);
+        break;
+    case SET:
+        fits = set_fits(value, max);
+        (void)snprintf(allowed, sizeof allowed,
+                       "a set like 0x000000ff of indexes up to %ju",
+                       (uintmax_t)max);
+        break;
+    case BUSID:
+        fits = busid_fits(value);
+        (void)snprintf(allowed, sizeof allowed, "like 0000:17:00.0");
+        break;
+    case BUSES:
+        fits = buses_fit(value);
+        (void)snprintf(allowed, sizeof allowed, "like 0000:[10-20]");
+        break;
+    }
+    if (fits)
+        return 0;
+    return fail(l, value.data, "%.*s of <%.*s>: is \"%.*s\"%s, must be %s",
+                SHOWN(a->name), SHOWN(t->name), SHOWN(value),
+                value.size > 64 ? "…" : "", allowed);
 }
 
 /* hwloc 2 reads versions 1 and 2 and is silent about why it refuses 3. */
@@ -112,8 +271,12 @@ static int element_check(struct look *l, const struct tag *t)
                     HWXML_DEPTH_MAX);
     if (span_is(t->name, "topology")) {
         l->in_topology = true;
-        return version_check(l, t);
+        if (version_check(l, t) < 0)
+            return -EINVAL;
     }
+    for (size_t i = 0; i < t->n_attributes; i++)
+        if (attribute_check(l, t, &t->attributes[i]) < 0)
+            return -EINVAL;
     return 0;
 }
 

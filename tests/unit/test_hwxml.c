@@ -1,4 +1,4 @@
-/* What an hwloc XML may say, and no way around it. */
+/* Every number of an hwloc XML has a limit, and none has a way around it. */
 #include "advertiser/hwxml.h"
 
 #include <criterion/criterion.h>
@@ -31,6 +31,46 @@ Test(hwxml, takes_what_hwloc_writes)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct error err = {0};
         cr_expect_eq(hwxml_check(texts[i], &err), 0, "%zu: %s", i, err.text);
+    }
+}
+
+Test(hwxml, names_the_attribute_and_the_value)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {OBJECT("os_index=\"4294967295\""),
+         "line 2: os_index of <object>: is \"4294967295\", must be a number "
+         "of at most 65535"},
+        {OBJECT("os_index=\"65536\""), "\"65536\""},
+        {OBJECT("os_index=\"-1\""), "\"-1\""},
+        {OBJECT("os_index=\"\""), "is \"\""},
+        {OBJECT("os_index=\" 1\""), "is \" 1\""},
+        {OBJECT("os_index=\"18446744073709551617\""), "os_index"},
+        {OBJECT("os_index=\"429496729&#52;\""), "&#52;"},
+        {OBJECT("os_index = '4294967294'"), "\"4294967294\""},
+        {TOPOLOGY("<object type=\"pu\" os_index=\"65536\"/>"), "65536"},
+        {TOPOLOGY("<object type=\"&#80;U\" os_index=\"65536\"/>"), "65536"},
+        {TOPOLOGY("<object os_index=\"65536\"/>"), "65536"},
+        {TOPOLOGY("<object type=\"Core\" os_index=\"4294967296\"/>"),
+         "at most 4294967295"},
+        {OBJECT("cpuset=\"0xg\""), "cpuset of <object>: is \"0xg\""},
+        {OBJECT("nodeset=\"0x111111111\""), "a set like 0x000000ff"},
+        {OBJECT("gp_index=\"9223372036854775808\""), "gp_index"},
+        {TOPOLOGY("<object local_memory=\"1152921504606846977\"/>"),
+         "local_memory of <object>: is \"1152921504606846977\""},
+        {TOPOLOGY("<page_type size=\"99999999999999999999\"/>"), "size of"},
+        {TOPOLOGY("<distances2 nbobjs=\"1025\"/>"), "nbobjs of <distances2>"},
+        {TOPOLOGY("<distances nbobjs=\"-1\"/>"), "nbobjs of <distances>"},
+        {TOPOLOGY("<userdata length=\"4294967295\"/>"), "length of"},
+        {TOPOLOGY("<object pci_busid=\"0000:00:20.0\"/>"), "like 0000:17:00.0"},
+        {TOPOLOGY("<object bridge_pci=\"0000:[0-ff]\"/>"), "0000:[10-20]"},
+        {"<topology version=\"3.0\"/>", "is an hwloc XML of version 3.0;"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        cr_expect_eq(hwxml_check(cases[i].text, &err), -EINVAL, "%zu", i);
+        cr_expect(strstr(err.text, cases[i].says), "%zu: %s", i, err.text);
     }
 }
 
@@ -92,6 +132,8 @@ Test(hwxml, limits)
     limit("<topology>", "<object>", "", HWXML_DEPTH_MAX - 1);
     limit("<topology>", "<object/>", "</topology>", HWXML_OBJECTS_MAX);
     limit("<topology>", "<info/>", "</topology>", HWXML_ELEMENTS_MAX - 1);
+    limit("<topology><object cpuset=\"", "0x0,", "0x1\"/></topology>",
+          HWXML_INDEX_MAX / 32);
     cleanup_str struct str s = STR_INIT(STR_MAX_DEFAULT);
     struct error err = {0};
     str_add(&s, "<topology");

@@ -432,6 +432,19 @@ Test(probe, the_card_file_adds_excludes_and_describes)
     "<object type=\"PCIDev\" gp_index=\"" index "\" pci_busid=\"" busid \
     "\" pci_type=\"" class_id " [" id "] [0000:0000] 00\"/>\n"
 
+/* hwloc takes a gigabyte for the set of this CPU. */
+Test(probe, a_number_that_costs_a_gigabyte_is_refused)
+{
+    static const char xml[] = MACHINE(
+        "<object type=\"PU\" os_index=\"4294967295\" gp_index=\"4\" " SETS
+        "/>");
+    char text[ERROR_TEXT_MAX];
+    refused(xml, sizeof xml - 1, text);
+    cr_expect(strstr(text, "line 6: os_index of <object>: is \"4294967295\", "
+                           "must be a number of at most 65535"),
+              "%s", text);
+}
+
 static struct topo *made(const char *xml)
 {
     char path[] = "/tmp/biga-test-probe-XXXXXX";
