@@ -24,11 +24,20 @@ struct build {
     char last_id[TOPO_ID_MAX + 1];
 };
 
+static enum pci_role role_of(const struct scan_function *f)
+{
+    return pci_role(f->class_id, f->vendor_id, f->device_id);
+}
+
+/* Two at one address are impossible, but files have it: those that would be
+ * one device come together. */
 static int function_order(const void *a, const void *b)
 {
     const struct scan_function *fa = a, *fb = b;
     int order = pci_addr_compare(&fa->addr, &fb->addr);
-    if (order == 0) /* impossible, but files have it: order these, too */
+    if (order == 0)
+        order = (int)role_of(fa) - (int)role_of(fb);
+    if (order == 0)
         order = (fa->class_id > fb->class_id) - (fa->class_id < fb->class_id);
     return order;
 }
@@ -46,9 +55,9 @@ static bool same_card(const struct scan_function *a,
 {
     if (same_pci_device(a, b))
         return true;
-    return a->vendor_id == b->vendor_id && cards_have_switch(a->vendor_id) &&
-           a->n_foreign < a->n_path && a->n_foreign == b->n_foreign &&
-           b->n_foreign < b->n_path &&
+    return a->addr.domain == b->addr.domain && a->vendor_id == b->vendor_id &&
+           cards_have_switch(a->vendor_id) && a->n_foreign < a->n_path &&
+           a->n_foreign == b->n_foreign && b->n_foreign < b->n_path &&
            pci_addr_compare(&a->path[a->n_foreign], &b->path[b->n_foreign]) ==
                0;
 }
@@ -139,10 +148,13 @@ static void card_add(struct build *b, const struct scan_function *by,
     d.fabric_port = card->fabric_port;
     d.cores = card->cores ? card->cores : by->cores;
     d.memory_mib = card->memory_mib ? card->memory_mib : by->memory_mib;
-    for (size_t i = 0; i < n && i < TOPO_FUNCTIONS_MAX; i++) {
-        functions[i] = f[i].addr;
+    for (size_t i = 0; i < n && d.n_functions < TOPO_FUNCTIONS_MAX; i++) {
+        if (i > 0 && pci_addr_compare(&f[i].addr, &f[i - 1].addr) == 0) {
+            b->n_left_out++; /* the same function, seen again */
+            continue;
+        }
+        functions[d.n_functions++] = f[i].addr;
         setup_take(&d, &f[i]);
-        d.n_functions = (uint8_t)(i + 1);
         d.serial = text_or(d.serial, f[i].serial);
         d.interface = text_or(d.interface, f[i].interface);
         d.rdma = text_or(d.rdma, f[i].rdma);
@@ -160,7 +172,7 @@ static void card_add(struct build *b, const struct scan_function *by,
 
 static void function_add(struct build *b, const struct scan_function *f)
 {
-    enum pci_role role = pci_role(f->class_id, f->vendor_id, f->device_id);
+    enum pci_role role = role_of(f);
     if (role == PCI_ROLE_OTHER)
         return;
     char id[TOPO_ID_MAX + 1];

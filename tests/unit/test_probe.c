@@ -503,3 +503,25 @@ Test(probe, classes_and_missing_host_bridges)
     cr_expect_eq(topo_relation(topo, 0, 1), RELATION_NODE);
     slices_compare(topo, "without host bridges");
 }
+
+/* As files of hosts have it: hwloc shows a function a second time, and two
+ * devices of different kinds share one address. */
+Test(probe, what_is_there_twice_is_published_once)
+{
+    cleanup_with(topo) struct topo *topo = made(MACHINE(
+        PCI("5", "0200", "15b3:a2dc", "0000:10:00.0")
+            PCI("6", "0200", "15b3:a2dc", "0000:10:00.1")
+                PCI("7", "0200", "15b3:a2dc", "0000:10:00.0")
+                    PCI("8", "0300", "1002:73a0", "0000:11:00.0")
+                        PCI("9", "0200", "15b3:1021", "0000:11:00.0")
+                            PCI("10", "1200", "1002:74a0", "0000:11:00.0")));
+    const struct device *card = topo_find(topo, "card-0000-10-00");
+    cr_assert(card);
+    cr_assert_eq(card->n_functions, 2);
+    cr_expect_eq(card->functions[0].function, 0);
+    cr_expect_eq(card->functions[1].function, 1);
+    cr_expect_eq(topo_find(topo, "gpu-0000-11-00-0")->device_id, 0x73a0);
+    cr_expect(topo_find(topo, "nic-0000-11-00-0"));
+    cr_expect_eq(topo_n_devices(topo), 4);
+    slices_compare(topo, "seen twice");
+}
