@@ -6,6 +6,8 @@
 #include "model/base/utf8.h"
 #include "model/cpulist.h"
 
+#define MEMORY_MIB_MAX ((uint64_t)INT64_MAX >> 20)
+
 enum { KINDS = DEVICE_NUMA + 1, NODE_NAME_MAX = 253, NUMA_INDEX_MAX = 32767 };
 
 struct distance {
@@ -283,6 +285,35 @@ static int cpus_check(const struct device *d, struct error *err)
                      d->cpu_list, list.n_cpus, d->cpus);
 }
 
+static int functions_check(const struct device *d, struct error *err)
+{
+    if (d->n_functions > TOPO_FUNCTIONS_MAX)
+        return error_set(err, EINVAL, "functions: has %d, at most %d allowed",
+                         d->n_functions, TOPO_FUNCTIONS_MAX);
+    for (unsigned i = 0; i < d->n_functions; i++) {
+        char text[PCI_ADDR_TEXT_MAX];
+        if (d->functions[i].domain != d->pci.domain)
+            return error_set(err, EINVAL,
+                             "functions: must be in the device's PCI domain");
+        if (i == 0 ||
+            pci_addr_compare(&d->functions[i - 1], &d->functions[i]) != 0)
+            continue;
+        pci_addr_format(&d->functions[i], text);
+        return error_set(err, EINVAL, "functions: has %s twice", text);
+    }
+    return 0;
+}
+
+/* In bytes it is a quantity of Kubernetes: an int64. */
+static int memory_check(const struct device *d, struct error *err)
+{
+    uint64_t mib = d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib;
+    if (mib <= MEMORY_MIB_MAX)
+        return 0;
+    return error_set(err, EINVAL, "memory: is %ju MiB, at most %ju allowed",
+                     (uintmax_t)mib, (uintmax_t)MEMORY_MIB_MAX);
+}
+
 static int device_check(const struct device *d, struct error *err)
 {
     if (!label_valid(d->id, strlen(d->id)))
@@ -294,13 +325,10 @@ static int device_check(const struct device *d, struct error *err)
     if (rc == 0 && d->n_path > TOPO_PATH_MAX)
         rc = error_set(err, EINVAL, "path: has %d bridges, at most %d allowed",
                        d->n_path, TOPO_PATH_MAX);
-    if (rc == 0 && d->n_functions > TOPO_FUNCTIONS_MAX)
-        rc = error_set(err, EINVAL, "functions: has %d, at most %d allowed",
-                       d->n_functions, TOPO_FUNCTIONS_MAX);
-    for (unsigned i = 0; rc == 0 && i < d->n_functions; i++)
-        if (d->functions[i].domain != d->pci.domain)
-            rc = error_set(err, EINVAL,
-                           "functions: must be in the device's PCI domain");
+    if (rc == 0)
+        rc = functions_check(d, err);
+    if (rc == 0)
+        rc = memory_check(d, err);
     int least = d->kind == DEVICE_NUMA ? 0 : -1;
     if (rc == 0 && (d->numa < least || d->numa > NUMA_INDEX_MAX))
         rc = error_set(err, EINVAL, "NUMA node: is %d, must be %d to %d",

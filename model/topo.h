@@ -162,8 +162,9 @@ void topo_builder_runs(struct topo_builder *b, enum topo_runs runs);
 /* Checks: node name is a DNS subdomain of at most 253 characters, ids are
  * unique DNS labels, counts within the limits above (more than
  * TOPO_CARDS_MAX cards or TOPO_GPUS_MAX GPUs is an error), texts within
- * TOPO_TEXT_MAX and valid UTF-8.  On success the caller owns `*ret_topo`;
- * the builder is left empty either way and still to be destroyed. */
+ * TOPO_TEXT_MAX and valid UTF-8, functions and memory as slices take them.  On
+ * success the caller owns `*ret_topo`; the builder is left empty either way
+ * and still to be destroyed. */
 int topo_build(struct topo_builder *b, struct topo **ret_topo,
                struct error *err);
 

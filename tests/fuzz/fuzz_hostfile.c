@@ -1,10 +1,11 @@
 /* Any bytes as a host description: no crash; what is accepted can be
- * printed and related. */
+ * printed, related and published. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "advertiser/hostfile.h"
 #include "advertiser/print.h"
+#include "tests/lib/roundtrip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,5 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t j = 0; j < i; j++)
             if (topo_relation(topo, i, j) != topo_relation(topo, j, i))
                 abort();
+    if (!roundtrip(topo))
+        abort();
     return 0;
 }

@@ -338,6 +338,13 @@ Test(topo, wrong_devices_are_refused)
         {.id = "c",
          .n_functions = TOPO_FUNCTIONS_MAX + 1,
          .functions = (struct pci_addr[TOPO_FUNCTIONS_MAX + 1]){{0}}},
+        {.id = "c",
+         .n_functions = 3,
+         .functions = (struct pci_addr[]){{0}, {.function = 1}, {0}}},
+        {.id = "c", .memory_mib = UINT64_C(1) << 43},
+        {.id = "numa-0",
+         .kind = DEVICE_NUMA,
+         .numa_memory_mib = UINT64_C(1) << 43},
     };
     static const char *const texts[] = {"\"Card\", must be a DNS label",
                                         "\"\"",
@@ -351,7 +358,10 @@ Test(topo, wrong_devices_are_refused)
                                         "package: is -2",
                                         "must be 0 to",
                                         "path: has 17",
-                                        "functions: has 65"};
+                                        "functions: has 65",
+                                        "functions: has 0000:00:00.0 twice",
+                                        "memory: is 8796093022208 MiB",
+                                        "at most 8796093022207"};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         refuse(&cases[i], 1, texts[i]);
     const struct device twice = {.id = "c", .kind = DEVICE_NIC};
