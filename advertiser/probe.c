@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "advertiser/cards.h"
+#include "advertiser/described.h"
 #include "advertiser/file.h"
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
@@ -286,9 +287,11 @@ static int fsroot_scan(const char *path, struct scan **ret_scan,
 }
 
 static int hostfile_probe(const char *path, const char *node,
-                          struct topo **ret_topo, struct error *err)
+                          const struct cardfile *cards, struct topo **ret_topo,
+                          struct error *err)
 {
     const struct host_shape *shape = host_shape_find(path);
+    cleanup_with(topo) struct topo *topo = NULL;
     cleanup_free char *text = NULL;
     size_t size = 0;
     int rc = 0;
@@ -298,7 +301,11 @@ static int hostfile_probe(const char *path, const char *node,
         rc = file_read(path, HOSTFILE_SIZE_MAX, &text, &size, err);
     if (rc < 0)
         return rc;
-    rc = hostfile_read(shape ? shape->text : text, size, node, ret_topo, err);
+    rc = hostfile_read(shape ? shape->text : text, size, node, &topo, err);
+    if (rc == 0 && cards)
+        rc = described_build(topo, cards, ret_topo, err);
+    else if (rc == 0)
+        *ret_topo = steal(&topo);
     return rc < 0 ? error_wrap(err, "%s", path) : 0;
 }
 
@@ -313,7 +320,7 @@ int probe_run(const struct probe_source *source, const char *node,
                          "a topology comes from one of an XML, a /sys tree "
                          "and a host description, not from several");
     if (source->hostfile)
-        return hostfile_probe(source->hostfile, node, ret_topo, err);
+        return hostfile_probe(source->hostfile, node, cards, ret_topo, err);
     if (source->xml) {
         rc = xml_scan(source->xml, &scan, err);
     } else if (source->fsroot) {
