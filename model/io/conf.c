@@ -532,6 +532,43 @@ int conf_read(const struct conf_program *program, int argc, char **argv,
     return 0;
 }
 
+static bool is_otherwise(const struct conf_setting *s, const void *target)
+{
+    const char *member = (const char *)target + s->offset;
+    const char *text = NULL, *otherwise = s->otherwise ? s->otherwise : "";
+    union value value = {0};
+    bool valid = !s->otherwise || parse_value(s, otherwise, &value);
+    assert(valid); /* it is in the table */
+    (void)valid;
+    switch (s->type) {
+    case CONF_FLAG:
+        return *(const bool *)(const void *)member == value.flag;
+    case CONF_INT:
+    case CONF_DURATION:
+        return *(const int64_t *)(const void *)member == value.number;
+    case CONF_TEXT:
+    case CONF_CHOICE:
+    case CONF_LIST:
+        memcpy(&text, member, sizeof text);
+        break;
+    }
+    return !text || strcmp(text, otherwise) == 0;
+}
+
+int conf_check_needs(const struct conf_program *program, const void *target,
+                     const struct conf_need *needs, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < program->n_settings; k++) {
+            const struct conf_setting *s = &program->settings[k];
+            if (needs[i].met || strcmp(s->name, needs[i].setting) != 0 ||
+                is_otherwise(s, target))
+                continue;
+            return error_set(err, EINVAL, "--%s: %s", s->name, needs[i].text);
+        }
+    return 0;
+}
+
 int conf_read_text(const struct conf_program *program, const char *origin,
                    const char *data, size_t size, void *target,
                    struct error *err)

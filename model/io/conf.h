@@ -81,6 +81,19 @@ int conf_read_text(const struct conf_program *program, const char *origin,
                    const char *data, size_t size, void *target,
                    struct error *err);
 
+/* What a setting needs to do anything: who sets it meant it to. */
+struct conf_need {
+    const char *setting;
+    bool met;
+    const char *text; /* "needs --actuate", "cannot be combined with --fleet" */
+};
+
+/* 0, or -EINVAL for the first setting that is other than its default while
+ * what it needs is not met: "--hooks: needs --actuate". */
+int conf_check_needs(const struct conf_program *program, const void *target,
+                     const struct conf_need *needs, size_t n,
+                     struct error *err);
+
 void conf_fini(const struct conf_program *program, void *target);
 
 void conf_print_help(const struct conf_program *program, FILE *out);

@@ -120,6 +120,41 @@ Test(conf, defaults)
     cr_expect_null(s.mode);
 }
 
+Test(conf, what_would_do_nothing_is_refused)
+{
+    static const struct {
+        const char *word, *text;
+    } cases[] = {
+        {"--state=/x", "--state: needs --once"},
+        {"--mode=slow", "--mode: needs --once"},
+        {"--card-file=a", "--card-file: needs --once"},
+        {"--count=17", "--count: needs --once"},
+        {"--beat=6s", "--beat: needs --once"},
+        {"--state=", NULL},
+        {"--mode=fast", NULL}, /* as without it */
+        {"--count=16", NULL},
+        {"--beat=5000ms", NULL},
+    };
+    static const char *const names[] = {"state", "mode", "card-file", "count",
+                                        "beat"};
+    for (size_t i = 0; i < ARRAY_LEN(cases) * 2; i++) {
+        const char *text = cases[i / 2].text;
+        struct settings s;
+        struct error err = {0};
+        int rest;
+        char **words = i % 2 ? WORDS(W(cases[i / 2].word), W("--once"))
+                             : WORDS(W(cases[i / 2].word));
+        cr_assert_eq(read_words(&s, &rest, words, &err), 0, "%s", err.text);
+        struct conf_need needs[ARRAY_LEN(names)];
+        for (size_t k = 0; k < ARRAY_LEN(names); k++)
+            needs[k] = (struct conf_need){names[k], s.once, "needs --once"};
+        int r = conf_check_needs(&program, &s, needs, ARRAY_LEN(needs), &err);
+        cr_expect_eq(r, text && !s.once ? -EINVAL : 0, "case %zu", i);
+        cr_expect_str_eq(err.text, text && !s.once ? text : "", "case %zu", i);
+        conf_fini(&program, &s);
+    }
+}
+
 Test(conf, command_line_in_all_its_forms)
 {
     struct settings s;
