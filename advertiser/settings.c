@@ -47,7 +47,8 @@ static const struct conf_setting settings[] = {
      .metavar = "WHAT",
      .help = "Print the topology and exit, instead of publishing it: as a "
              "tree, as the matrix of nvidia-smi topo -m, its relations as "
-             "JSON, or its ResourceSlices as a JSON list."},
+             "JSON, or its ResourceSlices as a JSON list. What else is set "
+             "for publishing is checked and not used."},
     {.name = "server",
      .letter = 's',
      .offset = AT(server),
@@ -245,21 +246,63 @@ static bool is_label_value(const char *text)
     return plain;
 }
 
+/* What is given but would do nothing was meant to do something.  With --print
+ * all that is about publishing stands, so that one word more shows what would
+ * be published. */
+static int check_needs(const struct settings *s, struct error *err)
+{
+    static const char only_kube[] = "needs --server kubernetes";
+    static const char not_kube[] =
+        "cannot be combined with --server kubernetes, where the kubeconfig "
+        "says it";
+    static const char only_https[] = "needs an https:// server";
+    static const char only_fleet[] = "needs --fleet";
+    static const char not_fleet[] = "cannot be combined with --fleet";
+    static const char not_file[] =
+        "cannot be combined with --topology, --fsroot or --hostfile, which "
+        "are read again on SIGHUP alone";
+    static const char only_acting[] = "needs --actuate";
+    const bool kube = settings_in_cluster(s), fleet = s->fleet > 0;
+    const bool https = kube || s->print || strncmp(s->server, "https:", 6) == 0;
+    const bool file = s->topology || s->fsroot || s->hostfile;
+    const bool acting = s->actuate && *s->actuate;
+    const struct conf_need needs[] = {
+        {"topology", !fleet, not_fleet},
+        {"fsroot", !fleet, not_fleet},
+        {"hostfile", !fleet, not_fleet},
+        {"node", !fleet, not_fleet},
+        {"card-file", !fleet, not_fleet},
+        {"print", !fleet, not_fleet},
+        {"interval", !fleet, not_fleet},
+        {"interval", !file || s->interval_ms == 0, not_file},
+        {"actuate", !fleet, not_fleet},
+        {"actuate", !s->print, "cannot be combined with --print"},
+        {"fleet-shapes", fleet, only_fleet},
+        {"fleet-prefix", fleet, only_fleet},
+        {"kubeconfig", kube, only_kube},
+        {"heartbeat-namespace", kube, only_kube},
+        {"ca", !kube, not_kube},
+        {"cert", !kube, not_kube},
+        {"key", !kube, not_kube},
+        {"ca", https, only_https},
+        {"cert", https, only_https},
+        {"cluster", acting, only_acting},
+        {"host-runtime", acting, only_acting},
+        {"helper-image", acting, only_acting},
+        {"card-dir", acting, only_acting},
+        {"hooks", acting, only_acting},
+        {"allow", acting, only_acting},
+    };
+    return conf_check_needs(&advertiser_program, s, needs, ARRAY_LEN(needs),
+                            err);
+}
+
 static int check_actuate(const struct settings *s, struct error *err)
 {
     const char *runtime = s->host_runtime ? s->host_runtime : "";
     struct rights rights;
-    if (!s->actuate && (*runtime || s->hooks || s->allow))
-        return error_set(err, EINVAL, "%s: needs --actuate",
-                         *runtime   ? "--host-runtime"
-                         : s->hooks ? "--hooks"
-                                    : "--allow");
     if (rights_parse(s->allow, &rights, err) < 0)
         return error_wrap(err, "--allow");
-    if (s->actuate && (s->fleet > 0 || s->print))
-        return error_set(err, EINVAL,
-                         "--actuate: cannot be combined with --fleet or "
-                         "--print");
     if (!is_label_value(s->cluster))
         return error_set(err, EINVAL,
                          "--cluster: is \"%.80s\", must be 1 to 63 letters, "
@@ -297,13 +340,8 @@ int settings_check(const struct settings *s, struct error *err)
         return error_set(err, EINVAL,
                          "--topology, --fsroot, --hostfile: only one of them "
                          "may be given");
-    if (s->fleet > 0 && (s->topology || s->fsroot || s->hostfile || s->print))
-        return error_set(err, EINVAL,
-                         "--fleet: cannot be combined with --topology, "
-                         "--fsroot, --hostfile or --print");
-    if (s->kubeconfig && *s->kubeconfig && !settings_in_cluster(s))
-        return error_set(err, EINVAL,
-                         "--kubeconfig: needs --server kubernetes");
+    if (check_needs(s, err) < 0)
+        return -EINVAL;
     if (!s->cert != !s->key)
         return error_set(err, EINVAL, "--cert and --key: only one is given");
     if (!is_label(s->heartbeat_namespace))

@@ -31,8 +31,6 @@ struct settings {
     const char *log_level;
 };
 
-#define PUBLISH_LISTEN "127.0.0.1:8702"
-
 #define AT(member) offsetof(struct settings, member)
 static const struct conf_setting settings_table[] = {
     {.name = "scheduler-listen",
@@ -45,7 +43,7 @@ static const struct conf_setting settings_table[] = {
     {.name = "publish-listen",
      .type = CONF_TEXT,
      .offset = AT(publish_listen),
-     .otherwise = PUBLISH_LISTEN,
+     .otherwise = "127.0.0.1:8702",
      .metavar = "ADDRESS:PORT",
      .help = "Where advertisers publish their ResourceSlices; kubectl can "
              "read them there."},
@@ -291,31 +289,34 @@ static int read_gpu_resources(const char *list, struct demand_config *config,
 }
 
 /* What is given but would do nothing was meant to do something. */
-static int check_together(const struct settings *s, struct error *err)
+static int check_needs(const struct settings *s, struct error *err)
 {
-    bool kubernetes = strcmp(s->store, "kubernetes") == 0;
-    if (kubernetes && s->state)
-        return error_set(err, EINVAL,
-                         "state: \"%s\": with store kubernetes nothing is "
-                         "kept in a directory",
-                         s->state);
-    if (kubernetes && strcmp(s->publish_listen, PUBLISH_LISTEN) != 0)
-        return error_set(err, EINVAL,
-                         "publish-listen: \"%s\": with store kubernetes "
-                         "advertisers publish to the API server "
-                         "(--server kubernetes)",
-                         s->publish_listen);
-    if (!kubernetes && s->kubeconfig &&
-        (!s->read_tokens || strcmp(s->read_tokens, "kubernetes") != 0))
-        return error_set(err, EINVAL,
-                         "kubeconfig: \"%s\": needs --store kubernetes, or "
-                         "--read-tokens kubernetes",
-                         s->kubeconfig);
-    if (!kubernetes && s->identity)
-        return error_set(err, EINVAL,
-                         "identity: \"%s\": needs --store kubernetes",
-                         s->identity);
-    return 0;
+    static const char only_kube[] = "needs --store kubernetes";
+    static const char not_kube[] =
+        "cannot be combined with --store kubernetes, where nothing is kept in "
+        "a directory and advertisers publish to the API server (--server "
+        "kubernetes)";
+    const bool kube = strcmp(s->store, "kubernetes") == 0;
+    const bool review = s->read_tokens &&
+                        strcmp(s->read_tokens, "kubernetes") == 0;
+    const bool fabric = s->fabric && *s->fabric;
+    const bool tls = s->tls_cert && *s->tls_cert;
+    const struct conf_need needs[] = {
+        {"state", !kube, not_kube},
+        {"publish-listen", !kube, not_kube},
+        {"kubeconfig", kube || review,
+         "needs --store kubernetes, or --read-tokens kubernetes"},
+        {"identity", kube, only_kube},
+        {"namespace", kube, only_kube},
+        {"namespace", s->elect, "cannot be combined with --elect=false"},
+        {"heartbeat-namespace", kube, only_kube},
+        {"elect", kube, only_kube},
+        {"events", kube, only_kube},
+        {"fabric-labels", kube || fabric,
+         "needs --fabric, or --store kubernetes"},
+        {"scheduler-names", tls, "needs --tls-cert"},
+    };
+    return conf_check_needs(&program, s, needs, ARRAY_LEN(needs), err);
 }
 
 static int run(const struct settings *s, struct error *err)
@@ -357,7 +358,7 @@ static int run(const struct settings *s, struct error *err)
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 
-    int r = check_together(s, err);
+    int r = check_needs(s, err);
     if (r == 0)
         r = read_gpu_resources(s->gpu_resources, &config.demand, err);
     if (r == 0)
