@@ -53,8 +53,23 @@ int process_find(const char *name, char **ret_path, struct error *err)
     return 0;
 }
 
+/* The environment without settings: those of the caller are not meant for
+ * the programs of a demo, which are told all on their command lines. */
+static char **plain_environment(void)
+{
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **plain = xcalloc(n + 1, sizeof *plain);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "BIGA_", 5) != 0)
+            plain[kept++] = environ[i];
+    return plain;
+}
+
 /* In the child: only calls that are safe after fork(). */
-static void become(char *const argv[], int log, pid_t parent)
+static void become(char *const argv[], char *const environment[], int log,
+                   pid_t parent)
 {
     (void)setpgid(0, 0); /* Ctrl-C is for us, who end it in order */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -66,7 +81,7 @@ static void become(char *const argv[], int log, pid_t parent)
     if (null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
         _exit(127);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execv(argv[0], argv);
+    execve(argv[0], argv, environment);
     _exit(127);
 }
 
@@ -74,6 +89,7 @@ int process_start(struct process *p, char *const argv[], const char *log,
                   struct error *err)
 {
     const char *slash = strrchr(argv[0], '/');
+    cleanup_free char **environment = plain_environment();
     cleanup_fd int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                              0600);
     if (fd < 0)
@@ -82,7 +98,7 @@ int process_start(struct process *p, char *const argv[], const char *log,
     if (pid < 0)
         return error_errno(err, errno, "starting %s", argv[0]);
     if (pid == 0)
-        become(argv, fd, parent);
+        become(argv, environment, fd, parent);
     free(p->log);
     *p = (struct process){
         .pid = pid,

@@ -13,6 +13,8 @@ finish() {
 }
 trap finish EXIT
 unset BIGA_SERVER BIGA_JSON
+# what the caller's advertiser would be told is not for those of the demo
+export BIGA_NODE=other BIGA_CARD_FILE=/nowhere/cards.json
 
 bad=0
 ok() { echo "ok - $1"; }
