@@ -14,7 +14,8 @@
  * A list of ports has the GUIDs of ports; that of the adapter is known where
  * the lines of discovery ("DR path … new Channel Adapter {GUID} …", printed
  * with -s) have it.  The name of the host is the first word of the adapter's
- * description, when there are at most two. */
+ * description, when there are at most two; an adapter without one is a host by
+ * itself, which nodes are found by through its GUID. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -161,12 +162,16 @@ static int ib_switch(struct ib_reader *r, const struct ib_node *node)
 }
 
 /* Where the first word ends when the description is "HOST" or "HOST DEVICE";
- * 0 when it names no host ("MT4115 ConnectX4 Mellanox Technologies"). */
+ * 0 when it names no host ("MT4115 ConnectX4 Mellanox Technologies", or what
+ * every host calls itself). */
 static size_t host_size(const char *description)
 {
+    static const char local[] = "localhost";
     size_t size = strcspn(description, " ");
     const char *rest = description + size;
-    if (size == 0 || (*rest && strchr(rest + 1, ' ')))
+    if (size == 0 || (*rest && strchr(rest + 1, ' ')) ||
+        (strcspn(description, ". ") == sizeof local - 1 &&
+         memcmp(description, local, sizeof local - 1) == 0))
         return 0;
     for (size_t i = 0; i < size; i++)
         if (!isalnum((unsigned char)description[i]) &&
@@ -180,15 +185,19 @@ static int ib_plug(struct ib_reader *r, const struct ib_node *adapter,
 {
     size_t size = host_size(adapter->description);
     int at = ib_switch(r, leaf);
-    if (at < 0 || size == 0)
+    /* "Mellanox Technologies Aggregation Node": a switch's own */
+    if (at < 0 || strstr(adapter->description, "Aggregation Node"))
         return at < 0 ? at : 0;
-    int host = fabric_graph_host(r->g, adapter->description, size, r->err);
-    if (host < 0)
-        return ib_wrap(r);
     plug->at = (uint32_t)at;
-    plug->host = (uint32_t)host;
-    plug->device = adapter->description + size;
-    plug->device += *plug->device == ' ';
+    plug->host = FABRIC_HOST_NONE;
+    if (size > 0) {
+        int host = fabric_graph_host(r->g, adapter->description, size, r->err);
+        if (host < 0)
+            return ib_wrap(r);
+        plug->host = (uint32_t)host;
+        plug->device = adapter->description + size;
+        plug->device += *plug->device == ' ';
+    }
     if (fabric_graph_plug(r->g, plug, r->err) < 0)
         return ib_wrap(r);
     return 0;
@@ -521,6 +530,9 @@ int fabric_read_ib(const struct fabric_source *source, struct fabric_graph *g,
     if (rc == 0) {
         find_adapters(&r);
         tell_apart(g);
+        rc = fabric_graph_nameless(g, err);
+        if (rc < 0)
+            error_wrap(err, "%s", source->name);
     }
     free(r.adapters);
     return rc;

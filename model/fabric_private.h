@@ -57,6 +57,7 @@ struct fabric_switch {
 struct fabric_link {
     uint32_t a, b;
 };
+#define FABRIC_HOST_NONE UINT32_MAX /* only until fabric_graph_nameless() */
 struct fabric_plug {
     uint32_t host, at; /* the switch */
     const char *device;
@@ -94,6 +95,11 @@ int fabric_graph_link(struct fabric_graph *g, uint32_t a, uint32_t b,
 /* Copies the device's name (NULL: ""). */
 int fabric_graph_plug(struct fabric_graph *g, const struct fabric_plug *plug,
                       struct error *err);
+
+/* Give the plugs without a host one: that of another plug with the same GUID,
+ * else one by itself that is called by the GUID ("guid-0002c9030002a0ce").
+ * Plugs that have no GUID either go. */
+int fabric_graph_nameless(struct fabric_graph *g, struct error *err);
 
 /* --- from graphs to domains ---------------------------------------------- */
 

@@ -175,6 +175,46 @@ Test(fabric_plafrim, machines_and_dump_agree_on_guids)
     cr_expect_geq(n_found, 100);
 }
 
+/* The dump as it would be had no host told its adapters a name. */
+static struct fabric *read_without_names(void)
+{
+    cleanup_str struct str text = STR_INIT(1 << 21);
+    struct fabric *f = NULL;
+    struct error err = {0};
+    for (const char *p = dump; *p;) {
+        size_t size = strcspn(p, "'");
+        const char *end = p[size] ? strchr(p + size + 1, '\'') : NULL;
+        str_add_n(&text, p, size);
+        p += size;
+        if (!end)
+            continue;
+        if (memmem(p, (size_t)(end - p), " HCA-", 5))
+            str_add(&text, "'MT25408 ConnectX Mellanox Technologies'");
+        else
+            str_add_n(&text, p, (size_t)(end + 1 - p));
+        p = end + 1;
+    }
+    struct fabric_source source = {"nameless", text.data, text.size,
+                                   FABRIC_AUTO};
+    cr_assert_eq(fabric_read(&source, 1, NULL, &f, &err), 0, "%s", err.text);
+    return f;
+}
+
+Test(fabric_plafrim, without_names_machines_are_where_they_were)
+{
+    cleanup_with(fabric) struct fabric *f = read_without_names();
+    cr_expect_eq(fabric_n_hosts(f), fabric_n_hosts(fabric));
+    cr_expect_eq(fabric_n_domains(f), fabric_n_domains(fabric));
+    for (size_t i = 0; i < fabric_n_hosts(fabric); i++) {
+        const struct fabric_host *h = fabric_host(fabric, i);
+        const struct fabric_host *by = fabric_find_guid(f, h->ports[0].guid);
+        cr_assert_not_null(by, "%s", h->name);
+        cr_expect_eq(strncmp(by->name, "guid-", 5), 0, "%s", by->name);
+        cr_expect_str_eq(fabric_domain(f, by->leaf)->name,
+                         fabric_domain(fabric, h->leaf)->name, "%s", h->name);
+    }
+}
+
 /* netloc's reading of the same dump, "…,'HOST HCA-1' - 'SWITCH' ,…". */
 Test(fabric_plafrim, agrees_with_netloc)
 {

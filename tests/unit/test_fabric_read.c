@@ -97,7 +97,7 @@ Test(fabric_read, topology_file)
 {
     cleanup_with(fabric) struct fabric *f = read_as(FABRIC_AUTO, topology_file,
                                                     "");
-    cr_expect_eq(fabric_n_hosts(f), 2, "an adapter without a host is none");
+    cr_expect_eq(fabric_n_hosts(f), 3, "an adapter without a host is one");
     const struct fabric_host *h = host(f, "host1");
     cr_assert_eq(h->n_ports, 1, "told from both sides, it is one");
     cr_expect_str_eq(h->ports[0].device, "mlx5_0");
@@ -141,6 +141,55 @@ Test(fabric_read, list_of_ports)
     cr_expect_eq(h->ports[1].rail, 1);
     cr_expect_str_eq(h->ports[0].leaf, "MF0 # same 248a0703008a8501",
                      "two switches of one name are told apart");
+}
+
+/* Nodes whose adapters were never told a name: each is found by the GUID that
+ * it knows, and is as near to others as its switch is. */
+Test(fabric_read, adapters_without_a_name_are_found_by_guid)
+{
+    static const char text[] =
+        "Switch 36 \"S-00000000000000a1\" # \"leaf1\" base port 0 lid 1\n"
+        "[1] \"H-0000000000000011\"[1](12) # \"MT4129 ConnectX7 Mellanox "
+        "Technologies\" lid 3 4xNDR\n"
+        "[2] \"H-0000000000000021\"[1](22) # \"\" lid 4 4xNDR\n"
+        "[3] \"H-0000000000000021\"[2](23) # \"\" lid 4 4xNDR\n"
+        "[4] \"H-0000000000000031\"[1](32)\n" /* its name is below */
+        "[5] \"H-0000000000000041\"[1](42) # \"localhost mlx5_0\" lid 5\n"
+        "[6] \"H-0000000000000051\"[1](52) # \"Mellanox Technologies "
+        "Aggregation Node\" lid 6 4xNDR\n"
+        "[9] \"S-00000000000000b1\"[1] # \"spine\" lid 9 4xNDR\n"
+        "Switch 36 \"S-00000000000000a2\" # \"leaf2\" base port 0 lid 2\n"
+        "[1] \"H-0000000000000061\"[1](62) # \"localhost mlx5_0\" lid 7\n"
+        "[2] \"H-0000000000000071\"[1](72) # \"l mlx5_0\" lid 8\n"
+        "[9] \"S-00000000000000b1\"[2] # \"spine\" lid 9 4xNDR\n"
+        "Switch 36 \"S-00000000000000b1\" # \"spine\" base port 0 lid 9\n"
+        "Ca 1 \"H-0000000000000031\" # \"host3 mlx5_0\"\n"
+        "[1](32) \"S-00000000000000a1\"[4] # lid 5 lmc 0 \"leaf1\" lid 1\n";
+    static const struct {
+        const char *guid, *name;
+        unsigned n_ports;
+    } cases[] = {
+        {"0000:0000:0000:0011", "guid-0000000000000011", 1},
+        {"0x12", "guid-0000000000000011", 1}, /* its port's */
+        {"21", "guid-0000000000000021", 2},
+        {"31", "host3", 1}, /* told with a name and without */
+        {"71", "l", 1},     /* a name, as short as it is */
+        {"41", "guid-0000000000000041", 1},
+        {"61", "guid-0000000000000061", 1},
+    };
+    cleanup_with(fabric) struct fabric *f = read_as(FABRIC_AUTO, text, "");
+    cr_expect_eq(fabric_n_hosts(f), 6);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct fabric_host *h = fabric_find_guid(f, cases[i].guid);
+        cr_assert(h, "%s", cases[i].guid);
+        cr_expect_str_eq(h->name, cases[i].name);
+        cr_expect_eq(h->n_ports, cases[i].n_ports, "%s", h->name);
+    }
+    cr_expect_null(fabric_find_guid(f, "51"), "a switch's own");
+    cr_expect_eq(common(f, "guid-0000000000000011", "host3"), 0);
+    cr_expect_eq(common(f, "guid-0000000000000011", "guid-0000000000000061"),
+                 1);
+    cr_expect_str_eq(domain_of(f, "guid-0000000000000061", 0), "leaf2");
 }
 
 Test(fabric_read, wrong_subnets_are_refused)
