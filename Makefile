@@ -140,7 +140,8 @@ $(PLUGIN): | $(BUILD)/biga
 CARD_CC ?= $(CC)
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) model/base/error.c \
-    model/base/error.h model/base/mem.c model/base/mem.h model/io/tree.c \
+    model/base/error.h model/base/hidden.c model/base/hidden.h \
+    model/base/utf8.h model/base/mem.c model/base/mem.h model/io/tree.c \
     model/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
 	$(Q)$(CARD_CC) -static -s -Os -std=gnu11 $(WARNINGS) $(WERROR) \

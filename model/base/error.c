@@ -1,16 +1,27 @@
 #include "model/base/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Texts repeat what was wrong, and end on a terminal: no escape codes. */
+#include "model/base/hidden.h"
+
+/* Texts repeat what was wrong, and end on a terminal. */
 static void make_plain(char *text)
 {
-    for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') ||
-            *text == 0x7f)
-            *text = '?';
+    size_t size = strlen(text), used = 0;
+    for (size_t i = 0, n; i < size; i += n) {
+        bool hidden;
+        n = hidden_next(text + i, size - i, &hidden);
+        if (hidden && text[i] != '\n' && text[i] != '\t') {
+            text[used++] = '?';
+            continue;
+        }
+        memmove(text + used, text + i, n);
+        used += n;
+    }
+    text[used] = '\0';
 }
 
 int error_set(struct error *err, int code, const char *fmt, ...)
@@ -36,10 +47,10 @@ int error_errno(struct error *err, int code, const char *fmt, ...)
         err->code = code;
         (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
         va_end(ap);
-        make_plain(err->text);
         size_t len = strlen(err->text);
         (void)snprintf(err->text + len, sizeof err->text - len, ": %s",
                        strerror(code));
+        make_plain(err->text);
     }
     return -code;
 }
@@ -55,8 +66,8 @@ int error_wrap(struct error *err, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    make_plain(err->text);
     size_t len = strlen(err->text);
     (void)snprintf(err->text + len, sizeof err->text - len, ": %s", text);
+    make_plain(err->text);
     return err->code ? -err->code : -EINVAL;
 }

@@ -17,7 +17,7 @@ struct error {
 };
 
 /* Fill `err` (may be NULL) with `code` (positive errno) and a formatted
- * text, cut to ERROR_TEXT_MAX; control characters become '?', but for
+ * text, cut to ERROR_TEXT_MAX; what is hidden (hidden.h) becomes '?', but for
  * newlines and tabs.
  * Returns -code, so that one can write
  * `return error_set(err, EINVAL, "…")`.  Keeps errno. */

@@ -1,5 +1,6 @@
 #include "model/base/text.h"
 
+#include "model/base/hidden.h"
 #include "model/base/utf8.h"
 
 size_t text_width_n(const char *text, size_t size)
@@ -13,15 +14,6 @@ size_t text_width_n(const char *text, size_t size)
 size_t text_width(const char *text)
 {
     return text_width_n(text, strlen(text));
-}
-
-/* Bytes of the control character at `text`, 0 when it is none. */
-static size_t control_at(const char *text, size_t size)
-{
-    const unsigned char *u = (const unsigned char *)text;
-    if (u[0] < 0x20 || u[0] == 0x7f)
-        return 1;
-    return u[0] == 0xc2 && size > 1 && u[1] >= 0x80 && u[1] < 0xa0 ? 2 : 0;
 }
 
 static const char *entity(char c)
@@ -45,23 +37,65 @@ static const char *entity(char c)
 static void add_clean(const char *text, size_t size, bool escape,
                       struct str *out)
 {
-    for (size_t i = 0; i < size; i++) {
-        size_t control = control_at(text + i, size - i);
+    for (size_t i = 0, n; i < size; i += n) {
+        bool hidden;
+        n = hidden_next(text + i, size - i, &hidden);
         const char *other = escape ? entity(text[i]) : NULL;
-        if (control) {
+        if (hidden)
             str_add_c(out, '?');
-            i += control - 1;
-        } else if (other) {
+        else if (other)
             str_add(out, other);
-        } else {
-            str_add_c(out, text[i]);
-        }
+        else
+            str_add_n(out, text + i, n);
     }
 }
 
 void text_clean(const char *text, struct str *out)
 {
     add_clean(text, strlen(text), false, out);
+}
+
+/* \u0000, of which a character above U+FFFF takes two. */
+static void add_number(uint32_t number, struct str *out)
+{
+    if (number > 0xffff) {
+        number -= 0x10000;
+        str_addf(out, "\\u%04x", 0xd800 | number >> 10);
+        number = 0xdc00 | (number & 0x3ff);
+    }
+    str_addf(out, "\\u%04x", number);
+}
+
+/* A character of `n` bytes that is hidden. */
+static void add_hidden(const char *text, size_t n, struct str *out)
+{
+    if (*text == '\n')
+        str_add(out, "\\n");
+    else if (*text == '\t')
+        str_add(out, "\\t");
+    else if (*text == '\r')
+        str_add(out, "\\r");
+    else if (n == 1 && (unsigned char)*text >= 0x80)
+        str_add(out, "\xef\xbf\xbd");
+    else
+        add_number(hidden_number(text, n), out);
+}
+
+void text_quote_n(const char *text, size_t size, struct str *out)
+{
+    str_add_c(out, '"');
+    for (size_t i = 0, n; i < size; i += n) {
+        bool hidden;
+        n = hidden_next(text + i, size - i, &hidden);
+        if (hidden) {
+            add_hidden(text + i, n, out);
+            continue;
+        }
+        if (text[i] == '"' || text[i] == '\\')
+            str_add_c(out, '\\');
+        str_add_n(out, text + i, n);
+    }
+    str_add_c(out, '"');
 }
 
 void text_escape_n(const char *text, size_t size, struct str *out)

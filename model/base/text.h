@@ -1,7 +1,5 @@
-/* text - other people's text on a terminal or in a page.
- *
- * Control characters are those of C0, DEL, and C1 as UTF-8 writes it: a
- * terminal obeys them all. */
+/* text - other people's text on a terminal, in a log or in a page: what is
+ * hidden there (hidden.h) is made visible. */
 #ifndef BIGA_BASE_TEXT_H
 #define BIGA_BASE_TEXT_H
 
@@ -14,8 +12,12 @@
 size_t text_width(const char *text);
 size_t text_width_n(const char *text, size_t size);
 
-/* Append `text` with each control character replaced by '?'. */
+/* Append `text` with each hidden character replaced by '?'. */
 void text_clean(const char *text, struct str *out);
+
+/* Append `text` as a JSON string in which all that is hidden is escaped
+ * ("\u202e"); bytes that are no UTF-8 become U+FFFD. */
+void text_quote_n(const char *text, size_t size, struct str *out);
 
 /* The same with what HTML and XML would take for markup escaped. */
 void text_escape(const char *text, struct str *out);

@@ -9,6 +9,7 @@
 
 #include "model/base/mem.h"
 #include "model/base/str.h"
+#include "model/base/text.h"
 
 enum { LINE_MAX_BYTES = 16384, VALUE_MAX_BYTES = 2048 };
 
@@ -63,7 +64,7 @@ static void add_value(struct str *line, const char *value)
     if (is_plain(value, size))
         str_add_n(line, value, size);
     else
-        str_add_json_n(line, value ? value : "", size);
+        text_quote_n(value ? value : "", size, line);
 }
 
 void log_event(enum log_level level, const char *event, ...)

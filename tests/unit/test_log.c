@@ -70,6 +70,24 @@ Test(log, a_value_cannot_forge_a_line)
                                  "\\u001b[2J\xef\xbf\xbd\"\n");
 }
 
+/* A C1 control, an override of direction, and a tag. */
+static void act_hidden(void)
+{
+    log_event(LOG_WARN, "x", "v",
+              "a\xc2\x9b"
+              "2J\xe2\x80\xae"
+              "b\xe2\x80\xa8",
+              "w", "\xf3\xa0\x80\x81", "n", "é", NULL);
+}
+
+Test(log, a_value_hides_nothing)
+{
+    cleanup_free char *text = stderr_of(act_hidden);
+    cr_expect_str_eq(body(text),
+                     "level=warn event=x v=\"a\\u009b2J\\u202eb\\u2028\" "
+                     "w=\"\\udb40\\udc01\" n=\"é\"\n");
+}
+
 static void act_long(void)
 {
     char value[9000];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/error.h"
 #include "model/base/mem.h"
 #include "tests/lib/randnode.h"
 
@@ -12,6 +13,97 @@ Test(text, a_character_takes_one_column)
     cr_expect_eq(text_width("◀ pair"), 6);
     cr_expect_eq(text_width(""), 0);
     cr_expect_eq(text_width_n("ab◀", 2), 2);
+}
+
+/* What each is in UTF-8, and as a log writes it. */
+static const struct {
+    const char *name, *text, *quoted;
+} hidden[] = {
+    {"escape", "\x1b", "\\u001b"},
+    {"newline", "\n", "\\n"},
+    {"delete", "\x7f", "\\u007f"},
+    {"C1, first", "\xc2\x80", "\\u0080"},
+    {"next line", "\xc2\x85", "\\u0085"},
+    {"control sequence introducer", "\xc2\x9b", "\\u009b"},
+    {"C1, last", "\xc2\x9f", "\\u009f"},
+    {"soft hyphen", "\xc2\xad", "\\u00ad"},
+    {"Arabic letter mark", "\xd8\x9c", "\\u061c"},
+    {"zero width space", "\xe2\x80\x8b", "\\u200b"},
+    {"zero width joiner", "\xe2\x80\x8d", "\\u200d"},
+    {"left-to-right mark", "\xe2\x80\x8e", "\\u200e"},
+    {"right-to-left mark", "\xe2\x80\x8f", "\\u200f"},
+    {"line separator", "\xe2\x80\xa8", "\\u2028"},
+    {"paragraph separator", "\xe2\x80\xa9", "\\u2029"},
+    {"embedding", "\xe2\x80\xaa", "\\u202a"},
+    {"right-to-left override", "\xe2\x80\xae", "\\u202e"},
+    {"word joiner", "\xe2\x81\xa0", "\\u2060"},
+    {"isolate", "\xe2\x81\xa6", "\\u2066"},
+    {"end of isolate", "\xe2\x81\xa9", "\\u2069"},
+    {"byte order mark", "\xef\xbb\xbf", "\\ufeff"},
+    {"annotation", "\xef\xbf\xb9", "\\ufff9"},
+    {"tag", "\xf3\xa0\x80\x81", "\\udb40\\udc01"},
+    {"no UTF-8", "\xff", "\xef\xbf\xbd"},
+    {"a C1 byte alone", "\x9b", "\xef\xbf\xbd"},
+};
+
+static const char *const shown[] = {"plain",
+                                    "é",
+                                    "\xc2\xa0",
+                                    "◀",
+                                    "日本",
+                                    "עב",
+                                    "😀",
+                                    "…",
+                                    "\xe2\x80\x90",
+                                    "\xef\xb8\x8f",
+                                    "\xef\xbf\xbd"};
+
+Test(text, what_is_hidden_is_made_visible)
+{
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        cleanup_str struct str in = STR_INIT(100), clean = STR_INIT(100);
+        cleanup_str struct str page = STR_INIT(100), quoted = STR_INIT(100);
+        cleanup_str struct str want = STR_INIT(100);
+        struct error err;
+        str_addf(&in, "a%sé", hidden[i].text);
+        str_addf(&want, "\"a%sé\"", hidden[i].quoted);
+        text_clean(in.data, &clean);
+        text_escape(in.data, &page);
+        text_quote_n(in.data, in.size, &quoted);
+        cr_expect_str_eq(clean.data, "a?é", "%s", hidden[i].name);
+        cr_expect_str_eq(page.data, "a?é", "%s", hidden[i].name);
+        cr_expect_str_eq(quoted.data, want.data, "%s", hidden[i].name);
+        (void)error_set(&err, EINVAL, "%s", in.data);
+        cr_expect_str_eq(err.text, *hidden[i].text == '\n' ? "a\né" : "a?é",
+                         "%s", hidden[i].name);
+    }
+}
+
+Test(text, what_shows_stays)
+{
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        cleanup_str struct str clean = STR_INIT(100), quoted = STR_INIT(100);
+        cleanup_str struct str want = STR_INIT(100);
+        struct error err;
+        str_addf(&want, "\"%s\"", shown[i]);
+        text_clean(shown[i], &clean);
+        text_quote_n(shown[i], strlen(shown[i]), &quoted);
+        (void)error_set(&err, EINVAL, "%s", shown[i]);
+        cr_expect_str_eq(clean.data, shown[i]);
+        cr_expect_str_eq(quoted.data, want.data);
+        cr_expect_str_eq(err.text, shown[i]);
+    }
+}
+
+/* An error is cut to its size, also between the bytes of a character. */
+Test(text, a_cut_error_is_whole)
+{
+    char text[ERROR_TEXT_MAX + 10];
+    struct error err;
+    memset(text, 'x', sizeof text);
+    memcpy(text + ERROR_TEXT_MAX - 3, "\xe2\x97\x80", 4);
+    (void)error_set(&err, EINVAL, "%s", text);
+    cr_expect_str_eq(err.text + ERROR_TEXT_MAX - 4, "x??");
 }
 
 Test(text, control_characters_reach_nobody)
@@ -25,7 +117,7 @@ Test(text, control_characters_reach_nobody)
         {"\xc2\x9b"
          "31m\xc2\x80",
          "?31m?"},
-        {"cut \xc2", "cut \xc2"},
+        {"cut \xc2", "cut ?"},
         {"<&>\"'", "<&>\"'"},
         {"", ""},
     };
