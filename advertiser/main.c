@@ -19,6 +19,7 @@
 #include "advertiser/settings.h"
 #include "advertiser/slicewatch.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 #include "model/io/clock.h"
 #include "model/io/footprint.h"
 #include "model/io/log.h"
@@ -99,6 +100,8 @@ static int print_topo(const struct program *p, const struct topo *topo)
         print_relations(topo, &out);
     else
         print_slices(topo, p->boot_id, &out);
+    if (strcmp(what, "tree") == 0 || strcmp(what, "matrix") == 0)
+        text_clean_lines(&out);
     if (fwrite(str_text(&out), 1, out.size, stdout) == out.size &&
         fflush(stdout) == 0)
         return ADVERTISER_OK;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/base/utf8.h"
+#include "model/base/hidden.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED
@@ -35,20 +35,15 @@ void scan_text(char ret_text[SCAN_TEXT_SIZE], const char *text)
         text++;
         size--;
     }
-    for (size_t i = 0; i < size;) {
-        size_t n = utf8_sequence(text + i, size - i);
-        bool plain = n > 1 || (n == 1 && (unsigned char)text[i] >= ' ' &&
-                               text[i] != 0x7f);
-        if (n == 0)
-            n = 1;
+    for (size_t i = 0, n; i < size; i += n) {
+        bool hidden;
+        n = hidden_next(text + i, size - i, &hidden);
         if (used + n > TOPO_TEXT_MAX)
             break;
-        if (plain)
-            memcpy(ret_text + used, text + i, n);
-        else
-            ret_text[used] = '?';
-        used += n;
-        i += n;
+        if (hidden)
+            ret_text[used++] = '?';
+        for (size_t k = 0; k < n && !hidden; k++)
+            ret_text[used++] = text[i + k];
     }
     while (used > 0 && ret_text[used - 1] == ' ')
         used--;

@@ -323,10 +323,12 @@ void picture_tree(const struct picture *p, struct str *out)
 
 static void add_dot_text(const char *text, struct str *out)
 {
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
+    cleanup_str struct str clean = STR_INIT(16 << 20);
+    text_clean(text, &clean);
+    for (const char *p = str_text(&clean); *p; p++) {
+        if (*p == '"' || *p == '\\')
             str_add_c(out, '\\');
-        str_add_c(out, (unsigned char)*text < ' ' ? '?' : *text);
+        str_add_c(out, *p);
     }
 }
 

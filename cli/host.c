@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "model/base/mem.h"
+#include "model/base/text.h"
 
 enum { ID_TEXT_MAX = 253, LABEL_MAX = 64, GROUP_MAX = TOPO_DEVICES_MAX };
 
@@ -146,12 +147,11 @@ static void draw_device(struct drawing *d, size_t i, const char *stem,
                         bool last)
 {
     const struct host_device *x = &d->host->devices[i];
-    cleanup_str struct str line = STR_INIT(4096), model = STR_INIT(512);
-    text_clean(x->model, &model);
+    cleanup_str struct str line = STR_INIT(4096);
     str_addf(&line, "%-4s %s", device_kind_name(x->kind),
              *x->pci ? x->pci : x->id);
-    if (model.size)
-        str_addf(&line, "  %s", str_text(&model));
+    if (*x->model)
+        str_addf(&line, "  %s", x->model);
     if (x->cores > 0)
         str_addf(&line, ", %.0f cores", x->cores);
     draw_memory(x->memory_mib, &line);
@@ -232,7 +232,8 @@ void host_tree(const struct host *h, const char *const *notes, bool colours,
 {
     struct drawing d = {
         .host = h, .notes = notes, .colours = colours, .out = out};
-    str_addf(out, "%s\n", h->name);
+    text_clean(h->name, out);
+    str_add_c(out, '\n');
     for (size_t i = 0; i < h->n; i++) {
         const struct host_device *x = &h->devices[i];
         if (x->kind != DEVICE_NUMA)
@@ -288,7 +289,7 @@ static void matrix_row(const struct shown *s, size_t row, bool colours,
         str_addf(out, "%-6d", x->numa);
     else
         str_add(out, "-     ");
-    str_add(out, *x->pci ? x->pci : x->id);
+    text_clean(*x->pci ? x->pci : x->id, out);
     if (*x->withdrawn) {
         str_add(out, "  ");
         text_render(x->withdrawn, STYLE_BAD, colours, out);

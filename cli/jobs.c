@@ -97,6 +97,14 @@ static void show_pairs(struct cli *c, const cJSON *list)
     table_render(&t, c->colours, &c->out);
 }
 
+static void say_text(struct cli *c, const char *head, const char *text)
+{
+    if (!*text)
+        return;
+    str_add(&c->out, head);
+    text_clean(text, &c->out);
+}
+
 static void say_job(struct cli *c, const cJSON *job)
 {
     const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
@@ -111,20 +119,16 @@ static void say_job(struct cli *c, const cJSON *job)
     text_clean(json_text(job, "name"), &c->out);
     str_addf(&c->out, "\npairs  %.0f of %.0f bound",
              json_number(pairs, "bound"), json_number(job, "size"));
-    if (*json_text(job, "held"))
-        str_addf(&c->out, "; held for: %s", json_text(job, "held"));
-    if (*json_text(job, "missing"))
-        str_addf(&c->out, "; missing: %s", json_text(job, "missing"));
+    say_text(c, "; held for: ", json_text(job, "held"));
+    say_text(c, "; missing: ", json_text(job, "missing"));
     str_addf(&c->out,
              "\nplace  %.0f node%s on %.0f lea%s, %.0f crossing%s, %.0f "
              "unaligned, ",
              nodes, nodes == 1 ? "" : "s", leaves, leaves == 1 ? "f" : "ves",
              crossings, crossings == 1 ? "" : "s",
              json_number(score, "unaligned"));
-    if (*tier)
-        str_addf(&c->out, "within one %s\n\n", tier);
-    else
-        str_add(&c->out, "in no known domain\n\n");
+    say_text(c, "within one ", tier);
+    str_add(&c->out, *tier ? "\n\n" : "in no known domain\n\n");
 }
 
 /* --- the picture -------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "cli/onhost.h"
 #include "cli/verbs.h"
 #include "model/base/base64.h"
+#include "model/base/hidden.h"
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 
@@ -58,31 +59,45 @@ static int add_decoded(const cJSON *json, const char *name, struct str *out)
     return CLI_FAILED;
 }
 
-void log_clean(const char *data, size_t size, char *last, struct str *out)
+/* How many bytes at the end begin a character and are not all of it. */
+static size_t cut_size(const char *data, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        unsigned char b = (unsigned char)data[i];
-        unsigned char next = i + 1 < size ? (unsigned char)data[i + 1] : 0;
-        bool plain = (b >= 0x20 && b != 0x7f) || strchr("\n\t\r", b);
-        /* C1 as UTF-8 writes it, also when it comes in two pieces */
-        bool halved = i == 0 && *last == '\xc2' && b >= 0x80 && b <= 0x9f;
-        if (b == 0xc2 && next >= 0x80 && next <= 0x9f) {
-            plain = false;
-            i++;
-        }
-        str_add_c(out, plain && !halved && b ? (char)b : '?');
+    for (size_t n = 1; n <= 3 && n <= size; n++) {
+        unsigned char b = (unsigned char)data[size - n];
+        if (b >= 0xc0)
+            return n < (b < 0xe0 ? 2U : b < 0xf0 ? 3U : 4U) ? n : 0;
+        if (b < 0x80)
+            break;
     }
-    if (size)
-        *last = data[size - 1];
+    return 0;
 }
 
-/* `last`: the byte before these. */
-static int print_bytes(FILE *to, const struct str *bytes, char *last)
+void log_clean(const char *data, size_t size, struct log_cut *cut,
+               struct str *out)
+{
+    cleanup_str struct str all = STR_INIT(STR_MAX_DEFAULT);
+    str_add_n(&all, cut->bytes, cut->n);
+    str_add_n(&all, data, size);
+    const char *text = str_text(&all);
+    cut->n = cut_size(text, all.size);
+    size_t end = all.size - cut->n;
+    memcpy(cut->bytes, text + end, cut->n);
+    for (size_t i = 0, n; i < end; i += n) {
+        bool hidden;
+        n = hidden_next(text + i, end - i, &hidden);
+        if (!hidden || (text[i] && strchr("\n\t\r", text[i])))
+            str_add_n(out, text + i, n);
+        else
+            str_add_c(out, '?');
+    }
+}
+
+static int print_bytes(FILE *to, const struct str *bytes, struct log_cut *cut)
 {
     cleanup_str struct str clean = STR_INIT(STR_MAX_DEFAULT);
     const struct str *shown = bytes;
     if (isatty(fileno(to))) {
-        log_clean(str_text(bytes), bytes->size, last, &clean);
+        log_clean(str_text(bytes), bytes->size, cut, &clean);
         shown = &clean;
     }
     if (fwrite(str_text(shown), 1, shown->size, to) == shown->size &&
@@ -108,7 +123,7 @@ struct following {
     struct str piece;    /* the last one that came */
     bool news;           /* it brought us further */
     int64_t taken;       /* bytes that came so far */
-    char last;           /* that was printed */
+    struct log_cut cut;  /* of what was printed */
     bool complained;     /* that the card does not answer */
 };
 
@@ -213,9 +228,9 @@ static int print_and_fetch(struct following *f)
     str_move(&piece, &f->piece);
     f->news = false;
     if (f->taken >= f->l.cli->set.limit_bytes)
-        return print_bytes(stdout, &piece, &f->last);
+        return print_bytes(stdout, &piece, &f->cut);
     bool apart = pthread_create(&thread, NULL, fetch_ahead, &a) == 0;
-    int rc = print_bytes(stdout, &piece, &f->last);
+    int rc = print_bytes(stdout, &piece, &f->cut);
     if (rc)
         atomic_store(&f->l.stop, true);
     if (apart)
@@ -330,11 +345,11 @@ static int show_result(const cJSON *json)
 {
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     cleanup_str struct str err = STR_INIT(STR_MAX_DEFAULT);
-    char last[2] = "";
+    struct log_cut cuts[2] = {{.n = 0}, {.n = 0}};
     if (add_decoded(json, "stdout", &out) ||
         add_decoded(json, "stderr", &err) ||
-        print_bytes(stdout, &out, &last[0]) ||
-        print_bytes(stderr, &err, &last[1]))
+        print_bytes(stdout, &out, &cuts[0]) ||
+        print_bytes(stderr, &err, &cuts[1]))
         return CLI_FAILED;
     double code = json_number(json, "exitCode");
     return code >= 0 && code <= 255 ? (int)code : CLI_FAILED;

@@ -13,8 +13,14 @@ int run_command(struct cli *c, const char *pod, const char *card, int argc,
                 char **argv);
 
 /* Append to `out` what a terminal may be shown of a log: line feeds, tabs and
- * carriage returns stay, other control characters become '?'.  `*last` is the
- * byte before these, 0 none, and then the last of them. */
-void log_clean(const char *data, size_t size, char *last, struct str *out);
+ * carriage returns stay, what else is hidden (hidden.h) becomes '?'.  A
+ * character of which only the first bytes are there waits in `cut` for the
+ * next call. */
+struct log_cut {
+    char bytes[3];
+    size_t n;
+};
+void log_clean(const char *data, size_t size, struct log_cut *cut,
+               struct str *out);
 
 #endif

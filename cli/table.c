@@ -36,7 +36,7 @@ void text_render(const char *text, enum table_style style, bool colours,
     bool coloured = colours && style != STYLE_PLAIN;
     if (coloured)
         str_add(out, codes[style]);
-    str_add(out, text);
+    text_clean(text, out);
     if (coloured)
         str_add(out, "\033[0m");
 }

@@ -40,7 +40,7 @@ static inline void cleanup_table_p(struct table *t)
 #define cleanup_table __attribute__((__cleanup__(cleanup_table_p)))
 
 /* The next cell, from left to right; a NULL or empty text shows as "-".
- * Control characters, which could steer the terminal, become '?'. */
+ * What is hidden (hidden.h) becomes '?'. */
 void table_add(struct table *t, const char *text);
 void table_add_style(struct table *t, enum table_style style, const char *text);
 void table_addf(struct table *t, const char *fmt, ...)
@@ -54,7 +54,7 @@ void table_sort(struct table *t);
  * space.  A row that was begun is filled up with "-". */
 void table_render(const struct table *t, bool colours, struct str *out);
 
-/* Append `text` in a style; plain when `colours` is false. */
+/* Append `text`, cleaned, in a style; plain when `colours` is false. */
 void text_render(const char *text, enum table_style style, bool colours,
                  struct str *out);
 

@@ -68,7 +68,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     why_place(snapshot, a, &text);
     why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         odd_write_line(app, &a->demand, out);
         str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
                  a->demand.name, str_text(&text));
@@ -125,7 +125,7 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     why_init(&why, snapshot, demand, app->plans, &last);
     why_advise(&why);
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         odd_write_line(app, demand, out);
         why_text(app, &why, out);
         return;
@@ -150,7 +150,7 @@ static void why_short(struct httpd_request *rq, const struct app *app,
 {
     struct str *out = httpd_reply(rq);
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         odd_write_line(app, demand, out);
         str_addf(out, "pod %s/%s is %s: %s\n", demand->namespace, demand->name,
                  state, text);

@@ -92,7 +92,7 @@ void on_fabric(struct httpd_request *rq, void *ctx)
                      "the files as they are now are not in force, what "
                      "follows is the fabric before: %s\n\n",
                      str_text(&error));
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         fabric_view_text(s, limit, out);
         return;
     }

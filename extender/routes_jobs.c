@@ -10,8 +10,6 @@
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 
-static const char plain[] = "text/plain; charset=utf-8";
-
 /* --- the list ----------------------------------------------------------- */
 
 /* Is the job behind the one of a continue token "NS/JOB"? */
@@ -81,7 +79,7 @@ void on_jobs(struct httpd_request *rq, void *ctx)
         table_sort(&t);
         table_write_text(&t, out);
         table_fini(&t);
-        httpd_content_type(rq, plain);
+        httpd_content_type(rq, HTTPD_TEXT);
         if (last)
             str_addf(out, "and more: continue=%s/%s\n", last->namespace,
                      last->job);
@@ -155,7 +153,7 @@ void on_job(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) || !find_job(rq, ctx, &f))
         return;
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, plain);
+        httpd_content_type(rq, HTTPD_TEXT);
         write_tables(&f.view, httpd_reply(rq));
     } else {
         job_view_write_whole(&f.view, httpd_reply(rq));
@@ -228,7 +226,7 @@ void on_job_maps(struct httpd_request *rq, void *ctx)
     } else if (job_view_map(&f.view, form, httpd_reply(rq), &err) < 0) {
         httpd_fail(rq, 409, "%s", err.text);
     } else {
-        httpd_content_type(rq, plain);
+        httpd_content_type(rq, HTTPD_TEXT);
     }
     found_fini(&f);
 }

@@ -14,7 +14,6 @@
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 
-static const char plain[] = "text/plain; charset=utf-8";
 static const char *const no_params[] = {NULL};
 
 /* In a cluster pods are the API server's; the request is then failed. */
@@ -357,7 +356,7 @@ static void write_list(struct httpd_request *rq, const struct look *look,
         table_sort(&t);
         table_write_text(&t, out);
         table_fini(&t);
-        httpd_content_type(rq, plain);
+        httpd_content_type(rq, HTTPD_TEXT);
         if (last)
             str_addf(out, "and more: continue=%s/%s\n", last->namespace,
                      last->name);
@@ -412,7 +411,7 @@ static void on_pod(struct httpd_request *rq, void *ctx)
                        name);
         } else if (httpd_wants_text(rq)) {
             pod_view_text(p, look.snapshot, httpd_reply(rq));
-            httpd_content_type(rq, plain);
+            httpd_content_type(rq, HTTPD_TEXT);
         } else {
             pod_view(p, look.snapshot, true, httpd_reply(rq));
             str_add_c(httpd_reply(rq), '\n');
@@ -476,7 +475,7 @@ static void on_configs(struct httpd_request *rq, void *ctx)
         last = list_configs(&look, rq, limit, &t);
         table_write_text(&t, out);
         table_fini(&t);
-        httpd_content_type(rq, plain);
+        httpd_content_type(rq, HTTPD_TEXT);
         if (last)
             str_addf(out, "and more: continue=%s/%c%s\n", last->namespace,
                      last->secret ? 's' : 'c', last->name);

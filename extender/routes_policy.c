@@ -41,7 +41,7 @@ void on_policy(struct httpd_request *rq, void *ctx)
     if (app->policy)
         policy_file_error(app->policy, &error);
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         write_text(s, str_text(&error), out);
         return;
     }

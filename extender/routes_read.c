@@ -155,7 +155,7 @@ static bool list_next(struct list *list, const char *a, const char *b)
 static void list_end(struct list *list)
 {
     if (list->text) {
-        httpd_content_type(list->rq, "text/plain; charset=utf-8");
+        httpd_content_type(list->rq, HTTPD_TEXT);
         table_sort(&list->table); /* a page is of the names' bytes */
         table_write_text(&list->table, list->out);
         table_fini(&list->table);
@@ -271,7 +271,7 @@ static void on_node(struct httpd_request *rq, void *ctx)
     if (!node)
         return;
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         node_text(s, node, httpd_reply(rq));
     } else {
         int32_t index = snapshot_find(s, node->name, strlen(node->name));
@@ -505,7 +505,7 @@ static void reply_health(struct httpd_request *rq, const char *word,
 {
     struct str *out = httpd_reply(rq);
     if (httpd_wants_text(rq)) {
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
         str_addf(out, "%s\n", word);
         if (n_doubtful)
             str_addf(out, "doubtful nodes: %zu\n", n_doubtful);
@@ -564,7 +564,7 @@ static void on_cluster(struct httpd_request *rq, void *ctx)
                    "it is in no cluster");
     } else if (httpd_wants_text(rq)) {
         cluster_write_text(app->cluster, httpd_reply(rq));
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, HTTPD_TEXT);
     } else {
         cluster_write(app->cluster, httpd_reply(rq));
     }

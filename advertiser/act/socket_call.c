@@ -37,7 +37,7 @@ static void call_reply(struct call *c)
         char next[24], attempt[16];
         (void)snprintf(next, sizeof next, "%" PRIu64, c->next_offset);
         (void)snprintf(attempt, sizeof attempt, "%" PRIu32, c->next_attempt);
-        httpd_content_type(rq, "text/plain; charset=utf-8");
+        httpd_content_type(rq, "text/plain"); /* bytes, as they are */
         httpd_set_header(rq, "Biga-Next", next);
         httpd_set_header(rq, "Biga-Attempt", attempt);
     }

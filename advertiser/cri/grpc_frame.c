@@ -4,8 +4,8 @@
 #include <strings.h>
 
 #include "model/base/hex.h"
+#include "model/base/hidden.h"
 #include "model/base/mem.h"
-#include "model/base/utf8.h"
 
 void grpc_prefix(size_t size, unsigned char ret_prefix[GRPC_PREFIX])
 {
@@ -120,27 +120,19 @@ static int number(const char *text, size_t size)
     return value;
 }
 
-static bool control(const char *at, size_t n)
-{
-    return (unsigned char)at[0] < ' ' || at[0] == 0x7f ||
-           (n == 2 && (unsigned char)at[0] == 0xc2 &&
-            (unsigned char)at[1] < 0xa0);
-}
-
 void grpc_text(const char *data, size_t size, char *ret_text, size_t text_size)
 {
     size_t used = 0;
     for (size_t i = 0, n; i < size; i += n) {
         const char *at = data + i;
-        n = utf8_sequence(at, size - i);
+        bool hidden;
+        n = hidden_next(at, size - i, &hidden);
         char other = *at == '\n' || *at == '\t' || *at == '\r' ? ' ' : '?';
-        bool fine = n > 0 && !control(at, n);
-        size_t add = fine ? n : 1;
+        size_t add = hidden ? 1 : n;
         if (used + add >= text_size)
             break;
-        memcpy(ret_text + used, fine ? at : &other, add);
+        memcpy(ret_text + used, hidden ? &other : at, add);
         used += add;
-        n = n ? n : 1;
     }
     ret_text[used] = '\0';
 }

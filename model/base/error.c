@@ -1,7 +1,6 @@
 #include "model/base/error.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,18 +9,7 @@
 /* Texts repeat what was wrong, and end on a terminal. */
 static void make_plain(char *text)
 {
-    size_t size = strlen(text), used = 0;
-    for (size_t i = 0, n; i < size; i += n) {
-        bool hidden;
-        n = hidden_next(text + i, size - i, &hidden);
-        if (hidden && text[i] != '\n' && text[i] != '\t') {
-            text[used++] = '?';
-            continue;
-        }
-        memmove(text + used, text + i, n);
-        used += n;
-    }
-    text[used] = '\0';
+    text[hidden_blank(text, strlen(text))] = '\0';
 }
 
 int error_set(struct error *err, int code, const char *fmt, ...)

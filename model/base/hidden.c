@@ -1,5 +1,7 @@
 #include "model/base/hidden.h"
 
+#include <string.h>
+
 #include "model/base/utf8.h"
 
 /* Ascending.  Default_Ignorable_Code_Point is from Unicode 15.0,
@@ -38,4 +40,20 @@ size_t hidden_next(const char *text, size_t size, bool *ret_hidden)
     *ret_hidden = i < sizeof ranges / sizeof *ranges &&
                   number >= ranges[i].first;
     return n;
+}
+
+size_t hidden_blank(char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0, n; i < size; i += n) {
+        bool hidden;
+        n = hidden_next(text + i, size - i, &hidden);
+        if (hidden && text[i] != '\n' && text[i] != '\t') {
+            text[used++] = '?';
+            continue;
+        }
+        memmove(text + used, text + i, n);
+        used += n;
+    }
+    return used;
 }

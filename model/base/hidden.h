@@ -18,6 +18,10 @@
  * variation selectors of emoji); and each byte that is no UTF-8. */
 size_t hidden_next(const char *text, size_t size, bool *ret_hidden);
 
+/* Put '?' for each hidden character but newlines and tabs, in place; the size
+ * that is left. */
+size_t hidden_blank(char *text, size_t size);
+
 /* The number of a well-formed sequence of `n` bytes. */
 uint32_t hidden_number(const char *text, size_t n);
 

@@ -55,6 +55,14 @@ void text_clean(const char *text, struct str *out)
     add_clean(text, strlen(text), false, out);
 }
 
+void text_clean_lines(struct str *text)
+{
+    if (text->size == 0)
+        return;
+    text->size = hidden_blank(text->data, text->size);
+    text->data[text->size] = '\0';
+}
+
 /* \u0000, of which a character above U+FFFF takes two. */
 static void add_number(uint32_t number, struct str *out)
 {

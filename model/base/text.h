@@ -15,6 +15,9 @@ size_t text_width_n(const char *text, size_t size);
 /* Append `text` with each hidden character replaced by '?'. */
 void text_clean(const char *text, struct str *out);
 
+/* Do the same in place, but for newlines and tabs. */
+void text_clean_lines(struct str *text);
+
 /* Append `text` as a JSON string in which all that is hidden is escaped
  * ("\u202e"); bytes that are no UTF-8 become U+FFFD. */
 void text_quote_n(const char *text, size_t size, struct str *out);

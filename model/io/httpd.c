@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "model/base/mem.h"
+#include "model/base/text.h"
 #include "model/io/clock.h"
 #include "model/io/httpd_h2.h"
 #include "model/io/httpd_private.h"
@@ -59,6 +60,8 @@ bool request_go_on(struct httpd_request *rq)
 
 void request_seal(struct httpd_request *rq)
 {
+    if (strcmp(rq->type, HTTPD_TEXT) == 0)
+        text_clean_lines(&rq->reply); /* it is for a terminal */
     size_t size = rq->reply.size;
     if (rq->reply.starved)
         httpd_fail(rq, 503,

@@ -53,7 +53,9 @@ const struct tls_peer *httpd_peer(const struct httpd_request *rq);
 bool httpd_wants_text(const struct httpd_request *rq);
 
 /* What a handler writes: append to the body, then set the status (default
- * 200) and, unless it is JSON, the content type (a constant text). */
+ * 200) and, unless it is JSON, the content type (a constant text).  What is
+ * hidden (hidden.h) in a HTTPD_TEXT becomes '?', but for newlines and tabs. */
+#define HTTPD_TEXT "text/plain; charset=utf-8"
 struct str *httpd_reply(struct httpd_request *rq);
 void httpd_status(struct httpd_request *rq, unsigned status);
 void httpd_content_type(struct httpd_request *rq, const char *type);

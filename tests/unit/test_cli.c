@@ -342,6 +342,23 @@ Test(host, tree_of_devices_without_a_numa_node)
                       "   └─ nic  0000:01:00.0\n");
 }
 
+Test(host, names_hide_nothing)
+{
+    cleanup_host struct host h = {0};
+    cleanup_str struct str tree = STR_INIT(4096), matrix = STR_INIT(4096);
+    make_host(
+        "{\"node\":\"n\\u202e\",\"devices\":[{\"id\":\"a\\u0085\",\"kind\":"
+        "\"nic\",\"model\":\"m\\u009b\",\"pci\":null,\"numa\":null},{"
+        "\"id\":\"b\\u2028\",\"kind\":\"gpu\",\"pci\":\"c\\u200b\",\"numa\":"
+        "null}],\"relations\":{}}",
+        &h);
+    host_tree(&h, NULL, false, &tree);
+    assert_text(&tree, "n?\n└─ NUMA node unknown\n"
+                       "   ├─ nic  a?  m?\n   └─ gpu  c?\n");
+    host_matrix(&h, false, &matrix);
+    cr_expect(strstr(str_text(&matrix), " c?\n"), "%s", str_text(&matrix));
+}
+
 Test(host, matrix)
 {
     cleanup_host struct host h = {0};

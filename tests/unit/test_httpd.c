@@ -32,6 +32,12 @@ static void on_echo(struct httpd_request *rq, void *ctx)
     httpd_content_type(rq, "text/plain");
 }
 
+static void on_text(struct httpd_request *rq, void *ctx)
+{
+    on_echo(rq, ctx);
+    httpd_content_type(rq, HTTPD_TEXT);
+}
+
 static void on_size(struct httpd_request *rq, void *ctx)
 {
     size_t size;
@@ -85,6 +91,7 @@ static void on_observe(void *ctx, const struct httpd_observation *o)
 
 static const struct httpd_route routes[] = {
     {HTTPD_POST | HTTPD_PUT, "/echo", on_echo, 1000, "echo"},
+    {HTTPD_POST, "/text", on_text, 1000, "text"},
     {HTTPD_POST, "/size", on_size, BODY_MAX, "size"},
     {HTTPD_GET, "/args/:", on_args, 0, "args"},
     {HTTPD_GET, "/args/:/of/:", on_args, 0, "args2"},
@@ -159,6 +166,21 @@ Test(httpd, answers)
     cr_assert_str_neq(header("Content-Length"), "0");
     httpd_stop(h);
     cr_assert_eq(atomic_load(&observed), 3);
+}
+
+/* What is for a terminal does not steer it; all else is as it was written. */
+Test(httpd, texts_hide_nothing)
+{
+    static const char body[] = "a\x1b[2J\tb\n\xc2\x9b\xe2\x80\xae é\xff\n";
+    struct httpd *h = server(0);
+    cr_assert_eq(call(h, "POST", "/text", "", body), 200);
+    cr_assert_str_eq(reply.body.data, "a?[2J\tb\n?? é?\n");
+    cr_assert_str_eq(header("Content-Type"), HTTPD_TEXT);
+    cr_assert_eq(call(h, "POST", "/text", "", NULL), 200);
+    cr_assert_eq(reply.body.size, 0);
+    cr_assert_eq(call(h, "POST", "/echo", "", body), 200);
+    cr_assert_str_eq(reply.body.data, body);
+    httpd_stop(h);
 }
 
 Test(httpd, refuses_unknown_paths_and_methods)

@@ -331,7 +331,7 @@ static void on_logs(struct httpd_request *rq, void *ctx)
     max += old.excess;
     size_t n = old.log.size - from < max ? old.log.size - from : max;
     str_add_n(httpd_reply(rq), old.log.data + from, n);
-    httpd_content_type(rq, "text/plain; charset=utf-8");
+    httpd_content_type(rq, "text/plain");
     (void)snprintf(next, sizeof next, "%zu", from + n);
     if (!old.silent)
         httpd_set_header(rq, "Biga-Next", next);
