@@ -64,7 +64,7 @@ static char *make_identity(const char *name)
 {
     uint64_t random = 0;
     char host[64] = "extender";
-    (void)getrandom(&random, sizeof random, 0); /* cannot fail once booted */
+    (void)!getrandom(&random, sizeof random, 0); /* cannot fail once booted */
     if (!name || !*name) {
         (void)gethostname(host, sizeof host - 1); /* else as above */
         name = host;

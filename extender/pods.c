@@ -15,7 +15,7 @@ struct pods *pods_create(const struct demand_config *config)
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail on Linux */
     p->set = xcalloc(1, sizeof *p->set);
     atomic_init(&p->set->refs, 1);
-    (void)getrandom(&first, sizeof first, 0); /* 0 will do, too */
+    (void)!getrandom(&first, sizeof first, 0); /* 0 will do, too */
     p->set->version = (uint64_t)first + 1;
     return p;
 }

@@ -214,7 +214,7 @@ int server_start(const struct server_config *config, struct server **ret,
         w.pods = s->app.pods = pods_create(&config->demand);
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */
-    (void)getrandom(&s->app.instance, sizeof s->app.instance, 0);
+    (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
     s->read_table = join_read_routes();
     s->publish_table = join_routes(publish_routes, n_publish_routes,
                                    node_routes, n_node_routes);

@@ -226,7 +226,7 @@ static void log_cap(int out)
 {
     struct stat st;
     if (fstat(out, &st) == 0 && st.st_size > PREP_LOG_MAX)
-        (void)ftruncate(out, 0); /* the next look tries again */
+        (void)!ftruncate(out, 0); /* the next look tries again */
 }
 
 static void leftover_cap(const struct hook *h)

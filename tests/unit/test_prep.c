@@ -58,7 +58,7 @@ static void bind_driver(int i, bool bound)
 {
     cleanup_free char *path = in_function("virtfn%d/driver", i);
     if (bound)
-        (void)symlink("../../../bus/pci/drivers/mlx5_core", path);
+        (void)!symlink("../../../bus/pci/drivers/mlx5_core", path);
     else
         (void)unlink(path);
 }

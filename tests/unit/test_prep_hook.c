@@ -68,7 +68,7 @@ static char *contents(const char *name)
     cleanup_file FILE *f = fopen(path, "re");
     char *text = xcalloc(1, 65536);
     if (f)
-        (void)fread(text, 1, 65535, f); /* NUL-terminated by xcalloc() */
+        (void)!fread(text, 1, 65535, f); /* NUL-terminated by xcalloc() */
     return text;
 }
 
