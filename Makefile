@@ -29,11 +29,25 @@ PKG_LIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) \
 PKG_SOME   = -Wl,--push-state,--as-needed -lprotobuf-c -Wl,--pop-state
 TEST_SOME  = -Wl,--push-state,--as-needed -lnghttp2 -Wl,--pop-state
 
+# hardened COMPILER OPTIONS: what makes errors in memory harder to use, as far
+# as the compiler has it for its target.  glibc checks sizes only in what is
+# optimized, and sanitizers do it better.
+takes     = $(shell $(1) -Werror $(2) -x c -c -o /dev/null /dev/null \
+              2>/dev/null && echo $(2))
+optimized = $(if $(findstring -fsanitize,$(1)),,$(filter-out -O0,$(filter -O%,$(1))))
+hardened  = -fPIE $(call takes,$(1),-fstack-clash-protection) \
+            $(or $(call takes,$(1),-fcf-protection),$(call \
+              takes,$(1),-mbranch-protection=standard)) \
+            $(if $(call optimized,$(2)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+# tried once, at the first use: the compiler may not be there before setup
+HARDENED  = $(eval HARDENED := $(call hardened,$(CC),$(OPT) $(SAN)))$(HARDENED)
+HARD_LINK = -Wl,-z,relro,-z,now,-z,noexecstack
+
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DBIGA_VERSION='"$(VERSION)"'
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARNINGS) $(WERROR) $(SAN) -fno-common \
-             -fstack-protector-strong -include model/base/banned.h \
-             $(PKG_CFLAGS) $(CFLAGS)
-LINK = $(CC) $(OPT) $(SAN) $(LDFLAGS)
+             -fstack-protector-strong $(HARDENED) \
+             -include model/base/banned.h $(PKG_CFLAGS) $(CFLAGS)
+LINK = $(CC) $(OPT) $(SAN) -pie $(HARD_LINK) $(LDFLAGS)
 
 # make V=1 prints whole commands; without -j all processors are used
 Q   := $(if $(V),,@)
@@ -138,15 +152,17 @@ $(PLUGIN): | $(BUILD)/biga
 # The helper on cards is of their architecture, and brings all it needs:
 # make card CARD_CC=aarch64-linux-gnu-gcc BUILD=build-arm64
 CARD_CC ?= $(CC)
+CARD_STRIP ?= -s
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) model/base/error.c \
     model/base/error.h model/base/hidden.c model/base/hidden.h \
     model/base/utf8.h model/base/mem.c model/base/mem.h model/io/tree.c \
     model/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
-	$(Q)$(CARD_CC) -static -s -Os -std=gnu11 $(WARNINGS) $(WERROR) \
-	    -fstack-protector-strong -include model/base/banned.h \
-	    $(CPPFLAGS) -o $@ $(filter %.c,$^)
+	$(Q)$(CARD_CC) -static-pie $(CARD_STRIP) -Os -std=gnu11 $(WARNINGS) \
+	    $(WERROR) -fstack-protector-strong $(call hardened,$(CARD_CC),-Os) \
+	    $(HARD_LINK) -include model/base/banned.h $(CPPFLAGS) -o $@ \
+	    $(filter %.c,$^)
 
 TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS) $(BUILD)/libbiga-card.a
 FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)

@@ -8,6 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+/* macros of glibc for clang, with _FORTIFY_SOURCE */
+#undef sprintf
+#undef vsprintf
+
 #pragma GCC poison strcpy strcat strncpy strncat  /* struct str, snprintf */
 #pragma GCC poison sprintf vsprintf               /* struct str, snprintf */
 #pragma GCC poison strtok                         /* strtok_r, strsep */
