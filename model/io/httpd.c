@@ -220,6 +220,9 @@ void httpd_stop(struct httpd *h)
     const struct timespec nap = {0, STOP_POLL_MS * 1000000L};
     while (conns_busy(&h->conns) > 0)
         (void)nanosleep(&nap, NULL);
+    /* MHD 0.9.75 queues no answer once it stops, and looks for it all the same
+     * when it refuses a request: none may be left to it */
+    conns_drain(&h->conns);
     MHD_stop_daemon(h->daemon);
     h2_destroy(h->h2);
     conns_stop(&h->conns);

@@ -13,6 +13,7 @@ enum {
     REAPER_PERIOD_MIN_MS = 20,
     /* when connections run out, a request may be this slow */
     SPARED_ARRIVING_MS = 1000,
+    DRAIN_MAX_MS = 5000, /* who is cut is gone at once; this is for a fault */
 };
 
 static uint64_t bytes_received(int fd)
@@ -98,12 +99,27 @@ int conns_start(struct conns *c, const struct httpd_config *config,
     c->reply_ms = config->reply_ms;
     (void)pthread_mutex_init(&c->lock, NULL);
     clock_wait_init(&c->wake);
+    clock_wait_init(&c->gone);
     int r = pthread_create(&c->reaper, NULL, reaper_run, c);
     if (r == 0)
         return 0;
+    (void)pthread_cond_destroy(&c->gone);
     (void)pthread_cond_destroy(&c->wake);
     (void)pthread_mutex_destroy(&c->lock);
     return error_errno(err, r, "cannot start a thread");
+}
+
+void conns_drain(struct conns *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->draining = true;
+    for (struct conn *x = c->first; x; x = x->next)
+        if (!x->cut)
+            conn_cut_locked(c, x);
+    int64_t until = clock_ms() + DRAIN_MAX_MS;
+    while (c->n > 0 && clock_ms() < until)
+        (void)clock_wait(&c->gone, &c->lock, until);
+    pthread_mutex_unlock(&c->lock);
 }
 
 void conns_stop(struct conns *c)
@@ -113,6 +129,7 @@ void conns_stop(struct conns *c)
     pthread_cond_signal(&c->wake);
     pthread_mutex_unlock(&c->lock);
     (void)pthread_join(c->reaper, NULL);
+    (void)pthread_cond_destroy(&c->gone);
     (void)pthread_cond_destroy(&c->wake);
     (void)pthread_mutex_destroy(&c->lock);
 }
@@ -175,6 +192,8 @@ static void conns_insert(struct conns *c, struct conn *conn)
         c->first->prev = conn;
     c->first = conn;
     c->n++;
+    if (c->draining)
+        conn_cut_locked(c, conn);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -217,6 +236,8 @@ void conns_remove(struct conns *c, struct conn *conn)
         conn->next->prev = conn->prev;
     c->n--;
     c->n_cut -= conn->cut;
+    if (c->draining && c->n == 0)
+        pthread_cond_signal(&c->gone);
     pthread_mutex_unlock(&c->lock);
     free(conn);
 }

@@ -68,15 +68,19 @@ static inline bool conn_shaking(const struct conn *conn)
 struct conns {
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    pthread_cond_t gone; /* the last connection, while they are drained */
     struct conn *first;
     size_t n, n_cut, max;
     unsigned request_ms, reply_ms;
-    bool stopping;
+    bool stopping, draining;
     pthread_t reaper;
 };
 
 int conns_start(struct conns *c, const struct httpd_config *config,
                 struct error *err);
+/* End all connections, and those that still come; wait until they are gone,
+ * 5 s at most. */
+void conns_drain(struct conns *c);
 /* All connections must be gone. */
 void conns_stop(struct conns *c);
 

@@ -1,5 +1,6 @@
 /* What a connection holds is given back when it closes, however it does. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -177,6 +178,43 @@ Test(httpd_held, nothing_by_clients_that_the_server_leaves)
     httpd_stop(h); /* which looks */
     for (size_t i = 0; i < ARRAY_LEN(requests); i++)
         (void)close(fds[i]);
+}
+
+struct crowd {
+    atomic_bool begun;
+    int fds[300];
+};
+
+static void *crowd_run(void *arg)
+{
+    static const char bad[] = GET "no colon\r\n\r\n";
+    struct crowd *c = arg;
+    for (size_t i = 0; i < ARRAY_LEN(c->fds); i++) {
+        (void)raw_send(c->fds[i], bad);
+        if (i == ARRAY_LEN(c->fds) / 3)
+            atomic_store(&c->begun, true);
+    }
+    return NULL;
+}
+
+/* MHD 0.9.75 dies of a request that it refuses while it stops. */
+Test(httpd_held, stops_among_requests_that_are_refused)
+{
+    for (int round = 0; round < 30; round++) {
+        struct httpd *h = plain_server();
+        struct crowd crowd = {.begun = false};
+        pthread_t thread;
+        for (size_t i = 0; i < ARRAY_LEN(crowd.fds); i++)
+            crowd.fds[i] = raw_connect(httpd_port(h));
+        plain_expect_nothing(h, "crowd"); /* all are accepted */
+        pthread_create(&thread, NULL, crowd_run, &crowd);
+        while (!atomic_load(&crowd.begun))
+            ;
+        httpd_stop(h);
+        pthread_join(thread, NULL);
+        for (size_t i = 0; i < ARRAY_LEN(crowd.fds); i++)
+            (void)close(crowd.fds[i]);
+    }
 }
 
 /* --- the same by TLS ------------------------------------------------------ */
