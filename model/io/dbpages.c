@@ -202,8 +202,10 @@ static int visit_record(struct pages *p, const uint8_t *data, size_t size)
         at += n;
         body += taken;
     }
+    if (row.n == 0)
+        return 0;
     p->found.rows++;
-    return row.n ? p->visit(p->ctx, &row) : 0;
+    return p->visit(p->ctx, &row);
 }
 
 /* The rest of a row, from overflow pages: each names the next one. */
