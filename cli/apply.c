@@ -213,7 +213,7 @@ int verb_release(struct cli *c, int argc, char **argv)
     return 0;
 }
 
-/* --- trust ----------------------------------------------------------------- */
+/* --- trust ---------------------------------------------------------------- */
 
 int verb_trust(struct cli *c, int argc, char **argv)
 {
@@ -234,7 +234,7 @@ int verb_trust(struct cli *c, int argc, char **argv)
     return 0;
 }
 
-/* --- ps --------------------------------------------------------------------- */
+/* --- ps -------------------------------------------------------------------- */
 
 static enum table_style state_style(const cJSON *pod)
 {

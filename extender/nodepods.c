@@ -129,6 +129,10 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
     cleanup_free struct item *items = list_items(set, s, node, &n);
     uint64_t sum = sum_u64(1, n);
     int32_t index = snapshot_find(s, node, strlen(node));
+    /* it is to hear at once that it is asked for everything */
+    if (index != NODE_NONE)
+        sum = sum_u64(sum,
+                      snapshot_node(s, (size_t)index)->status == NODE_DOUBTFUL);
     if (n == 0)
         return sum;
     for (size_t i = 0; i < n; i++) {

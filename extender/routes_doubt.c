@@ -70,20 +70,20 @@ bool doubt_wants(struct app *app, const char *node)
            snapshot_node(s, (size_t)index)->status == NODE_DOUBTFUL;
 }
 
-/* A pod that is there, and has no place here: it was given one that we have
- * lost.  Its node ends it, and says when it has. */
-static bool has_stranger(struct app *app, const char *node,
-                         const struct nodestatus *status)
+/* A pod that is there, and has no place here, was given one that we have lost.
+ * Its node ends it, and says when it has. */
+static void note_strangers(struct app *app, const char *node,
+                           const struct nodestatus *status)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     for (size_t i = 0; i < status->n_pods; i++) {
         const struct nodestatus_pod *p = &status->pods[i];
         const struct allocation *a = alloc_index_find_uid(s->allocations,
                                                           p->uid);
-        if (p->status->state != PODS_GONE && (!a || strcmp(a->node, node) != 0))
-            return true;
+        bool known = a && strcmp(a->node, node) == 0;
+        told_stranger(app->told, node, p->uid,
+                      !known && p->status->state != PODS_GONE);
     }
-    return false;
 }
 
 struct word {
@@ -104,8 +104,8 @@ void doubt_heard(struct app *app, const char *node,
 {
     if (!doubt_wants(app, node))
         return;
-    bool stranger = has_stranger(app, node, status);
-    if (told_strangers(app->told, node, stranger, status->whole))
+    note_strangers(app, node, status);
+    if (!told_all(app->told, node, status->whole))
         return;
     struct word *word = xcalloc(1, sizeof *word);
     word->node = xstrdup(node);

@@ -15,8 +15,8 @@ void handle_trust(struct httpd_request *rq, void *ctx);
 
 /* Is it asked to tell everything again? */
 bool doubt_wants(struct app *app, const char *node);
-/* It has told `status`, which has been taken; when that was the end of all that
- * it has, and nothing of it is unknown here, it is trusted. */
+/* It has told `status`, which has been taken; when it has told of all there is,
+ * and nothing is there any more that is unknown here, it is trusted. */
 void doubt_heard(struct app *app, const char *node,
                  const struct nodestatus *status);
 

@@ -108,7 +108,7 @@ static int save_row(void *ctx, const struct dbpages_row *row)
     return 0;
 }
 
-/* --- counting what is there then ------------------------------------------- */
+/* --- counting what is there then ------------------------------------------ */
 
 static int count_allocation(void *ctx, struct allocation *a)
 {

@@ -8,8 +8,9 @@
 
 struct told_node {
     char *name;
-    int64_t asked_ms; /* -1 never */
-    bool strangers;   /* in one of the parts that were told until now */
+    int64_t asked_ms;        /* -1 never */
+    bool whole;              /* it has told of all its pods once */
+    struct strmap strangers; /* uids of those that are unknown here */
     struct place_told *places;
     size_t n_places;
 };
@@ -50,6 +51,10 @@ void told_destroy(struct told *t)
         return;
     size_t pos = 0;
     for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));) {
+        size_t at = 0;
+        for (char *uid; (uid = strmap_next(&n->strangers, &at));)
+            free(uid);
+        strmap_fini(&n->strangers);
         free(n->name);
         free(n->places);
         free(n);
@@ -115,15 +120,31 @@ int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms)
     return ago;
 }
 
-bool told_strangers(struct told *t, const char *node, bool stranger, bool last)
+void told_stranger(struct told *t, const char *node, const char *uid,
+                   bool there)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
-    bool any = !n || n->strangers || stranger;
-    if (n)
-        n->strangers = any && !last;
+    char *known = n ? strmap_get(&n->strangers, uid) : NULL;
+    if (n && there && !known) {
+        char *copy = xstrdup(uid);
+        (void)strmap_put(&n->strangers, copy, copy);
+    } else if (known && !there) {
+        (void)strmap_remove(&n->strangers, uid);
+        free(known);
+    }
     pthread_mutex_unlock(&t->lock);
-    return any || !last;
+}
+
+bool told_all(struct told *t, const char *node, bool whole)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    if (n)
+        n->whole |= whole;
+    bool all = n && n->whole && n->strangers.n == 0;
+    pthread_mutex_unlock(&t->lock);
+    return all;
 }
 
 bool told_place(struct told *t, const char *node, const char *place,

@@ -27,9 +27,13 @@ void told_places(struct told *t, const char *node, const struct nodestatus *s);
 /* It asks for its pods now; and how long ago it did: -1 never. */
 void told_asked(struct told *t, const char *node, int64_t now_ms);
 int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms);
-/* A part of all its pods was told, with one that is unknown here or without;
- * true until the last part has come, and there was none in any. */
-bool told_strangers(struct told *t, const char *node, bool stranger, bool last);
+/* A pod of which nothing is known here is there, or is not any more.  With more
+ * than NODESTATUS_PODS_MAX of them told_all() stays false. */
+void told_stranger(struct told *t, const char *node, const char *uid,
+                   bool there);
+/* `whole`: it has told of all there is.  True when it has, now or before, and
+ * no such pod is left. */
+bool told_all(struct told *t, const char *node, bool whole);
 /* How a place of a node fares; false when that was never said. */
 bool told_place(struct told *t, const char *node, const char *place,
                 struct place_told *ret_place);

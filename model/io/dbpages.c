@@ -55,7 +55,7 @@ static bool read_page(const struct pages *p, uint32_t page, uint8_t *buf)
                            p->page_size);
 }
 
-/* --- what there is ---------------------------------------------------------- */
+/* --- what there is --------------------------------------------------------- */
 
 static bool is_page_size(uint32_t size)
 {
@@ -133,7 +133,7 @@ static void pages_fini(struct pages *p)
     free(p->leaf);
 }
 
-/* --- rows ------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------ */
 
 /* A number of 1 to 9 bytes; 0 when it is cut off. */
 static size_t get_varint(const uint8_t *p, size_t size, uint64_t *ret_value)

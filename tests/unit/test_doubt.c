@@ -208,7 +208,8 @@ Test(doubt, lasts_when_one_part_of_many_was_unknown)
     tell("uid-p1:running", false);
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
-    tell("", false);
-    tell("", true);
+    tell("uid-p2:gone", false);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("uid-p1:gone", false);
     expect_status("n1", NODE_READY);
 }
