@@ -10,6 +10,7 @@ struct told_node {
     char *name;
     int64_t asked_ms;        /* -1 never */
     bool whole;              /* it has told of all its pods once */
+    bool too_many;           /* strangers, once */
     struct strmap strangers; /* uids of those that are unknown here */
     struct place_told *places;
     size_t n_places;
@@ -126,7 +127,10 @@ void told_stranger(struct told *t, const char *node, const char *uid,
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
     char *known = n ? strmap_get(&n->strangers, uid) : NULL;
-    if (n && there && !known) {
+    bool full = n && n->strangers.n >= NODESTATUS_PODS_MAX;
+    if (n && there && !known && full) {
+        n->too_many = true;
+    } else if (n && there && !known) {
         char *copy = xstrdup(uid);
         (void)strmap_put(&n->strangers, copy, copy);
     } else if (known && !there) {
@@ -142,7 +146,7 @@ bool told_all(struct told *t, const char *node, bool whole)
     struct told_node *n = node_open(t, node);
     if (n)
         n->whole |= whole;
-    bool all = n && n->whole && n->strangers.n == 0;
+    bool all = n && n->whole && !n->too_many && n->strangers.n == 0;
     pthread_mutex_unlock(&t->lock);
     return all;
 }

@@ -213,3 +213,20 @@ Test(doubt, lasts_when_one_part_of_many_was_unknown)
     tell("uid-p1:gone", false);
     expect_status("n1", NODE_READY);
 }
+
+/* More than are remembered: then only an operator knows. */
+Test(doubt, lasts_when_there_was_too_much_unknown)
+{
+    for (int i = 0; i <= NODESTATUS_PODS_MAX; i++) {
+        char uid[16];
+        (void)snprintf(uid, sizeof uid, "x%d", i);
+        told_stranger(x.app.told, "n1", uid, true);
+    }
+    for (int i = 0; i <= NODESTATUS_PODS_MAX; i++) {
+        char uid[16];
+        (void)snprintf(uid, sizeof uid, "x%d", i);
+        told_stranger(x.app.told, "n1", uid, false);
+    }
+    tell("", true);
+    expect_status("n1", NODE_DOUBTFUL);
+}
