@@ -227,6 +227,9 @@ check "delete a file" 0 "ConfigMap default/ring deleted" \
 check "… that is not there" 1 "404.*default/ring" "$biga" delete configmap ring
 check "delete what is no kind" 2 "must be pod, job" "$biga" delete node x
 
+check "nothing was damaged" 1 "404.*no node is doubtful" "$biga" trust
+check "… nor of one node" 1 "404.*no node is doubtful" "$biga" trust host1
+
 check "no colours into a pipe" 0 "^NODE" "$biga" nodes
 ! grep -q "$(printf '\033')" "$work/out" || { echo "not ok - escapes"; bad=1; }
 exit "$bad"
