@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A pair, or a job of several, of high priority comes to nodes that are full of
-pods of low priority: exactly those go that have to, all members of a pair end
-on one node, and nobody is evicted for nothing."""
+"""A pair, or a job of several, of high priority comes to nodes that are full
+of pods of low priority: exactly those go that have to, all members of a pair
+end on one node, and nobody is evicted for nothing."""
 import json
 import sys
 import threading
@@ -97,8 +97,8 @@ def expect(t, b, crowd, pods, pairs):
 
 
 def one_pair(t, b, first, second, grace):
-    said = f"the {'xPU' if first else 'host'} pod first, victims take {grace} s"
-    with t.check(f"a pair, {said}"):
+    who = "xPU" if first else "host"
+    with t.check(f"a pair, the {who} pod first, victims take {grace} s"):
         crowd = Crowd(b, grace)
         pods = [high("vip", xpu=first), high("vip", xpu=second)]
         b.api.create("pods", pods[0])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pods that were refused are tried again as soon as there is room, whatever
-made it: kube-scheduler hears of none of these by itself, and its own look comes
-after 5 minutes."""
+made it: kube-scheduler hears of none of these by itself, and its own look
+comes after 5 minutes."""
 import json
 import time
 
