@@ -169,6 +169,14 @@ static bool is_of_pair(const struct podobj *pod)
            (pod->demand.role == ROLE_HOST || pod->demand.role == ROLE_XPU);
 }
 
+/* kube-scheduler nominates pods that it is about to bind, too, and those of a
+ * group all at once: that is no news to who planned them. */
+static bool is_room_made_for(const struct podobj *pod)
+{
+    return is_of_pair(pod) && pod->unschedulable && !pod->demand.grouped &&
+           !pod->deleting;
+}
+
 static int compare_uid(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -264,8 +272,8 @@ static void put_pending(struct cluster_pods *c, struct entry *e,
                         const struct podobj *pod)
 {
     set_state(c, e, STATE_PENDING);
-    move(c, e, &pod->demand,
-         is_of_pair(pod) && !pod->deleting ? pod->nominated : "", false);
+    move(c, e, &pod->demand, is_room_made_for(pod) ? pod->nominated : "",
+         false);
     seen_offer(c->config.app->seen, &pod->demand,
                pod->broken ? pod->why.text : NULL);
     pthread_mutex_lock(&c->lock);

@@ -356,6 +356,10 @@ Test(cluster_pods, pods_that_wait_are_known)
     cr_expect_not(seen_find_uid(app.seen, "uid-b", &seen));
 }
 
+#define REFUSED                                                        \
+    "\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\"," \
+    "\"reason\":\"Unschedulable\"}],"
+
 static void put_status(const char *meta, const char *spec, const char *status)
 {
     cleanup_str struct str json = STR_INIT(4096);
@@ -391,8 +395,13 @@ Test(cluster_pods, who_comes_and_who_leaves_is_known)
     put_status("", "", "");
     cr_expect(comes_to(NULL));
     put_status("", "", "\"nominatedNodeName\":\"n1\"");
+    cr_expect(comes_to(NULL), "it is about to be bound");
+    put_status("", "", REFUSED "\"nominatedNodeName\":\"n1\"");
     cr_expect(comes_to("n1"));
-    put_status("", "", "\"nominatedNodeName\":\"n2\"");
+    put_status("", "\"schedulingGroup\":{\"podGroupName\":\"g\"}",
+               REFUSED "\"nominatedNodeName\":\"n1\"");
+    cr_expect(comes_to(NULL), "its group is planned as a whole");
+    put_status("", "", REFUSED "\"nominatedNodeName\":\"n2\"");
     cr_expect(comes_to("n2"));
     put_status("", "\"nodeName\":\"n2\"", "\"nominatedNodeName\":\"n2\"");
     cr_expect(comes_to(NULL), "it is there");
