@@ -107,13 +107,13 @@ Test(store, keeps_what_was_committed)
 
     s = must_open(dir);
     expect_content(s, "a@2={2};b@3={3};n1<old;ns/p:n1;");
-    cr_expect_eq(store_resource_version(s), 3);
+    cr_expect_eq(store_resource_version(s), 4);
     cr_assert_eq(store_begin(s, &err), 0);
     cr_assert_eq(store_delete_slice(s, "a", &err), 0);
     cr_assert_eq(store_delete_allocation(s, "ns", "p", &err), 0);
     cr_assert_eq(store_commit(s, &err), 0);
     put(s, "c", "{4}");
-    expect_content(s, "b@3={3};c@5={4};n1<old;");
+    expect_content(s, "b@3={3};c@6={4};n1<old;");
     store_close(s);
 }
 

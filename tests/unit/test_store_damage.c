@@ -63,6 +63,18 @@ static void bind(struct store *s, unsigned i)
     cr_assert_eq(store_commit(s, &err), 0, "%s", err.text);
 }
 
+/* Commits that take no number: what a node is told, and which is silent. */
+static void tell(struct store *s, bool silent)
+{
+    struct error err = {0};
+    cr_assert_eq(store_begin(s, &err), 0);
+    if (silent)
+        cr_assert_eq(store_set_silent(s, "n1", true, &err), 0);
+    else
+        cr_assert_eq(store_put_fed(s, "n1", PODS, &err), 0);
+    cr_assert_eq(store_commit(s, &err), 0, "%s", err.text);
+}
+
 static char *path_of(const char *where, int file)
 {
     return xasprintf("%s/biga.db%s", where, ends[file]);
@@ -183,6 +195,27 @@ Test(store_damage, of_one_byte_of_the_log_is_said)
         n_whole += f.n == PODS;
     }
     cr_expect_gt(n_whole, n * 9 / 10, "%zu of %zu", n_whole, n);
+}
+
+Test(store_damage, of_a_commit_without_a_number_is_said)
+{
+    for (int silent = 0; silent < 2; silent++) {
+        struct store *s = must_open(dir);
+        for (unsigned i = 0; i < PODS; i++)
+            bind(s, i);
+        take_files();
+        size_t before = sizes[LOG];
+        tell(s, silent);
+        take_files();
+        store_close(s);
+        cr_assert_gt(sizes[LOG], before);
+        size_t whole = sizes[LOG];
+        sizes[LOG] = before;
+        cr_expect(start_again().in_doubt, "cut, silent %d", silent);
+        sizes[LOG] = whole;
+        bytes[LOG][before + FRAME / 2] ^= 0x11;
+        cr_expect(start_again().in_doubt, "flip, silent %d", silent);
+    }
 }
 
 /* At the end of a frame, and in the middle of one. */
