@@ -4,6 +4,8 @@
 
 void apply_fed(struct batch *b, struct writer_op *op)
 {
+    if (op->number <= fed_pending(b->w->fed, op->node))
+        return; /* it stands there already */
     op->result = batch_begin(b);
     if (op->result == 0)
         op->result = store_put_fed(b->w->store, op->node, op->number,

@@ -136,6 +136,23 @@ Test(runner_fed, of_an_older_state_nothing_is_known)
     expect_all_gone();
 }
 
+/* Two answers to one node cross. */
+Test(runner_fed, what_was_told_stays_told)
+{
+    place_pair();
+    struct writer *w = server_app(simapp_server)->writer;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    const struct allocation *a = alloc_index_find(s->allocations, "ns", "x");
+    struct writer_op told = {
+        .kind = WRITER_FED, .node = a->node, .number = a->number};
+    cr_assert_eq(writer_run(w, &told), 0);
+    told.number = 1;
+    cr_assert_eq(writer_run(w, &told), 0);
+    simapp_restart(dir);
+    w = server_app(simapp_server)->writer;
+    cr_expect_eq(writer_fed(w, a->node), a->number);
+}
+
 /* The node was told while somebody gave it back. */
 Test(runner_fed, whoever_is_first_has_it)
 {
