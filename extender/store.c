@@ -118,6 +118,11 @@ int store_set_silent(struct store *s, const char *node, bool silent,
     return s->ops->set_silent ? s->ops->set_silent(s, node, silent, err) : 0;
 }
 
+bool store_past_mark(const struct store *s)
+{
+    return s->past_mark;
+}
+
 bool store_in_doubt(const struct store *s)
 {
     return s->doubt != 0;

@@ -57,6 +57,10 @@ int store_retire_boot(struct store *s, const char *node, const char *boot_id,
 int store_set_silent(struct store *s, const char *node, bool silent,
                      struct error *err);
 
+/* When it was opened the database had commits that its mark (dbmark.h) does
+ * not know: those of an older program, or the mark was lost with the power. */
+bool store_past_mark(const struct store *s);
+
 /* After the database was found damaged all nodes are in doubt: what was given
  * there may be lost.  One node is not any more; NULL: none is. */
 bool store_in_doubt(const struct store *s);

@@ -75,6 +75,7 @@ struct store {
     uint64_t committed; /* the newest that is durable */
     uint64_t doubt;     /* the one of when damage was found; 0: all is known */
     uint64_t committed_doubt;
+    bool past_mark; /* see store_past_mark() */
 };
 
 /* What is so now is durable. */

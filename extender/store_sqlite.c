@@ -260,9 +260,11 @@ static int open_as_left(struct sqlite *s, const char *dir, struct error *err)
         e = open_database(s, path, false, err);
     if (e == 0)
         e = check_mark(s, err);
-    if (e == 0)
-        sqldb_trust(&s->d);
-    return e;
+    if (e < 0)
+        return e;
+    s->store.past_mark = s->store.version > dbmark_get(s->mark);
+    sqldb_trust(&s->d);
+    return 0;
 }
 
 /* A new one in place of the damaged one, with what can be saved. */

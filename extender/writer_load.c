@@ -78,15 +78,15 @@ static int load_fed(void *ctx, const char *node, uint64_t number)
     return 0;
 }
 
-/* Of what was bound by an older extender, or was saved from a damaged
- * database, nobody knows whether its node was told. */
+/* Of what was bound by an older extender, also in between, or was saved from
+ * a damaged database, nobody knows whether its node was told. */
 static int load_all_fed(struct writer *w, struct error *err)
 {
     struct fed_load load = {.fed = w->fed};
     struct error ignored; /* the next start finds the same, or a higher one */
     uint64_t floor = store_resource_version(w->store);
     int e = store_each_fed(w->store, load_fed, &load, err);
-    if (e < 0 || load.has_floor)
+    if (e < 0 || (load.has_floor && !store_past_mark(w->store)))
         return e;
     fed_set_floor(w->fed, floor);
     if (store_begin(w->store, &ignored) < 0)

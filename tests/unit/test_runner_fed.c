@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "extender/app.h"
+#include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "tests/lib/simapp.h"
+#include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 
 static char *dir;
@@ -132,6 +134,31 @@ Test(runner_fed, of_an_older_state_nothing_is_known)
     runner_settle(simapp_runner());
     cr_expect_eq(simapp_allocations(), 2);
     cr_expect_eq(simapp_release("h", "may still run on node node00"), 409);
+    simapp_settle();
+    expect_all_gone();
+}
+
+/* One that was started again in between writes no mark either. */
+Test(runner_fed, of_an_older_program_in_between_nothing_is_known)
+{
+    cleanup_free char *path = xasprintf("%s/biga.db-mark", dir);
+    size_t size;
+    place_pair();
+    server_stop(simapp_server);
+    cleanup_free char *mark = testdata_read(path, &size);
+    simapp_begin_again(dir);
+    cr_assert_eq(simapp_delete("h"), 0);
+    expect_all_gone();
+    place_pair();
+    server_stop(simapp_server);
+    FILE *f = fopen(path, "w");
+    cr_assert(f);
+    cr_assert_eq(fwrite(mark, 1, size, f), size);
+    cr_assert_eq(fclose(f), 0);
+    simapp_begin_again(dir);
+    cr_assert_eq(simapp_delete("h"), 0);
+    runner_settle(simapp_runner());
+    cr_expect_eq(simapp_allocations(), 2);
     simapp_settle();
     expect_all_gone();
 }
