@@ -164,8 +164,12 @@ static int check_schema(struct sqlite *s, bool fresh, struct error *err)
     if (e < 0)
         return e;
     bool empty = id == 0 && version == 0 && tables == 0;
-    if (empty && !fresh && s->mark && dbmark_get(s->mark))
+    bool ours = !fresh && s->mark && dbmark_get(s->mark);
+    if (ours && empty)
         return error_set(err, EBADMSG, "database: nothing is in it");
+    if (ours && (id != APPLICATION_ID || version < SCHEMA_VERSION))
+        return error_set(err, EBADMSG,
+                         "database: its header is not what was written");
     if (empty)
         return sqldb_execute(&s->d, SQL_SCHEMA, "making the database", err);
     if (id != APPLICATION_ID)

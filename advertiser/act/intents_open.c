@@ -93,6 +93,9 @@ static int check_schema(struct intents *s, bool fresh, struct error *err)
         return error_set(err, EBADMSG, "intents: the database lacks tables");
     if (empty)
         return sqldb_execute(&s->d, SQL_SCHEMA, s->d.opening, err);
+    if (id != APPLICATION_ID && !fresh && dbmark_get(s->mark))
+        return error_set(err, EBADMSG,
+                         "intents: its header is not what was written");
     if (id != APPLICATION_ID)
         return error_set(err, EINVAL, "intents: the database is not Biga's");
     if (version > SCHEMA_VERSION)

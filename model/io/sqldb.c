@@ -26,6 +26,7 @@ int sqldb_error(const struct sqldb *d, int rc, const char *what,
         {SQLITE_CANTOPEN, EACCES}, {SQLITE_PERM, EACCES},
         {SQLITE_CORRUPT, EBADMSG}, {SQLITE_NOTADB, EBADMSG},
         {SQLITE_BUSY, EBUSY},      {SQLITE_LOCKED, EBUSY},
+        {SQLITE_ERROR, EBADMSG}, /* the schema is not as it was made */
     };
     int code = EIO;
     sqldb_die_of_fsync(d, rc);
@@ -99,10 +100,6 @@ int sqldb_prepare(struct sqldb *d, const char *const *texts,
         int rc = sqlite3_prepare_v3(d->db, texts[i], -1,
                                     SQLITE_PREPARE_PERSISTENT,
                                     &ret_statements[i], NULL);
-        /* a table or column that is not as it was made */
-        if (rc == SQLITE_ERROR)
-            return error_set(err, EBADMSG, "%s: %s", d->noun,
-                             sqlite3_errmsg(d->db));
         if (rc != SQLITE_OK)
             return sqldb_error(d, rc, d->opening, err);
     }

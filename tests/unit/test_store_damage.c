@@ -255,6 +255,31 @@ Test(store_damage, of_zeroed_pages_is_said)
     }
 }
 
+/* A version above ours may be that of a newer program, and is refused. */
+Test(store_damage, of_a_header_is_said)
+{
+    run_and_kill();
+    sizes[LOG] = SIZE_MAX; /* it has the first page again */
+    for (size_t at = 0; at < 100; at++) {
+        struct store *s = NULL;
+        struct error err = {0};
+        char kept = bytes[MAIN][at];
+        bytes[MAIN][at] = (char)(at == 63 ? 1 : kept ^ 0x40);
+        cleanup_free char *where = tmpdir_create();
+        write_file(where, MAIN, bytes[MAIN], sizes[MAIN]);
+        write_file(where, MARK, bytes[MARK], sizes[MARK]);
+        int e = store_open(STORE_SQLITE, where, &s, &err);
+        if (e == 0)
+            cr_expect(store_in_doubt(s), "byte %zu", at);
+        else
+            cr_expect(e == -ENOTSUP && at >= 60 && at < 63, "byte %zu: %s", at,
+                      err.text);
+        store_close(s);
+        bytes[MAIN][at] = kept;
+        tmpdir_remove(steal(&where));
+    }
+}
+
 /* What is left of the file is read, and what is in the log. */
 Test(store_damage, of_a_database_that_was_cut_is_said)
 {
