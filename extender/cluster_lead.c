@@ -3,8 +3,9 @@
  * The leader before may have bound pods that our watch has not shown yet.  No
  * call of its own is on its way any more: it ends calls ELECTION_DEADLINE_MS
  * after it began its last renewal, and nobody takes a Lease that was not given
- * back before it was unchanged for ELECTION_DURATION_MS.  So what is bound is asked once more, and our watch
- * must have come as far; only then the places of jobs are held anew. */
+ * back before it was unchanged for ELECTION_DURATION_MS.  So what is bound is
+ * asked once more, and our watch must have come as far; only then the places of
+ * jobs are held anew. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,8 @@
 /* Several advertisers of one node against simkube, with faults drawn at
  * random: requests that fail before or after they took effect, that arrive
  * long after their sender gave up, restarts, outages, foreign hands, watches
- * that tell late, in part, or not at all.  After every change a reader looks at the pool; in the end all has to be right. */
+ * that tell late, in part, or not at all.  After every change a reader looks at
+ * the pool; in the end all has to be right. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
