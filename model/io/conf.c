@@ -532,13 +532,14 @@ int conf_read(const struct conf_program *program, int argc, char **argv,
     return 0;
 }
 
-static bool is_otherwise(const struct conf_setting *s, const void *target)
+/* Is the setting what this text, which is a good one, stands for? */
+static bool is_value(const struct conf_setting *s, const void *target,
+                     const char *wanted)
 {
-    const char *member = (const char *)target + s->offset;
-    const char *text = NULL, *otherwise = s->otherwise ? s->otherwise : "";
+    const char *member = (const char *)target + s->offset, *text = NULL;
     union value value = {0};
-    bool valid = !s->otherwise || parse_value(s, otherwise, &value);
-    assert(valid); /* it is in the table */
+    bool valid = !*wanted || parse_value(s, wanted, &value);
+    assert(valid);
     (void)valid;
     switch (s->type) {
     case CONF_FLAG:
@@ -552,7 +553,16 @@ static bool is_otherwise(const struct conf_setting *s, const void *target)
         memcpy(&text, member, sizeof text);
         break;
     }
-    return !text || strcmp(text, otherwise) == 0;
+    return strcmp(text ? text : "", wanted) == 0;
+}
+
+/* A variable may be meant for another program of Biga's. */
+static bool is_by_environment(const struct conf_setting *s, const void *target)
+{
+    char name[CONF_NAME_MAX + 8];
+    conf_env_name(s, name);
+    const char *text = getenv(name + 1);
+    return text && *text && is_value(s, target, text);
 }
 
 int conf_check_needs(const struct conf_program *program, const void *target,
@@ -562,7 +572,8 @@ int conf_check_needs(const struct conf_program *program, const void *target,
         for (size_t k = 0; k < program->n_settings; k++) {
             const struct conf_setting *s = &program->settings[k];
             if (needs[i].met || strcmp(s->name, needs[i].setting) != 0 ||
-                is_otherwise(s, target))
+                is_value(s, target, s->otherwise ? s->otherwise : "") ||
+                is_by_environment(s, target))
                 continue;
             return error_set(err, EINVAL, "--%s: %s", s->name, needs[i].text);
         }

@@ -89,7 +89,8 @@ struct conf_need {
 };
 
 /* 0, or -EINVAL for the first setting that is other than its default while
- * what it needs is not met: "--hooks: needs --actuate". */
+ * what it needs is not met: "--hooks: needs --actuate".  What a variable says
+ * is let be: it may be meant for another program of Biga's. */
 int conf_check_needs(const struct conf_program *program, const void *target,
                      const struct conf_need *needs, size_t n,
                      struct error *err);

@@ -155,6 +155,25 @@ Test(conf, what_would_do_nothing_is_refused)
     }
 }
 
+Test(conf, what_a_variable_says_may_be_for_another_program)
+{
+    const struct conf_need needs[] = {{"state", false, "needs --once"},
+                                      {"count", false, "needs --once"}};
+    struct settings s;
+    struct error err = {0};
+    int rest;
+    cr_assert_eq(setenv("BIGA_STATE", "/x", 1), 0);
+    cr_assert_eq(setenv("BIGA_COUNT", "17", 1), 0);
+    cr_assert_eq(read_words(&s, &rest, WORDS(W("a")), &err), 0);
+    cr_expect_eq(conf_check_needs(&program, &s, needs, 2, &err), 0, "%s",
+                 err.text);
+    conf_fini(&program, &s);
+    cr_assert_eq(read_words(&s, &rest, WORDS(W("--count=18")), &err), 0);
+    cr_expect_eq(conf_check_needs(&program, &s, needs, 2, &err), -EINVAL);
+    cr_expect_str_eq(err.text, "--count: needs --once");
+    conf_fini(&program, &s);
+}
+
 Test(conf, command_line_in_all_its_forms)
 {
     struct settings s;
