@@ -188,9 +188,11 @@ static struct span tag_value(const struct tag *t, const char *attribute)
  * all others it may be a place in a set. */
 static bool index_is_name(const struct tag *t)
 {
-    static const char *const types[] = {"Machine", "System", "Group", "Package",
-                                        "Socket",  "Die",    "Core",  "Bridge",
-                                        "PCIDev",  "OSDev",  "Misc"};
+    static const char *const types[] = {
+        "Machine",  "System",   "Group",   "Package", "Socket",  "Die",
+        "Core",     "Bridge",   "PCIDev",  "OSDev",   "Misc",    "Cache",
+        "L1Cache",  "L2Cache",  "L3Cache", "L4Cache", "L5Cache", "L1iCache",
+        "L2iCache", "L3iCache", "MemCache"};
     struct span type = tag_value(t, "type");
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (span_is(type, types[i]))

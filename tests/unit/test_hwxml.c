@@ -23,6 +23,7 @@ Test(hwxml, takes_what_hwloc_writes)
         OBJECT("os_index=\"65535\""),
         OBJECT("cpuset=\"0xf...f,,0x00000001\" nodeset=\"\""),
         TOPOLOGY("<object type=\"Core\" os_index=\"4294967295\"/>"),
+        TOPOLOGY("<object type=\"L2Cache\" os_index=\"2147549440\"/>"),
         TOPOLOGY("<object type=\"PCIDev\" os_index=\"53477376\" "
                  "pci_busid=\"10000:3c:1f.7\"/>"),
         TOPOLOGY("<object type=\"Bridge\" bridge_pci=\"0000:[00-ff]\"/>"),
