@@ -118,6 +118,8 @@ static int log_give_line(struct log *l, const char *text, size_t size,
     size_t from = (size_t)(l->next - l->line);
     if (from < line.head)
         from = line.head;
+    if (from > size) /* it was longer when it was looked for */
+        from = size;
     size_t n = size - from < l->room ? size - from : l->room;
     int rc = log_write(l, text + from, n, err);
     if (rc)
