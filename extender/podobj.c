@@ -305,11 +305,8 @@ static void read_phase(struct jscan *s, struct podobj *pod)
 
 static uint64_t text_hash(const struct jtext *text)
 {
-    if (!text->data)
-        return hash_bytes("", 0);
     cleanup_free char *plain = xmalloc(text->size + 1);
-    size_t size = jtext_decode(text, plain);
-    return hash_bytes(plain, size);
+    return hash_bytes(plain, text->data ? jtext_decode(text, plain) : 0);
 }
 
 static void read_condition(struct jscan *s, struct podobj *pod)
