@@ -60,21 +60,21 @@ bool allocations_render(struct cli *c, const cJSON *list);
 void leaves_draw(const cJSON *pairs, struct str *out);
 
 /* The functions of the table, by file. */
-verb_f verb_nodes, verb_node;                          /* nodes.c */
-verb_f verb_cards;                                     /* cards.c */
-verb_f verb_topo, verb_matrix;                         /* topo.c */
-verb_f verb_fabric;                                    /* fabric.c */
-verb_f verb_allocations;                               /* allocations.c */
-verb_f verb_jobs, verb_job;                            /* jobs.c */
-verb_f verb_policy;                                    /* policy.c */
-verb_f verb_cluster;                                   /* cluster.c */
-verb_f verb_why, verb_simulate;                        /* why.c */
+verb_f verb_nodes, verb_node;   /* nodes.c */
+verb_f verb_cards;              /* cards.c */
+verb_f verb_topo, verb_matrix;  /* topo.c */
+verb_f verb_fabric;             /* fabric.c */
+verb_f verb_allocations;        /* allocations.c */
+verb_f verb_jobs, verb_job;     /* jobs.c */
+verb_f verb_policy;             /* policy.c */
+verb_f verb_cluster;            /* cluster.c */
+verb_f verb_why, verb_simulate; /* why.c */
 verb_f verb_apply, verb_delete, verb_release, verb_trust, verb_ps; /* apply.c */
-verb_f verb_demo;                                      /* demo.c */
-verb_f verb_replay;                                    /* replay.c */
-verb_f verb_card, verb_pods;                           /* onhost.c */
-verb_f verb_logs, verb_exec;                           /* logs.c */
-verb_f verb_version;                                   /* verbs.c */
-verb_f verb_help;                                      /* help.c */
+verb_f verb_demo;                                                  /* demo.c */
+verb_f verb_replay;          /* replay.c */
+verb_f verb_card, verb_pods; /* onhost.c */
+verb_f verb_logs, verb_exec; /* logs.c */
+verb_f verb_version;         /* verbs.c */
+verb_f verb_help;            /* help.c */
 
 #endif
