@@ -91,10 +91,15 @@ static bool is_applied(struct app *app, const struct httpd_request *rq)
     return p && !p->deleting && p->ended == PODS_PENDING;
 }
 
-/* It is to end, and its node, which answers, is still to say that it has; one
- * that lacks some of its slices answers, too. */
+/* A node that answers, and is still to say that a pod has ended. */
+struct ending {
+    char node[DEMAND_NAME_MAX + 1];
+    bool passive; /* its advertiser runs no pods: it will never say so */
+};
+
+/* It is to end; a node that lacks some of its slices answers, too. */
 static bool is_ending(struct app *app, const struct httpd_request *rq,
-                      char ret_node[DEMAND_NAME_MAX + 1])
+                      struct ending *ret_ending)
 {
     if (!app->pods)
         return false;
@@ -105,16 +110,35 @@ static bool is_ending(struct app *app, const struct httpd_request *rq,
     if (!a || a->held || !pod_set_find_uid(set, a->demand.uid))
         return false;
     int32_t index = snapshot_find(s, a->node, strlen(a->node));
-    (void)snprintf(ret_node, DEMAND_NAME_MAX + 1, "%s", a->node);
-    return index != NODE_NONE &&
-           !node_status_is_silent(snapshot_node(s, (size_t)index)->status);
+    if (index == NODE_NONE)
+        return false;
+    const struct node *n = snapshot_node(s, (size_t)index);
+    if (node_status_is_silent(n->status))
+        return false;
+    (void)snprintf(ret_ending->node, sizeof ret_ending->node, "%s", n->name);
+    ret_ending->passive = n->topo && topo_runs(n->topo) == TOPO_RUNS_NONE;
+    return true;
+}
+
+static void fail_ending(struct httpd_request *rq, const struct ending *e)
+{
+    httpd_fail(rq, 409, "pod %.63s/%.253s may still run on node %.253s, %s",
+               httpd_arg(rq, 0), httpd_arg(rq, 1), e->node,
+               e->passive
+                   ? "which runs no pods, and never says that nothing of it is "
+                     "left: start its biga-advertiser with --actuate, or stop "
+                     "that until the node is stale, see that nothing of the "
+                     "pod runs there, and release it then"
+                   : "which answers: its place is given back once that node "
+                     "says that nothing of it is left; release it only when "
+                     "that node is gone for good");
 }
 
 void handle_release(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     static const char *const no_params[] = {NULL};
-    char node[DEMAND_NAME_MAX + 1];
+    struct ending ending;
     if (!httpd_query_only(rq, no_params))
         return;
     if (is_of_pod(app, rq)) {
@@ -133,13 +157,8 @@ void handle_release(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    if (!unfed && is_ending(app, rq, node)) {
-        httpd_fail(rq, 409,
-                   "pod %.63s/%.253s may still run on node %.253s, which "
-                   "answers: its place is given back once that node says that "
-                   "nothing of it is left; release it only when that node is "
-                   "gone for good",
-                   httpd_arg(rq, 0), httpd_arg(rq, 1), node);
+    if (!unfed && is_ending(app, rq, &ending)) {
+        fail_ending(rq, &ending);
         return;
     }
     struct release *release = xcalloc(1, sizeof *release);

@@ -8,8 +8,10 @@
 #include "model/base/mem.h"
 #include "model/io/clock.h"
 #include "tests/lib/simapp.h"
+#include "tests/lib/simhost.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/lib/world.h"
 
 static char *dir;
 
@@ -178,6 +180,27 @@ Test(runner_fed, what_was_told_stays_told)
     simapp_restart(dir);
     w = server_app(simapp_server)->writer;
     cr_expect_eq(writer_fed(w, a->node), a->number);
+}
+
+/* Nor does a node that runs no pods any more say that they have ended: the
+ * refusal names what to do. */
+Test(runner_fed, of_a_node_that_runs_none_the_ways_out_are_told)
+{
+    static const char ways[] =
+        "start its biga-advertiser with --actuate, or stop that until the "
+        "node is stale, see that nothing of the pod runs there, and release "
+        "it then";
+    cleanup_with(topo) struct topo *none =
+        simhost_runs(simapp_nodes[0].name, SIMAPP_CARDS, TOPO_RUNS_NONE, 0);
+    place_pair();
+    all_ask();
+    cr_assert_eq(simapp_delete("h"), 0);
+    runner_settle(simapp_runner());
+    cr_expect_eq(simapp_release("h", "when that node is gone for good"), 409);
+    world_publish_topo(simapp_server, none, 2);
+    runner_settle(simapp_runner());
+    cr_expect_eq(simapp_allocations(), 2);
+    cr_expect_eq(simapp_release("h", ways), 409);
 }
 
 /* The node was told while somebody gave it back. */
