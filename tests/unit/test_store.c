@@ -1,12 +1,9 @@
 #include "extender/store.h"
 
 #include <criterion/criterion.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +11,7 @@
 #include "model/base/mem.h"
 #include "model/io/log.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/smalldisk.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 
@@ -377,28 +375,9 @@ Test(store, saves_the_allocations_that_can_be_read)
 
 /* --- a full disk ------------------------------------------------------- */
 
-/* A place of 1 MiB, seen by this process alone; false when we may not. */
-static bool mount_small(const char *where)
-{
-    return unshare(CLONE_NEWNS) == 0 &&
-           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", where, "tmpfs", 0, "size=1m,mode=0700") == 0;
-}
-
-/* Take all the room there is. */
-static void fill_disk(const char *path)
-{
-    static const char block[4096];
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    cr_assert_geq(fd, 0);
-    while (write(fd, block, sizeof block) > 0)
-        ;
-    (void)close(fd);
-}
-
 Test(store, survives_a_full_disk_and_heals)
 {
-    if (!mount_small(dir))
+    if (!smalldisk_mount(dir))
         cr_skip_test("a small file system cannot be mounted here");
     cleanup_free char *ballast = xasprintf("%s/ballast", dir);
     struct writer *w = sim_writer(dir);
@@ -407,7 +386,7 @@ Test(store, survives_a_full_disk_and_heals)
     struct error err = {0};
     cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
     cr_assert_eq(sim_bind(w, &d, "n1", NULL, NULL), 0);
-    fill_disk(ballast);
+    smalldisk_fill(ballast);
     int result = 0;
     for (int64_t i = 2; i < 300 && result == 0; i++)
         result = sim_publish(w, "n1", 4, "boot", i);
@@ -426,7 +405,7 @@ Test(store, survives_a_full_disk_and_heals)
     cleanup_with(snapshot) struct snapshot *t = writer_snapshot(w);
     cr_expect_eq(alloc_index_size(t->allocations), 2);
     writer_stop(w);
-    (void)umount(dir);
+    smalldisk_umount(dir);
 }
 
 /* Many commits: the log is moved into the database on the way. */
