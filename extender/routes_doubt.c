@@ -91,7 +91,8 @@ struct word {
     char *node;
 };
 
-/* A word that could not be written down is asked for again. */
+/* A word that could not be written down is said again when the node is heard
+ * next. */
 static void word_done(struct writer_op *op)
 {
     struct word *word = op->ctx;
@@ -99,13 +100,9 @@ static void word_done(struct writer_op *op)
     free(word);
 }
 
-void doubt_heard(struct app *app, const char *node,
-                 const struct nodestatus *status)
+void doubt_end(struct app *app, const char *node)
 {
-    if (!doubt_wants(app, node))
-        return;
-    note_strangers(app, node, status);
-    if (!told_all(app->told, node, status->whole))
+    if (!doubt_wants(app, node) || !told_all(app->told, node))
         return;
     struct word *word = xcalloc(1, sizeof *word);
     word->node = xstrdup(node);
@@ -115,4 +112,15 @@ void doubt_heard(struct app *app, const char *node,
                                   .done = word_done,
                                   .ctx = word};
     writer_post(app->writer, &word->op);
+}
+
+void doubt_heard(struct app *app, const char *node,
+                 const struct nodestatus *status)
+{
+    if (!doubt_wants(app, node))
+        return;
+    note_strangers(app, node, status);
+    if (status->whole)
+        told_whole(app->told, node);
+    doubt_end(app, node);
 }

@@ -15,9 +15,12 @@ void handle_trust(struct httpd_request *rq, void *ctx);
 
 /* Is it asked to tell everything again? */
 bool doubt_wants(struct app *app, const char *node);
-/* It has told `status`, which has been taken; when it has told of all there is,
- * and nothing is there any more that is unknown here, it is trusted. */
+/* It has told `status`, which has been taken. */
 void doubt_heard(struct app *app, const char *node,
                  const struct nodestatus *status);
+/* When it has told of all there is, and nothing is there any more that is
+ * unknown here, it is trusted.  For whenever the node is heard: what could not
+ * be written down is tried again. */
+void doubt_end(struct app *app, const char *node);
 
 #endif

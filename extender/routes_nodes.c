@@ -162,6 +162,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
         !read_number(rq, "wait", NODEWAIT_MAX_S, &wait_s))
         return;
     told_asked(app->told, node, clock_ms());
+    doubt_end(app, node);
     httpd_then(rq, reply_pods, app);
     if (wait_s && httpd_query(rq, "version") &&
         nodewait_suspend(app->nodewait, rq, node, version,

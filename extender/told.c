@@ -140,12 +140,19 @@ void told_stranger(struct told *t, const char *node, const char *uid,
     pthread_mutex_unlock(&t->lock);
 }
 
-bool told_all(struct told *t, const char *node, bool whole)
+void told_whole(struct told *t, const char *node)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
     if (n)
-        n->whole |= whole;
+        n->whole = true;
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool told_all(struct told *t, const char *node)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct told_node *n = strmap_get(&t->nodes, node);
     bool all = n && n->whole && !n->too_many && n->strangers.n == 0;
     pthread_mutex_unlock(&t->lock);
     return all;

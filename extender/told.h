@@ -31,9 +31,10 @@ int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms);
  * than NODESTATUS_PODS_MAX of them told_all() stays false. */
 void told_stranger(struct told *t, const char *node, const char *uid,
                    bool there);
-/* `whole`: it has told of all there is.  True when it has, now or before, and
- * no such pod is left. */
-bool told_all(struct told *t, const char *node, bool whole);
+/* With what was said so far it has told of all there is. */
+void told_whole(struct told *t, const char *node);
+/* Has it, and is no such pod left? */
+bool told_all(struct told *t, const char *node);
 /* How a place of a node fares; false when that was never said. */
 bool told_place(struct told *t, const char *node, const char *place,
                 struct place_told *ret_place);

@@ -3,9 +3,12 @@
 #include "extender/routes_doubt.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "extender/nodewait.h"
+#include "extender/routes_nodes.h"
 #include "extender/routes_read.h"
 #include "extender/told.h"
 #include "model/base/mem.h"
@@ -13,11 +16,13 @@
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
+#include "tests/lib/smalldisk.h"
 #include "tests/lib/tmpdir.h"
 
 static char *dir;
 static struct test_extender x;
 static struct raw_reply reply;
+static struct httpd_route routes[64]; /* of people, and of nodes */
 
 static void publish(const char *node)
 {
@@ -36,13 +41,9 @@ static void restart(void)
     x.app.writer = sim_writer(dir);
 }
 
-/* An extender that has lost everything: p1 was bound to n1. */
-static void set_up(void)
+/* It has lost everything: p1 was bound to n1. */
+static void lose_all(void)
 {
-    log_set_level(LOG_ERROR + 1);
-    dir = tmpdir_create();
-    test_extender_start(&x, read_routes, n_read_routes, NULL);
-    atomic_store(&x.app.ready, true);
     restart();
     publish("n1");
     cr_assert_eq(bind_to("p1", "n1", NULL), 0);
@@ -54,9 +55,23 @@ static void set_up(void)
     publish("n2");
 }
 
+static void set_up(void)
+{
+    log_set_level(LOG_ERROR + 1);
+    dir = tmpdir_create();
+    cr_assert_leq(n_read_routes + n_node_routes, ARRAY_LEN(routes));
+    memcpy(routes, read_routes, n_read_routes * sizeof *routes);
+    memcpy(routes + n_read_routes, node_routes, n_node_routes * sizeof *routes);
+    test_extender_start(&x, routes, n_read_routes + n_node_routes, NULL);
+    atomic_store(&x.app.ready, true);
+    lose_all();
+}
+
 static void tear_down(void)
 {
+    nodewait_stop(x.app.nodewait);
     test_extender_stop(&x);
+    nodewait_destroy(x.app.nodewait);
     raw_reply_fini(&reply);
     tmpdir_remove(dir);
 }
@@ -229,4 +244,41 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
     }
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
+}
+
+/* --- words that are lost ---------------------------------------------------- */
+
+/* n1 asks for its pods, as it does every 25 s without news. */
+static void ask(void)
+{
+    struct error err;
+    if (!x.app.nodewait)
+        cr_assert_eq(nodewait_start(&x.app, &x.app.nodewait, &err), 0);
+    cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
+    writer_sweep(x.app.writer); /* after what was posted */
+}
+
+Test(doubt, is_over_when_it_can_be_written_down_again)
+{
+    writer_stop(x.app.writer);
+    if (!smalldisk_mount(dir)) {
+        x.app.writer = sim_writer(NULL);
+        cr_skip_test("a small file system cannot be mounted here");
+    }
+    x.app.writer = sim_writer(dir);
+    lose_all();
+    cleanup_free char *ballast = xasprintf("%s/ballast", dir);
+    smalldisk_fill(ballast);
+    int result = 0;
+    for (int64_t i = 2; i < 300 && result == 0; i++)
+        result = sim_publish(x.app.writer, "n2", 2, "boot", i);
+    cr_assert_eq(result, -ENOSPC);
+    ask();
+    tell("", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    cr_assert_eq(unlink(ballast), 0);
+    ask();
+    expect_status("n1", NODE_READY);
+    expect_status("n2", NODE_DOUBTFUL);
+    smalldisk_umount(dir);
 }
