@@ -114,10 +114,11 @@ void doubt_end(struct app *app, const char *node)
     writer_post(app->writer, &word->op);
 }
 
+/* Also of a node that is stale: it will be doubtful when it is heard. */
 void doubt_heard(struct app *app, const char *node,
                  const struct nodestatus *status)
 {
-    if (!doubt_wants(app, node))
+    if (!writer_in_doubt(app->writer))
         return;
     note_strangers(app, node, status);
     if (status->whole)

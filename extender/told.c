@@ -6,12 +6,18 @@
 #include "extender/strmap.h"
 #include "model/base/mem.h"
 
+/* A pod that is unknown here. */
+struct stranger {
+    uint64_t named; /* n_wholes when it was named last */
+    char uid[DEMAND_UID_MAX + 1];
+};
+
 struct told_node {
     char *name;
     int64_t asked_ms;        /* -1 never */
-    bool whole;              /* it has told of all its pods once */
+    uint64_t n_wholes;       /* how often it has told of all its pods */
     bool too_many;           /* strangers, once */
-    struct strmap strangers; /* uids of those that are unknown here */
+    struct strmap strangers; /* by uid */
     struct place_told *places;
     size_t n_places;
 };
@@ -53,8 +59,8 @@ void told_destroy(struct told *t)
     size_t pos = 0;
     for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));) {
         size_t at = 0;
-        for (char *uid; (uid = strmap_next(&n->strangers, &at));)
-            free(uid);
+        for (struct stranger *x; (x = strmap_next(&n->strangers, &at));)
+            free(x);
         strmap_fini(&n->strangers);
         free(n->name);
         free(n->places);
@@ -121,31 +127,58 @@ int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms)
     return ago;
 }
 
+/* NULL when there are too many. */
+static struct stranger *stranger_open(struct told_node *n, const char *uid)
+{
+    struct stranger *x = strmap_get(&n->strangers, uid);
+    if (x)
+        return x;
+    if (n->strangers.n >= NODESTATUS_PODS_MAX) {
+        n->too_many = true;
+        return NULL;
+    }
+    x = xcalloc(1, sizeof *x);
+    (void)snprintf(x->uid, sizeof x->uid, "%s", uid);
+    (void)strmap_put(&n->strangers, x->uid, x);
+    return x;
+}
+
 void told_stranger(struct told *t, const char *node, const char *uid,
                    bool there)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
-    char *known = n ? strmap_get(&n->strangers, uid) : NULL;
-    bool full = n && n->strangers.n >= NODESTATUS_PODS_MAX;
-    if (n && there && !known && full) {
-        n->too_many = true;
-    } else if (n && there && !known) {
-        char *copy = xstrdup(uid);
-        (void)strmap_put(&n->strangers, copy, copy);
-    } else if (known && !there) {
-        (void)strmap_remove(&n->strangers, uid);
-        free(known);
-    }
+    struct stranger *x = n && there ? stranger_open(n, uid) : NULL;
+    if (x)
+        x->named = n->n_wholes;
+    else if (n && !there)
+        free(strmap_remove(&n->strangers, uid));
     pthread_mutex_unlock(&t->lock);
+}
+
+/* Those that were named before the last two tellings began. */
+static void drop_unnamed(struct told_node *n)
+{
+    size_t n_over = 0, pos = 0;
+    cleanup_free struct stranger **over = xcalloc(n->strangers.n + 1,
+                                                  sizeof *over);
+    for (struct stranger *x; (x = strmap_next(&n->strangers, &pos));)
+        if (n->n_wholes - x->named > 2)
+            over[n_over++] = x;
+    for (size_t i = 0; i < n_over; i++) {
+        (void)strmap_remove(&n->strangers, over[i]->uid);
+        free(over[i]);
+    }
 }
 
 void told_whole(struct told *t, const char *node)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
-    if (n)
-        n->whole = true;
+    if (n) {
+        n->n_wholes++;
+        drop_unnamed(n);
+    }
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -153,7 +186,7 @@ bool told_all(struct told *t, const char *node)
 {
     pthread_mutex_lock(&t->lock);
     const struct told_node *n = strmap_get(&t->nodes, node);
-    bool all = n && n->whole && !n->too_many && n->strangers.n == 0;
+    bool all = n && n->n_wholes > 0 && !n->too_many && n->strangers.n == 0;
     pthread_mutex_unlock(&t->lock);
     return all;
 }

@@ -31,9 +31,12 @@ int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms);
  * than NODESTATUS_PODS_MAX of them told_all() stays false. */
 void told_stranger(struct told *t, const char *node, const char *uid,
                    bool there);
-/* With what was said so far it has told of all there is. */
+/* With what was said since the last time it has told of all there is.  Such
+ * pods that it did not name twice in a row are not there any more: once is not
+ * enough, as a telling that was given up may arrive amid the parts of the
+ * next. */
 void told_whole(struct told *t, const char *node);
-/* Has it, and is no such pod left? */
+/* Has it told of all there is, and no such pod is left? */
 bool told_all(struct told *t, const char *node);
 /* How a place of a node fares; false when that was never said. */
 bool told_place(struct told *t, const char *node, const char *place,

@@ -175,6 +175,9 @@ uint64_t writer_version(struct writer *w);
 /* The number of the newest allocation of which the node may have been told
  * (WRITER_FED); what is newer it has never begun.  Any thread. */
 uint64_t writer_fed(struct writer *w, const char *node);
+/* Are there nodes of which it is not known what was given there, or may some
+ * come (store_in_doubt())?  Any thread. */
+bool writer_in_doubt(const struct writer *w);
 /* How often a pod was found to have more than its node has (overfull.h): when
  * it was adopted, and when the node told of less. */
 uint64_t writer_conflicts(struct writer *w);

@@ -20,8 +20,14 @@ static int trust(void *ctx, const char *node)
     return 0;
 }
 
+bool writer_in_doubt(const struct writer *w)
+{
+    return atomic_load(&w->in_doubt);
+}
+
 int doubt_load(struct writer *w, struct error *err)
 {
+    atomic_store(&w->in_doubt, store_in_doubt(w->store));
     return store_each_trusted(w->store, trust, w, err);
 }
 
@@ -67,5 +73,7 @@ bool doubt_settle(struct writer *w, const struct writer_op *ops)
                   "by", op->owner ? "the node" : "an operator", NULL);
         changed = true;
     }
+    if (changed)
+        atomic_store(&w->in_doubt, store_in_doubt(w->store));
     return changed;
 }

@@ -26,6 +26,7 @@ struct writer {
     struct fed *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
     struct strmap trusted; /* of those that are in doubt no more */
+    atomic_bool in_doubt;  /* see writer_in_doubt() */
     writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
     void *overfull_ctx;
 

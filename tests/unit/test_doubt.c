@@ -12,6 +12,7 @@
 #include "extender/routes_read.h"
 #include "extender/told.h"
 #include "model/base/mem.h"
+#include "model/io/clock.h"
 #include "model/io/log.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
@@ -247,6 +248,73 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
 }
 
 /* --- words that are lost ---------------------------------------------------- */
+
+/* What two whole tellings do not name any more has gone. */
+Test(doubt, is_over_when_what_was_lost_is_named_no_more)
+{
+    tell("uid-p1:running", true);
+    tell("uid-p1:stopping", true);
+    tell("", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("", true);
+    expect_status("n1", NODE_READY);
+}
+
+/* Named by any part of a telling, it is there. */
+Test(doubt, lasts_while_some_part_names_what_was_lost)
+{
+    for (int i = 0; i < 5; i++) {
+        tell("uid-p1:running", false);
+        tell("uid-p2:gone", false);
+        tell("", true);
+        expect_status("n1", NODE_DOUBTFUL);
+    }
+}
+
+/* A telling that was given up ends amid the parts of the next. */
+Test(doubt, outlasts_a_telling_that_is_late)
+{
+    tell("uid-p1:running", false);
+    for (int i = 0; i < 3; i++) {
+        tell("uid-p1:running", false);
+        tell("", true);
+        tell("", true);
+        expect_status("n1", NODE_DOUBTFUL);
+    }
+}
+
+/* What is said while the node counts as silent is heard. */
+Test(doubt, is_over_when_the_end_was_told_by_a_stale_node)
+{
+    clock_set_fake(1000000);
+    restart();
+    tell("uid-p1:running", true);
+    clock_set_fake(1015001);
+    writer_sweep(x.app.writer);
+    expect_status("n1", NODE_STALE);
+    tell("uid-p1:gone", false);
+    expect_status("n1", NODE_STALE);
+    publish("n1");
+    writer_sweep(x.app.writer);
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("", false);
+    expect_status("n1", NODE_READY);
+    clock_set_fake(-1);
+}
+
+/* And so is what comes from one that is heard for the first time. */
+Test(doubt, lasts_when_a_stale_node_names_what_was_lost)
+{
+    clock_set_fake(1000000);
+    restart();
+    clock_set_fake(1015001);
+    writer_sweep(x.app.writer);
+    tell("uid-p1:running", false);
+    publish("n1");
+    tell("", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    clock_set_fake(-1);
+}
 
 /* n1 asks for its pods, as it does every 25 s without news. */
 static void ask(void)
