@@ -197,6 +197,16 @@ static void hand_over(struct feed *f, struct outcome *o, bool resend)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* There is nothing new, and the extender asks for everything all the same: it
+ * has not understood all that it was told. */
+static void tell_again(struct feed *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->resend = f->poked = true;
+    pthread_cond_signal(&f->tell_wake);
+    pthread_mutex_unlock(&f->lock);
+}
+
 /* True when something of it is to be tried again soon. */
 static bool apply(struct feed *f, struct act_answer *answer)
 {
@@ -297,10 +307,13 @@ static int ask(struct feed *f, enum asking how, struct http_answer *a,
     if (r < 0)
         return r;
     bool again = false;
+    bool news = how != ASK_NEWS || answer.version != version;
     *ret_pause_ms = 0;
-    if (how != ASK_NEWS || answer.version != version)
+    if (news)
         again = apply(f, &answer);
-    else if (clock_ms() - began < NEWS_MS)
+    else if (answer.resend)
+        tell_again(f);
+    if (!news && clock_ms() - began < NEWS_MS)
         *ret_pause_ms = c->backoff_min_ms;
     f->version = answer.version;
     kept_drop(f, &kept, &answer);

@@ -370,6 +370,27 @@ Test(feed, an_extender_that_restarts_is_asked_for_all)
     UNTIL(told, "],\"whole\":true}");
 }
 
+/* An extender in doubt asks for everything until it has understood it. */
+Test(feed, whoever_asks_for_all_without_news_is_told_all)
+{
+    static const char again[] = "{\"version\":2,\"resend\":true,\"items\":[" P(
+        "u1", "a", CARD, "") "]}";
+    say(2, 200, again);
+    start_feed();
+    UNTIL(is_there, "u1");
+    until_asked_over(1); /* now it waits for news */
+    UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+    UNTIL(told, "],\"whole\":true}");
+    for (int i = 0; i < 3; i++) {
+        unsigned asked = look(&ext.n_asked);
+        forget_told();
+        say(2, 200, again);
+        UNTIL(told, "{\"uid\":\"u1\",\"state\":\"wanted\"");
+        UNTIL(told, "],\"whole\":true}");
+        until_asked_over(asked);
+    }
+}
+
 static bool asks(const char *text)
 {
     pthread_mutex_lock(&ext.lock);
