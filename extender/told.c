@@ -174,8 +174,8 @@ static void drop_unnamed(struct told_node *n)
 void told_whole(struct told *t, const char *node)
 {
     pthread_mutex_lock(&t->lock);
-    struct told_node *n = node_open(t, node);
-    if (n) {
+    struct told_node *n = strmap_get(&t->nodes, node);
+    if (n && n->asked_ms >= 0) {
         n->n_wholes++;
         drop_unnamed(n);
     }

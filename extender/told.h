@@ -34,7 +34,8 @@ void told_stranger(struct told *t, const char *node, const char *uid,
 /* With what was said since the last time it has told of all there is.  Such
  * pods that it did not name twice in a row are not there any more: once is not
  * enough, as a telling that was given up may arrive amid the parts of the
- * next. */
+ * next.  Before the node has asked for its pods it counts for nothing: the
+ * first parts may have been told to the extender before this start. */
 void told_whole(struct told *t, const char *node);
 /* Has it told of all there is, and no such pod is left? */
 bool told_all(struct told *t, const char *node);

@@ -66,6 +66,7 @@ static void set_up(void)
     test_extender_start(&x, routes, n_read_routes + n_node_routes, NULL);
     atomic_store(&x.app.ready, true);
     lose_all();
+    told_asked(x.app.told, "n1", clock_ms());
 }
 
 static void tear_down(void)
@@ -249,6 +250,16 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
 
 /* --- words that are lost ---------------------------------------------------- */
 
+/* n1 asks for its pods, as it does every 25 s without news. */
+static void ask(void)
+{
+    struct error err;
+    if (!x.app.nodewait)
+        cr_assert_eq(nodewait_start(&x.app, &x.app.nodewait, &err), 0);
+    cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
+    writer_sweep(x.app.writer); /* after what was posted */
+}
+
 /* What two whole tellings do not name any more has gone. */
 Test(doubt, is_over_when_what_was_lost_is_named_no_more)
 {
@@ -283,6 +294,20 @@ Test(doubt, outlasts_a_telling_that_is_late)
     }
 }
 
+/* One that began before this extender did: its first parts were told to the
+ * one before. */
+Test(doubt, outlasts_a_telling_that_was_not_asked_for)
+{
+    told_destroy(x.app.told);
+    x.app.told = told_create();
+    tell("", true);
+    expect_status("n1", NODE_DOUBTFUL);
+    ask();
+    expect_status("n1", NODE_DOUBTFUL);
+    tell("", true);
+    expect_status("n1", NODE_READY);
+}
+
 /* What is said while the node counts as silent is heard. */
 Test(doubt, is_over_when_the_end_was_told_by_a_stale_node)
 {
@@ -314,16 +339,6 @@ Test(doubt, lasts_when_a_stale_node_names_what_was_lost)
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
     clock_set_fake(-1);
-}
-
-/* n1 asks for its pods, as it does every 25 s without news. */
-static void ask(void)
-{
-    struct error err;
-    if (!x.app.nodewait)
-        cr_assert_eq(nodewait_start(&x.app, &x.app.nodewait, &err), 0);
-    cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
-    writer_sweep(x.app.writer); /* after what was posted */
 }
 
 Test(doubt, is_over_when_it_can_be_written_down_again)
