@@ -54,7 +54,7 @@ static bool slot_write(const struct dbmark *m, unsigned i, uint64_t number)
 }
 
 /* Both slots, in a file that is whole before its name is. */
-static int make(struct dbmark *m, const char *dir, struct error *err)
+static int make_whole(struct dbmark *m, const char *dir, struct error *err)
 {
     cleanup_free char *fresh = xasprintf("%s.new", m->path);
     m->fd = open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
@@ -68,6 +68,25 @@ static int make(struct dbmark *m, const char *dir, struct error *err)
     if (fsync(m->fd) < 0 || rename(fresh, m->path) < 0)
         return error_errno(err, errno, "%s", fresh);
     return dbfile_sync(dir, err);
+}
+
+/* On a full disk there is none until the next start: reading goes on there. */
+static int make(struct dbmark *m, const char *dir, struct error *err)
+{
+    struct error why = {0};
+    int e = make_whole(m, dir, &why);
+    if (e == -ENOSPC || e == -EDQUOT) {
+        log_event(LOG_WARN, "mark-failed", "file", m->path, "error", why.text,
+                  NULL);
+        if (m->fd >= 0)
+            (void)close(m->fd); /* nothing that counts is in it */
+        m->fd = -1;
+        m->failed = true;
+        return 0;
+    }
+    if (e < 0 && err)
+        *err = why;
+    return e;
 }
 
 static int load(struct dbmark *m, const char *dir, struct error *err)
@@ -124,7 +143,7 @@ uint64_t dbmark_get(const struct dbmark *m)
 
 void dbmark_set(struct dbmark *m, uint64_t number)
 {
-    if (number <= m->number)
+    if (number <= m->number || m->fd < 0)
         return;
     m->number = number;
     errno = EIO;
@@ -138,5 +157,6 @@ void dbmark_set(struct dbmark *m, uint64_t number)
 
 void dbmark_sync(struct dbmark *m)
 {
-    (void)fdatasync(m->fd); /* one that is too old does no harm */
+    if (m->fd >= 0)
+        (void)fdatasync(m->fd); /* one that is too old does no harm */
 }

@@ -20,7 +20,8 @@ struct dbmark;
 
 /* The file "DIR/NAME-mark" (mode 0600) of the database DIR/NAME; one that is
  * missing is made, durably, and says 0.  So does one in which nothing is to be
- * read, and the log says so ("mark-damaged"). */
+ * read, and the log says so ("mark-damaged"); and one that a full disk has no
+ * room for ("mark-failed"), which is made at the next start. */
 int dbmark_open(const char *dir, const char *name, struct dbmark **ret_mark,
                 struct error *err);
 void dbmark_close(struct dbmark *m); /* synced; NULL allowed */

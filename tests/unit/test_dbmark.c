@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/io/log.h"
+#include "tests/lib/smalldisk.h"
 #include "tests/lib/tmpdir.h"
 
 static char *dir, *path;
@@ -120,4 +121,25 @@ Test(dbmark, says_which_file_cannot_be_made)
     struct error err = {0};
     cr_expect_eq(dbmark_open("/nowhere", "x.db", &m, &err), -ENOENT);
     cr_expect(strstr(err.text, "/nowhere/x.db-mark"), "%s", err.text);
+}
+
+/* There is none until the next start, and what is beside it can be read. */
+Test(dbmark, does_without_room)
+{
+    if (!smalldisk_mount(dir))
+        cr_skip_test("no file system can be mounted here");
+    cleanup_free char *ballast = xasprintf("%s/ballast", dir);
+    smalldisk_fill(ballast);
+    struct dbmark *m = must_open();
+    dbmark_set(m, 7);
+    dbmark_sync(m);
+    cr_expect_eq(dbmark_get(m), 0);
+    dbmark_close(m);
+    cr_assert_eq(unlink(ballast), 0);
+    set_to(8);
+    m = must_open();
+    cr_expect_eq(dbmark_get(m), 8);
+    dbmark_close(m);
+    cr_assert_eq(unlink(path), 0);
+    smalldisk_umount(dir);
 }
