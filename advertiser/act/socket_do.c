@@ -118,12 +118,13 @@ static void add_base64(struct call *c, const struct act_log *log)
 void do_logs(struct call *c)
 {
     struct act_log log;
-    c->log.namespace = c->namespace;
-    c->log.name = c->name;
-    c->log.container = c->container;
-    if (!c->text && c->log.max > 3)
-        c->log.max -= c->log.max % 3;
-    c->result = actuator_logs(c->s->a, &c->log, &log, &c->err);
+    struct act_log_ask ask = c->log; /* which others look at, too */
+    ask.namespace = c->namespace;
+    ask.name = c->name;
+    ask.container = c->container;
+    if (!c->text && ask.max > 3)
+        ask.max -= ask.max % 3;
+    c->result = actuator_logs(c->s->a, &ask, &log, &c->err);
     if (c->result < 0)
         return;
     c->next_offset = log.next;
