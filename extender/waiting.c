@@ -1,5 +1,6 @@
 #include "extender/waiting.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ struct entry {
     uint64_t judged; /* that of the last judgement */
     size_t fitting;  /* nodes, then */
     struct candidates *named;
-    bool woken; /* and not asked about since */
+    unsigned unheard; /* wakes since it was asked about */
+    bool told;        /* the last of them was taken */
     int64_t woken_ms;
     unsigned wakes;
     int64_t not_before_ms;
@@ -92,7 +94,7 @@ void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
     e->refused = refused;
     e->fresh = true;
     e->asked = number;
-    e->woken = false;
+    e->unheard = 0;
 }
 
 void waiting_again(struct waiting *w)
@@ -101,7 +103,8 @@ void waiting_again(struct waiting *w)
     for (struct entry *e; (e = strmap_next(&w->pods, &pos));) {
         candidates_unref(e->named);
         e->named = NULL;
-        e->refused = e->fresh = e->woken = false;
+        e->refused = e->fresh = false;
+        e->unheard = 0;
         e->asked = e->judged = e->fitting = 0;
     }
 }
@@ -151,10 +154,13 @@ static bool is_news(const struct entry *e, const struct waiting_verdict *v,
 {
     if (e->asked >= v->number)
         return false;
-    if (e->refused && !e->woken && v->fits_named)
+    if (e->refused && !e->unheard && v->fits_named)
         return true;
-    bool unheard = e->woken && now_ms - e->woken_ms < WAITING_UNHEARD_MS;
-    return !e->fresh && !unheard && v->fitting > e->fitting;
+    bool rests = e->unheard &&
+                 now_ms - e->woken_ms < backoff_grown(WAITING_UNHEARD_MS,
+                                                      WAITING_UNHEARD_MAX_MS,
+                                                      e->unheard);
+    return !e->fresh && !rests && v->fitting > e->fitting;
 }
 
 static void settle(struct entry *e, const struct waiting_verdict *v)
@@ -177,6 +183,15 @@ bool waiting_judge(struct waiting *w, const char *uid,
     return now_ms >= e->not_before_ms;
 }
 
+/* Would the same call fare better in a while?  One that is refused for good is
+ * as one that nobody heard. */
+static bool is_for_later(int result)
+{
+    return result == -EAGAIN || result == -ETIMEDOUT ||
+           result == -ECONNREFUSED || result == -EIO || result == -EBUSY ||
+           result == -EPERM;
+}
+
 void waiting_woken(struct waiting *w, const char *uid,
                    const struct waiting_verdict *verdict, int result,
                    int64_t now_ms)
@@ -188,10 +203,11 @@ void waiting_woken(struct waiting *w, const char *uid,
     e->not_before_ms = now_ms + backoff_grown(WAITING_PAUSE_MIN_MS,
                                               WAITING_PAUSE_MAX_MS, e->wakes);
     /* the answer to the call may come after that to the wake */
-    if (result < 0 || e->asked >= verdict->number)
+    if (is_for_later(result) || e->asked >= verdict->number)
         return;
     settle(e, verdict);
-    e->woken = true;
+    e->unheard++;
+    e->told = result == 0;
     e->woken_ms = now_ms;
 }
 
@@ -211,5 +227,5 @@ void waiting_state(const struct waiting *w, const char *uid,
     const struct entry *e = strmap_get(&w->pods, uid);
     ret_state->aside = e && e->aside;
     ret_state->refused = e && e->refused;
-    ret_state->woken_ms = e && e->woken ? e->woken_ms : -1;
+    ret_state->woken_ms = e && e->unheard && e->told ? e->woken_ms : -1;
 }

@@ -26,7 +26,9 @@ enum {
     WAITING_MAX = 32768,         /* pods; others wait for kube-scheduler */
     WAITING_PAUSE_MIN_MS = 1000, /* between two times that a pod is woken */
     WAITING_PAUSE_MAX_MS = 10000,
-    WAITING_UNHEARD_MS = 60000, /* of one that is not asked about since */
+    WAITING_UNHEARD_MS = 60000, /* of one that is not asked about since;
+                                 * doubled each time */
+    WAITING_UNHEARD_MAX_MS = 3600000,
 };
 
 struct waiting;
@@ -66,7 +68,8 @@ struct waiting_verdict {
 /* Is it to be woken now?  Then waiting_woken() follows. */
 bool waiting_judge(struct waiting *w, const char *uid,
                    const struct waiting_verdict *verdict, int64_t now_ms);
-/* 0: it was; -errno: it could not be, and is tried again. */
+/* 0: it was; -errno of kube_call(), or -EPERM when this replica may not: it
+ * could not be, which is tried again unless it was refused for good. */
 void waiting_woken(struct waiting *w, const char *uid,
                    const struct waiting_verdict *verdict, int result,
                    int64_t now_ms);

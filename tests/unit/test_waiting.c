@@ -67,6 +67,15 @@ static void refuse(struct rig *r)
     waiting_asked(r->waiting, r->pod.uid, s->number, true, NULL);
 }
 
+/* The same while another has the place, which is free afterwards. */
+static void refuse_full(struct rig *r)
+{
+    struct demand other = sim_pod("other", ROLE_HOST, "", 0);
+    cr_assert_eq(sim_bind(r->writer, &other, "n0", NULL, NULL), 0);
+    refuse(r);
+    cr_assert_eq(sim_release(r->writer, "other"), 0);
+}
+
 /* One look at the pods: whether ours is woken. */
 static bool look_with(struct rig *r, int result)
 {
@@ -314,26 +323,63 @@ Test(waiting, who_does_not_wait)
     finish(&r);
 }
 
+/* So many seconds, in each of which the place is taken and free again: how
+ * often is it woken? */
+static unsigned woken_within(struct rig *r, int64_t *from_s, int64_t n_s,
+                             int result)
+{
+    unsigned woken = 0;
+    struct demand other = sim_pod("other", ROLE_HOST, "", 0);
+    for (int64_t end_s = *from_s + n_s; *from_s < end_s;) {
+        clock_set_fake(BEGIN_MS + ++*from_s * 1000);
+        cr_assert_eq(sim_publish(r->writer, "n0", 1, "boot", *from_s + 1), 0);
+        cr_assert_eq(sim_bind(r->writer, &other, "n0", NULL, NULL), 0);
+        cr_expect_not(look(r));
+        cr_assert_eq(sim_release(r->writer, "other"), 0);
+        woken += look_with(r, result);
+    }
+    return woken;
+}
+
 /* Whoever was woken and is not asked about waits for something else: not each
- * time that a place becomes free. */
+ * time that a place becomes free, and less and less often. */
 Test(waiting, who_is_woken_in_vain)
 {
     struct rig r = start(1);
-    struct demand other = sim_pod("other", ROLE_HOST, "", 0);
+    int64_t s = 0;
     struct podobj pod = object(&r.pod);
     waiting_put(r.waiting, &pod);
     cr_expect(look(&r));
-    unsigned woken = 0;
-    for (int64_t s = 1; s <= 600; s++) {
-        clock_set_fake(BEGIN_MS + s * 1000);
-        cr_assert_eq(sim_publish(r.writer, "n0", 1, "boot", s + 1), 0);
-        cr_assert_eq(sim_bind(r.writer, &other, "n0", NULL, NULL), 0);
-        cr_expect_not(look(&r));
-        cr_assert_eq(sim_release(r.writer, "other"), 0);
-        woken += look(&r);
-    }
-    cr_expect_eq(woken, 600 / 60);
+    cr_expect_eq(woken_within(&r, &s, 420, 0), 3, "after 1, 2 and 4 minutes");
+    cr_expect_eq(woken_within(&r, &s, 5 * 3600, 0), 3 + 4,
+                 "after 8, 16 and 32, and then once in an hour");
+    refuse_full(&r); /* it is asked about: that begins anew */
+    cr_expect(look(&r));
+    cr_expect_eq(woken_within(&r, &s, 419, 0), 2);
     finish(&r);
+}
+
+/* What the API server refuses for good is not said each few seconds. */
+Test(waiting, a_wake_that_is_refused_for_good)
+{
+    static const int refusals[] = {-EACCES, -EINVAL, -EPROTO, -ENOENT};
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        struct rig r = start(1);
+        int64_t s = 0;
+        struct waiting_state state;
+        refuse_full(&r);
+        cr_expect(look_with(&r, refusals[i]));
+        waiting_state(r.waiting, r.pod.uid, &state);
+        cr_expect_eq(state.woken_ms, -1, "it was told nothing");
+        cr_expect_eq(woken_within(&r, &s, 420, refusals[i]), 3, "%s",
+                     strerror(-refusals[i]));
+        clock_set_fake(BEGIN_MS + s * 1000 + WAITING_PAUSE_MAX_MS);
+        refuse_full(&r);
+        expect_woken(&r, "the next refusal");
+        waiting_state(r.waiting, r.pod.uid, &state);
+        cr_expect_eq(state.woken_ms, clock_ms());
+        finish(&r);
+    }
 }
 
 /* A call that fails is made again; one that is refused each time it is asked
