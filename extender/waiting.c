@@ -116,9 +116,11 @@ static bool is_to_judge(const struct entry *e, uint64_t number)
     return e->aside && e->judged < number;
 }
 
-static int compare_turn(const void *a, const void *b)
+static int compare_rank(const void *a, const void *b)
 {
     const struct waiting_pod *x = a, *y = b;
+    if (x->refused != y->refused)
+        return x->refused ? -1 : 1;
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
     return x->turn < y->turn ? -1 : x->turn > y->turn;
@@ -132,11 +134,11 @@ struct waiting_pod *waiting_list(const struct waiting *w, uint64_t number,
     for (const struct entry *e; (e = strmap_next(&w->pods, &pos));) {
         if (!is_to_judge(e, number))
             continue;
-        memcpy(list[n].uid, e->uid, sizeof e->uid);
-        list[n].priority = e->priority;
-        list[n++].turn = e->turn;
+        list[n] = (struct waiting_pod){
+            .refused = e->refused, .priority = e->priority, .turn = e->turn};
+        memcpy(list[n++].uid, e->uid, sizeof e->uid);
     }
-    qsort(list, n, sizeof *list, compare_turn);
+    qsort(list, n, sizeof *list, compare_rank);
     *ret_n = n;
     return list;
 }

@@ -45,10 +45,12 @@ void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
 /* What filter has said is not known any more: another leader said it. */
 void waiting_again(struct waiting *w);
 
-/* Those that are to be judged with the snapshot of that number, by priority
- * and then as they came, in the caller's array (free it). */
+/* Those that are to be judged with the snapshot of that number: first those
+ * that the extender has refused, then those that may wait for anything; by
+ * priority and then as they came, in the caller's array (free it). */
 struct waiting_pod {
     char uid[DEMAND_UID_MAX + 1];
+    bool refused;
     int64_t priority;
     uint64_t turn;
 };
