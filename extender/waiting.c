@@ -17,7 +17,9 @@ struct entry {
     bool fresh;      /* asked about, and not judged since */
     uint64_t asked;  /* the number of that snapshot */
     uint64_t judged; /* that of the last judgement */
-    size_t fitting;  /* nodes, then */
+    bool ripe;       /* by which it is to be woken: */
+    bool fits_named; /* where it was refused */
+    size_t fitting;  /* nodes, when it was not */
     struct candidates *named;
     unsigned unheard; /* wakes since it was asked about */
     bool told;        /* the last of them was taken */
@@ -28,6 +30,7 @@ struct entry {
 
 struct waiting {
     struct strmap pods; /* by uid */
+    size_t n_ripe;
     uint64_t turn;
 };
 
@@ -53,13 +56,28 @@ void waiting_destroy(struct waiting *w)
     free(w);
 }
 
+static void set_ripe(struct waiting *w, struct entry *e, bool ripe)
+{
+    w->n_ripe += (size_t)ripe - (size_t)e->ripe;
+    e->ripe = ripe;
+}
+
+/* What it was judged by is not so any more. */
+static void judge_anew(struct waiting *w, struct entry *e)
+{
+    set_ripe(w, e, false);
+    e->judged = 0;
+}
+
 /* --- what is heard ------------------------------------------------------- */
 
 void waiting_gone(struct waiting *w, const char *uid)
 {
     struct entry *e = strmap_remove(&w->pods, uid);
-    if (e)
-        entry_free(e);
+    if (!e)
+        return;
+    set_ripe(w, e, false);
+    entry_free(e);
 }
 
 void waiting_put(struct waiting *w, const struct podobj *pod)
@@ -81,6 +99,8 @@ void waiting_put(struct waiting *w, const struct podobj *pod)
     }
     e->priority = d->priority;
     e->aside = pod->unschedulable;
+    if (!e->aside)
+        judge_anew(w, e);
 }
 
 void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
@@ -95,6 +115,7 @@ void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
     e->fresh = true;
     e->asked = number;
     e->unheard = 0;
+    judge_anew(w, e);
 }
 
 void waiting_again(struct waiting *w)
@@ -105,16 +126,12 @@ void waiting_again(struct waiting *w)
         e->named = NULL;
         e->refused = e->fresh = false;
         e->unheard = 0;
-        e->asked = e->judged = e->fitting = 0;
+        e->asked = e->fitting = 0;
+        judge_anew(w, e);
     }
 }
 
 /* --- judging -------------------------------------------------------------- */
-
-static bool is_to_judge(const struct entry *e, uint64_t number)
-{
-    return e->aside && e->judged < number;
-}
 
 static int compare_rank(const void *a, const void *b)
 {
@@ -126,17 +143,22 @@ static int compare_rank(const void *a, const void *b)
     return x->turn < y->turn ? -1 : x->turn > y->turn;
 }
 
+static struct waiting_pod rank_of(const struct entry *e, bool refused)
+{
+    struct waiting_pod pod = {
+        .refused = refused, .priority = e->priority, .turn = e->turn};
+    memcpy(pod.uid, e->uid, sizeof pod.uid);
+    return pod;
+}
+
 struct waiting_pod *waiting_list(const struct waiting *w, uint64_t number,
                                  size_t *ret_n)
 {
     struct waiting_pod *list = xcalloc(w->pods.n + 1, sizeof *list);
     size_t n = 0, pos = 0;
     for (const struct entry *e; (e = strmap_next(&w->pods, &pos));) {
-        if (!is_to_judge(e, number))
-            continue;
-        list[n] = (struct waiting_pod){
-            .refused = e->refused, .priority = e->priority, .turn = e->turn};
-        memcpy(list[n++].uid, e->uid, sizeof e->uid);
+        if (e->aside && e->judged < number)
+            list[n++] = rank_of(e, e->refused);
     }
     qsort(list, n, sizeof *list, compare_rank);
     *ret_n = n;
@@ -165,24 +187,52 @@ static bool is_news(const struct entry *e, const struct waiting_verdict *v,
     return !e->fresh && !rests && v->fitting > e->fitting;
 }
 
-static void settle(struct entry *e, const struct waiting_verdict *v)
+static void settle(struct waiting *w, struct entry *e,
+                   const struct waiting_verdict *v)
 {
-    e->judged = v->number;
     e->fitting = v->fitting;
     e->fresh = false;
+    set_ripe(w, e, false);
 }
 
-bool waiting_judge(struct waiting *w, const char *uid,
-                   const struct waiting_verdict *verdict, int64_t now_ms)
+int64_t waiting_judge(struct waiting *w, const char *uid,
+                      const struct waiting_verdict *verdict, int64_t now_ms)
 {
     struct entry *e = strmap_get(&w->pods, uid);
-    if (!e || !is_to_judge(e, verdict->number))
-        return false;
+    if (!e || !e->aside)
+        return INT64_MAX;
+    e->judged = verdict->number;
+    e->fits_named = e->refused && verdict->fits_named;
     if (!is_news(e, verdict, now_ms)) {
-        settle(e, verdict);
-        return false;
+        settle(w, e, verdict);
+        return INT64_MAX;
     }
-    return now_ms >= e->not_before_ms;
+    set_ripe(w, e, true);
+    return e->not_before_ms;
+}
+
+bool waiting_next(const struct waiting *w, int64_t now_ms,
+                  struct waiting_pod *ret_pod, int64_t *ret_due_ms)
+{
+    bool any = false;
+    int64_t due_ms = INT64_MAX;
+    size_t pos = 0, left = w->n_ripe;
+    for (const struct entry *e; left && (e = strmap_next(&w->pods, &pos));) {
+        if (!e->ripe)
+            continue;
+        left--;
+        if (e->not_before_ms > now_ms) {
+            due_ms = e->not_before_ms < due_ms ? e->not_before_ms : due_ms;
+            continue;
+        }
+        struct waiting_pod pod = rank_of(e, e->fits_named);
+        if (!any || compare_rank(&pod, ret_pod) < 0)
+            *ret_pod = pod;
+        any = true;
+    }
+    if (!any)
+        *ret_due_ms = due_ms;
+    return any;
 }
 
 /* Would the same call fare better in a while?  One that is refused for good is
@@ -207,20 +257,10 @@ void waiting_woken(struct waiting *w, const char *uid,
     /* the answer to the call may come after that to the wake */
     if (is_for_later(result) || e->asked >= verdict->number)
         return;
-    settle(e, verdict);
+    settle(w, e, verdict);
     e->unheard++;
     e->told = result == 0;
     e->woken_ms = now_ms;
-}
-
-int64_t waiting_due(const struct waiting *w, uint64_t number)
-{
-    int64_t due_ms = INT64_MAX;
-    size_t pos = 0;
-    for (const struct entry *e; (e = strmap_next(&w->pods, &pos));)
-        if (is_to_judge(e, number) && e->not_before_ms < due_ms)
-            due_ms = e->not_before_ms;
-    return due_ms;
 }
 
 void waiting_state(const struct waiting *w, const char *uid,

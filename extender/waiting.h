@@ -67,16 +67,22 @@ struct waiting_verdict {
     bool fits_named;
     size_t fitting;
 };
-/* Is it to be woken now?  Then waiting_woken() follows. */
-bool waiting_judge(struct waiting *w, const char *uid,
-                   const struct waiting_verdict *verdict, int64_t now_ms);
+/* When it may be woken, since it has room that it had not; INT64_MAX: it is not
+ * to be. */
+int64_t waiting_judge(struct waiting *w, const char *uid,
+                      const struct waiting_verdict *verdict, int64_t now_ms);
+/* Of those that may be woken at that time, who is first: those that fit where
+ * they were refused, then others, each in the order of waiting_list().  Those
+ * woken before it may have taken the room: judge it once more, then call
+ * waiting_woken().  False: nobody; `*ret_due_ms` is when there will be
+ * (INT64_MAX: nobody is known).  Looks at all. */
+bool waiting_next(const struct waiting *w, int64_t now_ms,
+                  struct waiting_pod *ret_pod, int64_t *ret_due_ms);
 /* 0: it was; -errno of kube_call(), or -EPERM when this replica may not: it
  * could not be, which is tried again unless it was refused for good. */
 void waiting_woken(struct waiting *w, const char *uid,
                    const struct waiting_verdict *verdict, int result,
                    int64_t now_ms);
-/* When one that was woken too lately may be again; INT64_MAX: none. */
-int64_t waiting_due(const struct waiting *w, uint64_t number);
 
 /* For people: has kube-scheduler put it aside, and when was it woken, without
  * the extender having been asked since?  -1: it was not. */

@@ -6,14 +6,13 @@
 #include <time.h>
 
 #include "extender/job.h"
+#include "extender/pace.h"
 #include "model/io/clock.h"
 #include "model/io/log.h"
 #include "model/kube/client.h"
 
 enum {
     IDLE_MS = 1000, /* while somebody else leads */
-    REST = 4,       /* times as long as a round took, so that judging takes a
-                     * fifth of one CPU at most */
     PATH_MAX_BYTES = 2048,
     BODY_MAX_BYTES = 4096,
 };
@@ -25,15 +24,16 @@ struct waker {
     pthread_t thread;
     bool started;
 
-    /* the thread's */
-    int64_t call_ms; /* when the next call may be made */
+    /* the thread's: the pods of a round, and how many of them were judged */
+    struct waiting_pod *round;
+    size_t n_round, n_judged;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     struct waiting *waiting;
     struct candidates *last; /* pods that are refused alike share them */
-    bool stopping, dirty;
-    int64_t round_ms; /* not to look before */
+    struct pace pace;
+    bool stopping;
 };
 
 /* --- judging -------------------------------------------------------------- */
@@ -129,8 +129,8 @@ static void wake_pod(struct waker *w, const struct demand *pod,
                      const struct waiting_verdict *verdict)
 {
     struct error err = {0};
+    pace_call(&w->pace, clock_ms());
     pthread_mutex_unlock(&w->lock);
-    w->call_ms = clock_ms() + 1000 / WAKER_PER_SECOND;
     int r = may_write(w) ? call(w, pod, verdict->number, &err) : -EPERM;
     if (r == 0)
         log_event(LOG_INFO, "woken", "namespace", pod->namespace, "pod",
@@ -142,35 +142,32 @@ static void wake_pod(struct waker *w, const struct demand *pod,
     waiting_woken(w->waiting, pod->uid, verdict, r, clock_ms());
 }
 
-/* --- a round ---------------------------------------------------------------- */
+/* --- one step ---------------------------------------------------------------
+ *
+ * Each is called with the lock, which is let go meanwhile. */
 
-/* False when it is time to end. */
-static bool wait_for_turn(struct waker *w)
+/* With what is so at that moment.  Is it to be woken now? */
+static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
+                    struct waiting_verdict *ret_verdict)
 {
-    while (!w->stopping && clock_ms() < w->call_ms)
-        (void)clock_wait(&w->wake, &w->lock, w->call_ms);
-    return !w->stopping;
-}
-
-/* With what is so at that moment: those before may have taken the room. */
-static void look_at(struct waker *w, const char *uid)
-{
-    struct demand pod;
-    struct waiting_verdict verdict;
     cleanup_with(candidates) struct candidates *named =
         waiting_named(w->waiting, uid);
     pthread_mutex_unlock(&w->lock);
-    bool known = w->config.find(w->config.ctx, uid, &pod);
+    int64_t begun_ns = clock_ns();
+    bool known = w->config.find(w->config.ctx, uid, ret_pod);
     if (known) {
         cleanup_with(snapshot) struct snapshot *s =
             writer_snapshot(w->config.app->writer);
-        waker_judge(w->config.app->plans, s, &pod, named, &verdict);
+        waker_judge(w->config.app->plans, s, ret_pod, named, ret_verdict);
     }
+    int64_t took_ns = clock_ns() - begun_ns, ripe_ms = INT64_MAX;
     pthread_mutex_lock(&w->lock);
-    if (!known) /* bound meanwhile, or not to be had: it comes back if it is */
+    if (known)
+        ripe_ms = waiting_judge(w->waiting, uid, ret_verdict, clock_ms());
+    else /* bound meanwhile, or not to be had: it comes back if it is */
         waiting_gone(w->waiting, uid);
-    else if (waiting_judge(w->waiting, uid, &verdict, clock_ms()))
-        wake_pod(w, &pod, &verdict);
+    pace_judged(&w->pace, took_ns, ripe_ms);
+    return ripe_ms <= clock_ms();
 }
 
 static uint64_t present_number(const struct waker *w)
@@ -180,20 +177,35 @@ static uint64_t present_number(const struct waker *w)
     return s->number;
 }
 
-static void look(struct waker *w)
+static void begin_round(struct waker *w)
 {
-    size_t n;
-    int64_t begun_ms = clock_ms();
-    uint64_t number = present_number(w);
-    cleanup_free struct waiting_pod *list = waiting_list(w->waiting, number,
-                                                         &n);
-    w->dirty = false;
-    for (size_t i = 0; i < n && wait_for_turn(w); i++)
-        look_at(w, list[i].uid);
-    int64_t now_ms = clock_ms();
-    int64_t rest_ms = REST * (now_ms - begun_ms);
-    w->round_ms = now_ms +
-                  (rest_ms > WAKER_GRACE_MS ? rest_ms : WAKER_GRACE_MS);
+    pace_begin(&w->pace);
+    free(w->round);
+    w->round = waiting_list(w->waiting, present_number(w), &w->n_round);
+    w->n_judged = 0;
+}
+
+static void judge_next(struct waker *w)
+{
+    struct demand pod;
+    struct waiting_verdict verdict;
+    if (w->n_judged < w->n_round)
+        (void)look_at(w, w->round[w->n_judged++].uid, &pod, &verdict);
+    else
+        pace_end(&w->pace, clock_ms());
+}
+
+static void wake_next(struct waker *w)
+{
+    struct waiting_pod first;
+    struct demand pod;
+    struct waiting_verdict verdict;
+    int64_t now_ms = clock_ms(), due_ms;
+    pace_look(&w->pace, now_ms);
+    if (!waiting_next(w->waiting, now_ms, &first, &due_ms))
+        pace_none(&w->pace, due_ms);
+    else if (look_at(w, first.uid, &pod, &verdict))
+        wake_pod(w, &pod, &verdict);
 }
 
 static void *waker_thread(void *ctx)
@@ -201,21 +213,18 @@ static void *waker_thread(void *ctx)
     struct waker *w = ctx;
     pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
-        int64_t now_ms = clock_ms();
-        int64_t due_ms = waiting_due(w->waiting, present_number(w));
-        if (!w->dirty && due_ms > now_ms) {
+        int64_t now_ms = clock_ms(), due_ms;
+        enum pace_step step = pace_next(&w->pace, now_ms, &due_ms);
+        if (step == PACE_WAIT)
             (void)clock_wait(&w->wake, &w->lock, due_ms);
-            continue;
-        }
-        if (now_ms < w->round_ms) {
-            (void)clock_wait(&w->wake, &w->lock, w->round_ms);
-            continue;
-        }
-        if (!may_write(w)) {
-            w->round_ms = now_ms + IDLE_MS;
-            continue;
-        }
-        look(w);
+        else if (step == PACE_JUDGE)
+            judge_next(w);
+        else if (!may_write(w))
+            pace_idle(&w->pace, now_ms + IDLE_MS);
+        else if (step == PACE_BEGIN)
+            begin_round(w);
+        else
+            wake_next(w);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -223,13 +232,10 @@ static void *waker_thread(void *ctx)
 
 /* --- what is heard ----------------------------------------------------------- */
 
-/* Called with the lock.  The first change begins the grace. */
+/* Called with the lock. */
 static void changed(struct waker *w)
 {
-    int64_t grace_ms = clock_ms() + WAKER_GRACE_MS;
-    if (!w->dirty && w->round_ms < grace_ms)
-        w->round_ms = grace_ms;
-    w->dirty = true;
+    pace_hear(&w->pace, clock_ms());
     pthread_cond_signal(&w->wake);
 }
 
@@ -287,8 +293,11 @@ void waker_asked(struct waker *w, const char *uid,
         pthread_mutex_unlock(&w->lock);
         named = candidates_create(snapshot, indexes, n, like);
     }
+    bool late = refused && snapshot->number < present_number(w);
     pthread_mutex_lock(&w->lock);
     waiting_asked(w->waiting, uid, snapshot->number, refused, named);
+    if (late) /* it may have been judged with that already */
+        changed(w);
     if (named) {
         candidates_unref(w->last);
         w->last = candidates_ref(named);
@@ -313,6 +322,7 @@ int waker_start(const struct waker_config *config, struct waker **ret_waker,
     w->config = *config;
     w->answer.body.max = KUBE_ANSWER_MAX;
     w->waiting = waiting_create();
+    pace_init(&w->pace);
     (void)pthread_mutex_init(&w->lock, NULL); /* cannot fail on Linux */
     clock_wait_init(&w->wake);
     int r = kube_client_create(config->kube, WAKER_CALL_MS, &w->client, err);
@@ -339,6 +349,7 @@ void waker_stop(struct waker *w)
         pthread_mutex_unlock(&w->lock);
         (void)pthread_join(w->thread, NULL); /* it was started, once */
     }
+    free(w->round);
     waiting_destroy(w->waiting);
     candidates_unref(w->last);
     kube_client_destroy(w->client);

@@ -17,12 +17,7 @@
 #include "model/base/mem.h"
 #include "model/kube/config.h"
 
-enum {
-    WAKER_GRACE_MS = 200, /* what Kubernetes has told as well is tried again
-                           * within that, unwoken */
-    WAKER_PER_SECOND = 20,
-    WAKER_CALL_MS = 3000,
-};
+enum { WAKER_CALL_MS = 3000 };
 
 /* How a pod fares in a snapshot, as filter would answer.  Pure but for the memory
  * of plans, which may be NULL. */

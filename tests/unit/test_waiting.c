@@ -76,25 +76,42 @@ static void refuse_full(struct rig *r)
     cr_assert_eq(sim_release(r->writer, "other"), 0);
 }
 
+static int64_t judge(struct rig *r, const char *uid,
+                     struct waiting_verdict *ret_verdict)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(r->writer);
+    cleanup_with(candidates) struct candidates *named =
+        waiting_named(r->waiting, uid);
+    waker_judge(NULL, s, &r->pod, named, ret_verdict);
+    return waiting_judge(r->waiting, uid, ret_verdict, clock_ms());
+}
+
+/* When ours may be woken, or will be; INT64_MAX: never. */
+static int64_t next_ms(struct rig *r)
+{
+    struct waiting_pod pod;
+    int64_t due_ms = clock_ms();
+    (void)waiting_next(r->waiting, clock_ms(), &pod, &due_ms);
+    return due_ms;
+}
+
 /* One look at the pods: whether ours is woken. */
 static bool look_with(struct rig *r, int result)
 {
     size_t n;
-    bool woken = false;
+    struct waiting_pod pod;
+    struct waiting_verdict v;
+    int64_t due_ms;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(r->writer);
     cleanup_free struct waiting_pod *list = waiting_list(r->waiting, s->number,
                                                          &n);
-    for (size_t i = 0; i < n; i++) {
-        struct waiting_verdict v;
-        cleanup_with(candidates) struct candidates *named =
-            waiting_named(r->waiting, list[i].uid);
-        waker_judge(NULL, s, &r->pod, named, &v);
-        if (!waiting_judge(r->waiting, list[i].uid, &v, clock_ms()))
-            continue;
-        waiting_woken(r->waiting, list[i].uid, &v, result, clock_ms());
-        woken = true;
-    }
-    return woken;
+    for (size_t i = 0; i < n; i++)
+        (void)judge(r, list[i].uid, &v);
+    if (!waiting_next(r->waiting, clock_ms(), &pod, &due_ms))
+        return false;
+    cr_assert_leq(judge(r, pod.uid, &v), clock_ms());
+    waiting_woken(r->waiting, pod.uid, &v, result, clock_ms());
+    return true;
 }
 
 static bool look(struct rig *r)
@@ -391,15 +408,14 @@ Test(waiting, a_call_that_fails)
     waiting_put(r.waiting, &pod);
     cr_expect(look_with(&r, -EAGAIN));
     cr_expect_not(look(&r));
-    cr_expect_eq(waiting_due(r.waiting, UINT64_MAX),
-                 BEGIN_MS + WAITING_PAUSE_MIN_MS);
+    cr_expect_eq(next_ms(&r), BEGIN_MS + WAITING_PAUSE_MIN_MS);
     clock_set_fake(BEGIN_MS + WAITING_PAUSE_MIN_MS);
     expect_woken(&r, "the second call");
     struct waiting_state state;
     waiting_state(r.waiting, r.pod.uid, &state);
     cr_expect(state.aside);
     cr_expect_eq(state.woken_ms, BEGIN_MS + WAITING_PAUSE_MIN_MS);
-    cr_expect_eq(waiting_due(r.waiting, 0), INT64_MAX, "nothing is left");
+    cr_expect_eq(next_ms(&r), INT64_MAX, "nothing is left");
     finish(&r);
 }
 
