@@ -85,7 +85,8 @@ void waker_judge(struct plans *memory, const struct snapshot *snapshot,
 /* --- waking ----------------------------------------------------------------
  *
  * By server-side apply of one condition; its message differs each time, since
- * a pod that stays as it is wakes nobody. */
+ * a pod that stays as it is wakes nobody.  It stays on the pod for good: so it
+ * says what was, and when. */
 static int call(struct waker *w, const struct demand *pod, uint64_t number,
                 struct error *err)
 {
@@ -104,9 +105,9 @@ static int call(struct waker *w, const struct demand *pod, uint64_t number,
         &body,
         "},\"status\":{\"conditions\":[{\"type\":\"" PODOBJ_ROOM
         "\",\"status\":\"True\",\"reason\":\"RoomAppeared\","
-        "\"lastTransitionTime\":\"%s\",\"message\":\"there is room for it, "
-        "kube-scheduler may try it again (snapshot %llu)\"}]}}",
-        now, (unsigned long long)number);
+        "\"lastTransitionTime\":\"%s\",\"message\":\"there was room for it "
+        "at %s (snapshot %llu)\"}]}}",
+        now, now, (unsigned long long)number);
     struct kube_request request = {
         .method = "PATCH",
         .path = str_text(&path),

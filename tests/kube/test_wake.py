@@ -34,7 +34,9 @@ def wait_aside(b, name):
 
 def woken(b, name):
     found = b.api.get("pods", "default", name)["status"]["conditions"]
-    return any(c["type"] == "biga.dev/Room" for c in found)
+    said = [c["message"] for c in found if c["type"] == "biga.dev/Room"]
+    assert all(m.startswith("there was room for it at 20") for m in said), said
+    return bool(said)
 
 
 def why(b, name):
