@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "extender/strmap.h"
+#include "model/base/backoff.h"
 #include "model/base/hash.h"
 #include "model/base/mem.h"
 #include "model/base/str.h"
@@ -19,7 +20,9 @@ enum {
     CALL_MS = 3000,
     BUSY_MS = 200, /* then it is asked again whether there is time */
     BODY_MAX = 16384,
-    AGAIN_MS = 5000,        /* until what is told once is tried again */
+    AGAIN_MS = 5000, /* until what is told once is tried again; doubled each
+                      * time that the API server does not take it */
+    AGAIN_MAX_MS = 5 * 60000,
     FORGET_MS = 10 * 60000, /* an entry that nothing was added to */
     KEY_MAX = DEMAND_UID_MAX + 8,
 };
@@ -57,9 +60,9 @@ bool events_reason_is_once(enum events_reason reason)
     return (unsigned)reason < EVENTS_REASONS && reasons[reason].once;
 }
 
-/* One pod and reason: on the list of what waits, or resting until something is
- * added.  Both lists are in the order of `due_ms`, oldest first, but for the
- * short delays of refusals. */
+/* One pod and reason: on a list of what waits, or resting until something is
+ * added.  All lists are in the order of `due_ms`, oldest first, but for the
+ * short delays of refusals and for what is tried again. */
 struct entry {
     char key[KEY_MAX];
     struct entry *before, *after;
@@ -72,6 +75,7 @@ struct entry {
     int64_t first_s;                /* Unix time */
     int64_t due_ms;                 /* not to be written before */
     int64_t touched_ms;
+    unsigned failures; /* of what is told once, in a row */
     uint32_t count, unwritten;
     char text[EVENTS_TEXT_MAX + 1];
 };
@@ -90,7 +94,7 @@ struct events {
     pthread_cond_t wake;
     bool stopping;
     struct strmap by_key;
-    struct list warnings, others, resting;
+    struct list warnings, once, others, resting;
     struct events_counts counts;
     int64_t tokens_ms; /* when the next may be written */
 };
@@ -116,6 +120,8 @@ static struct list *list_of(struct events *e, const struct entry *x)
 {
     if (!x->waiting)
         return &e->resting;
+    if (events_reason_is_once(x->reason))
+        return &e->once;
     return events_reason_is_warning(x->reason) ? &e->warnings : &e->others;
 }
 
@@ -323,15 +329,16 @@ static int write_event(struct events *e, struct entry *x)
     return r;
 }
 
-/* The first that is due, warnings before others; NULL: `*ret_due` is when. */
+/* The first that is due: warnings, then what is told once, of which there may
+ * be one for each pod, then others; NULL: `*ret_due` is when. */
 static struct entry *find_due(struct events *e, int64_t now_ms,
                               int64_t *ret_due)
 {
-    struct list *lists[] = {&e->warnings, &e->others};
+    struct list *lists[] = {&e->warnings, &e->once, &e->others};
     *ret_due = INT64_MAX;
     size_t n = ARRAY_LEN(lists);
     if (e->others.n && e->config.is_busy && e->config.is_busy(e->config.ctx)) {
-        n = 1;
+        n--;
         *ret_due = now_ms + BUSY_MS;
     }
     for (size_t i = 0; i < n; i++)
@@ -369,9 +376,11 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
     if (r == 0 && x) {
         memcpy(x->name, copy.name, sizeof x->name);
         x->first_s = copy.first_s;
+        x->failures = 0;
     } else if (x && !x->waiting && events_reason_is_once(x->reason) &&
                now_ms - x->touched_ms <= FORGET_MS) {
-        x->due_ms = now_ms + AGAIN_MS;
+        x->failures += may; /* who does not lead has not tried */
+        x->due_ms = now_ms + backoff_grown(AGAIN_MS, AGAIN_MAX_MS, x->failures);
         entry_move(e, x, true);
     }
 }
@@ -397,7 +406,7 @@ static void *events_thread(void *ctx)
 
 static void destroy(struct events *e)
 {
-    struct list *lists[] = {&e->warnings, &e->others, &e->resting};
+    struct list *lists[] = {&e->warnings, &e->once, &e->others, &e->resting};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
         while (lists[i]->first)
             entry_destroy(e, lists[i]->first);

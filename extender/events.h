@@ -5,8 +5,9 @@
  * is time (those that are no warnings not while binds are under way), and never
  * more than one per pod and reason within EVENTS_PAUSE_MS; what comes in
  * between is counted up in the one that is there.  At most
- * EVENTS_PER_SECOND are written; of what has to wait, warnings go first, and
- * beyond EVENTS_WAITING_MAX the others are dropped and counted. */
+ * EVENTS_PER_SECOND are written; of what has to wait, warnings go first, then
+ * what is told once, and beyond EVENTS_WAITING_MAX the others are dropped and
+ * counted. */
 #ifndef BIGA_EXTENDER_EVENTS_H
 #define BIGA_EXTENDER_EVENTS_H
 
@@ -48,7 +49,8 @@ const char *events_reason_word(enum events_reason reason); /* "Aligned" … */
 bool events_reason_is_warning(enum events_reason reason);
 /* Told once of a pod, whichever replica leads: what is said again in the same
  * words counts for nothing, and what cannot be written yet, as by one that
- * does not lead, is tried again while the pod is spoken of. */
+ * does not lead, is tried again while the pod is spoken of, less and less often
+ * when the API server refuses it. */
 bool events_reason_is_once(enum events_reason reason);
 
 struct events;

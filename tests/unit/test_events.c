@@ -13,9 +13,10 @@ enum { NOW = 1000000, STEP_MS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static bool leads, exists;
+static bool leads, exists, forbidden;
 static unsigned n_posts, n_patches, n_pokes, n_asked;
-static char last[4096]; /* the body of the last call */
+static unsigned urgent_at; /* the post in which it says "urgent"; 0: none */
+static char last[4096];    /* the body of the last call */
 
 static struct httpd *server;
 static struct kube_config config;
@@ -38,7 +39,9 @@ static void on_call(struct httpd_request *rq, void *ctx)
     bool poke = memmem(body, size, "poke", 4);
     if (!poke)
         (void)snprintf(last, sizeof last, "%.*s", (int)size, body);
-    httpd_status(rq, exists ? 409 : 201);
+    if (memmem(body, size, "urgent", 6))
+        urgent_at = n_posts + 1;
+    httpd_status(rq, forbidden ? 403 : exists ? 409 : 201);
     str_add(httpd_reply(rq), exists ? "{\"kind\":\"Status\",\"reason\":"
                                       "\"AlreadyExists\",\"code\":409}"
                                     : "{}");
@@ -175,4 +178,27 @@ Test(events, who_does_not_lead_keeps_it_until_it_does)
     leads = true;
     pthread_mutex_unlock(&lock);
     wait_for(&n_posts, 1);
+}
+
+/* Each pod of a template with a misspelt key has one. */
+Test(events, unknown_keys_keep_no_other_warning_waiting)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        char uid[16];
+        (void)snprintf(uid, sizeof uid, "odd-%u", i);
+        post(uid, EVENTS_UNKNOWN_KEY, "one");
+    }
+    post("a", EVENTS_UNALIGNED, "urgent");
+    wait_for(&n_posts, 10);
+    cr_expect(urgent_at == 1 || urgent_at == 2, "%u", urgent_at);
+    wait_for(&n_posts, 41);
+}
+
+Test(events, what_may_not_be_told_is_tried_less_and_less)
+{
+    forbidden = true;
+    int64_t begun_ms = now_ms;
+    post("a", EVENTS_UNKNOWN_KEY, "one");
+    wait_for(&n_posts, 4);
+    cr_expect_geq(now_ms - begun_ms, 5000 + 10000 + 20000);
 }
