@@ -220,7 +220,8 @@ static int make(struct pairing *p, struct pairs_action *a, struct error *err)
         (void)snprintf(a->text, sizeof a->text,
                        "no xPU pod was made from PodTemplate %s: %.*s%s",
                        a->buddy, MAKE_ERROR_MAX, err->text, hint);
-        post_event(p, a, EVENTS_BUDDY_FAILED, a->text);
+        if (!kube_error_passes(r))
+            post_event(p, a, EVENTS_BUDDY_FAILED, a->text);
     }
     return r;
 }

@@ -8,6 +8,7 @@
 #include "extender/strmap.h"
 #include "model/base/backoff.h"
 #include "model/base/mem.h"
+#include "model/kube/client.h"
 
 struct pairs {
     struct strmap pods;  /* by uid */
@@ -256,15 +257,19 @@ bool pairs_next(struct pairs *p, int64_t now_ms,
     return false;
 }
 
-/* The next try has a time of its own: what is to be told is told at once. */
+/* The next try has a time of its own: what is to be told is told at once, but
+ * for what passes: that only when it lasts. */
 static void note_unmade(struct pair *pair, const struct pairs_action *a,
-                        int64_t now_ms)
+                        bool passes, int64_t now_ms)
 {
     if (strcmp(pair->unmade_for, a->uid) != 0) {
         memcpy(pair->unmade_for, a->uid, sizeof pair->unmade_for);
-        pair->n_unmade = 0;
+        free(steal(&pair->unmade));
+        pair->n_unmade = pair->n_passing = 0;
     }
-    set_text(&pair->unmade, a->text);
+    pair->n_passing = passes ? pair->n_passing + 1 : 0;
+    if (!passes || pair->n_passing >= PAIRS_TRIES)
+        set_text(&pair->unmade, a->text);
     pair->n_unmade++;
     pair->unmade_due_ms = now_ms + backoff_grown(PAIRS_BACKOFF_MIN_MS,
                                                  PAIRS_BACKOFF_MAX_MS,
@@ -276,7 +281,7 @@ static void note_made(struct pair *pair, const struct pairs_action *a,
 {
     free(steal(&pair->unmade));
     pair->unmade_for[0] = '\0';
-    pair->n_unmade = 0;
+    pair->n_unmade = pair->n_passing = 0;
     if (strcmp(pair->made_for, a->uid) != 0) {
         memcpy(pair->made_for, a->uid, sizeof pair->made_for);
         pair->restarts = 0;
@@ -303,7 +308,7 @@ void pairs_report(struct pairs *p, const struct pairs_action *a, int result,
     }
     pair->failures = 0;
     if (unmade)
-        note_unmade(pair, a, now_ms);
+        note_unmade(pair, a, kube_error_passes(result), now_ms);
     else if (a->kind == PAIRS_MAKE)
         note_made(pair, a, now_ms);
     else if (a->kind == PAIRS_TELL) {

@@ -31,6 +31,7 @@ enum {
     PAIRS_TEXT_MAX = 768,
     PAIRS_BACKOFF_MIN_MS = 1000,
     PAIRS_BACKOFF_MAX_MS = 60000,
+    PAIRS_TRIES = 5, /* that fail in a way that passes, before it is told */
     PAIRS_RESTART_MS = 10000, /* before a failed buddy is made again; doubled
                                * each time, up to PAIRS_RESTART_MAX_MS */
     PAIRS_RESTART_MAX_MS = 300000,

@@ -138,16 +138,22 @@ static void look_at_buddies(const struct pair *pair, const struct member *host,
 }
 
 /* The last try to make the buddy of this host pod has failed. */
+static bool has_failed(const struct pair *pair, const struct member *host)
+{
+    return strcmp(pair->unmade_for, host->uid) == 0;
+}
+
+/* And that is worth telling: it is not for a moment. */
 static bool is_unmade(const struct pair *pair, const struct member *host)
 {
-    return pair->unmade && strcmp(pair->unmade_for, host->uid) == 0;
+    return pair->unmade && has_failed(pair, host);
 }
 
 /* When the next one may be made: at once, or after a while when one was or
  * could not be. */
 static int64_t make_at(const struct pair *pair, const struct member *host)
 {
-    if (is_unmade(pair, host))
+    if (has_failed(pair, host))
         return pair->unmade_due_ms;
     if (strcmp(pair->made_for, host->uid) != 0)
         return 0;

@@ -33,11 +33,12 @@ struct pair {
     unsigned restarts;                 /* of the buddy of `made_for` */
     char made_for[DEMAND_UID_MAX + 1]; /* a host pod; "" none */
     int64_t made_ms;                   /* when one was made last */
-    /* why the buddy of that host pod was not made; "": it was, or was not tried
+    /* the buddy of that host pod was not made; "": it was, or was not tried
      * yet */
     char unmade_for[DEMAND_UID_MAX + 1];
-    char *unmade;          /* for people; NULL like unmade_for */
+    char *unmade;          /* why, for people; NULL: nothing that lasts */
     unsigned n_unmade;     /* times in a row */
+    unsigned n_passing;    /* of these the last ones, for what passes */
     int64_t unmade_due_ms; /* not to be tried before */
     unsigned failures;     /* in a row */
     int64_t due_ms;        /* to be looked at; INT64_MAX: when it changes */

@@ -7,6 +7,7 @@
 #include "extender/strmap.h"
 #include "model/base/backoff.h"
 #include "model/base/mem.h"
+#include "model/kube/client.h"
 
 struct entry {
     char uid[DEMAND_UID_MAX + 1];
@@ -239,9 +240,7 @@ bool waiting_next(const struct waiting *w, int64_t now_ms,
  * as one that nobody heard. */
 static bool is_for_later(int result)
 {
-    return result == -EAGAIN || result == -ETIMEDOUT ||
-           result == -ECONNREFUSED || result == -EIO || result == -EBUSY ||
-           result == -EPERM;
+    return kube_error_passes(result) || result == -EBUSY || result == -EPERM;
 }
 
 void waiting_woken(struct waiting *w, const char *uid,

@@ -5,6 +5,7 @@
 #ifndef BIGA_KUBE_CLIENT_H
 #define BIGA_KUBE_CLIENT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -54,6 +55,13 @@ struct kube_request {
  * `ret_answer` is reset and reused; its status is 0 without an answer. */
 int kube_call(struct kube_client *c, const struct kube_request *request,
               struct http_answer *ret_answer, struct error *err);
+/* Does the same call fare better in a while, perhaps, though nobody changes
+ * anything?  The API server has too much to do, or was not reached. */
+static inline bool kube_error_passes(int r)
+{
+    return r == -EAGAIN || r == -ETIMEDOUT || r == -ECONNREFUSED || r == -EIO;
+}
+
 /* What the last -EAGAIN asked to wait; 0: nothing. */
 unsigned kube_client_retry_ms(const struct kube_client *c);
 /* Was the last -EBUSY or -EEXIST a Status with this reason ("Conflict")? */

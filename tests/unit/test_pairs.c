@@ -203,7 +203,7 @@ Test(pairs, what_keeps_a_buddy_away_is_told)
     pairs_put(p, &host, now);
     now = fail_to_make(p, "h", "quota", -EACCES);
     quiet(p, now);
-    now = fail_to_make(p, "h", "webhook", -EAGAIN);
+    now = fail_to_make(p, "h", "webhook", -EINVAL);
     expect_no_buddy(p, "h", "webhook", now);
     /* at last: it says what is awaited now, and then that it is there */
     now = fail_to_make(p, "h", "", 0);
@@ -221,6 +221,39 @@ Test(pairs, what_keeps_a_buddy_away_is_told)
     a = next(p, now, PAIRS_TELL, "h");
     cr_assert(a.ready);
     pairs_destroy(p);
+}
+
+/* An API server that has too much to do for a moment says nothing of the
+ * buddy; one that never answers does. */
+Test(pairs, a_short_overload_is_not_told)
+{
+    static const int results[] = {-EAGAIN, -ETIMEDOUT, -ECONNREFUSED, -EIO};
+    for (size_t i = 0; i < ARRAY_LEN(results); i++) {
+        struct pairs *p = pairs_create();
+        struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+        memcpy(host.buddy, "tmpl", 5);
+        pairs_put(p, &host, 0);
+        int64_t now = 0;
+        for (int n = 1; n < PAIRS_TRIES; n++) {
+            now = fail_to_make(p, "h", "overload", results[i]);
+            quiet(p, now);
+        }
+        cr_expect_geq(pairs_due(p), 15000, "it took longer each time");
+        now = fail_to_make(p, "h", "overload", results[i]);
+        expect_no_buddy(p, "h", "overload", now);
+        /* what is for good is told at once, whatever was before */
+        pairs_destroy(p);
+        p = pairs_create();
+        pairs_put(p, &host, 0);
+        now = fail_to_make(p, "h", "overload", results[i]);
+        quiet(p, now);
+        now = fail_to_make(p, "h", "quota", -EACCES);
+        expect_no_buddy(p, "h", "quota", now);
+        /* and is not taken back by an overload */
+        now = fail_to_make(p, "h", "overload", results[i]);
+        quiet(p, now);
+        pairs_destroy(p);
+    }
 }
 
 /* One that was made by this leader, after another one could not, is awaited;
