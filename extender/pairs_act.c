@@ -143,10 +143,16 @@ static bool has_failed(const struct pair *pair, const struct member *host)
     return strcmp(pair->unmade_for, host->uid) == 0;
 }
 
-/* And that is worth telling: it is not for a moment. */
+/* And that is worth telling: it wants one still, and it is not for a moment. */
 static bool is_unmade(const struct pair *pair, const struct member *host)
 {
-    return pair->unmade && has_failed(pair, host);
+    return host->buddy[0] && pair->unmade && has_failed(pair, host);
+}
+
+/* It wants none any more, and still says that it lacks one. */
+static bool is_unwanted(const struct member *host)
+{
+    return !host->buddy[0] && host->no_buddy;
 }
 
 /* When the next one may be made: at once, or after a while when one was or
@@ -243,7 +249,7 @@ static int xpu_state(const struct pair *pair, const struct member *host,
     }
     bool was_unmade = pair->told_reason &&
                       strcmp(pair->told_reason, PODOBJ_NO_BUDDY) == 0;
-    if ((pair->told != 1 && !was_unmade) || n == 0)
+    if ((pair->told != 1 && !was_unmade) || (n == 0 && !is_unwanted(host)))
         return NEVER_TOLD;
     a->reason = "XpuPodNotReady";
     (void)snprintf(a->text, sizeof a->text, "%zu of %zu xPU pods are ready",
@@ -268,13 +274,25 @@ static bool is_told(const struct pair *pair, const struct pairs_action *tell,
     return !pair->told_reason || strcmp(pair->told_reason, tell->reason) == 0;
 }
 
+/* One that is not bound, and is to be told of its buddy all the same; NULL. */
+static const struct member *waiting_host(const struct pair *pair)
+{
+    for (size_t i = 0; i < pair->n; i++) {
+        const struct member *m = pair->members[i];
+        if (m->role == ROLE_HOST && member_is_alive(m) && !m->node[0] &&
+            (is_unmade(pair, m) || is_unwanted(m)))
+            return m;
+    }
+    return NULL;
+}
+
 static bool next_tell(struct pair *pair, struct pairs_action *a)
 {
     const struct member *host = pair_running_host(pair);
     struct pairs_action tell = {0};
     if (!host) /* one that waits for a node, too, has to hear of its buddy */
-        host = buddy_host(pair);
-    if (!host || (!host->node[0] && !is_unmade(pair, host)))
+        host = waiting_host(pair);
+    if (!host)
         return false;
     if (strcmp(pair->told_uid, host->uid) != 0) {
         memcpy(pair->told_uid, host->uid, sizeof pair->told_uid);

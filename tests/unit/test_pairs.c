@@ -256,6 +256,35 @@ Test(pairs, a_short_overload_is_not_told)
     }
 }
 
+/* Whoever wants no buddy any more lacks none, whether it runs or waits. */
+Test(pairs, a_buddy_that_is_not_wanted_any_more)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        struct pairs *p = pairs_create();
+        struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+        memcpy(host.buddy, "tmpl", 5);
+        if (i & 1)
+            host.node[0] = '\0';
+        pairs_put(p, &host, 0);
+        int64_t now = fail_to_make(p, "h", "no such template", -ENOENT);
+        expect_no_buddy(p, "h", "no such template", now);
+        host.xpu_ready = 0;
+        host.no_buddy = hash_bytes("no such template", 16);
+        if (i & 2) { /* another leader */
+            pairs_destroy(p);
+            p = pairs_create();
+        }
+        host.buddy[0] = '\0';
+        pairs_put(p, &host, now);
+        struct pairs_action a = next(p, now, PAIRS_TELL, "h");
+        cr_assert_not(a.ready);
+        cr_assert_str_eq(a.reason, "XpuPodNotReady");
+        pairs_report(p, &a, 0, now);
+        quiet(p, now);
+        pairs_destroy(p);
+    }
+}
+
 /* One that was made by this leader, after another one could not, is awaited;
  * and a host pod that has changed meanwhile is no failure. */
 Test(pairs, a_buddy_that_comes_late_is_awaited)
