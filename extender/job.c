@@ -169,7 +169,7 @@ static bool is_passed_over(const struct make *m, uint32_t rank,
                            const struct allocation *hold)
 {
     const char *own = rank == job_rank(m->pod) ? m->pod->uid : "";
-    const char *node = moves_pair_node(m->snapshot->moves, hold->pair_key, own);
+    const char *node = schedule_coming(m->snapshot, hold->pair_key, own);
     return node && strcmp(node, hold->node) != 0;
 }
 
@@ -525,7 +525,7 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
 {
     struct schedule s;
     schedule_init(&s, snapshot, pod);
-    if (s.nominated && pin == NODE_NONE && s.follows >= 0)
+    if (s.nominated && pin == NODE_NONE)
         pin = s.follows;
     cleanup_free uint64_t *bits = candidate_bits(snapshot, candidates, n);
     /* what another pod of that name had counts as free for this pod alone */

@@ -27,6 +27,14 @@ static size_t pair_members(const struct schedule *s,
     return kept;
 }
 
+const char *schedule_coming(const struct snapshot *snapshot,
+                            const char *pair_key, const char *uid)
+{
+    const char *node = moves_pair_node(snapshot->moves, pair_key, uid);
+    bool there = node && snapshot_find(snapshot, node, strlen(node)) >= 0;
+    return there ? node : NULL;
+}
+
 /* The name of the node where the pod has to go, or NULL: that of a bound
  * member, else where room is made for it, else that of the place which is held
  * for its pair. */
@@ -47,7 +55,7 @@ static const char *node_to_follow(struct schedule *s)
         return bound->node;
     const char *room = s->demand->role == ROLE_SERVICE
                            ? NULL
-                           : moves_pair_node(s->snapshot->moves, s->pair_key,
+                           : schedule_coming(s->snapshot, s->pair_key,
                                              s->demand->uid);
     /* what is evicted now counts for more than a place nobody has taken */
     if (room && s->hold && strcmp(room, s->hold->node) != 0)

@@ -45,6 +45,10 @@ enum { NODE_GONE = -2 };
 
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,
                    const struct demand *demand);
+/* The node of the snapshot where kube-scheduler makes room for another pod of
+ * the pair than that uid; NULL: none, or one that is not there.  Borrowed. */
+const char *schedule_coming(const struct snapshot *snapshot,
+                            const char *pair_key, const char *uid);
 /* A pair (see demand_pair) by itself, whose job has no plan: what is held for
  * its job counts as free, and nodes that it would fit have the reason that its
  * job does not. */

@@ -128,6 +128,22 @@ Test(moves, a_plan_has_the_pair_there)
     }
 }
 
+/* A node that nobody knows (any more) is not waited for, whoever asks. */
+Test(moves, nobody_waits_for_a_node_that_is_gone)
+{
+    for (int size = 1; size <= 3; size += 2) {
+        struct writer *w = start();
+        struct demand host = sim_member("h", ROLE_HOST, "j", 0, size);
+        struct demand xpu = sim_member("x", ROLE_XPU, "j", 0, size);
+        struct demand bare = sim_pod("b", ROLE_XPU, "j", 0);
+        move(w, &host, "n9", false);
+        cr_expect_str_eq(allowed(w, &bare), "any");
+        cr_expect_str_eq(allowed(w, &xpu), "any");
+        cr_expect_eq(sim_bind(w, &xpu, "n1", NULL, NULL), 0);
+        writer_stop(w);
+    }
+}
+
 /* --- preemption by the pods of one job ---------------------------------- */
 
 enum { LOWS = N_NODES * N_CARDS };
