@@ -183,6 +183,8 @@ static uint64_t count_states(const struct plan_cluster *c)
 static void search(struct job_search *j)
 {
     struct plan *plan = NULL;
+    if (j->in.n_waiting)
+        return; /* room is on its way */
     uint64_t each = j->in.cluster.n_nodes / 4 + j->in.job.size;
     uint64_t states = count_states(&j->in.cluster);
     uint64_t odd = states > STATES_USUAL ? states - STATES_USUAL : 0;

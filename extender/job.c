@@ -1,9 +1,11 @@
 #include "extender/job.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/job_private.h"
 #include "extender/usage.h"
 #include "model/base/hash.h"
 #include "model/base/mem.h"
@@ -118,37 +120,6 @@ static bool has_place(const struct job_input *in, uint32_t rank)
     return false;
 }
 
-static int compare_rank(const void *a, const void *b)
-{
-    const struct plan_fixed *x = a, *y = b;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-/* Other pairs of the job that room is made for elsewhere (moves.h) get that, and
- * are not planned to be in the way of it.  What is made room for is not taken
- * off: it is not free yet. */
-static void take_coming(struct make *m)
-{
-    const struct snapshot *s = m->snapshot;
-    size_t pos = 0;
-    int32_t pair;
-    if (!is_whole(m->pod))
-        return;
-    for (const char *node;
-         (node = moves_next_of_job(s->moves, m->pod, &pos, &pair));) {
-        int32_t index = snapshot_find(s, node, strlen(node));
-        if (index < 0 || pair < 0 || pair >= (int32_t)m->in->job.size ||
-            pair == (int32_t)job_rank(m->pod) ||
-            has_place(m->in, (uint32_t)pair))
-            continue;
-        m->in->fixed[m->in->job.n_fixed++] =
-            (struct plan_fixed){.rank = pair,
-                                .node = index,
-                                .leaf = snapshot_leaf(s, (size_t)index)};
-    }
-    qsort(m->in->fixed, m->in->job.n_fixed, sizeof *m->in->fixed, compare_rank);
-}
-
 static void fix_pair(struct make *m, uint32_t rank, const struct allocation *a)
 {
     const struct snapshot *s = m->snapshot;
@@ -193,7 +164,7 @@ static void take_pair(struct make *m, uint32_t rank, const struct pair *p)
 static void take_members(struct make *m, const struct allocation *const *list,
                          size_t n)
 {
-    m->in->fixed = xcalloc(n + moves_count(m->snapshot->moves) + 1,
+    m->in->fixed = xcalloc(n + job_coming_count(m->snapshot, m->pod) + 1,
                            sizeof *m->in->fixed);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n; end++)
@@ -204,7 +175,6 @@ static void take_members(struct make *m, const struct allocation *const *list,
         if (rank < m->in->job.size)
             take_pair(m, rank, &p);
     }
-    take_coming(m);
     m->in->job.fixed = m->in->fixed;
 }
 
@@ -290,7 +260,8 @@ static void change_states(struct make *m)
 {
     if (m->former)
         m->gone[m->n_gone++] = m->former;
-    m->in->changed = xcalloc(m->n_gone + 1, sizeof *m->in->changed);
+    size_t n_coming = job_coming_count(m->snapshot, m->pod);
+    m->in->changed = xcalloc(m->n_gone + n_coming + 1, sizeof *m->in->changed);
     change_rooms(m);
     qsort(m->gone, m->n_gone, sizeof *m->gone, compare_node);
     for (size_t i = 0; i < m->n_gone; i++) {
@@ -357,6 +328,8 @@ static void input_make(struct make *m, uint64_t *candidates, int32_t pin)
     take_members(m, members, n);
     take_cluster(m);
     change_states(m);
+    if (is_whole(pod))
+        job_coming_take(in, m->snapshot, pod);
     m->gone = NULL;
     bool pinned = pin != NODE_NONE && !has_place(in, job_rank(pod));
     in->job.pin_rank = pinned ? (int32_t)job_rank(pod) : -1;
@@ -413,6 +386,7 @@ void job_input_fini(struct job_input *in)
     free(in->fixed);
     free(in->candidates);
     free(in->changed);
+    free(in->coming);
 }
 
 /* --- the plan ----------------------------------------------------------- */
@@ -461,6 +435,23 @@ struct attempt {
     bool remember;
 };
 
+static int make_plan(const struct job_input *in, struct plan **ret_plan,
+                     struct plan_refusal *ret_refusal)
+{
+    if (in->n_waiting) {
+        *ret_refusal = (struct plan_refusal){.lack = PLAN_LACK_COMING,
+                                             .asked = in->job.size -
+                                                      (uint32_t)in->job.n_fixed,
+                                             .coming = in->n_waiting,
+                                             .domain = FABRIC_NONE};
+        return -EBUSY;
+    }
+    int r = plan_make(&in->cluster, &in->job, ret_plan, ret_refusal);
+    if (r == 0)
+        job_coming_plan(in, *ret_plan);
+    return r;
+}
+
 static int plan_anew(const struct attempt *t, enum keep keep,
                      struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
@@ -470,7 +461,7 @@ static int plan_anew(const struct attempt *t, enum keep keep,
         .in = &in, .snapshot = t->snapshot, .pod = t->pod, .keep = keep};
     input_make(&m, t->bits ? xmemdup(t->bits, words * sizeof *t->bits) : NULL,
                t->pin);
-    int r = plan_make(&in.cluster, &in.job, ret_plan, ret_refusal);
+    int r = make_plan(&in, ret_plan, ret_refusal);
     job_input_fini(&in);
     return r;
 }

@@ -19,8 +19,10 @@
 /* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
  * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
  * that is NODE_NONE.  `memory` may be NULL.
- * A pair of which another pod is nominated to a node (moves.h) is pinned there,
- * and so stay the other pairs of the job.
+ * A pair of which another pod is nominated to a node (moves.h) is pinned there.
+ * Other pairs of the job that are nominated get what they need there, and it is
+ * held for them like the rest of the plan; while one of those nodes has no room
+ * yet there is no plan (PLAN_LACK_COMING).
  * Held places are kept; when that of the pod's own pair cannot be used, the
  * pair is planned anew around the others, and when that cannot be, all pairs
  * that nobody is bound of.
@@ -55,8 +57,16 @@ struct job_input {
     uint8_t *shape_of;
     struct plan_fixed *fixed;
     uint64_t *candidates;
-    struct node_state *changed; /* of nodes where something counts as gone */
+    struct node_state *changed; /* of nodes where something counts as gone,
+                                 * or is taken by those that come */
     size_t n_changed;
+    /* other pairs that are nominated to nodes with room for them, fixed */
+    struct job_coming {
+        int32_t rank, node;
+        struct choice choice;
+    } * coming;
+    size_t n_coming;
+    uint32_t n_waiting; /* pairs that are nominated, without room so far */
 };
 void job_input_init(struct job_input *in, const struct snapshot *snapshot,
                     const struct demand *pod, const int32_t *candidates,

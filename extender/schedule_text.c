@@ -81,6 +81,10 @@ static void brief_job(const struct schedule *s, struct str *out)
     case PLAN_LACK_PIN:
         str_add(out, "the rest of its job does not fit around this pair here");
         return;
+    case PLAN_LACK_COMING:
+        str_addf(out, "room is being made for %u other pair%s of its job",
+                 r->coming, r->coming == 1 ? "" : "s");
+        return;
     default:
         str_addf(out, "no room for all %d pairs of its job", (int)d->size);
     }

@@ -188,6 +188,8 @@ static const char *lack_word(enum plan_lack lack)
         return "pin";
     case PLAN_LACK_SEARCH:
         return "search";
+    case PLAN_LACK_COMING:
+        return "coming";
     default:
         return "room";
     }

@@ -125,17 +125,20 @@ enum plan_lack {
     PLAN_LACK_SEARCH, /* the bounded search found none, which does not prove
                        * that there is none: jobs of several shapes, or cards
                        * that are shared in very many ways */
+    PLAN_LACK_COMING, /* not plan_make()'s: nodes that other pairs are to come
+                       * to have no room for them yet */
 };
 struct plan_refusal {
     enum plan_lack lack;
     uint32_t asked;       /* pairs without a place */
     uint32_t room;        /* of them have room on all candidates together */
     uint32_t room_within; /* in the best domain of tier `within` */
-    bool at_most;   /* several shapes: no more than those have room, each shape
+    bool at_most;    /* several shapes: no more than those have room, each shape
                      * being counted as if alone */
-    bool hosts;     /* for PLAN_LACK_ROOM: but for what hosts have left there
+    bool hosts;      /* for PLAN_LACK_ROOM: but for what hosts have left there
                  * would be room */
-    int32_t domain; /* that domain, or FABRIC_NONE */
+    uint32_t coming; /* for PLAN_LACK_COMING: pairs without room so far */
+    int32_t domain;  /* that domain, or FABRIC_NONE */
     unsigned fits_tier; /* the lowest tier on which the job would fit,
                            * FABRIC_APART: only without `within`; meaningful
                            * for PLAN_LACK_TIER */

@@ -167,6 +167,122 @@ static struct demand member(int pair, enum pod_role role)
     return d;
 }
 
+/* Pods of low priority on the first cards of a node. */
+static void fill(struct writer *w, int node, int n)
+{
+    for (int i = node * N_CARDS; i < node * N_CARDS + n; i++) {
+        struct demand d = low_pod(i);
+        char name[8];
+        (void)snprintf(name, sizeof name, "n%d", node);
+        cr_assert_eq(sim_bind(w, &d, name, NULL, NULL), 0);
+    }
+}
+
+static void expect_hold(struct writer *w, int pair, const char *node)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "team/%d", pair);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    const struct allocation *a = alloc_index_find(s->allocations, "ns", name);
+    cr_assert_not_null(a, "%s", name);
+    cr_expect_str_eq(a->node, node, "%s", name);
+}
+
+static void expect_sound(struct writer *w)
+{
+    cleanup_str struct str why = STR_INIT(1024);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    cr_expect(sim_check(s, &why), "%s", str_text(&why));
+}
+
+/* What was held for a pair that now comes to another node is given to others,
+ * and held for it no more. */
+Test(moves, a_hold_moves_with_its_pair)
+{
+    struct writer *w = start();
+    fill(w, 0, N_CARDS - 2);
+    fill(w, 1, N_CARDS - 1);
+    fill(w, 2, N_CARDS - 1);
+    struct demand first = member(0, ROLE_HOST), comes = member(1, ROLE_HOST);
+    struct demand last = member(2, ROLE_HOST);
+    cr_assert_eq(sim_bind(w, &first, "n0", NULL, NULL), 0);
+    expect_hold(w, 1, "n0");
+    move(w, &comes, "n2", false);
+    cr_expect_eq(sim_bind(w, &last, "n0", NULL, NULL), 0);
+    expect_sound(w);
+    expect_hold(w, 1, "n2");
+    cr_expect_eq(sim_bind(w, &comes, "n2", NULL, NULL), 0);
+    expect_sound(w);
+    writer_stop(w);
+}
+
+/* Is there no plan because room is still being made for others? */
+static bool waits(struct writer *w, const struct demand *d)
+{
+    struct plan *plan = NULL;
+    struct plan_refusal refusal = {0};
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    int r = job_plan(NULL, s, d, NULL, 0, NODE_NONE, &plan, &refusal);
+    plan_unref(plan);
+    return r == -EBUSY && refusal.lack == PLAN_LACK_COMING;
+}
+
+/* No pair is bound before there is room for all of them; then all have it. */
+Test(moves, a_job_waits_until_all_have_room)
+{
+    struct writer *w = start();
+    struct demand pods[N_NODES];
+    struct error err = {0};
+    for (int i = 0; i < N_NODES; i++) {
+        char node[8];
+        (void)snprintf(node, sizeof node, "n%d", i);
+        fill(w, i, N_CARDS);
+        pods[i] = member(i, ROLE_HOST);
+        move(w, &pods[i], node, false);
+    }
+    for (int i = 0; i < N_NODES; i++) {
+        struct demand low = low_pod(i * N_CARDS);
+        cr_expect(waits(w, &pods[0]), "%d have left", i);
+        cr_expect_eq(sim_bind(w, &pods[0], "n0", NULL, &err), -EBUSY);
+        cr_assert_eq(sim_release(w, low.name), 0);
+    }
+    cr_expect_not_null(strstr(err.text, "room is being made for 1 other pair "
+                                        "of its job"),
+                       "%s", err.text);
+    cr_expect_not(waits(w, &pods[0]));
+    cr_expect_not(waits(w, &pods[2]));
+    cr_expect_eq(sim_bind(w, &pods[0], "n0", NULL, NULL), 0);
+    expect_hold(w, 1, "n1");
+    expect_hold(w, 2, "n2");
+    struct demand greedy = low_pod(N_CARDS);
+    cr_expect_eq(sim_bind(w, &greedy, "n1", NULL, NULL), -EBUSY);
+    cr_expect_eq(sim_bind(w, &pods[2], "n2", NULL, NULL), 0);
+    cr_expect_eq(sim_bind(w, &pods[1], "n1", NULL, NULL), 0);
+    expect_sound(w);
+    writer_stop(w);
+}
+
+/* Two that were nominated to the same room do not keep each other out. */
+Test(moves, who_is_first_has_another_place)
+{
+    struct writer *w = start();
+    struct demand pods[2] = {sim_member("a", ROLE_HOST, "team", 0, 2),
+                             sim_member("b", ROLE_HOST, "team", 1, 2)};
+    fill(w, 0, N_CARDS - 1);
+    fill(w, 1, N_CARDS - 1);
+    fill(w, 2, N_CARDS);
+    for (int i = 0; i < 2; i++) {
+        pods[i].exclusive = true;
+        move(w, &pods[i], "n1", false);
+    }
+    cr_expect_eq(sim_bind(w, &pods[0], "n1", NULL, NULL), -EBUSY);
+    cr_expect_eq(sim_bind(w, &pods[0], "n0", NULL, NULL), 0);
+    expect_hold(w, 1, "n1");
+    cr_expect_eq(sim_bind(w, &pods[1], "n1", NULL, NULL), 0);
+    expect_sound(w);
+    writer_stop(w);
+}
+
 static int number_of(const struct allocation *a)
 {
     return (int)strtol(a->demand.name + strlen("low"), NULL, 10);
