@@ -101,6 +101,7 @@ static void each_node(void *ctx, void (*visit)(void *ctx, const char *node),
 static void create_parts(struct cluster *c)
 {
     struct app *app = c->app;
+    (void)pthread_mutex_init(&c->lead.lock, NULL); /* cannot fail on Linux */
     c->identity = make_identity(c->config.identity);
     c->beats_path = beats_path(c->config.heartbeats);
     c->feed = feed_create(app->writer);
@@ -261,6 +262,7 @@ void cluster_stop(struct cluster *c)
 {
     if (!c)
         return;
+    cluster_lead_end(c); /* elect still asks to lead, with what ends now */
     reflector_stop(c->reflector);
     pairing_stop(c->pairing);
     waker_stop(c->waker);
@@ -271,6 +273,7 @@ void cluster_stop(struct cluster *c)
     fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});
     feed_destroy(c->feed); /* what it calls back is still there */
     kube_client_destroy(c->lead.client);
+    (void)pthread_mutex_destroy(&c->lead.lock);
     cluster_slices_destroy(c->slices);
     cluster_beats_destroy(c->beats);
     cluster_nodes_destroy(c->nodes);

@@ -154,29 +154,51 @@ static void *lead_thread(void *ctx)
     return NULL;
 }
 
+/* Called with the lock. */
+static void lead_begin(struct cluster_lead *l)
+{
+    if (l->running || atomic_load(&l->ended) || !cluster_is_synced(l->cluster))
+        return;
+    atomic_store(&l->stop, false);
+    l->running = pthread_create(&l->thread, NULL, lead_thread, l) == 0;
+}
+
+static void lead_join(struct cluster_lead *l)
+{
+    pthread_mutex_lock(&l->lock);
+    atomic_store(&l->stop, true);
+    if (l->running)
+        (void)pthread_join(l->thread, NULL); /* it was started, once */
+    l->running = false;
+    pthread_mutex_unlock(&l->lock);
+}
+
 int cluster_lead(void *ctx)
 {
     struct cluster *c = ctx;
     struct cluster_lead *l = &c->lead;
+    if (atomic_load(&l->ended)) /* the Lease is renewed meanwhile */
+        return -EAGAIN;
     if (atomic_load(&l->done))
         return 0;
-    if (l->running || !cluster_is_synced(c))
-        return -EAGAIN;
+    pthread_mutex_lock(&l->lock);
     l->cluster = c;
-    atomic_store(&l->stop, false);
-    l->running = pthread_create(&l->thread, NULL, lead_thread, l) == 0;
+    lead_begin(l);
+    pthread_mutex_unlock(&l->lock);
     return -EAGAIN; /* without a thread it is tried again */
 }
 
 void cluster_follow(void *ctx)
 {
     struct cluster *c = ctx;
-    struct cluster_lead *l = &c->lead;
     struct writer_op op = {.kind = WRITER_FOLLOW};
-    atomic_store(&l->stop, true);
-    if (l->running)
-        (void)pthread_join(l->thread, NULL); /* it was started, once */
-    l->running = false;
-    atomic_store(&l->done, false);
+    lead_join(&c->lead);
+    atomic_store(&c->lead.done, false);
     (void)writer_run(c->app->writer, &op); /* its failures are in the log */
+}
+
+void cluster_lead_end(struct cluster *c)
+{
+    atomic_store(&c->lead.ended, true);
+    lead_join(&c->lead);
 }

@@ -28,9 +28,11 @@ enum cluster_kind {
 struct cluster_lead {
     struct cluster *cluster;
     struct kube_client *client;
+    pthread_mutex_t lock; /* guards thread and running */
     pthread_t thread;
-    bool running; /* there is a thread to join */
-    atomic_bool stop, done;
+    bool running;           /* there is a thread to join */
+    atomic_bool stop, done; /* of one lead */
+    atomic_bool ended;      /* nothing leads any more */
 };
 
 struct cluster {
@@ -56,5 +58,7 @@ struct cluster {
 /* Of elect_config; ctx is the struct cluster. */
 int cluster_lead(void *ctx);
 void cluster_follow(void *ctx);
+/* From here on cluster_lead() touches nothing, and its thread has ended. */
+void cluster_lead_end(struct cluster *c);
 
 #endif
