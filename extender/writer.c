@@ -257,12 +257,19 @@ static void set_fabric(struct writer *w, struct fabric *fabric)
     swap_snapshot(w, draft_commit(draft));
 }
 
-/* Nothing to store: the pods say it. */
-static void move(struct writer *w, const struct writer_op *op)
+/* All of a batch at once; nothing to store: the pods say it. */
+static void move_pods(struct writer *w, const struct writer_op *ops)
 {
-    struct draft *draft = draft_create(w->current);
-    draft_move(draft, op->demand, op->node, op->gone);
-    swap_snapshot(w, draft_commit(draft));
+    cleanup_with(draft) struct draft *draft = NULL;
+    for (const struct writer_op *op = ops; op; op = op->next) {
+        if (op->kind != WRITER_MOVE)
+            continue;
+        if (!draft)
+            draft = draft_create(w->current);
+        draft_move(draft, op->demand, op->node, op->gone);
+    }
+    if (draft)
+        swap_snapshot(w, draft_commit(steal(&draft)));
 }
 
 static void read_op(struct writer *w, struct writer_op *op)
@@ -275,8 +282,6 @@ static void read_op(struct writer *w, struct writer_op *op)
         set_policy(w, op->policy);
     else if (op->kind == WRITER_SET_FABRIC)
         set_fabric(w, op->fabric);
-    else if (op->kind == WRITER_MOVE)
-        move(w, op);
     else if (op->kind == WRITER_HEARD)
         read_heard(w, op);
     else if (op->kind == WRITER_CALL)
@@ -441,12 +446,14 @@ bool writer_heartbeat(struct writer *w, const struct heard_body *body,
 
 /* --- the thread -------------------------------------------------------- */
 
-/* Writes first, in one transaction; then reads, which see them. */
+/* Writes first, in one transaction; then pods that come and go; then reads,
+ * which see all of it. */
 static void process(struct writer *w, struct writer_op *ops)
 {
     write_ops(w, ops);
     if (doubt_settle(w, ops))
         sweep(w);
+    move_pods(w, ops);
     for (struct writer_op *op = ops; op; op = op->next)
         read_op(w, op);
     while (ops) {

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,4 +362,57 @@ Test(moves, a_job_evicts_as_many_as_it_has_pairs)
             cr_expect_eq(preempt(w, &late, 1, evicted, &node), 0);
         writer_stop(w);
     }
+}
+
+/* --- many at once --------------------------------------------------------- */
+
+struct gate {
+    sem_t waits, open;
+};
+
+static void wait_at(void *ctx)
+{
+    struct gate *g = ctx;
+    (void)sem_post(&g->waits);
+    (void)sem_wait(&g->open);
+}
+
+static void ignore(struct writer_op *op)
+{
+    (void)op;
+}
+
+/* Those that come together make one snapshot. */
+Test(moves, a_batch_makes_one_snapshot)
+{
+    enum { N = 8 };
+    struct writer *w = start();
+    struct gate gate;
+    struct demand pods[N];
+    struct writer_op ops[N];
+    cr_assert_eq(sem_init(&gate.waits, 0, 0), 0);
+    cr_assert_eq(sem_init(&gate.open, 0, 0), 0);
+    struct writer_op busy = {
+        .kind = WRITER_CALL, .call = wait_at, .ctx = &gate, .done = ignore};
+    writer_post(w, &busy);
+    (void)sem_wait(&gate.waits);
+    cleanup_with(snapshot) struct snapshot *before = writer_snapshot(w);
+    for (int i = 0; i < N; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "p%d", i);
+        pods[i] = sim_pod(name, ROLE_HOST, "j", i);
+        ops[i] = (struct writer_op){.kind = WRITER_MOVE,
+                                    .demand = &pods[i],
+                                    .node = "n1",
+                                    .done = ignore};
+        writer_post(w, &ops[i]);
+    }
+    (void)sem_post(&gate.open);
+    struct demand last = sim_pod("last", ROLE_HOST, "j", N);
+    move(w, &last, NULL, true);
+    cleanup_with(snapshot) struct snapshot *after = writer_snapshot(w);
+    cr_expect_eq(moves_count(after->moves), N);
+    cr_expect(after->number <= before->number + 2, "%d snapshots",
+              (int)(after->number - before->number));
+    writer_stop(w);
 }
