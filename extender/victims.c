@@ -116,37 +116,60 @@ static bool find_instead(struct snapshot *snapshot, const struct demand *pod,
 
 /* --- what is leaving ------------------------------------------------------ */
 
-/* Those on a node that leave for the pod's job: another pod of it was nominated
- * there.  In the caller's array. */
-static size_t leaving_for(const struct snapshot *s, const struct demand *pod,
-                          const struct node *node,
-                          const struct allocation **ret)
+/* Those on a node that leave it, in the caller's array. */
+static size_t leaving_from(const struct snapshot *s, const struct node *node,
+                           const struct allocation **ret)
 {
     size_t n = 0;
-    if (!moves_has_job(s->moves, pod, node->name))
-        return 0;
     for (size_t i = 0; i < node->n_allocations; i++)
         if (moves_is_leaving(s->moves, node->allocations[i]->demand.uid))
             ret[n++] = node->allocations[i];
     return n;
 }
 
-/* The snapshot as it is once they are gone, and without nominations: each pair
- * that is not bound needs room.  For the caller to release. */
+static void release_leaving(struct draft *draft, const struct snapshot *s,
+                            const struct node *node)
+{
+    cleanup_free const struct allocation **list =
+        xcalloc(node->n_allocations + 1, sizeof *list);
+    size_t n = leaving_from(s, node, list);
+    for (size_t i = 0; i < n; i++)
+        (void)draft_release(draft, list[i]->demand.namespace,
+                            list[i]->demand.name);
+}
+
+/* Bits of the nodes that pods of the job are nominated to. */
+static uint64_t *coming_bits(const struct snapshot *s, const struct demand *pod)
+{
+    uint64_t *bits = xcalloc(s->n_nodes / 64 + 1, sizeof *bits);
+    size_t pos = 0;
+    int32_t ignored;
+    for (const char *name;
+         (name = moves_next_of_job(s->moves, pod, &pos, &ignored));) {
+        int32_t i = snapshot_find(s, name, strlen(name));
+        if (i >= 0)
+            bits[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    return bits;
+}
+
+static bool has_bit(const uint64_t *bits, size_t i)
+{
+    return bits[i / 64] >> i % 64 & 1;
+}
+
+/* The snapshot as it is once those are gone that leave where pods of the job are
+ * nominated to, and without nominations: each pair that is not bound needs
+ * room.  For the caller to release. */
 static struct snapshot *after_leaving(struct snapshot *s,
                                       const struct demand *pod)
 {
     struct draft *draft = draft_create(s);
+    cleanup_free uint64_t *coming = coming_bits(s, pod);
     draft_forget_moves(draft);
-    for (size_t i = 0; i < s->n_nodes; i++) {
-        const struct node *node = snapshot_node(s, i);
-        cleanup_free const struct allocation **list =
-            xcalloc(node->n_allocations + 1, sizeof *list);
-        size_t n = leaving_for(s, pod, node, list);
-        for (size_t k = 0; k < n; k++)
-            (void)draft_release(draft, list[k]->demand.namespace,
-                                list[k]->demand.name);
-    }
+    for (size_t i = 0; i < s->n_nodes; i++)
+        if (has_bit(coming, i))
+            release_leaving(draft, s, snapshot_node(s, i));
     return draft_commit(draft);
 }
 
@@ -155,14 +178,15 @@ static void name_leaving(const struct snapshot *s, const struct demand *pod,
                          const struct victims_ask *asks, size_t n,
                          struct victims *ret_victims)
 {
+    cleanup_free uint64_t *coming = coming_bits(s, pod);
     memset(ret_victims, 0, n * sizeof *ret_victims);
     for (size_t i = 0; i < n; i++) {
         struct victims *v = &ret_victims[i];
-        if (asks[i].node < 0)
+        if (asks[i].node < 0 || !has_bit(coming, (size_t)asks[i].node))
             continue;
         const struct node *node = snapshot_node(s, (size_t)asks[i].node);
         v->named = xcalloc(node->n_allocations + 1, sizeof *v->named);
-        v->n = leaving_for(s, pod, node, v->named);
+        v->n = leaving_from(s, node, v->named);
         v->fits = v->instead = v->n > 0 && !asks[i].others;
     }
 }
