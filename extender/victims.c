@@ -200,6 +200,12 @@ static bool has_plan(const struct snapshot *s, const struct demand *pod)
     return r == 0;
 }
 
+/* Do other pods ask for the same room, each with a proposal of its own? */
+static bool is_of_many(const struct demand *pod)
+{
+    return demand_is_planned(pod) && pod->job[0] && pod->size > 1;
+}
+
 void victims_choose(struct snapshot *snapshot, const struct demand *pod,
                     const struct victims_ask *asks, size_t n,
                     struct victims *ret_victims)
@@ -207,7 +213,7 @@ void victims_choose(struct snapshot *snapshot, const struct demand *pod,
     struct schedule s;
     bool coming = moves_has_job(snapshot->moves, pod, NULL);
     schedule_init(&s, snapshot, pod);
-    if (!demand_is_planned(pod) || s.follows != NODE_NONE) {
+    if (!is_of_many(pod) || s.follows != NODE_NONE) {
         victims_find(snapshot, pod, asks, n, ret_victims);
         return;
     }

@@ -61,12 +61,14 @@ void victims_find(struct snapshot *snapshot, const struct demand *pod,
                   const struct victims_ask *asks, size_t n,
                   struct victims *ret_victims);
 
-/* The same, but for a pod whose whole job is planned: what the scheduler has
- * proposed counts only when no other choice frees as much of the host.  It
- * proposes others for each pod of a job, since those that it nominated before are
- * in its mind, and each would be one more eviction; without them all pods of
- * the job get the same answer, as long as the snapshot is the same.  While its
- * victims go (moves.h), and they are enough, nobody else is named. */
+/* The same, but for a pod of a job of several pairs that is planned: what the
+ * scheduler has proposed counts only when no other choice frees as much of the
+ * host.  It proposes others for each pod of a job, since those that it nominated
+ * before are in its mind, and each would be one more eviction; without them all
+ * pods of the job get the same answer, as long as the snapshot is the same: they
+ * ask before their nominations are heard of.  While its victims go (moves.h), and
+ * they are enough, nobody else is named.  What was proposed for any other pod is
+ * kept: it may be for a disruption budget, or for what is not known here. */
 void victims_choose(struct snapshot *snapshot, const struct demand *pod,
                     const struct victims_ask *asks, size_t n,
                     struct victims *ret_victims);

@@ -364,6 +364,26 @@ Test(moves, a_job_evicts_as_many_as_it_has_pairs)
     }
 }
 
+/* A pod that nobody else asks with gets what the scheduler has chosen, which may
+ * be for a disruption budget. */
+Test(moves, one_pair_keeps_what_was_proposed)
+{
+    struct writer *w = start();
+    struct demand d = sim_member("vip", ROLE_XPU, "vip", 0, 1);
+    d.exclusive = true;
+    d.cpu_milli = 1; /* its host pod's: so its pair is planned */
+    d.priority = 10;
+    for (int i = 0; i < N_NODES; i++)
+        fill(w, i, N_CARDS);
+    bool evicted[LOWS] = {false};
+    const char *node;
+    cr_assert(demand_is_planned(&d));
+    cr_expect_eq(preempt(w, &d, 1, evicted, &node), 1);
+    cr_expect_str_eq(node, "n0");
+    cr_expect(evicted[N_CARDS - 1], "the last of its pods");
+    writer_stop(w);
+}
+
 /* --- many at once --------------------------------------------------------- */
 
 struct gate {
