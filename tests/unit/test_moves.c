@@ -364,6 +364,39 @@ Test(moves, a_job_evicts_as_many_as_it_has_pairs)
     }
 }
 
+/* Who waits for room of the others asks again whom to evict: nobody but those who
+ * leave already. */
+Test(moves, who_waits_evicts_nobody)
+{
+    struct writer *w = start();
+    bool evicted[LOWS] = {false};
+    struct demand pods[N_NODES], lows[N_NODES];
+    const char *node;
+    for (int i = 0; i < N_NODES; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "n%d", i);
+        fill(w, i, N_CARDS);
+        pods[i] = member(i, ROLE_HOST);
+        lows[i] = low_pod(i * N_CARDS);
+        move(w, &pods[i], name, false);
+        move(w, &lows[i], NULL, true);
+        evicted[i * N_CARDS] = true;
+    }
+    for (int i = 0; i < N_NODES - 1; i++) {
+        cr_assert_eq(sim_release(w, lows[i].name), 0);
+        cr_expect(waits(w, &pods[0]));
+        cr_expect_eq(preempt(w, &pods[0], 1, evicted, &node), 0);
+        cr_expect_str_eq(node, i == 0 ? "n1" : "n2", "where some still leave");
+        move(w, &pods[0], node, false); /* as kube-scheduler does then */
+    }
+    cr_assert_eq(sim_release(w, lows[N_NODES - 1].name), 0);
+    cr_expect_eq(sim_bind(w, &pods[0], "n0", NULL, NULL), 0);
+    expect_hold(w, 1, "n1");
+    expect_hold(w, 2, "n2");
+    expect_sound(w);
+    writer_stop(w);
+}
+
 /* A pod that nobody else asks with gets what the scheduler has chosen, which may
  * be for a disruption budget. */
 Test(moves, one_pair_keeps_what_was_proposed)
