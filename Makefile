@@ -5,8 +5,8 @@
 #   make test          set up, build, run all tests that need no cluster
 #   make help          the other targets
 #
-# Sources are found by folder: a new model/x.c, extender/x.c, cli/x.c,
-# tests/unit/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
+# Sources are found by folder, at any depth: a new model/topo/x.c, cli/x.c,
+# tests/unit/ROOM/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
 # tests/e2e/x.sh, tests/kube/test_x.py, tests/cards/test_x.py, bench/bench_x.c
 # or bench/replay/x.c needs no line here.
 
@@ -58,21 +58,20 @@ MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 
 # --- what there is --------------------------------------------------------
-SRC_MODEL      := $(wildcard model/base/*.c model/*.c model/io/*.c \
-                    model/kube/*.c)
-SRC_ADVERTISER := $(filter-out %/main.c,$(wildcard advertiser/*.c \
-                    advertiser/cri/*.c advertiser/act/*.c))
-SRC_EXTENDER   := $(filter-out %/main.c,$(wildcard extender/*.c))
-SRC_CLI        := $(filter-out %/main.c,$(wildcard cli/*.c))
-SRC_REPLAY     := $(filter-out %/main.c,$(wildcard bench/replay/*.c))
-SRC_TESTLIB    := $(wildcard tests/lib/*.c)
-SRC_CARD       := $(filter-out %/main.c,$(wildcard card/*.c))
-SRC_ALL        := $(wildcard model/base/*.c model/*.c model/io/*.c model/kube/*.c \
-                    advertiser/*.c advertiser/cri/*.c advertiser/act/*.c \
-                    extender/*.c cli/*.c card/*.c bench/*.c \
-                    bench/replay/*.c \
-                    tests/lib/*.c tests/unit/*.c tests/fuzz/*.c tests/race/*.c)
-UNIT  := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+# every .c file below FOLDERS…, but for programs' main.c
+below     = $(filter-out %/main.c,$(sort $(shell find $(1) -name '*.c')))
+SRC_LIB        := $(call below,$(wildcard lib))
+SRC_MODEL      := $(call below,model)
+SRC_ADVERTISER := $(call below,advertiser)
+SRC_EXTENDER   := $(call below,extender)
+SRC_CLI        := $(call below,cli)
+SRC_REPLAY     := $(call below,bench/replay)
+SRC_TESTLIB    := $(call below,tests/lib)
+SRC_CARD       := $(call below,card)
+SRC_UNIT       := $(call below,tests/unit)
+SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser extender \
+                    cli card bench tests -name '*.c'))
+UNIT  := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(SRC_UNIT)))
 FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
@@ -91,7 +90,7 @@ MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
-        $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
+        $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
@@ -119,6 +118,7 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.setup
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c -o $@ $<
 
+$(BUILD)/libbiga-lib.a:        $(call obj,$(SRC_LIB))
 $(BUILD)/libbiga-model.a:      $(call obj,$(SRC_MODEL))
 $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
 $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
@@ -136,11 +136,13 @@ link = $(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
        -Wl,--end-group $(PKG_SOME) $(PKG_LIBS)
 
 $(BUILD)/biga-advertiser: $(BUILD)/obj/advertiser/main.o \
-    $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a
+    $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a \
+    $(BUILD)/libbiga-lib.a
 $(BUILD)/biga-extender: $(BUILD)/obj/extender/main.o \
-    $(BUILD)/libbiga-extender.a $(BUILD)/libbiga-model.a
+    $(BUILD)/libbiga-extender.a $(BUILD)/libbiga-model.a \
+    $(BUILD)/libbiga-lib.a
 $(BUILD)/biga: $(BUILD)/obj/cli/main.o $(BUILD)/libbiga-cli.a \
-    $(BUILD)/libbiga-model.a
+    $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 $(BUILD)/biga-replay: $(BUILD)/obj/bench/replay/main.o $(LIBS)
 $(PROGRAMS):
 	$(call say,LINK,$@)
@@ -166,7 +168,10 @@ $(BUILD)/biga-card: $(wildcard card/*.[ch]) model/base/error.c \
 
 TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS) $(BUILD)/libbiga-card.a
 FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(TEST_LIBS)
+# build/tests/test_x is that of tests/unit/ROOM/test_x.c
+$(foreach src,$(SRC_UNIT),$(eval $(BUILD)/tests/$(basename $(notdir $(src))): \
+    $(call obj,$(src))))
+$(UNIT): $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME) -lcriterion -Wl,-u,__lsan_is_turned_off
@@ -323,8 +328,8 @@ uninstall:
 	    $(NAMES:%=$(COMP)/%)
 	rm -rf $(DATA)
 
-FORMATTED = $(wildcard card/*.[ch] model/*.[ch] model/*/*.[ch] advertiser/*.[ch] \
-    extender/*.[ch] cli/*.[ch] bench/*.[ch] bench/*/*.[ch] tests/*/*.[ch])
+FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser extender cli \
+    card bench tests -name '*.[ch]'))
 format:
 	clang-format -i $(FORMATTED)
 format-check:

@@ -15,5 +15,6 @@ $(BUILD)/obj/gen/cri.pb-c.o: $(CRI_WIRE).c
 	    -fstack-protector-strong $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libbiga-advertiser.a: $(BUILD)/obj/gen/cri.pb-c.o
-$(call obj,$(wildcard advertiser/cri/*.c) tests/unit/test_cri.c \
-    tests/fuzz/fuzz_cri.c tests/lib/cardserver.c): | $(CRI_WIRE).h
+# who includes it
+$(call obj,$(shell grep -lrE '"[a-z/]*/(cri|cardserver)_private\.h"' \
+    --include=*.c advertiser tests)): | $(CRI_WIRE).h
