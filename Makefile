@@ -46,7 +46,7 @@ HARD_LINK = -Wl,-z,relro,-z,now,-z,noexecstack
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DBIGA_VERSION='"$(VERSION)"'
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARNINGS) $(WERROR) $(SAN) -fno-common \
              -fstack-protector-strong $(HARDENED) \
-             -include model/base/banned.h $(PKG_CFLAGS) $(CFLAGS)
+             -include lib/base/banned.h $(PKG_CFLAGS) $(CFLAGS)
 LINK = $(CC) $(OPT) $(SAN) -pie $(HARD_LINK) $(LDFLAGS)
 
 # make V=1 prints whole commands; without -j all processors are used
@@ -156,14 +156,14 @@ $(PLUGIN): | $(BUILD)/biga
 CARD_CC ?= $(CC)
 CARD_STRIP ?= -s
 card: $(CARD)
-$(BUILD)/biga-card: $(wildcard card/*.[ch]) model/base/error.c \
-    model/base/error.h model/base/hidden.c model/base/hidden.h \
-    model/base/utf8.h model/base/mem.c model/base/mem.h model/io/tree.c \
-    model/io/tree.h | $(BUILD)/.setup
+$(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
+    lib/base/error.h lib/base/hidden.c lib/base/hidden.h \
+    lib/base/utf8.h lib/base/mem.c lib/base/mem.h lib/io/tree.c \
+    lib/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
 	$(Q)$(CARD_CC) -static-pie $(CARD_STRIP) -Os -std=gnu11 $(WARNINGS) \
 	    $(WERROR) -fstack-protector-strong $(call hardened,$(CARD_CC),-Os) \
-	    $(HARD_LINK) -include model/base/banned.h $(CPPFLAGS) -o $@ \
+	    $(HARD_LINK) -include lib/base/banned.h $(CPPFLAGS) -o $@ \
 	    $(filter %.c,$^)
 
 TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS) $(BUILD)/libbiga-card.a

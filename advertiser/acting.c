@@ -10,9 +10,9 @@
 #include "advertiser/act/feed.h"
 #include "advertiser/act/socket.h"
 #include "advertiser/places.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 struct acting {
     struct acting_config config;

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "advertiser/settings.h"
-#include "model/base/error.h"
-#include "model/io/http.h"
+#include "lib/base/error.h"
+#include "lib/http/http.h"
 #include "model/topo.h"
 
 /* How often files of keys are looked at. */

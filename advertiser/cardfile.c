@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "advertiser/file.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
+#include "lib/io/file.h"
 
 enum { ARCH_MAX = 15, CORES_MAX = 65535, MEMORY_MIB_MAX = 1 << 30 };
 

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* One line of a file of /sys; "" when there is none, or it is no plain
  * word. */

@@ -1,6 +1,6 @@
 #include "advertiser/cards.h"
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* The ids that the host sees, physical functions only: a virtual function
  * has a PCI device of its own and is no second card.

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 enum order { GO, STOP, WITHDRAW, ABANDON };
 

@@ -8,8 +8,8 @@
 
 #include "advertiser/fleet.h"
 #include "advertiser/sender.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 
 enum { CREW_THREADS_MAX = 16 };
 

@@ -1,6 +1,6 @@
 #include "advertiser/described.h"
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static void find(const struct cardfile *cards, const struct device *d,
                  struct cardfile_card *ret_card)

@@ -3,7 +3,7 @@
 #define BIGA_ADVERTISER_DESCRIBED_H
 
 #include "advertiser/cardfile.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/topo.h"
 
 /* `topo` as schema/cards.md says of a host that was looked at: a card takes

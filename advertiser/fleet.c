@@ -5,8 +5,8 @@
 
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 struct fleet {
     const struct publish_kind *kind;

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "advertiser/publish.h"
-#include "model/base/error.h"
-#include "model/io/http.h"
+#include "lib/base/error.h"
+#include "lib/http/http.h"
 
 enum { FLEET_MAX = 100000, FLEET_PREFIX_MAX = 40 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advertiser/cards.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum {
     LEVELS_MAX = TOPO_PATH_MAX + 5, /* host, package, numa, root, device */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/topo.h"
 
 enum {

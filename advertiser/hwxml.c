@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/topo.h"
 
 /* A part of the text. */

@@ -7,7 +7,7 @@
 #ifndef BIGA_ADVERTISER_HWXML_H
 #define BIGA_ADVERTISER_HWXML_H
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 enum {
     HWXML_DEPTH_MAX = 128, /* elements within one another */

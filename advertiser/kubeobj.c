@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 
 /* A text into `size` bytes; one that does not fit is a fault. */
 static void read_text(struct jscan *s, char *ret_text, size_t size)

@@ -18,11 +18,11 @@
 #include "advertiser/sender.h"
 #include "advertiser/settings.h"
 #include "advertiser/slicewatch.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
-#include "model/io/clock.h"
-#include "model/io/footprint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
+#include "lib/io/clock.h"
+#include "lib/io/footprint.h"
+#include "lib/io/log.h"
 
 enum {
     BACKOFF_MIN_MS = 500,

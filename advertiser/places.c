@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define COPY(array, text) (void)snprintf(array, sizeof(array), "%s", text)
 

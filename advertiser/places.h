@@ -8,7 +8,7 @@
 
 #include "advertiser/act/actuator.h"
 #include "advertiser/cardfile.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/topo.h"
 
 /* The host's own place. */

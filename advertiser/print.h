@@ -3,7 +3,7 @@
 #ifndef BIGA_ADVERTISER_PRINT_H
 #define BIGA_ADVERTISER_PRINT_H
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 
 /* Packages, NUMA nodes, host bridges, switches and devices; says so when

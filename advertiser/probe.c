@@ -6,13 +6,13 @@
 
 #include "advertiser/cards.h"
 #include "advertiser/described.h"
-#include "advertiser/file.h"
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
 #include "advertiser/hwxml.h"
 #include "advertiser/scan.h"
-#include "model/base/str.h"
-#include "model/io/log.h"
+#include "lib/base/str.h"
+#include "lib/io/file.h"
+#include "lib/io/log.h"
 
 /* --- functions to devices ----------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "advertiser/cardfile.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/topo.h"
 
 enum {

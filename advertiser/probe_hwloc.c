@@ -10,7 +10,7 @@
 
 #include "advertiser/cards.h"
 #include "advertiser/vpd.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/cpulist.h"
 
 static void scan_fail(struct scan *scan, int code, const char *fmt, ...)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/slice.h"
 #include "model/topo.h"
 

@@ -19,8 +19,8 @@
 
 #include "advertiser/publish.h"
 #include "advertiser/retry.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 enum state { LOOK, PUT, PRUNE, IDLE, WITHDRAW, DONE, STATES };
 

@@ -34,8 +34,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 const char *kube_state_name(enum kube_state state)
 {

@@ -7,7 +7,7 @@
 #include "advertiser/kubeobj.h"
 #include "advertiser/publish.h"
 #include "advertiser/retry.h"
-#include "model/kube/lease.h"
+#include "lib/kube/lease.h"
 
 /* From here on a generation that we have not written ourselves is absurd: above
  * it there would soon be none left. */

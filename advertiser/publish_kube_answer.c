@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "advertiser/publish_kube.h"
-#include "model/io/log.h"
+#include "lib/io/log.h"
 
 enum { CONFLICTS_MAX = 3 }; /* in a row, before there is a pause */
 

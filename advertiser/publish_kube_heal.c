@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advertiser/publish_kube.h"
-#include "model/io/log.h"
+#include "lib/io/log.h"
 
 enum {
     QUIET_CHECKS = 5,  /* times check_ms without a change: the next is new */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "advertiser/publish_kube.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 void kube_surplus_add(struct kube_machine *k, const char *name,
                       const char *version)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "advertiser/cardfile.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 struct reprobe {
     struct reprobe_config config;

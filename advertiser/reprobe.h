@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "advertiser/probe.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 struct reprobe_config {
     struct probe_source source; /* texts outlive the reprobe */

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/io/log.h"
 
 void retry_init(struct retry *r, const struct publish_config *config,
                 uint64_t seed)

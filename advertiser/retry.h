@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "advertiser/publish.h"
-#include "model/base/backoff.h"
+#include "lib/base/backoff.h"
 
 struct retry {
     struct backoff backoff;

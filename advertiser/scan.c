@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/base/hidden.h"
+#include "lib/base/hidden.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "advertiser/cardlook.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/topo.h"
 
 enum {

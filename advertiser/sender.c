@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "model/kube/client.h"
+#include "lib/kube/client.h"
 
 struct sender {
     struct http_client *http; /* one of them is NULL */

@@ -4,10 +4,10 @@
 
 #include "advertiser/fleet.h"
 #include "advertiser/publish.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/io/http.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/http/http.h"
+#include "lib/kube/config.h"
 
 struct sender_config {
     struct http_config http;        /* the extender's own listener; or only

@@ -6,7 +6,7 @@
 
 #include "advertiser/act/rights.h"
 #include "advertiser/fleet.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define AT(member) offsetof(struct settings, member)
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"

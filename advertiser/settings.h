@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/io/conf.h"
+#include "lib/base/error.h"
+#include "lib/io/conf.h"
 #include "model/slice.h"
 
 struct settings {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "advertiser/kubeobj.h"
-#include "model/kube/reflector.h"
+#include "lib/kube/reflector.h"
 
 /* More than that are one: anything may have changed. */
 enum { NOTICES_MAX = 32 };

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 #include "advertiser/publish.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
 
 struct slicewatch;
 /* `kube` must outlive it; `node` is a DNS name. */

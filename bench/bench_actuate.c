@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "advertiser/act/actuator.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 #include "tests/lib/cardserver.h"
 #include "tests/lib/certs.h"
 

@@ -10,11 +10,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/clock.h"
-#include "model/io/http.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/http/http.h"
+#include "lib/io/clock.h"
 
 enum {
     CONNECTIONS = 16,

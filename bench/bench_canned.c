@@ -5,9 +5,9 @@
  *   bench_canned NAMES-FILE [TOP]      prints its port, serves until killed */
 #include <signal.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/httpd.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/http/httpd.h"
 
 enum { NAME_MAX_BYTES = 256, TOP_DEFAULT = 16, BODY_MAX = 16 << 20 };
 

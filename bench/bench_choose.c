@@ -4,10 +4,10 @@
  *
  *   bench_choose [POD.json]      a table, then the same as one line of JSON
  */
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
 #include "model/decide.h"
-#include "model/io/clock.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/testdata.h"

@@ -17,10 +17,10 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/clock.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
 
 enum {
     TARGETS_MAX = 8,

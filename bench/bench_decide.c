@@ -11,8 +11,8 @@
 
 #include "extender/schedule.h"
 #include "extender/snapshot.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simfleet.h"
 

@@ -6,8 +6,8 @@
  *   bench_fsync DIR [SECONDS]      prints both rates */
 #include <fcntl.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum { OVERWRITE_PAGES = 1024 };
 

@@ -13,8 +13,8 @@
 #include "extender/job.h"
 #include "extender/routes_scheduler.h"
 #include "extender/scratch.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simfleet.h"
 

@@ -9,10 +9,10 @@
  */
 #include <time.h>
 
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "model/decide_private.h"
-#include "model/io/clock.h"
 #include "model/plan.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simfabric.h"

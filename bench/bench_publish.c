@@ -6,9 +6,9 @@
  * Prints the hosts' names, "node-00000" …, one a line. */
 #include <pthread.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/http.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/http/http.h"
 #include "model/slice.h"
 #include "tests/lib/benchhost.h"
 

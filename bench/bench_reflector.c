@@ -13,9 +13,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
-#include "model/io/clock.h"
-#include "model/kube/reflector.h"
+#include "lib/base/jscan.h"
+#include "lib/io/clock.h"
+#include "lib/kube/reflector.h"
 
 struct counts {
     unsigned long objects;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "extender/why.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simfleet.h"
 

@@ -59,7 +59,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 enum {
     CARD_PIECE_MAX = 98304, /* characters of base64 */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "card/card_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* Where a file is until it is whole: left by whoever was killed, and written
  * over by the next. */

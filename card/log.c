@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* A walk through the file.  `line` is where the line begins that `next` is
  * in. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "card/card_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* In the pod's folder, which is root's alone: the id, then the bytes. */
 static const char pad_name[] = ".biga-pad";

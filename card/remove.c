@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/io/tree.h"
+#include "lib/base/mem.h"
+#include "lib/io/tree.h"
 
 int card_remove(const char *path, struct error *err)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* Was any of them applied? Then there is more to say than where. */
 static bool any_state(const cJSON *list)

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
-#include "model/io/yaml.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "lib/io/yaml.h"
 
 enum { FILE_MAX = 16 << 20 };
 

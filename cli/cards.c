@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static void add_of(struct table *t, const cJSON *card, const char *have,
                    const char *of)

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "cli/table.h"
-#include "model/base/json.h"
-#include "model/base/str.h"
-#include "model/io/http.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/http/http.h"
 
 /* Exit codes; 0 is success. */
 enum { CLI_FAILED = 1, CLI_USAGE = 2 };

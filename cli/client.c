@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/topo.h"
 
 enum { TIMEOUT_MS = 10000, TOKEN_MAX = 16384 };

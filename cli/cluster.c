@@ -1,7 +1,7 @@
 /* biga cluster */
 #include "cli/verbs.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
 
 static void head_render(struct cli *c, const cJSON *json)
 {

@@ -14,8 +14,8 @@
 #include "cli/process.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum {
     LISTENERS = 3,

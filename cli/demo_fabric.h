@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum {
     DEMO_LEAF_HOSTS = 7,   /* on one leaf, at most */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
 #include "model/fabric.h"
 
 enum { HOSTS_PER_PAGE = 100000, DIGITS_MAX = 18 };

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cli/fabric.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
-#include "model/base/utf8.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
+#include "lib/base/utf8.h"
 #include "model/fabric.h"
 
 enum {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* The first device of a kind that is not taken; -1 when there is none. */
 static int first_free(const struct host *h, enum device_kind kind,

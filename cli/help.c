@@ -1,7 +1,7 @@
 /* help - the settings of `biga` and what it says about itself. */
 #include "cli/local.h"
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define SETTING(field) offsetof(struct cli_settings, field)
 

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/table.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
 
 enum { ID_TEXT_MAX = 253, LABEL_MAX = 64, GROUP_MAX = TOPO_DEVICES_MAX };
 

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/json.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 
 struct host_device {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- the list ----------------------------------------------------------- */
 

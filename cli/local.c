@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { TIMEOUT_S = 10 };
 

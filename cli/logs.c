@@ -8,10 +8,10 @@
 #include "cli/local.h"
 #include "cli/onhost.h"
 #include "cli/verbs.h"
-#include "model/base/base64.h"
-#include "model/base/hidden.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/base64.h"
+#include "lib/base/hidden.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum {
     PIECE_FIRST = 256 << 10, /* bytes of a log asked for at once */

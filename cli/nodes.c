@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static enum table_style status_style(const char *status)
 {

@@ -5,8 +5,8 @@
 #include "cli/local.h"
 #include "cli/onhost.h"
 #include "cli/verbs.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
 
 enum { EXEC_ARGS_MAX = 256 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 
 enum { NAME_SIZE = 64, ANSWER_MAX = 16 << 20 };
 

@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-#include "model/base/error.h"
-#include "model/base/str.h"
-#include "model/io/http.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "lib/http/http.h"
 
 enum pod_kind { POD_SERVICE, POD_TENANT, POD_HOST, POD_XPU };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/policy.h"
 
 /* --- checking a file ---------------------------------------------------- */

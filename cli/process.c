@@ -6,8 +6,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum { STOP_MS = 5000, STEP_MS = 20, TAIL_BYTES = 1500 };
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct process {
     pid_t pid;        /* 0: not running */

@@ -3,7 +3,7 @@
 
 #include "cli/process.h"
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define PROGRAM "biga-replay"
 

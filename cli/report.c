@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/demo_fabric.h"
 #include "cli/pods.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { NOTE_MAX = 128 }; /* behind a device in the picture */
 

@@ -2,7 +2,7 @@
 
 #include <stdarg.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { GAP = 2 };
 

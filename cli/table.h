@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/base/str.h"
-#include "model/base/text.h"
+#include "lib/base/str.h"
+#include "lib/base/text.h"
 
 enum { TABLE_COLUMNS_MAX = 16, TABLE_CELL_MAX = 512 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/near.h"
+#include "lib/base/mem.h"
+#include "lib/base/near.h"
 
 enum { VERB_ARGS_MAX = 1000 };
 

@@ -4,7 +4,7 @@
 #define BIGA_CLI_VERBS_H
 
 #include "cli/cli.h"
-#include "model/io/conf.h"
+#include "lib/io/conf.h"
 
 /* Run with the arguments after the verb; returns the exit code. */
 typedef int verb_f(struct cli *c, int argc, char **argv);

@@ -7,10 +7,10 @@
 #include "extender/app.h"
 #include "extender/review.h"
 #include "extender/tokens.h"
-#include "model/base/str.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/io/watch.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/io/watch.h"
 
 enum { NAMES_MAX = 16 };
 

@@ -13,10 +13,10 @@
 #ifndef BIGA_EXTENDER_ACCESS_H
 #define BIGA_EXTENDER_ACCESS_H
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/io/httpd.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/kube/config.h"
 
 /* Who kube-scheduler is unless it is said otherwise. */
 #define ACCESS_SCHEDULER "system:kube-scheduler"

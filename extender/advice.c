@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/advice_private.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
 
 enum { MILLI = 1000 };
 

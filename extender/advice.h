@@ -14,7 +14,7 @@
 
 #include "extender/job.h"
 #include "extender/schedule.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* What may be changed, the smallest change first: what passes by itself,
  * then a part of a card, then what the pod's owner would do without, then

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum {
     /* A sum over cards is one number: cards, cores, MiB, from the highest

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/advice_private.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 /* What all trials may cost together, see job_search.steps. */
 #define STEPS_MAX UINT64_C(250000)

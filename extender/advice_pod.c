@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "extender/advice_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum {
     SPOTS_MAX = 8192, /* different states that are looked at */

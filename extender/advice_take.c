@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/advice_private.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 enum {
     JOBS_MAX = 8,     /* other jobs that are tried */

@@ -6,7 +6,7 @@
 
 #include "extender/allocation.h"
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* Is the pair of rank `rank`, of which `a` is a member (or its held place), as
  * well placed on `node` as it prefers (decide_is_aligned())?  On a node that

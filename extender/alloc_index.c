@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/allocation.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 enum key { KEY_POD, KEY_UID, KEY_PAIR, KEY_NODE, KEY_JOB, KEY_COUNT };
 enum { LEAF_MAX = 8, TRIE_BITS = 5, TRIE_SHIFT_MAX = 60 };

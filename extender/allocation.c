@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "model/fabric.h"
 
 #define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */

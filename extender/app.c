@@ -1,6 +1,6 @@
 #include "extender/app.h"
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_HTTP_REQUESTS] = {"biga_http_requests_total",

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "extender/writer.h"
+#include "lib/http/httpd.h"
+#include "lib/io/metrics.h"
 #include "model/demand.h"
-#include "model/io/httpd.h"
-#include "model/io/metrics.h"
 
 struct app {
     struct writer *writer;

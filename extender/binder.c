@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/binder_private.h"
-#include "model/base/hash.h"
-#include "model/io/clock.h"
+#include "lib/base/hash.h"
+#include "lib/io/clock.h"
 
 /* --- who is busy -------------------------------------------------------- */
 

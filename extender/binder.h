@@ -18,11 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/backoff.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/backoff.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
 #include "model/demand.h"
-#include "model/kube/config.h"
 
 enum {
     BINDER_THREADS = 16,

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "extender/binder.h"
-#include "extender/strmap.h"
-#include "model/kube/client.h"
+#include "lib/base/strmap.h"
+#include "lib/kube/client.h"
 
 /* A pod of which binds are on their way. */
 struct busy {

@@ -7,10 +7,10 @@
 
 #include "extender/allocation.h"
 #include "extender/binder_private.h"
-#include "model/base/jscan.h"
-#include "model/io/clock.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/jscan.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 enum { REASON_MAX = 400 };
 

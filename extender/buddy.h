@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 #include "extender/podobj.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct buddy_input {
     const char *host; /* the host pod's JSON, and what podobj_read() made */

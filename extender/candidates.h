@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "extender/snapshot.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 struct candidates;
 /* Of n node indexes (NODE_NONE allowed); `like` (or NULL) itself when it is

@@ -6,7 +6,7 @@
 
 #include "extender/cluster_private.h"
 #include "extender/fabric_files.h"
-#include "model/kube/lease.h"
+#include "lib/kube/lease.h"
 
 static bool may_bind(void *ctx, int64_t call_ms)
 {

@@ -21,10 +21,10 @@
 #include "extender/binder.h"
 #include "extender/events.h"
 #include "extender/waiting.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/kube/config.h"
-#include "model/kube/reflector.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
+#include "lib/kube/reflector.h"
 
 struct cluster_config {
     const struct kube_config *kube; /* outlives it */

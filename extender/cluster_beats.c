@@ -3,10 +3,10 @@
 #include <time.h>
 
 #include "extender/cluster_parts.h"
-#include "extender/strmap.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
-#include "model/kube/lease.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/log.h"
+#include "lib/kube/lease.h"
 
 enum { BEAT_TEXT_MAX = KUBE_LEASE_HOLDER_MAX + 48 };
 

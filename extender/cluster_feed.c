@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/fabric.h"
 
 struct feed {

@@ -12,10 +12,10 @@
 
 #include "extender/cluster_private.h"
 #include "extender/fabric_files.h"
-#include "model/base/jsplit.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/list.h"
+#include "lib/base/jsplit.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/list.h"
 
 enum {
     PAGE = 250,       /* pods */

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "extender/cluster_parts.h"
-#include "extender/strmap.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/log.h"
 
 enum { LABELS_MAX = 8192 }; /* bytes of the labels of one node that matter */
 

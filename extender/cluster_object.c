@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "extender/cluster_parts.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static void copy_text(struct jscan *s, char *dst, size_t cap)
 {

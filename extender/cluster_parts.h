@@ -13,8 +13,8 @@
 #include "extender/app.h"
 #include "extender/podobj.h"
 #include "extender/writer.h"
+#include "lib/kube/reflector.h"
 #include "model/fabric.h"
-#include "model/kube/reflector.h"
 
 /* --- feed: operations that nobody waits for -------------------------------
  *

@@ -4,10 +4,10 @@
 
 #include "extender/cluster_parts.h"
 #include "extender/seen.h"
-#include "extender/strmap.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/log.h"
 
 enum {
     PENDING_MAX = 32768,      /* demands of pods that are kept */

@@ -12,7 +12,7 @@
 #include "extender/events.h"
 #include "extender/pairing.h"
 #include "extender/waker.h"
-#include "model/kube/client.h"
+#include "lib/kube/client.h"
 
 enum cluster_kind {
     CLUSTER_SLICES,

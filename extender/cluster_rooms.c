@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "extender/podsums.h"
-#include "model/base/jscan.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/jscan.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "model/quantity.h"
 
 struct cluster_rooms {

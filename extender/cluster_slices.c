@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "extender/cluster_parts.h"
-#include "extender/strmap.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/log.h"
 #include "model/slice.h"
 
 /* One ResourceSlice as the API server has it. */

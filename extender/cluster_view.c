@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "extender/cluster_private.h"
-#include "extender/table.h"
-#include "model/base/text.h"
-#include "model/io/clock.h"
+#include "lib/base/table.h"
+#include "lib/base/text.h"
+#include "lib/io/clock.h"
 
 /* Seconds since something was heard; -1: never. */
 static int64_t age_s(const struct reflector_state *s)

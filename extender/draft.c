@@ -9,8 +9,8 @@
 
 #include "extender/quota.h"
 #include "extender/snapshot_private.h"
-#include "extender/strmap.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
 
 struct draft {
     uint64_t number; /* of the base */

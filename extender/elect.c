@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/str.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/client.h"
-#include "model/kube/lease.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
+#include "lib/kube/lease.h"
 
 enum {
     AGAIN_MS = 50,     /* between two times that `lead` is asked */

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
 
 struct elect_config {
     const struct kube_config *kube; /* outlives it */

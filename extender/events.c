@@ -7,14 +7,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "extender/strmap.h"
-#include "model/base/backoff.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/client.h"
+#include "lib/base/backoff.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/base/strmap.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
 
 enum {
     CALL_MS = 3000,

@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
 #include "model/demand.h"
-#include "model/kube/config.h"
 
 enum {
     EVENTS_PAUSE_MS = 60000,

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/io/log.h"
-#include "model/io/watch.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
+#include "lib/io/watch.h"
 
 struct fabric_files {
     struct watched_file files[FABRIC_SOURCES_MAX];

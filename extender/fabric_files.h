@@ -5,8 +5,8 @@
 #define BIGA_EXTENDER_FABRIC_FILES_H
 
 #include "extender/app.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/fabric.h"
 
 struct fabric_files;

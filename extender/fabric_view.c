@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "extender/views.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 void fabric_node_cards(const struct node *node, uint32_t *ret_cards,
                        uint32_t *ret_idle)

@@ -4,7 +4,7 @@
 #define BIGA_EXTENDER_FABRIC_VIEW_H
 
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* What a domain has among the nodes that published. */
 struct fabric_count {

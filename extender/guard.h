@@ -5,9 +5,9 @@
 
 #include "extender/access.h"
 #include "extender/server.h"
-#include "model/base/error.h"
-#include "model/io/httpd.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/http/httpd.h"
+#include "lib/kube/config.h"
 
 struct guard {
     struct tls *tls; /* NULL: plain HTTP */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/strmap.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
 
 /* Instead of the body its size and 128 bits of hash are kept: who makes two
  * bodies collide only lies about a slice that is its own. */

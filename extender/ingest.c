@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/strmap.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
 
 enum {
     BOOTS_MAX = 16,     /* boot ids left behind that a node is known for */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "extender/snapshot.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/slice.h"
 
 enum { INGEST_SILENCE_MS = 60000 };

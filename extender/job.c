@@ -7,8 +7,8 @@
 
 #include "extender/job_private.h"
 #include "extender/usage.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 /* --- names -------------------------------------------------------------- */
 

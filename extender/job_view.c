@@ -6,7 +6,7 @@
 
 #include "extender/alignment.h"
 #include "extender/usage.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- members ------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
 
 #include "extender/maps.h"
 #include "extender/snapshot.h"
-#include "extender/table.h"
+#include "lib/base/table.h"
 
 enum { JOB_RANGES_MAX = 32 }; /* ranges of ranks that a text names */
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
 #include "model/slice.h"
 
 /* --- Status --------------------------------------------------------------- */

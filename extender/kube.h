@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* A metav1.Status of failure, with the reason that clients know for
  * `status`.  Fits httpd_config.write_error. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/job.h"
-#include "extender/strmap.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
 
 struct lease {
     char key[JOB_LEASE_KEY_MAX];

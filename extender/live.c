@@ -7,7 +7,7 @@
 #include "extender/pods_view.h"
 #include "extender/told.h"
 #include "extender/views.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 enum { SILENT_MS = 45000 }; /* longer than a node's question may take */
 

@@ -8,7 +8,7 @@
 #include "extender/allocation.h"
 #include "extender/pods.h"
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 struct app;
 

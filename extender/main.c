@@ -6,9 +6,9 @@
 
 #include "extender/access.h"
 #include "extender/server.h"
-#include "model/base/mem.h"
-#include "model/io/conf.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/conf.h"
+#include "lib/io/log.h"
 
 struct settings {
     const char *scheduler_listen;

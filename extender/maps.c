@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/cpulist.h"
 
 enum { DPU_NAME_MAX = 253 + 1 + TOPO_ID_MAX };

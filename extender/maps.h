@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "extender/allocation.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 
 enum map_format {

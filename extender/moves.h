@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/demand.h"
 
 enum { MOVES_MAX = 4096 }; /* of each; of others nothing is known */

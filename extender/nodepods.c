@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/podfiles.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 #include "model/podfeed.h"
 #include "model/prepare.h"
 

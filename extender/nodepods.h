@@ -8,7 +8,7 @@
 
 #include "extender/pods.h"
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* Deleted, or ended: it is not placed (again). */
 bool applied_pod_is_over(const struct applied_pod *p);

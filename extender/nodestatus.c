@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/str.h"
-#include "model/base/utf8.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/base/utf8.h"
 
 enum { TEXT_MAX = 65536 }; /* of what is cut */
 

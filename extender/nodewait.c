@@ -6,9 +6,9 @@
 
 #include "extender/app.h"
 #include "extender/nodepods.h"
-#include "extender/strmap.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/clock.h"
 
 /* Versions stay whole numbers in a double: 30 bits of the instance, 20 bits to
  * count from there. */

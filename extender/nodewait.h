@@ -13,8 +13,8 @@
 #include "extender/pods.h"
 #include "extender/snapshot.h"
 #include "extender/told.h"
-#include "model/base/error.h"
-#include "model/io/httpd.h"
+#include "lib/base/error.h"
+#include "lib/http/httpd.h"
 
 struct app;
 

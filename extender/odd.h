@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "extender/app.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* The beginning of an answer, `{"pod":{…}`, with a member "warning" when there
  * is something odd about it. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "extender/usage.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* Others may join what asks for no certain room of a card only before it
  * comes; their order is that of the numbers, not that in which they are told.

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum overfull {
     OVERFULL_NOT,

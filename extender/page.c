@@ -1,7 +1,7 @@
 #include "extender/page.h"
 
 #include "extender/views.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

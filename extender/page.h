@@ -5,7 +5,7 @@
 #define BIGA_EXTENDER_PAGE_H
 
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* What the page may load and run. */
 #define PAGE_POLICY                                                    \

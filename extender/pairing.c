@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "extender/buddy.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/client.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
 
 enum {
     BODY_MAX = KUBE_OBJECT_MAX,

@@ -10,9 +10,9 @@
 #include "extender/cluster_parts.h"
 #include "extender/events.h"
 #include "extender/pairs.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
 
 enum { PAIRING_CALL_MS = 3000 };
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "extender/pairs_private.h"
-#include "extender/strmap.h"
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
-#include "model/kube/client.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/kube/client.h"
 
 struct pairs {
     struct strmap pods;  /* by uid */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/pairs_private.h"
-#include "model/base/backoff.h"
-#include "model/base/hash.h"
+#include "lib/base/backoff.h"
+#include "lib/base/hash.h"
 
 static void act_on(const struct pair *pair, const struct member *m,
                    enum pairs_kind kind, struct pairs_action *a)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/cluster.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum { LONG_MS = 30000 }; /* kube-scheduler's back-off is 10 s at most */
 

@@ -8,7 +8,7 @@
 
 #include "extender/app.h"
 #include "extender/why.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* Seconds, rounded up, until the lease ends that is in the pod's way, at the
  * latest but for its renewal; -1: none is. */

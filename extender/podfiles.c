@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/pods_private.h"
-#include "model/base/base64.h"
+#include "lib/base/base64.h"
 #include "model/podfeed.h"
 #include "model/podspec.h"
 

@@ -4,8 +4,8 @@
 #define BIGA_EXTENDER_PODFILES_H
 
 #include "extender/pods.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 
 /* Can the pod have what it asks for?  As podspec_parse() says; -EFBIG also when
  * it is more than a node takes (PODFEED_FILES_MAX). */

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/jscan.h"
+#include "lib/base/error.h"
+#include "lib/base/jscan.h"
 #include "model/demand.h"
 #include "model/words.h"
 

@@ -5,7 +5,7 @@
 
 #include "extender/buddy.h"
 #include "extender/podobj.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "model/words.h"
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/pods_private.h"
-#include "extender/strmap.h"
-#include "model/io/log.h"
+#include "lib/base/strmap.h"
+#include "lib/io/log.h"
 
 /* One change that was made; the newest of a key is what is so in the draft. */
 struct entry {

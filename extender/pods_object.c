@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "extender/pods_private.h"
-#include "model/base/base64.h"
-#include "model/base/json.h"
+#include "lib/base/base64.h"
+#include "lib/base/json.h"
 #include "model/prepare.h"
 
 enum { KEY_MAX = 253, ENTRIES_MAX = 4096 };

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "lib/base/text.h"
 
 const struct allocation *pod_place(const struct applied_pod *p,
                                    const struct snapshot *s)

@@ -5,8 +5,8 @@
 
 #include "extender/pods.h"
 #include "extender/snapshot.h"
-#include "extender/table.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
+#include "lib/base/table.h"
 
 /* The pod's allocation, or NULL: it has no place. */
 const struct allocation *pod_place(const struct applied_pod *p,

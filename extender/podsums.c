@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "extender/strmap.h"
-#include "model/base/hash.h"
-#include "model/base/hex.h"
+#include "lib/base/hash.h"
+#include "lib/base/hex.h"
+#include "lib/base/strmap.h"
 
 enum { HOST_NONE = UINT32_MAX, SLOTS_MIN = 1024 };
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/plan.h"
 
 struct podsums;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "extender/policy_view.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
-#include "model/io/watch.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
+#include "lib/io/watch.h"
 
 struct policy_file {
     struct watched_file file;

@@ -4,8 +4,8 @@
 #define BIGA_EXTENDER_POLICY_FILE_H
 
 #include "extender/app.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/policy.h"
 
 struct policy_file;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/table.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/base/table.h"
 
 /* --- shares of all nodes ------------------------------------------------ */
 

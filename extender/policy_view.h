@@ -7,7 +7,7 @@
 
 #include "extender/snapshot.h"
 #include "extender/usage.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* How many shares of cards there are in each state. */
 void policy_count_shares(const struct snapshot *s,

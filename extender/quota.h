@@ -14,7 +14,7 @@
 
 #include "extender/allocation.h"
 #include "extender/snapshot.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/demand.h"
 
 /* --- the sums: persistent (a change copies what is shared), ref-counted - */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 struct reload {
     struct reload_item items[RELOAD_ITEMS_MAX];

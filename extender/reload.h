@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 
 enum { RELOAD_ITEMS_MAX = 8 };
 

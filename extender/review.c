@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/str.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/client.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
 
 #define TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
 #define ACCESS_REVIEWS "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/snapshot_private.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 enum { NAME_MAX_BYTES = 253, BATCH = 32 };
 

@@ -14,8 +14,8 @@
 #include "extender/routes_scheduler.h"
 #include "extender/seen.h"
 #include "extender/why.h"
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
 #include "model/words.h"
 
 /* --- why ---------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 enum {
     SIMULATE_BODY_MAX = 16 << 20,

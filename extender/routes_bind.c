@@ -8,8 +8,8 @@
 #include "extender/cluster.h"
 #include "extender/seen.h"
 #include "extender/wire.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 /* One bind under way: lives until the writer has answered, and in a cluster
  * until it is known what became of it there. */

@@ -5,7 +5,7 @@
 #define BIGA_EXTENDER_ROUTES_BIND_H
 
 #include "extender/app.h"
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* `ctx` is the struct app. */
 void handle_bind(struct httpd_request *rq, void *ctx);

@@ -8,7 +8,7 @@
 #include "extender/snapshot.h"
 #include "extender/told.h"
 #include "extender/writer.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- by an operator ------------------------------------------------------- */
 

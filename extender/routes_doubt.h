@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "extender/nodestatus.h"
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 struct app;
 

@@ -2,7 +2,7 @@
 #ifndef BIGA_EXTENDER_ROUTES_FABRIC_H
 #define BIGA_EXTENDER_ROUTES_FABRIC_H
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* ctx is the struct app. */
 void on_fabric(struct httpd_request *rq, void *ctx);

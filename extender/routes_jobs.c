@@ -6,7 +6,7 @@
 #include "extender/app.h"
 #include "extender/job_view.h"
 #include "extender/routes_read.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 

@@ -3,7 +3,7 @@
 #ifndef BIGA_EXTENDER_ROUTES_JOBS_H
 #define BIGA_EXTENDER_ROUTES_JOBS_H
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* ctx is the struct app. */
 void on_jobs(struct httpd_request *rq, void *ctx);

@@ -6,7 +6,7 @@
 #include "extender/routes_policy.h"
 #include "extender/told.h"
 #include "extender/views.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static void gauge_snapshot(struct app *app, const struct snapshot *s)
 {

@@ -2,7 +2,7 @@
 #ifndef BIGA_EXTENDER_ROUTES_METRICS_H
 #define BIGA_EXTENDER_ROUTES_METRICS_H
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* ctx is the struct app. */
 void on_metrics(struct httpd_request *rq, void *ctx);

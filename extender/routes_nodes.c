@@ -12,8 +12,8 @@
 #include "extender/routes_doubt.h"
 #include "extender/runner.h"
 #include "extender/told.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 /* --- who asks ----------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #ifndef BIGA_EXTENDER_ROUTES_NODES_H
 #define BIGA_EXTENDER_ROUTES_NODES_H
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 extern const struct httpd_route node_routes[];
 extern const size_t n_node_routes;

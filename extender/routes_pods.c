@@ -10,7 +10,7 @@
 #include "extender/pods_view.h"
 #include "extender/routes_read.h"
 #include "extender/seen.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* ctx is the struct app. */
 extern const struct httpd_route pods_routes[];

@@ -4,7 +4,7 @@
 
 #include "extender/policy_file.h"
 #include "extender/policy_view.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 void gauge_policy(struct app *app, const struct snapshot *s)
 {

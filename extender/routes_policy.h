@@ -3,7 +3,7 @@
 #define BIGA_EXTENDER_ROUTES_POLICY_H
 
 #include "extender/app.h"
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* ctx is the struct app. */
 void on_policy(struct httpd_request *rq, void *ctx);

@@ -6,7 +6,7 @@
 #include "extender/access.h"
 #include "extender/app.h"
 #include "extender/kube.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define SLICES "/apis/resource.k8s.io/v1/resourceslices"
 

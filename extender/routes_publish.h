@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* ctx is the struct app; the listener's write_error is kube_write_error. */
 extern const struct httpd_route publish_routes[];

@@ -16,8 +16,8 @@
 #include "extender/routes_policy.h"
 #include "extender/routes_release.h"
 #include "extender/views.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum {
     LIMIT_DEFAULT = 1000,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "extender/snapshot.h"
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 struct app;
 

@@ -10,7 +10,7 @@
 #include "extender/seen.h"
 #include "extender/snapshot.h"
 #include "extender/writer.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* A release that waits for the writer. */
 struct release {

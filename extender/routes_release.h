@@ -2,7 +2,7 @@
 #ifndef BIGA_EXTENDER_ROUTES_RELEASE_H
 #define BIGA_EXTENDER_ROUTES_RELEASE_H
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 /* Arguments: namespace, pod.  ctx: the struct app. */
 void handle_release(struct httpd_request *rq, void *ctx);

@@ -11,7 +11,7 @@
 #include "extender/seen.h"
 #include "extender/victims.h"
 #include "extender/wire.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- candidates --------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #define BIGA_EXTENDER_ROUTES_SCHEDULER_H
 
 #include "extender/app.h"
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 extern const struct httpd_route scheduler_routes[];
 extern const size_t n_scheduler_routes;

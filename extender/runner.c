@@ -5,9 +5,9 @@
 
 #include "extender/runner_private.h"
 #include "extender/seen.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum {
     LOOKS_MAX = 1000, /* in a row, before others are let in */

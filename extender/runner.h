@@ -27,7 +27,7 @@
 
 #include "extender/pods.h"
 #include "extender/told.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 struct app;
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/runner_private.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 #define TORN_DOWN "JobTornDown"
 #define XPU_FAILED "XpuPodFailed"

@@ -6,10 +6,10 @@
 #include "extender/podfiles.h"
 #include "extender/runner_private.h"
 #include "extender/why.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum {
     MISSING_TOLD = 3, /* pods that are named, of those that a job lacks */

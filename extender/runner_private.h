@@ -8,8 +8,8 @@
 #include "extender/app.h"
 #include "extender/runner.h"
 #include "extender/snapshot.h"
-#include "extender/strmap.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
+#include "lib/base/strmap.h"
 
 struct runner {
     struct app *app;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/runner_private.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 /* Its service: the job that it names, else itself. */
 static const char *service_of(const struct member *m)

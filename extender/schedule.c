@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/usage.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum {
     PAIR_MEMBERS_MAX = 64, /* members of one pair that are looked at */

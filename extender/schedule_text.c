@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "extender/usage.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- in a few words ----------------------------------------------------- */
 

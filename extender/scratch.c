@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { SCRATCH_TEXT_MAX = 64 << 10, SCRATCH_REFUSAL_MAX = 1024 };
 

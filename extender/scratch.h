@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "extender/wire.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 struct scratch {
     struct wire_args args;

@@ -25,9 +25,9 @@
 #include "extender/scratch.h"
 #include "extender/seen.h"
 #include "extender/told.h"
-#include "model/base/mem.h"
-#include "model/io/httpd.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/io/log.h"
 
 struct server {
     struct app app;

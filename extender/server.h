@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "extender/store.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 #include "model/demand.h"
 
 enum server_listener {

@@ -6,7 +6,7 @@
 #include "extender/quota.h"
 #include "extender/snapshot_private.h"
 #include "extender/usage.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 const char *node_status_name(enum node_status status)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/snapshot_private.h"
-#include "extender/strmap.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
 
 static const struct host_room unknown = {INT64_MAX, INT64_MAX, INT64_MAX};
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/decide.h"
 
 #define STATE_UNUSABLE UINT32_C(0) /* the id of "not ready": never fits */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "extender/store_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* The API server keeps everything: nothing is left to do. */
 static const struct store_ops kubernetes_ops;

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "extender/allocation.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct store;
 

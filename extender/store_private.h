@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "extender/store.h"
-#include "model/io/dbmark.h"
-#include "model/io/sqldb.h"
+#include "lib/db/dbmark.h"
+#include "lib/db/sqldb.h"
 
 /* A slice to be stored, under the version it gets. */
 struct store_slice {

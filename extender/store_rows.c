@@ -1,7 +1,7 @@
 /* The rows of the database: slices, boot ids, allocations. */
 #include "extender/store_private.h"
-#include "model/base/mem.h"
-#include "model/io/failpoint.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
 
 enum { RETIRED_BOOTS_MAX = 16 };
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "extender/store_private.h"
-#include "model/base/mem.h"
-#include "model/io/dbsalvage.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/db/dbsalvage.h"
+#include "lib/io/log.h"
 
 enum { COUNT_MAX = 32 };
 

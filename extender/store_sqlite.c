@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "extender/store_private.h"
-#include "model/base/mem.h"
-#include "model/io/dbfile.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/db/dbfile.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 #define STORE_FILE_NAME "biga.db"
 enum {

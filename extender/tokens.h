@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 
 enum {
     TOKENS_MAX = 1024,

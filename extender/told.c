@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "extender/strmap.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
 
 /* A pod that is unknown here. */
 struct stranger {

@@ -5,7 +5,7 @@
 #include "extender/job.h"
 #include "extender/usage.h"
 #include "extender/victims_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/plan.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "extender/victims_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- who is there ------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "extender/snapshot.h"
-#include "extender/table.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
+#include "lib/base/table.h"
 
 /* What can be said of a card in one word. */
 enum card_state {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/strmap.h"
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
-#include "model/kube/client.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/kube/client.h"
 
 struct entry {
     char uid[DEMAND_UID_MAX + 1];

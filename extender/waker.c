@@ -7,9 +7,9 @@
 
 #include "extender/job.h"
 #include "extender/pace.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/client.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
 
 enum {
     IDLE_MS = 1000, /* while somebody else leads */

@@ -13,9 +13,9 @@
 
 #include "extender/cluster_parts.h"
 #include "extender/waiting.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/kube/config.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
 
 enum { WAKER_CALL_MS = 3000 };
 

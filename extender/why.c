@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/alignment.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- judging ------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 
 #include "extender/advice.h"
 #include "extender/schedule.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum { WHY_BEST_MAX = 3 };
 

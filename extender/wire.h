@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/jscan.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/jscan.h"
+#include "lib/base/str.h"
 #include "model/demand.h"
 
 enum {

@@ -7,10 +7,10 @@
 #include "extender/lease.h"
 #include "extender/pods_draft.h"
 #include "extender/writer_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 /* --- the current snapshot ---------------------------------------------- */
 

@@ -17,8 +17,8 @@
 #include "extender/pods.h"
 #include "extender/snapshot.h"
 #include "extender/store.h"
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct writer;
 

@@ -4,9 +4,9 @@
 
 #include "extender/schedule.h"
 #include "extender/writer_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/failpoint.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
 
 enum { EXPLAIN_MAX = ERROR_TEXT_MAX - 128 };
 

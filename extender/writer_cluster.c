@@ -6,11 +6,11 @@
 #include "extender/job.h"
 #include "extender/overfull.h"
 #include "extender/schedule.h"
-#include "extender/strmap.h"
 #include "extender/writer_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum {
     LOST_MAX = 524288, /* names of lost nodes; then those without slices are

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "extender/writer_private.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 bool is_doubtful(const struct writer *w, const char *node)
 {

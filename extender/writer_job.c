@@ -6,9 +6,9 @@
 #include "extender/lease.h"
 #include "extender/schedule.h"
 #include "extender/writer_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 /* --- giving held places back --------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* From the store to the first snapshot. */
 #include "extender/pods_draft.h"
 #include "extender/writer_private.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 struct load {
     struct writer *w;

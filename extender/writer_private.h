@@ -8,8 +8,8 @@
 #include "extender/heard.h"
 #include "extender/ingest.h"
 #include "extender/store.h"
-#include "extender/strmap.h"
 #include "extender/writer.h"
+#include "lib/base/strmap.h"
 
 struct writer {
     struct writer_config config;

@@ -4,7 +4,7 @@
 
 #include "extender/kube.h"
 #include "extender/writer_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { LIST_DEFAULT = 500 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 #include "model/decide_private.h"
 
 enum {

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/demand.h"
 #include "model/shape.h"
 

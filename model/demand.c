@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/utf8.h"
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 #include "model/demand_private.h"
 #include "model/fabric.h"
 #include "model/pod.h"

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/jscan.h"
+#include "lib/base/error.h"
+#include "lib/base/jscan.h"
 #include "model/topo.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hex.h"
+#include "lib/base/hex.h"
 #include "model/fabric_private.h"
 
 struct fabric *fabric_ref(struct fabric *f)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 #include "model/fabric_private.h"
 
 static void names_fini(struct fabric_names *names)

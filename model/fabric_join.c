@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 #include "model/fabric_private.h"
 
 struct join {

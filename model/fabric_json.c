@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 #include "model/fabric_private.h"
 
 struct json_reader {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 #include "model/fabric_private.h"
 
 enum { PATH_MAX_BYTES = (FABRIC_NAME_MAX + 2) * (FABRIC_TIERS_MAX + 1) };

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 #include "model/fabric_private.h"
 
 size_t fabric_line(const struct fabric_source *source, size_t at)

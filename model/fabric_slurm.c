@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/fabric_private.h"
 
 enum {

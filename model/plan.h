@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/decide.h"
 #include "model/demand.h"
 #include "model/fabric.h"

@@ -1,7 +1,7 @@
 /* Nodes with equal states: work is done once for all of them. */
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 #include "model/plan_private.h"
 
 /* Open addressing, first by address and then by content.  Classes are

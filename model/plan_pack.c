@@ -2,7 +2,7 @@
  * those that are another under other names. */
 #include <string.h>
 
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 #include "model/plan_private.h"
 
 enum { WAYS_PER_STEP = 16 }; /* that cost no more to skip than one step */

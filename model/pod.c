@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static const struct contract {
     struct jtext key;

@@ -1,7 +1,7 @@
 /* The quantities of resources, as texts. */
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/pod.h"
 #include "model/quantity.h"
 

@@ -2,8 +2,8 @@
 #ifndef BIGA_MODEL_PODSPEC_PRIVATE_H
 #define BIGA_MODEL_PODSPEC_PRIVATE_H
 
-#include "model/base/json.h"
-#include "model/base/str.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
 #include "model/podspec.h"
 
 /* A variable before "$(NAME)" in it is replaced. */

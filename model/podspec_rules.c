@@ -2,7 +2,7 @@
  * are refused; schema/pod.md has the same list. */
 #include <string.h>
 
-#include "model/base/utf8.h"
+#include "lib/base/utf8.h"
 #include "model/podspec_private.h"
 
 #define READ(name)              \

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/json.h"
+#include "lib/base/hash.h"
+#include "lib/base/json.h"
 
 struct policy *policy_ref(struct policy *p)
 {

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 #include "model/decide.h"
 #include "model/demand.h"
 #include "model/topo.h"

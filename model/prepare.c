@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
 
 enum {
     RAW_MAX = 6 * PREPARE_HOOK_MAX, /* every character an escape */

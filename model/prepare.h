@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 #define PREPARE_VFS "biga.dev/sriov-vfs"
 #define PREPARE_HOOK "biga.dev/prepare"

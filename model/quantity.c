@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* A number with an exponent: value * 10^ten * 2^two. */
 struct amount {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/decide_private.h"
 
 static unsigned count_bits(unsigned bits)

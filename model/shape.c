@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 enum {
     PAIRS_MAX = TOPO_CARDS_MAX * (TOPO_CARDS_MAX - 1) / 2,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 #include "model/slice_private.h"
 
 #define TEXT(member) offsetof(struct device, member)

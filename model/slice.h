@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 
 #define SLICE_DRIVER "xpu.biga.dev"

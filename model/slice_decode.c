@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "model/slice_private.h"
 
 bool slice_is_label(const char *text, size_t size)

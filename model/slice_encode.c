@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 #include "model/slice_private.h"
 
 struct writer {

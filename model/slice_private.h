@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "model/slice.h"
 
 #define SLICE_DOMAIN "biga.dev/"

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "model/base/utf8.h"
+#include "lib/base/utf8.h"
 #include "model/cpulist.h"
 
 #define MEMORY_MIB_MAX ((uint64_t)INT64_MAX >> 20)

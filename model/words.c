@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/mem.h"
-#include "model/base/near.h"
-#include "model/base/utf8.h"
+#include "lib/base/mem.h"
+#include "lib/base/near.h"
+#include "lib/base/utf8.h"
 #include "model/pod.h"
 #include "model/prepare.h"
 

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-#include "model/base/error.h"
-#include "model/base/jscan.h"
+#include "lib/base/error.h"
+#include "lib/base/jscan.h"
 
 /* What Biga writes on pods: an annotation, and conditions that a pod's
  * readiness gates may name. */

@@ -9,10 +9,10 @@
 #include "advertiser/act/files.h"
 #include "advertiser/act/item.h"
 #include "advertiser/act/left.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 #define CARD_DIR "/var/lib/biga"
 

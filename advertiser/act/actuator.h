@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "advertiser/cri/cri.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/hostdir.h"
 #include "advertiser/act/left.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum {
     LOG_MISSING = 3, /* how biga-card says that there is none */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum {
     CPU_PERIOD_US = 100000,

@@ -10,8 +10,8 @@
 #include "advertiser/act/hostdir.h"
 #include "advertiser/act/parcel.h"
 #include "advertiser/act/prep.h"
-#include "model/base/mem.h"
-#include "model/io/failpoint.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
 
 /* --- the card ----------------------------------------------------------- */
 

@@ -5,9 +5,9 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/files.h"
-#include "model/base/mem.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 static struct podspec *read_spec(const struct actuator *a,
                                  const struct intent *i)

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum {
     TURN_MS = 60000, /* at most between two looks at the places */

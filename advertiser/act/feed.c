@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "advertiser/act/item.h"
-#include "model/base/hash.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "model/podfeed.h"
 
 enum {

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "advertiser/act/actuator.h"
-#include "model/base/error.h"
-#include "model/io/http.h"
+#include "lib/base/error.h"
+#include "lib/http/http.h"
 
 /* Whose pods those are that it wants. */
 #define FEED_OWNER "extender"

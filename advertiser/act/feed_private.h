@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "advertiser/act/feed.h"
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
 
 /* A pod that the actuator does not have, and why. */
 struct refusal {

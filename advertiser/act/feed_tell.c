@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "advertiser/act/view.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 enum {
     PART_PODS = 256, /* of one status; more go into the next */

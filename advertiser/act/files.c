@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/base64.h"
-#include "model/base/json.h"
+#include "lib/base/base64.h"
+#include "lib/base/json.h"
 
 /* base64_decode() wants room for whole groups of three */
 enum { FILE_SIZE_MAX = PODSPEC_FILES_SIZE_MAX + 2 };

@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/podspec.h"
 
 struct files {

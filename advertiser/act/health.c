@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
 
 static const char *const names[] = {
     [ACT_READY] = "ready",

@@ -8,9 +8,9 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/machine_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum {
     LONELY_MS = 600000,   /* without pods, then it ends */

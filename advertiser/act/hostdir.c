@@ -9,8 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/tree.h"
+#include "lib/base/mem.h"
+#include "lib/io/tree.h"
 
 /* --- writing ------------------------------------------------------------ */
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/podspec.h"
 
 enum { HOSTDIR_LOG_MAX = 1 << 20 }; /* bytes read at once */

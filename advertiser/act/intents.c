@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advertiser/act/intents_private.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 enum { UINT31_MAX = 2147483647 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "advertiser/act/intents_private.h"
-#include "model/base/mem.h"
-#include "model/io/failpoint.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
 
 enum { TEXT_MAX = 64 << 10 }; /* of env, or how far a pod is */
 

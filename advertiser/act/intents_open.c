@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "advertiser/act/intents_private.h"
-#include "model/base/mem.h"
-#include "model/io/dbfile.h"
-#include "model/io/dbsalvage.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/db/dbfile.h"
+#include "lib/db/dbsalvage.h"
+#include "lib/io/log.h"
 
 #define FILE_NAME "intents.db"
 enum {

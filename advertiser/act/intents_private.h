@@ -6,9 +6,9 @@
 #include <pthread.h>
 
 #include "advertiser/act/intents.h"
-#include "model/base/str.h"
-#include "model/io/dbmark.h"
-#include "model/io/sqldb.h"
+#include "lib/base/str.h"
+#include "lib/db/dbmark.h"
+#include "lib/db/sqldb.h"
 
 void intent_env_encode(const struct intent *i, struct str *out);
 int intent_env_decode(struct intent *i, const char *text, size_t size,

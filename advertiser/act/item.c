@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 
 _Static_assert((int)ACT_PODS_MAX == (int)PODFEED_PODS_MAX,
                "a node takes what the extender sends");

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "advertiser/act/actuator.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 #include "model/podfeed.h"
 
 enum {

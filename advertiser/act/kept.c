@@ -7,9 +7,9 @@
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/hostdir.h"
 #include "advertiser/act/left.h"
-#include "model/base/mem.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 enum {
     LOG_MISSING = 3,     /* how biga-card says that there is none */

@@ -7,9 +7,9 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/machine_private.h"
-#include "model/base/mem.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 static bool has_left(struct actuator *a, const char *name)
 {

@@ -6,9 +6,9 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/left.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum { HELPER_MS = 30000 }; /* until it is looked for biga-card again */
 

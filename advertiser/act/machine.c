@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "advertiser/act/machine_private.h"
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
 
 /* --- making one --------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "advertiser/act/machine_private.h"
-#include "model/base/backoff.h"
-#include "model/base/mem.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
 
 enum { JUNK_RETRY_MS = 10000 }; /* what could not be removed */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "advertiser/act/machine_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 void machine_found_fini(struct machine_found *f)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advertiser/act/machine_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* --- states ------------------------------------------------------------- */
 

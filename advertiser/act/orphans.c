@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 void orphans_fini(struct orphans *o)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/base64.h"
+#include "lib/base/base64.h"
 
 enum { PIECE = 73728 }; /* bytes; 98304 characters of base64 */
 

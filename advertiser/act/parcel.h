@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "model/podspec.h"
 
 enum { PARCEL_PAD_ID_SIZE = 32 + 1 };

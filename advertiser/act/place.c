@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/io/trim.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/io/trim.h"
 
 enum {
     TRIM_FIRST_MS = 3000,

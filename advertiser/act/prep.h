@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/prepare.h"
 
 enum {

@@ -23,10 +23,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/base/text.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/base/text.h"
+#include "lib/io/clock.h"
 
 enum {
     LOCK_FD = 3,       /* of the hook: what it leaves open holds the lock */

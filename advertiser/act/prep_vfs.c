@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { NUMBER_MAX = 15, PATH_ROOM = PATH_MAX + 64 };
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
 

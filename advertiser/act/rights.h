@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/podspec.h"
 
 struct rights {

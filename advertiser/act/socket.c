@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advertiser/act/view.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 enum {
     STOP_MS = 1000,

@@ -1,5 +1,5 @@
 /* socket - the actuator for programs on this host: HTTP on a unix socket
- * (mode 0600, root and our own user; model/io/httpd.h).
+ * (mode 0600, root and our own user; lib/http/httpd.h).
  *
  *     GET    /v1/pods                      all pods, as last known
  *     GET    /v1/pods/NS/NAME[/state]      one
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 #include "advertiser/act/actuator.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 enum {
     SOCKET_CALLS_MAX = 4,   /* at a time per place; more get 503 */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 enum { STACK_SIZE = 1 << 20 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "advertiser/act/view.h"
-#include "model/base/base64.h"
-#include "model/base/json.h"
+#include "lib/base/base64.h"
+#include "lib/base/json.h"
 
 enum { ARG_MAX_SIZE = 64 << 10 };
 

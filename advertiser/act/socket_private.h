@@ -9,9 +9,9 @@
 
 #include "advertiser/act/item.h"
 #include "advertiser/act/socket.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/httpd.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/http/httpd.h"
 
 /* A request that is being worked on by a thread of its own. */
 struct call {

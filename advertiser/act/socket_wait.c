@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "advertiser/act/view.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 /* How long somebody may wait who came while we waited for another version. */
 enum { LOOK_MS = 250 };

@@ -4,7 +4,7 @@
 #define BIGA_ADVERTISER_ACT_VIEW_H
 
 #include "advertiser/act/actuator.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* {"namespace":"…","name":"…","uid":"…","place":"…", …} */
 void view_pod(const struct act_pod_view *pod, struct str *out);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 static void put(char *to, size_t size, const char *text)
 {

@@ -6,10 +6,10 @@
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/left.h"
 #include "advertiser/act/machine_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/failpoint.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
 enum {
     SAVE_RETRY_MS = 1000,

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/cri/grpc.h"
-#include "model/base/error.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/grpc/grpc.h"
 
 enum {
     CRI_ID_MAX = 128,

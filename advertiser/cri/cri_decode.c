@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "advertiser/cri/cri_private.h"
-#include "advertiser/cri/grpc_frame.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
+#include "lib/grpc/grpc_frame.h"
 
 /* --- within bounds --------------------------------------------------------
  *

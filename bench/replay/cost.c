@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static const char *const names[COLL_COUNT] = {
     [COLL_BARRIER] = "barrier",

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
+#include "lib/base/error.h"
 #include "model/fabric.h"
 #include "model/topo.h"
 

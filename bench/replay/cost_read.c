@@ -2,7 +2,7 @@
 #include <strings.h>
 
 #include "bench/replay/cost.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 static const char *const tiers[COST_TIERS] = {"node", "leaf", "spine", "core"};
 

@@ -4,8 +4,8 @@
 
 #include "bench/replay/measure.h"
 #include "extender/schedule.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum { PROGRESS_EVERY = 64 }; /* events */
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/file.h"
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
+#include "lib/io/file.h"
 
 /* --- one host ----------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "extender/snapshot.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 enum {
     REPLAY_HOSTS_MAX = 100000,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/replay/trace.h"
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 #include "model/demand.h"
 
 /* --- random numbers ----------------------------------------------------- */

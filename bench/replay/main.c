@@ -2,11 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "advertiser/file.h"
 #include "bench/replay/costs_text.h"
 #include "bench/replay/report.h"
-#include "model/io/clock.h"
-#include "model/io/conf.h"
+#include "lib/io/clock.h"
+#include "lib/io/conf.h"
+#include "lib/io/file.h"
 
 enum { QUIET_NS = 2000000000, EVERY_NS = 500000000 };
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 enum { MEMO_SLOTS = 1 << 16 };
 

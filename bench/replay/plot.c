@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/text.h"
+#include "lib/base/text.h"
 
 enum {
     ROW = 24,

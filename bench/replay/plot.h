@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "bench/replay/report.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 struct plot_bar {
     const char *label;

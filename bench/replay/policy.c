@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/schedule.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 enum {
     BEST = 16,               /* as many as the filter answers with */

@@ -14,7 +14,7 @@
 #include "bench/replay/fleet.h"
 #include "bench/replay/trace.h"
 #include "extender/job.h"
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 enum replay_policy {
     POLICY_RANDOM,       /* any node, any devices */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/replay/cost.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { FIELDS_MAX = 512, UCC_TEAM_MAX = 4096 };
 #define BYTES_MAX 1e15

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/table.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 const struct replay_result *report_biga(const struct replay_report *r)
 {

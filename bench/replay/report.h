@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "bench/replay/engine.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 struct replay_report {
     const struct replay_config *config;

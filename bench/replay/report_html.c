@@ -4,7 +4,7 @@
 
 #include "bench/replay/plot.h"
 #include "bench/replay/report.h"
-#include "model/base/text.h"
+#include "lib/base/text.h"
 
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

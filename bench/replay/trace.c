@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "model/demand.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "card/card.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,10 @@
 /* The parser of configuration files: what it takes obeys the table. */
-#include "model/io/conf.h"
+#include "lib/io/conf.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

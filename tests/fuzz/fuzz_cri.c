@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advertiser/cri/cri_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "model/base/hash.h"
-#include "model/io/dbpages.h"
+#include "lib/base/hash.h"
+#include "lib/db/dbpages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,12 @@
 /* The reader of messages and of headers: whatever comes and however it is cut
  * up, there is one verdict, and no message is over its cap. */
-#include "advertiser/cri/grpc_frame.h"
+#include "lib/grpc/grpc_frame.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/utf8.h"
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/httpd.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/tmpdir.h"
 

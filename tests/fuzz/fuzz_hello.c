@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "model/io/httpd_hello.h"
+#include "lib/http/httpd_hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advertiser/hwxml.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

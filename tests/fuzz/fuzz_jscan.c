@@ -1,12 +1,12 @@
 /* The scanner: skipping a text and reading it member by member agree on
  * whether it is right and where it is wrong. */
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/utf8.h"
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

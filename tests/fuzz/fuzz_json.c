@@ -1,12 +1,12 @@
 /* The strict check against the scanner and cJSON: the check takes no more
  * than the scanner; what the scanner takes cJSON reads, and prints as a text
  * that the scanner takes again (unless it rounds a number out of range). */
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* The splitter: the first byte is the kind and the cap, the second how the
  * rest is cut into calls.  Cut otherwise, the same comes out; no more is held
  * than allowed; and a list of which all parts are JSON is JSON. */
-#include "model/base/jsplit.h"
+#include "lib/base/jsplit.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

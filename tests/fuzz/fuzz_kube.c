@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/kube.h"
-#include "model/base/jscan.h"
-#include "model/base/json.h"
+#include "lib/base/jscan.h"
+#include "lib/base/json.h"
 
 enum { OUT_MAX = 64 << 20 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "model/kube/config.h"
+#include "lib/kube/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

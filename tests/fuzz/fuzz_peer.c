@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "model/io/tls.h"
+#include "lib/http/tls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

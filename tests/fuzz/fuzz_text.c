@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/error.h"
-#include "model/base/hidden.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/base/text.h"
+#include "lib/base/error.h"
+#include "lib/base/hidden.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/io/uri.h"
+#include "lib/base/mem.h"
+#include "lib/http/uri.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

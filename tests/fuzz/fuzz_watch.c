@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "model/kube/reflector_private.h"
+#include "lib/kube/reflector_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

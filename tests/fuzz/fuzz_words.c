@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/utf8.h"
+#include "lib/base/utf8.h"
 #include "model/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

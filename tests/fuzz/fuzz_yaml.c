@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/io/yaml.h"
+#include "lib/base/json.h"
+#include "lib/io/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

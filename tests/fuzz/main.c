@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/testdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

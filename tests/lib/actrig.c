@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
 
 enum { REACH_MS = 60000, CALL_MS = 30000 };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* A literal with its size: the texts may hold NUL bytes. */
 #define D(name, text)                \

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/kube/config.h"
+#include "lib/kube/config.h"
 
 /* What happens to one call.  `DONE`: a POST has been carried out all the
  * same. */

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "advertiser/cri/grpc.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/grpc/grpc.h"
+#include "lib/io/clock.h"
 
 const struct cardserver_times cardserver_usual = {
     .run_us = 65000,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "card/card.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/cardserver_private.h"
 
 static bool is_of(Cri__Pair **labels, size_t n, const char *uid)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { HOUR = 3600 };
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* A key pair and its certificate; aborts when something fails, as all here. */
 struct cert;

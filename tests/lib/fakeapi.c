@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/rawclient.h"
 
 enum { CONNECTIONS_MAX = 256, HEAD_MAX = 65536 };

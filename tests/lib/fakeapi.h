@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "model/kube/config.h"
+#include "lib/kube/config.h"
 
 enum { FAKEAPI_SCRIPT_MAX = 64 };
 

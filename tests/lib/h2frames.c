@@ -1,6 +1,6 @@
 #include "tests/lib/h2frames.h"
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 void h2_add_frame(struct str *out, enum frame type, int flags, int32_t stream,
                   const void *data, size_t size)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum frame {
     FRAME_DATA = 0,

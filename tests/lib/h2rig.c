@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
 
 /* --- the server ----------------------------------------------------------- */

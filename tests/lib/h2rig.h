@@ -6,7 +6,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdatomic.h>
 
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/tlsclient.h"
 

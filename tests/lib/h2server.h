@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* What it does once a request is there, whole. */
 enum h2_fault {

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/h2server.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/io/yaml.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/io/yaml.h"
 
 static const char *const methods[] = {"get", "put", "post", "delete", "patch"};
 

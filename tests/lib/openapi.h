@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "tests/lib/rawclient.h"
 
 /* Aborts when the text is none. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "extender/openapi.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/simapp.h"
 
 #define SLICES "/apis/resource.k8s.io/v1/resourceslices"

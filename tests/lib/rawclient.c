@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 void raw_reply_fini(struct raw_reply *r)
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum { RAW_PATIENCE_MS = 30000 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define BROKEN(...)                                     \
     do {                                                \

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 
 #define NODES "/api/v1/nodes"
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/biga-nodes/leases"

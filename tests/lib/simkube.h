@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "advertiser/publish.h"
-#include "model/base/error.h"
-#include "model/io/http.h"
+#include "lib/base/error.h"
+#include "lib/http/http.h"
 
 struct simkube;
 /* `changed` is called after each change of anything; may be NULL. */

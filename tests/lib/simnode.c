@@ -5,7 +5,7 @@
 
 #include "extender/app.h"
 #include "extender/runner.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/world.h"
 

@@ -9,7 +9,7 @@
 
 #include "extender/pods.h"
 #include "extender/server.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 enum { SIMNODE_PODS_MAX = 256 };
 

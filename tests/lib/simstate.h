@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "extender/writer.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* Start a writer without a clock of its own (sweep_ms 0); aborts when it
  * cannot be had. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 const char *testdata_dir(void)
 {

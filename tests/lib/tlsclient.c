@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/rawclient.h"
 
 static ssize_t push_piece(gnutls_transport_ptr_t fd, const void *data,

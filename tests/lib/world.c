@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "model/slice.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simhost.h"

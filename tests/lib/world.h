@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "extender/server.h"
-#include "model/base/jscan.h"
-#include "model/base/str.h"
+#include "lib/base/jscan.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 #include "tests/lib/rawclient.h"
 

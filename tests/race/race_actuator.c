@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/actrig.h"
 #include "tests/lib/simstate.h"
 

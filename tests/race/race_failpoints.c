@@ -13,7 +13,7 @@
  * with 77 when it was built without -DFAILPOINTS. */
 #include <stdio.h>
 
-#include "model/io/failpoint.h"
+#include "lib/io/failpoint.h"
 
 #ifndef FAILPOINTS
 
@@ -33,9 +33,9 @@ int main(void)
 #include <unistd.h>
 
 #include "extender/writer.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
 

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/h2rig.h"
 
 enum { N_CLIENTS = 3, PER_CONNECTION = 24 };

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "extender/server.h"
-#include "model/base/mem.h"
-#include "model/base/str.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "lib/io/log.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
 

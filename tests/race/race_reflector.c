@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
-#include "model/kube/reflector_private.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/reflector_private.h"
 #include "tests/lib/fakeapi.h"
 
 enum { N_READERS = 3, N_KINDS = 3 };

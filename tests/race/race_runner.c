@@ -14,9 +14,9 @@
 
 #include "extender/app.h"
 #include "extender/server.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"
 

@@ -11,7 +11,7 @@
 #include "extender/access.h"
 #include "extender/app.h"
 #include "extender/server.h"
-#include "model/io/log.h"
+#include "lib/io/log.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"

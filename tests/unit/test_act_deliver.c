@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
 
 #define PCI "0000:17:00.0"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 #include "tests/lib/actrig.h"
 
 #define EVENTS "GetContainerEvents"

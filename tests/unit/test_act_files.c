@@ -6,9 +6,9 @@
 
 #include "advertiser/act/act_private.h"
 #include "advertiser/act/files.h"
-#include "model/base/base64.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/base64.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 #define CONTENTS                                                              \
     "[{\"kind\":\"ConfigMap\",\"name\":\"m\",\"data\":{\"a\":\"b25l\",\"b\":" \

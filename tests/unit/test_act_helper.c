@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/actrig.h"
 
 #define UID ACT_HELPER "card-0"

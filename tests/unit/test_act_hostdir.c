@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/hostdir.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/tmpdir.h"
 
 static struct podspec_file files[] = {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/intents.h"
-#include "model/io/log.h"
+#include "lib/io/log.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 

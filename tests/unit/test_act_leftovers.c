@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/actrig.h"
 
 static struct actrig r;

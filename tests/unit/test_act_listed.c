@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advertiser/act/act_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static struct cri_pair *labels_of(const char *uid)
 {

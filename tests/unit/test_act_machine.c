@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "advertiser/act/machine.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simcard.h"
 
 static struct podspec_container inits[] = {

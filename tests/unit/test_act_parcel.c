@@ -10,7 +10,7 @@
 
 #include "advertiser/act/parcel.h"
 #include "card/card.h"
-#include "model/base/base64.h"
+#include "lib/base/base64.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 

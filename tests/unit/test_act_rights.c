@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advertiser/act/rights.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static const struct {
     const char *spec; /* members of the spec */

@@ -4,9 +4,9 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/io/http.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/http/http.h"
 #include "tests/lib/fakeactuator.inc"
 #include "tests/lib/tmpdir.h"
 

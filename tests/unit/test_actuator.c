@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advertiser/act/actuator.h"
-#include "model/io/log.h"
+#include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
 
 #define SPEC(name, uid)                                          \

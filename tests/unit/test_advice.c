@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/advice.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfleet.h"
 

@@ -7,7 +7,7 @@
 
 #include "extender/advice.h"
 #include "extender/why.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"

@@ -1,4 +1,4 @@
-#include "model/base/backoff.h"
+#include "lib/base/backoff.h"
 
 #include <criterion/criterion.h>
 

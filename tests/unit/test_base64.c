@@ -1,9 +1,9 @@
-#include "model/base/base64.h"
+#include "lib/base/base64.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static void expect_pair(const char *plain, const char *coded)
 {

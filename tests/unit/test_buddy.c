@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "extender/buddy.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 
 #define HOST                                                                   \
     "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"solver-3\",\"uid\":"       \

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/world.h"

@@ -8,8 +8,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "model/base/base64.h"
-#include "model/base/mem.h"
+#include "lib/base/base64.h"
+#include "lib/base/mem.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 

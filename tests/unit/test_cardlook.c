@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/tmpdir.h"
 
 #define PCI "0000:17:00.0"

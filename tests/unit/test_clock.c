@@ -1,4 +1,4 @@
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 
 #include <criterion/criterion.h>
 

@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "extender/cluster_parts.h"
-#include "model/base/mem.h"
-#include "model/kube/lease.h"
+#include "lib/base/mem.h"
+#include "lib/kube/lease.h"
 #include "tests/lib/simstate.h"
 
 static struct writer *w;

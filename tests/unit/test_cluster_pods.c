@@ -4,8 +4,8 @@
 
 #include "extender/cluster_parts.h"
 #include "extender/seen.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/simstate.h"
 
 /* `there` binds, as another replica; `app` is told. */

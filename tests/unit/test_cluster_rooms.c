@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/str.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "tests/lib/simstate.h"
 
 enum { HOSTS = 12, PODS = 300, STEPS = 4000, CHECKS = 100 };

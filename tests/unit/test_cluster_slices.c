@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "extender/cluster_parts.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/slice.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"

@@ -1,11 +1,11 @@
-#include "model/io/conf.h"
+#include "lib/io/conf.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 struct settings {
     const char *state, *mode, *cards;

@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static struct cpulist parsed(const char *text)
 {

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 
 #include "advertiser/cri/cri_private.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/h2server.h"
 #include "tests/lib/tmpdir.h"
 

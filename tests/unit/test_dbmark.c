@@ -1,4 +1,4 @@
-#include "model/io/dbmark.h"
+#include "lib/db/dbmark.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/io/log.h"
+#include "lib/io/log.h"
 #include "tests/lib/smalldisk.h"
 #include "tests/lib/tmpdir.h"
 

@@ -1,4 +1,4 @@
-#include "model/io/dbpages.h"
+#include "lib/db/dbpages.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 

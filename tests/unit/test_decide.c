@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/decide.h"
 #include "tests/lib/simhost.h"
 

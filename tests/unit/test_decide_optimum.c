@@ -5,7 +5,7 @@
 #include <criterion/logging.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "tests/lib/randnode.h"
 
 /* --- the brute force ---------------------------------------------------- */

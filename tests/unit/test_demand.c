@@ -3,8 +3,8 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "model/demand.h"
 #include "tests/lib/podtext.h"
 #include "tests/lib/testdata.h"

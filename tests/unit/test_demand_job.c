@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "model/demand.h"
 #include "tests/lib/podtext.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/io/clock.h"
-#include "model/io/httpd.h"
-#include "model/kube/lease.h"
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
+#include "lib/kube/lease.h"
 
 /* --- an API server with one Lease --------------------------------------- */
 

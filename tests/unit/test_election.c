@@ -1,12 +1,12 @@
 /* Who holds the lease: step by step, and many random schedules in which
  * requests are lost or late, processes stop or die, clocks are wrong, and
  * somebody deletes the lease.  Never do two hold it. */
-#include "model/kube/lease.h"
+#include "lib/kube/lease.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #define NOW "2026-01-02T03:04:05.000006Z"
 

@@ -1,4 +1,4 @@
-#include "model/base/error.h"
+#include "lib/base/error.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

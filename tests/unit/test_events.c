@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "model/io/clock.h"
-#include "model/io/httpd.h"
-#include "model/io/log.h"
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 enum { NOW = 1000000, STEP_MS = 1000 };
 

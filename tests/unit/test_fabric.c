@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/fabric.h"
 
 static struct fabric *read_n(const char *const *texts, size_t n)

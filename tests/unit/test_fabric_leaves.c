@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/snapshot.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/fabric.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 
 static void assert_text(const struct str *got, const char *want)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/fabric.h"
 #include "tests/lib/testdata.h"
 

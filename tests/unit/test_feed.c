@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "advertiser/act/feed_private.h"
-#include "model/base/mem.h"
-#include "model/io/httpd.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
 #include "tests/lib/fakeactuator.inc"
 
 /* --- the extender --------------------------------------------------------- */

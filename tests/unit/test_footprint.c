@@ -1,4 +1,4 @@
-#include "model/io/footprint.h"
+#include "lib/io/footprint.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* Pages of files that this process has mapped and in memory. */
 static long file_pages(void)

@@ -1,4 +1,4 @@
-#include "advertiser/cri/grpc.h"
+#include "lib/grpc/grpc.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/h2server.h"
 #include "tests/lib/tmpdir.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/cri/grpc.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/grpc/grpc.h"
+#include "lib/io/clock.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/h2server.h"
 #include "tests/lib/tmpdir.h"

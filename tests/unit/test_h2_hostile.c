@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/httpd_h2_meter.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd_h2_meter.h"
+#include "lib/io/clock.h"
 #include "tests/lib/h2rig.h"
 #include "tests/lib/rawclient.h"
 

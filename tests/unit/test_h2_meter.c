@@ -1,9 +1,9 @@
-#include "model/io/httpd_h2_meter.h"
+#include "lib/http/httpd_h2_meter.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

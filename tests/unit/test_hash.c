@@ -1,10 +1,10 @@
-#include "model/base/hash.h"
+#include "lib/base/hash.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static int compare(const void *a, const void *b)
 {

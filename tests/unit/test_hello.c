@@ -1,11 +1,11 @@
-#include "model/io/httpd_hello.h"
+#include "lib/http/httpd_hello.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 /* What GnuTLS sends first when it offers these protocols. */
 static ssize_t keep(gnutls_transport_ptr_t arg, const void *data, size_t size)

@@ -1,4 +1,4 @@
-#include "model/base/hex.h"
+#include "lib/base/hex.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

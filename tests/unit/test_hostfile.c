@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advertiser/hosts.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 static struct topo *read_as(const char *text, const char *node)
 {

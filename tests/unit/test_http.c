@@ -1,5 +1,5 @@
 /* The client against our own server, and against sockets that misbehave. */
-#include "model/io/http.h"
+#include "lib/http/http.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/httpd.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
 #include "tests/lib/rawclient.h"
 
 /* Says what it was asked: "METHOD accept=… body=…". */

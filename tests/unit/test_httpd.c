@@ -1,4 +1,4 @@
-#include "model/io/httpd.h"
+#include "lib/http/httpd.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/rawclient.h"
 
 enum { REQUEST_MS = 1000, LASTS_MS = 20000, BODY_MAX = 64 << 20 };

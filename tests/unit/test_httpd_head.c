@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/h2rig.h"
 #include "tests/lib/rawclient.h"
 

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "tests/lib/h2rig.h"
 #include "tests/lib/rawclient.h"
 

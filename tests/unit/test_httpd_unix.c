@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/http.h"
-#include "model/io/httpd.h"
+#include "lib/base/mem.h"
+#include "lib/http/http.h"
+#include "lib/http/httpd.h"
 #include "tests/lib/tmpdir.h"
 
 static void on_echo(struct httpd_request *rq, void *ctx)

@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"
 

@@ -7,9 +7,9 @@
 
 #include "extender/job.h"
 #include "extender/writer.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
 

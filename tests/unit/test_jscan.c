@@ -1,10 +1,10 @@
-#include "model/base/jscan.h"
+#include "lib/base/jscan.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/badjson.h"
 
 /* Does the scanner take the whole document, skipping it? */

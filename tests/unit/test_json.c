@@ -1,10 +1,10 @@
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/jscan.h"
-#include "model/base/str.h"
+#include "lib/base/jscan.h"
+#include "lib/base/str.h"
 #include "tests/lib/badjson.h"
 
 static bool scans(const char *data, size_t size)

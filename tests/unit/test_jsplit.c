@@ -1,9 +1,9 @@
-#include "model/base/jsplit.h"
+#include "lib/base/jsplit.h"
 
 #include <criterion/criterion.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "tests/lib/badjson.h"
 
 enum { OBJECT_MAX = 4096 };

@@ -1,14 +1,14 @@
 /* Calls, against a server that answers as the API server does, or worse. */
-#include "model/kube/client.h"
+#include "lib/kube/client.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "model/io/clock.h"
-#include "model/io/httpd.h"
-#include "model/kube/access.h"
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
+#include "lib/kube/access.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/tmpdir.h"
 

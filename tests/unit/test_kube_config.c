@@ -1,12 +1,12 @@
 /* Kubeconfig files as kubectl writes them and as people do, and what a pod
  * finds mounted. */
-#include "model/kube/config.h"
+#include "lib/kube/config.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "tests/lib/tmpdir.h"
 
 /* "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n" */

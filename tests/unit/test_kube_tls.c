@@ -1,13 +1,13 @@
 /* Calls over mutual TLS: who is trusted, whose name is expected, and that
  * certificates which change are used without a restart. */
-#include "model/kube/client.h"
+#include "lib/kube/client.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/io/clock.h"
-#include "model/io/httpd.h"
-#include "model/io/tls.h"
+#include "lib/http/httpd.h"
+#include "lib/http/tls.h"
+#include "lib/io/clock.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/tmpdir.h"
 

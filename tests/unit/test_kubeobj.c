@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 #define META \
     "\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"7\""

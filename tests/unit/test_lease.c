@@ -1,10 +1,10 @@
 /* Leases as the API server sends them, and as they are sent. */
-#include "model/kube/lease.h"
+#include "lib/kube/lease.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 /* As kube-apiserver 1.37 answers, but for its managedFields. */
 static const char real[] =

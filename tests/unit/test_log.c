@@ -1,4 +1,4 @@
-#include "model/io/log.h"
+#include "lib/io/log.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/testdata.h"
 
 /* What `act` writes on stderr; the caller frees. */

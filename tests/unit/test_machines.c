@@ -6,7 +6,7 @@
 
 #include "advertiser/print.h"
 #include "advertiser/probe.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/topo.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"

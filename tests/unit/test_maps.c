@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { RANKS_MAX = 8 };
 

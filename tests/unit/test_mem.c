@@ -1,4 +1,4 @@
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
-#include "model/io/metrics.h"
+#include "lib/io/metrics.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 enum { BINDS, NODES, WAIT, PLAIN, N_FAMILIES };
 

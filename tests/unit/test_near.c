@@ -1,4 +1,4 @@
-#include "model/base/near.h"
+#include "lib/base/near.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

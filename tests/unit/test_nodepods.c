@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "extender/pods_private.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "model/podfeed.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 static void refused(const char *json, const char *text)
 {

@@ -8,7 +8,7 @@
 
 #include "advertiser/act/socket.h"
 #include "cli/verbs.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/fakeactuator.inc"
 #include "tests/lib/tmpdir.h"
 

@@ -11,7 +11,7 @@
 #include "extender/routes_publish.h"
 #include "extender/routes_read.h"
 #include "extender/routes_scheduler.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/operations.h"
 
 TestSuite(openapi, .init = ops_start, .fini = ops_stop, .timeout = 300);

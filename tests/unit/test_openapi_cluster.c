@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/openapi.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/fakeapi.h"
 #include "tests/lib/operations.h"
 #include "tests/lib/simapp.h"

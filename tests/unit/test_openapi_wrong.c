@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/operations.h"
 
 TestSuite(openapi_wrong, .init = ops_start, .fini = ops_stop, .timeout = 300);

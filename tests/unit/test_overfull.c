@@ -5,7 +5,7 @@
 
 #include "extender/overfull.h"
 #include "extender/writer.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simstate.h"
 
 enum { LYING_CORES = 64, CORES = 16 };

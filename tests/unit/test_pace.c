@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "extender/waiting.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simstate.h"
 
 enum { MANY = 2000, SOON_MS = 1000 };

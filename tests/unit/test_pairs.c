@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "extender/pairs.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
 
 static struct podobj pod(enum pod_role role, const char *name, const char *uid,
                          int pair)

@@ -2,7 +2,7 @@
  * all ways. */
 #include <criterion/criterion.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simhost.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "model/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/pods_private.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "model/podfeed.h"
 
 #define UID "00000000-0000-4000-8000-000000000001"

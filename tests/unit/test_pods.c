@@ -8,8 +8,8 @@
 
 #include "extender/pods_apply.h"
 #include "extender/writer.h"
-#include "model/base/str.h"
-#include "model/io/log.h"
+#include "lib/base/str.h"
+#include "lib/io/log.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/pods_private.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 /* How a pod with its place on a node of that status is shown. */
 static void expect_silent(enum node_status status, bool silent)

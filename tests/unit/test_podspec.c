@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "tests/lib/badjson.h"
 
 /* ConfigMap "map" of namespace "ns" has a=one, b=(NUL inside), dir.conf;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 static struct policy *read_ok(const char *text)
 {

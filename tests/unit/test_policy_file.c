@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "extender/reload.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
 

@@ -7,7 +7,7 @@
 #include "extender/schedule.h"
 #include "extender/usage.h"
 #include "extender/writer.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 

@@ -7,7 +7,7 @@
 
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 static struct topo *host(const char *text)
 {

@@ -11,7 +11,7 @@
 
 #include "advertiser/print.h"
 #include "advertiser/scan.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "model/slice.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"

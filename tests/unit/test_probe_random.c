@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "advertiser/probe.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/roundtrip.h"

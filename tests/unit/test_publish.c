@@ -7,8 +7,8 @@
 
 #include "advertiser/fleet.h"
 #include "advertiser/hosts.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 enum { STORED_MAX = 64, LOG_MAX = 4096 };
 

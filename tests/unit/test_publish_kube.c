@@ -5,7 +5,7 @@
 
 #include "advertiser/kubeobj.h"
 #include "advertiser/publish_kube.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/kworld.h"
 
 #define SLICE KWORLD_SLICE

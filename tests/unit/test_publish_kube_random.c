@@ -9,9 +9,9 @@
 
 #include "advertiser/kubeobj.h"
 #include "advertiser/publish_kube.h"
-#include "model/base/hash.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simkube.h"
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 Test(quantity, amounts)
 {

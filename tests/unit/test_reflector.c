@@ -1,11 +1,11 @@
-#include "model/kube/reflector.h"
+#include "lib/kube/reflector.h"
 
 #include <criterion/criterion.h>
 #include <time.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/kube/reflector_private.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/kube/reflector_private.h"
 #include "tests/lib/fakeapi.h"
 #include "tests/lib/tmpdir.h"
 

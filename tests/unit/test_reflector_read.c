@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/kube/reflector_private.h"
+#include "lib/kube/reflector_private.h"
 #include "tests/lib/badjson.h"
 
 static int read_list(const char *text, char version[KUBE_VERSION_MAX + 1],

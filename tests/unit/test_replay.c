@@ -5,7 +5,7 @@
 
 #include "bench/replay/costs_text.h"
 #include "bench/replay/report.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 
 #define cleanup_trace __attribute__((__cleanup__(trace_cleanup_p)))
 

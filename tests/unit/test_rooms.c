@@ -6,8 +6,8 @@
 
 #include "extender/job.h"
 #include "extender/writer.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"

@@ -8,7 +8,7 @@
 
 #include "extender/fabric_files.h"
 #include "extender/routes_read.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"

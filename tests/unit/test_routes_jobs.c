@@ -5,8 +5,8 @@
 
 #include "extender/routes_ask.h"
 #include "extender/routes_read.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/io/log.h"
+#include "lib/base/json.h"
+#include "lib/io/log.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"

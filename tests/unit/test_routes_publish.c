@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "extender/kube.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"

@@ -8,7 +8,7 @@
 #include "extender/routes_pods.h"
 #include "extender/routes_publish.h"
 #include "extender/routes_scheduler.h"
-#include "model/base/json.h"
+#include "lib/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simhost.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "extender/app.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simapp.h"
 #include "tests/lib/simstate.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "extender/app.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/simapp.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/testdata.h"

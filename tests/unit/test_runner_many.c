@@ -6,7 +6,7 @@
 
 #include "extender/app.h"
 #include "extender/runner_private.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 #include "tests/lib/simapp.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/app.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simapp.h"
 #include "tests/lib/tmpdir.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "extender/app.h"
-#include "model/io/clock.h"
+#include "lib/io/clock.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simapp.h"
 #include "tests/lib/simhost.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "extender/schedule.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 

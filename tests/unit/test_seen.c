@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "extender/seen.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 
 static struct demand pod(unsigned i, unsigned uid)
 {

@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "model/slice.h"
 #include "tests/lib/badjson.h"
 #include "tests/lib/rawclient.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "model/slice_private.h"
 #include "tests/lib/roundtrip.h"
 #include "tests/lib/testdata.h"

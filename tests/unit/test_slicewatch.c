@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <string.h>
 
-#include "model/base/mem.h"
-#include "model/base/str.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "tests/lib/fakeapi.h"
 
 enum { PATIENCE_MS = 60000, MANY = 40 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "extender/usage.h"
-#include "model/base/mem.h"
+#include "lib/base/mem.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "extender/writer.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/smalldisk.h"
 #include "tests/lib/testdata.h"

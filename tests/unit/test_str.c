@@ -1,12 +1,12 @@
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
-#include "model/base/utf8.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 
 Test(str, grows)
 {

@@ -1,11 +1,11 @@
-#include "model/base/text.h"
+#include "lib/base/text.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/error.h"
-#include "model/base/mem.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
 
 Test(text, a_character_takes_one_column)

@@ -1,4 +1,4 @@
-#include "model/io/tls.h"
+#include "lib/http/tls.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -6,10 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/httpd.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/tlsclient.h"

@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/httpd.h"
-#include "model/io/log.h"
-#include "model/io/tls.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/http/tls.h"
+#include "lib/io/log.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/tlsclient.h"
 #include "tests/lib/tmpdir.h"

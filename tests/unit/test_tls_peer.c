@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "model/base/mem.h"
-#include "model/io/tls.h"
+#include "lib/base/mem.h"
+#include "lib/http/tls.h"
 #include "tests/lib/certs.h"
 
 static int read_spec(const struct cert_spec *spec, struct tls_peer *ret_peer,

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/str.h"
+#include "lib/base/str.h"
 
 static int parse(const char *text, struct tokens **ret_tokens,
                  struct error *err)

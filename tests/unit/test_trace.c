@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench/replay/trace.h"
-#include "model/base/str.h"
+#include "lib/base/str.h"
 #include "tests/lib/testdata.h"
 
 #define cleanup_trace __attribute__((__cleanup__(trace_cleanup_p)))

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/base/mem.h"
-#include "model/io/tree.h"
+#include "lib/base/mem.h"
+#include "lib/io/tree.h"
 #include "tests/lib/tmpdir.h"
 
 /* What stays, as what is immutable does; NULL none. */

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include "extender/routes_read.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simstate.h"

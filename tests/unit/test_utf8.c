@@ -1,4 +1,4 @@
-#include "model/base/utf8.h"
+#include "lib/base/utf8.h"
 
 #include <criterion/criterion.h>
 

@@ -5,8 +5,8 @@
 
 #include "extender/schedule.h"
 #include "extender/victims.h"
-#include "model/base/mem.h"
-#include "model/io/log.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simstate.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/io/watch.h"
+#include "lib/io/watch.h"
 
 static char folder[64];
 static char path[96], other[96];

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 #include "tests/lib/world.h"
 
 static cJSON *call(struct server *s, const char *method, const char *path,

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "extender/wire.h"
-#include "model/base/json.h"
-#include "model/base/mem.h"
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
 
 #define POD                                                            \
     "{\"metadata\":{\"name\":\"p\",\"namespace\":\"d\",\"uid\":\"u\"," \

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "extender/writer.h"
-#include "model/base/jscan.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"
 

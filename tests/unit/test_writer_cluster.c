@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "extender/writer.h"
-#include "model/base/mem.h"
-#include "model/io/clock.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/simstate.h"
 
 static struct writer *start(void)

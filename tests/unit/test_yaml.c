@@ -1,11 +1,11 @@
 /* YAML as JSON: types, documents, and what is refused, with its place. */
-#include "model/io/yaml.h"
+#include "lib/io/yaml.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/base/json.h"
-#include "model/base/str.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
 
 /* The same as this JSON, printed by the same printer. */
 static void expect(const char *yaml, const char *json)

@@ -1,0 +1,15 @@
+/* near - which of the words that there are was probably meant.  Pure. */
+#ifndef BIGA_LIB_BASE_NEAR_H
+#define BIGA_LIB_BASE_NEAR_H
+
+#include <stddef.h>
+
+/* How many letters to add, drop, change or swap to make one of the other. */
+size_t near_distance(const char *a, const char *b);
+
+/* How far `word` is from a name that may have been meant: 0 when it is its
+ * beginning, of two letters or more; NEAR_NOT when it is too far to guess. */
+#define NEAR_NOT ((size_t)-1)
+size_t near_guess(const char *word, const char *name);
+
+#endif

@@ -1,0 +1,34 @@
+/* text - other people's text on a terminal, in a log or in a page: what is
+ * hidden there (hidden.h) is made visible. */
+#ifndef BIGA_LIB_BASE_TEXT_H
+#define BIGA_LIB_BASE_TEXT_H
+
+#include <stddef.h>
+
+#include "lib/base/str.h"
+
+/* Columns on a terminal: each byte that begins a character of UTF-8 takes
+ * one. */
+size_t text_width(const char *text);
+size_t text_width_n(const char *text, size_t size);
+
+/* Append `text` with each hidden character replaced by '?'. */
+void text_clean(const char *text, struct str *out);
+
+/* Do the same in place, but for newlines and tabs. */
+void text_clean_lines(struct str *text);
+
+/* Append `text` as a JSON string in which all that is hidden is escaped
+ * ("\u202e"); bytes that are no UTF-8 become U+FFFD. */
+void text_quote_n(const char *text, size_t size, struct str *out);
+
+/* The same with what HTML and XML would take for markup escaped. */
+void text_escape(const char *text, struct str *out);
+void text_escape_n(const char *text, size_t size, struct str *out);
+
+/* The order of names for people: numbers within them count as numbers, so that
+ * leaf6 comes before leaf10.  Texts that differ in zeros before numbers alone
+ * are in the order of their bytes: only equal texts are equal. */
+int text_order(const char *a, const char *b);
+
+#endif

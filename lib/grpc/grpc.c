@@ -1,0 +1,151 @@
+#include "lib/grpc/grpc.h"
+
+#include <pthread.h>
+
+#include "lib/grpc/grpc_private.h"
+#include "lib/grpc/grpc_pump.h"
+
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+
+static void init_curl(void)
+{
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* again by easy_init */
+}
+
+void grpc_init(void)
+{
+    (void)pthread_once(&init_once, init_curl);
+}
+
+int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
+                struct error *err)
+{
+    cleanup_with(grpc) struct grpc *g = xcalloc(1, sizeof *g);
+    grpc_init();
+    g->config = *config;
+    for (size_t i = 0; i < GRPC_FDS_MAX; i++)
+        g->fds[i] = -1;
+    int r = grpc_endpoint_read(config, &g->to, err);
+    if (r < 0)
+        return r;
+    if (g->config.reply_max == 0 || g->config.reply_max > GRPC_REPLY_MAX)
+        g->config.reply_max = GRPC_REPLY_MAX;
+    g->curl = curl_easy_init();
+    CURLcode code = g->curl ? grpc_task_set_handle(g) : CURLE_FAILED_INIT;
+    if (code != CURLE_OK)
+        return error_set(err, EIO, "%s: libcurl: %s", config->endpoint,
+                         curl_easy_strerror(code));
+    *ret_grpc = steal(&g);
+    return 0;
+}
+
+void grpc_reconnect(struct grpc *g)
+{
+    if (g->multi)
+        (void)curl_multi_cleanup(g->multi); /* nothing is in it */
+    g->multi = NULL;
+}
+
+void grpc_destroy(struct grpc *g)
+{
+    if (!g)
+        return;
+    grpc_reconnect(g);
+    curl_easy_cleanup(g->curl); /* NULL allowed */
+    free(g->to.base);
+    free(g);
+}
+
+/* --- a call --------------------------------------------------------------- */
+
+static CURLcode code_of(CURLM *multi)
+{
+    int left;
+    for (CURLMsg *m; (m = curl_multi_info_read(multi, &left));)
+        if (m->msg == CURLMSG_DONE)
+            return m->data.result;
+    return CURLE_RECV_ERROR; /* there is always one when none runs */
+}
+
+static void wait_for(const struct grpc_task *t)
+{
+    struct grpc *g = t->g;
+    struct curl_waitfd fds[GRPC_PUMP_FDS];
+    if (g->pump)
+        grpc_pump_poll(g->pump, fds);
+    /* a body that comes is read without a wait by the next perform */
+    (void)curl_multi_poll(g->multi, fds, g->pump ? GRPC_PUMP_FDS : 0,
+                          grpc_task_poll_ms(t), NULL);
+}
+
+/* Until the transfer has ended, or must. */
+static CURLcode run(struct grpc_task *t)
+{
+    struct grpc *g = t->g;
+    int running = 1;
+    for (;;) {
+        if (g->pump)
+            grpc_pump_turn(g->pump);
+        CURLMcode code = curl_multi_perform(g->multi, &running);
+        if (code != CURLM_OK)
+            return CURLE_OUT_OF_MEMORY;
+        if (running == 0)
+            return code_of(g->multi);
+        if (!grpc_task_may_go_on(t))
+            return CURLE_ABORTED_BY_CALLBACK;
+        wait_for(t);
+    }
+}
+
+static CURLcode transfer(struct grpc_task *t)
+{
+    struct grpc *g = t->g;
+    CURLcode code = grpc_task_set(t);
+    if (!g->multi)
+        g->multi = curl_multi_init();
+    if (!g->multi)
+        abort(); /* out of memory, as x*alloc does */
+    if (code == CURLE_OK) {
+        (void)curl_multi_setopt(g->multi, CURLMOPT_MAXCONNECTS, 1L);
+        code = curl_multi_add_handle(g->multi, g->curl) == CURLM_OK
+                   ? run(t)
+                   : CURLE_FAILED_INIT;
+        (void)curl_multi_remove_handle(g->multi, g->curl);
+    }
+    grpc_task_unset(t);
+    return code;
+}
+
+static int perform(struct grpc_task *t, struct grpc_end *ret_end,
+                   struct error *err)
+{
+    grpc_task_init(t);
+    CURLcode code = t->fault ? CURLE_ABORTED_BY_CALLBACK : transfer(t);
+    if (grpc_task_stale(t, code)) {
+        grpc_reconnect(t->g);
+        t->connected = false;
+        code = transfer(t);
+    }
+    int r = grpc_task_end(t, code, ret_end, err);
+    if (code != CURLE_OK || !t->g->to.tls || (r < 0 && r != -EREMOTEIO))
+        grpc_reconnect(t->g);
+    return r;
+}
+
+int grpc_call(struct grpc *g, const char *method, const void *request,
+              size_t size, unsigned deadline_ms, struct str *ret_reply,
+              struct grpc_end *ret_end, struct error *err)
+{
+    struct grpc_task t = {
+        .g = g,
+        .method = method,
+        .request = request,
+        .request_size = size,
+        .frames.message = ret_reply,
+        .deadline_ms = deadline_ms ? deadline_ms : 1, /* 0 would be none */
+    };
+    str_reset(ret_reply);
+    if (ret_reply->max == 0)
+        ret_reply->max = g->config.reply_max;
+    return perform(&t, ret_end, err);
+}

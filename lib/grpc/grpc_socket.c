@@ -1,0 +1,104 @@
+/* The sockets that libcurl has made. */
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/grpc/grpc_private.h"
+#include "lib/grpc/grpc_pump.h"
+
+enum {
+    USER_TIMEOUT_MS = 15000, /* of a server that is gone without a word */
+};
+
+/* A connection that is dead is noticed although nothing is sent. */
+static int set_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    struct grpc *g = ctx;
+    unsigned ms = USER_TIMEOUT_MS;
+    for (size_t i = 0; i < GRPC_FDS_MAX; i++)
+        if (g->fds[i] < 0) {
+            g->fds[i] = fd;
+            break;
+        }
+    (void)purpose; /* the only one: a connection of ours */
+    /* refused by unix sockets, which need none */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+    return CURL_SOCKOPT_OK;
+}
+
+static int close_socket(void *ctx, curl_socket_t fd)
+{
+    struct grpc *g = ctx;
+    for (size_t i = 0; i < GRPC_FDS_MAX; i++)
+        if (g->fds[i] == fd)
+            g->fds[i] = -1;
+    if (g->pump && grpc_pump_is_on(g->pump, fd)) {
+        grpc_pump_destroy(g->pump);
+        g->pump = NULL;
+    }
+    return close(fd);
+}
+
+CURLcode grpc_socket_set_handle(struct grpc *g)
+{
+    CURLcode code = curl_easy_setopt(g->curl, CURLOPT_SOCKOPTFUNCTION,
+                                     set_socket);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(g->curl, CURLOPT_SOCKOPTDATA, g);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(g->curl, CURLOPT_CLOSESOCKETFUNCTION,
+                                close_socket);
+    if (code == CURLE_OK)
+        code = curl_easy_setopt(g->curl, CURLOPT_CLOSESOCKETDATA, g);
+    return code;
+}
+
+bool grpc_socket_is_open(const struct grpc *g)
+{
+    for (size_t i = 0; i < GRPC_FDS_MAX; i++)
+        if (g->fds[i] >= 0)
+            return true;
+    return false;
+}
+
+void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX])
+{
+    memcpy(ret_text, g->own, sizeof g->own);
+}
+
+uint64_t grpc_socket_received(const struct grpc *g)
+{
+    uint64_t sum = 0;
+    if (g->pump)
+        return grpc_pump_received(g->pump);
+    for (size_t i = 0; !g->to.socket && i < GRPC_FDS_MAX; i++) {
+        struct tcp_info info = {0};
+        socklen_t size = sizeof info;
+        int waiting = 0; /* for us to read them */
+        if (g->fds[i] >= 0 && ioctl(g->fds[i], FIONREAD, &waiting) == 0 &&
+            getsockopt(g->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+            info.tcpi_bytes_received > (unsigned)waiting)
+            sum += info.tcpi_bytes_received - (unsigned)waiting;
+    }
+    return sum;
+}
+
+void grpc_socket_cut(const struct grpc *g)
+{
+    const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+    for (size_t i = 0; !g->to.socket && i < GRPC_FDS_MAX; i++)
+        if (g->fds[i] >= 0)
+            (void)connect(g->fds[i], &nowhere, sizeof nowhere);
+}
+
+int grpc_socket_connected(struct grpc *g)
+{
+    int e = 0;
+    for (size_t i = 0; !g->to.tls && !g->pump && i < GRPC_FDS_MAX; i++)
+        if (g->fds[i] >= 0)
+            e = grpc_pump_create(g->fds[i], &g->pump);
+    return g->pump ? 0 : e;
+}

@@ -1,0 +1,265 @@
+/* httpd_private - what the files of httpd share.
+ *
+ * httpd.c starts, stops and calls handlers; httpd_request.c is what handlers
+ * use, httpd_head.c judges a request by its head, httpd_layout.c whether that
+ * was read as others read it, httpd_conn.c knows the connections and closes
+ * those that take too long, httpd_tls.c is what HTTPS adds to them,
+ * httpd_listen.c opens the socket, httpd_unix.c one that is a file, and knows
+ * who its clients are.  httpd_mhd.c is HTTP/1.1 by
+ * libmicrohttpd; httpd_h2*.c are HTTP/2 by libnghttp2 (httpd_h2.h). */
+#ifndef BIGA_LIB_HTTP_HTTPD_PRIVATE_H
+#define BIGA_LIB_HTTP_HTTPD_PRIVATE_H
+
+#include <gnutls/abstract.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "lib/http/httpd.h"
+#include "lib/http/httpd_layout.h"
+#include "lib/http/tls_private.h"
+#include "lib/http/uri.h"
+
+/* What a connection is waiting for; only the first three can be cut for being
+ * slow to send, only the last for being slow to read. */
+enum conn_state {
+    CONN_SHAKING,  /* the end of the TLS handshake */
+    CONN_IDLE,     /* the first byte of a request, or its request line */
+    CONN_ARRIVING, /* the rest of a request */
+    CONN_HANDLING, /* us */
+    CONN_REPLYING, /* the client to take the reply */
+};
+
+struct conn {
+    struct conn *prev, *next; /* under conns.lock */
+    int fd;
+    atomic_int state;
+    _Atomic int64_t since_ms; /* when it entered the state */
+    atomic_uint n_requests;   /* that were finished; a handshake is one */
+    bool cut;                 /* under conns.lock */
+    bool h2;                  /* its loop sees to its deadlines */
+    atomic_bool doubtful;     /* asked for a certificate, it showed no good
+                               * one yet: the first to be closed for others */
+
+    bool local; /* by a unix socket; then: */
+    uid_t uid;  /* of the client; -1 not known */
+
+    /* HTTP/1.1: what it holds, until it is answered or the connection is
+     * closed; of the connection's thread */
+    struct httpd_request *rq;
+
+    /* with TLS; of the connection's thread */
+    struct tls_set *set;
+    gnutls_session_t session;
+    struct tls_verdict *verdict; /* NULL: not judged yet */
+
+    /* the reaper's memory of it, under conns.lock */
+    unsigned seen_requests;
+    uint64_t seen_bytes;
+    int64_t arriving_ms; /* when the present request was first seen; 0 */
+};
+
+static inline bool conn_shaking(const struct conn *conn)
+{
+    return atomic_load(&conn->state) == CONN_SHAKING;
+}
+
+struct conns {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_cond_t gone; /* the last connection, while they are drained */
+    struct conn *first;
+    size_t n, n_cut, max;
+    unsigned request_ms, reply_ms;
+    bool stopping, draining;
+    pthread_t reaper;
+};
+
+int conns_start(struct conns *c, const struct httpd_config *config,
+                struct error *err);
+/* End all connections, and those that still come; wait until they are gone,
+ * 5 s at most. */
+void conns_drain(struct conns *c);
+/* All connections must be gone. */
+void conns_stop(struct conns *c);
+
+/* A connection came (on any thread); when there are too many the one that
+ * can best be spared is shut down. */
+struct conn *conns_add(struct conns *c, int fd);
+/* The same for one that HTTP/2's loop accepted, and whose handshake is yet to
+ * come. */
+struct conn *conns_add_h2(struct conns *c, int fd, bool doubtful);
+/* Are there so many that the next one has to wait for another's end? */
+bool conns_full(struct conns *c, size_t spare);
+/* Bytes that came and that nobody has read: then a delay is ours. */
+bool conn_has_unread(int fd);
+/* It is about to be closed. */
+void conns_remove(struct conns *c, struct conn *conn);
+void conn_enter(struct conn *conn, enum conn_state state);
+/* How many are in a state from CONN_HANDLING on. */
+size_t conns_busy(struct conns *c);
+
+enum {
+    /* A refused body of up to this much is read and dropped, so that the
+     * connection lives on; a longer one is answered at once and cut. */
+    DROP_MAX = 1 << 20,
+    HEADERS_MAX = 4,
+    H2_FIELDS_MAX = 32 << 10, /* of a request, as SETTINGS counts them */
+    HEADER_VALUE_MAX = 255,
+};
+
+/* How a request travels. */
+struct transport {
+    const char *(*header)(const struct httpd_request *rq, const char *name);
+    void (*suspend)(struct httpd_request *rq);
+    void (*resume)(struct httpd_request *rq);
+};
+
+/* What HTTP/2 knows of a request; see httpd_h2.h. */
+struct h2_stream {
+    struct h2_conn *c;
+    int32_t id; /* 0: the client has gone, or no longer wants it */
+    struct httpd_request *prev, *next; /* of the connection */
+    enum conn_state state;
+    int64_t since_ms;  /* when it entered the state */
+    struct str fields; /* "name\0value\0" each, pseudo-headers too */
+    size_t fields_size;
+    size_t dropped; /* bytes of the body */
+    size_t sent;    /* of the reply */
+};
+
+enum phase { PHASE_NEW, PHASE_BODY, PHASE_HANDLING, PHASE_REPLIED };
+
+struct httpd_request {
+    struct httpd_request *next; /* in the pool */
+    struct httpd *h;
+    const struct transport *transport;
+    struct MHD_Connection *connection; /* HTTP/1.1 */
+    const char *target;                /* the same; while its head is read */
+    size_t target_size;
+    struct h2_stream h2; /* HTTP/2 */
+    struct conn *conn;
+    const struct httpd_route *route;
+    enum httpd_method method;
+    enum phase phase;
+    bool refused; /* answered without its handler */
+    bool suspended;
+    void (*then)(struct httpd_request *rq, void *arg);
+    void *then_arg;
+    bool close;   /* the connection ends with the reply */
+    bool at_once; /* refused: its body is not waited for */
+    unsigned status;
+    const char *type;
+    const char *args[URI_ARGS_MAX];
+    struct str body, reply;
+    char no_body[1]; /* what a handler reads when there is none */
+    size_t length;   /* of the body as announced, 0: not known */
+    size_t charged;  /* of h->memory_used */
+    uint64_t started_ns, took_ns;
+    unsigned n_headers;
+    struct {
+        const char *name;
+        char value[HEADER_VALUE_MAX + 1];
+    } headers[HEADERS_MAX];
+    int uri_fault; /* 0 or -errno of uri_parse */
+    struct error err;
+    struct uri uri;
+    const char *refusal; /* of httpd_observation */
+};
+
+/* The file of a unix socket of ours. */
+struct unix_file {
+    char *path; /* NULL: none */
+    dev_t device;
+    ino_t inode;
+};
+
+struct httpd {
+    struct httpd_config config;
+    struct unix_file file;
+    struct MHD_Daemon *daemon;
+    struct conns conns;
+    uint16_t port;
+    struct h2_loop *h2; /* NULL: HTTP/1.1 alone */
+    int fd;             /* MHD's while it runs, or of h2 */
+    atomic_bool stopping;
+    atomic_size_t memory_used; /* by the bodies of requests at work */
+    atomic_size_t n_requests;  /* taken, and not given back */
+
+    pthread_mutex_t pool_lock;
+    struct httpd_request *pool;
+    size_t pool_bytes;
+};
+
+/* A request object from the pool, with nothing known of it but the server. */
+struct httpd_request *request_take(struct httpd *h);
+/* Back to the pool, buffers and all unless they have grown large. */
+void request_give(struct httpd_request *rq);
+void request_destroy(struct httpd_request *rq);
+
+/* What of a head decides over its request besides target and method. */
+struct head {
+    unsigned n_lengths, n_encodings, n_hosts;
+    const char *length, *encoding, *origin, *host;
+    const char *authority; /* of HTTP/2 */
+    bool old;              /* HTTP/1.0 */
+    struct layout layout;  /* of HTTP/1.1 */
+};
+/* Find the route, or refuse the request: from then on its body is dropped
+ * and its reply is written. */
+void request_judge(struct httpd_request *rq, const char *method,
+                   const struct head *head);
+/* A piece of the body. */
+void request_take_body(struct httpd_request *rq, const char *data, size_t size);
+/* All of it is there: call the handler.  False when the reply has to wait. */
+bool request_begin(struct httpd_request *rq);
+/* It was resumed: the same. */
+bool request_go_on(struct httpd_request *rq);
+/* The reply is about to be sent; has been sent, or was not wanted. */
+void request_seal(struct httpd_request *rq);
+void request_observe(const struct httpd_request *rq);
+void request_refuse(struct httpd_request *rq, unsigned status, const char *fmt,
+                    ...) __attribute__((format(printf, 3, 4)));
+
+/* Make room for `size` more bytes of the body; false when it would be too
+ * large, or all bodies together would be, or there is no memory: then the
+ * request is refused. */
+bool request_reserve(struct httpd_request *rq, size_t size);
+/* Of a request that was refused. */
+void request_drop_body(struct httpd_request *rq);
+
+/* A connection of an HTTPS listener came, before its handshake; is closed,
+ * and its session with it. */
+void conn_tls_begin(struct conn *conn, const struct httpd_config *config,
+                    gnutls_session_t session);
+void conn_tls_end(struct conn *conn);
+/* Must clients of this listener show a certificate? */
+bool config_asks(const struct httpd_config *config);
+/* A connection ended: a handshake that came to nothing is told. */
+void conn_observe(struct httpd *h, const struct conn *conn);
+
+/* Of httpd_mhd.c.  NULL: it cannot be started. */
+struct MHD_Daemon *mhd_start(struct httpd *h);
+/* Refuse a request whose client has no good certificate. */
+bool request_verify(struct httpd_request *rq);
+
+/* Open "HOST:PORT" or "[V6]:PORT" for listening; -EPERM when it must be on
+ * loopback and is not. */
+int address_listen(const char *text, bool loopback, int *ret_fd,
+                   struct error *err);
+uint16_t address_port(int fd);
+
+/* The path of "unix:/path", else NULL. */
+const char *address_unix(const char *listen);
+/* Listen there, mode 0600; a socket that nobody serves is removed first. */
+int unix_listen(const char *path, int *ret_fd, struct unix_file *ret_file,
+                struct error *err);
+/* Remove it, if it still is ours. */
+void unix_file_fini(struct unix_file *file);
+/* A connection of a unix socket came. */
+void conn_unix_begin(struct conn *conn);
+/* Refuse a request of a unix socket's client who is neither root nor us. */
+bool request_trust(struct httpd_request *rq);
+
+#endif

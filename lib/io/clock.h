@@ -1,0 +1,29 @@
+/* clock - the time, injectable for tests, and waiting for it.  Deadlines and
+ * ages use only the monotonic clock: wall time may jump. */
+#ifndef BIGA_LIB_IO_CLOCK_H
+#define BIGA_LIB_IO_CLOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+int64_t clock_ms(void); /* monotonic milliseconds */
+int64_t clock_ns(void); /* monotonic nanoseconds */
+
+/* A condition for clock_wait(); pthread_cond_destroy() ends it. */
+void clock_wait_init(pthread_cond_t *ret_wake);
+
+/* With `lock` held: wait until `wake` is signalled, or until clock_ms() is
+ * `due_ms`; INT64_MAX is never.  False when the time has come.  True can also
+ * be for no reason at all, as with every condition. */
+bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms);
+
+/* Wall time in seconds since 1970 as RFC 3339 has it, in UTC without a
+ * fraction: "2026-01-02T03:04:05Z"; the number itself when it is no year. */
+enum { CLOCK_UTC_MAX = 32 };
+void clock_format_utc(int64_t unix_s, char ret_text[CLOCK_UTC_MAX]);
+
+/* Tests: from now on clock_ms/_ns return `ms` (and * 1e6), until -1. */
+void clock_set_fake(int64_t ms);
+
+#endif

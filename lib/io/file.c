@@ -1,0 +1,40 @@
+#include "lib/io/file.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+
+int file_read(const char *path, size_t max, char **ret_text, size_t *ret_size,
+              struct error *err)
+{
+    /* a FIFO must not hold us up: do not wait for its writer */
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_errno(err, errno, "cannot open %s", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, EINVAL, "%s: is not a regular file", path);
+    if (st.st_size < 0 || (uintmax_t)st.st_size > max)
+        return error_set(err, EFBIG, "%s: has %jd bytes, at most %zu allowed",
+                         path, (intmax_t)st.st_size, max);
+    const size_t size = (size_t)st.st_size;
+    cleanup_free char *text = xmalloc(size + 1);
+    size_t used = 0;
+    while (used < size) {
+        ssize_t n = read(fd, text + used, size - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_errno(err, errno, "cannot read %s", path);
+        if (n == 0)
+            break; /* it was cut while we read */
+        used += (size_t)n;
+    }
+    text[used] = '\0';
+    *ret_size = used;
+    *ret_text = steal(&text);
+    return 0;
+}
