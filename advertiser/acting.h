@@ -10,7 +10,7 @@
 #include "advertiser/settings.h"
 #include "lib/base/error.h"
 #include "lib/http/http.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* How often files of keys are looked at. */
 enum { ACTING_TOUCH_MS = 5000 };

@@ -22,7 +22,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum {
     CARDFILE_SIZE_MAX = 1 << 20, /* bytes */

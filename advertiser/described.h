@@ -4,7 +4,7 @@
 
 #include "advertiser/cardfile.h"
 #include "lib/base/error.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* `topo` as schema/cards.md says of a host that was looked at: a card takes
  * what the file says of it; one that is excluded is a NIC for each of its

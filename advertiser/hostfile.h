@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "lib/base/error.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum {
     HOSTFILE_SIZE_MAX = 256 << 10, /* bytes */

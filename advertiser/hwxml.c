@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "lib/base/mem.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* A part of the text. */
 struct span {

@@ -9,7 +9,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 #define KUBEOBJ_TOPOLOGY "biga.dev/topology" /* annotations of the Node */
 #define KUBEOBJ_PUBLISHED "biga.dev/published"

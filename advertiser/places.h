@@ -9,7 +9,7 @@
 #include "advertiser/act/actuator.h"
 #include "advertiser/cardfile.h"
 #include "lib/base/error.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* The host's own place. */
 #define PLACE_HOST "host"

@@ -4,7 +4,7 @@
 #define BIGA_ADVERTISER_PRINT_H
 
 #include "lib/base/str.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* Packages, NUMA nodes, host bridges, switches and devices; says so when
  * there is no card, and how to add one. */

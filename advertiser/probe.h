@@ -11,7 +11,7 @@
 
 #include "advertiser/cardfile.h"
 #include "lib/base/error.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum {
     PROBE_XML_MAX = 64 << 20, /* bytes of an hwloc XML */

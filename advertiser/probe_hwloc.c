@@ -11,7 +11,7 @@
 #include "advertiser/cards.h"
 #include "advertiser/vpd.h"
 #include "lib/base/mem.h"
-#include "model/cpulist.h"
+#include "model/topo/cpulist.h"
 
 static void scan_fail(struct scan *scan, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "lib/base/str.h"
-#include "model/slice.h"
-#include "model/topo.h"
+#include "model/slice/slice.h"
+#include "model/topo/topo.h"
 
 #define PUBLISH_NEVER INT64_MAX
 #define PUBLISH_COLLECTION "/apis/resource.k8s.io/v1/resourceslices"

@@ -8,7 +8,7 @@
 
 #include "advertiser/cardlook.h"
 #include "lib/base/error.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum {
     SCAN_FUNCTIONS_MAX = 4096,

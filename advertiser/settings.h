@@ -7,7 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/io/conf.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 struct settings {
     const char *topology, *fsroot, *hostfile; /* at most one is set */

@@ -7,7 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
-#include "model/decide.h"
+#include "model/decide/decide.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/testdata.h"

@@ -12,8 +12,8 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "model/decide_private.h"
-#include "model/plan.h"
+#include "model/decide/decide_private.h"
+#include "model/plan/plan.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/simfabric.h"
 

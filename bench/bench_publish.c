@@ -9,7 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/http/http.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/benchhost.h"
 
 enum {

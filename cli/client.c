@@ -7,7 +7,7 @@
 
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum { TIMEOUT_MS = 10000, TOKEN_MAX = 16384 };
 

@@ -9,7 +9,7 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 enum { HOSTS_PER_PAGE = 100000, DIGITS_MAX = 18 };
 

@@ -7,7 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 enum {
     WIDTH = 1280, /* that rows are filled to */

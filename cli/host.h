@@ -10,7 +10,7 @@
 #include "lib/base/error.h"
 #include "lib/base/json.h"
 #include "lib/base/str.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 struct host_device {
     char *id, *pci, *model; /* "" when unknown */

@@ -4,7 +4,7 @@
 
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
-#include "model/policy.h"
+#include "model/decide/policy.h"
 
 /* --- checking a file ---------------------------------------------------- */
 

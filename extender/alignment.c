@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "extender/usage.h"
-#include "model/decide.h"
+#include "model/decide/decide.h"
 
 bool alignment_is_good(const struct node *node, const struct allocation *a,
                        int32_t rank)

@@ -6,7 +6,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 #define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */
 

@@ -9,9 +9,9 @@
 
 #include "lib/base/error.h"
 #include "lib/base/str.h"
-#include "model/decide.h"
-#include "model/demand.h"
-#include "model/slice.h"
+#include "model/decide/decide.h"
+#include "model/pod/demand.h"
+#include "model/slice/slice.h"
 
 /* By device id, not by bit: ids survive a change of the node's hardware. */
 struct allocation {

@@ -10,7 +10,7 @@
 #include "extender/writer.h"
 #include "lib/http/httpd.h"
 #include "lib/io/metrics.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 struct app {
     struct writer *writer;

@@ -22,7 +22,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum {
     BINDER_THREADS = 16,

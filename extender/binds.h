@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 struct binds;
 struct binds *binds_create(void);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 struct feed {
     struct writer *writer;

@@ -14,7 +14,7 @@
 #include "extender/podobj.h"
 #include "extender/writer.h"
 #include "lib/kube/reflector.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 /* --- feed: operations that nobody waits for -------------------------------
  *

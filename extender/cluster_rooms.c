@@ -8,7 +8,7 @@
 #include "lib/base/jscan.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "model/quantity.h"
+#include "model/pod/quantity.h"
 
 struct cluster_rooms {
     struct feed *feed;

@@ -6,7 +6,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/log.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 /* One ResourceSlice as the API server has it. */
 struct entry {

@@ -18,7 +18,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum {
     EVENTS_PAUSE_MS = 60000,

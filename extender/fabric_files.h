@@ -7,7 +7,7 @@
 #include "extender/app.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 struct fabric_files;
 /* Reads the files of a comma-separated list ("": none yet, then there is no

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "extender/snapshot.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 struct heard;
 struct heard *heard_create(void);

@@ -17,7 +17,7 @@
 
 #include "extender/snapshot.h"
 #include "lib/base/error.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 enum { INGEST_SILENCE_MS = 60000 };
 

@@ -14,7 +14,7 @@
 #include "extender/plans.h"
 #include "extender/schedule.h"
 #include "extender/snapshot.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 
 /* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
  * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless

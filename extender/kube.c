@@ -5,7 +5,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 /* --- Status --------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 struct leases;
 struct leases *leases_create(void);

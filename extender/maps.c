@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "model/cpulist.h"
+#include "model/topo/cpulist.h"
 
 enum { DPU_NAME_MAX = 253 + 1 + TOPO_ID_MAX };
 

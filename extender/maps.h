@@ -11,7 +11,7 @@
 #include "extender/allocation.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum map_format {
     MAP_HOSTFILE,     /* Open MPI: the hosts */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "lib/base/mem.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum { MOVES_MAX = 4096 }; /* of each; of others nothing is known */
 

@@ -6,8 +6,8 @@
 #include "extender/podfiles.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
-#include "model/podfeed.h"
-#include "model/prepare.h"
+#include "model/pod/podfeed.h"
+#include "model/pod/prepare.h"
 
 enum {
     PAIR_MAX = 64,     /* pods of a pair that are looked at */

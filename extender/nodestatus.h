@@ -9,7 +9,7 @@
 #include "extender/pods.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum {
     NODESTATUS_PODS_MAX = 4096,

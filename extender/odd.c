@@ -3,7 +3,7 @@
 #include "extender/cluster.h"
 #include "extender/pods.h"
 #include "extender/why.h"
-#include "model/words.h"
+#include "model/pod/words.h"
 
 /* Of a pod that was applied to an older extender, which did not look. */
 static bool find_applied(struct pods *pods, const struct demand *pod,

@@ -1,5 +1,5 @@
 /* odd - what an answer about a pod says beside: that it has a key biga.dev/…
- * which is none of the pod contract's (model/words.h). */
+ * which is none of the pod contract's (model/pod/words.h). */
 #ifndef BIGA_EXTENDER_ODD_H
 #define BIGA_EXTENDER_ODD_H
 

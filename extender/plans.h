@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "extender/snapshot.h"
-#include "model/demand.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
+#include "model/pod/demand.h"
 
 enum { PLANS_MAX = 64 };
 

@@ -5,8 +5,8 @@
 
 #include "extender/pods_private.h"
 #include "lib/base/base64.h"
-#include "model/podfeed.h"
-#include "model/podspec.h"
+#include "model/pod/podfeed.h"
+#include "model/pod/podspec.h"
 
 enum { CONFIGS_MAX = 1024 }; /* of one pod */
 

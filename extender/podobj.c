@@ -4,7 +4,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
-#include "model/quantity.h"
+#include "model/pod/quantity.h"
 
 /* --- scanning what is not ours ---------------------------------------------
  *

@@ -1,5 +1,5 @@
 /* podobj - a Pod as the API server has it: what the pod contract says of it
- * (model/demand.h) and what has become of it.  Read without a DOM; lenient
+ * (model/pod/demand.h) and what has become of it.  Read without a DOM; lenient
  * about all that is Kubernetes' own. */
 #ifndef BIGA_EXTENDER_PODOBJ_H
 #define BIGA_EXTENDER_PODOBJ_H
@@ -10,8 +10,8 @@
 
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
-#include "model/demand.h"
-#include "model/words.h"
+#include "model/pod/demand.h"
+#include "model/pod/words.h"
 
 /* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
  * there; on an xPU pod, with the uid of its host pod as message. */

@@ -15,8 +15,8 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/demand.h"
-#include "model/podspec.h"
+#include "model/pod/demand.h"
+#include "model/pod/podspec.h"
 
 enum {
     PODS_MAX = 65536,         /* pods, and configs, that are kept */

@@ -6,7 +6,7 @@
 #include "extender/buddy.h"
 #include "extender/podobj.h"
 #include "lib/base/json.h"
-#include "model/words.h"
+#include "model/pod/words.h"
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };
 

@@ -4,7 +4,7 @@
 #include "extender/pods_private.h"
 #include "lib/base/base64.h"
 #include "lib/base/json.h"
-#include "model/prepare.h"
+#include "model/pod/prepare.h"
 
 enum { KEY_MAX = 253, ENTRIES_MAX = 4096 };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/base/mem.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 
 struct podsums;
 struct podsums *podsums_create(void);

@@ -6,7 +6,7 @@
 #include "extender/app.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
-#include "model/policy.h"
+#include "model/decide/policy.h"
 
 struct policy_file;
 /* Reads `path`: the file and its policy (the caller's reference), or why

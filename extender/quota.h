@@ -15,7 +15,7 @@
 #include "extender/allocation.h"
 #include "extender/snapshot.h"
 #include "lib/base/str.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 /* --- the sums: persistent (a change copies what is shared), ref-counted - */
 struct quota_sums;

@@ -16,7 +16,7 @@
 #include "extender/why.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
-#include "model/words.h"
+#include "model/pod/words.h"
 
 /* --- why ---------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "extender/allocation.h"
 #include "extender/quota.h"
 #include "extender/snapshot.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 
 /* How a pod is judged: by itself, or behind a member of its pair that is
  * already on a node.  What is allocated to its own name counts as free: with

@@ -1,6 +1,6 @@
 #include "extender/score.h"
 
-#include "model/decide.h"
+#include "model/decide/decide.h"
 
 /* Insert `cost` into the ascending list of the lowest distinct costs. */
 static size_t note_level(uint32_t *levels, size_t n, uint32_t cost)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "extender/candidates.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum { SEEN_MAX = 8192 };
 

@@ -9,7 +9,7 @@
 #include "extender/store.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum server_listener {
     SERVER_SCHEDULER,

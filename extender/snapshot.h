@@ -19,12 +19,12 @@
 #include "extender/allocation.h"
 #include "extender/moves.h"
 #include "extender/states.h"
-#include "model/decide.h"
-#include "model/fabric.h"
-#include "model/plan.h"
-#include "model/policy.h"
-#include "model/slice.h"
-#include "model/topo.h"
+#include "model/decide/decide.h"
+#include "model/decide/policy.h"
+#include "model/fabric/fabric.h"
+#include "model/plan/plan.h"
+#include "model/slice/slice.h"
+#include "model/topo/topo.h"
 
 enum { SNAPSHOT_PAGE = 256, NODE_NONE = -1 };
 

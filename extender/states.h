@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "lib/base/mem.h"
-#include "model/decide.h"
+#include "model/decide/decide.h"
 
 #define STATE_UNUSABLE UINT32_C(0) /* the id of "not ready": never fits */
 

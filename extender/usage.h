@@ -8,7 +8,7 @@
  * exclusive pod closes its cards.  Devices that are no longer there are left
  * out.
  *
- * A service's declared share (model/policy.h) is taken off before anybody
+ * A service's declared share (model/decide/policy.h) is taken off before anybody
  * else sees the card, as far as the service's own pods do not have it
  * already; shares of higher priority first.  It counts as someone to an
  * exclusive demand, but occupies nothing.  The service's own pods see it as
@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "extender/allocation.h"
-#include "model/decide.h"
-#include "model/policy.h"
+#include "model/decide/decide.h"
+#include "model/decide/policy.h"
 
 /* One node and who is on it.  Everything is borrowed. */
 struct usage {

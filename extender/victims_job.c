@@ -6,7 +6,7 @@
 #include "extender/usage.h"
 #include "extender/victims_private.h"
 #include "lib/base/mem.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 
 enum {
     ROOM_MAX = 64, /* pairs of one job that are put on one node by evictions;

@@ -14,7 +14,7 @@
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
 #include "lib/base/str.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum {
     WIRE_NODES_MAX = 200000,   /* names or nodes in one request */

@@ -26,7 +26,7 @@
 #include "advertiser/act/machine.h"
 #include "advertiser/act/orphans.h"
 #include "advertiser/act/rights.h"
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 enum {
     PLACES_KEPT = 64, /* also of those that are not there any more */

@@ -18,7 +18,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum {
     ACT_PLACES_MAX = 17, /* 16 cards and the host */

@@ -7,7 +7,7 @@
 #include "lib/base/hash.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "model/podfeed.h"
+#include "model/pod/podfeed.h"
 
 enum {
     WAIT_S = 25,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "lib/base/error.h"
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 struct files {
     cJSON *json; /* NULL: none */

@@ -9,7 +9,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/str.h"
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 enum { HOSTDIR_LOG_MAX = 1 << 20 }; /* bytes read at once */
 

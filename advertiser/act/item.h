@@ -18,7 +18,7 @@
 #include "advertiser/act/actuator.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/podfeed.h"
+#include "model/pod/podfeed.h"
 
 enum {
     ITEM_SIZE_MAX = 4 << 20, /* bytes of one item's JSON */

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "advertiser/act/intents.h"
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 enum {
     MACHINE_CRASH_MIN_MS = 10000, /* before a container that ended comes back */

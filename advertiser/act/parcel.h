@@ -9,7 +9,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 enum { PARCEL_PAD_ID_SIZE = 32 + 1 };
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 
 #include "advertiser/act/prep_private.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 int prep_say(struct prep_outcome *o, const char *reason, const char *fmt, ...)
 {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "model/prepare.h"
+#include "model/pod/prepare.h"
 
 enum {
     PREP_HOOK_MS = 600000,  /* a hook that runs longer is killed */

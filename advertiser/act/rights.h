@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 struct rights {
     bool privileged; /* and so any capability */

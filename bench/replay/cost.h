@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "model/fabric.h"
-#include "model/topo.h"
+#include "model/fabric/fabric.h"
+#include "model/topo/topo.h"
 
 /* Where the parts of a job are to each other. */
 enum cost_tier {

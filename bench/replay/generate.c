@@ -4,7 +4,7 @@
 
 #include "bench/replay/trace.h"
 #include "lib/base/hash.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 /* --- random numbers ----------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 enum {
     SWF_FIELDS = 18,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/decide.h"
-#include "model/fabric.h"
+#include "model/decide/decide.h"
+#include "model/fabric/fabric.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/policy.h"
+#include "model/decide/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "bench/replay/trace.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

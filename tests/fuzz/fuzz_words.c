@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
-#include "model/words.h"
+#include "model/pod/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

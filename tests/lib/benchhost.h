@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 enum { BENCHHOST_CARDS = 8, BENCHHOST_SHAPES = 4 };
 

@@ -2,7 +2,7 @@
 #ifndef BIGA_TESTS_MACHINE_H
 #define BIGA_TESTS_MACHINE_H
 
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* Where they are; skips the running test when they are not. */
 const char *machine_dir(void);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 #define POD(role, labels, annotations, spec)                \
     "{'metadata':{'name':'p','namespace':'ns','uid':'u-1'," \

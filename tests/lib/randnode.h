@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/decide.h"
+#include "model/decide/decide.h"
 
 /* Starts the chance from $BIGA_TEST_SEED or a fixed seed, which is returned
  * (print it). */

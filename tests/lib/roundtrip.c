@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 #define CHECK(what, same)                                    \
     do {                                                     \

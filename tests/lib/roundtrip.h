@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* Encode all slices, decode them, join them in reverse: true when devices,
  * relations, distances and content hash are the same.  Else what differs goes

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/fabric_private.h"
+#include "model/fabric/fabric_private.h"
 
 struct fabric *simfabric_create(size_t n_leaves, const size_t *per,
                                 unsigned n_tiers)

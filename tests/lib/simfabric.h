@@ -3,7 +3,7 @@
 #ifndef BIGA_TESTS_SIMFABRIC_H
 #define BIGA_TESTS_SIMFABRIC_H
 
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 /* `n_leaves` leaves, of which each `per[0]` in a row share a domain of tier
  * 1, of which each `per[1]` share one of tier 2, and so on for n_tiers - 1

@@ -2,7 +2,7 @@
 #ifndef BIGA_TESTS_SIMHOST_H
 #define BIGA_TESTS_SIMHOST_H
 
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 /* A host of two packages with a NUMA node each; card i is behind PCIe switch
  * i / 2, with one GPU per card beside it on the same switch; the first half

@@ -6,7 +6,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/simhost.h"
 
 /* --- what a writer is given -------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simhost.h"
 

@@ -8,7 +8,7 @@
 #include "extender/server.h"
 #include "lib/base/jscan.h"
 #include "lib/base/str.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 #include "tests/lib/rawclient.h"
 
 /* A server on free ports, in memory, with the default settings. */

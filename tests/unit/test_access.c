@@ -11,7 +11,7 @@
 #include "lib/base/json.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/certs.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simhost.h"

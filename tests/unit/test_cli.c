@@ -11,7 +11,7 @@
 #include "cli/report.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 
 static cJSON *parse(const char *text)
 {

@@ -4,7 +4,7 @@
 
 #include "extender/cluster_parts.h"
 #include "lib/base/mem.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"
 

@@ -1,4 +1,4 @@
-#include "model/cpulist.h"
+#include "model/topo/cpulist.h"
 
 #include <criterion/criterion.h>
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "lib/base/mem.h"
-#include "model/decide.h"
+#include "model/decide/decide.h"
 #include "tests/lib/simhost.h"
 
 struct host {

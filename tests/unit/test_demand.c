@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 #include "tests/lib/podtext.h"
 #include "tests/lib/testdata.h"
 

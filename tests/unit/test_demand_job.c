@@ -4,7 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "model/demand.h"
+#include "model/pod/demand.h"
 #include "tests/lib/podtext.h"
 
 /* What a pod says of its pair and of its job. */

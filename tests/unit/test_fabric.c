@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "lib/base/str.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 static struct fabric *read_n(const char *const *texts, size_t n)
 {

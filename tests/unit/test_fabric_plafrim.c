@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 #include "tests/lib/testdata.h"
 
 static char *dump;

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/fabric.h"
+#include "model/fabric/fabric.h"
 
 static struct fabric *read_as(enum fabric_format format, const char *text,
                               const char *labels)

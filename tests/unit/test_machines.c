@@ -7,7 +7,7 @@
 #include "advertiser/print.h"
 #include "advertiser/probe.h"
 #include "lib/base/str.h"
-#include "model/topo.h"
+#include "model/topo/topo.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"
 

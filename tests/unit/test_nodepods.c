@@ -7,7 +7,7 @@
 
 #include "extender/pods_private.h"
 #include "lib/base/json.h"
-#include "model/podfeed.h"
+#include "model/pod/podfeed.h"
 
 enum {
     LARGE = 1000000, /* bytes of a spec */

@@ -7,7 +7,7 @@
 
 #include "advertiser/hostfile.h"
 #include "advertiser/hosts.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/tmpdir.h"
 
 static const char host[] = "package 0\n"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "extender/usage.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
 #include "tests/lib/simhost.h"

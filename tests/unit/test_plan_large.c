@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
 #include "tests/lib/simhost.h"

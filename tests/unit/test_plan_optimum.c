@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
 

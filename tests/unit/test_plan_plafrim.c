@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/testdata.h"

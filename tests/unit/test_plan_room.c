@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "lib/base/mem.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simhost.h"
 

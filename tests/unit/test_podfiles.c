@@ -5,7 +5,7 @@
 
 #include "extender/pods_private.h"
 #include "lib/base/json.h"
-#include "model/podfeed.h"
+#include "model/pod/podfeed.h"
 
 #define UID "00000000-0000-4000-8000-000000000001"
 

@@ -1,4 +1,4 @@
-#include "model/podspec.h"
+#include "model/pod/podspec.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "model/policy.h"
+#include "model/decide/policy.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

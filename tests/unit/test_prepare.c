@@ -1,4 +1,4 @@
-#include "model/prepare.h"
+#include "model/pod/prepare.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "advertiser/print.h"
 #include "advertiser/scan.h"
 #include "lib/base/str.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"

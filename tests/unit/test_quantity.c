@@ -1,4 +1,4 @@
-#include "model/quantity.h"
+#include "model/pod/quantity.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "extender/score.h"
-#include "model/decide.h"
+#include "model/decide/decide.h"
 
 Test(score, best_is_ten_and_alone)
 {

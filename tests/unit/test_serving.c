@@ -10,7 +10,7 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/badjson.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simhost.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "model/decide.h"
-#include "model/shape.h"
+#include "model/decide/decide.h"
+#include "model/decide/shape.h"
 
 DEFINE_CLEANUP(shape, struct shape *, shape_destroy)
 

@@ -1,4 +1,4 @@
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
-#include "model/slice_private.h"
+#include "model/slice/slice_private.h"
 #include "tests/lib/roundtrip.h"
 #include "tests/lib/testdata.h"
 

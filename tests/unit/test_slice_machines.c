@@ -6,7 +6,7 @@
 
 #include "advertiser/hosts.h"
 #include "advertiser/probe.h"
-#include "model/slice.h"
+#include "model/slice/slice.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/roundtrip.h"
 

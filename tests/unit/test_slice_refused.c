@@ -1,5 +1,5 @@
 /* What slice_decode and slice_join refuse, and in which words. */
-#include "model/slice.h"
+#include "model/slice/slice.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

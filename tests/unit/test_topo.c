@@ -1,4 +1,4 @@
-#include "model/topo.h"
+#include "model/topo/topo.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "extender/job.h"
 #include "extender/schedule.h"
 #include "lib/base/mem.h"
-#include "model/plan.h"
+#include "model/plan/plan.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"

@@ -1,4 +1,4 @@
-#include "model/words.h"
+#include "model/pod/words.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

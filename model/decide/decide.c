@@ -1,0 +1,596 @@
+#include "model/decide/decide.h"
+
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "model/decide/decide_private.h"
+
+enum {
+    COVER_NONE = UINT8_MAX, /* cards that no set of GPUs reaches */
+
+    /* the widths of a cost's levels; together 32 bits */
+    COST_RELATION_BITS = 3, /* highest */
+    COST_SPREAD_BITS = 10,  /* at most 120 pairs * SYS: never cut */
+    COST_DAMAGE_BITS = 6,
+    COST_IDLE_BITS = 4,
+    COST_CORES_BITS = 9, /* stored plus one, so that no cost is 0 */
+};
+
+/* What levels 2 to 6 compare, in this order. */
+struct rank {
+    uint32_t spread, damage, idle;
+    uint64_t cores;
+    uint16_t cards;
+};
+
+/* One demand on one state.  `near` and `around` change with the relation
+ * that is tried. */
+struct search {
+    const struct shape *shape;
+    const struct node_state *state;
+    const struct demand *demand;
+    struct card_need need;
+    uint16_t available; /* cards */
+    uint16_t must;
+    uint16_t gpus_free;
+    uint64_t numas;   /* columns with the CPUs asked free */
+    uint16_t rooted;  /* cards that are on a NUMA node, and those */
+    uint16_t at_cpus; /* whose NUMA node has the CPUs free; both 0 when that
+                       * is not required */
+    uint16_t idle;    /* cards */
+    uint16_t groups[SHAPE_GROUPS_MAX]; /* wholly idle */
+    unsigned n_groups;
+
+    enum relation relation;
+    uint16_t near[TOPO_CARDS_MAX];  /* free GPUs within the relation, and */
+    uint16_t served[TOPO_GPUS_MAX]; /* the other way: cards of each GPU */
+    uint16_t useful; /* GPUs whose cards are not all another one's too */
+    uint16_t around[TOPO_NUMAS_MAX]; /* cards that share a NUMA node within
+                                      * the relation; no set within another */
+    unsigned n_around;
+    uint16_t reach;  /* available cards that can be part of a choice */
+    uint8_t *covers; /* by set of cards: 0 not known, COVER_NONE, or one more
+                      * than the fewest free GPUs that are near all of them */
+};
+
+static unsigned count_bits(unsigned bits)
+{
+    return (unsigned)__builtin_popcount(bits);
+}
+
+/* --- what is asked ------------------------------------------------------ */
+
+struct card_need decide_need(const struct demand *demand)
+{
+    if (!demand->has_card_need)
+        return (struct card_need){1, 1};
+    return (struct card_need){demand->card_cores, demand->card_memory_mib};
+}
+
+enum relation decide_align(const struct demand *demand)
+{
+    enum relation align = (enum relation)demand->align;
+    return demand->gpus == 0 && align < RELATION_NODE ? RELATION_NODE : align;
+}
+
+uint32_t decide_cpus(const struct demand *demand)
+{
+    return demand->role == ROLE_HOST ? demand->cpu_milli : 0;
+}
+
+uint64_t decide_numas_with(const struct node_state *state, uint32_t cpu_milli)
+{
+    uint64_t numas = 0;
+    for (unsigned n = 0; n < state->shape->n_numas; n++)
+        if (state->free_cpu_milli[n] >= cpu_milli)
+            numas |= UINT64_C(1) << n;
+    return numas;
+}
+
+void decide_idle_cpus(const struct shape *shape,
+                      uint32_t ret_milli[TOPO_NUMAS_MAX])
+{
+    for (unsigned n = 0; n < shape->n_numas; n++) {
+        uint64_t milli = UINT64_C(1000) * shape->numa_cpus[n];
+        ret_milli[n] = milli && milli < UINT32_MAX ? (uint32_t)milli
+                                                   : UINT32_MAX;
+    }
+}
+
+uint16_t decide_cards_of_arch(const struct shape *shape,
+                              const struct demand *demand)
+{
+    unsigned cards = 0;
+    for (unsigned c = 0; c < shape->n_cards; c++)
+        if (demand->arch[0] == '\0' ||
+            strcmp(demand->arch, shape->arch[c]) == 0)
+            cards |= 1u << c;
+    return (uint16_t)cards;
+}
+
+uint16_t decide_cards_with(const uint32_t cores[TOPO_CARDS_MAX],
+                           const uint32_t memory_mib[TOPO_CARDS_MAX],
+                           struct card_need need)
+{
+    unsigned cards = 0;
+    for (unsigned c = 0; c < TOPO_CARDS_MAX; c++)
+        if (cores[c] >= need.cores && memory_mib[c] >= need.memory_mib)
+            cards |= 1u << c;
+    return (uint16_t)cards;
+}
+
+uint16_t decide_cards_open(const struct node_state *state,
+                           const struct demand *demand)
+{
+    unsigned taken = state->closed;
+    if (demand->exclusive)
+        taken |= state->shared;
+    return (uint16_t)(state->usable & ~taken);
+}
+
+uint16_t decide_cards_running(const struct node_state *state,
+                              const struct demand *demand)
+{
+    if (demand->runs && state->passive)
+        return 0;
+    return demand->runs & RUNS_CARDS ? (uint16_t)~state->inert : UINT16_MAX;
+}
+
+/* What a class consists of, with every equivalent spelling made one. */
+struct class_key {
+    uint8_t cards, gpus, align, exclusive, runs;
+    struct card_need need;
+    uint32_t cpus;
+    char arch[DEMAND_ARCH_MAX + 1];
+};
+
+static struct class_key class_of(const struct demand *demand)
+{
+    struct class_key key;
+    memset(&key, 0, sizeof key); /* compared and hashed as bytes */
+    key.cards = demand->cards;
+    key.gpus = demand->gpus;
+    key.align = (uint8_t)decide_align(demand);
+    key.exclusive = demand->exclusive;
+    key.runs = demand->runs;
+    key.need = decide_need(demand);
+    key.cpus = decide_cpus(demand);
+    memcpy(key.arch, demand->arch, strlen(demand->arch));
+    return key;
+}
+
+bool demand_same_class(const struct demand *a, const struct demand *b)
+{
+    struct class_key key_a = class_of(a), key_b = class_of(b);
+    return memcmp(&key_a, &key_b, sizeof key_a) == 0;
+}
+
+uint64_t demand_class_hash(const struct demand *demand)
+{
+    struct class_key key = class_of(demand);
+    return hash_bytes(&key, sizeof key);
+}
+
+/* --- level 1: can a set of cards reach the relation? -------------------- */
+
+/* The fewest free GPUs so that each of `cards` has one near it, by its lowest
+ * card: one of the GPUs near that card is among them. */
+static unsigned cover_size(struct search *s, unsigned cards)
+{
+    if (cards == 0)
+        return 0;
+    uint8_t *known = &s->covers[cards];
+    if (*known)
+        return *known == COVER_NONE ? COVER_NONE : *known - 1u;
+    unsigned best = COVER_NONE;
+    unsigned gpus = s->near[__builtin_ctz(cards)] & s->useful;
+    for (unsigned g = gpus; g; g &= g - 1) {
+        unsigned rest = cards & ~(unsigned)s->served[__builtin_ctz(g)];
+        unsigned size = cover_size(s, rest);
+        if (size != COVER_NONE && size + 1 < best)
+            best = size + 1;
+    }
+    *known = (uint8_t)(best == COVER_NONE ? COVER_NONE : best + 1);
+    return best;
+}
+
+/* The free GPUs that are near any of the cards. */
+static unsigned gpus_near(const struct search *s, unsigned cards)
+{
+    unsigned gpus = 0;
+    for (unsigned c = cards; c; c &= c - 1)
+        gpus |= s->near[__builtin_ctz(c)];
+    return gpus;
+}
+
+/* Every card needs a GPU near it, every GPU a card: GPUs of the smallest
+ * cover are near cards, and what is missing to the number asked may be any
+ * that is near a card.  All of `cards` are in s->reach. */
+static bool gpus_suffice(struct search *s, unsigned cards)
+{
+    unsigned asked = s->demand->gpus;
+    if (count_bits(gpus_near(s, cards)) < asked)
+        return false;
+    return asked >= s->demand->cards || cover_size(s, cards) <= asked;
+}
+
+static bool reaches(struct search *s, unsigned cards)
+{
+    if (s->demand->gpus)
+        return (!(cards & s->rooted) || (cards & s->at_cpus)) &&
+               gpus_suffice(s, cards);
+    for (unsigned i = 0; i < s->n_around; i++)
+        if ((cards & ~(unsigned)s->around[i]) == 0)
+            return true;
+    return false;
+}
+
+static void add_around(struct search *s, unsigned cards)
+{
+    for (unsigned i = 0; i < s->n_around; i++)
+        if ((cards & ~(unsigned)s->around[i]) == 0)
+            return;
+    s->around[s->n_around++] = (uint16_t)cards;
+    s->reach |= (uint16_t)cards;
+}
+
+/* Without a NUMA node nothing is known to be closer than SYS. */
+static void try_numas(struct search *s)
+{
+    const struct shape *shape = s->shape;
+    s->n_around = 0;
+    s->reach = 0;
+    if (s->relation == RELATION_SYS)
+        add_around(s, s->available);
+    for (uint64_t left = s->numas; left; left &= left - 1) {
+        unsigned cards = 0, n = (unsigned)__builtin_ctzll(left);
+        for (unsigned c = 0; c < shape->n_cards; c++)
+            if (shape->card_numa[c][n] <= s->relation)
+                cards |= 1u << c;
+        cards &= s->available;
+        if (count_bits(cards) >= s->demand->cards)
+            add_around(s, cards);
+    }
+}
+
+/* For covers: which cards each GPU serves, and which GPUs need no look since
+ * another serves all of their cards.  False when not even the GPUs that serve
+ * most could serve as many cards as asked. */
+static bool prepare_covers(struct search *s)
+{
+    unsigned n_gpus = s->shape->n_gpus, most = 0;
+    s->useful = 0;
+    for (unsigned g = 0; g < n_gpus; g++) {
+        unsigned cards = 0;
+        for (unsigned c = s->reach; c; c &= c - 1) {
+            unsigned card = (unsigned)__builtin_ctz(c);
+            cards |= ((unsigned)s->near[card] >> g & 1u) << card;
+        }
+        s->served[g] = (uint16_t)cards;
+        most = count_bits(cards) > most ? count_bits(cards) : most;
+    }
+    if (most * s->demand->gpus < s->demand->cards)
+        return false;
+    for (unsigned g = 0; g < n_gpus; g++) {
+        bool dominated = s->served[g] == 0;
+        for (unsigned h = 0; h < n_gpus && !dominated; h++)
+            dominated = h != g && (s->served[g] & ~s->served[h]) == 0 &&
+                        (s->served[g] != s->served[h] || h < g);
+        if (!dominated)
+            s->useful |= (uint16_t)(1u << g);
+    }
+    memset(s->covers, 0, (size_t)1 << s->shape->n_cards);
+    return true;
+}
+
+/* False when no GPU is nearer than in the relation before, which failed. */
+static bool try_gpus(struct search *s)
+{
+    const struct shape *shape = s->shape;
+    bool changed = false;
+    s->reach = 0;
+    for (unsigned c = 0; c < shape->n_cards; c++) {
+        unsigned gpus = 0;
+        for (unsigned g = 0; g < shape->n_gpus; g++)
+            if (shape->card_gpu[c][g] <= s->relation)
+                gpus |= 1u << g;
+        gpus &= s->gpus_free;
+        changed |= s->near[c] != gpus;
+        s->near[c] = (uint16_t)gpus;
+        if (gpus && s->available & 1u << c)
+            s->reach |= (uint16_t)(1u << c);
+    }
+    return changed;
+}
+
+/* Make ready for `relation`; false when it is out of reach at a glance. */
+static bool try_relation(struct search *s, enum relation relation)
+{
+    s->relation = relation;
+    if (!s->demand->gpus)
+        try_numas(s);
+    else if (!try_gpus(s))
+        return false;
+    if (count_bits(s->reach) < s->demand->cards || (s->must & ~s->reach) != 0)
+        return false;
+    if (!s->demand->gpus)
+        return true;
+    return count_bits(gpus_near(s, s->reach)) >= s->demand->gpus &&
+           (s->demand->gpus >= s->demand->cards || prepare_covers(s));
+}
+
+/* --- levels 2 to 6: which set of cards ---------------------------------- */
+
+static void rank_cards(const struct search *s,
+                       const struct shape_subset *subset, struct rank *ret_rank)
+{
+    unsigned cards = subset->cards;
+    *ret_rank = (struct rank){.spread = subset->spread,
+                              .cards = subset->cards,
+                              .idle = count_bits(s->idle & ~cards)};
+    for (unsigned i = 0; i < s->n_groups; i++)
+        if (s->groups[i] & cards)
+            ret_rank->damage += count_bits(s->groups[i] & ~cards);
+    for (unsigned c = cards; c; c &= c - 1)
+        ret_rank->cores += s->state->free_cores[__builtin_ctz(c)] -
+                           s->need.cores;
+}
+
+/* Of two with the same spread. */
+static bool rank_is_better(const struct rank *a, const struct rank *b)
+{
+    if (a->damage != b->damage)
+        return a->damage < b->damage;
+    if (a->idle != b->idle)
+        return a->idle < b->idle;
+    if (a->cores != b->cores)
+        return a->cores < b->cores;
+    return a->cards < b->cards;
+}
+
+/* The best set of cards that reaches the relation.  Sets come tightest
+ * first, so the first that does bounds the spread. */
+static bool find_cards(struct search *s, struct rank *ret_rank)
+{
+    const struct shape *shape = s->shape;
+    const struct shape_subset *end = shape->subsets +
+                                     shape->first[s->demand->cards + 1];
+    const struct shape_subset *at = shape->subsets +
+                                    shape->first[s->demand->cards];
+    bool found = false;
+    struct rank rank, best = {0};
+    for (; at < end && (!found || at->spread == best.spread); at++) {
+        if ((at->cards & ~s->reach) || (s->must & ~at->cards))
+            continue;
+        if (!found && !reaches(s, at->cards))
+            continue;
+        rank_cards(s, at, &rank);
+        if (found && (!rank_is_better(&rank, &best) || !reaches(s, at->cards)))
+            continue;
+        best = rank;
+        found = true;
+    }
+    if (found)
+        *ret_rank = best;
+    return found;
+}
+
+/* --- which GPUs, which NUMA node ---------------------------------------- */
+
+static bool gpus_cover(const struct search *s, unsigned cards, unsigned gpus)
+{
+    for (unsigned c = cards; c; c &= c - 1)
+        if (!(s->near[__builtin_ctz(c)] & gpus))
+            return false;
+    return true;
+}
+
+/* The closest relation of each GPU to any of the cards. */
+static void weigh_gpus(const struct search *s, unsigned cards,
+                       uint8_t weight[TOPO_GPUS_MAX])
+{
+    for (unsigned g = 0; g < s->shape->n_gpus; g++) {
+        weight[g] = RELATION_COUNT;
+        for (unsigned c = cards; c; c &= c - 1) {
+            uint8_t relation = s->shape->card_gpu[__builtin_ctz(c)][g];
+            if (relation < weight[g])
+                weight[g] = relation;
+        }
+    }
+}
+
+/* The `n` lightest of `from`, the lowest bits among equals. */
+static unsigned lightest_gpus(unsigned from, unsigned n,
+                              const uint8_t weight[TOPO_GPUS_MAX])
+{
+    unsigned taken = 0;
+    for (unsigned w = 0; w < RELATION_COUNT; w++)
+        for (unsigned g = from; g && n; g &= g - 1)
+            if (weight[__builtin_ctz(g)] == w) {
+                taken |= g & -g;
+                n--;
+            }
+    return taken;
+}
+
+/* The lightest set of `n` of `from` that covers all cards, by trying all in
+ * the order of their bits: at most 12,870. */
+static unsigned lightest_cover(const struct search *s, unsigned cards,
+                               unsigned from, unsigned n,
+                               const uint8_t weight[TOPO_GPUS_MAX])
+{
+    unsigned gpu[TOPO_GPUS_MAX], n_from = 0, best = 0;
+    unsigned best_weight = UINT32_MAX;
+    for (unsigned g = from; g; g &= g - 1)
+        gpu[n_from++] = (unsigned)__builtin_ctz(g);
+    for (unsigned m = (1u << n) - 1; m < 1u << n_from;) {
+        unsigned gpus = 0, sum = 0;
+        for (unsigned i = m; i; i &= i - 1) {
+            gpus |= 1u << gpu[__builtin_ctz(i)];
+            sum += weight[gpu[__builtin_ctz(i)]];
+        }
+        if (sum < best_weight && gpus_cover(s, cards, gpus)) {
+            best_weight = sum;
+            best = gpus;
+        }
+        /* the next number with as many bits */
+        unsigned low = m & -m, up = m + low;
+        m = (((up ^ m) >> 2) / low) | up;
+    }
+    return best;
+}
+
+/* The GPUs for cards that reach the relation. */
+static uint16_t pick_gpus(const struct search *s, unsigned cards)
+{
+    unsigned n = s->demand->gpus, from = gpus_near(s, cards);
+    uint8_t weight[TOPO_GPUS_MAX];
+    if (n == 0)
+        return 0;
+    weigh_gpus(s, cards, weight);
+    unsigned gpus = lightest_gpus(from, n, weight);
+    if (!gpus_cover(s, cards, gpus))
+        gpus = lightest_cover(s, cards, from, n, weight);
+    return (uint16_t)gpus;
+}
+
+/* Of the NUMA nodes with the CPUs: the one whose worst card is closest, then
+ * whose cards are closest in sum, then the first.  When one of the cards' own
+ * is required it is one of those. */
+static int16_t pick_numa(const struct search *s, unsigned cards)
+{
+    const struct shape *shape = s->shape;
+    unsigned best = UINT32_MAX;
+    int16_t numa = -1;
+    for (uint64_t left = s->numas; left; left &= left - 1) {
+        unsigned n = (unsigned)__builtin_ctzll(left), worst = 0, sum = 0;
+        bool own = !(cards & s->rooted);
+        for (unsigned c = cards; c; c &= c - 1) {
+            uint8_t relation = shape->card_numa[__builtin_ctz(c)][n];
+            worst = relation > worst ? relation : worst;
+            sum += relation;
+            own |= relation <= RELATION_NODE;
+        }
+        unsigned weight = worst * TOPO_CARDS_MAX * RELATION_COUNT + sum;
+        if (own && weight < best) {
+            best = weight;
+            numa = shape->numa_id[n];
+        }
+    }
+    return numa;
+}
+
+static uint32_t at_most(uint64_t value, unsigned bits)
+{
+    uint64_t max = (UINT64_C(1) << bits) - 1;
+    return (uint32_t)(value < max ? value : max);
+}
+
+/* Level 1 in the highest bits, then spread, damage, idle cards and cores
+ * left; a level beyond its width counts as its highest value. */
+static uint32_t cost_pack(enum relation relation, const struct rank *rank)
+{
+    uint32_t cost = at_most(relation, COST_RELATION_BITS);
+    cost = cost << COST_SPREAD_BITS | at_most(rank->spread, COST_SPREAD_BITS);
+    cost = cost << COST_DAMAGE_BITS | at_most(rank->damage, COST_DAMAGE_BITS);
+    cost = cost << COST_IDLE_BITS | at_most(rank->idle, COST_IDLE_BITS);
+    return cost << COST_CORES_BITS | at_most(rank->cores + 1, COST_CORES_BITS);
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+/* A host pod with GPUs that asks for NODE or closer has its CPUs on the NUMA
+ * node of one of its cards, as far as those are on any. */
+static void search_numas(struct search *s)
+{
+    const struct shape *shape = s->shape;
+    uint32_t cpus = decide_cpus(s->demand);
+    unsigned rooted = 0, at_cpus = 0;
+    s->numas = decide_numas_with(s->state, cpus);
+    s->rooted = s->at_cpus = 0;
+    if (!cpus || !s->demand->gpus || s->demand->align > RELATION_NODE)
+        return;
+    for (unsigned c = 0; c < shape->n_cards; c++)
+        for (unsigned n = 0; n < shape->n_numas; n++)
+            if (shape->card_numa[c][n] <= RELATION_NODE) {
+                rooted |= 1u << c;
+                at_cpus |= (unsigned)(s->numas >> n & 1) << c;
+            }
+    s->rooted = (uint16_t)rooted;
+    s->at_cpus = (uint16_t)at_cpus;
+}
+
+/* False when there are not even enough cards and GPUs. */
+static bool search_init(struct search *s, const struct node_state *state,
+                        const struct demand *demand, uint16_t must,
+                        uint16_t within)
+{
+    const struct shape *shape = state->shape;
+    s->shape = shape;
+    s->state = state;
+    s->demand = demand;
+    s->must = must;
+    s->need = decide_need(demand);
+    s->available = within & decide_cards_open(state, demand) &
+                   decide_cards_of_arch(shape, demand) &
+                   decide_cards_running(state, demand) &
+                   decide_cards_with(state->free_cores, state->free_memory_mib,
+                                     s->need);
+    s->gpus_free = (uint16_t)(((1u << shape->n_gpus) - 1) &
+                              ~(unsigned)state->gpus_used);
+    if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||
+        count_bits(s->available) < demand->cards ||
+        (must & ~s->available) != 0 || count_bits(must) > demand->cards ||
+        count_bits(s->gpus_free) < demand->gpus)
+        return false;
+    s->idle = (uint16_t)(state->usable & ~state->occupied);
+    memset(s->near, 0, sizeof s->near);
+    search_numas(s);
+    s->n_groups = 0;
+    for (unsigned i = 0; i < shape->n_groups; i++)
+        if ((shape->groups[i] & ~s->idle) == 0)
+            s->groups[s->n_groups++] = shape->groups[i];
+    return true;
+}
+
+bool decide_search(const struct node_state *state, const struct demand *demand,
+                   uint16_t must, uint16_t within, struct choice *ret_choice)
+{
+    uint8_t covers[1 << TOPO_CARDS_MAX]; /* cleared as far as it is used */
+    struct search s;
+    struct rank rank;
+    if (!search_init(&s, state, demand, must, within))
+        return false;
+    s.covers = covers;
+    enum relation align = decide_align(demand);
+    enum relation r = demand->gpus ? RELATION_PIX : RELATION_NODE;
+    for (; r <= align; r++)
+        if (try_relation(&s, r) && find_cards(&s, &rank))
+            break;
+    if (r > align)
+        return false;
+    memset(ret_choice, 0, sizeof *ret_choice); /* choices compare as bytes */
+    ret_choice->cost = cost_pack(r, &rank);
+    ret_choice->cards = rank.cards;
+    ret_choice->gpus = pick_gpus(&s, rank.cards);
+    ret_choice->relation = (uint8_t)r;
+    ret_choice->numa = pick_numa(&s, rank.cards);
+    return true;
+}
+
+enum reason decide(const struct node_state *state, const struct demand *demand,
+                   uint16_t must, uint16_t within, struct choice *ret_choice)
+{
+    if (decide_search(state, demand, must, within, ret_choice))
+        return REASON_NONE;
+    return decide_reason(state, demand, must, within);
+}
+
+uint32_t decide_cost(const struct node_state *state,
+                     const struct demand *demand)
+{
+    struct choice choice;
+    return decide_search(state, demand, 0, UINT16_MAX, &choice) ? choice.cost
+                                                                : COST_NO_FIT;
+}

@@ -1,0 +1,192 @@
+/* The nodes by leaf, and what each holds. */
+#include <string.h>
+
+#include "model/plan/plan_private.h"
+
+enum { MAP_STEPS = 60000 }; /* for the ladders of all states */
+
+/* All open ladders together have a fixed number of steps, so that a cluster
+ * where no two nodes are alike takes no longer: each has its part of what is
+ * left, and leaves to the others what it did not need. */
+static void improve_ladders(struct plan_map *m)
+{
+    uint64_t left = MAP_STEPS, n_open = 0;
+    for (uint32_t i = 0; i < m->classes.n; i++)
+        n_open += m->ladders[i].open;
+    for (uint32_t i = 0; i < m->classes.n; i++) {
+        if (!m->ladders[i].open)
+            continue;
+        uint64_t part = left / n_open--;
+        part = part < LADDER_STEPS ? part : LADDER_STEPS;
+        left -= part;
+        ladder_improve(&m->ladders[i], m->classes.states[i], &m->job->shapes[0],
+                       &part);
+        left += part;
+    }
+}
+
+static void map_ladders(struct plan_map *m)
+{
+    enum { ALIGNS = 16 }; /* shapes that are remembered */
+    struct align aligns[ALIGNS];
+    size_t n_aligns = 0;
+    const struct demand *demand = &m->job->shapes[0];
+    plan_classes_init(&m->classes, m->cluster, m->job);
+    m->ladders = xcalloc(m->classes.n + 1u, sizeof *m->ladders);
+    for (uint32_t i = 0; i < m->classes.n; i++) {
+        const struct node_state *state = m->classes.states[i];
+        size_t k = 0;
+        while (k < n_aligns && aligns[k].shape != state->shape)
+            k++;
+        if (k == n_aligns) {
+            if (n_aligns < ALIGNS)
+                n_aligns++;
+            else
+                k = ALIGNS - 1;
+            align_init(&aligns[k], state->shape, demand);
+        }
+        ladder_init(&m->ladders[i], state, demand, &aligns[k], m->job->size);
+    }
+    improve_ladders(m);
+}
+
+/* Nodes of one class share their ladder; a host that has no room for all of
+ * it has the lower rungs. */
+static void map_hosts(struct plan_map *m)
+{
+    const struct plan_cluster *c = m->cluster;
+    for (size_t i = 0; c->rooms && i < c->n_nodes; i++) {
+        if (m->classes.class_of[i] == UINT32_MAX)
+            continue;
+        uint32_t bound = m->ladders[m->classes.class_of[i]].bound;
+        uint32_t holds = host_room_holds(&c->rooms[i], &m->job->shapes[0],
+                                         bound);
+        if (holds == bound)
+            continue;
+        if (!m->holds) {
+            m->holds = xmalloc((c->n_nodes + 1) * sizeof *m->holds);
+            memset(m->holds, UINT8_MAX, (c->n_nodes + 1) * sizeof *m->holds);
+        }
+        m->holds[i] = holds;
+    }
+}
+
+static uint32_t limited(const struct plan_map *m, uint32_t node, uint32_t n)
+{
+    return m->holds && m->holds[node] < n ? m->holds[node] : n;
+}
+
+uint32_t plan_map_whole(const struct plan_map *m, uint32_t node)
+{
+    if (m->classes.class_of[node] == UINT32_MAX)
+        return 0;
+    return limited(m, node, m->ladders[m->classes.class_of[node]].room);
+}
+
+bool plan_map_lacks_hosts(const struct plan_map *m)
+{
+    uint64_t room = 0;
+    for (uint32_t i = 0; m->holds && i < m->cluster->n_nodes; i++)
+        if (m->classes.class_of[i] != UINT32_MAX)
+            room += m->ladders[m->classes.class_of[i]].room;
+    return m->holds && room >= m->asked + (uint64_t)(m->pin >= 0);
+}
+
+uint32_t plan_map_bound(const struct plan_map *m, uint32_t node)
+{
+    if (m->classes.class_of[node] == UINT32_MAX)
+        return 0;
+    return limited(m, node, m->ladders[m->classes.class_of[node]].bound);
+}
+
+uint32_t plan_map_room(const struct plan_map *m, uint32_t node)
+{
+    uint32_t room = plan_map_whole(m, node);
+    return room - ((int32_t)node == m->pin && room > 0);
+}
+
+uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node)
+{
+    if (m->classes.class_of[node] == UINT32_MAX)
+        return 0;
+    uint32_t aligned = limited(m, node,
+                               m->ladders[m->classes.class_of[node]].aligned);
+    return aligned - ((int32_t)node == m->pin && aligned > 0);
+}
+
+/* --- leaves ------------------------------------------------------------- */
+
+static void map_anchors(struct plan_map *m)
+{
+    const struct plan_job *job = m->job;
+    m->anchor = xcalloc(job->size, sizeof *m->anchor);
+    for (uint32_t r = 0; r < job->size; r++)
+        m->anchor[r] = -1;
+    for (size_t i = 0; i < job->n_fixed; i++)
+        m->anchor[job->fixed[i].rank] = plan_fixed_slot(m->cluster, job, i);
+    m->n_anchors = (uint32_t)job->n_fixed;
+    m->pin = -1;
+    if (job->pin_rank >= 0) {
+        m->pin = job->pin_node;
+        m->anchor[job->pin_rank] = plan_node_slot(m->cluster, (size_t)m->pin);
+        m->n_anchors++;
+    }
+    m->asked = job->size - m->n_anchors;
+    for (uint32_t r = 0; r < job->size; r++)
+        if (m->anchor[r] >= 0)
+            m->leaves[m->anchor[r]].anchors++;
+}
+
+static void map_leaves(struct plan_map *m)
+{
+    size_t n = m->cluster->n_nodes;
+    uint32_t at = 0;
+    m->nodes = xcalloc(n + 1, sizeof *m->nodes);
+    for (size_t i = 0; i < n; i++) {
+        const struct node_state *state = m->cluster->states[i];
+        struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
+        if (state)
+            leaf->idle += (unsigned)__builtin_popcount(
+                state->usable & ~(unsigned)state->occupied);
+        leaf->n += m->classes.class_of[i] != UINT32_MAX;
+    }
+    for (size_t s = 0; s < m->n_slots; s++) {
+        m->leaves[s].first = at;
+        at += m->leaves[s].n;
+        m->leaves[s].n = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (m->classes.class_of[i] == UINT32_MAX)
+            continue;
+        struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
+        m->nodes[leaf->first + leaf->n++] = i;
+        leaf->room += plan_map_room(m, i);
+        leaf->aligned += plan_map_aligned(m, i);
+    }
+}
+
+void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,
+                   const struct plan_job *job)
+{
+    memset(m, 0, sizeof *m);
+    m->cluster = cluster;
+    m->job = job;
+    m->n_slots = plan_n_slots(cluster, job);
+    m->leaves = xcalloc(m->n_slots + 1, sizeof *m->leaves);
+    map_anchors(m);
+    map_ladders(m);
+    map_hosts(m);
+    map_leaves(m);
+}
+
+void plan_map_fini(struct plan_map *m)
+{
+    for (size_t i = 0; i < m->classes.n; i++)
+        ladder_fini(&m->ladders[i]);
+    free(m->ladders);
+    free(m->holds);
+    plan_classes_fini(&m->classes);
+    free(m->anchor);
+    free(m->leaves);
+    free(m->nodes);
+}

@@ -1,0 +1,628 @@
+#include "model/pod/demand.h"
+
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
+#include "model/fabric/fabric.h"
+#include "model/pod/demand_private.h"
+#include "model/pod/pod.h"
+
+enum {
+    RAW_MAX = 6 * DEMAND_NAME_MAX, /* every character an escape */
+    LABEL_VALUE_MAX = 63,
+    SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
+};
+
+const char *pod_role_name(enum pod_role role)
+{
+    static const char *const names[] = {"", "host", "xpu", "service"};
+    return (unsigned)role < ARRAY_LEN(names) ? names[role] : "";
+}
+
+void demand_config_default(struct demand_config *config)
+{
+    static const char *const names[] = {"nvidia.com/gpu", "amd.com/gpu"};
+    memset(config, 0, sizeof *config);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        memcpy(config->gpu_resources[i], names[i], strlen(names[i]) + 1);
+    config->n_gpu_resources = ARRAY_LEN(names);
+}
+
+/* --- one text ------------------------------------------------------------ */
+
+static int fail_text(const struct pod *pod, enum pod_text which,
+                     const char *allowed, struct error *err)
+{
+    const struct jtext *t = &pod->text[which];
+    size_t shown = t->size < SHOWN_MAX ? t->size : SHOWN_MAX;
+    while (shown < t->size && shown > 0 && utf8_inside(t->data[shown]))
+        shown--; /* not within a character */
+    return error_set(err, EDOM, "%s: is \"%.*s%s\", must be %s",
+                     pod_text_path(which), (int)shown, t->data,
+                     shown < t->size ? "…" : "", allowed);
+}
+
+static bool is_given(const struct pod *pod, enum pod_text which)
+{
+    return pod->text[which].data != NULL;
+}
+
+/* The decoded text into `dst`; false when it has no room. */
+static bool copy_text(const struct jtext *t, char *dst, size_t dst_size)
+{
+    char raw[RAW_MAX + 1];
+    if (t->size > RAW_MAX)
+        return false;
+    size_t size = jtext_decode(t, raw);
+    if (size >= dst_size)
+        return false;
+    memcpy(dst, raw, size + 1);
+    return true;
+}
+
+static bool is_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9');
+}
+
+/* The charset of object names and label values alike. */
+static bool is_name(const char *text)
+{
+    size_t n = strlen(text);
+    if (n == 0 || !is_alnum(text[0]) || !is_alnum(text[n - 1]))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!is_alnum(text[i]) && !strchr("-_.", text[i]))
+            return false;
+    return true;
+}
+
+/* A name of at most dst_size - 1 bytes. */
+static int take_name(const struct pod *pod, enum pod_text which, char *dst,
+                     size_t dst_size, struct error *err)
+{
+    char name[DEMAND_NAME_MAX + 1], allowed[96];
+    if (copy_text(&pod->text[which], name, dst_size) && is_name(name)) {
+        memcpy(dst, name, strlen(name) + 1);
+        return 0;
+    }
+    (void)snprintf(allowed, sizeof allowed,
+                   "1 to %zu letters, digits, '-', '_' or '.', the first and "
+                   "last a letter or digit",
+                   dst_size - 1);
+    return fail_text(pod, which, allowed, err);
+}
+
+/* A whole number min … max, without sign or leading zeros. */
+static int take_number(const struct pod *pod, enum pod_text which, int32_t max,
+                       int32_t *value, struct error *err)
+{
+    int32_t min = which == POD_SIZE || which == POD_CARDS ? 1 : 0;
+    char text[12], allowed[64];
+    int64_t parsed = 0;
+    bool ok = copy_text(&pod->text[which], text, sizeof text) &&
+              text[0] != '\0' && (text[0] != '0' || text[1] == '\0');
+    for (const char *p = text; ok && *p; p++) {
+        ok = *p >= '0' && *p <= '9';
+        parsed = parsed * 10 + (*p - '0');
+    }
+    if (ok && parsed >= min && parsed <= max) {
+        *value = (int32_t)parsed;
+        return 0;
+    }
+    (void)snprintf(allowed, sizeof allowed, "a whole number from %d to %d",
+                   (int)min, (int)max);
+    return fail_text(pod, which, allowed, err);
+}
+
+/* --- the parts of a demand ------------------------------------------------ */
+
+static int take_identity(const struct pod *pod, struct demand *d,
+                         struct error *err)
+{
+    int rc = 0;
+    if (is_given(pod, POD_NAME))
+        rc = take_name(pod, POD_NAME, d->name, sizeof d->name, err);
+    else if (d->role != ROLE_NONE)
+        rc = error_set(err, EDOM, "%s: missing", pod_text_path(POD_NAME));
+    if (rc == 0 && is_given(pod, POD_NAMESPACE) &&
+        pod->text[POD_NAMESPACE].size > 0)
+        rc = take_name(pod, POD_NAMESPACE, d->namespace, sizeof d->namespace,
+                       err);
+    if (rc == 0 && is_given(pod, POD_UID) && pod->text[POD_UID].size > 0)
+        rc = take_name(pod, POD_UID, d->uid, sizeof d->uid, err);
+    if (rc == 0 && d->namespace[0] == '\0')
+        memcpy(d->namespace, "default", sizeof "default");
+    return rc;
+}
+
+static int take_role(const struct pod *pod, struct demand *d, struct error *err)
+{
+    char role[8] = "";
+    if (!is_given(pod, POD_ROLE))
+        return 0;
+    bool fits = copy_text(&pod->text[POD_ROLE], role, sizeof role);
+    for (enum pod_role r = ROLE_HOST; fits && r <= ROLE_SERVICE; r++)
+        if (strcmp(role, pod_role_name(r)) == 0)
+            d->role = r;
+    if (d->role == ROLE_NONE)
+        return fail_text(pod, POD_ROLE, "\"host\", \"xpu\" or \"service\"",
+                         err);
+    return 0;
+}
+
+/* A host pod whose xPU pod is made for it needs a job that both can name in a
+ * label: its own name, when it has none. */
+static int take_buddy(const struct pod *pod, struct demand *d,
+                      struct error *err)
+{
+    char name[DEMAND_NAME_MAX + 1];
+    if (d->role != ROLE_HOST || !is_given(pod, POD_BUDDY))
+        return 0;
+    int rc = take_name(pod, POD_BUDDY, name, sizeof name, err);
+    if (rc < 0 || d->job[0])
+        return rc;
+    size_t size = strlen(d->name);
+    if (size > LABEL_VALUE_MAX)
+        return error_set(err, EDOM,
+                         "%s: is missing, and the pod's name has %zu bytes, "
+                         "more than the %d of a label: with %s the pod needs "
+                         "a job",
+                         pod_text_path(POD_JOB), size, LABEL_VALUE_MAX,
+                         pod_text_path(POD_BUDDY));
+    memcpy(d->job, d->name, size + 1);
+    return 0;
+}
+
+static int take_job(const struct pod *pod, struct demand *d, struct error *err)
+{
+    static const enum pod_text jobs[] = {POD_JOB, POD_GROUP, POD_JOB_NAME,
+                                         POD_REPLICA_JOB};
+    static const enum pod_text pairs[] = {POD_PAIR, POD_INDEX_ANNOTATION,
+                                          POD_INDEX_LABEL, POD_REPLICA_INDEX};
+    enum pod_text pair = POD_PAIR;
+    int rc = 0;
+    d->size = 1;
+    d->grouped = is_given(pod, POD_GROUP);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        if (is_given(pod, jobs[i])) {
+            rc = take_name(pod, jobs[i], d->job, sizeof d->job, err);
+            break;
+        }
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(pairs); i++)
+        if (is_given(pod, pairs[i])) {
+            pair = pairs[i];
+            rc = take_number(pod, pair, DEMAND_PAIR_MAX, &d->pair, err);
+            break;
+        }
+    if (rc == 0)
+        rc = take_buddy(pod, d, err);
+    if (rc < 0 || !is_given(pod, POD_SIZE))
+        return rc;
+    rc = take_number(pod, POD_SIZE, DEMAND_SIZE_MAX, &d->size, err);
+    if (rc == 0 && d->pair >= d->size)
+        return error_set(err, EDOM,
+                         "%s: is \"%d\", but %s is \"%d\"; must be from 0 "
+                         "to %d",
+                         pod_text_path(pair), (int)d->pair,
+                         pod_text_path(POD_SIZE), (int)d->size,
+                         (int)d->size - 1);
+    return rc;
+}
+
+static int take_shapes(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    char raw[6 * SHAPES_TEXT_MAX + 1], allowed[64];
+    struct error wrong;
+    const struct jtext *t = &pod->text[POD_SHAPES];
+    if (!is_given(pod, POD_SHAPES))
+        return 0;
+    size_t size = t->size < sizeof raw ? jtext_decode(t, raw) : sizeof raw;
+    bool plain = size <= SHAPES_TEXT_MAX;
+    for (size_t i = 0; plain && i < size; i++)
+        plain = raw[i] >= ' ' && raw[i] <= '~';
+    if (!plain) {
+        (void)snprintf(allowed, sizeof allowed,
+                       "at most %d printable ASCII characters",
+                       SHAPES_TEXT_MAX);
+        return fail_text(pod, POD_SHAPES, allowed, err);
+    }
+    if (shapes_parse(raw, d, &wrong) < 0)
+        return error_set(err, EDOM, "%s: %s", pod_text_path(POD_SHAPES),
+                         wrong.text);
+    return 0;
+}
+
+/* --- what is said in several places ------------------------------------- */
+
+/* One of the places that say the same thing. */
+struct claim {
+    const char *path;
+    bool given;
+    int64_t value;
+};
+
+enum unit { UNIT_NUMBER, UNIT_CPU_MILLI, UNIT_RELATION };
+
+static void format_value(enum unit unit, int64_t value, char text[24])
+{
+    if (unit == UNIT_RELATION)
+        (void)snprintf(text, 24, "%s", relation_name((enum relation)value));
+    else
+        (void)snprintf(text, 24, "%lld%s", (long long)value,
+                       unit == UNIT_CPU_MILLI ? "m" : "");
+}
+
+/* Those that are given must be the same; `*value` is left alone when none
+ * is. */
+static int settle(const struct claim *claims, size_t n, enum unit unit,
+                  int64_t *value, struct error *err)
+{
+    const struct claim *first = NULL;
+    char a[24], b[24];
+    for (size_t i = 0; i < n; i++) {
+        if (!claims[i].given)
+            continue;
+        if (!first)
+            first = &claims[i];
+        if (claims[i].value == first->value)
+            continue;
+        format_value(unit, first->value, a);
+        format_value(unit, claims[i].value, b);
+        return error_set(err, EDOM,
+                         "%s: is %s, but %s: is %s; both must be the same",
+                         first->path, a, claims[i].path, b);
+    }
+    if (first)
+        *value = first->value;
+    return 0;
+}
+
+/* What biga.dev/shapes says of the pod's own pair; services have none. */
+static const struct pair_shape *own_shape(const struct demand *d)
+{
+    return d->role == ROLE_SERVICE ? NULL : shapes_find(d, d->pair);
+}
+
+/* `of` names what it says: "gpus". */
+static struct claim claim_of_shape(const struct demand *d, const char *of,
+                                   int64_t value, char path[96])
+{
+    (void)snprintf(path, 96, "%s, %s of pair %d", pod_text_path(POD_SHAPES), of,
+                   (int)d->pair);
+    return (struct claim){path, own_shape(d) != NULL, value};
+}
+
+/* Annotation and shape speak of the pair, the resource of this pod. */
+static int take_cards(const struct pod *pod, struct demand *d,
+                      struct error *err)
+{
+    char path[96];
+    int32_t stated = 0;
+    int64_t pair_cards = 0, own = pod->take[POD_CARD];
+    const struct pair_shape *shape = own_shape(d);
+    if (own > TOPO_CARDS_MAX)
+        return error_set(err, EDOM,
+                         "resources[\"biga.dev/card\"]: is %lld over all "
+                         "containers, must be at most %d",
+                         (long long)own, TOPO_CARDS_MAX);
+    int rc = is_given(pod, POD_CARDS)
+                 ? take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &stated, err)
+                 : 0;
+    const struct claim claims[] = {
+        {pod_text_path(POD_CARDS), stated > 0, stated},
+        claim_of_shape(d, "cards", shape ? shape->cards : 0, path)};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &pair_cards, err);
+    if (rc < 0)
+        return rc;
+    if (pair_cards &&
+        (own > pair_cards || (own && own < pair_cards && d->role != ROLE_XPU)))
+        return error_set(err, EDOM,
+                         "%s: is \"%d\", but the containers ask for %lld "
+                         "of resource biga.dev/card; must be %s",
+                         claims[stated == 0].path, (int)pair_cards,
+                         (long long)own,
+                         d->role == ROLE_XPU ? "at least as many" : "as many");
+    if (own == 0)
+        own = pair_cards ? pair_cards : 1;
+    d->cards = (uint8_t)own;
+    d->pair_cards = (uint8_t)(pair_cards ? pair_cards : own);
+    return 0;
+}
+
+/* An xPU pod takes a part of what its pair's shape says; a host pod says the
+ * same, or nothing. */
+static int match_card_need(struct demand *d, struct error *err)
+{
+    static const char *const of[] = {"cores", "memory-mib"};
+    const struct pair_shape *shape = own_shape(d);
+    int64_t asks[] = {d->card_cores, d->card_memory_mib};
+    for (unsigned i = 0; shape && i < ARRAY_LEN(of); i++) {
+        char path[96], resource[64];
+        uint32_t says = i ? shape->card_memory_mib : shape->card_cores;
+        (void)snprintf(resource, sizeof resource,
+                       "resources[\"biga.dev/card-%s\"]", of[i]);
+        const struct claim claims[] = {claim_of_shape(d, of[i], says, path),
+                                       {resource, d->has_card_need, asks[i]}};
+        if (d->role == ROLE_XPU && asks[i] <= says)
+            continue;
+        int rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &asks[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    if (shape && d->role == ROLE_HOST) {
+        d->card_cores = shape->card_cores;
+        d->card_memory_mib = shape->card_memory_mib;
+        d->has_card_need = shape->has_card_need;
+    }
+    return 0;
+}
+
+static int take_card_need(const struct pod *pod, struct demand *d,
+                          struct error *err)
+{
+    if (pod->take[POD_CORES] > UINT32_MAX || pod->take[POD_MEMORY] > UINT32_MAX)
+        return error_set(err, EDOM,
+                         "resources[\"biga.dev/%s\"]: more than %u over all "
+                         "containers",
+                         pod->take[POD_CORES] > UINT32_MAX ? "card-cores"
+                                                           : "card-memory-mib",
+                         UINT32_MAX);
+    d->card_cores = (uint32_t)pod->take[POD_CORES];
+    d->card_memory_mib = (uint32_t)pod->take[POD_MEMORY];
+    d->has_card_need = d->card_cores || d->card_memory_mib;
+    return match_card_need(d, err);
+}
+
+/* The GPUs of the pair's host pod. */
+static int take_gpus(const struct pod *pod, struct demand *d, struct error *err)
+{
+    char path[96];
+    int32_t stated = 0;
+    int64_t own = 0, gpus = 0;
+    bool given = is_given(pod, POD_PAIR_GPUS);
+    const struct pair_shape *shape = own_shape(d);
+    for (unsigned i = POD_GPUS; d->role == ROLE_HOST && i < POD_RESOURCE_COUNT;
+         i++)
+        own += pod->take[i];
+    if (own > UINT8_MAX)
+        own = UINT8_MAX;
+    int rc = given
+                 ? take_number(pod, POD_PAIR_GPUS, TOPO_GPUS_MAX, &stated, err)
+                 : 0;
+    const struct claim claims[] = {
+        {pod_text_path(POD_PAIR_GPUS), given, stated},
+        claim_of_shape(d, "gpus", shape ? shape->gpus : 0, path),
+        {"sum of GPU resources over all containers", own > 0, own}};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &gpus, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->pair_gpus = (uint8_t)gpus;
+    if (rc == 0 && d->role == ROLE_HOST)
+        d->gpus = (uint8_t)gpus;
+    return rc;
+}
+
+/* The CPUs of the pair's host pod. */
+static int take_cpus(const struct pod *pod, struct demand *d, struct error *err)
+{
+    char path[96], text[32];
+    int64_t stated = 0, cpus = 0;
+    int64_t own = d->role == ROLE_HOST ? pod->take[POD_CPU] : 0;
+    bool given = is_given(pod, POD_PAIR_CPUS);
+    const struct pair_shape *shape = own_shape(d);
+    if (given && (!copy_text(&pod->text[POD_PAIR_CPUS], text, sizeof text) ||
+                  !pod_parse_cpus(text, strlen(text), &stated)))
+        return fail_text(pod, POD_PAIR_CPUS, "CPUs such as 2, 1.5 or 500m",
+                         err);
+    if (own > UINT32_MAX)
+        return error_set(err, EDOM,
+                         "resources[\"cpu\"]: more than %u over all "
+                         "containers",
+                         UINT32_MAX / 1000);
+    const struct claim claims[] = {
+        {pod_text_path(POD_PAIR_CPUS), given, stated},
+        claim_of_shape(d, "cpus", shape ? shape->cpu_milli : 0, path),
+        {"resources[\"cpu\"] over all containers", own > 0, own}};
+    int rc = settle(claims, ARRAY_LEN(claims), UNIT_CPU_MILLI, &cpus, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->cpu_milli = (uint32_t)cpus;
+    return rc;
+}
+
+/* What an annotation says in MiB. */
+static int take_mib(const struct pod *pod, enum pod_text which, int64_t *mib,
+                    struct error *err)
+{
+    char text[12];
+    bool ok = copy_text(&pod->text[which], text, sizeof text);
+    size_t n = ok ? strlen(text) : 0;
+    ok = n > 0 && strspn(text, "0123456789") == n && (text[0] != '0' || n == 1);
+    if (!ok || !pod_parse_quantity(text, n, mib))
+        return fail_text(pod, which, "a whole number from 0 to 4294967295",
+                         err);
+    return 0;
+}
+
+/* The memory of the pair's host pod.  Shapes need not speak of it: then it is
+ * counted once the pod is there, and not before. */
+static int take_memory(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    char path[96];
+    int64_t stated = 0, mib = 0;
+    int64_t own = d->role == ROLE_HOST ? pod->take[POD_HOST_MEMORY] : 0;
+    bool given = is_given(pod, POD_PAIR_MEMORY);
+    const struct pair_shape *shape = own_shape(d);
+    uint32_t says = shape ? shape->memory_mib : 0;
+    int rc = given ? take_mib(pod, POD_PAIR_MEMORY, &stated, err) : 0;
+    own = own / 1024 + (own % 1024 != 0);
+    if (rc == 0 && own > UINT32_MAX)
+        rc = error_set(err, EDOM,
+                       "resources[\"memory\"]: more than %uMi over all "
+                       "containers",
+                       UINT32_MAX);
+    struct claim claims[] = {
+        {pod_text_path(POD_PAIR_MEMORY), given, stated},
+        claim_of_shape(d, "host-memory-mib", says, path),
+        {"resources[\"memory\"] over all containers, in MiB", own > 0, own}};
+    claims[1].given &= says > 0;
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &mib, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->memory_mib = (uint32_t)mib;
+    return rc;
+}
+
+/* --- wishes ------------------------------------------------------------- */
+
+/* `*relation` is left alone when nothing is said. */
+static int take_relation(const struct pod *pod, enum pod_text which,
+                         enum relation *relation, struct error *err)
+{
+    char text[16];
+    if (!is_given(pod, which) ||
+        (copy_text(&pod->text[which], text, sizeof text) &&
+         relation_parse(text, relation, NULL) == 0))
+        return 0;
+    return fail_text(pod, which,
+                     "\"pix\", \"pxb\", \"phb\", \"node\", \"socket\" or "
+                     "\"sys\"",
+                     err);
+}
+
+static int take_alignment(const struct pod *pod, struct demand *d,
+                          struct error *err)
+{
+    char path[96];
+    enum relation stated = RELATION_SYS, prefer = RELATION_PIX;
+    int64_t align = RELATION_SYS;
+    const struct pair_shape *shape = own_shape(d);
+    int rc = take_relation(pod, POD_ALIGN, &stated, err);
+    const struct claim claims[] = {
+        {pod_text_path(POD_ALIGN), is_given(pod, POD_ALIGN), stated},
+        claim_of_shape(d, "align", shape ? shape->align : RELATION_SYS, path)};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_RELATION, &align, err);
+    if (rc == 0)
+        rc = take_relation(pod, POD_PREFER_ALIGN, &prefer, err);
+    d->align = (uint8_t)align;
+    d->prefer_align = (uint8_t)prefer;
+    return rc;
+}
+
+/* `*tier` is left alone when nothing is said. */
+static int take_tier(const struct pod *pod, enum pod_text which, int8_t *tier,
+                     struct error *err)
+{
+    char text[16], allowed[80];
+    if (!is_given(pod, which))
+        return 0;
+    int value = copy_text(&pod->text[which], text, sizeof text)
+                    ? fabric_tier_parse(text, NULL)
+                    : -1;
+    if (value >= 0) {
+        *tier = (int8_t)value;
+        return 0;
+    }
+    (void)snprintf(allowed, sizeof allowed,
+                   "\"leaf\", \"spine\", \"core\" or \"tier-N\" with N from "
+                   "0 to %d",
+                   FABRIC_TIERS_MAX - 1);
+    return fail_text(pod, which, allowed, err);
+}
+
+static int take_wishes(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    char text[DEMAND_ARCH_MAX + 1];
+    if (is_given(pod, POD_EXCLUSIVE)) {
+        bool fits = copy_text(&pod->text[POD_EXCLUSIVE], text, sizeof text);
+        d->exclusive = fits && strcmp(text, "true") == 0;
+        if (!d->exclusive && (!fits || strcmp(text, "false") != 0))
+            return fail_text(pod, POD_EXCLUSIVE, "\"true\" or \"false\"", err);
+    }
+    if (is_given(pod, POD_ARCH)) {
+        bool ok = copy_text(&pod->text[POD_ARCH], text, sizeof text) &&
+                  is_name(text);
+        if (!ok)
+            return fail_text(pod, POD_ARCH,
+                             "an architecture such as \"arm64\", of at most "
+                             "15 letters, digits, '-', '_' or '.'",
+                             err);
+        memcpy(d->arch, text, strlen(text) + 1);
+    }
+    return 0;
+}
+
+/* All of the demand but the role, which is known. */
+static int take_demand(const struct pod *pod, struct demand *d,
+                       struct error *err)
+{
+    int rc = take_identity(pod, d, err);
+    if (rc < 0)
+        return rc;
+    d->priority = pod->priority;
+    if (pod->bad.code)
+        return error_set(err, EDOM, "%s", pod->bad.text);
+    rc = take_job(pod, d, err);
+    if (rc == 0)
+        rc = take_shapes(pod, d, err);
+    if (rc == 0)
+        rc = take_cards(pod, d, err);
+    if (rc == 0)
+        rc = take_card_need(pod, d, err);
+    if (rc == 0)
+        rc = take_gpus(pod, d, err);
+    if (rc == 0)
+        rc = take_cpus(pod, d, err);
+    if (rc == 0)
+        rc = take_memory(pod, d, err);
+    if (rc == 0)
+        rc = take_alignment(pod, d, err);
+    if (rc == 0)
+        rc = take_tier(pod, POD_WITHIN, &d->within, err);
+    if (rc == 0)
+        rc = take_tier(pod, POD_PREFER_WITHIN, &d->prefer_within, err);
+    if (rc == 0)
+        rc = take_wishes(pod, d, err);
+    return rc;
+}
+
+int demand_read(struct jscan *s, const struct demand_config *config,
+                struct demand *ret_demand, struct error *err)
+{
+    struct pod pod;
+    struct demand d;
+    int rc = pod_read(s, config, &pod, err);
+    if (rc < 0)
+        return rc;
+    memset(&d, 0, sizeof d); /* demands compare and store as bytes */
+    d.within = d.prefer_within = DEMAND_ANYWHERE;
+    rc = take_role(&pod, &d, err);
+    if (rc == 0 && d.role != ROLE_NONE)
+        rc = take_demand(&pod, &d, err);
+    if (rc < 0) {
+        memset(&d, 0, sizeof d);
+        d.within = d.prefer_within = DEMAND_ANYWHERE;
+    }
+    if (d.role == ROLE_NONE)
+        (void)take_identity(&pod, &d, NULL); /* to name it, if it is sound */
+    *ret_demand = d;
+    return rc;
+}
+
+void demand_pair_key(const struct demand *demand,
+                     char ret_key[DEMAND_PAIR_KEY_MAX])
+{
+    if (demand->job[0] && demand->role != ROLE_SERVICE)
+        (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s/%d",
+                       demand->namespace, demand->job, (int)demand->pair);
+    else
+        (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s", demand->namespace,
+                       demand->name);
+}

@@ -1,0 +1,111 @@
+/* What the files of podspec share. */
+#ifndef BIGA_MODEL_POD_PODSPEC_PRIVATE_H
+#define BIGA_MODEL_POD_PODSPEC_PRIVATE_H
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "model/pod/podspec.h"
+
+/* A variable before "$(NAME)" in it is replaced. */
+struct raw_env {
+    char *name, *value;
+    bool expand; /* a text of the pod, not something looked up */
+    bool shown;  /* texts of later variables may name it */
+};
+
+/* A container as it was written, so that a variable that is set afterwards
+ * counts in its texts, too. */
+struct podspec_raw {
+    struct raw_env *env;
+    size_t n_env, env_cap;
+    char **command, **args; /* NULL-terminated */
+};
+
+/* A pod being read. */
+struct reading {
+    struct podspec *pod;
+    const cJSON *metadata;
+    const char *node;
+    const struct podspec_source *source;
+    bool is_host;                      /* its role: resources are the host's */
+    size_t n_files, files_size;        /* over all volumes */
+    size_t refs_cap;                   /* of pod->refs */
+    int64_t run_as_user, run_as_group; /* of the pod, -1 none */
+    bool run_as_non_root;
+    struct error *err;
+};
+
+/* --- members ------------------------------------------------------------ */
+
+/* What is done about a member of an object; one that no rule names is
+ * refused as unknown. */
+struct member_rule {
+    const char *name;
+    enum {
+        MEMBER_READ,   /* looked at elsewhere */
+        MEMBER_SKIP,   /* no matter for what runs */
+        MEMBER_REFUSE, /* unless it says nothing: null, false, empty */
+    } action;
+    const char *why; /* refused: what to do instead */
+};
+struct member_rules {
+    const struct member_rule *list;
+    size_t n;
+};
+extern const struct member_rules pod_rules, pod_spec_rules, pod_security_rules;
+extern const struct member_rules container_rules, security_rules, port_rules;
+extern const struct member_rules mount_rules, resource_rules, env_rules;
+extern const struct member_rules volume_rules, projection_rules;
+
+/* Begin on an object and judge its members: false when something is wrong. */
+bool members_begin(struct reader *r, const cJSON *json, const char *path,
+                   const struct member_rules *rules, struct error *err);
+/* Fail with "PATH.NAME: is VALUE: WHY"; -EINVAL. */
+int member_refuse(struct reader *r, const char *name, const char *why);
+/* Index of an optional text in `list`, `otherwise` when it is absent; -1 with
+ * the reader failed when it is none of them. */
+int member_choice(struct reader *r, const char *name, const char *const *list,
+                  size_t n, int otherwise);
+
+/* --- names and paths ------------------------------------------------------ */
+
+/* DNS labels: [a-z0-9-], a letter or digit at both ends. */
+bool is_dns_label(const char *text, size_t max);
+/* Labels with dots between. */
+bool is_dns_name(const char *text, size_t max);
+/* Not empty, relative, no part that is empty, "." or "..". */
+bool is_inner_path(const char *path);
+bool is_clean(const char *text); /* no control characters */
+
+/* --- parts ---------------------------------------------------------------- */
+
+int podspec_read_volumes(struct reading *x, const cJSON *list);
+int podspec_read_containers(struct reading *x, const cJSON *list,
+                            const char *path, bool init);
+/* seccompProfile and appArmorProfile of a securityContext. */
+int podspec_read_profiles(struct reader *r, struct error *err);
+int podspec_read_env(struct reading *x, const cJSON *container,
+                     const char *path, struct podspec_raw *raw);
+/* Fill env, command and args of a container from what was written. */
+void podspec_expand(struct podspec_container *c, const struct podspec_raw *raw);
+void podspec_raw_fini(struct podspec_raw *raw);
+void podspec_texts_free(char **list); /* NULL allowed */
+
+/* What a fieldRef says ("metadata.labels['x']"); -EINVAL when it is not known
+ * beforehand. The caller frees `*ret_text`. */
+int podspec_field(struct reading *x, struct reader *r, const char *name,
+                  bool whole_maps, char **ret_text);
+
+/* All entries of a ConfigMap or Secret; -ENOENT with the path when there is
+ * none, unless `optional`.  Without a source nothing is visited. */
+struct lookup {
+    bool secret, optional;
+    const char *name;
+    const char *path; /* of the reference, for errors */
+    /* true: the pod takes it */
+    bool (*visit)(void *arg, const char *key, const char *data, size_t size);
+    void *arg;
+};
+int podspec_lookup(struct reading *x, const struct lookup *look);
+
+#endif

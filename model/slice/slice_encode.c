@@ -1,0 +1,358 @@
+#include "model/slice/slice.h"
+
+#include <inttypes.h>
+
+#include "lib/base/hash.h"
+#include "model/slice/slice_private.h"
+
+struct writer {
+    struct str *out;
+    unsigned n; /* members written: the next one needs a comma */
+};
+
+static void member_begin(struct writer *w, const char *name, unsigned part)
+{
+    str_add(w->out, w->n++ ? ",\"" : "\"");
+    str_add(w->out, name);
+    if (part > 1)
+        str_add_u64(w->out, part);
+    str_add(w->out, "\":{");
+}
+
+static void add_text_part(struct writer *w, enum attribute_id id, unsigned part,
+                          const char *text)
+{
+    if (!*text)
+        return;
+    member_begin(w, slice_attributes[id].name, part);
+    str_add(w->out, "\"string\":");
+    str_add_json(w->out, text);
+    str_add_c(w->out, '}');
+}
+
+static void add_text(struct writer *w, enum attribute_id id, const char *text)
+{
+    add_text_part(w, id, 1, text);
+}
+
+/* -1 is unknown and left out. */
+static void add_index(struct writer *w, enum attribute_id id, int value)
+{
+    if (value < 0)
+        return;
+    member_begin(w, slice_attributes[id].name, 1);
+    str_add(w->out, "\"int\":");
+    str_add_i64(w->out, value);
+    str_add_c(w->out, '}');
+}
+
+static void add_bool(struct writer *w, enum attribute_id id, bool value)
+{
+    member_begin(w, slice_attributes[id].name, 1);
+    str_add(w->out, value ? "\"bool\":true}" : "\"bool\":false}");
+}
+
+/* --- lists: items separated by a space, over as many attributes as they
+ * take ------------------------------------------------------------------ */
+
+struct list {
+    struct writer *w;
+    enum attribute_id id;
+    unsigned part;
+    size_t size;
+    char text[SLICE_TEXT_MAX + 1];
+};
+
+static void list_flush(struct list *l)
+{
+    if (l->size > 0)
+        add_text_part(l->w, l->id, ++l->part, l->text);
+    l->size = 0;
+}
+
+static void list_add(struct list *l, const char *item)
+{
+    size_t size = strlen(item);
+    if (l->size > 0 && l->size + 1 + size > SLICE_TEXT_MAX)
+        list_flush(l);
+    if (l->size > 0)
+        l->text[l->size++] = ' ';
+    memcpy(l->text + l->size, item, size + 1);
+    l->size += size;
+}
+
+/* Without the domain when it is the device's own, as nearly always. */
+static void list_add_addr(struct list *l, const struct pci_addr *addr,
+                          const struct device *d)
+{
+    char text[PCI_ADDR_TEXT_MAX];
+    if (addr->domain == d->pci.domain)
+        (void)snprintf(text, sizeof text, "%02x:%02x.%x", addr->bus,
+                       addr->device & 0x1fu, addr->function & 7u);
+    else
+        pci_addr_format(addr, text);
+    list_add(l, text);
+}
+
+/* --- a device ------------------------------------------------------------ */
+
+static void add_pci(struct writer *w, const struct device *d)
+{
+    char text[PCI_ADDR_TEXT_MAX];
+    if (!d->has_pci)
+        return;
+    if (d->root_domain != TOPO_ROOT_NONE) {
+        (void)snprintf(text, sizeof text, "pci%04" PRIx32 ":%02x",
+                       d->root_domain, d->root_bus);
+        add_text(w, ATTRIBUTE_ROOT, text);
+    }
+    pci_addr_format(&d->pci, text);
+    add_text(w, d->pci.domain <= 0xffff ? ATTRIBUTE_BUS_ID : ATTRIBUTE_ADDRESS,
+             text);
+    const struct pci_addr *top = slice_switch(d);
+    if (!top)
+        return;
+    pci_addr_format(top, text);
+    add_text(w, ATTRIBUTE_SWITCH, text);
+    struct list path = {.w = w, .id = ATTRIBUTE_PATH};
+    for (unsigned i = 0; i < d->n_path; i++)
+        list_add_addr(&path, &d->path[i], d);
+    list_flush(&path);
+}
+
+static void add_card(struct writer *w, const struct device *d)
+{
+    struct list functions = {.w = w, .id = ATTRIBUTE_FUNCTIONS};
+    for (unsigned i = 0; i < d->n_functions; i++)
+        list_add_addr(&functions, &d->functions[i], d);
+    list_flush(&functions);
+    add_bool(w, ATTRIBUTE_HEALTHY, !d->unhealthy);
+}
+
+/* As the kernel's nodeN/distance: to every numa device of the node in order
+ * of their index; 0 unknown. */
+static void add_distances(struct writer *w, const struct topo *topo,
+                          const struct device *d)
+{
+    size_t first, n = topo_count(topo, DEVICE_NUMA, &first);
+    bool known = false;
+    for (size_t i = 0; i < n && !known; i++)
+        known = topo_distance(topo, d->numa,
+                              topo_device(topo, first + i)->numa) != 0;
+    struct list list = {.w = w, .id = ATTRIBUTE_DISTANCES};
+    for (size_t i = 0; known && i < n; i++) {
+        char text[16];
+        (void)snprintf(
+            text, sizeof text, "%u",
+            topo_distance(topo, d->numa, topo_device(topo, first + i)->numa));
+        list_add(&list, text);
+    }
+    list_flush(&list);
+}
+
+/* The least needed, which are left out where bridges of another PCI domain
+ * fill a device's attributes; the first have room the longest. */
+static bool gives_way(enum attribute_id id)
+{
+    return id == ATTRIBUTE_GUID ||
+           (id >= ATTRIBUTE_HEALTH && id <= ATTRIBUTE_VFS_MAX);
+}
+
+static void add_spare(struct writer *w, enum attribute_id id,
+                      const struct device *d)
+{
+    const int speed = d->link_mbps ? (int)d->link_mbps : -1;
+    const char *text;
+    if (slice_attributes[id].offset) {
+        memcpy(&text, (const char *)d + slice_attributes[id].offset,
+               sizeof text);
+        add_text(w, id, text);
+    } else if (id == ATTRIBUTE_LINK_SPEED) {
+        add_index(w, id, speed);
+    } else if (d->vfs_max > 0) {
+        add_index(w, id, id == ATTRIBUTE_VFS ? d->vfs : d->vfs_max);
+    }
+}
+
+static void add_attributes(struct str *out, const struct topo *topo,
+                           const struct device *d)
+{
+    struct writer w = {.out = out};
+    add_text(&w, ATTRIBUTE_KIND, device_kind_name(d->kind));
+    add_index(&w, ATTRIBUTE_NUMA, d->numa);
+    add_index(&w, ATTRIBUTE_PACKAGE, d->package);
+    if (d->kind == DEVICE_NUMA) {
+        add_distances(&w, topo, d);
+        add_text(&w, ATTRIBUTE_CPU_LIST, d->cpu_list);
+        return;
+    }
+    add_pci(&w, d);
+    if (d->vendor_id != 0 || d->device_id != 0) {
+        char text[16];
+        (void)snprintf(text, sizeof text, "%04x:%04x", d->vendor_id,
+                       d->device_id);
+        add_text(&w, ATTRIBUTE_PCI_ID, text);
+    }
+    for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
+        const struct attribute *a = &slice_attributes[id];
+        if (a->offset == 0 || !(a->kinds & 1u << d->kind) || gives_way(id))
+            continue;
+        const char *text;
+        memcpy(&text, (const char *)d + a->offset, sizeof text);
+        add_text(&w, id, text);
+    }
+    if (d->kind == DEVICE_CARD)
+        add_card(&w, d);
+    for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++)
+        if (gives_way(id) && w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
+            add_spare(&w, id, d);
+}
+
+static void add_quantity(struct writer *w, enum capacity_id id, uint64_t value,
+                         const char *unit)
+{
+    member_begin(w, slice_capacities[id].name, 1);
+    str_add(w->out, "\"value\":\"");
+    str_add_u64(w->out, value);
+    str_add(w->out, unit);
+    str_add(w->out, "\"}");
+}
+
+/* In the largest unit that keeps it whole, as Kubernetes would print it. */
+static void add_mib(struct writer *w, enum capacity_id id, uint64_t mib)
+{
+    static const char *const units[] = {"Mi", "Gi", "Ti", "Pi", "Ei"};
+    unsigned unit = 0;
+    while (mib != 0 && mib % 1024 == 0 && unit + 1 < ARRAY_LEN(units)) {
+        mib /= 1024;
+        unit++;
+    }
+    add_quantity(w, id, mib, mib == 0 ? "" : units[unit]);
+}
+
+static void add_capacity(struct str *out, const struct device *d)
+{
+    struct writer w = {.out = out};
+    if (d->kind == DEVICE_NUMA) {
+        add_quantity(&w, CAPACITY_CPUS, d->cpus, "");
+        add_mib(&w, CAPACITY_MEMORY, d->numa_memory_mib);
+        return;
+    }
+    if (d->kind != DEVICE_CARD)
+        return;
+    if (d->cores != 0)
+        add_quantity(&w, CAPACITY_CORES, d->cores, "");
+    if (d->memory_mib != 0)
+        add_mib(&w, CAPACITY_MEMORY, d->memory_mib);
+}
+
+static bool has_capacity(const struct device *d)
+{
+    return d->kind == DEVICE_NUMA ||
+           (d->kind == DEVICE_CARD && (d->cores != 0 || d->memory_mib != 0));
+}
+
+static void add_devices(struct str *out, const struct topo *topo, size_t index)
+{
+    size_t first = index * SLICE_DEVICES_MAX;
+    size_t end = topo_n_devices(topo);
+    if (end > first + SLICE_DEVICES_MAX)
+        end = first + SLICE_DEVICES_MAX;
+    str_add_c(out, '[');
+    for (size_t i = first; i < end; i++) {
+        const struct device *d = topo_device(topo, i);
+        str_add(out, i > first ? ",{\"name\":" : "{\"name\":");
+        str_add_json(out, d->id);
+        str_add(out, ",\"attributes\":{");
+        add_attributes(out, topo, d);
+        if (has_capacity(d)) {
+            str_add(out, "},\"capacity\":{");
+            add_capacity(out, d);
+        }
+        str_add(out, "}}");
+    }
+    str_add_c(out, ']');
+}
+
+/* --- the slice ----------------------------------------------------------- */
+
+/* Nothing when it is not told. */
+static void add_runs(struct str *out, const struct topo *topo)
+{
+    size_t first, n = topo_count(topo, DEVICE_CARD, &first);
+    if (topo_runs(topo) == TOPO_RUNS_NONE)
+        str_add(out, SLICE_RUNS_NONE);
+    if (topo_runs(topo) != TOPO_RUNS_PODS)
+        return;
+    str_add(out, SLICE_RUNS_HOST);
+    for (size_t i = 0; i < n; i++) {
+        const struct device *card = topo_device(topo, first + i);
+        if (card->runs_pods)
+            str_addf(out, " %s", card->id);
+    }
+}
+
+void slice_content_hash(const struct topo *topo, char ret_hash[17])
+{
+    cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
+    str_add_json(&text, topo_node(topo));
+    add_runs(&text, topo);
+    for (size_t i = 0; i < slice_count(topo); i++)
+        add_devices(&text, topo, i);
+    (void)snprintf(ret_hash, 17, "%016" PRIx64,
+                   hash_bytes(text.data, text.size));
+}
+
+static void add_owner(struct str *out, const char *node, const char *uid)
+{
+    str_add(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                 "\"Node\",\"name\":");
+    str_add_json(out, node);
+    str_add(out, ",\"uid\":");
+    str_add_json(out, uid);
+    str_add(out, "}]");
+}
+
+void slice_encode(const struct topo *topo, const struct slice_epoch *epoch,
+                  size_t index, struct str *out)
+{
+    slice_encode_object(topo, epoch, index, &(struct slice_meta){0}, out);
+}
+
+void slice_encode_object(const struct topo *topo,
+                         const struct slice_epoch *epoch, size_t index,
+                         const struct slice_meta *meta, struct str *out)
+{
+    char name[SLICE_NAME_MAX + 1], hash[17];
+    slice_name(topo_node(topo), index, name);
+    slice_content_hash(topo, hash);
+    str_add(out, "{\"apiVersion\":\"" SLICE_API_VERSION
+                 "\",\"kind\":\"ResourceSlice\",\"metadata\":{\"name\":");
+    str_add_json(out, name);
+    if (meta->resource_version && *meta->resource_version) {
+        str_add(out, ",\"resourceVersion\":");
+        str_add_json(out, meta->resource_version);
+    }
+    if (meta->owner_uid)
+        add_owner(out, topo_node(topo), meta->owner_uid);
+    str_add(out, ",\"annotations\":{\"" SLICE_ANNOTATION_BOOT_ID "\":");
+    str_add_json(out, epoch->boot_id);
+    str_add(out, ",\"" SLICE_ANNOTATION_HASH "\":");
+    str_add_json(out, hash);
+    if (topo_runs(topo) != TOPO_RUNS_UNTOLD) { /* ids need no escapes */
+        str_add(out, ",\"" SLICE_ANNOTATION_RUNS "\":\"");
+        add_runs(out, topo);
+        str_add_c(out, '"');
+    }
+    str_add(out, "}},\"spec\":{\"driver\":\"" SLICE_DRIVER "\",\"nodeName\":");
+    str_add_json(out, topo_node(topo));
+    str_add(out, ",\"pool\":{\"name\":");
+    str_add_json(out, topo_node(topo));
+    str_add(out, ",\"generation\":");
+    str_add_i64(out, epoch->generation);
+    str_add(out, ",\"resourceSliceCount\":");
+    str_add_u64(out, slice_count(topo));
+    str_add(out, "},\"devices\":");
+    add_devices(out, topo, index);
+    str_add(out, "}}");
+}

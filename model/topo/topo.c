@@ -1,0 +1,452 @@
+#include "model/topo/topo.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "lib/base/utf8.h"
+#include "model/topo/cpulist.h"
+
+#define MEMORY_MIB_MAX ((uint64_t)INT64_MAX >> 20)
+
+enum { KINDS = DEVICE_NUMA + 1, NODE_NAME_MAX = 253, NUMA_INDEX_MAX = 32767 };
+
+struct distance {
+    int a, b;
+    unsigned value;
+};
+
+struct topo {
+    atomic_uint refs;
+    struct arena arena; /* holds everything below */
+    char *node;
+    enum topo_runs runs;
+    struct device *devices;
+    size_t n_devices;
+    size_t first[KINDS], count[KINDS];
+    unsigned *distances; /* count[DEVICE_NUMA] squared */
+};
+
+struct topo_builder {
+    struct arena arena;
+    char *node;
+    enum topo_runs runs;
+    struct device *devices; /* their texts are in the arena */
+    size_t n_devices, devices_cap;
+    struct distance *distances;
+    size_t n_distances, distances_cap;
+};
+
+const char *device_kind_name(enum device_kind kind)
+{
+    static const char *const names[KINDS] = {"card", "gpu", "nic", "numa"};
+    return (unsigned)kind < KINDS ? names[kind] : "?";
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+struct topo *topo_ref(struct topo *topo)
+{
+    atomic_fetch_add_explicit(&topo->refs, 1, memory_order_relaxed);
+    return topo;
+}
+
+void topo_unref(struct topo *topo)
+{
+    if (!topo ||
+        atomic_fetch_sub_explicit(&topo->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    arena_fini(&topo->arena);
+    free(topo);
+}
+
+const char *topo_node(const struct topo *topo)
+{
+    return topo->node;
+}
+
+enum topo_runs topo_runs(const struct topo *topo)
+{
+    return topo->runs;
+}
+
+size_t topo_n_devices(const struct topo *topo)
+{
+    return topo->n_devices;
+}
+
+const struct device *topo_device(const struct topo *topo, size_t index)
+{
+    return &topo->devices[index];
+}
+
+const struct device *topo_find(const struct topo *topo, const char *id)
+{
+    for (size_t i = 0; i < topo->n_devices; i++)
+        if (strcmp(topo->devices[i].id, id) == 0)
+            return &topo->devices[i];
+    return NULL;
+}
+
+size_t topo_count(const struct topo *topo, enum device_kind kind,
+                  size_t *ret_first)
+{
+    if (ret_first)
+        *ret_first = topo->first[kind];
+    return topo->count[kind];
+}
+
+/* The column of a NUMA node, or -1. */
+static ptrdiff_t numa_column(const struct topo *topo, int numa)
+{
+    const struct device *numas = &topo->devices[topo->first[DEVICE_NUMA]];
+    for (size_t i = 0; i < topo->count[DEVICE_NUMA]; i++)
+        if (numas[i].numa == numa)
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+unsigned topo_distance(const struct topo *topo, int numa_a, int numa_b)
+{
+    ptrdiff_t a = numa_column(topo, numa_a), b = numa_column(topo, numa_b);
+    if (a < 0 || b < 0)
+        return 0;
+    return topo->distances[(size_t)a * topo->count[DEVICE_NUMA] + (size_t)b];
+}
+
+/* --- building ----------------------------------------------------------- */
+
+struct topo_builder *topo_builder_create(const char *node)
+{
+    struct topo_builder *b = xcalloc(1, sizeof(*b));
+    b->node = xstrdup(node);
+    return b;
+}
+
+void topo_builder_destroy(struct topo_builder *b)
+{
+    if (!b)
+        return;
+    arena_fini(&b->arena);
+    free(b->node);
+    free(b->devices);
+    free(b->distances);
+    free(b);
+}
+
+static const char *text_copy(struct arena *arena, const char *text)
+{
+    return text && *text ? arena_strndup(arena, text, strlen(text)) : "";
+}
+
+static const struct pci_addr *addrs_copy(struct arena *arena,
+                                         const struct pci_addr *addrs, size_t n)
+{
+    if (n == 0)
+        return NULL;
+    struct pci_addr *copy = arena_alloc(arena, n * sizeof(*copy));
+    memcpy(copy, addrs, n * sizeof(*copy));
+    return copy;
+}
+
+static int addr_order(const void *a, const void *b)
+{
+    return pci_addr_compare(a, b);
+}
+
+void topo_builder_add(struct topo_builder *b, const struct device *device)
+{
+    struct device d = *device;
+    const char **texts[] = {&d.id,          &d.vendor, &d.model,    &d.serial,
+                            &d.interface,   &d.rdma,   &d.arch,     &d.endpoint,
+                            &d.fabric_port, &d.guid,   &d.cpu_list, &d.health,
+                            &d.link,        &d.mode};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        *texts[i] = text_copy(&b->arena, *texts[i]);
+    d.path = addrs_copy(&b->arena, d.path, d.n_path);
+    d.functions = addrs_copy(&b->arena, d.functions, d.n_functions);
+    if (d.n_functions > 1)
+        qsort((struct pci_addr *)d.functions, d.n_functions,
+              sizeof(*d.functions), addr_order);
+    b->devices = xgrow(b->devices, b->n_devices, &b->devices_cap,
+                       sizeof(*b->devices));
+    b->devices[b->n_devices++] = d;
+}
+
+void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
+                           unsigned distance)
+{
+    b->distances = xgrow(b->distances, b->n_distances, &b->distances_cap,
+                         sizeof(*b->distances));
+    b->distances[b->n_distances++] =
+        (struct distance){.a = numa_a, .b = numa_b, .value = distance};
+}
+
+void topo_builder_runs(struct topo_builder *b, enum topo_runs runs)
+{
+    b->runs = runs;
+}
+
+static int device_order(const void *pa, const void *pb)
+{
+    const struct device *a = pa, *b = pb;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->kind == DEVICE_NUMA && a->numa != b->numa)
+        return a->numa < b->numa ? -1 : 1;
+    if (a->has_pci != b->has_pci)
+        return a->has_pci ? -1 : 1;
+    int order = a->has_pci ? pci_addr_compare(&a->pci, &b->pci) : 0;
+    return order ? order : strcmp(a->id, b->id);
+}
+
+/* [a-z0-9]([-a-z0-9]*[a-z0-9])?, of `size` bytes. */
+static bool label_valid(const char *text, size_t size)
+{
+    if (size == 0 || size > TOPO_ID_MAX)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        bool alnum = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!alnum && (c != '-' || i == 0 || i == size - 1))
+            return false;
+    }
+    return true;
+}
+
+static int node_check(const char *node, struct error *err)
+{
+    size_t size = strlen(node);
+    const char *p = node;
+    bool valid = size <= NODE_NAME_MAX;
+    while (valid) {
+        size_t label = strcspn(p, ".");
+        valid = label_valid(p, label);
+        p += label;
+        if (*p == '\0')
+            break;
+        p++;
+    }
+    if (valid)
+        return 0;
+    return error_set(err, EINVAL,
+                     "node name: is \"%.64s\", must be a DNS subdomain of at "
+                     "most %d characters",
+                     node, NODE_NAME_MAX);
+}
+
+static int text_check(const char *name, const char *text, struct error *err)
+{
+    size_t size = strlen(text);
+    if (size > TOPO_TEXT_MAX)
+        return error_set(err, EINVAL, "%s: has %zu bytes, at most %d allowed",
+                         name, size, TOPO_TEXT_MAX);
+    for (size_t i = 0, n; i < size; i += n) {
+        n = utf8_sequence(text + i, size - i);
+        if (n == 0)
+            return error_set(err, EINVAL, "%s: is no valid UTF-8 at byte %zu",
+                             name, i);
+    }
+    return 0;
+}
+
+static int texts_check(const struct device *d, struct error *err)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {
+        {"vendor", d->vendor},     {"model", d->model},
+        {"serial", d->serial},     {"interface", d->interface},
+        {"rdma", d->rdma},         {"arch", d->arch},
+        {"endpoint", d->endpoint}, {"fabric port", d->fabric_port},
+        {"guid", d->guid},         {"CPU list", d->cpu_list},
+        {"health", d->health},     {"link", d->link},
+        {"mode", d->mode},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (text_check(texts[i].name, texts[i].text, err) < 0)
+            return -EINVAL;
+    return 0;
+}
+
+static int cpus_check(const struct device *d, struct error *err)
+{
+    struct cpulist list;
+    if (!*d->cpu_list)
+        return 0;
+    if (d->kind != DEVICE_NUMA)
+        return error_set(err, EINVAL, "CPU list: a device of kind %s has none",
+                         device_kind_name(d->kind));
+    if (cpulist_parse(d->cpu_list, &list, err) < 0)
+        return error_wrap(err, "CPU list");
+    if (list.n_cpus == d->cpus)
+        return 0;
+    return error_set(err, EINVAL,
+                     "CPU list: is \"%s\", which are %d CPUs, must be %u",
+                     d->cpu_list, list.n_cpus, d->cpus);
+}
+
+static int functions_check(const struct device *d, struct error *err)
+{
+    if (d->n_functions > TOPO_FUNCTIONS_MAX)
+        return error_set(err, EINVAL, "functions: has %d, at most %d allowed",
+                         d->n_functions, TOPO_FUNCTIONS_MAX);
+    for (unsigned i = 0; i < d->n_functions; i++) {
+        char text[PCI_ADDR_TEXT_MAX];
+        if (d->functions[i].domain != d->pci.domain)
+            return error_set(err, EINVAL,
+                             "functions: must be in the device's PCI domain");
+        if (i == 0 ||
+            pci_addr_compare(&d->functions[i - 1], &d->functions[i]) != 0)
+            continue;
+        pci_addr_format(&d->functions[i], text);
+        return error_set(err, EINVAL, "functions: has %s twice", text);
+    }
+    return 0;
+}
+
+/* In bytes it is a quantity of Kubernetes: an int64. */
+static int memory_check(const struct device *d, struct error *err)
+{
+    uint64_t mib = d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib;
+    if (mib <= MEMORY_MIB_MAX)
+        return 0;
+    return error_set(err, EINVAL, "memory: is %ju MiB, at most %ju allowed",
+                     (uintmax_t)mib, (uintmax_t)MEMORY_MIB_MAX);
+}
+
+static int device_check(const struct device *d, struct error *err)
+{
+    if (!label_valid(d->id, strlen(d->id)))
+        return error_set(err, EINVAL,
+                         "device id: is \"%.64s\", must be a DNS label", d->id);
+    int rc = texts_check(d, err);
+    if (rc == 0 && (unsigned)d->kind >= KINDS)
+        rc = error_set(err, EINVAL, "kind: is %d", (int)d->kind);
+    if (rc == 0 && d->n_path > TOPO_PATH_MAX)
+        rc = error_set(err, EINVAL, "path: has %d bridges, at most %d allowed",
+                       d->n_path, TOPO_PATH_MAX);
+    if (rc == 0)
+        rc = functions_check(d, err);
+    if (rc == 0)
+        rc = memory_check(d, err);
+    int least = d->kind == DEVICE_NUMA ? 0 : -1;
+    if (rc == 0 && (d->numa < least || d->numa > NUMA_INDEX_MAX))
+        rc = error_set(err, EINVAL, "NUMA node: is %d, must be %d to %d",
+                       d->numa, least, NUMA_INDEX_MAX);
+    if (rc == 0 && d->package < -1)
+        rc = error_set(err, EINVAL, "package: is %d, must be -1 or more",
+                       d->package);
+    if (rc == 0)
+        rc = cpus_check(d, err);
+    return rc < 0 ? error_wrap(err, "device %s", d->id) : 0;
+}
+
+static int id_order(const void *a, const void *b)
+{
+    return strcmp((*(const struct device *const *)a)->id,
+                  (*(const struct device *const *)b)->id);
+}
+
+static int ids_check(const struct device *devices, size_t n, struct error *err)
+{
+    if (n == 0)
+        return 0;
+    cleanup_free const struct device **by_id =
+        xmalloc(n * sizeof(const struct device *));
+    for (size_t i = 0; i < n; i++)
+        by_id[i] = &devices[i];
+    qsort(by_id, n, sizeof(*by_id), id_order);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(by_id[i - 1]->id, by_id[i]->id) == 0)
+            return error_set(err, EINVAL, "device %s: is there twice",
+                             by_id[i]->id);
+    return 0;
+}
+
+static int counts_check(const struct topo *topo, struct error *err)
+{
+    static const size_t max[KINDS] = {TOPO_CARDS_MAX, TOPO_GPUS_MAX,
+                                      TOPO_DEVICES_MAX, TOPO_NUMAS_MAX};
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        if (topo->count[kind] > max[kind])
+            return error_set(
+                err, EINVAL, "%zu devices of kind %s, at most %zu allowed",
+                topo->count[kind], device_kind_name((enum device_kind)kind),
+                max[kind]);
+    if (topo->n_devices > TOPO_DEVICES_MAX)
+        return error_set(err, EINVAL, "%zu devices, at most %d allowed",
+                         topo->n_devices, TOPO_DEVICES_MAX);
+    const struct device *numas = &topo->devices[topo->first[DEVICE_NUMA]];
+    for (size_t i = 1; i < topo->count[DEVICE_NUMA]; i++)
+        if (numas[i - 1].numa == numas[i].numa)
+            return error_set(err, EINVAL, "NUMA node %d: is there twice",
+                             numas[i].numa);
+    return 0;
+}
+
+static void kinds_find(struct topo *topo)
+{
+    size_t i = 0;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        topo->first[kind] = i;
+        while (i < topo->n_devices && (unsigned)topo->devices[i].kind == kind)
+            i++;
+        topo->count[kind] = i - topo->first[kind];
+    }
+}
+
+static int distances_fill(struct topo *topo, const struct distance *distances,
+                          size_t n, struct error *err)
+{
+    size_t numas = topo->count[DEVICE_NUMA];
+    topo->distances = arena_alloc(&topo->arena, (numas * numas + 1) *
+                                                    sizeof(*topo->distances));
+    for (size_t i = 0; i < n; i++) {
+        ptrdiff_t a = numa_column(topo, distances[i].a);
+        ptrdiff_t b = numa_column(topo, distances[i].b);
+        if (a < 0 || b < 0)
+            return error_set(err, EINVAL,
+                             "NUMA distance: there is no NUMA node %d",
+                             a < 0 ? distances[i].a : distances[i].b);
+        topo->distances[(size_t)a * numas + (size_t)b] = distances[i].value;
+    }
+    return 0;
+}
+
+int topo_build(struct topo_builder *b, struct topo **ret_topo,
+               struct error *err)
+{
+    cleanup_with(topo) struct topo *topo = xcalloc(1, sizeof(*topo));
+    atomic_init(&topo->refs, 1);
+    topo->arena = b->arena;
+    b->arena = (struct arena){0};
+    topo->node = arena_strndup(&topo->arena, b->node, strlen(b->node));
+    topo->runs = b->runs;
+    topo->n_devices = b->n_devices;
+    topo->devices = arena_alloc(&topo->arena,
+                                (b->n_devices + 1) * sizeof(*topo->devices));
+    if (b->n_devices)
+        memcpy(topo->devices, b->devices,
+               b->n_devices * sizeof(*topo->devices));
+    size_t n_distances = b->n_distances;
+    b->n_devices = b->n_distances = 0;
+
+    if (node_check(topo->node, err) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < topo->n_devices; i++)
+        if (device_check(&topo->devices[i], err) < 0)
+            return -EINVAL;
+    for (size_t i = 0; i < topo->n_devices; i++)
+        topo->devices[i].runs_pods &= topo->runs == TOPO_RUNS_PODS &&
+                                      topo->devices[i].kind == DEVICE_CARD;
+    qsort(topo->devices, topo->n_devices, sizeof(*topo->devices), device_order);
+    kinds_find(topo);
+    int rc = ids_check(topo->devices, topo->n_devices, err);
+    if (rc == 0)
+        rc = counts_check(topo, err);
+    if (rc == 0)
+        rc = distances_fill(topo, b->distances, n_distances, err);
+    if (rc == 0)
+        *ret_topo = steal(&topo);
+    return rc;
+}

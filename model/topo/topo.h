@@ -1,0 +1,176 @@
+/* topo - what is inside one node: its devices and how close they are.
+ *
+ * A flat list of devices.  Each PCI device carries the chain of PCI bridges
+ * from its host bridge down to itself, which is all that a relation needs;
+ * the same list is what an advertiser discovers, what a ResourceSlice
+ * carries, and what the extender decides on.  Built once, then immutable and
+ * ref-counted.  Pure: no I/O, clock, thread or log. */
+#ifndef BIGA_MODEL_TOPO_TOPO_H
+#define BIGA_MODEL_TOPO_TOPO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+
+enum {
+    TOPO_DEVICES_MAX = 1024, /* per node */
+    TOPO_CARDS_MAX = 16,     /* cards per node that the decision considers */
+    TOPO_GPUS_MAX = 16,
+    TOPO_NUMAS_MAX = 64, /* NUMA nodes with CPUs, per node */
+    TOPO_PATH_MAX = 16,  /* PCI bridges between a host bridge and a device */
+    TOPO_FUNCTIONS_MAX = 64, /* PCI functions of one card that are listed */
+    TOPO_TEXT_MAX = 64,      /* bytes in a text attribute (a DRA limit) */
+    TOPO_ID_MAX = 63,        /* a DNS label */
+};
+
+/* The root_domain of a device whose host bridge is unknown. */
+#define TOPO_ROOT_NONE UINT32_MAX
+
+enum device_kind { DEVICE_CARD, DEVICE_GPU, DEVICE_NIC, DEVICE_NUMA };
+const char *device_kind_name(enum device_kind kind); /* "card" … */
+
+/* How close two devices are, in the words of `nvidia-smi topo -m`, closest
+ * first; the numeric order is the order of preference. */
+enum relation {
+    RELATION_PIX,    /* a PCI bridge above both, at most one more between */
+    RELATION_PXB,    /* a PCI bridge above both, more between */
+    RELATION_PHB,    /* the same host bridge */
+    RELATION_NODE,   /* the same NUMA node */
+    RELATION_SOCKET, /* the same package */
+    RELATION_SYS,    /* the same node */
+    RELATION_COUNT
+};
+const char *relation_name(enum relation relation); /* "PIX" … */
+/* Reads "pix", "PIX" …; 0, or -EINVAL naming the words that are allowed. */
+int relation_parse(const char *text, enum relation *ret_relation,
+                   struct error *err);
+
+struct pci_addr {
+    uint32_t domain; /* may exceed 0xffff (VMD and other virtual domains) */
+    uint8_t bus, device, function;
+};
+enum { PCI_ADDR_TEXT_MAX = 18 };
+/* "0000:17:00.0", lower case. */
+void pci_addr_format(const struct pci_addr *addr,
+                     char ret_text[PCI_ADDR_TEXT_MAX]);
+/* Reads "0000:17:00.0" or "17:00.0", either case. 0 or -EINVAL. */
+int pci_addr_parse(const char *text, struct pci_addr *ret_addr,
+                   struct error *err);
+int pci_addr_compare(const struct pci_addr *a, const struct pci_addr *b);
+
+/* Texts are owned by the topo and never NULL ("" when unknown). */
+struct device {
+    enum device_kind kind;
+    const char *id; /* unique in the node, a DNS label:
+                          * "card-0000-17-00", "gpu-0000-1b-00-0",
+                          * "nic-0000-3d-00-1", "numa-0"; stable across
+                          * reboots as long as the PCI address is */
+    int numa;       /* os index of its NUMA node, -1 unknown */
+    int package;    /* os index of its package, -1 unknown */
+
+    /* card, gpu, nic */
+    bool has_pci;
+    struct pci_addr pci;  /* a card's: its lowest function */
+    uint32_t root_domain; /* of the host bridge, with root_bus: */
+    uint8_t root_bus;     /* "pci0000:16"; TOPO_ROOT_NONE and 0 when no
+                               * host bridge is known */
+    uint8_t n_path;
+    const struct pci_addr *path; /* bridges, host bridge's child first */
+    uint16_t vendor_id, device_id;
+    const char *vendor;
+    const char *model;
+    const char *serial;
+    const char *interface; /* net device of the first function, "eth2" */
+    const char *rdma;      /* RDMA device of the first function, "mlx5_0" */
+    const char *guid;      /* node GUID of that, "0c42:a103:00b1:2fd4" */
+
+    /* card */
+    uint8_t n_functions;
+    const struct pci_addr *functions; /* all its PFs and VFs, ascending */
+    const char *arch;        /* "arm64", "amd64", … of its own cores */
+    uint32_t cores;          /* 0 unknown */
+    uint64_t memory_mib;     /* 0 unknown */
+    const char *fabric_port; /* what the operator calls its port */
+    const char *endpoint;    /* of its container runtime, "tcp://…:port" */
+    const char *link;        /* of its interface, "up", "down" … */
+    uint32_t link_mbps;      /* 0 unknown */
+    const char *mode;        /* of its eswitch, "switchdev", "legacy" */
+    uint16_t vfs, vfs_max;   /* virtual functions that it has, and can have */
+    bool unhealthy;          /* capacity withdrawn: never chosen */
+    const char *health;      /* "ready", "suspect", "lost" or "drained", as
+                              * its node found it; "" nobody looks */
+    bool runs_pods;          /* TOPO_RUNS_PODS: its runtime is known */
+
+    /* numa */
+    uint32_t cpus;        /* logical CPUs */
+    const char *cpu_list; /* which (cpulist.h), as many as cpus; "" unknown */
+    uint64_t numa_memory_mib;
+};
+
+/* Does the node's advertiser run pods that were applied (biga apply)? */
+enum topo_runs {
+    TOPO_RUNS_UNTOLD, /* it does not say: it is older, or a kubelet runs them */
+    TOPO_RUNS_NONE,
+    TOPO_RUNS_PODS, /* on the host, and on each card that has `runs_pods` */
+};
+
+struct topo; /* opaque; ref-counted (atomically) and immutable */
+
+struct topo *topo_ref(struct topo *topo);
+void topo_unref(struct topo *topo); /* NULL allowed */
+DEFINE_CLEANUP(topo, struct topo *, topo_unref)
+
+const char *topo_node(const struct topo *topo);
+size_t topo_n_devices(const struct topo *topo);
+/* Devices are ordered: cards by PCI address, gpus by PCI address, nics by
+ * PCI address, then numas by os index. */
+const struct device *topo_device(const struct topo *topo, size_t index);
+/* NULL when there is none. */
+const struct device *topo_find(const struct topo *topo, const char *id);
+/* Devices of one kind: how many, and the index of the first (they are
+ * adjacent). */
+size_t topo_count(const struct topo *topo, enum device_kind kind,
+                  size_t *ret_first);
+
+enum topo_runs topo_runs(const struct topo *topo);
+
+/* NUMA distance (SLIT) between two os indexes: 10 is local; 0 unknown. */
+unsigned topo_distance(const struct topo *topo, int numa_a, int numa_b);
+
+/* How close devices `a` and `b` (indexes) are.  Two numa devices, and a
+ * numa device with a PCI device, are never closer than NODE. */
+enum relation topo_relation(const struct topo *topo, size_t a, size_t b);
+
+/* --- building --------------------------------------------------------------
+ * A builder collects copies of devices in any order; topo_build() sorts and
+ * checks them. */
+struct topo_builder;
+struct topo_builder *topo_builder_create(const char *node);
+void topo_builder_destroy(struct topo_builder *b); /* NULL allowed */
+DEFINE_CLEANUP(topo_builder, struct topo_builder *, topo_builder_destroy)
+
+/* Copies `device` and everything it points to; NULL texts become "". */
+void topo_builder_add(struct topo_builder *b, const struct device *device);
+void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
+                           unsigned distance);
+/* TOPO_RUNS_UNTOLD when it is not called. */
+void topo_builder_runs(struct topo_builder *b, enum topo_runs runs);
+
+/* Checks: node name is a DNS subdomain of at most 253 characters, ids are
+ * unique DNS labels, counts within the limits above (more than
+ * TOPO_CARDS_MAX cards or TOPO_GPUS_MAX GPUs is an error), texts within
+ * TOPO_TEXT_MAX and valid UTF-8, functions and memory as slices take them.  On
+ * success the caller owns `*ret_topo`; the builder is left empty either way
+ * and still to be destroyed. */
+int topo_build(struct topo_builder *b, struct topo **ret_topo,
+               struct error *err);
+
+/* The id that a device of this kind at this PCI address has
+ * ("card-0000-17-00" without the function for a card). */
+void device_id_format(enum device_kind kind, const struct pci_addr *addr,
+                      char ret_id[TOPO_ID_MAX + 1]);
+
+#endif
