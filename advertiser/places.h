@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "advertiser/act/actuator.h"
-#include "advertiser/cardfile.h"
+#include "advertiser/probe/cardfile.h"
 #include "lib/base/error.h"
 #include "model/topo/topo.h"
 

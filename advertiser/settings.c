@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/rights.h"
-#include "advertiser/fleet.h"
+#include "advertiser/publish/fleet.h"
 #include "lib/base/mem.h"
 
 #define AT(member) offsetof(struct settings, member)

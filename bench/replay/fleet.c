@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/hostfile.h"
-#include "advertiser/hosts.h"
+#include "advertiser/sim/hostfile.h"
+#include "advertiser/sim/hosts.h"
 #include "lib/base/mem.h"
 #include "lib/io/file.h"
 

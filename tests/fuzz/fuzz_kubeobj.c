@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/kubeobj.h"
+#include "advertiser/publish/kubeobj.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

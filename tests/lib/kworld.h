@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/fleet.h"
-#include "advertiser/kubeobj.h"
-#include "advertiser/publish.h"
+#include "advertiser/publish/fleet.h"
+#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/publish.h"
 #include "tests/lib/simkube.h"
 
 /* Parts of paths, as simkube.h takes them. */

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "advertiser/probe.h"
+#include "advertiser/probe/probe.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/publish.h"
+#include "advertiser/publish/publish.h"
 #include "lib/base/error.h"
 #include "lib/http/http.h"
 

@@ -1,4 +1,4 @@
-#include "advertiser/cardfile.h"
+#include "advertiser/probe/cardfile.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

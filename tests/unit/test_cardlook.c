@@ -1,4 +1,4 @@
-#include "advertiser/cardlook.h"
+#include "advertiser/probe/cardlook.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "advertiser/cards.h"
+#include "advertiser/probe/cards.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/probe.h"
+#include "advertiser/probe/probe.h"
 #include "tests/lib/roundtrip.h"
 
 static const char host[] =

@@ -1,10 +1,10 @@
-#include "advertiser/hostfile.h"
+#include "advertiser/sim/hostfile.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/hosts.h"
+#include "advertiser/sim/hosts.h"
 #include "lib/base/str.h"
 
 static struct topo *read_as(const char *text, const char *node)

@@ -1,5 +1,5 @@
 /* Every number of an hwloc XML has a limit, and none has a way around it. */
-#include "advertiser/hwxml.h"
+#include "advertiser/probe/hwxml.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,4 +1,4 @@
-#include "advertiser/kubeobj.h"
+#include "advertiser/publish/kubeobj.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/print.h"
-#include "advertiser/probe.h"
+#include "advertiser/probe/print.h"
+#include "advertiser/probe/probe.h"
 #include "lib/base/str.h"
 #include "model/topo/topo.h"
 #include "tests/lib/machine.h"

@@ -1,12 +1,12 @@
-#include "advertiser/print.h"
+#include "advertiser/probe/print.h"
 
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/hostfile.h"
-#include "advertiser/hosts.h"
+#include "advertiser/sim/hostfile.h"
+#include "advertiser/sim/hosts.h"
 #include "lib/base/json.h"
 
 static struct topo *host(const char *text)

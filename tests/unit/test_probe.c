@@ -1,6 +1,6 @@
 /* Real machines through probe, compared with a walk of hwloc's own tree;
  * what is no machine; and the operator's file. */
-#include "advertiser/probe.h"
+#include "advertiser/probe/probe.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "advertiser/print.h"
-#include "advertiser/scan.h"
+#include "advertiser/probe/print.h"
+#include "advertiser/probe/scan.h"
 #include "lib/base/str.h"
 #include "model/slice/slice.h"
 #include "tests/lib/machine.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/probe.h"
+#include "advertiser/probe/probe.h"
 #include "lib/base/str.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/randnode.h"

@@ -1,12 +1,12 @@
 /* Publishing in virtual time against a server that lives in this file. */
-#include "advertiser/publish.h"
+#include "advertiser/publish/publish.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/fleet.h"
-#include "advertiser/hosts.h"
+#include "advertiser/publish/fleet.h"
+#include "advertiser/sim/hosts.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 

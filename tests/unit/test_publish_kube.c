@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "advertiser/kubeobj.h"
-#include "advertiser/publish_kube.h"
+#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/publish_kube.h"
 #include "lib/base/mem.h"
 #include "tests/lib/kworld.h"
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "advertiser/publish_kube.h"
+#include "advertiser/publish/publish_kube.h"
 #include "tests/lib/kworld.h"
 
 #define SLICE KWORLD_SLICE

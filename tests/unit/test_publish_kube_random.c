@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/kubeobj.h"
-#include "advertiser/publish_kube.h"
+#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/publish_kube.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"

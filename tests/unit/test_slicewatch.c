@@ -1,5 +1,5 @@
 /* What a watch of a node's slices hands on, against a server with a script. */
-#include "advertiser/slicewatch.h"
+#include "advertiser/publish/slicewatch.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>

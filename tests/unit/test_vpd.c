@@ -1,4 +1,4 @@
-#include "advertiser/vpd.h"
+#include "advertiser/probe/vpd.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

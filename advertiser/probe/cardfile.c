@@ -1,0 +1,293 @@
+#include "advertiser/probe/cardfile.h"
+
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/io/file.h"
+
+enum { ARCH_MAX = 15, CORES_MAX = 65535, MEMORY_MIB_MAX = 1 << 30 };
+
+/* Ordered: the more particular, the greater. */
+enum match { MATCH_NONE, MATCH_ID, MATCH_SERIAL, MATCH_PCI };
+
+struct entry {
+    enum match match;
+    struct pci_addr pci;
+    uint16_t vendor_id, device_id;
+    const char *serial;
+    struct cardfile_card card;
+};
+
+struct cardfile {
+    struct arena arena; /* all texts */
+    struct entry *entries;
+    size_t n_entries;
+};
+
+void cardfile_destroy(struct cardfile *file)
+{
+    if (!file)
+        return;
+    arena_fini(&file->arena);
+    free(file->entries);
+    free(file);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static const char *text_keep(struct cardfile *file, const char *text)
+{
+    return text ? arena_strndup(&file->arena, text, strlen(text)) : "";
+}
+
+static bool id_parse(const char *text, uint16_t *ret_vendor,
+                     uint16_t *ret_device)
+{
+    if (strlen(text) != 9 || text[4] != ':' ||
+        strspn(text, "0123456789abcdefABCDEF") != 4 ||
+        strspn(text + 5, "0123456789abcdefABCDEF") != 4)
+        return false;
+    *ret_vendor = (uint16_t)strtoul(text, NULL, 16);
+    *ret_device = (uint16_t)strtoul(text + 5, NULL, 16);
+    return true;
+}
+
+/* "0000:17:00.0", or without the function. */
+static bool pci_parse(const char *text, struct pci_addr *ret_pci)
+{
+    char whole[PCI_ADDR_TEXT_MAX + 2];
+    if (strlen(text) >= PCI_ADDR_TEXT_MAX)
+        return false;
+    const char *end = strchr(text, '.') ? "" : ".0";
+    snprintf(whole, sizeof(whole), "%s%s", text, end);
+    return pci_addr_parse(whole, ret_pci, NULL) == 0;
+}
+
+static int match_read(struct cardfile *file, const cJSON *json,
+                      const char *path, struct entry *e, struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, path, err);
+    const char *pci = reader_opt_string(&r, "pci", 32);
+    const char *id = reader_opt_string(&r, "id", 32);
+    const char *serial = reader_opt_string(&r, "serial", TOPO_TEXT_MAX);
+    if ((pci != NULL) + (id != NULL) + (serial != NULL) != 1)
+        reader_fail(&r, NULL, "must have exactly one of pci, id and serial");
+    if (pci && !pci_parse(pci, &e->pci))
+        reader_fail(&r, "pci",
+                    "is \"%s\", must be a PCI address like 0000:17:00.0", pci);
+    if (id && !id_parse(id, &e->vendor_id, &e->device_id))
+        reader_fail(&r, "id", "is \"%s\", must be vendor:device like 15b3:a2dc",
+                    id);
+    if (serial && !*serial)
+        reader_fail(&r, "serial", "must not be empty");
+    e->serial = text_keep(file, serial);
+    e->match = pci ? MATCH_PCI : serial ? MATCH_SERIAL : MATCH_ID;
+    return reader_finish_strict(&r);
+}
+
+static int tls_read(struct cardfile *file, const cJSON *json, const char *path,
+                    struct cardfile_card *card, struct error *err)
+{
+    static const char *const names[] = {"ca", "cert", "key"};
+    const char **const texts[] = {&card->tls_ca, &card->tls_cert,
+                                  &card->tls_key};
+    struct reader r;
+    reader_init(&r, json, path, err);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *text = reader_string(&r, names[i], CARDFILE_PATH_MAX);
+        if (text && *text != '/')
+            reader_fail(&r, names[i], "is \"%.64s\", must be an absolute path",
+                        text);
+        *texts[i] = text_keep(file, text);
+    }
+    return reader_finish_strict(&r);
+}
+
+/* tcp://host:port */
+static bool endpoint_valid(const char *text)
+{
+    static const char scheme[] = "tcp://";
+    if (strncmp(text, scheme, sizeof(scheme) - 1) != 0)
+        return false;
+    const char *host = text + sizeof(scheme) - 1;
+    const char *colon = strrchr(host, ':');
+    if (!colon || colon == host || strpbrk(host, "/ \t?#@"))
+        return false;
+    size_t digits = strspn(colon + 1, "0123456789");
+    unsigned long port = digits < 6 ? strtoul(colon + 1, NULL, 10) : 0;
+    return digits > 0 && colon[1 + digits] == '\0' && port >= 1 &&
+           port <= 65535;
+}
+
+static bool arch_valid(const char *text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    return *text && text[strspn(text, allowed)] == '\0';
+}
+
+static void texts_read(struct cardfile *file, struct reader *r,
+                       struct cardfile_card *card)
+{
+    const char *arch = reader_opt_string(r, "arch", ARCH_MAX);
+    const char *endpoint = reader_opt_string(r, "endpoint", TOPO_TEXT_MAX);
+    if (arch && !arch_valid(arch))
+        reader_fail(r, "arch",
+                    "is \"%s\", must be like arm64: a to z, 0 to 9, _ and -",
+                    arch);
+    if (endpoint && !endpoint_valid(endpoint))
+        reader_fail(r, "endpoint", "is \"%s\", must be tcp://HOST:PORT",
+                    endpoint);
+    card->arch = text_keep(file, arch);
+    card->endpoint = text_keep(file, endpoint);
+    card->model = text_keep(file, reader_opt_string(r, "model", TOPO_TEXT_MAX));
+    card->fabric_port =
+        text_keep(file, reader_opt_string(r, "fabric-port", TOPO_TEXT_MAX));
+}
+
+static bool is_described(const struct cardfile_card *card)
+{
+    return *card->model || *card->arch || *card->endpoint ||
+           *card->fabric_port || *card->tls_ca || card->plaintext ||
+           card->cores || card->memory_mib;
+}
+
+static int entry_read(struct cardfile *file, const cJSON *json, int index,
+                      struct error *err)
+{
+    struct entry *e = &file->entries[index];
+    struct cardfile_card *card = &e->card;
+    char path[32], sub[READER_PATH_MAX];
+    snprintf(path, sizeof(path), "cards[%d]", index);
+    struct reader r;
+    reader_init(&r, json, path, err);
+    const cJSON *match = reader_object(&r, "match");
+    const cJSON *tls = reader_opt_object(&r, "tls");
+    card->tls_ca = card->tls_cert = card->tls_key = "";
+    card->listed = true;
+    card->exclude = reader_opt_bool(&r, "exclude", false);
+    card->plaintext = reader_opt_bool(&r, "plaintext", false);
+    if (card->plaintext && tls)
+        reader_fail(&r, "plaintext", "is true, and there is tls beside it");
+    card->cores = (uint32_t)reader_opt_int(&r, "cores", 1, CORES_MAX, 0);
+    card->memory_mib = (uint64_t)reader_opt_int(&r, "memory-mib", 1,
+                                                MEMORY_MIB_MAX, 0);
+    texts_read(file, &r, card);
+    int rc = reader_finish_strict(&r);
+    if (rc < 0)
+        return rc;
+    reader_path(&r, "match", -1, sub);
+    rc = match_read(file, match, sub, e, err);
+    if (rc == 0 && tls) {
+        reader_path(&r, "tls", -1, sub);
+        rc = tls_read(file, tls, sub, card, err);
+    }
+    if (rc == 0 && card->exclude && is_described(card))
+        rc = reader_fail(&r, NULL, "excludes a card and describes it");
+    return rc;
+}
+
+int cardfile_parse(const char *json, size_t size, struct cardfile **ret_file,
+                   struct error *err)
+{
+    if (size > CARDFILE_SIZE_MAX)
+        return error_set(err, EFBIG, "has %zu bytes, at most %d allowed", size,
+                         CARDFILE_SIZE_MAX);
+    cleanup_with(json) cJSON *root = NULL;
+    int rc = json_parse(json, size, &root, err);
+    if (rc < 0)
+        return rc;
+    struct reader r;
+    reader_init(&r, root, "", err);
+    const cJSON *cards = reader_array(&r, "cards", CARDFILE_ENTRIES_MAX);
+    rc = reader_finish_strict(&r);
+    if (rc < 0)
+        return rc;
+
+    cleanup_with(cardfile) struct cardfile *file = xcalloc(1, sizeof(*file));
+    file->n_entries = (size_t)cJSON_GetArraySize(cards);
+    file->entries = xcalloc(file->n_entries + 1, sizeof(*file->entries));
+    int index = 0;
+    const cJSON *card;
+    cJSON_ArrayForEach(card, cards)
+    {
+        rc = entry_read(file, card, index++, err);
+        if (rc < 0)
+            return rc;
+    }
+    *ret_file = steal(&file);
+    return 0;
+}
+
+int cardfile_load(const char *path, struct cardfile **ret_file,
+                  struct error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t size = 0;
+    int rc = file_read(path, CARDFILE_SIZE_MAX, &text, &size, err);
+    if (rc < 0)
+        return rc;
+    rc = cardfile_parse(text, size, ret_file, err);
+    return rc < 0 ? error_wrap(err, "%s", path) : 0;
+}
+
+/* --- looking up --------------------------------------------------------- */
+
+static bool entry_matches(const struct entry *e, const struct cardfile_key *key)
+{
+    switch (e->match) {
+    case MATCH_PCI:
+        return e->pci.domain == key->pci.domain && e->pci.bus == key->pci.bus &&
+               e->pci.device == key->pci.device;
+    case MATCH_SERIAL:
+        return key->serial && strcmp(e->serial, key->serial) == 0;
+    case MATCH_ID:
+        return e->vendor_id == key->vendor_id && e->device_id == key->device_id;
+    case MATCH_NONE:
+        break;
+    }
+    return false;
+}
+
+/* Lay `from` over `card`: what it says replaces what is there.  With TLS and
+ * without is one thing. */
+static void card_overlay(struct cardfile_card *card,
+                         const struct cardfile_card *from)
+{
+    const char **const to_texts[] = {
+        &card->model,  &card->arch,     &card->fabric_port, &card->endpoint,
+        &card->tls_ca, &card->tls_cert, &card->tls_key};
+    const char *const texts[] = {
+        from->model,  from->arch,     from->fabric_port, from->endpoint,
+        from->tls_ca, from->tls_cert, from->tls_key};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (*texts[i])
+            *to_texts[i] = texts[i];
+    if (from->plaintext)
+        card->tls_ca = card->tls_cert = card->tls_key = "";
+    if (from->plaintext || *from->tls_ca)
+        card->plaintext = from->plaintext;
+    if (from->cores)
+        card->cores = from->cores;
+    if (from->memory_mib)
+        card->memory_mib = from->memory_mib;
+    card->listed = true;
+    card->exclude = from->exclude;
+}
+
+void cardfile_find(const struct cardfile *file, const struct cardfile_key *key,
+                   struct cardfile_card *ret_card)
+{
+    *ret_card = (struct cardfile_card){.model = "",
+                                       .arch = "",
+                                       .fabric_port = "",
+                                       .endpoint = "",
+                                       .tls_ca = "",
+                                       .tls_cert = "",
+                                       .tls_key = ""};
+    for (int match = MATCH_ID; file && match <= MATCH_PCI; match++)
+        for (size_t i = 0; i < file->n_entries; i++)
+            if ((int)file->entries[i].match == match &&
+                entry_matches(&file->entries[i], key))
+                card_overlay(ret_card, &file->entries[i].card);
+}

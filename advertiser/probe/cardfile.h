@@ -1,0 +1,67 @@
+/* cardfile - the operator's file: which PCI devices are cards, which are
+ * not, and what cannot be discovered about them (schema/cards.md).
+ *
+ *     {"cards": [
+ *       {"match": {"pci": "0000:17:00.0"}, "arch": "arm64", "cores": 16,
+ *        "memory-mib": 32768, "fabric-port": "leaf1/7",
+ *        "endpoint": "tcp://192.168.100.2:7443",
+ *        "tls": {"ca": "/etc/biga/ca.pem", "cert": "/etc/biga/c.pem",
+ *                "key": "/etc/biga/c.key"}},
+ *       {"match": {"id": "15b3:a2d6"}, "exclude": true}]}
+ *
+ * An entry that matches a device which is no known card makes it one. When
+ * several entries match, each member is taken from the most particular one
+ * that has it: PCI address, then serial, then id; the later on a tie. The
+ * most particular one alone decides whether the card is excluded. */
+#ifndef BIGA_ADVERTISER_PROBE_CARDFILE_H
+#define BIGA_ADVERTISER_PROBE_CARDFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "model/topo/topo.h"
+
+enum {
+    CARDFILE_SIZE_MAX = 1 << 20, /* bytes */
+    CARDFILE_ENTRIES_MAX = 1024,
+    CARDFILE_PATH_MAX = 1023, /* bytes of a TLS file's path */
+};
+
+/* What to match; of the PCI device that a function belongs to. */
+struct cardfile_key {
+    struct pci_addr pci; /* the function number is not compared */
+    uint16_t vendor_id, device_id;
+    const char *serial; /* "" when unknown */
+};
+
+/* What the file says about one card; texts are borrowed from the file, ""
+ * when it does not say; numbers are 0 then. */
+struct cardfile_card {
+    bool listed;  /* at least one entry matches */
+    bool exclude; /* not a card */
+    const char *model, *arch, *fabric_port, *endpoint;
+    const char *tls_ca, *tls_cert, *tls_key;
+    bool plaintext; /* the endpoint is spoken to without TLS; tls_… are "" */
+    uint32_t cores;
+    uint64_t memory_mib;
+};
+
+struct cardfile;
+void cardfile_destroy(struct cardfile *file); /* NULL allowed */
+DEFINE_CLEANUP(cardfile, struct cardfile *, cardfile_destroy)
+
+/* Read the text or the file; strict: an unknown member is an error, and
+ * every error names the path of the member ("cards[2].cores"). */
+int cardfile_parse(const char *json, size_t size, struct cardfile **ret_file,
+                   struct error *err);
+int cardfile_load(const char *path, struct cardfile **ret_file,
+                  struct error *err);
+
+/* `file` may be NULL: nothing is listed then. */
+void cardfile_find(const struct cardfile *file, const struct cardfile_key *key,
+                   struct cardfile_card *ret_card);
+
+#endif

@@ -1,0 +1,239 @@
+#include "advertiser/publish/fleet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/sim/hostfile.h"
+#include "advertiser/sim/hosts.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+
+struct fleet {
+    const struct publish_kind *kind;
+    const struct publish_config *config;
+    fleet_send_f *send;
+    void *ctx;
+    void **machines; /* of that kind */
+    size_t n, machines_cap;
+    size_t *heap; /* indexes of machines, the earliest due on top */
+    size_t heap_cap;
+    size_t n_published;
+    bool down; /* the last request had no answer: only the top tries on */
+    struct publish_request request;
+    struct http_answer answer;
+};
+
+struct fleet *fleet_create(const struct publish_kind *kind,
+                           const struct publish_config *config,
+                           fleet_send_f *send, void *ctx)
+{
+    struct fleet *f = xcalloc(1, sizeof *f);
+    f->kind = kind;
+    f->config = config;
+    f->send = send;
+    f->ctx = ctx;
+    f->request.body.max = SLICE_BODY_MAX;
+    f->answer.body.max = SLICE_POOL_SLICES_MAX * SLICE_BODY_MAX;
+    return f;
+}
+
+void fleet_destroy(struct fleet *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->n; i++)
+        f->kind->destroy(f->machines[i]);
+    free(f->machines);
+    free(f->heap);
+    str_fini(&f->request.body);
+    str_fini(&f->answer.body);
+    free(f);
+}
+
+/* --- the heap ----------------------------------------------------------- */
+
+static int64_t due_at(const struct fleet *f, size_t place)
+{
+    return f->kind->due(f->machines[f->heap[place]]);
+}
+
+static void swap_places(struct fleet *f, size_t a, size_t b)
+{
+    size_t held = f->heap[a];
+    f->heap[a] = f->heap[b];
+    f->heap[b] = held;
+}
+
+static void sift_up(struct fleet *f, size_t place)
+{
+    while (place > 0 && due_at(f, place) < due_at(f, (place - 1) / 2)) {
+        swap_places(f, place, (place - 1) / 2);
+        place = (place - 1) / 2;
+    }
+}
+
+static void sift_down(struct fleet *f, size_t place)
+{
+    for (;;) {
+        size_t least = place;
+        for (size_t c = 2 * place + 1; c <= 2 * place + 2 && c < f->n; c++)
+            if (due_at(f, c) < due_at(f, least))
+                least = c;
+        if (least == place)
+            return;
+        swap_places(f, place, least);
+        place = least;
+    }
+}
+
+static void rebuild_heap(struct fleet *f)
+{
+    for (size_t i = f->n / 2; i-- > 0;)
+        sift_down(f, i);
+}
+
+/* --- nodes -------------------------------------------------------------- */
+
+size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms)
+{
+    const char *node = topo_node(topo);
+    uint64_t seed = hash_bytes(node, strlen(node)) ^ (uint64_t)now_ms;
+    f->machines = xgrow(f->machines, f->n, &f->machines_cap,
+                        sizeof *f->machines);
+    f->heap = xgrow(f->heap, f->n, &f->heap_cap, sizeof *f->heap);
+    f->machines[f->n] = f->kind->create(f->config, topo, seed, now_ms);
+    f->heap[f->n] = f->n;
+    f->n++;
+    sift_up(f, f->n - 1);
+    f->down = false;
+    return f->n - 1;
+}
+
+void fleet_update(struct fleet *f, size_t index, struct topo *topo,
+                  int64_t now_ms)
+{
+    f->kind->update(f->machines[index], topo, now_ms);
+    if (!f->down)
+        rebuild_heap(f);
+}
+
+void fleet_notice(struct fleet *f, size_t index,
+                  const struct publish_notice *notice, int64_t now_ms)
+{
+    if (!f->kind->notice)
+        return;
+    f->kind->notice(f->machines[index], notice, now_ms);
+    if (!f->down)
+        rebuild_heap(f);
+}
+
+void fleet_stop(struct fleet *f, bool withdraw, int64_t now_ms)
+{
+    for (size_t i = 0; i < f->n; i++)
+        f->kind->stop(f->machines[i], withdraw, now_ms);
+    f->down = false;
+    rebuild_heap(f);
+}
+
+int64_t fleet_due(const struct fleet *f)
+{
+    return f->n ? due_at(f, 0) : PUBLISH_NEVER;
+}
+
+bool fleet_step(struct fleet *f, int64_t now_ms)
+{
+    if (f->n == 0)
+        return false;
+    void *m = f->machines[f->heap[0]];
+    if (!f->kind->next(m, now_ms, &f->request))
+        return false;
+
+    cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
+    struct error err;
+    struct publish_answer a = {0};
+    bool before = f->kind->is_published(m);
+    if (f->send(f->ctx, &f->request, &f->answer, &err) == 0) {
+        a.status = f->answer.status;
+        a.body = f->answer.body.data;
+        a.body_size = f->answer.body.size;
+        if (a.status >= 300) {
+            http_answer_error(&f->answer, &text);
+            a.error = str_text(&text);
+        }
+    } else {
+        a.error = err.text;
+    }
+    f->kind->answer(m, now_ms, &a);
+    f->n_published += !before && f->kind->is_published(m);
+    bool was_down = f->down;
+    f->down = a.status == 0 && !f->kind->is_stopping(m);
+    if (was_down && !f->down)
+        rebuild_heap(f); /* updates may have come in between */
+    else if (!f->down)
+        sift_down(f, 0);
+    return true;
+}
+
+size_t fleet_n_nodes(const struct fleet *f)
+{
+    return f->n;
+}
+
+size_t fleet_n_published(const struct fleet *f)
+{
+    return f->n_published;
+}
+
+bool fleet_left_slices(const struct fleet *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->kind->left_slices(f->machines[i]))
+            return true;
+    return false;
+}
+
+/* --- simulated hosts ---------------------------------------------------- */
+
+/* The n-th of a comma-separated list, beginning anew at its end. */
+static int find_shape(const char *shapes, size_t n,
+                      const struct host_shape **ret_shape, struct error *err)
+{
+    if (!shapes || !*shapes) {
+        *ret_shape = &host_shapes[n % n_host_shapes];
+        return 0;
+    }
+    size_t count = 1;
+    for (const char *p = shapes; (p = strchr(p, ',')); p++)
+        count++;
+    const char *name = shapes;
+    for (size_t i = n % count; i > 0; i--)
+        name = strchr(name, ',') + 1;
+    cleanup_free char *one = xstrndup(name, strcspn(name, ","));
+    *ret_shape = host_shape_find(one);
+    if (*ret_shape)
+        return 0;
+    cleanup_str struct str known = STR_INIT(ERROR_TEXT_MAX / 2);
+    for (size_t i = 0; i < n_host_shapes; i++)
+        str_addf(&known, "%s%s", i ? ", " : "", host_shapes[i].name);
+    return error_set(err, EINVAL, "--fleet-shapes: has \"%.64s\", may have %s",
+                     one, str_text(&known));
+}
+
+int fleet_host_topo(const char *prefix, const char *shapes, size_t n,
+                    size_t n_nodes, struct topo **ret_topo, struct error *err)
+{
+    const struct host_shape *shape = NULL;
+    char node[FLEET_PREFIX_MAX + 24];
+    int digits = snprintf(NULL, 0, "%zu", n_nodes);
+    if (strlen(prefix) > FLEET_PREFIX_MAX)
+        return error_set(err, EINVAL,
+                         "--fleet-prefix: has %zu characters, the limit is %d",
+                         strlen(prefix), FLEET_PREFIX_MAX);
+    (void)snprintf(node, sizeof node, "%s%0*zu", prefix, digits, n + 1);
+    int r = find_shape(shapes, n, &shape, err);
+    if (r < 0)
+        return r;
+    r = hostfile_read(shape->text, strlen(shape->text), node, ret_topo, err);
+    return r < 0 ? error_wrap(err, "host %s of shape %s", node, shape->name)
+                 : 0;
+}

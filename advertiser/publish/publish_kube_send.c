@@ -1,0 +1,255 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "advertiser/publish/publish_kube.h"
+
+static const char *node_of(const struct kube_machine *k)
+{
+    return topo_node(k->topo);
+}
+
+/* Node names and namespaces are DNS names: nothing in them needs escaping. */
+static void set_node_path(const struct kube_machine *k,
+                          struct publish_request *rq)
+{
+    (void)snprintf(rq->path, sizeof rq->path, "/api/v1/nodes/%s", node_of(k));
+}
+
+static void set_lease_path(const struct kube_machine *k, bool whole,
+                           struct publish_request *rq)
+{
+    (void)snprintf(
+        rq->path, sizeof rq->path, KUBE_LEASE_GROUP "/namespaces/%s/leases%s%s",
+        k->config->namespace, whole ? "/" : "", whole ? node_of(k) : "");
+}
+
+static void set_slice_path(const char *name, struct publish_request *rq)
+{
+    (void)snprintf(rq->path, sizeof rq->path, PUBLISH_COLLECTION "/%s", name);
+}
+
+/* --- bodies ------------------------------------------------------------- */
+
+/* What is written is kept, so that the answer only has to say its version. */
+static void write_lease(struct kube_machine *k, struct publish_request *rq)
+{
+    struct kube_lease *l = &k->lease;
+    char now[40];
+    kube_lease_time(k->config->unix_us(), now);
+    memcpy(l->renewed, now, sizeof l->renewed);
+    (void)snprintf(l->namespace, sizeof l->namespace, "%s",
+                   k->config->namespace);
+    (void)snprintf(l->name, sizeof l->name, "%s", node_of(k));
+    l->duration_s =
+        (int32_t)((KUBE_MISSES * k->config->heartbeat_ms + 999) / 1000);
+    if (k->state == KUBE_TAKE) {
+        if (*l->resource_version && strcmp(l->holder, k->holder) != 0)
+            l->transitions += l->transitions < INT32_MAX;
+        memcpy(l->acquired, now, sizeof l->acquired);
+        (void)snprintf(l->holder, sizeof l->holder, "%s", k->holder);
+    }
+    if (k->state == KUBE_TAKE || k->state == KUBE_CLAIM) {
+        int64_t most = k->highest > k->claimed ? k->highest : k->claimed;
+        l->generation = most + 1;
+    }
+    kube_lease_write(l, node_of(k), k->node_uid, &rq->body);
+}
+
+static void write_slice(const struct kube_machine *k,
+                        struct publish_request *rq)
+{
+    const struct kube_slot *slot = &k->slots[k->index];
+    const struct slice_meta meta = {
+        .owner_uid = k->node_uid,
+        .resource_version = slot->exists ? slot->version : NULL};
+    slice_encode_object(k->topo, &k->epoch, k->index, &meta, &rq->body);
+}
+
+static void write_delete(const char *version, struct publish_request *rq)
+{
+    str_add(&rq->body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
+    if (*version) {
+        str_add(&rq->body, ",\"preconditions\":{\"resourceVersion\":");
+        str_add_json(&rq->body, version);
+        str_add_c(&rq->body, '}');
+    }
+    str_add_c(&rq->body, '}');
+}
+
+/* The uid makes it a conflict when the Node is another one by now. */
+static void write_annotations(const struct kube_machine *k,
+                              struct publish_request *rq)
+{
+    char now[40];
+    cleanup_str struct str what = STR_INIT(512);
+    kube_lease_time(k->config->unix_us(), now);
+    str_addf(&what, "%" PRId64 " %s %s", k->epoch.generation, k->holder, now);
+    str_add(&rq->body, "{\"metadata\":{\"uid\":");
+    str_add_json(&rq->body, k->node_uid);
+    str_add(&rq->body, ",\"annotations\":{\"" KUBEOBJ_TOPOLOGY "\":");
+    str_add_json(&rq->body, k->hash);
+    str_add(&rq->body, ",\"" KUBEOBJ_PUBLISHED "\":");
+    str_add_json(&rq->body, str_text(&what));
+    str_add(&rq->body, "}}}");
+    rq->merge_patch = true;
+}
+
+/* --- requests ----------------------------------------------------------- */
+
+static void request_slice(struct kube_machine *k, struct publish_request *rq)
+{
+    char name[SLICE_NAME_MAX + 1];
+    slice_name(node_of(k), k->index, name);
+    rq->method = k->slots[k->index].exists ? "PUT" : "POST";
+    if (k->slots[k->index].exists)
+        set_slice_path(name, rq);
+    else
+        (void)snprintf(rq->path, sizeof rq->path, "%s", PUBLISH_COLLECTION);
+    write_slice(k, rq);
+}
+
+static void request_lease(struct kube_machine *k, struct publish_request *rq)
+{
+    bool exists = *k->lease.resource_version != '\0';
+    rq->method = exists ? "PUT" : "POST";
+    set_lease_path(k, exists, rq);
+    write_lease(k, rq);
+}
+
+static void request_prune(struct kube_machine *k, struct publish_request *rq)
+{
+    const struct kube_surplus *s = &k->surplus[k->n_surplus - 1];
+    rq->method = "DELETE";
+    set_slice_path(s->name, rq);
+    write_delete(s->version, rq);
+}
+
+/* The slices, the first one last: while it is there the pool can be found.
+ * Then the Lease. */
+static void request_withdraw(struct kube_machine *k, struct publish_request *rq)
+{
+    char name[SLICE_NAME_MAX + 1];
+    if (k->n_surplus > 0) {
+        request_prune(k, rq);
+        return;
+    }
+    rq->method = "DELETE";
+    if (k->index == 0) {
+        set_lease_path(k, true, rq);
+        write_delete(k->lease.resource_version, rq);
+        return;
+    }
+    const struct kube_slot *slot = &k->slots[k->index - 1];
+    slice_name(node_of(k), k->index - 1, name);
+    set_slice_path(name, rq);
+    write_delete(slot->exists ? slot->version : "", rq);
+}
+
+static void request_list(const struct kube_machine *k,
+                         struct publish_request *rq)
+{
+    rq->method = "GET";
+    (void)snprintf(rq->path, sizeof rq->path,
+                   PUBLISH_COLLECTION "?" PUBLISH_NODE_SLICES, node_of(k));
+}
+
+void kube_request(struct kube_machine *k, struct publish_request *rq)
+{
+    rq->merge_patch = false;
+    str_reset(&rq->body);
+    switch (k->state) {
+    case KUBE_NODE:
+        rq->method = "GET";
+        set_node_path(k, rq);
+        return;
+    case KUBE_LEASE:
+        rq->method = "GET";
+        set_lease_path(k, true, rq);
+        return;
+    case KUBE_TAKE:
+    case KUBE_CLAIM:
+    case KUBE_BEAT:
+    case KUBE_RELEASE:
+        request_lease(k, rq);
+        return;
+    case KUBE_LIST:
+        request_list(k, rq);
+        return;
+    case KUBE_WRITE:
+        request_slice(k, rq);
+        return;
+    case KUBE_PRUNE:
+        request_prune(k, rq);
+        return;
+    case KUBE_TELL:
+        rq->method = "PATCH";
+        set_node_path(k, rq);
+        write_annotations(k, rq);
+        return;
+    case KUBE_WITHDRAW:
+        request_withdraw(k, rq);
+        return;
+    case KUBE_IDLE:
+    case KUBE_DONE:
+    case KUBE_STATES:
+        break; /* nothing is sent in these */
+    }
+}
+
+/* --- what would help ---------------------------------------------------- */
+
+static const char *verb_of(const struct kube_machine *k)
+{
+    static const char *const verbs[KUBE_STATES] = {
+        [KUBE_NODE] = "get nodes",
+        [KUBE_LEASE] = "get leases",
+        [KUBE_TAKE] = "create and update leases",
+        [KUBE_LIST] = "list resourceslices",
+        [KUBE_CLAIM] = "update leases",
+        [KUBE_WRITE] = "create and update resourceslices",
+        [KUBE_PRUNE] = "delete resourceslices",
+        [KUBE_TELL] = "patch nodes",
+        [KUBE_BEAT] = "update leases",
+        [KUBE_RELEASE] = "update leases",
+        [KUBE_WITHDRAW] = "delete resourceslices and leases",
+    };
+    return verbs[k->state];
+}
+
+/* Not by a role, but by what deploy/ has to hold advertisers to their nodes. */
+static bool is_by_policy(const struct publish_answer *answer)
+{
+    return answer->status == 403 && answer->error &&
+           strstr(answer->error, "ValidatingAdmissionPolicy");
+}
+
+const char *kube_hint(const struct kube_machine *k,
+                      const struct publish_answer *answer, struct str *text)
+{
+    long status = answer->status;
+    str_reset(text);
+    if (status == 401)
+        str_add(text, "the API server does not accept our credentials: see "
+                      "the user of the kubeconfig, or the service account");
+    else if (is_by_policy(answer))
+        str_addf(text,
+                 "use credentials of node %s (a token that is bound to its "
+                 "pod or Node, or a certificate of CN system:node:%s), or "
+                 "name with --node whose these are",
+                 node_of(k), node_of(k));
+    else if (status == 403)
+        str_addf(text,
+                 "allow us to %s (leases: in namespace %s), as the role "
+                 "biga-advertiser of deploy/ does",
+                 verb_of(k), k->config->namespace);
+    else if (status == 404 && k->state == KUBE_NODE)
+        str_add(text, "no such Node: create it, or name this host's with "
+                      "--node");
+    else if (status == 404 && k->state == KUBE_TAKE)
+        str_addf(text, "create the namespace %s, as deploy/ does",
+                 k->config->namespace);
+    else if (status == 404 && (k->state == KUBE_LIST || k->state == KUBE_WRITE))
+        str_add(text, "the API server does not serve " SLICE_API_VERSION
+                      ": Kubernetes 1.34 or later does");
+    return text->size ? str_text(text) : NULL;
+}

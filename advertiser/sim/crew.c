@@ -1,0 +1,163 @@
+#include "advertiser/sim/crew.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/io/clock.h"
+
+enum order { GO, STOP, WITHDRAW, ABANDON };
+
+struct hand {
+    struct fleet *fleet; /* the thread's, once it runs */
+    struct sender *sender;
+    pthread_t thread;
+    bool running;
+    int wake;           /* an eventfd */
+    atomic_int ordered; /* enum order */
+    atomic_size_t n_published;
+    atomic_bool done;
+    bool left; /* once done */
+};
+
+struct crew {
+    struct hand hands[CREW_THREADS_MAX];
+    size_t n_hands, n_nodes;
+};
+
+int crew_create(const struct publish_kind *kind,
+                const struct publish_config *config,
+                const struct sender_config *sender, size_t n_threads,
+                struct crew **ret_crew, struct error *err)
+{
+    cleanup_with(crew) struct crew *c = xcalloc(1, sizeof *c);
+    if (n_threads > CREW_THREADS_MAX)
+        n_threads = CREW_THREADS_MAX;
+    for (; c->n_hands < n_threads; c->n_hands++) {
+        struct hand *h = &c->hands[c->n_hands];
+        h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (h->wake < 0)
+            return error_errno(err, errno, "eventfd");
+        int r = sender_create(sender, &h->sender, err);
+        if (r < 0) {
+            (void)close(h->wake); /* nothing is kept in it */
+            return r;
+        }
+        h->fleet = fleet_create(kind, config, sender_send, h->sender);
+    }
+    *ret_crew = steal(&c);
+    return 0;
+}
+
+static void order(struct hand *h, enum order what)
+{
+    const uint64_t one = 1;
+    atomic_store(&h->ordered, (int)what);
+    /* a counter that is full wakes as well */
+    (void)!write(h->wake, &one, sizeof one);
+}
+
+void crew_destroy(struct crew *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n_hands; i++)
+        order(&c->hands[i], ABANDON);
+    for (size_t i = 0; i < c->n_hands; i++) {
+        struct hand *h = &c->hands[i];
+        if (h->running)
+            (void)pthread_join(h->thread, NULL); /* ours: joinable */
+        fleet_destroy(h->fleet);
+        sender_destroy(h->sender);
+        (void)close(h->wake); /* nothing is kept in it */
+    }
+    free(c);
+}
+
+void crew_add(struct crew *c, struct topo *topo)
+{
+    (void)fleet_add(c->hands[c->n_nodes++ % c->n_hands].fleet, topo,
+                    clock_ms());
+}
+
+static int wait_ms(const struct fleet *f)
+{
+    int64_t ms = fleet_due(f) - clock_ms();
+    return ms < 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
+}
+
+static void *work(void *arg)
+{
+    struct hand *h = arg;
+    struct pollfd fd = {.fd = h->wake, .events = POLLIN};
+    enum order obeyed = GO;
+    while (fleet_due(h->fleet) != PUBLISH_NEVER) {
+        (void)poll(&fd, 1, wait_ms(h->fleet)); /* a failed one is short */
+        uint64_t count;
+        (void)!read(h->wake, &count, sizeof count); /* clears it */
+        enum order now = (enum order)atomic_load(&h->ordered);
+        if (now == ABANDON)
+            break;
+        if (now != obeyed)
+            fleet_stop(h->fleet, now == WITHDRAW, clock_ms());
+        obeyed = now;
+        (void)fleet_step(h->fleet, clock_ms()); /* nothing due is fine */
+        atomic_store(&h->n_published, fleet_n_published(h->fleet));
+    }
+    h->left = fleet_due(h->fleet) != PUBLISH_NEVER ||
+              fleet_left_slices(h->fleet);
+    atomic_store(&h->done, true);
+    return NULL;
+}
+
+int crew_start(struct crew *c, struct error *err)
+{
+    for (size_t i = 0; i < c->n_hands; i++) {
+        struct hand *h = &c->hands[i];
+        int code = pthread_create(&h->thread, NULL, work, h);
+        if (code != 0)
+            return error_set(err, code, "cannot start a thread: %s",
+                             strerror(code));
+        h->running = true;
+    }
+    return 0;
+}
+
+void crew_stop(struct crew *c, bool withdraw)
+{
+    for (size_t i = 0; i < c->n_hands; i++)
+        order(&c->hands[i], withdraw ? WITHDRAW : STOP);
+}
+
+size_t crew_n_nodes(const struct crew *c)
+{
+    return c->n_nodes;
+}
+
+size_t crew_n_published(const struct crew *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_hands; i++)
+        n += atomic_load(&c->hands[i].n_published);
+    return n;
+}
+
+bool crew_is_done(const struct crew *c)
+{
+    bool done = true;
+    for (size_t i = 0; i < c->n_hands; i++)
+        done &= atomic_load(&c->hands[i].done);
+    return done;
+}
+
+bool crew_left_slices(const struct crew *c)
+{
+    bool left = false;
+    for (size_t i = 0; i < c->n_hands; i++)
+        left |= !atomic_load(&c->hands[i].done) || c->hands[i].left;
+    return left;
+}
