@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/feed.h"
-#include "advertiser/act/socket.h"
+#include "advertiser/act/face/feed.h"
+#include "advertiser/act/face/socket.h"
 #include "advertiser/places.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/rights.h"
+#include "advertiser/act/pod/rights.h"
 #include "advertiser/publish/fleet.h"
 #include "lib/base/mem.h"
 

@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "advertiser/act/actuator.h"
+#include "advertiser/act/core/actuator.h"
 #include "lib/io/clock.h"
 #include "tests/lib/cardserver.h"
 #include "tests/lib/certs.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/item.h"
+#include "advertiser/act/pod/item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #ifndef BIGA_TESTS_ACTRIG_H
 #define BIGA_TESTS_ACTRIG_H
 
-#include "advertiser/act/actuator.h"
+#include "advertiser/act/core/actuator.h"
 #include "tests/lib/cardserver.h"
 
 enum { ACTRIG_CARDS = 4 };

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "advertiser/act/machine.h"
+#include "advertiser/act/machine/machine.h"
 
 enum { SIMCARD_OBJECTS = 64, SIMCARD_MADE = 1024 };
 

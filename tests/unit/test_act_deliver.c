@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/act_private.h"
+#include "advertiser/act/core/act_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/act_private.h"
+#include "advertiser/act/core/act_private.h"
 #include "lib/io/clock.h"
 #include "tests/lib/actrig.h"
 

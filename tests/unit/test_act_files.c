@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/act/act_private.h"
-#include "advertiser/act/files.h"
+#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/pod/files.h"
 #include "lib/base/base64.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"

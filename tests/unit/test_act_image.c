@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "advertiser/act/machine.h"
+#include "advertiser/act/machine/machine.h"
 #include "tests/lib/simcard.h"
 
 static struct podspec_container mains[] = {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/intents.h"
+#include "advertiser/act/pod/intents.h"
 #include "lib/io/log.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/act_private.h"
+#include "advertiser/act/core/act_private.h"
 #include "lib/base/mem.h"
 #include "tests/lib/actrig.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/machine.h"
+#include "advertiser/act/machine/machine.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simcard.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/act/orphans.h"
+#include "advertiser/act/pod/orphans.h"
 
 enum { GRACE_MS = 30000 };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/parcel.h"
+#include "advertiser/act/prep/parcel.h"
 #include "card/card.h"
 #include "lib/base/base64.h"
 #include "tests/lib/testdata.h"

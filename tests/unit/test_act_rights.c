@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/act/rights.h"
+#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/act_private.h"
+#include "advertiser/act/core/act_private.h"
 #include "tests/lib/actrig.h"
 
 /* A disk that is full. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/actuator.h"
+#include "advertiser/act/core/actuator.h"
 #include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
 

@@ -1,4 +1,4 @@
-#include "advertiser/act/item.h"
+#include "advertiser/act/pod/item.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

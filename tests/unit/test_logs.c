@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "advertiser/act/socket.h"
+#include "advertiser/act/face/socket.h"
 #include "cli/onhost.h"
 #include "cli/verbs.h"
 #include "lib/base/mem.h"

@@ -6,7 +6,7 @@
 #include <criterion/redirect.h>
 #include <pthread.h>
 
-#include "advertiser/act/socket.h"
+#include "advertiser/act/face/socket.h"
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
 #include "tests/lib/fakeactuator.inc"

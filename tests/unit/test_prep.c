@@ -1,6 +1,6 @@
 /* A card's virtual functions, on a tree like sysfs whose kernel is played by
  * write() below. */
-#include "advertiser/act/prep.h"
+#include "advertiser/act/prep/prep.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

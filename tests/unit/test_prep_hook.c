@@ -1,5 +1,5 @@
 /* The operator's hooks: shell scripts, run for real. */
-#include "advertiser/act/prep.h"
+#include "advertiser/act/prep/prep.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,0 +1,522 @@
+#include "advertiser/act/core/actuator.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/pod/files.h"
+#include "advertiser/act/pod/item.h"
+#include "advertiser/act/pod/left.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
+
+#define CARD_DIR "/var/lib/biga"
+
+/* --- making and ending it ------------------------------------------------ */
+
+static char *copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static void take_intent(void *ctx, struct intent *i)
+{
+    struct actuator *a = ctx;
+    (void)entry_add(a, i);
+}
+
+static void take_drained(void *ctx, const char *name)
+{
+    struct actuator *a = ctx;
+    a->drained = xrealloc(a->drained, a->n_drained + 1, sizeof *a->drained);
+    a->drained[a->n_drained++] = xstrdup(name);
+}
+
+static bool is_drained(const struct actuator *a, const char *name)
+{
+    for (size_t i = 0; i < a->n_drained; i++)
+        if (strcmp(a->drained[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void set_drained(struct actuator *a, const char *name, bool drained)
+{
+    if (drained && !is_drained(a, name))
+        take_drained(a, name);
+    for (size_t i = a->n_drained; !drained && i-- > 0;)
+        if (strcmp(a->drained[i], name) == 0) {
+            free(a->drained[i]);
+            a->drained[i] = a->drained[--a->n_drained];
+        }
+}
+
+int actuator_create(const struct actuator_config *c,
+                    struct actuator **ret_actuator, struct error *err)
+{
+    cleanup_with(actuator) struct actuator *a = xcalloc(1, sizeof *a);
+    /* threads that mostly wait need no heap of their own each */
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)pthread_mutex_init(&a->lock, NULL); /* cannot fail on Linux */
+    (void)pthread_mutex_init(&a->saving, NULL);
+    clock_wait_init(&a->news);
+    a->dir = copy(c->dir);
+    a->cluster = xstrdup(c->cluster ? c->cluster : "");
+    a->node = xstrdup(c->node ? c->node : "");
+    a->boot_id = copy(c->boot_id);
+    a->card_dir = xstrdup(c->card_dir ? c->card_dir : CARD_DIR);
+    a->helper_image = copy(c->helper_image);
+    a->sysfs = copy(c->sysfs);
+    a->hooks_dir = copy(c->hooks_dir);
+    a->orphan_grace_ms = c->orphan_grace_ms > 0 ? c->orphan_grace_ms
+                                                : ACT_ORPHAN_GRACE_MS;
+    a->sweep_ms = c->sweep_ms > 0 ? c->sweep_ms : ACT_SWEEP_MS;
+    a->probe_ms = c->probe_ms;
+    a->lost_ms = c->lost_ms;
+    a->fed = !c->fed;
+    a->changed = c->changed;
+    a->ctx = c->ctx;
+    a->version = 1;
+    int e = rights_parse(c->allow, &a->rights, err);
+    if (e == 0)
+        e = intents_open(c->dir, &a->intents, err);
+    if (e == 0)
+        e = intents_each_drained(a->intents, take_drained, a, err);
+    if (e == 0)
+        e = intents_each(a->intents, take_intent, a, err);
+    if (e == 0)
+        e = leftovers_load(a, err);
+    if (e < 0)
+        return e;
+    *ret_actuator = steal(&a);
+    return 0;
+}
+
+/* Threads that are in a call end after it; not for ever is waited for that. */
+static bool threads_end(struct actuator *a)
+{
+    int64_t end = clock_ms() + DESTROY_MS;
+    (void)pthread_mutex_lock(&a->lock);
+    a->stopping = true;
+    a->changed = NULL;
+    for (size_t i = 0; i < a->n_places; i++) {
+        (void)pthread_cond_broadcast(&a->places[i]->wake);
+        (void)pthread_cond_broadcast(&a->places[i]->work);
+    }
+    events_wake(a);
+    (void)pthread_cond_broadcast(&a->news);
+    while (a->n_threads > 0 && clock_ms() < end)
+        (void)clock_wait(&a->news, &a->lock, end);
+    bool ended = a->n_threads == 0, any = a->has_ended;
+    (void)pthread_mutex_unlock(&a->lock);
+    if (ended && any)
+        (void)pthread_join(a->ended, NULL);
+    return ended;
+}
+
+void actuator_destroy(struct actuator *a)
+{
+    if (!a)
+        return;
+    if (!threads_end(a)) { /* what they use stays, until the process ends */
+        log_event(LOG_WARN, "act-call-abandoned", NULL);
+        return;
+    }
+    while (a->n_entries > 0)
+        entry_drop(a, a->entries[a->n_entries - 1]);
+    for (size_t i = 0; i < a->n_places; i++)
+        place_free(a->places[i]);
+    for (size_t i = 0; i < a->n_drained; i++)
+        free(a->drained[i]);
+    leave_spare(a, NULL, 0);
+    intents_close(a->intents);
+    (void)pthread_cond_destroy(&a->news);
+    (void)pthread_mutex_destroy(&a->saving);
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a->drained);
+    free(a->leftovers);
+    free(a->entries);
+    free(a->dir);
+    free(a->cluster);
+    free(a->node);
+    free(a->boot_id);
+    free(a->card_dir);
+    free(a->helper_image);
+    free(a->sysfs);
+    free(a->hooks_dir);
+    free(a);
+}
+
+/* --- places ------------------------------------------------------------- */
+
+static bool is_among(const struct act_place *places, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(places[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int actuator_set_places(struct actuator *a, const struct act_place *places,
+                        size_t n, struct error *err)
+{
+    int e = 0;
+    if (n > ACT_PLACES_MAX)
+        return error_set(err, E2BIG, "%zu places, the limit is %d", n,
+                         ACT_PLACES_MAX);
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n_places; i++)
+        if (!is_among(places, n, a->places[i]->what.name))
+            place_gone(a->places[i]);
+    for (size_t i = 0; i < n && e == 0; i++) {
+        struct place *p = place_set(a, &places[i]);
+        if (p)
+            p->drained = is_drained(a, places[i].name);
+        else
+            e = error_set(err, E2BIG, "%s: more than %d places since the start",
+                          places[i].name, PLACES_KEPT);
+    }
+    a->placed = true;
+    a->version++;
+    act_notify(a);
+    (void)leave_places(a); /* what cannot be is logged, and tried again there */
+    (void)pthread_mutex_unlock(&a->lock);
+    return e;
+}
+
+size_t actuator_places(struct actuator *a,
+                       struct act_place_view ret_places[ACT_PLACES_MAX])
+{
+    size_t n = 0;
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n_places && n < ACT_PLACES_MAX; i++)
+        if (a->places[i]->present) {
+            struct act_place_view *v = &ret_places[n];
+            view_fill_place(a->places[i], v);
+            n += v->endpoint[0] || v->drained || v->n_pods > 0 ||
+                 strcmp(v->name, ACT_HOST) == 0;
+        }
+    (void)pthread_mutex_unlock(&a->lock);
+    return n;
+}
+
+int actuator_drain(struct actuator *a, const char *place, bool drained,
+                   struct error *err)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    bool known = place_find(a, place) != NULL || is_drained(a, place);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!known)
+        return error_set(err, ENOENT, "%s: there is no such place", place);
+    (void)pthread_mutex_lock(&a->saving);
+    int e = intents_drain(a->intents, place, drained, err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (e == 0) {
+        struct place *p = place_find(a, place);
+        set_drained(a, place, drained);
+        if (p && p->drained != drained)
+            p->health.since_ms = clock_ms();
+        if (p)
+            p->drained = drained;
+        a->version++;
+        act_notify(a);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_mutex_unlock(&a->saving);
+    return e;
+}
+
+/* --- what is wanted ------------------------------------------------------ */
+
+static int check_texts(const struct act_pod *pod, struct error *err)
+{
+    if (!pod->uid || !act_uid_valid(pod->uid))
+        return error_set(err, EINVAL,
+                         "uid: \"%s\": 1 to 63 letters, digits, '-', '_' and "
+                         "'.' are allowed",
+                         pod->uid ? pod->uid : "");
+    if (strncmp(pod->uid, ACT_HELPER, strlen(ACT_HELPER)) == 0)
+        return error_set(err, EINVAL,
+                         "uid: \"%s\": " ACT_HELPER "… is Biga's own",
+                         pod->uid);
+    if (!pod->namespace || !act_namespace_valid(pod->namespace))
+        return error_set(err, EINVAL, "namespace: \"%s\" is no DNS label",
+                         pod->namespace ? pod->namespace : "");
+    if (!pod->name || !act_name_valid(pod->name))
+        return error_set(err, EINVAL, "name: \"%s\" is no DNS subdomain",
+                         pod->name ? pod->name : "");
+    if (!pod->place || !pod->spec)
+        return error_set(err, EINVAL, "%s: required member missing",
+                         pod->place ? "spec" : "place");
+    if (pod->owner && strlen(pod->owner) > 15)
+        return error_set(err, EINVAL, "owner: \"%s\": longer than 15 bytes",
+                         pod->owner);
+    return 0;
+}
+
+/* Not by us: what it may ask for is for others to say. */
+static bool is_run_elsewhere(struct actuator *a, const char *name)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    const struct place *p = place_find(a, name);
+    bool elsewhere = strcmp(name, ACT_HOST) == 0 && p && !p->what.endpoint[0];
+    (void)pthread_mutex_unlock(&a->lock);
+    return elsewhere;
+}
+
+static int check_spec(struct actuator *a, const struct act_pod *pod,
+                      struct error *err)
+{
+    cleanup_with(podspec) struct podspec *spec = NULL;
+    struct files files;
+    int e = files_init(&files, pod->files, pod->files ? pod->files_size : 0,
+                       err);
+    if (e < 0)
+        return e;
+    struct podspec_source source = files_source(&files);
+    e = podspec_parse(pod->spec, pod->spec_size, a->node, &source, &spec, err);
+    files_fini(&files);
+    if (e < 0)
+        return e == -ENOENT ? -ENODATA : -EINVAL;
+    return is_run_elsewhere(a, pod->place)
+               ? 0
+               : rights_check(&a->rights, spec, err);
+}
+
+/* With the lock held; 1 when it is wanted already. */
+static int check_room(struct actuator *a, const struct act_pod *pod,
+                      struct error *err)
+{
+    const struct place *p = place_find(a, pod->place);
+    const struct entry *e = entry_by_name(a, pod->namespace, pod->name);
+    if (entry_by_uid(a, pod->uid))
+        return 1;
+    if (leftovers_busy(a, pod->uid))
+        return error_set(err, EEXIST,
+                         "pod %s: what another of that uid left is being "
+                         "removed",
+                         pod->uid);
+    if (!p || !p->present)
+        return error_set(err, ENOENT, "%s: there is no such place", pod->place);
+    if (!p->what.endpoint[0] && strcmp(pod->place, ACT_HOST) != 0)
+        return error_set(err, ENOENT,
+                         "%s: its runtime is not known: give the card an "
+                         "endpoint in the card file",
+                         pod->place);
+    if (p->drained)
+        return error_set(err, EBUSY,
+                         "%s is drained: biga card undrain %s lets pods come "
+                         "again",
+                         pod->place, pod->place);
+    if (e && e->intent->state != ACT_GONE)
+        return error_set(err, EEXIST,
+                         "pod %s/%s: another of that name (uid %s) is %s",
+                         pod->namespace, pod->name, e->intent->uid,
+                         act_state_name(e->intent->state));
+    if (a->n_entries >= ACT_PODS_MAX)
+        return error_set(err, ENOSPC, "more than %d pods on this node",
+                         ACT_PODS_MAX);
+    return 0;
+}
+
+static int want_locked(struct actuator *a, const struct act_pod *pod,
+                       struct error *err)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    int e = check_room(a, pod, err);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (e != 0)
+        return e < 0 ? e : 0;
+    cleanup_with(intent) struct intent *i = intent_create(pod);
+    (void)failpoint("act-before-wanted");
+    e = intents_put(a->intents, i, err);
+    (void)failpoint("act-after-wanted");
+    if (e < 0)
+        return e;
+    (void)pthread_mutex_lock(&a->lock);
+    struct entry *added = entry_add(a, steal(&i));
+    struct place *p = place_find(a, pod->place);
+    entry_publish(a, added);
+    if (p)
+        place_wake(p);
+    (void)pthread_mutex_unlock(&a->lock);
+    return 0;
+}
+
+bool actuator_knows(struct actuator *a, const char *uid)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    bool known = entry_by_uid(a, uid) != NULL;
+    (void)pthread_mutex_unlock(&a->lock);
+    return known;
+}
+
+int actuator_want(struct actuator *a, const struct act_pod *pod,
+                  struct error *err)
+{
+    int e = check_texts(pod, err);
+    if (e < 0)
+        return e;
+    if (actuator_knows(a, pod->uid))
+        return 0;
+    e = check_spec(a, pod, err);
+    if (e < 0)
+        return e;
+    (void)pthread_mutex_lock(&a->saving);
+    e = want_locked(a, pod, err);
+    (void)pthread_mutex_unlock(&a->saving);
+    return e;
+}
+
+int actuator_begin(struct actuator *a, const char *uid, struct error *err)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    struct entry *e = entry_by_uid(a, uid);
+    if (e && e->intent->held) {
+        struct place *p = place_find(a, e->intent->place);
+        e->intent->held = false;
+        e->due_ms = 0;
+        entry_publish(a, e);
+        if (p)
+            place_wake(p);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!e)
+        return error_set(err, ENOENT, "pod %s: there is none here", uid);
+    return entry_save_uid(a, uid, err);
+}
+
+static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
+                  bool keep, struct error *err)
+{
+    (void)failpoint("act-before-unwanted");
+    (void)pthread_mutex_lock(&a->lock);
+    struct entry *e = entry_by_uid(a, uid);
+    bool again = e && e->intent->stop && e->stop_saved &&
+                 e->intent->keep == keep &&
+                 (grace_s < 0 || grace_s == e->intent->grace_s);
+    if (e)
+        e->intent->keep = keep;
+    if (e && !again)
+        entry_stop(a, e, grace_s);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!e)
+        return error_set(err, ENOENT, "pod %s: there is none here", uid);
+    int r = again ? 0 : entry_save_uid(a, uid, err);
+    (void)failpoint("act-after-unwanted");
+    (void)pthread_mutex_lock(&a->lock);
+    (void)leave_places(a); /* the same */
+    (void)pthread_mutex_unlock(&a->lock);
+    return r;
+}
+
+int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
+                    struct error *err)
+{
+    return unwant(a, uid, grace_s, false, err);
+}
+
+int actuator_end(struct actuator *a, const char *uid, int64_t grace_s,
+                 struct error *err)
+{
+    return unwant(a, uid, grace_s, true, err);
+}
+
+static int compare_text(const void *key, const void *at)
+{
+    return strcmp(key, *(const char *const *)at);
+}
+
+int actuator_keep(struct actuator *a, const char *owner,
+                  const char *const *uids, size_t n, struct error *err)
+{
+    size_t n_ended = 0;
+    int e = 0;
+    (void)pthread_mutex_lock(&a->lock);
+    cleanup_free char **ended = xcalloc(a->n_entries + 1, sizeof *ended);
+    for (size_t i = 0; i < a->n_entries; i++) {
+        const struct intent *at = a->entries[i]->intent;
+        if (strcmp(at->owner, owner) == 0 && !at->stop &&
+            !(n && bsearch(at->uid, uids, n, sizeof *uids, compare_text)))
+            ended[n_ended++] = xstrdup(at->uid);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    for (size_t i = 0; i < n_ended; i++) {
+        int r = actuator_unwant(a, ended[i], -1, err);
+        if (r < 0 && r != -ENOENT)
+            e = r;
+        free(ended[i]);
+    }
+    return e;
+}
+
+int actuator_forget(struct actuator *a, const char *uid, struct error *err)
+{
+    (void)failpoint("act-before-forget");
+    (void)pthread_mutex_lock(&a->saving);
+    (void)pthread_mutex_lock(&a->lock);
+    struct entry *e = entry_by_uid(a, uid);
+    bool gone = e && e->intent->state == ACT_GONE;
+    (void)pthread_mutex_unlock(&a->lock);
+    int r = !e     ? error_set(err, ENOENT, "pod %s: there is none here", uid)
+            : gone ? intents_delete(a->intents, uid, err)
+                   : error_set(err, EBUSY, "pod %s: it is not gone yet", uid);
+    (void)pthread_mutex_lock(&a->lock);
+    e = entry_by_uid(a, uid);
+    if (r == 0 && e) {
+        entry_drop(a, e);
+        act_notify(a);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_mutex_unlock(&a->saving);
+    return r;
+}
+
+/* --- what is known ------------------------------------------------------- */
+
+size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods)
+{
+    size_t n = 0;
+    (void)pthread_mutex_lock(&a->lock);
+    struct act_pod_view *list = xcalloc(a->n_entries + 1, sizeof *list);
+    for (size_t i = 0; i < a->n_entries; i++)
+        if (!entry_is_ours(a->entries[i]))
+            view_fill_pod(a, a->entries[i], &list[n++]);
+    (void)pthread_mutex_unlock(&a->lock);
+    *ret_pods = list;
+    return n;
+}
+
+int actuator_find(struct actuator *a, const char *namespace, const char *name,
+                  struct act_pod_view *ret_pod)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    const struct entry *e = entry_by_name(a, namespace, name);
+    if (e)
+        view_fill_pod(a, e, ret_pod);
+    (void)pthread_mutex_unlock(&a->lock);
+    return e ? 0 : -ENOENT;
+}
+
+uint64_t actuator_version(struct actuator *a)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    uint64_t version = a->version;
+    (void)pthread_mutex_unlock(&a->lock);
+    return version;
+}
+
+uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms)
+{
+    int64_t end = clock_ms() + ms;
+    (void)pthread_mutex_lock(&a->lock);
+    while (a->version <= version && !a->stopping && clock_ms() < end)
+        (void)clock_wait(&a->news, &a->lock, end);
+    version = a->version;
+    (void)pthread_mutex_unlock(&a->lock);
+    return version;
+}

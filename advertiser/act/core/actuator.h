@@ -1,0 +1,274 @@
+/* actuator - makes the pods of this node true: on its cards, and on the host
+ * where the operator gave it the host's own runtime.
+ *
+ * Each place (a card, or the host) has a thread with a connection of its own,
+ * a breaker and a health of its own, so that nothing waits for a place that
+ * is lost but the pods that are on it.  What is wanted is written down
+ * (intents.h) before the first call; what is found on a place and is ours but
+ * not written down is removed after a grace; what is not ours is never
+ * touched. */
+#ifndef BIGA_ADVERTISER_ACT_CORE_ACTUATOR_H
+#define BIGA_ADVERTISER_ACT_CORE_ACTUATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "advertiser/cri/cri.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "model/topo/topo.h"
+
+enum {
+    ACT_PLACES_MAX = 17, /* 16 cards and the host */
+    ACT_PODS_MAX = 4096, /* of one node */
+    ACT_NAME_MAX = 253,
+    ACT_UID_MAX = 63,
+    ACT_REASON_MAX = 63,   /* "ImageMissing" */
+    ACT_MESSAGE_MAX = 512, /* for a person */
+    ACT_CONTAINERS_MAX = 16,
+    ACT_ORPHAN_GRACE_MS = 30000,
+    ACT_SWEEP_MS = 600000,
+};
+
+/* --- places ------------------------------------------------------------- */
+
+/* Where pods run.  `name` is the card's id ("card-0000-17-00") or "host". */
+struct act_place {
+    char name[ACT_NAME_MAX + 1];
+    char pci[PCI_ADDR_TEXT_MAX]; /* "" for the host */
+    char arch[16];               /* as in image manifests; "" unknown */
+    char endpoint[256];          /* "" : no runtime is known: no pod can come to
+                                  * a card, and what runs there is as lost; the
+                                  * host's pods are run by somebody else, and
+                                  * count as running when the others of their
+                                  * pair are ready */
+    char ca[1024], cert[1024], key[1024];
+    int64_t files_ns; /* when one of the three was written last: with another
+                       * value the connection is made anew */
+    bool plaintext;
+};
+
+enum act_health {
+    ACT_READY,   /* answers */
+    ACT_SUSPECT, /* one probe failed: nothing new is begun there */
+    ACT_LOST,    /* for longer: its capacity is withdrawn */
+    ACT_DRAINED, /* by the operator: what runs stays, nothing new comes */
+};
+const char *act_health_name(enum act_health health); /* "ready" … */
+
+struct act_place_view {
+    char name[ACT_NAME_MAX + 1], pci[PCI_ADDR_TEXT_MAX], endpoint[256];
+    enum act_health health;
+    bool drained; /* also while lost */
+    char reason[ACT_MESSAGE_MAX];
+    char runtime[CRI_TEXT_MAX]; /* "containerd 1.6.20", "" not known yet */
+    int64_t since_ms;           /* how long it has been in that health */
+    uint32_t n_pods;
+};
+
+/* --- pods --------------------------------------------------------------- */
+
+enum act_state {
+    ACT_WANTED,    /* written down, nothing begun */
+    ACT_PREPARING, /* the card is configured, files are delivered */
+    ACT_PULLING,
+    ACT_CREATING, /* sandbox and containers */
+    ACT_RUNNING,
+    ACT_STOPPING,
+    ACT_GONE,   /* nothing of it is left there */
+    ACT_FAILED, /* ended, or cannot run; with a reason */
+};
+const char *act_state_name(enum act_state state); /* "wanted" … */
+
+/* What is to be: a pod, whole, and where. */
+struct act_pod {
+    const char *namespace, *name, *uid;
+    const char *place;    /* a place's name */
+    const char *pair_key; /* pods of one pair on this node share it; "" none */
+    bool is_host;         /* the host pod of its pair: begins when the others
+                           * are ready, ends before they do */
+    bool restarts;        /* a service, or what its restart policy says, is
+                           * for the machine to know: from the spec */
+    const char *spec;     /* the Pod's JSON */
+    size_t spec_size;
+    const char *files; /* what its volumes and variables take from elsewhere: a
+                        * JSON list of {"kind":"ConfigMap"|"Secret",
+                        * "name":"…","data":{"KEY":"base64"}}; NULL none */
+    size_t files_size;
+    struct cri_pairs env; /* BIGA_… for every container */
+    int sriov_vfs;        /* virtual functions its card is to have; -1: as is */
+    const char *hook;     /* the operator's hook to run before, "" none */
+    const char *owner;    /* who wants it: "extender", "socket"; at most 15
+                           * bytes; see actuator_keep() */
+    bool held;            /* written down, and not begun before
+                           * actuator_begin() */
+};
+
+struct act_container_view {
+    char name[64];
+    enum cri_container_state state;
+    int32_t exit_code;
+    uint32_t restarts;
+    char reason[CRI_TEXT_MAX];
+};
+
+struct act_pod_view {
+    char namespace[64], name[ACT_NAME_MAX + 1], uid[64];
+    char place[ACT_NAME_MAX + 1];
+    char pair_key[512];
+    enum act_state state;
+    char owner[16];
+    bool held;     /* waits for actuator_begin() */
+    bool stopping; /* it is not wanted any more */
+    bool stale;    /* its place does not answer: as last known */
+    bool ready;    /* all containers run */
+    bool ran;      /* they all did once, in this attempt or one before */
+    uint32_t attempt;
+    char reason[ACT_REASON_MAX + 1]; /* "", "ImageMissing", "CardLost" … */
+    char message[ACT_MESSAGE_MAX];   /* what to do next */
+    char address[64];                /* of the pod, "" not known */
+    size_t n_containers;
+    struct act_container_view containers[ACT_CONTAINERS_MAX];
+    uint64_t version; /* grows with each change, over all pods */
+};
+
+/* --- the actuator ------------------------------------------------------- */
+
+struct actuator_config {
+    const char *dir;     /* its database, and files and logs of the host's
+                          * pods; absolute, mode 0700; NULL: in memory (tests) */
+    const char *cluster; /* label biga.dev/cluster of all it starts */
+    const char *node;
+    const char *boot_id;  /* records of another boot of this host are void for
+                          * places that are the host */
+    const char *card_dir; /* on cards: files and logs of pods are below it;
+                           * NULL: "/var/lib/biga" */
+    const char *helper_image; /* with /biga-card in it, on each card */
+    const char *sysfs;        /* root for SR-IOV; NULL: "/sys" */
+    const char *hooks_dir;    /* the operator's executables; NULL: none */
+    const char *allow;        /* what pods may ask for, as in rights.h */
+    bool fed; /* nothing is removed as nobody's before actuator_told() */
+    int64_t orphan_grace_ms;   /* 0: ACT_ORPHAN_GRACE_MS (tests) */
+    int64_t sweep_ms;          /* between tries of folders that were left; 0:
+                       * ACT_SWEEP_MS (tests) */
+    int64_t probe_ms, lost_ms; /* 0: health.h's */
+    /* Called on any thread when a pod, or a place's health, has changed.  It
+     * must not block, nor call back. */
+    void (*changed)(void *ctx);
+    void *ctx;
+};
+
+struct actuator;
+int actuator_create(const struct actuator_config *config,
+                    struct actuator **ret_actuator, struct error *err);
+/* Threads end, pods go on. NULL allowed. */
+void actuator_destroy(struct actuator *a);
+DEFINE_CLEANUP(actuator, struct actuator *, actuator_destroy)
+
+/* Which places there are now; those that are gone are lost for their pods,
+ * and pods there that are to end are gone with them (CardGone).
+ * Called again after each look at the host. */
+int actuator_set_places(struct actuator *a, const struct act_place *places,
+                        size_t n, struct error *err);
+
+/* Durable when it returns 0.  The same pod (uid) again is a success, and
+ * changes nothing but what may change while it runs.  -EINVAL with the field
+ * and value when it cannot run there, -EPERM when it asks for what pods may not
+ * have, -ENODATA a ConfigMap or Secret is not there, -ENOENT no such place, or
+ * its runtime is not known, -EBUSY the place is drained, -EEXIST another pod of
+ * that name is not gone yet. */
+int actuator_want(struct actuator *a, const struct act_pod *pod,
+                  struct error *err);
+/* Is it wanted here, or was it and is not forgotten? */
+bool actuator_knows(struct actuator *a, const char *uid);
+/* A pod that was held is to begin; once more is a success.  -ENOENT when it is
+ * not known. */
+int actuator_begin(struct actuator *a, const char *uid, struct error *err);
+/* It is to end; `grace_s` < 0: its own. -ENOENT when it is not known. */
+int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
+                    struct error *err);
+/* The same of one that is over, but still to be seen: what its containers wrote
+ * last, as files that biga-card or we could read, is kept when it is gone, until
+ * actuator_drop_logs(); actuator_logs() has it. */
+int actuator_end(struct actuator *a, const char *uid, int64_t grace_s,
+                 struct error *err);
+/* Pods of which such is kept, by UID; the caller frees the list. */
+size_t actuator_kept(struct actuator *a, const char *owner,
+                     char (**ret_uids)[ACT_UID_MAX + 1]);
+int actuator_drop_logs(struct actuator *a, const char *uid, struct error *err);
+/* Unwant all but these; `uids` sorted (the feed is the truth about its pods;
+ * pods wanted through the socket stay: `owner` says whose). */
+int actuator_keep(struct actuator *a, const char *owner,
+                  const char *const *uids, size_t n, struct error *err);
+/* A pod that is gone may be forgotten, once everybody knows. */
+int actuator_forget(struct actuator *a, const char *uid, struct error *err);
+
+/* Whoever says what is wanted has said all of it: what is on the places and
+ * neither written down nor among these (wanted, but it could not be written
+ * down yet; any order) is nobody's. */
+void actuator_told(struct actuator *a, const char *const *uids, size_t n);
+/* Of a pod that is not known: 0 when nothing of it is on its place (NULL: on
+ * any), or that is not in this node any more; -EBUSY with what is waited for
+ * while it may be. */
+int actuator_left(struct actuator *a, const char *place, const char *uid,
+                  struct error *err);
+
+/* As last known, without a call to any place.  The caller frees the list. */
+size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods);
+/* -ENOENT when it is not known. */
+int actuator_find(struct actuator *a, const char *namespace, const char *name,
+                  struct act_pod_view *ret_pod);
+/* But cards of no use: no runtime is known, nothing of ours is there. */
+size_t actuator_places(struct actuator *a,
+                       struct act_place_view ret_places[ACT_PLACES_MAX]);
+uint64_t actuator_version(struct actuator *a);
+/* Until the version is above `version` or the time is over; the version. */
+uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms);
+
+/* Durable. */
+int actuator_drain(struct actuator *a, const char *place, bool drained,
+                   struct error *err);
+
+/* On the caller's thread, over a connection of its own (short-lived). */
+int actuator_exec(struct actuator *a, const char *namespace, const char *name,
+                  const char *container, const char *const *argv, size_t n_argv,
+                  uint32_t timeout_s, struct cri_exec *ret_exec,
+                  struct error *err);
+/* Each time that a container is begun it has a log of its own. */
+struct act_log_ask {
+    const char *namespace, *name, *container; /* container "": the first */
+    uint32_t attempt; /* the how manieth time; 0: the last */
+    uint64_t offset;  /* in that log */
+    size_t max;       /* bytes; 0 and more than there may be: ACT_LOG_MAX */
+};
+struct act_log {
+    struct str text;  /* as the container wrote it; str_fini() */
+    uint32_t attempt; /* where to go on: next time's, at 0, once the end of an
+                       * earlier one was reached; 0: not known any more */
+    uint64_t next;
+};
+enum { ACT_LOG_MAX = 8 << 20 };
+int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
+                  struct act_log *ret_log, struct error *err);
+
+/* One sandbox or container that is on a place, whoever made it. */
+struct act_object {
+    bool sandbox;
+    bool ours;  /* of this cluster and node, by its labels */
+    bool known; /* ours, and written down */
+    char id[CRI_ID_MAX + 1], sandbox_id[CRI_ID_MAX + 1];
+    char namespace[64], pod[ACT_NAME_MAX + 1], uid[64]; /* "" not known */
+    char container[64];                                 /* "" a sandbox */
+    uint32_t attempt;
+    char state[16]; /* "ready", "notready"; "created", "running", "exited",
+                     * "unknown" */
+};
+/* What is there now, sandboxes first; the caller frees the list. As
+ * actuator_exec(), on the caller's thread. */
+int actuator_objects(struct actuator *a, const char *place,
+                     struct act_object **ret_objects, size_t *ret_n,
+                     struct error *err);
+
+#endif

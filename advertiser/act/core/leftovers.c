@@ -1,0 +1,164 @@
+/* Folders of pods that are gone, which could not be removed: what was in the
+ * way may be gone, too, some time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/pod/left.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+
+enum { HELPER_MS = 30000 }; /* until it is looked for biga-card again */
+
+struct leftover {
+    char place[ACT_NAME_MAX + 1], uid[ACT_UID_MAX + 1];
+};
+
+/* --- which there are ------------------------------------------------------- */
+
+static struct leftover *find(struct actuator *a, const char *place,
+                             const char *uid)
+{
+    for (size_t i = 0; i < a->n_leftovers; i++)
+        if (strcmp(a->leftovers[i].uid, uid) == 0 &&
+            strcmp(a->leftovers[i].place, place) == 0)
+            return &a->leftovers[i];
+    return NULL;
+}
+
+static void take(void *ctx, const char *place, const char *uid)
+{
+    struct actuator *a = ctx;
+    if (find(a, place, uid) || a->n_leftovers >= INTENT_LEFT_MAX)
+        return; /* the others are tried at the next start */
+    a->leftovers = xgrow(a->leftovers, a->n_leftovers, &a->cap_leftovers,
+                         sizeof *a->leftovers);
+    struct leftover *l = &a->leftovers[a->n_leftovers++];
+    (void)snprintf(l->place, sizeof l->place, "%s", place);
+    (void)snprintf(l->uid, sizeof l->uid, "%s", uid);
+}
+
+int leftovers_load(struct actuator *a, struct error *err)
+{
+    return intents_each_left(a->intents, take, a, err);
+}
+
+void leftovers_add(struct place *p, const char *uid)
+{
+    struct actuator *a = p->a;
+    struct error err = {0};
+    if (leftovers_due(p) == INT64_MAX) { /* the first; it was just tried */
+        p->sweep_ms = clock_ms() + a->sweep_ms;
+        p->sweep_uid[0] = '\0';
+    }
+    take(a, p->what.name, uid);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (intents_put_left(a->intents, p->what.name, uid, &err) < 0)
+        log_event(LOG_ERROR, "act-not-saved", "uid", uid, "error", err.text,
+                  NULL);
+    (void)pthread_mutex_lock(&a->lock);
+}
+
+bool leftovers_busy(const struct actuator *a, const char *uid)
+{
+    for (size_t i = 0; i < a->n_places; i++)
+        if (strcmp(a->places[i]->removing, uid) == 0)
+            return true;
+    return false;
+}
+
+/* --- trying again ----------------------------------------------------------- */
+
+int64_t leftovers_due(const struct place *p)
+{
+    const struct actuator *a = p->a;
+    for (size_t i = 0; p->swept && !p->sweeping && i < a->n_leftovers; i++)
+        if (strcmp(a->leftovers[i].place, p->what.name) == 0)
+            return p->sweep_ms;
+    return INT64_MAX;
+}
+
+/* The one after the last that was tried, in order of UIDs. */
+static bool next_uid(struct place *p, char ret_uid[ACT_UID_MAX + 1])
+{
+    const struct actuator *a = p->a;
+    const char *best = NULL;
+    for (size_t i = 0; i < a->n_leftovers; i++) {
+        const struct leftover *l = &a->leftovers[i];
+        if (strcmp(l->place, p->what.name) == 0 &&
+            strcmp(l->uid, p->sweep_uid) > 0 &&
+            (!best || strcmp(l->uid, best) < 0))
+            best = l->uid;
+    }
+    if (best)
+        (void)snprintf(ret_uid, ACT_UID_MAX + 1, "%s", best);
+    return best;
+}
+
+/* Who adds a pod holds `saving` from looking whether its UID is free until it
+ * is there: so none is added under one that is taken here. */
+static bool begin(struct place *p, char ret_id[CRI_ID_MAX + 1])
+{
+    struct actuator *a = p->a;
+    char uid[ACT_UID_MAX + 1];
+    int64_t now = clock_ms();
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_mutex_lock(&a->saving);
+    (void)pthread_mutex_lock(&a->lock);
+    helper_id(a, p->what.name, ret_id);
+    bool any = next_uid(p, uid);
+    if (!any) { /* all were tried */
+        p->sweep_uid[0] = '\0';
+        p->sweep_ms = now + a->sweep_ms;
+    } else if (!config_is_local(&p->what) && !ret_id[0]) {
+        p->sweep_ms = now + HELPER_MS;
+        any = false;
+    } else {
+        const struct entry *e = entry_by_uid(a, uid);
+        memcpy(p->sweep_uid, uid, sizeof uid);
+        any = !e || e->intent->state == ACT_GONE; /* else its end does it */
+        if (any)
+            memcpy(p->removing, uid, sizeof uid);
+    }
+    (void)pthread_mutex_unlock(&a->saving);
+    return any;
+}
+
+static void is_removed(struct place *p, const char *uid)
+{
+    struct actuator *a = p->a;
+    struct leftover *l = find(a, p->what.name, uid);
+    struct error err = {0};
+    if (l)
+        *l = a->leftovers[--a->n_leftovers];
+    (void)pthread_mutex_unlock(&a->lock);
+    log_event(LOG_INFO, "act-files-removed", "place", p->what.name, "uid", uid,
+              NULL);
+    if (intents_delete_left(a->intents, p->what.name, uid, &err) < 0)
+        log_event(LOG_ERROR, "act-not-saved", "uid", uid, "error", err.text,
+                  NULL); /* it is tried once more at the next start */
+    (void)pthread_mutex_lock(&a->lock);
+}
+
+void leftovers_sweep(struct place *p, const struct act_place *what,
+                     struct cri *cri)
+{
+    char id[CRI_ID_MAX + 1];
+    struct error err = {0};
+    p->sweeping = true;
+    if (begin(p, id)) {
+        (void)pthread_mutex_unlock(&p->a->lock);
+        bool said_no;
+        int e = deliver_remove(p->a, what, id, cri, p->removing, &said_no,
+                               &err);
+        if (e < 0 && !said_no)
+            cri_reconnect(cri);
+        (void)pthread_mutex_lock(&p->a->lock);
+        if (e == 0)
+            is_removed(p, p->removing);
+        p->removing[0] = '\0';
+    }
+    p->sweeping = false;
+}

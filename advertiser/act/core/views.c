@@ -1,0 +1,122 @@
+/* What others see. */
+#include <stdio.h>
+#include <string.h>
+
+#include "advertiser/act/core/act_private.h"
+#include "lib/io/clock.h"
+
+static void put(char *to, size_t size, const char *text)
+{
+    (void)snprintf(to, size, "%s", text);
+}
+
+static void fill_container(const struct entry *e, const struct machine_unit *u,
+                           struct act_container_view *v)
+{
+    const struct machine_container *c = NULL;
+    for (size_t i = 0; i < e->m.found.n_containers; i++) {
+        const struct machine_container *at = &e->m.found.containers[i];
+        if (strcmp(at->name, u->name) == 0 &&
+            strcmp(at->sandbox_id, e->intent->sandbox) == 0 &&
+            (!c || at->attempt > c->attempt))
+            c = at;
+    }
+    put(v->name, sizeof v->name, u->name);
+    v->state = c ? c->state : u->noted->exited ? CRI_EXITED : CRI_CREATED;
+    v->restarts = u->noted->restarts;
+    if (u->noted->exited && v->state != CRI_RUNNING) {
+        v->exit_code = u->noted->exit_code;
+        put(v->reason, sizeof v->reason, u->noted->reason);
+    }
+}
+
+/* "tcp://[fd00::1]:1234" and "tcp://10.0.0.1:1234": what is between. */
+static void fill_address(const char *endpoint, char *ret, size_t size)
+{
+    const char *from = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : "";
+    const char *colon = strrchr(from, ':');
+    size_t n = colon ? (size_t)(colon - from) : strlen(from);
+    if (n >= 2 && from[0] == '[' && from[n - 1] == ']') {
+        from++;
+        n -= 2;
+    }
+    (void)snprintf(ret, size, "%.*s", (int)n, from);
+}
+
+static void fill_stale(const struct entry *e, const struct place *p,
+                       struct act_pod_view *v)
+{
+    v->ready = false;
+    v->stale = true;
+    put(v->reason, sizeof v->reason, "CardLost");
+    if (p && place_health(p) != ACT_LOST)
+        (void)snprintf(v->message, sizeof v->message,
+                       "%s answers again: what runs there is looked at",
+                       p->what.name);
+    else if (p)
+        (void)snprintf(v->message, sizeof v->message,
+                       "%s does not answer (%s): what runs there is taken "
+                       "over when it is back; see its containerd, or drain it "
+                       "with biga card drain %s",
+                       p->what.name, p->reason, p->what.name);
+    else
+        (void)snprintf(v->message, sizeof v->message,
+                       "%s is not in this node any more: put it back, or "
+                       "delete the pod",
+                       e->intent->place);
+}
+
+void view_fill_pod(struct actuator *a, const struct entry *e,
+                   struct act_pod_view *v)
+{
+    const struct intent *i = e->intent;
+    const struct place *p = place_find(a, i->place);
+    *v = (struct act_pod_view){
+        .state = i->state,
+        .held = i->held,
+        .stopping = i->stop,
+        .ready = entry_is_ready(a, e),
+        .ran = i->ran,
+        .attempt = i->attempt,
+        .version = e->version,
+    };
+    put(v->namespace, sizeof v->namespace, i->namespace);
+    put(v->name, sizeof v->name, i->name);
+    put(v->uid, sizeof v->uid, i->uid);
+    put(v->place, sizeof v->place, i->place);
+    put(v->pair_key, sizeof v->pair_key, i->pair_key);
+    put(v->owner, sizeof v->owner, i->owner);
+    put(v->reason, sizeof v->reason, i->reason);
+    put(v->message, sizeof v->message, i->message);
+    if (p)
+        fill_address(p->what.endpoint, v->address, sizeof v->address);
+    for (size_t k = 0; k < e->m.n_units; k++)
+        if (!e->m.units[k].init && v->n_containers < ACT_CONTAINERS_MAX)
+            fill_container(e, &e->m.units[k],
+                           &v->containers[v->n_containers++]);
+    if (!entry_is_over(e) && !entry_is_virtual(a, e) &&
+        (!p || !p->present || p->unread || place_health(p) == ACT_LOST))
+        fill_stale(e, p && p->present ? p : NULL, v);
+}
+
+void view_fill_place(struct place *p, struct act_place_view *v)
+{
+    *v = (struct act_place_view){
+        .health = place_health(p),
+        .drained = p->drained,
+        .since_ms = clock_ms() - p->health.since_ms,
+    };
+    put(v->name, sizeof v->name, p->what.name);
+    put(v->pci, sizeof v->pci, p->what.pci);
+    put(v->endpoint, sizeof v->endpoint, p->what.endpoint);
+    put(v->runtime, sizeof v->runtime, p->runtime);
+    if (v->health != ACT_READY)
+        put(v->reason, sizeof v->reason, p->reason);
+    if (v->health == ACT_DRAINED && !v->reason[0])
+        put(v->reason, sizeof v->reason, "drained by the operator");
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        const struct entry *e = p->a->entries[i];
+        v->n_pods += strcmp(e->intent->place, p->what.name) == 0 &&
+                     !entry_is_ours(e) && e->intent->state != ACT_GONE;
+    }
+}

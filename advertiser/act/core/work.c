@@ -1,0 +1,579 @@
+/* Doing what the machine says, and removing what nobody wrote down. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/machine/machine_private.h"
+#include "advertiser/act/pod/left.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
+
+enum {
+    SAVE_RETRY_MS = 1000,
+    LIST_RETRY_MS = 500,
+    STEPS_AT_ONCE = 64, /* of one pod, then the next has its turn */
+};
+
+struct worker {
+    struct place *p;
+    struct act_place what;
+    unsigned generation;
+    struct cri *cri;
+};
+
+/* --- what is due: with the lock held ------------------------------------ */
+
+static bool is_here(const struct place *p, const struct entry *e)
+{
+    return strcmp(e->intent->place, p->what.name) == 0;
+}
+
+int64_t work_due(struct place *p)
+{
+    struct actuator *a = p->a;
+    bool idle = strcmp(p->what.name, ACT_HOST) == 0 && p->present &&
+                !p->what.endpoint[0];
+    int64_t due = INT64_MAX;
+    if (!idle && !place_works(p))
+        return due;
+    for (size_t i = 0; i < a->n_entries; i++) {
+        const struct entry *e = a->entries[i];
+        if (is_here(p, e) && !e->busy && e->due_ms < due)
+            due = e->due_ms;
+    }
+    int64_t orphan = a->fed ? orphans_due(&p->orphans) : INT64_MAX;
+    int64_t left = idle ? INT64_MAX : leftovers_due(p);
+    due = orphan < due ? orphan : due;
+    return left < due ? left : due;
+}
+
+static struct entry *pick(struct place *p, int64_t now)
+{
+    struct entry *best = NULL;
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        struct entry *e = p->a->entries[i];
+        if (is_here(p, e) && !e->busy && e->due_ms <= now &&
+            (!best || e->due_ms < best->due_ms))
+            best = e;
+    }
+    return best;
+}
+
+/* --- steps: without the lock -------------------------------------------- */
+
+static void step_failpoint(const char *when, enum machine_kind kind)
+{
+#ifdef FAILPOINTS
+    char name[64];
+    if (kind == MACHINE_WAIT)
+        return;
+    (void)snprintf(name, sizeof name, "act-%s-%s", when,
+                   machine_kind_name(kind));
+    (void)failpoint(name);
+#else
+    (void)when;
+    (void)kind;
+#endif
+}
+
+static int list_pod(struct worker *w, const char *uid,
+                    struct machine_found *ret_found, struct error *err)
+{
+    const struct cri_pair label = {ACT_LABEL_UID, uid};
+    const struct cri_pairs labels = {&label, 1};
+    struct cri_pair ours[2];
+    struct listed listed = {0};
+    struct cri_pair all[3];
+    (void)config_ours(w->p->a, ours);
+    all[0] = ours[0];
+    all[1] = ours[1];
+    all[2] = *labels.list;
+    const struct cri_pairs filter = {all, ARRAY_LEN(all)};
+    int e = cri_list_containers(w->cri, filter, CALL_LIST_MS,
+                                &listed.containers, err);
+    if (e == 0)
+        e = cri_list_sandboxes(w->cri, filter, CALL_LIST_MS, &listed.sandboxes,
+                               err);
+    if (e == 0) {
+        listed_sort(&listed);
+        listed_take(&listed, uid, ret_found);
+    }
+    listed_fini(&listed);
+    return e;
+}
+
+static int run_sandbox(struct worker *w, struct entry *e,
+                       const struct machine_step *step,
+                       char ret_id[CRI_ID_MAX + 1], struct error *err)
+{
+    struct config_sandbox config;
+    config_sandbox(w->p->a, e, step->attempt, &config);
+    int r = cri_run_sandbox(w->cri, &config.cri, CALL_MS, ret_id, err);
+    config_sandbox_fini(&config);
+    return r;
+}
+
+/* As the card sees it; a connection that has not been used yet has none. */
+static int own_address(struct worker *w,
+                       const struct cri_container_config *config,
+                       char ret_text[GRPC_ADDRESS_MAX], struct error *err)
+{
+    struct cri_version version;
+    cri_local_address(w->cri, ret_text);
+    if (ret_text[0] || !config_wants_peer(config) ||
+        strncmp(w->what.endpoint, "tcp://", 6) != 0)
+        return 0;
+    int e = cri_version(w->cri, CALL_LIST_MS, &version, err);
+    cri_local_address(w->cri, ret_text);
+    return e;
+}
+
+static int create(struct worker *w, struct entry *e,
+                  const struct machine_step *step, char ret_id[CRI_ID_MAX + 1],
+                  struct error *err)
+{
+    struct config_sandbox sandbox;
+    struct cri_container_config config;
+    config_sandbox(w->p->a, e, step->sandbox_attempt, &sandbox);
+    char own[GRPC_ADDRESS_MAX];
+    config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
+    int r = own_address(w, &config, own, err);
+    config_set_peer(&config, own, &sandbox);
+    if (r == 0)
+        r = cri_create_container(w->cri, step->sandbox_id, &config,
+                                 &sandbox.cri, CALL_MS, ret_id, err);
+    config_sandbox_fini(&sandbox);
+    return r;
+}
+
+static int look(struct worker *w, const struct machine_step *step,
+                struct machine_result *r, char *reason, struct error *err)
+{
+    struct cri_container c = {0};
+    int e = cri_container_status(w->cri, step->id, CALL_LIST_MS, &c, err);
+    if (e < 0)
+        return e;
+    r->state = c.state;
+    r->exit_code = c.exit_code;
+    (void)snprintf(reason, ACT_REASON_MAX + 1, "%s", c.reason ? c.reason : "");
+    r->exit_reason = reason;
+    cri_container_fini(&c);
+    return 0;
+}
+
+static int look_image(struct worker *w, const char *name,
+                      struct machine_result *r, char *username,
+                      struct error *err)
+{
+    struct cri_image found = {0};
+    char arch[sizeof w->p->what.arch]; /* it may be another since we came */
+    (void)pthread_mutex_lock(&w->p->a->lock);
+    memcpy(arch, w->p->what.arch, sizeof arch);
+    (void)pthread_mutex_unlock(&w->p->a->lock);
+    int code = cri_image_status(w->cri, name, CALL_LIST_MS, &found, err);
+    r->present = found.present;
+    r->uid = found.uid;
+    (void)snprintf(username, CRI_TEXT_MAX, "%s", found.username);
+    r->username = username;
+    if (code == 0 && found.arch[0] && arch[0] && strcmp(found.arch, arch) != 0)
+        return error_set(err, ENOEXEC, "image %s is for %s, and %s is %s", name,
+                         found.arch, w->what.name, arch);
+    return code;
+}
+
+static int pull_image(struct worker *w, struct entry *e, const char *name,
+                      struct error *err)
+{
+    struct config_sandbox config;
+    config_sandbox(w->p->a, e, e->intent->attempt + 1, &config);
+    int code = cri_pull_image(w->cri, name, &config.cri, CALL_PULL_MS, err);
+    config_sandbox_fini(&config);
+    return code;
+}
+
+static int stop(struct worker *w, const struct machine_step *step,
+                struct error *err)
+{
+    return cri_stop_container(w->cri, step->id, step->grace_s,
+                              step->grace_s ? CALL_TELL_MS : CALL_MS, err);
+}
+
+static void prepare(struct worker *w, struct entry *e, struct machine_result *r,
+                    struct error *err)
+{
+    if (entry_is_ours(e))
+        return;
+    /* it was wanted when more was allowed */
+    r->e = rights_check(&w->p->a->rights, e->spec, err);
+    if (r->e < 0) {
+        r->permanent = true;
+        r->reason = "NotAllowed";
+        return;
+    }
+    deliver_card(w->p, &w->what, e, r, err);
+    if (r->e == 0)
+        deliver_files(w->p, &w->what, w->cri, e, r, err);
+}
+
+/* What a step gives back is in here. */
+struct done {
+    struct machine_result r;
+    struct error err;
+    char id[CRI_ID_MAX + 1];
+    char reason[ACT_REASON_MAX + 1];
+    char username[CRI_TEXT_MAX];
+};
+
+static void do_step(struct worker *w, struct entry *e,
+                    const struct machine_step *step, struct done *d)
+{
+    struct machine_result *r = &d->r;
+    struct error *err = &d->err;
+    switch (step->kind) {
+    case MACHINE_PREPARE:
+        prepare(w, e, r, err);
+        break;
+    case MACHINE_LOOK_IMAGE:
+        r->e = look_image(w, e->m.units[step->unit].image, r, d->username, err);
+        break;
+    case MACHINE_PULL:
+        r->e = pull_image(w, e, e->m.units[step->unit].image, err);
+        break;
+    case MACHINE_RUN_SANDBOX:
+        r->e = run_sandbox(w, e, step, d->id, err);
+        break;
+    case MACHINE_CREATE:
+        r->e = create(w, e, step, d->id, err);
+        break;
+    case MACHINE_START:
+        r->e = cri_start_container(w->cri, step->id, CALL_MS, err);
+        break;
+    case MACHINE_LOOK:
+        r->e = look(w, step, r, d->reason, err);
+        break;
+    case MACHINE_STOP:
+        r->e = stop(w, step, err);
+        break;
+    case MACHINE_REMOVE:
+        r->e = cri_remove_container(w->cri, step->id, CALL_MS, err);
+        break;
+    case MACHINE_STOP_SANDBOX:
+        r->e = cri_stop_sandbox(w->cri, step->id, CALL_MS, err);
+        break;
+    case MACHINE_REMOVE_SANDBOX:
+        r->e = cri_remove_sandbox(w->cri, step->id, CALL_MS, err);
+        break;
+    case MACHINE_CLEAN:
+        if (entry_is_ours(e))
+            break;
+        kept_take(w->p, &w->what, w->cri, e);
+        deliver_end(w->p, &w->what, w->cri, e, r, err);
+        break;
+    case MACHINE_WAIT:
+    case MACHINE_LIST:
+        break;
+    }
+}
+
+static void call(struct worker *w, struct entry *e,
+                 const struct machine_step *step, struct done *d)
+{
+    *d = (struct done){0};
+    step_failpoint("before", step->kind);
+    do_step(w, e, step, d);
+    step_failpoint("after", step->kind);
+    d->r.code = d->r.e < 0 ? cri_end(w->cri)->code : GRPC_OK;
+    if (d->r.e < 0 && (step->kind == MACHINE_PREPARE || d->r.reason))
+        d->r.code = GRPC_UNKNOWN; /* it was not the call that failed */
+    d->r.text = d->err.text;
+    d->r.id = d->id;
+    /* the next call is to meet a connection that is well */
+    if (d->r.e < 0 && d->r.code < 0)
+        cri_reconnect(w->cri);
+}
+
+/* --- one pod: with the lock held, released within ----------------------- */
+
+static bool save(struct actuator *a, struct entry *e)
+{
+    struct error err = {0};
+    (void)pthread_mutex_unlock(&a->lock);
+    int r = entry_save(a, e, &err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (r == 0)
+        return true;
+    log_event(LOG_ERROR, "act-not-saved", "uid", e->intent->uid, "error",
+              err.text, NULL);
+    e->m.unsaved = true;
+    machine_say(&e->m, "StateNotWritten",
+                "%s: nothing is begun that is not written down; see to the "
+                "state directory",
+                err.text);
+    e->due_ms = clock_ms() + SAVE_RETRY_MS;
+    return false;
+}
+
+static bool list(struct worker *w, struct entry *e)
+{
+    struct actuator *a = w->p->a;
+    struct machine_found found = {0};
+    struct error err = {0};
+    (void)pthread_mutex_unlock(&a->lock);
+    step_failpoint("before", MACHINE_LIST);
+    int r = list_pod(w, e->intent->uid, &found, &err);
+    step_failpoint("after", MACHINE_LIST);
+    if (r < 0)
+        cri_reconnect(w->cri);
+    (void)pthread_mutex_lock(&a->lock);
+    if (r == 0) {
+        machine_see(&e->m, &found, clock_ms());
+        e->met = true;
+        e->m.changed = true;
+        return true;
+    }
+    machine_found_fini(&found);
+    e->due_ms = clock_ms() + LIST_RETRY_MS;
+    return false;
+}
+
+/* Of a place, before a step. */
+struct before {
+    unsigned n_lives, n_turns, n_freed;
+};
+
+/* Who was in the way has ended already. */
+static bool waits_no_more(const struct place *p, const struct before *was,
+                          const struct machine_result *r)
+{
+    return r->waits &&
+           ((was->n_turns != p->n_turns &&
+             strcmp(r->reason, "WaitsForCard") == 0) ||
+            (was->n_freed != p->n_freed && strcmp(r->reason, "VfsInUse") == 0));
+}
+
+/* Lock held, may be released for a while. */
+static void take_done(struct worker *w, struct entry *e,
+                      const struct machine_step *step, const struct done *d,
+                      const struct before *was)
+{
+    const struct place *p = w->p;
+    machine_done(&e->m, step, &d->r, clock_ms());
+    if (step->kind == MACHINE_PREPARE && was->n_lives != p->n_lives)
+        e->m.prepared = e->configured = false; /* of a card as it was */
+    if (waits_no_more(p, was, &d->r))
+        e->m.retry_ms = 0;
+    if (step->kind == MACHINE_RUN_SANDBOX && d->r.e == 0)
+        e->configured = false; /* what is found says who uses the card */
+    if (step->kind == MACHINE_CLEAN && e->m.left) {
+        log_event(LOG_WARN, "act-files-left", "place", w->what.name, "uid",
+                  e->intent->uid, "error", d->err.text, NULL);
+        leftovers_add(w->p, e->intent->uid);
+    }
+}
+
+/* False when there is nothing more to do. */
+static bool turn(struct worker *w, struct entry *e)
+{
+    struct actuator *a = w->p->a;
+    struct machine_step step;
+    struct done d;
+    if (!e->intent->stop && entry_pair_is_over(a, e)) {
+        e->intent->stop = e->intent->keep = e->m.unsaved = true;
+        e->m.changed = true;
+    }
+    e->m.hold = entry_hold(a, e);
+    if (helper_awaited(w->p, e))
+        return false;
+    e->due_ms = INT64_MAX; /* who wakes it meanwhile makes that earlier */
+    machine_next(&e->m, clock_ms(), &step);
+    if (e->m.changed)
+        entry_publish(a, e);
+    if (step.save && !save(a, e))
+        return false;
+    if (step.kind == MACHINE_WAIT) {
+        if (step.due_ms < e->due_ms)
+            e->due_ms = step.due_ms;
+        return false;
+    }
+    e->due_ms = 0;
+    if (!place_works(w->p) || w->generation != w->p->generation)
+        return false;
+    if (step.kind == MACHINE_LIST)
+        return list(w, e);
+    const struct before was = {w->p->n_lives, w->p->n_turns, w->p->n_freed};
+    (void)pthread_mutex_unlock(&a->lock);
+    call(w, e, &step, &d);
+    (void)pthread_mutex_lock(&a->lock);
+    take_done(w, e, &step, &d, &was);
+    return true;
+}
+
+static void work_entry(struct worker *w, struct entry *e)
+{
+    struct actuator *a = w->p->a;
+    unsigned n = 0;
+    e->busy = true;
+    bool more = true;
+    while (!a->stopping && !e->dropped && n++ < STEPS_AT_ONCE && more) {
+        more = turn(w, e);
+        deliver_look(w->p, e);
+        e->acted_ms = clock_ms();
+        if (e->m.changed)
+            entry_publish(a, e);
+    }
+    events_attend(w->p, e);
+    entry_release(e);
+}
+
+/* --- what nobody wrote down --------------------------------------------- */
+
+static void work_orphan(struct worker *w, const struct orphan *o)
+{
+    struct actuator *a = w->p->a;
+    struct error err = {0};
+    int e = 0;
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)failpoint("act-before-orphan");
+    if (o->sandbox) {
+        e = o->running ? cri_stop_sandbox(w->cri, o->id, CALL_MS, &err) : 0;
+        if (e == 0 || e == -ENOENT)
+            e = cri_remove_sandbox(w->cri, o->id, CALL_MS, &err);
+    } else {
+        e = o->running ? cri_stop_container(w->cri, o->id, 0, CALL_MS, &err)
+                       : 0;
+        if (e == 0 || e == -ENOENT)
+            e = cri_remove_container(w->cri, o->id, CALL_MS, &err);
+    }
+    (void)failpoint("act-after-orphan");
+    bool gone = e == 0 || e == -ENOENT;
+    log_event(gone ? LOG_INFO : LOG_WARN,
+              gone ? "orphan-removed" : "orphan-stays", "place", w->what.name,
+              "id", o->id, "what", o->sandbox ? "sandbox" : "container",
+              "error", err.text, NULL);
+    (void)pthread_mutex_lock(&a->lock);
+    if (gone)
+        orphans_removed(&w->p->orphans, o->id);
+    if (gone && !orphans_run(&w->p->orphans))
+        deliver_freed(w->p);
+}
+
+/* --- the thread --------------------------------------------------------- */
+
+/* A connection to what the place is now; false when there can be none. */
+static bool connect_place(struct worker *w)
+{
+    struct place *p = w->p;
+    struct actuator *a = p->a;
+    struct error err = {0};
+    if (w->cri && w->generation == p->generation)
+        return true;
+    w->what = p->what;
+    w->generation = p->generation;
+    struct grpc_config config = config_grpc(&w->what);
+    (void)pthread_mutex_unlock(&a->lock);
+    cri_destroy(w->cri);
+    w->cri = NULL;
+    int e = cri_create(&config, &w->cri, &err);
+    (void)pthread_mutex_lock(&a->lock);
+    return e == 0;
+}
+
+/* False when it is to end. */
+static bool work_once(struct worker *w, int64_t *idle_end)
+{
+    struct place *p = w->p;
+    struct actuator *a = p->a;
+    struct orphan orphan;
+    int64_t now = clock_ms();
+    if (!connect_place(w))
+        return false;
+    struct entry *e = pick(p, now);
+    if (e) {
+        work_entry(w, e);
+    } else if (a->fed && orphans_take(&p->orphans, now, &orphan)) {
+        if (leave_is_orphan(p, orphan.uid))
+            work_orphan(w, &orphan);
+        else /* it was wanted since it was listed */
+            orphans_removed(&p->orphans, orphan.id);
+    } else if (leftovers_due(p) <= now) {
+        leftovers_sweep(p, &w->what, w->cri);
+    } else if (now >= *idle_end) {
+        return false;
+    } else {
+        int64_t due = work_due(p);
+        p->n_idle++;
+        (void)clock_wait(&p->work, &a->lock, due < *idle_end ? due : *idle_end);
+        p->n_idle--;
+        return true;
+    }
+    *idle_end = clock_ms() + PLACE_IDLE_MS;
+    return true;
+}
+
+void *work_thread(void *arg)
+{
+    struct worker w = {.p = arg};
+    struct place *p = w.p;
+    struct actuator *a = p->a;
+    (void)pthread_mutex_lock(&a->lock);
+    int64_t idle_end = clock_ms() + PLACE_IDLE_MS;
+    while (place_works(p) && work_once(&w, &idle_end))
+        ;
+    p->n_workers--;
+    (void)pthread_cond_signal(
+        &p->wake); /* the prober looks after what is due */
+    (void)pthread_mutex_unlock(&a->lock);
+    cri_destroy(w.cri);
+    (void)pthread_mutex_lock(&a->lock);
+    act_thread_ends(a);
+    return NULL;
+}
+
+/* --- pods of the host that somebody else runs --------------------------- */
+
+static void virtual_turn(struct actuator *a, struct entry *e)
+{
+    enum act_state was = e->intent->state;
+    enum machine_hold hold = entry_hold(a, e);
+    e->due_ms = INT64_MAX;
+    if (e->intent->stop) {
+        machine_move(&e->m, ACT_STOPPING);
+        machine_move(&e->m, ACT_GONE);
+        machine_quiet(&e->m);
+    } else if (hold == MACHINE_GO) {
+        machine_move(&e->m, ACT_CREATING);
+        machine_move(&e->m, ACT_RUNNING);
+        e->intent->ran = true;
+        machine_quiet(&e->m);
+    } else {
+        if (was == ACT_RUNNING)
+            machine_move(&e->m, ACT_CREATING);
+        machine_say(&e->m, hold == MACHINE_HOLD_BEGIN ? "Held" : "WaitsForPair",
+                    "begins when the xPU pods of its pair are ready");
+    }
+    if (e->intent->state != was || e->m.unsaved) {
+        e->m.unsaved = false;
+        (void)save(a, e); /* sets it again when it cannot */
+    }
+    if (e->m.changed)
+        entry_publish(a, e);
+}
+
+void work_virtual(struct place *p)
+{
+    struct actuator *a = p->a;
+    struct entry *e;
+    if (strcmp(p->what.name, ACT_HOST) != 0 || !p->present ||
+        p->what.endpoint[0])
+        return;
+    while (!a->stopping && (e = pick(p, clock_ms()))) {
+        e->busy = true;
+        virtual_turn(a, e);
+        entry_release(e);
+    }
+    if (work_due(p) != INT64_MAX && !a->stopping)
+        (void)clock_wait(&p->wake, &a->lock, work_due(p));
+}

@@ -1,0 +1,628 @@
+/* The next step of a pod. */
+#include "advertiser/act/machine/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/machine/machine_private.h"
+#include "lib/base/backoff.h"
+#include "lib/base/mem.h"
+
+/* --- making one --------------------------------------------------------- */
+
+static void add_unit(struct machine *m, const struct podspec_container *c,
+                     bool init)
+{
+    struct intent_container *noted = intent_container(m->intent, c->name);
+    if (!noted) /* podspec has fewer; an intent of others is full */
+        return;
+    m->units[m->n_units++] = (struct machine_unit){
+        .name = c->name,
+        .image = c->image,
+        .pull = c->pull,
+        .init = init,
+        /* podspec knows of a runAsUser that is root's */
+        .non_root = c->run_as_non_root && c->run_as_user < 0,
+        .noted = noted,
+        .running_ms = -1,
+    };
+}
+
+void machine_init(struct machine *m, struct intent *intent,
+                  const struct podspec *spec, const char *boot)
+{
+    *m = (struct machine){
+        .intent = intent,
+        .spec = spec,
+        .boot = boot,
+        .stop_ms = -1,
+        .changed = true,
+    };
+    if (!spec)
+        return;
+    m->units = xcalloc(spec->n_init + spec->n_containers, sizeof *m->units);
+    for (size_t i = 0; i < spec->n_init; i++)
+        add_unit(m, &spec->init[i], true);
+    for (size_t i = 0; i < spec->n_containers; i++)
+        add_unit(m, &spec->containers[i], false);
+}
+
+void machine_fini(struct machine *m)
+{
+    machine_found_fini(&m->found);
+    free(m->units);
+    *m = (struct machine){0};
+}
+
+bool machine_restarts(const struct machine *m, bool init, int32_t exit_code)
+{
+    switch (m->spec ? m->spec->restart : PODSPEC_RESTART_NEVER) {
+    case PODSPEC_RESTART_ALWAYS:
+        return !init || exit_code != 0;
+    case PODSPEC_RESTART_ON_FAILURE:
+        return exit_code != 0;
+    case PODSPEC_RESTART_NEVER:
+        break;
+    }
+    return false;
+}
+
+/* --- steps -------------------------------------------------------------- */
+
+static void take_id(char ret_id[CRI_ID_MAX + 1], const char *id)
+{
+    (void)snprintf(ret_id, CRI_ID_MAX + 1, "%s", id);
+}
+
+static bool step_on(struct machine_step *step, enum machine_kind kind,
+                    const char *id)
+{
+    step->kind = kind;
+    take_id(step->id, id);
+    return true;
+}
+
+static bool step_unit(struct machine_step *step, enum machine_kind kind,
+                      const struct machine *m, const struct machine_unit *u)
+{
+    step->kind = kind;
+    step->unit = (size_t)(u - m->units);
+    return true;
+}
+
+static void wait_until(struct machine_step *step, int64_t due_ms)
+{
+    if (due_ms < step->due_ms)
+        step->due_ms = due_ms;
+}
+
+/* --- ending ------------------------------------------------------------- */
+
+static bool lives(const struct machine_container *c)
+{
+    return c->state == CRI_RUNNING || c->state == CRI_UNKNOWN;
+}
+
+static int64_t grace_ms(const struct machine *m)
+{
+    int64_t s = m->intent->grace_s;
+    if (s < 0)
+        s = m->spec ? (int64_t)m->spec->grace_s : 30;
+    return (s < PODSPEC_GRACE_S_MAX ? s : PODSPEC_GRACE_S_MAX) * 1000;
+}
+
+/* Every container is told to end, all at once; who still runs when the grace
+ * is over is killed.  False when none runs any more. */
+static bool next_halt(struct machine *m, int64_t now, struct machine_step *step)
+{
+    if (m->stop_ms < 0)
+        m->stop_ms = now;
+    int64_t end = m->stop_ms + grace_ms(m);
+    bool waits = false;
+    for (size_t i = 0; i < m->found.n_containers; i++) {
+        struct machine_container *c = &m->found.containers[i];
+        if (!lives(c))
+            continue;
+        if (now >= end || c->state == CRI_UNKNOWN)
+            return step_on(step, MACHINE_STOP, c->id);
+        if (!c->told) {
+            step->grace_s = (uint32_t)((end - now + 999) / 1000);
+            return step_on(step, MACHINE_STOP, c->id);
+        }
+        waits = true;
+    }
+    if (waits)
+        wait_until(step, end);
+    return waits;
+}
+
+static bool next_remove(struct machine *m, struct machine_step *step)
+{
+    if (m->found.n_sandboxes > 0) {
+        const struct machine_sandbox *s = &m->found.sandboxes[0];
+        return step_on(step,
+                       s->ready ? MACHINE_STOP_SANDBOX : MACHINE_REMOVE_SANDBOX,
+                       s->id);
+    }
+    if (m->found.n_containers > 0)
+        return step_on(step, MACHINE_REMOVE, m->found.containers[0].id);
+    return false;
+}
+
+static void next_end(struct machine *m, int64_t now, struct machine_step *step)
+{
+    if (m->intent->state != ACT_STOPPING) {
+        m->failures = 0;
+        m->retry_ms = 0;
+    }
+    machine_move(m, ACT_STOPPING);
+    if (next_halt(m, now, step) || next_remove(m, step))
+        return;
+    if (!m->cleaned) {
+        step->kind = MACHINE_CLEAN;
+        return;
+    }
+    machine_move(m, ACT_GONE);
+    if (!m->left)
+        machine_quiet(m);
+    m->unsaved = true;
+}
+
+/* It has failed: nothing of it runs on, what it left stays to be read. */
+static void next_failed(struct machine *m, int64_t now,
+                        struct machine_step *step)
+{
+    if (next_halt(m, now, step))
+        return;
+    for (size_t i = 0; i < m->found.n_sandboxes; i++)
+        if (m->found.sandboxes[i].ready) {
+            (void)step_on(step, MACHINE_STOP_SANDBOX, m->found.sandboxes[i].id);
+            return;
+        }
+}
+
+/* --- what is in the way ------------------------------------------------- */
+
+static bool is_unit(const struct machine *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_units; i++)
+        if (strcmp(m->units[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_stray(struct machine *m, const struct machine_container *c,
+                     const struct machine_sandbox *current)
+{
+    if (!machine_sandbox_of(m, c->sandbox_id))
+        return true;
+    if (!current || strcmp(c->sandbox_id, current->id) != 0)
+        return false; /* goes with its sandbox */
+    return !is_unit(m, c->name) || machine_newest(m, current->id, c->name) != c;
+}
+
+/* Sandboxes of other attempts, containers without a place.  What lives is in
+ * the way of the next attempt until it is gone. */
+static bool next_junk(struct machine *m, const struct machine_sandbox *current,
+                      int64_t now, struct machine_step *step)
+{
+    bool blocked = false;
+    for (size_t i = 0; i < m->found.n_sandboxes; i++) {
+        const struct machine_sandbox *s = &m->found.sandboxes[i];
+        if (s == current)
+            continue;
+        if (s->retry_ms <= now)
+            return step_on(
+                step, s->ready ? MACHINE_STOP_SANDBOX : MACHINE_REMOVE_SANDBOX,
+                s->id);
+        blocked |= s->ready;
+        wait_until(step, s->retry_ms);
+    }
+    for (size_t i = 0; i < m->found.n_containers; i++) {
+        const struct machine_container *c = &m->found.containers[i];
+        if (!is_stray(m, c, current))
+            continue;
+        if (c->retry_ms <= now)
+            return step_on(step, lives(c) ? MACHINE_STOP : MACHINE_REMOVE,
+                           c->id);
+        blocked |= lives(c);
+        wait_until(step, c->retry_ms);
+    }
+    return blocked;
+}
+
+/* --- beginning ---------------------------------------------------------- */
+
+/* The image does not do.  What never ran has failed; of what ran no part is
+ * ended for another that cannot be begun again: it waits, as a kubelet's, and
+ * the image is looked at anew. */
+static void image_refused(struct machine *m, struct machine_unit *u,
+                          int64_t now, struct machine_step *step,
+                          const char *reason, const char *text)
+{
+    if (!m->intent->ran) {
+        machine_fail(m, reason, "%s", text);
+        return;
+    }
+    u->has = IMAGE_UNKNOWN;
+    u->pulled = u->looked = false;
+    u->image_ms = now + backoff_grown(MACHINE_RETRY_MIN_MS,
+                                      MACHINE_RETRY_MAX_MS, ++u->refusals);
+    wait_until(step, u->image_ms);
+    machine_say(m, reason, "%.400s; it is tried again", text);
+}
+
+/* As the kubelet does, since a runtime does not: nobody knows a name's number
+ * before the container is there. */
+static bool user_refused(struct machine *m, struct machine_unit *u, int64_t now,
+                         struct machine_step *step)
+{
+    char text[ACT_MESSAGE_MAX];
+    if (u->uid > 0)
+        return false;
+    if (u->uid < 0 && u->username[0])
+        (void)snprintf(text, sizeof text,
+                       "container %s: runAsNonRoot is true, and the user of "
+                       "image %.200s is a name, %s, which may be root's: set "
+                       "runAsUser, or a number as USER of the image",
+                       u->name, u->image, u->username);
+    else
+        (void)snprintf(text, sizeof text,
+                       "container %s: runAsNonRoot is true, and image %.200s "
+                       "runs as root (user %s): set runAsUser, or a number as "
+                       "USER of the image",
+                       u->name, u->image, u->uid == 0 ? "0" : "not given");
+    image_refused(m, u, now, step, "RunAsNonRoot", text);
+    return true;
+}
+
+static void image_missing(struct machine *m, struct machine_unit *u,
+                          int64_t now, struct machine_step *step)
+{
+    char text[ACT_MESSAGE_MAX];
+    (void)snprintf(text, sizeof text,
+                   "container %s: image %.200s is not on %.100s and "
+                   "imagePullPolicy is Never: import it there%s",
+                   u->name, u->image, m->intent->place,
+                   m->intent->ran ? "" : ", delete the pod and apply it again");
+    image_refused(m, u, now, step, "ImageMissing", text);
+}
+
+/* The image of a unit is to be there. False when it is; a step is chosen, or
+ * it is waited for, or the pod has failed, when it is not. */
+static bool next_image(struct machine *m, struct machine_unit *u, int64_t now,
+                       struct machine_step *step)
+{
+    if (u->image_ms > now) {
+        wait_until(step, u->image_ms);
+        return true;
+    }
+    if (u->has == IMAGE_PRESENT &&
+        (u->pull != PODSPEC_PULL_ALWAYS || u->pulled)) {
+        if (!u->looked) /* a registry gives images of other architectures */
+            return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
+        if (u->non_root && user_refused(m, u, now, step))
+            return true;
+        u->refusals = 0;
+        return false;
+    }
+    if (u->pull != PODSPEC_PULL_ALWAYS && u->has == IMAGE_UNKNOWN)
+        return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
+    if (u->pull == PODSPEC_PULL_NEVER) {
+        image_missing(m, u, now, step);
+        return true;
+    }
+    if (m->intent->state != ACT_RUNNING)
+        machine_move(m, ACT_PULLING);
+    return step_unit(step, MACHINE_PULL, m, u);
+}
+
+/* A new attempt, unless the one that was announced is not known to have been
+ * made, and its name is not taken by what cannot be found. */
+static void announce_sandbox(struct machine *m, struct machine_step *step)
+{
+    struct intent *i = m->intent;
+    if (i->attempt == 0 || i->sandbox[0] || m->reserved >= MACHINE_RESERVED) {
+        i->attempt++;
+        i->sandbox[0] = '\0';
+        m->reserved = 0;
+    }
+    (void)snprintf(i->boot, sizeof i->boot, "%s", m->boot);
+    step->attempt = i->attempt;
+    step->save = true;
+}
+
+static void announce_container(struct machine_unit *u,
+                               struct machine_step *step)
+{
+    struct intent_container *c = u->noted;
+    if (c->attempt == 0 || c->id[0] || u->reserved >= MACHINE_RESERVED) {
+        c->attempt++;
+        c->id[0] = '\0';
+        c->restarts += c->exited;
+        u->reserved = 0;
+    }
+    step->attempt = c->attempt;
+    step->save = true;
+}
+
+static void next_sandbox(struct machine *m, int64_t now,
+                         struct machine_step *step)
+{
+    struct intent *i = m->intent;
+    if (i->ran && m->spec->restart == PODSPEC_RESTART_NEVER) {
+        machine_fail(m, "SandboxLost",
+                     "its sandbox on %s ended by itself (the card was "
+                     "rebooted?) and restartPolicy is Never: delete the pod "
+                     "and apply it again",
+                     i->place);
+        return;
+    }
+    if (!m->prepared) {
+        machine_move(m, ACT_PREPARING);
+        for (size_t k = 0; k < m->n_units; k++) {
+            m->units[k].has = IMAGE_UNKNOWN;
+            m->units[k].pulled = false;
+        }
+        step->kind = MACHINE_PREPARE;
+        return;
+    }
+    for (size_t k = 0; k < m->n_units; k++)
+        if (next_image(m, &m->units[k], now, step))
+            return;
+    machine_move(m, ACT_CREATING);
+    step->kind = MACHINE_RUN_SANDBOX;
+    announce_sandbox(m, step);
+}
+
+/* --- containers --------------------------------------------------------- */
+
+enum unit_is { UNIT_STEPS, UNIT_WAITS, UNIT_UP, UNIT_ENDED };
+
+static enum unit_is next_new(struct machine *m, struct machine_unit *u,
+                             const char *sandbox_id, int64_t now,
+                             struct machine_step *step)
+{
+    if (u->retry_ms > now) {
+        wait_until(step, u->retry_ms);
+        return UNIT_WAITS;
+    }
+    if (next_image(m, u, now, step)) /* its image may take long to come */
+        return u->image_ms > now ? UNIT_WAITS : UNIT_STEPS;
+    if (m->intent->state == ACT_PULLING)
+        machine_move(m, ACT_CREATING);
+    (void)step_unit(step, MACHINE_CREATE, m, u);
+    take_id(step->sandbox_id, sandbox_id);
+    step->sandbox_attempt = m->intent->attempt;
+    announce_container(u, step);
+    return UNIT_STEPS;
+}
+
+static enum unit_is next_exited(struct machine *m, struct machine_unit *u,
+                                const struct machine_container *c, int64_t now,
+                                struct machine_step *step)
+{
+    if (!c->looked) {
+        (void)step_unit(step, MACHINE_LOOK, m, u);
+        (void)step_on(step, MACHINE_LOOK, c->id);
+        return UNIT_STEPS;
+    }
+    if (!machine_restarts(m, u->init, u->noted->exit_code))
+        return UNIT_ENDED;
+    if (u->retry_ms > now) {
+        wait_until(step, u->retry_ms);
+        return UNIT_WAITS;
+    }
+    (void)step_on(step, MACHINE_REMOVE, c->id);
+    return UNIT_STEPS;
+}
+
+static enum unit_is next_unit(struct machine *m, struct machine_unit *u,
+                              const struct machine_sandbox *s, int64_t now,
+                              struct machine_step *step)
+{
+    struct machine_container *c = machine_newest(m, s->id, u->name);
+    if (!c)
+        return next_new(m, u, s->id, now, step);
+    switch (c->state) {
+    case CRI_CREATED:
+        (void)step_unit(step, MACHINE_START, m, u);
+        (void)step_on(step, MACHINE_START, c->id);
+        return UNIT_STEPS;
+    case CRI_RUNNING:
+        if (u->running_ms >= 0 && now - u->running_ms >= MACHINE_CALM_MS)
+            u->crashes = 0;
+        return UNIT_UP;
+    case CRI_EXITED:
+        return next_exited(m, u, c, now, step);
+    case CRI_UNKNOWN:
+        break;
+    }
+    (void)step_on(step, MACHINE_STOP, c->id);
+    return UNIT_STEPS;
+}
+
+/* One after the other; false when all have ended well. */
+static bool next_init(struct machine *m, const struct machine_sandbox *s,
+                      int64_t now, struct machine_step *step)
+{
+    for (size_t i = 0; i < m->n_units && m->units[i].init; i++) {
+        struct machine_unit *u = &m->units[i];
+        enum unit_is is = next_unit(m, u, s, now, step);
+        if (is != UNIT_ENDED)
+            return true;
+        if (u->noted->exit_code == 0)
+            continue;
+        machine_fail(m, "InitFailed",
+                     "init container %s ended with exit code %d (%s): biga "
+                     "logs %s/%s -c %s",
+                     u->name, (int)u->noted->exit_code, u->noted->reason,
+                     m->intent->namespace, m->intent->name, u->name);
+        return true;
+    }
+    return false;
+}
+
+static void all_ended(struct machine *m)
+{
+    for (size_t i = 0; i < m->n_units; i++) {
+        const struct machine_unit *u = &m->units[i];
+        if (!u->init && u->noted->exit_code != 0) {
+            machine_fail(m, "Error",
+                         "container %s ended with exit code %d (%s): biga "
+                         "logs %s/%s -c %s",
+                         u->name, (int)u->noted->exit_code, u->noted->reason,
+                         m->intent->namespace, m->intent->name, u->name);
+            return;
+        }
+    }
+    machine_fail(m, "Completed", "all its containers ended with exit code 0");
+}
+
+static void is_up(struct machine *m)
+{
+    struct intent *i = m->intent;
+    if (i->state == ACT_RUNNING && i->ran)
+        return;
+    machine_move(m, ACT_CREATING);
+    machine_move(m, ACT_RUNNING);
+    m->failures = 0;
+    i->ran = true;
+    machine_quiet(m);
+    m->unsaved = true;
+}
+
+static void next_containers(struct machine *m, const struct machine_sandbox *s,
+                            int64_t now, struct machine_step *step)
+{
+    size_t n = 0, n_begun = 0, n_ended = 0;
+    if (next_init(m, s, now, step))
+        return;
+    for (size_t i = 0; i < m->n_units; i++) {
+        struct machine_unit *u = &m->units[i];
+        if (u->init)
+            continue;
+        enum unit_is is = next_unit(m, u, s, now, step);
+        if (is == UNIT_STEPS)
+            return;
+        n++;
+        n_ended += is == UNIT_ENDED;
+        n_begun += is != UNIT_WAITS || u->noted->exited;
+    }
+    if (n_begun == n)
+        is_up(m);
+    if (n_ended == n)
+        all_ended(m);
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+static void next_up(struct machine *m, int64_t now, struct machine_step *step)
+{
+    const struct machine_sandbox *s = machine_current(m);
+    if (!m->spec) {
+        machine_fail(m, "SpecRefused",
+                     "what it is to run cannot be read any more: delete the "
+                     "pod and start it again");
+        return;
+    }
+    if (m->hold == MACHINE_HOLD_BEGIN || m->hold == MACHINE_HOLD_START) {
+        bool begin = m->hold == MACHINE_HOLD_BEGIN;
+        if (m->found.n_sandboxes == 0 && m->found.n_containers == 0) {
+            machine_say(m, begin ? "Held" : "WaitsForPair",
+                        begin ? "waits until it is told to start"
+                              : "begins when the xPU pods of its pair are "
+                                "ready: see biga ps");
+            return;
+        }
+    }
+    if (next_junk(m, s, now, step))
+        return;
+    if (!s) {
+        next_sandbox(m, now, step);
+        return;
+    }
+    m->prepared = false; /* the next one begins anew, also after one that was
+                          * found */
+    if (m->intent->state != ACT_RUNNING && m->intent->state != ACT_PULLING)
+        machine_move(m, ACT_CREATING);
+    next_containers(m, s, now, step);
+}
+
+static void next(struct machine *m, int64_t now, struct machine_step *step)
+{
+    const struct intent *i = m->intent;
+    if (i->state == ACT_GONE)
+        return;
+    if (!m->listed) {
+        step->kind = MACHINE_LIST;
+        return;
+    }
+    /* an end is begun at once, whatever was to be tried again */
+    bool ends = i->stop && i->state != ACT_STOPPING;
+    if (m->retry_ms > now && !ends) {
+        wait_until(step, m->retry_ms);
+        return;
+    }
+    if (i->stop && m->hold == MACHINE_HOLD_STOP && machine_current(m) &&
+        i->state != ACT_FAILED && i->state != ACT_STOPPING) {
+        machine_say(m, "WaitsForHostPod",
+                    "ends when the host pod of its pair is gone");
+        return;
+    }
+    if (i->stop || i->state == ACT_STOPPING)
+        next_end(m, now, step);
+    else if (i->state == ACT_FAILED)
+        next_failed(m, now, step);
+    else
+        next_up(m, now, step);
+}
+
+static bool removes(enum machine_kind kind)
+{
+    return kind == MACHINE_REMOVE || kind == MACHINE_REMOVE_SANDBOX;
+}
+
+void machine_next(struct machine *m, int64_t now_ms,
+                  struct machine_step *ret_step)
+{
+    *ret_step = (struct machine_step){
+        .kind = MACHINE_WAIT,
+        .unit = SIZE_MAX,
+        .due_ms = INT64_MAX,
+    };
+    enum act_state was = m->intent->state;
+    next(m, now_ms, ret_step);
+    if (was != ACT_FAILED && m->intent->state == ACT_FAILED) {
+        /* what ends it comes with the next call */
+        ret_step->kind = MACHINE_WAIT;
+        ret_step->due_ms = now_ms;
+    }
+    ret_step->save |= m->unsaved || (m->learned && removes(ret_step->kind));
+    if (ret_step->save)
+        m->unsaved = m->learned = false;
+}
+
+bool machine_is_ready(const struct machine *m)
+{
+    if (m->intent->state != ACT_RUNNING)
+        return false;
+    for (size_t i = 0; i < m->n_units; i++) {
+        const struct machine_unit *u = &m->units[i];
+        const struct machine_container *c =
+            machine_newest(m, m->intent->sandbox, u->name);
+        if (u->init)
+            continue;
+        if (!c || (c->state != CRI_RUNNING &&
+                   (c->state != CRI_EXITED || !c->looked ||
+                    u->noted->exit_code != 0 || machine_restarts(m, false, 0))))
+            return false;
+    }
+    return true;
+}
+
+bool machine_is_over(const struct machine *m)
+{
+    return m->intent->state == ACT_GONE || m->intent->state == ACT_FAILED;
+}

@@ -1,0 +1,36 @@
+/* What the parts of the machine share: machine.c chooses the next step,
+ * machine_found.c keeps what is there, machine_done.c takes results in and
+ * says what failures mean. */
+#ifndef BIGA_ADVERTISER_ACT_MACHINE_MACHINE_PRIVATE_H
+#define BIGA_ADVERTISER_ACT_MACHINE_MACHINE_PRIVATE_H
+
+#include "advertiser/act/machine/machine.h"
+
+/* The state, reason and message that others see; `changed` when it differs.
+ * A move that machine_may() forbids does not happen. */
+void machine_move(struct machine *m, enum act_state state);
+void machine_say(struct machine *m, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void machine_quiet(struct machine *m); /* no reason any more */
+void machine_fail(struct machine *m, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* NULL when there is none. */
+struct machine_sandbox *machine_sandbox_of(struct machine *m, const char *id);
+struct machine_container *machine_container_of(struct machine *m,
+                                               const char *id);
+/* The newest container of that name in a sandbox. */
+struct machine_container *machine_newest(const struct machine *m,
+                                         const char *sandbox_id,
+                                         const char *name);
+/* The newest sandbox, when it lives. */
+struct machine_sandbox *machine_current(const struct machine *m);
+void machine_drop_sandbox(struct machine *m, const char *id);
+void machine_drop_container(struct machine *m, const char *id);
+/* What is found counts as announced. */
+void machine_adopt(struct machine *m);
+
+/* Does a container come back that ended so? */
+bool machine_restarts(const struct machine *m, bool init, int32_t exit_code);
+
+#endif

@@ -1,0 +1,279 @@
+/* The program that Biga has on each card (biga-card): a pod like others, of
+ * ours, made when a pod is first to run there, ended when none is left. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/machine/machine_private.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+
+enum {
+    LONELY_MS = 600000,   /* without pods, then it ends */
+    RENEW_MS = 30000,     /* after it has failed */
+    AWAIT_MS = 60000,     /* for the end of a pod's files */
+    LOOK_AGAIN_MS = 5000, /* of who waits for it */
+};
+
+static struct entry *helper_of(struct actuator *a, const char *place)
+{
+    for (size_t i = 0; i < a->n_entries; i++)
+        if (entry_is_ours(a->entries[i]) &&
+            strcmp(a->entries[i]->intent->place, place) == 0)
+            return a->entries[i];
+    return NULL;
+}
+
+static char *helper_spec(const struct actuator *a, const char *name)
+{
+    struct str out = STR_INIT(8192);
+    str_add(&out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+                  "\"namespace\":\"biga-system\",\"name\":");
+    str_add_json(&out, name);
+    str_add(&out, ",\"uid\":");
+    str_add_json(&out, name);
+    str_add(&out, "},\"spec\":{\"restartPolicy\":\"Always\","
+                  "\"terminationGracePeriodSeconds\":1,\"containers\":[{"
+                  "\"name\":\"helper\",\"imagePullPolicy\":\"IfNotPresent\","
+                  "\"command\":[\"/biga-card\",\"wait\"],\"image\":");
+    str_add_json(&out, a->helper_image);
+    str_add(&out, "}]}}");
+    return str_steal(&out);
+}
+
+/* Lock held; released while it is written down. */
+static void helper_make(struct place *at)
+{
+    struct actuator *a = at->a;
+    cleanup_free char *name = xasprintf(ACT_HELPER "%s", at->what.name);
+    cleanup_free char *spec = helper_spec(a, name);
+    struct error err = {0};
+    struct act_pod pod = {
+        .owner = ACT_OWNER_SELF,
+        .namespace = "biga-system",
+        .name = name,
+        .uid = name,
+        .place = at->what.name,
+        .spec = spec,
+        .spec_size = strlen(spec),
+        .sriov_vfs = -1,
+    };
+    struct intent *i = intent_create(&pod);
+    int e = 0;
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)pthread_mutex_lock(&a->saving);
+    /* whoever adds or forgets one holds `saving`: its row is not written
+     * again by two, nor deleted under an entry */
+    (void)pthread_mutex_lock(&a->lock);
+    bool there = entry_by_uid(a, name) != NULL;
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!there)
+        e = intents_put(a->intents, i, &err);
+    (void)pthread_mutex_lock(&a->lock);
+    if (!there && e == 0)
+        (void)entry_add(a, i);
+    else
+        intent_destroy(i);
+    (void)pthread_mutex_unlock(&a->saving);
+    if (e < 0)
+        log_event(LOG_ERROR, "act-helper", "place", at->what.name, "error",
+                  err.text, NULL);
+    place_wake(at);
+}
+
+/* Its logs, and the end of its files, are the helper's. */
+static bool is_served(const struct place *at, const struct entry *e)
+{
+    return at->a->helper_image && !config_is_local(&at->what) &&
+           !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
+           (e->m.hold == MACHINE_GO || e->intent->stop) &&
+           (!e->intent->stop || e->intent->attempt > 0 || deliver_needed(e));
+}
+
+/* Something of it lives, and is to be used or to go before anything else. */
+static bool runs(const struct machine *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->found.n_sandboxes; i++)
+        any |= m->found.sandboxes[i].ready;
+    for (size_t i = 0; i < m->found.n_containers; i++)
+        any |= m->found.containers[i].state == CRI_RUNNING ||
+               m->found.containers[i].state == CRI_UNKNOWN;
+    return any;
+}
+
+/* The next step is the helper's.  What is dead may stay for a while, as when
+ * it cannot be removed: it is not in the way of what begins. */
+static bool needs_helper(const struct entry *e)
+{
+    const struct machine *m = &e->m;
+    if (e->intent->stop) /* its files are to go, and nothing else is left */
+        return !m->cleaned && m->found.n_sandboxes == 0 &&
+               m->found.n_containers == 0;
+    return !m->prepared && deliver_needed(e) && !runs(m);
+}
+
+/* It is well, or will not be soon. */
+static bool is_settled(struct actuator *a, const struct entry *helper)
+{
+    return !helper->intent->stop &&
+           (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED);
+}
+
+/* What begins waits for ever. */
+static bool has_waited(const struct entry *e)
+{
+    return e->await_ms != 0 && clock_ms() - e->await_ms >= AWAIT_MS;
+}
+
+bool helper_is_given_up(struct actuator *a, const struct entry *e)
+{
+    const struct entry *helper = helper_of(a, e->intent->place);
+    return has_waited(e) || (helper && helper->intent->state == ACT_FAILED);
+}
+
+bool helper_awaited(struct place *at, struct entry *e)
+{
+    struct actuator *a = at->a;
+    char why[ACT_MESSAGE_MAX] = "";
+    if (!is_served(at, e))
+        return false;
+    if (!helper_of(a, at->what.name))
+        helper_make(at);
+    struct entry *helper = helper_of(a, at->what.name);
+    if (!needs_helper(e) || (helper && is_settled(a, helper))) {
+        e->await_ms = 0;
+        return false;
+    }
+    if (e->intent->stop && e->await_ms == 0)
+        e->await_ms = clock_ms();
+    if (has_waited(e))
+        return false;
+    if (helper && helper->intent->reason[0])
+        (void)snprintf(why, sizeof why, "; it says %.60s: %.300s",
+                       helper->intent->reason, helper->intent->message);
+    machine_say(&e->m, "WaitsForHelper",
+                "Biga's helper (%.100s) is begun on %.60s first%.250s",
+                a->helper_image, at->what.name, why);
+    e->due_ms = clock_ms() + LOOK_AGAIN_MS;
+    return true;
+}
+
+void helper_id(struct actuator *a, const char *place,
+               char ret_id[CRI_ID_MAX + 1])
+{
+    const struct entry *helper = helper_of(a, place);
+    ret_id[0] = '\0';
+    for (size_t i = 0; helper && i < helper->m.found.n_containers; i++) {
+        const struct machine_container *c = &helper->m.found.containers[i];
+        if (c->state == CRI_RUNNING &&
+            strcmp(c->sandbox_id, helper->intent->sandbox) == 0)
+            memcpy(ret_id, c->id, sizeof c->id);
+    }
+}
+
+static size_t n_others(const struct place *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        const struct entry *e = p->a->entries[i];
+        n += !entry_is_ours(e) && e->intent->state != ACT_GONE &&
+             strcmp(e->intent->place, p->what.name) == 0;
+    }
+    return n;
+}
+
+/* Another biga-card may not know all that we ask for. */
+static bool is_outdated(const struct actuator *a, const struct entry *helper)
+{
+    const struct podspec *spec = helper->spec;
+    return a->helper_image && spec && spec->n_containers > 0 &&
+           strcmp(spec->containers[0].image, a->helper_image) != 0;
+}
+
+/* Pods that run have nothing to do, but need one for their logs. */
+static void look_again(struct place *p)
+{
+    for (size_t i = 0; i < p->a->n_entries; i++) {
+        struct entry *e = p->a->entries[i];
+        if (!entry_is_ours(e) && strcmp(e->intent->place, p->what.name) == 0)
+            e->due_ms = 0;
+    }
+    place_wake(p);
+}
+
+void helper_tend(struct place *p)
+{
+    struct actuator *a = p->a;
+    struct entry *e = helper_of(a, p->what.name);
+    int64_t now = clock_ms();
+    if (!e)
+        return;
+    bool lonely = n_others(p) == 0;
+    bool failed = e->intent->state == ACT_FAILED;
+    if (!lonely && !failed)
+        p->lonely_ms = now;
+    if (p->lonely_ms == 0)
+        p->lonely_ms = now;
+    int64_t end = p->lonely_ms + (failed       ? RENEW_MS
+                                  : p->drained ? 0
+                                               : LONELY_MS);
+    if (e->intent->state == ACT_GONE && !e->busy) {
+        char uid[ACT_NAME_MAX + 32];
+        struct error err = {0};
+        (void)snprintf(uid, sizeof uid, "%s", e->intent->uid);
+        (void)pthread_mutex_unlock(&a->lock);
+        int r = actuator_forget(a, uid, &err);
+        (void)pthread_mutex_lock(&a->lock);
+        if (r < 0 && r != -ENOENT)
+            log_event(LOG_ERROR, "act-helper", "place", p->what.name, "error",
+                      err.text, NULL);
+        look_again(p);
+    } else if (!e->intent->stop &&
+               (((lonely || failed) && now >= end) || is_outdated(a, e))) {
+        entry_stop(a, e, 1); /* who needs it makes the next one */
+    }
+}
+
+int helper_run(struct cri *cri, const char *id, const char *const *argv,
+               size_t n_argv, struct cri_exec *ret_exec, struct error *err)
+{
+    return cri_exec_sync(cri, id, argv, n_argv, CALL_HELPER_MS / 1000,
+                         CALL_HELPER_MS, ret_exec, err);
+}
+
+/* The number behind the last "name=" there; false when there is none. */
+static bool last_number(const char *text, const char *name, uint64_t *ret_value)
+{
+    const char *last = NULL;
+    for (const char *at = text; (at = strstr(at, name));)
+        last = at += strlen(name);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = last ? strtoull(last, &end, 10) : 0;
+    if (!last || end == last || errno)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+int helper_next(const struct cri_exec *exec, uint64_t *ret_next,
+                struct error *err)
+{
+    const char *text = str_text(&exec->err);
+    uint64_t next, given;
+    if (!last_number(text, "next=", &next))
+        return error_set(err, EPROTO, "biga-card: no offset in \"%.200s\"",
+                         text);
+    if (last_number(text, "bytes=", &given) && given != exec->out.size)
+        return error_set(err, EPROTO,
+                         "biga-card gave %" PRIu64 " bytes of a log, and %zu "
+                         "came: its runtime drops what commands write",
+                         given, exec->out.size);
+    *ret_next = next;
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* hostdir - a pod's directory where the runtime sees the advertiser's own file
+ * system (the host): files, logs, and its end.  Paths are those that the
+ * actuator makes; no symbolic link is followed below the pod's directory. */
+#ifndef BIGA_ADVERTISER_ACT_PREP_HOSTDIR_H
+#define BIGA_ADVERTISER_ACT_PREP_HOSTDIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+#include "model/pod/podspec.h"
+
+enum { HOSTDIR_LOG_MAX = 1 << 20 }; /* bytes read at once */
+
+/* `dir`/logs, and `dir`/volumes with the contents of the pod's volumes;
+ * those that are to be in memory below `memory`, made for them alone.  Both
+ * are the owner's alone (0700), with what everybody may look into below. */
+int hostdir_make(const char *dir, const char *memory,
+                 const struct podspec *spec, struct error *err);
+/* With all that is in it; one that is not there is a success. */
+int hostdir_remove(const char *dir, struct error *err);
+/* What the container wrote, of a log file as the runtime writes it, as
+ * actuator_logs() gives it.  A file that is not there (yet) is empty. */
+int hostdir_log(const char *path, uint64_t offset, size_t max,
+                struct str *ret_text, uint64_t *ret_next, struct error *err);
+/* The same of the last `max` bytes of the file; -ENOENT: it is not there. */
+int hostdir_log_tail(const char *path, size_t max, struct str *ret_text,
+                     uint64_t *ret_next, struct error *err);
+
+#endif

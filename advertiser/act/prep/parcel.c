@@ -1,0 +1,129 @@
+#include "advertiser/act/prep/parcel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/base64.h"
+
+enum { PIECE = 73728 }; /* bytes; 98304 characters of base64 */
+
+static void add_n(struct parcel *p, const char *text, size_t size)
+{
+    p->argv = xgrow(p->argv, p->n, &p->cap, sizeof *p->argv);
+    p->argv[p->n++] = arena_strndup(&p->arena, text, size);
+}
+
+void parcel_add(struct parcel *p, const char *text)
+{
+    add_n(p, text, strlen(text));
+}
+
+void parcel_init(struct parcel *p, const char *word, const char *dir)
+{
+    *p = (struct parcel){0};
+    parcel_add(p, "/biga-card");
+    parcel_add(p, word);
+    parcel_add(p, dir);
+}
+
+void parcel_fini(struct parcel *p)
+{
+    free(p->argv);
+    arena_fini(&p->arena);
+}
+
+size_t parcel_contents(const struct podspec *spec)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < spec->n_volumes; i++)
+        for (size_t k = 0; k < spec->volumes[i].n_files; k++)
+            size += spec->volumes[i].files[k].size;
+    return size;
+}
+
+bool parcel_has(const struct podspec *spec, bool in_memory)
+{
+    for (size_t i = 0; i < spec->n_volumes; i++)
+        if (spec->volumes[i].in_memory == in_memory)
+            return true;
+    return false;
+}
+
+int parcel_pad(const struct str *out, const struct str *err_text, size_t size,
+               struct parcel_pad *ret_pad, struct error *err)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char *id = strstr(str_text(err_text), "pad=");
+    if (!id || strspn(id + 4, hex) != PARCEL_PAD_ID_SIZE - 1)
+        return error_set(err, EPROTO, "biga-card: no id of a pad in \"%.200s\"",
+                         str_text(err_text));
+    if (out->size != size)
+        return error_set(err, EPROTO,
+                         "biga-card: a pad of %zu bytes instead of %zu",
+                         out->size, size);
+    struct parcel_pad pad = {.bytes = str_text(out), .size = size};
+    memcpy(pad.id, id + 4, PARCEL_PAD_ID_SIZE - 1);
+    *ret_pad = pad;
+    return 0;
+}
+
+static void add_folder(struct parcel *p, const char *above,
+                       const struct podspec_volume *v)
+{
+    cleanup_free char *name = xasprintf("%s%s", above, v->name);
+    parcel_add(p, name);
+    parcel_add(p, v->kind == PODSPEC_EMPTY ? "d777" : "d755");
+    parcel_add(p, "0");
+}
+
+/* `size` bytes under the pad's, whose first one is `pad`. */
+static void add_piece(struct parcel *p, const char *data, const char *pad,
+                      size_t size)
+{
+    cleanup_free char *hidden = xmalloc(PIECE);
+    cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
+    for (size_t i = 0; i < size; i++)
+        hidden[i] = (char)(data[i] ^ pad[i]);
+    base64_add(&text, hidden, size);
+    add_n(p, str_text(&text), text.size);
+}
+
+static void add_file(struct parcel *p, const struct podspec_volume *v,
+                     const struct podspec_file *f, const char *pad)
+{
+    cleanup_free char *name = xasprintf("volumes/%s/%s", v->name, f->path);
+    cleanup_free char *mode = xasprintf("%o", f->mode & 0777U);
+    cleanup_free char *n = xasprintf("%zu", (f->size + PIECE - 1) / PIECE);
+    parcel_add(p, name);
+    parcel_add(p, mode);
+    parcel_add(p, n);
+    for (size_t at = 0; at < f->size; at += PIECE)
+        add_piece(p, f->data + at, pad + at,
+                  f->size - at < PIECE ? f->size - at : PIECE);
+}
+
+void parcel_files(struct parcel *p, const struct podspec *spec,
+                  const struct parcel_pad *pad)
+{
+    const char *at = pad ? pad->bytes : NULL;
+    parcel_add(p, pad ? pad->id : "-");
+    for (size_t i = 0; i < spec->n_volumes; i++) {
+        const struct podspec_volume *v = &spec->volumes[i];
+        if (v->in_memory)
+            continue;
+        add_folder(p, "volumes/", v);
+        for (size_t k = 0; k < v->n_files; k++) {
+            add_file(p, v, &v->files[k], at);
+            if (at)
+                at += v->files[k].size;
+        }
+    }
+}
+
+void parcel_memory(struct parcel *p, const struct podspec *spec)
+{
+    for (size_t i = 0; i < spec->n_volumes; i++)
+        if (spec->volumes[i].in_memory)
+            add_folder(p, "", &spec->volumes[i]);
+}
