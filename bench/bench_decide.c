@@ -9,8 +9,8 @@
  * Prints lines: what, N, nanoseconds per node. */
 #include <stdbool.h>
 
-#include "extender/schedule.h"
-#include "extender/snapshot.h"
+#include "extender/judge/schedule.h"
+#include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/benchhost.h"

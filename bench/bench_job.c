@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/job.h"
-#include "extender/routes_scheduler.h"
-#include "extender/scratch.h"
+#include "extender/judge/job.h"
+#include "extender/serve/routes_scheduler.h"
+#include "extender/serve/scratch.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/benchhost.h"

@@ -10,8 +10,8 @@
  * does not change. */
 #include <time.h>
 
-#include "extender/app.h"
-#include "extender/routes_scheduler.h"
+#include "extender/app/app.h"
+#include "extender/serve/routes_scheduler.h"
 #include "extender/server.h"
 #include "lib/http/http.h"
 #include "lib/io/clock.h"

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "extender/why.h"
+#include "extender/judge/why.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/benchhost.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/access.h"
+#include "extender/admit/access.h"
 #include "extender/server.h"
 #include "lib/base/mem.h"
 #include "lib/io/conf.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "extender/store.h"
+#include "extender/keep/store.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/pod/demand.h"

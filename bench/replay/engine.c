@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/replay/measure.h"
-#include "extender/schedule.h"
+#include "extender/judge/schedule.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 

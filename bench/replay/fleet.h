@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/snapshot.h"
+#include "extender/state/snapshot.h"
 #include "lib/base/error.h"
 
 enum {

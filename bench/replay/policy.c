@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "extender/schedule.h"
+#include "extender/judge/schedule.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 

@@ -13,7 +13,7 @@
 
 #include "bench/replay/fleet.h"
 #include "bench/replay/trace.h"
-#include "extender/job.h"
+#include "extender/judge/job.h"
 #include "lib/base/error.h"
 
 enum replay_policy {

@@ -1,6 +1,6 @@
 /* The reader of stored allocations: what it takes it writes back, and that
  * reads as the same again. */
-#include "extender/allocation.h"
+#include "extender/state/allocation.h"
 
 #include <assert.h>
 #include <string.h>

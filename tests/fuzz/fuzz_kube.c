@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "extender/kube.h"
+#include "extender/view/kube.h"
 #include "lib/base/jscan.h"
 #include "lib/base/json.h"
 

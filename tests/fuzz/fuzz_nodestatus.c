@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/nodestatus.h"
+#include "extender/pods/nodestatus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

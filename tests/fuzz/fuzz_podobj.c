@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/podobj.h"
+#include "extender/pods/podobj.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

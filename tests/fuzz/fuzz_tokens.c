@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "extender/tokens.h"
+#include "extender/admit/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -29,7 +29,7 @@ ROLES = {("biga-system", "biga-extender-election"): EXTENDER,
          (None, "biga-reader"): READER,
          (None, "biga-operator"): OPERATOR}
 NODES = ["node1", "node2"]
-PAUSE = 60  # seconds between two writes of one Event (extender/events.h)
+PAUSE = 60  # seconds between two writes of one Event (extender/cluster/events.h)
 APART = 10  # seconds; a right is taken and given back in less
 
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "extender/binds.h"
-#include "extender/seen.h"
-#include "extender/told.h"
+#include "extender/cluster/binds.h"
+#include "extender/pods/seen.h"
+#include "extender/pods/told.h"
 #include "tests/lib/simstate.h"
 
 void test_extender_start(struct test_extender *x,

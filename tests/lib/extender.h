@@ -3,7 +3,7 @@
 #ifndef BIGA_TESTS_EXTENDER_H
 #define BIGA_TESTS_EXTENDER_H
 
-#include "extender/app.h"
+#include "extender/app/app.h"
 
 struct test_extender {
     struct app app;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/openapi.h"
+#include "extender/view/openapi.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"

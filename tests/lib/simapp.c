@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "extender/app.h"
-#include "extender/pods_view.h"
-#include "extender/snapshot.h"
-#include "extender/store.h"
+#include "extender/app/app.h"
+#include "extender/keep/store.h"
+#include "extender/pods/pods_view.h"
+#include "extender/state/snapshot.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/world.h"
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "extender/pods.h"
-#include "extender/runner.h"
+#include "extender/pods/pods.h"
+#include "extender/run/runner.h"
 #include "extender/server.h"
 #include "tests/lib/simnode.h"
 

@@ -2,7 +2,7 @@
 #ifndef BIGA_TESTS_SIMFLEET_H
 #define BIGA_TESTS_SIMFLEET_H
 
-#include "extender/snapshot.h"
+#include "extender/state/snapshot.h"
 
 /* Put a node that is ready, with this hardware and its name; a reference to
  * the topo is taken. */

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "extender/app.h"
-#include "extender/runner.h"
+#include "extender/app/app.h"
+#include "extender/run/runner.h"
 #include "lib/base/json.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/world.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/pods.h"
+#include "extender/pods/pods.h"
 #include "extender/server.h"
 #include "lib/base/str.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
 #include "lib/base/str.h"
 
 /* Start a writer without a clock of its own (sweep_ms 0); aborts when it

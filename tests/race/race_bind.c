@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/binds.h"
-#include "extender/cluster.h"
-#include "extender/routes_bind.h"
-#include "extender/seen.h"
+#include "extender/cluster/binds.h"
+#include "extender/cluster/cluster.h"
+#include "extender/pods/seen.h"
+#include "extender/serve/routes_bind.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

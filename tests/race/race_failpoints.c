@@ -32,7 +32,7 @@ int main(void)
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/app.h"
+#include "extender/app/app.h"
 #include "extender/server.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"

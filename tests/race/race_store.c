@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/schedule.h"
-#include "extender/writer.h"
+#include "extender/judge/schedule.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

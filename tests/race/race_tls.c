@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "extender/access.h"
-#include "extender/app.h"
+#include "extender/admit/access.h"
+#include "extender/app/app.h"
 #include "extender/server.h"
 #include "lib/io/log.h"
 #include "tests/lib/certs.h"

@@ -1,12 +1,12 @@
-#include "extender/access.h"
+#include "extender/admit/access.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "extender/app.h"
-#include "extender/review.h"
+#include "extender/admit/review.h"
+#include "extender/app/app.h"
 #include "extender/server.h"
 #include "lib/base/json.h"
 #include "lib/io/clock.h"

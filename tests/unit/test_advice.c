@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/advice.h"
+#include "extender/judge/advice.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "tests/lib/randnode.h"

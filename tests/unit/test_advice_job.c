@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/advice.h"
-#include "extender/why.h"
+#include "extender/judge/advice.h"
+#include "extender/judge/why.h"
 #include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simfabric.h"

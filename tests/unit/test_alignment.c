@@ -1,4 +1,4 @@
-#include "extender/alignment.h"
+#include "extender/judge/alignment.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "extender/allocation.h"
+#include "extender/state/allocation.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* The binder against an API server that misbehaves. */
-#include "extender/binder.h"
+#include "extender/cluster/binder.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "extender/allocation.h"
+#include "extender/state/allocation.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/buddy.h"
+#include "extender/pods/buddy.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "extender/cluster_private.h"
+#include "extender/cluster/cluster_private.h"
 #include "tests/lib/simstate.h"
 
 Test(cluster_lead, leads_no_more_once_it_ends)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "extender/cluster_parts.h"
+#include "extender/cluster/cluster_parts.h"
 #include "lib/base/mem.h"
 #include "lib/kube/lease.h"
 #include "tests/lib/simstate.h"

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/cluster_parts.h"
-#include "extender/seen.h"
+#include "extender/cluster/cluster_parts.h"
+#include "extender/pods/seen.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/simstate.h"

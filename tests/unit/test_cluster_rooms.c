@@ -1,6 +1,6 @@
 /* Rooms of hosts from the JSON of Nodes and pods, as the API server sends it,
  * against a model; through the feed to a writer. */
-#include "extender/cluster_rooms.h"
+#include "extender/cluster/cluster_rooms.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

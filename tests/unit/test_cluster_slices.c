@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/cluster_parts.h"
+#include "extender/cluster/cluster_parts.h"
 #include "lib/base/mem.h"
 #include "model/slice/slice.h"
 #include "tests/lib/simhost.h"

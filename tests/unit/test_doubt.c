@@ -1,16 +1,16 @@
 /* After the state was found damaged nothing is given to a node before it has
  * told what runs there, or somebody says that all is known. */
-#include "extender/routes_doubt.h"
+#include "extender/serve/routes_doubt.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "extender/nodewait.h"
-#include "extender/routes_nodes.h"
-#include "extender/routes_read.h"
-#include "extender/told.h"
+#include "extender/pods/told.h"
+#include "extender/run/nodewait.h"
+#include "extender/serve/routes_nodes.h"
+#include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -1,4 +1,4 @@
-#include "extender/elect.h"
+#include "extender/cluster/elect.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

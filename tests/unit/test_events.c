@@ -1,5 +1,5 @@
 /* Events of pods, against an API server of three lines. */
-#include "extender/events.h"
+#include "extender/cluster/events.h"
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>

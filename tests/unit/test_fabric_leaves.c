@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/snapshot.h"
+#include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simfabric.h"
 #include "tests/lib/simfleet.h"

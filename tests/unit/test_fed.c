@@ -1,4 +1,4 @@
-#include "extender/fed.h"
+#include "extender/pods/fed.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "extender/ingest.h"
+#include "extender/keep/ingest.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

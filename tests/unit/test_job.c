@@ -1,12 +1,12 @@
 /* Whole jobs through the writer: leases, arrival orders, races. */
-#include "extender/job.h"
+#include "extender/judge/job.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/job.h"
-#include "extender/writer.h"
+#include "extender/judge/job.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -1,4 +1,4 @@
-#include "extender/maps.h"
+#include "extender/view/maps.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

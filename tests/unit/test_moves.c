@@ -1,6 +1,6 @@
 /* Pods that come to a node or leave one: what the others of their pair and job
  * are told meanwhile. */
-#include "extender/moves.h"
+#include "extender/state/moves.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/job.h"
-#include "extender/schedule.h"
-#include "extender/victims.h"
-#include "extender/writer.h"
+#include "extender/judge/job.h"
+#include "extender/judge/schedule.h"
+#include "extender/judge/victims.h"
+#include "extender/keep/writer.h"
 #include "tests/lib/simstate.h"
 
 enum { N_NODES = 3, N_CARDS = 4 };

@@ -1,11 +1,11 @@
-#include "extender/nodepods.h"
+#include "extender/pods/nodepods.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods_private.h"
+#include "extender/pods/pods_private.h"
 #include "lib/base/json.h"
 #include "model/pod/podfeed.h"
 

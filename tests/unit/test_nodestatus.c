@@ -1,4 +1,4 @@
-#include "extender/nodestatus.h"
+#include "extender/pods/nodestatus.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-#include "extender/nodewait.h"
+#include "extender/run/nodewait.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/app.h"
+#include "extender/app/app.h"
 #include "tests/lib/simapp.h"
 
 static void start(void)

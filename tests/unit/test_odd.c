@@ -1,4 +1,4 @@
-#include "extender/odd.h"
+#include "extender/serve/odd.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

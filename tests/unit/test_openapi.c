@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/routes_ask.h"
-#include "extender/routes_nodes.h"
-#include "extender/routes_pods.h"
-#include "extender/routes_publish.h"
-#include "extender/routes_read.h"
-#include "extender/routes_scheduler.h"
+#include "extender/serve/routes_ask.h"
+#include "extender/serve/routes_nodes.h"
+#include "extender/serve/routes_pods.h"
+#include "extender/serve/routes_publish.h"
+#include "extender/serve/routes_read.h"
+#include "extender/serve/routes_scheduler.h"
 #include "lib/base/mem.h"
 #include "tests/lib/operations.h"
 

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/overfull.h"
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
+#include "extender/state/overfull.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simstate.h"
 

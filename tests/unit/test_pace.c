@@ -1,13 +1,13 @@
 /* When pods are judged and woken, in virtual time: what the thread of waker.c
  * does, with judgements and calls that take as long as they are said to. */
-#include "extender/pace.h"
+#include "extender/cluster/pace.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/waiting.h"
+#include "extender/cluster/waiting.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simstate.h"
 

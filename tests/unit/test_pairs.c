@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pairs.h"
+#include "extender/cluster/pairs.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "extender/usage.h"
+#include "extender/state/usage.h"
 #include "model/plan/plan.h"
 #include "tests/lib/benchhost.h"
 #include "tests/lib/randnode.h"

@@ -1,9 +1,9 @@
-#include "extender/podfiles.h"
+#include "extender/pods/podfiles.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/pods_private.h"
+#include "extender/pods/pods_private.h"
 #include "lib/base/json.h"
 #include "model/pod/podfeed.h"
 

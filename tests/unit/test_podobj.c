@@ -1,4 +1,4 @@
-#include "extender/podobj.h"
+#include "extender/pods/podobj.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

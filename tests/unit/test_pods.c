@@ -1,4 +1,4 @@
-#include "extender/pods.h"
+#include "extender/pods/pods.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/pods_apply.h"
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
+#include "extender/pods/pods_apply.h"
 #include "lib/base/str.h"
 #include "lib/io/log.h"
 #include "tests/lib/simstate.h"

@@ -1,9 +1,9 @@
-#include "extender/pods_view.h"
+#include "extender/pods/pods_view.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/pods_private.h"
+#include "extender/pods/pods_private.h"
 #include "lib/base/mem.h"
 
 /* How a pod with its place on a node of that status is shown. */

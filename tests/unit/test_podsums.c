@@ -1,5 +1,5 @@
 /* Sums of what pods request, against a model that keeps every pod. */
-#include "extender/podsums.h"
+#include "extender/pods/podsums.h"
 
 #include <criterion/criterion.h>
 #include <criterion/logging.h>

@@ -1,11 +1,11 @@
-#include "extender/policy_file.h"
+#include "extender/app/policy_file.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/reload.h"
+#include "extender/app/reload.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simstate.h"
 #include "tests/lib/tmpdir.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/schedule.h"
-#include "extender/usage.h"
-#include "extender/writer.h"
+#include "extender/judge/schedule.h"
+#include "extender/keep/writer.h"
+#include "extender/state/usage.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simhost.h"
 #include "tests/lib/simstate.h"

@@ -1,12 +1,12 @@
-#include "extender/quota.h"
+#include "extender/state/quota.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/schedule.h"
-#include "extender/writer.h"
+#include "extender/judge/schedule.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/job.h"
-#include "extender/writer.h"
+#include "extender/judge/job.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/simfleet.h"

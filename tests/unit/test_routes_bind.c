@@ -1,15 +1,15 @@
 /* The bind verb in a cluster: what is decided here becomes true in an API
  * server that misbehaves.  The cluster itself is played here. */
-#include "extender/routes_bind.h"
+#include "extender/serve/routes_bind.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "extender/binds.h"
-#include "extender/cluster.h"
-#include "extender/seen.h"
+#include "extender/cluster/binds.h"
+#include "extender/cluster/cluster.h"
+#include "extender/pods/seen.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/bindserver.h"

@@ -1,13 +1,13 @@
 /* GET /v1/fabric, and the files behind it. */
-#include "extender/routes_fabric.h"
+#include "extender/serve/routes_fabric.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/fabric_files.h"
-#include "extender/routes_read.h"
+#include "extender/app/fabric_files.h"
+#include "extender/serve/routes_read.h"
 #include "lib/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"

@@ -1,10 +1,10 @@
-#include "extender/routes_jobs.h"
+#include "extender/serve/routes_jobs.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/routes_ask.h"
-#include "extender/routes_read.h"
+#include "extender/serve/routes_ask.h"
+#include "extender/serve/routes_read.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "tests/lib/extender.h"

@@ -1,4 +1,4 @@
-#include "extender/routes_pods.h"
+#include "extender/serve/routes_pods.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "extender/routes_publish.h"
+#include "extender/serve/routes_publish.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/kube.h"
+#include "extender/view/kube.h"
 #include "lib/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"

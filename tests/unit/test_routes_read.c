@@ -1,13 +1,13 @@
-#include "extender/routes_read.h"
+#include "extender/serve/routes_read.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/openapi.h"
-#include "extender/routes_ask.h"
-#include "extender/routes_pods.h"
-#include "extender/routes_publish.h"
-#include "extender/routes_scheduler.h"
+#include "extender/serve/routes_ask.h"
+#include "extender/serve/routes_pods.h"
+#include "extender/serve/routes_publish.h"
+#include "extender/serve/routes_scheduler.h"
+#include "extender/view/openapi.h"
 #include "lib/base/json.h"
 #include "tests/lib/extender.h"
 #include "tests/lib/rawclient.h"

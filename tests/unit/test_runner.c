@@ -1,10 +1,10 @@
-#include "extender/runner.h"
+#include "extender/run/runner.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <time.h>
 
-#include "extender/app.h"
+#include "extender/app/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simapp.h"

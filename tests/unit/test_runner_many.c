@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/app.h"
-#include "extender/runner_private.h"
+#include "extender/app/app.h"
+#include "extender/run/runner_private.h"
 #include "lib/io/clock.h"
 #include "tests/lib/simapp.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/app.h"
+#include "extender/app/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/simapp.h"

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/app.h"
+#include "extender/app/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/rawclient.h"
 #include "tests/lib/simapp.h"

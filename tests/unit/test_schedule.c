@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/schedule.h"
+#include "extender/judge/schedule.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"

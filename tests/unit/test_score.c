@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "extender/score.h"
+#include "extender/judge/score.h"
 #include "model/decide/decide.h"
 
 Test(score, best_is_ten_and_alone)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "extender/seen.h"
+#include "extender/pods/seen.h"
 #include "lib/base/mem.h"
 
 static struct demand pod(unsigned i, unsigned uid)

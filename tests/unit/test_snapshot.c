@@ -1,10 +1,10 @@
-#include "extender/snapshot.h"
+#include "extender/state/snapshot.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/usage.h"
+#include "extender/state/usage.h"
 #include "lib/base/mem.h"
 #include "tests/lib/simfleet.h"
 #include "tests/lib/simhost.h"

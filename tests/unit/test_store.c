@@ -1,4 +1,4 @@
-#include "extender/store.h"
+#include "extender/keep/store.h"
 
 #include <criterion/criterion.h>
 #include <sqlite3.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/simstate.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "extender/store.h"
+#include "extender/keep/store.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/simstate.h"

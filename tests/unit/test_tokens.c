@@ -1,4 +1,4 @@
-#include "extender/tokens.h"
+#include "extender/admit/tokens.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "extender/usage.h"
+#include "extender/state/usage.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Whom a preemption evicts, against trying every set of pairs.  BIGA_TEST_SEED
  * sets the seed, BIGA_TEST_ROUNDS the number. */
-#include "extender/victims.h"
+#include "extender/judge/victims.h"
 
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/job.h"
-#include "extender/schedule.h"
+#include "extender/judge/job.h"
+#include "extender/judge/schedule.h"
 #include "lib/base/mem.h"
 #include "model/plan/plan.h"
 #include "tests/lib/randnode.h"

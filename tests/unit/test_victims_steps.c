@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
-#include "extender/schedule.h"
-#include "extender/victims.h"
+#include "extender/judge/schedule.h"
+#include "extender/judge/victims.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/randnode.h"

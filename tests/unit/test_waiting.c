@@ -1,6 +1,6 @@
 /* Pods that were refused, and what wakes them: every way in which room
  * appears, in virtual time. */
-#include "extender/waiting.h"
+#include "extender/cluster/waiting.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/waker.h"
-#include "extender/writer.h"
+#include "extender/cluster/waker.h"
+#include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/writer.h"
+#include "extender/keep/writer.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"

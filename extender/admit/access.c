@@ -1,0 +1,358 @@
+#include "extender/admit/access.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+
+#include "extender/admit/review.h"
+#include "extender/admit/tokens.h"
+#include "extender/app/app.h"
+#include "lib/base/str.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/io/watch.h"
+
+enum { NAMES_MAX = 16 };
+
+struct access {
+    char *names[NAMES_MAX]; /* of schedulers */
+    size_t n_names;
+    bool asks_token;
+    struct review *review;    /* NULL: the API server is not asked */
+    struct metrics *metrics;  /* or NULL */
+    pthread_mutex_t polling;  /* guards the file */
+    struct watched_file file; /* path NULL: none */
+
+    pthread_mutex_t lock; /* guards what follows */
+    struct tokens *tokens;
+};
+
+/* --- starting ----------------------------------------------------------- */
+
+static int read_names(struct access *a, const char *text, struct error *err)
+{
+    for (const char *p = text; *p;) {
+        size_t size = strcspn(p, ",");
+        if (size == 0 || size > TLS_NAME_MAX)
+            return error_set(err, EINVAL,
+                             "scheduler-names: \"%.*s\": a name has 1 to %d "
+                             "characters",
+                             (int)size, p, TLS_NAME_MAX);
+        if (a->n_names == NAMES_MAX)
+            return error_set(err, EINVAL, "scheduler-names: more than %d names",
+                             NAMES_MAX);
+        a->names[a->n_names++] = xstrndup(p, size);
+        p += size;
+        p += *p == ',';
+    }
+    return 0;
+}
+
+/* 1 and the tokens, when the file is another one; 0 when it is not. */
+static int read_tokens(struct access *a, struct tokens **ret_tokens,
+                       struct error *err)
+{
+    cleanup_str struct str text = STR_INIT(TOKENS_TEXT_MAX + 1);
+    int r = watch_poll(&a->file, &text, err);
+    if (r > 0) {
+        int bad = tokens_parse(str_text(&text), text.size, ret_tokens, err);
+        if (bad < 0)
+            r = error_wrap(err, "%s", a->file.path);
+    }
+    if (text.data)
+        explicit_bzero(text.data, text.cap);
+    return r;
+}
+
+static void log_tokens(const struct access *a, const struct tokens *tokens)
+{
+    char n[24];
+    (void)snprintf(n, sizeof n, "%zu", tokens_count(tokens));
+    log_event(LOG_INFO, "tokens", "file", a->file.path, "tokens", n, NULL);
+}
+
+/* What was read comes into force, or the reason why not into the log. */
+static void take_tokens(struct access *a, struct tokens **tokens,
+                        const struct error *refusal)
+{
+    metrics_count(a->metrics, APP_TOKEN_READS,
+                  refusal ? "refused" : "accepted");
+    if (refusal) {
+        log_event(LOG_ERROR, "tokens-refused", "error", refusal->text,
+                  "in-force", "the tokens before", NULL);
+        return;
+    }
+    log_tokens(a, *tokens);
+    pthread_mutex_lock(&a->lock);
+    struct tokens *before = a->tokens;
+    a->tokens = *tokens;
+    *tokens = before;
+    pthread_mutex_unlock(&a->lock);
+}
+
+void access_poll(void *ctx)
+{
+    struct access *a = ctx;
+    cleanup_with(tokens) struct tokens *tokens = NULL;
+    struct error err = {0};
+    if (!a->file.path)
+        return;
+    pthread_mutex_lock(&a->polling);
+    int r = read_tokens(a, &tokens, &err);
+    if (r != 0)
+        take_tokens(a, &tokens, r < 0 ? &err : NULL);
+    pthread_mutex_unlock(&a->polling);
+}
+
+int access_create(const struct access_config *config,
+                  struct access **ret_access, struct error *err)
+{
+    cleanup_with(access) struct access *a = xcalloc(1, sizeof *a);
+    (void)pthread_mutex_init(&a->lock, NULL);
+    (void)pthread_mutex_init(&a->polling, NULL);
+    a->metrics = config->metrics;
+    a->asks_token = config->token_file || config->kube;
+    int r = read_names(
+        a, config->scheduler_names ? config->scheduler_names : ACCESS_SCHEDULER,
+        err);
+    if (r == 0 && config->token_file) {
+        watch_init(&a->file, config->token_file, TOKENS_TEXT_MAX);
+        r = read_tokens(a, &a->tokens, err);
+        if (r > 0) {
+            log_tokens(a, a->tokens);
+            metrics_count(a->metrics, APP_TOKEN_READS, "accepted");
+        }
+    }
+    if (r >= 0 && config->kube)
+        r = review_start(config->kube, &a->review, err);
+    if (r < 0)
+        return r;
+    *ret_access = steal(&a);
+    return 0;
+}
+
+void access_quiesce(struct access *a)
+{
+    if (a && a->review)
+        review_quiesce(a->review);
+}
+
+void access_destroy(struct access *a)
+{
+    if (!a)
+        return;
+    review_stop(a->review);
+    for (size_t i = 0; i < a->n_names; i++)
+        free(a->names[i]);
+    tokens_destroy(a->tokens);
+    watch_fini(&a->file);
+    (void)pthread_mutex_destroy(&a->polling);
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+/* --- by certificate ----------------------------------------------------- */
+
+static bool is_scheduler(const struct access *a, const struct tls_peer *peer)
+{
+    for (size_t i = 0; i < a->n_names; i++) {
+        if (strcmp(a->names[i], peer->common_name) == 0)
+            return true;
+        for (unsigned k = 0; k < peer->n_dns; k++)
+            if (strcmp(a->names[i], peer->dns[k]) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* httpd has seen to it that with TLS there is a peer: without one there is no
+ * TLS, and then whoever reaches the listener is believed. */
+enum httpd_admission access_scheduler(struct httpd_request *rq, void *ctx)
+{
+    const struct app *app = ctx;
+    const struct tls_peer *peer = httpd_peer(rq);
+    if (!app->access || !peer || is_scheduler(app->access, peer))
+        return HTTPD_ADMIT;
+    httpd_refusal(rq, "name");
+    httpd_fail(rq, 403,
+               "the client's certificate is of \"%s\", which is no name of a "
+               "scheduler (--scheduler-names)",
+               peer->common_name);
+    return HTTPD_REFUSE;
+}
+
+bool access_node(const struct httpd_request *rq,
+                 char ret_node[TLS_NAME_MAX + 1])
+{
+    const struct tls_peer *peer = httpd_peer(rq);
+    return peer && tls_peer_node(peer, ret_node);
+}
+
+enum httpd_admission access_publish(struct httpd_request *rq, void *ctx)
+{
+    const struct app *app = ctx;
+    const struct tls_peer *peer = httpd_peer(rq);
+    char node[TLS_NAME_MAX + 1];
+    if (!app->access || !peer || httpd_method(rq) == HTTPD_GET ||
+        tls_peer_node(peer, node))
+        return HTTPD_ADMIT;
+    httpd_refusal(rq, "node");
+    httpd_fail(rq, 403,
+               "the client's certificate is of \"%s\", which is no node: its "
+               "common name must be system:node:NAME, or it must have one DNS "
+               "name",
+               peer->common_name);
+    return HTTPD_REFUSE;
+}
+
+/* --- by token ----------------------------------------------------------- */
+
+/* A request that waits for the API server. */
+struct pending {
+    struct review_call call;
+    struct access *access;
+    struct httpd_request *rq;
+};
+
+static bool is_open(const char *path)
+{
+    static const char *const open[] = {"/healthz", "/readyz", "/openapi.yaml"};
+    for (size_t i = 0; i < ARRAY_LEN(open); i++)
+        if (strcmp(open[i], path) == 0)
+            return true;
+    return false;
+}
+
+/* The token of "Authorization: Bearer TOKEN"; NULL: there is none. */
+static const char *bearer(const struct httpd_request *rq)
+{
+    const char *value = httpd_header(rq, "Authorization");
+    if (!value || strncasecmp(value, "Bearer ", 7) != 0)
+        return NULL;
+    value += 7;
+    value += strspn(value, " ");
+    size_t size = strlen(value);
+    return size > 0 && size <= REVIEW_TOKEN_MAX ? value : NULL;
+}
+
+static const char *verb_of(enum httpd_method method)
+{
+    switch (method) {
+    case HTTPD_PUT:
+        return "put";
+    case HTTPD_POST:
+        return "post";
+    case HTTPD_DELETE:
+        return "delete";
+    case HTTPD_PATCH:
+        return "patch";
+    case HTTPD_GET:
+        break;
+    }
+    return "get";
+}
+
+static enum httpd_admission refuse_token(struct httpd_request *rq,
+                                         const char *word, const char *text)
+{
+    httpd_refusal(rq, word);
+    httpd_fail(rq, 401, "%s", text);
+    httpd_set_header(rq, "WWW-Authenticate", "Bearer");
+    return HTTPD_REFUSE;
+}
+
+static enum httpd_admission answer(struct httpd_request *rq,
+                                   const struct review_call *call)
+{
+    switch (call->verdict) {
+    case REVIEW_ADMITTED:
+        return HTTPD_ADMIT;
+    case REVIEW_FORBIDDEN:
+        httpd_refusal(rq, "forbidden");
+        httpd_fail(rq, 403, "the token's user may not %s %s", call->verb,
+                   call->path);
+        return HTTPD_REFUSE;
+    case REVIEW_UNKNOWN:
+        return refuse_token(rq, "token",
+                            "the API server knows nobody with "
+                            "this token");
+    case REVIEW_FAILED:
+    case REVIEW_UNDECIDED:
+    case REVIEW_VERDICTS:
+        break;
+    }
+    httpd_refusal(rq, "review");
+    httpd_fail(rq, 503, "the token could not be reviewed: %s",
+               call->error.text);
+    return HTTPD_REFUSE;
+}
+
+/* On the listener's thread again. */
+static void reviewed(struct httpd_request *rq, void *arg)
+{
+    struct pending *p = arg;
+    metrics_count(p->access->metrics, APP_REVIEWS,
+                  review_verdict_name(p->call.verdict));
+    bool admitted = answer(rq, &p->call) == HTTPD_ADMIT;
+    free(p);
+    if (admitted)
+        httpd_admit(rq);
+}
+
+/* On the reviewer's thread. */
+static void review_done(struct review_call *call)
+{
+    struct pending *p = call->ctx;
+    httpd_resume(p->rq);
+}
+
+static enum httpd_admission review(struct access *a, struct httpd_request *rq,
+                                   const char *token)
+{
+    struct review_call call = {.token = token,
+                               .verb = verb_of(httpd_method(rq)),
+                               .path = httpd_path(rq)};
+    call.verdict = review_look(a->review, &call, clock_ms());
+    if (call.verdict != REVIEW_UNDECIDED)
+        return answer(rq, &call);
+    if (!review_reserve(a->review)) {
+        (void)error_set(&call.error, EAGAIN, "too many requests wait for it");
+        return answer(rq, &call);
+    }
+    struct pending *p = xcalloc(1, sizeof *p);
+    p->call = call;
+    p->call.done = review_done;
+    p->call.ctx = p;
+    p->access = a;
+    p->rq = rq;
+    httpd_then(rq, reviewed, p);
+    httpd_suspend(rq);
+    review_post(a->review, &p->call);
+    return HTTPD_LATER;
+}
+
+static bool is_listed(struct access *a, const char *token)
+{
+    pthread_mutex_lock(&a->lock);
+    bool listed = a->tokens && tokens_user(a->tokens, token);
+    pthread_mutex_unlock(&a->lock);
+    return listed;
+}
+
+enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
+{
+    const struct app *app = ctx;
+    struct access *a = app->access;
+    if (!a || !a->asks_token || is_open(httpd_path(rq)))
+        return HTTPD_ADMIT;
+    const char *token = bearer(rq);
+    if (!token)
+        return refuse_token(rq, "token-missing",
+                            "a token is needed here: Authorization: Bearer "
+                            "TOKEN");
+    if (is_listed(a, token))
+        return HTTPD_ADMIT;
+    if (!a->review)
+        return refuse_token(rq, "token", "this token is nobody's");
+    return review(a, rq, token);
+}

@@ -1,0 +1,55 @@
+/* access - who may call what: the listeners' admission.
+ *
+ *   scheduler  with TLS: certificates whose CN or DNS name is listed
+ *              (default system:kube-scheduler)
+ *   publish    with TLS: a node's certificate; the slice's node must be it
+ *   read       bearer tokens, checked against a file or by the API server
+ *              (TokenReview, then SubjectAccessReview for the path as a
+ *              non-resource URL and the method as verb), verdicts remembered
+ *              for 10 s (refusals 5 s); /healthz, /readyz and /openapi.yaml
+ *              need none
+ *
+ * A token never reaches a log, an error or a metric. */
+#ifndef BIGA_EXTENDER_ADMIT_ACCESS_H
+#define BIGA_EXTENDER_ADMIT_ACCESS_H
+
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/kube/config.h"
+
+/* Who kube-scheduler is unless it is said otherwise. */
+#define ACCESS_SCHEDULER "system:kube-scheduler"
+
+struct access;
+struct metrics;
+struct access_config {
+    const char *scheduler_names;    /* comma-separated */
+    const char *token_file;         /* of tokens_parse(), read again when it
+                                     * changes; or NULL */
+    const struct kube_config *kube; /* ask the API server; or NULL.  Outlives
+                                     * the access. */
+    struct metrics *metrics;        /* or NULL */
+};
+/* Starts a thread when the API server is to be asked. */
+int access_create(const struct access_config *config,
+                  struct access **ret_access, struct error *err);
+void access_destroy(struct access *a); /* NULL allowed */
+DEFINE_CLEANUP(access, struct access *, access_destroy)
+/* For a reload_item: the token file. */
+void access_poll(void *ctx);
+
+/* For httpd_config.admit; ctx of the listener is the struct app, whose
+ * `access` these use (NULL: everybody). */
+enum httpd_admission access_scheduler(struct httpd_request *rq, void *ctx);
+enum httpd_admission access_publish(struct httpd_request *rq, void *ctx);
+enum httpd_admission access_read(struct httpd_request *rq, void *ctx);
+
+/* The one node that the client may publish for; false: for any (no TLS). */
+bool access_node(const struct httpd_request *rq,
+                 char ret_node[TLS_NAME_MAX + 1]);
+/* Calls that wait for the API server fail from now on, so that the listeners
+ * can stop. */
+void access_quiesce(struct access *a); /* NULL allowed */
+
+#endif

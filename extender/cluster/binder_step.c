@@ -1,0 +1,383 @@
+/* One binding: which call comes next, and what its answer says.
+ *
+ * A call whose answer is lost may have bound the pod, or do so yet: until it
+ * surely cannot any more (`unsure_until_ms`) a pod that is seen unbound
+ * proves nothing. */
+#include <string.h>
+
+#include "extender/cluster/binder_private.h"
+#include "extender/state/allocation.h"
+#include "lib/base/jscan.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
+
+enum { REASON_MAX = 400 };
+
+/* --- what the API server has -------------------------------------------- */
+
+/* Borrowed from the answer. */
+struct pod_seen {
+    struct jtext uid, deleted, node, allocation;
+};
+
+static void scan_annotations(struct jscan *s, struct pod_seen *pod)
+{
+    struct jtext key;
+    if (jscan_null(s) || !jscan_object(s))
+        return;
+    while (jscan_member(s, &key)) {
+        if (jtext_is(&key, "biga.dev/allocation"))
+            (void)jscan_string(s, &pod->allocation); /* the fault sticks */
+        else
+            (void)jscan_skip(s); /* the fault sticks */
+    }
+}
+
+static void scan_metadata(struct jscan *s, struct pod_seen *pod)
+{
+    struct jtext key;
+    if (!jscan_object(s))
+        return;
+    while (jscan_member(s, &key)) {
+        if (jtext_is(&key, "uid"))
+            (void)jscan_string(s, &pod->uid); /* the fault sticks */
+        else if (jtext_is(&key, "deletionTimestamp"))
+            (void)(jscan_null(s) || jscan_string(s, &pod->deleted));
+        else if (jtext_is(&key, "annotations"))
+            scan_annotations(s, pod);
+        else
+            (void)jscan_skip(s); /* the fault sticks */
+    }
+}
+
+static void scan_spec(struct jscan *s, struct pod_seen *pod)
+{
+    struct jtext key;
+    if (!jscan_object(s))
+        return;
+    while (jscan_member(s, &key)) {
+        if (jtext_is(&key, "nodeName"))
+            (void)jscan_string(s, &pod->node); /* the fault sticks */
+        else
+            (void)jscan_skip(s); /* the fault sticks */
+    }
+}
+
+static bool scan_pod(const struct str *json, struct pod_seen *ret_pod)
+{
+    struct jscan s;
+    struct jtext key;
+    memset(ret_pod, 0, sizeof *ret_pod);
+    jscan_init_kube(&s, json->data, json->size);
+    if (jscan_object(&s)) {
+        while (jscan_member(&s, &key)) {
+            if (jtext_is(&key, "metadata"))
+                scan_metadata(&s, ret_pod);
+            else if (jtext_is(&key, "spec"))
+                scan_spec(&s, ret_pod);
+            else
+                (void)jscan_skip(&s); /* the fault sticks */
+        }
+    }
+    return jscan_end(&s) && ret_pod->uid.size > 0;
+}
+
+static bool is_text(const struct jtext *t, const char *data, size_t size)
+{
+    cleanup_free char *text = xmalloc(t->size + 1);
+    return jtext_decode(t, text) == size && memcmp(text, data, size) == 0;
+}
+
+/* --- ends --------------------------------------------------------------- */
+
+static void bound(struct binder_thread *t, struct binding *b)
+{
+    binder_finish(t->binder, b, BINDER_BOUND, "");
+}
+
+static void refuse(struct binder_thread *t, struct binding *b,
+                   const char *reason)
+{
+    binder_finish(t->binder, b, BINDER_REFUSED, reason);
+}
+
+static void tell_unknown(struct binding *b, const char *reason)
+{
+    log_event(LOG_WARN, "bind-unknown", "namespace", b->namespace, "pod",
+              b->name, "node", b->node, "error", reason, NULL);
+    b->told = true;
+    b->done(b, BINDER_UNKNOWN, reason);
+}
+
+static bool is_unsure(const struct binding *b)
+{
+    return b->unsure_until_ms > 0;
+}
+
+/* The time for an answer is over. */
+static void expire(struct binder_thread *t, struct binding *b)
+{
+    char reason[REASON_MAX];
+    bool unknown = is_unsure(b) || b->looks;
+    (void)snprintf(reason, sizeof reason, "%s%s%s",
+                   unknown ? "nobody has said in time whether it is bound: "
+                             "try again"
+                           : "the API server did not take it in time",
+                   b->why[0] ? "; the last call failed: " : "", b->why);
+    if (!unknown) {
+        refuse(t, b, reason);
+        return;
+    }
+    tell_unknown(b, reason);
+    b->looks = true;
+    binder_again(t->binder, b, 0);
+}
+
+/* The binder ends. */
+static void give_up(struct binder_thread *t, struct binding *b)
+{
+    if (!b->told && !is_unsure(b) && !b->looks)
+        refuse(t, b, "this replica is ending");
+    else
+        binder_finish(t->binder, b, BINDER_UNKNOWN,
+                      "this replica is ending: try again");
+}
+
+/* --- calls -------------------------------------------------------------- */
+
+static unsigned call_ms(const struct binder_thread *t, const struct binding *b)
+{
+    int64_t left = b->deadline_ms - clock_ms();
+    int64_t most = t->binder->config.call_ms;
+    if (b->told || left > most)
+        return (unsigned)most;
+    return left > 1 ? (unsigned)left : 1;
+}
+
+static bool may_bind(struct binder_thread *t, unsigned ms)
+{
+    const struct binder_config *config = &t->binder->config;
+    return !config->may_bind || config->may_bind(config->ctx, (int64_t)ms);
+}
+
+static void write_path(struct binder_thread *t, const struct binding *b,
+                       const char *tail)
+{
+    str_reset(&t->path);
+    kube_path_object(&t->path, "/api/v1", b->namespace, "pods", b->name);
+    str_add(&t->path, tail);
+}
+
+static void write_body(struct str *out, const struct binding *b)
+{
+    str_reset(out);
+    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\","
+                 "\"metadata\":{\"name\":");
+    str_add_json(out, b->name);
+    str_add(out, ",\"namespace\":");
+    str_add_json(out, b->namespace);
+    str_add(out, ",\"uid\":");
+    str_add_json(out, b->uid);
+    if (b->allocation_size) {
+        str_add(out, ",\"annotations\":{\"biga.dev/allocation\":");
+        str_add_json_n(out, b->allocation, b->allocation_size);
+        str_add_c(out, '}');
+    }
+    str_add(out, "},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\","
+                 "\"name\":");
+    str_add_json(out, b->node);
+    str_add(out, "}}");
+}
+
+/* After a call that failed. */
+static void again_later(struct binder_thread *t, struct binding *b,
+                        const struct error *err)
+{
+    (void)snprintf(b->why, sizeof b->why, "%s", err->text);
+    int64_t asked_ms = kube_client_retry_ms(t->client);
+    int64_t ms = backoff_fail(&b->backoff);
+    binder_again(t->binder, b, asked_ms > ms ? asked_ms : ms);
+}
+
+/* Has the API server surely not bound it, and will not? */
+static bool is_definite(int result, long status)
+{
+    return result == -EACCES || result == -EINVAL || result == -ESTALE ||
+           result == -ECONNREFUSED || (result == -EAGAIN && status == 429);
+}
+
+static void look_up_next(struct binder_thread *t, struct binding *b)
+{
+    b->looks = true;
+    binder_again(t->binder, b, 0);
+}
+
+/* What a failed call means. */
+static void post_failed(struct binder_thread *t, struct binding *b, int result,
+                        const struct error *err)
+{
+    bool definite = is_definite(result, t->answer.status);
+    if (result == -ENOENT) {
+        refuse(t, b, err->text);
+        return;
+    }
+    if (result == -EBUSY || result == -EEXIST) { /* by whom, and whereto? */
+        look_up_next(t, b);
+        return;
+    }
+    if (!definite) {
+        b->unsure_until_ms = clock_ms() + t->binder->config.call_ms;
+        b->seen_unbound = false;
+    }
+    if (result == -EAGAIN || result == -ECONNREFUSED)
+        again_later(t, b, err); /* to do it twice is to do it once */
+    else if (is_unsure(b))
+        look_up_next(t, b);
+    else
+        refuse(t, b, err->text);
+}
+
+static void post(struct binder_thread *t, struct binding *b)
+{
+    struct error err = {0};
+    unsigned ms = call_ms(t, b);
+    if (!may_bind(t, ms)) {
+        if (is_unsure(b))
+            look_up_next(t, b);
+        else
+            refuse(t, b, "not the leader any more: try again");
+        return;
+    }
+    write_path(t, b, "/binding");
+    write_body(&t->body, b);
+    struct kube_request request = {.method = "POST",
+                                   .path = str_text(&t->path),
+                                   .type = KUBE_JSON,
+                                   .body = str_text(&t->body),
+                                   .body_size = t->body.size,
+                                   .timeout_ms = ms};
+    b->attempts++;
+    (void)failpoint("post-before-call");
+    int result = kube_call(t->client, &request, &t->answer, &err);
+    (void)failpoint("post-after-call");
+    if (result == 0)
+        bound(t, b);
+    else
+        post_failed(t, b, result, &err);
+}
+
+/* Nobody has bound it, by a look that was begun at `begun_ms`.  A server that
+ * was stopped has our call before it still, unread, and carries it out beside
+ * the first look that it answers: that look alone proves nothing either. */
+static void seen_unbound(struct binder_thread *t, struct binding *b,
+                         int64_t begun_ms)
+{
+    if (is_unsure(b) && !b->seen_unbound) {
+        int64_t until_ms = clock_ms() + t->binder->config.call_ms;
+        if (b->unsure_until_ms < until_ms)
+            b->unsure_until_ms = until_ms;
+        b->seen_unbound = true;
+    }
+    bool settled = begun_ms >= b->unsure_until_ms;
+    if (!b->told && clock_ms() < b->deadline_ms && may_bind(t, call_ms(t, b))) {
+        b->looks = false;
+        binder_again(t->binder, b, backoff_fail(&b->backoff));
+    } else if (settled) {
+        refuse(t, b, "it was not bound in time: try again");
+    } else {
+        binder_again(t->binder, b, b->unsure_until_ms - clock_ms());
+    }
+}
+
+/* What an allocation's text says, in our own words; false when it is none. */
+static bool put_allocation(const char *data, size_t size, struct str *out)
+{
+    cleanup_with(allocation) struct allocation *a = NULL;
+    struct error ignored;
+    if (allocation_decode(data, size, &a, &ignored) < 0)
+        return false;
+    allocation_encode(a, out);
+    return true;
+}
+
+/* Does the pod's annotation say what ours does?  Another release may have
+ * written it, in other words. */
+static bool is_ours(const struct binding *b, const struct pod_seen *pod)
+{
+    cleanup_str struct str x = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_str struct str y = STR_INIT(STR_MAX_DEFAULT);
+    if (b->allocation_size == 0 ||
+        is_text(&pod->allocation, b->allocation, b->allocation_size))
+        return true;
+    cleanup_free char *text = xmalloc(pod->allocation.size + 1);
+    size_t size = jtext_decode(&pod->allocation, text);
+    return put_allocation(text, size, &x) &&
+           put_allocation(b->allocation, b->allocation_size, &y) &&
+           x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
+}
+
+static void seen_bound(struct binder_thread *t, struct binding *b,
+                       const struct pod_seen *pod)
+{
+    char reason[REASON_MAX];
+    bool here = is_text(&pod->node, b->node, strlen(b->node));
+    if (here && is_ours(b, pod)) {
+        bound(t, b);
+        return;
+    }
+    if (here)
+        (void)snprintf(reason, sizeof reason,
+                       "somebody else has bound it to node %s", b->node);
+    else
+        (void)snprintf(reason, sizeof reason,
+                       "it is bound to node %.*s already", (int)pod->node.size,
+                       pod->node.data);
+    refuse(t, b, reason);
+}
+
+static void seen(struct binder_thread *t, struct binding *b, int64_t begun_ms)
+{
+    static const struct error unread = {.text = "the pod could not be read"};
+    struct pod_seen pod;
+    if (!scan_pod(&t->answer.body, &pod))
+        again_later(t, b, &unread);
+    else if (!is_text(&pod.uid, b->uid, strlen(b->uid)))
+        refuse(t, b, "there is another pod of that name now");
+    else if (pod.node.size)
+        seen_bound(t, b, &pod);
+    else if (pod.deleted.size)
+        refuse(t, b, "it is being deleted");
+    else
+        seen_unbound(t, b, begun_ms);
+}
+
+static void look_up(struct binder_thread *t, struct binding *b)
+{
+    struct error err = {0};
+    write_path(t, b, "");
+    struct kube_request request = {.method = "GET",
+                                   .path = str_text(&t->path),
+                                   .timeout_ms = call_ms(t, b)};
+    int64_t begun_ms = clock_ms();
+    (void)failpoint("post-before-look");
+    int result = kube_call(t->client, &request, &t->answer, &err);
+    if (result == 0)
+        seen(t, b, begun_ms);
+    else if (result == -ENOENT)
+        refuse(t, b, "there is no such pod any more");
+    else
+        again_later(t, b, &err);
+}
+
+void binding_step(struct binder_thread *t, struct binding *b)
+{
+    if (t->binder->stopping)
+        give_up(t, b);
+    else if (!b->told && clock_ms() >= b->deadline_ms)
+        expire(t, b);
+    else if (b->looks)
+        look_up(t, b);
+    else
+        post(t, b);
+}

@@ -1,0 +1,352 @@
+#include "extender/cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "extender/app/fabric_files.h"
+#include "extender/cluster/cluster_private.h"
+#include "lib/kube/lease.h"
+
+static bool may_bind(void *ctx, int64_t call_ms)
+{
+    struct cluster *c = ctx;
+    return atomic_load(&c->electing) && elect_holds(c->elect, call_ms);
+}
+
+static bool has_binds(void *ctx)
+{
+    struct cluster *c = ctx;
+    return binder_n_busy(c->binder) > 0;
+}
+
+static bool is_busy(void *ctx, const char *uid)
+{
+    struct cluster *c = ctx;
+    return binder_is_busy(c->binder, uid);
+}
+
+/* Events are there before the pods are listed; who does not lead writes
+ * none. */
+static void on_unaccounted(void *ctx, const struct podobj *pod, const char *why)
+{
+    struct cluster *c = ctx;
+    cleanup_str struct str text = STR_INIT(EVENTS_TEXT_MAX);
+    str_addf(&text, "on %s: %s", pod->node, why);
+    if (c->events && may_bind(c, 0))
+        events_post(c->events, &pod->demand, EVENTS_UNALIGNED, str_text(&text));
+}
+
+static void on_overfull(void *ctx, const struct allocation *a, const char *text)
+{
+    struct cluster *c = ctx;
+    if (c->events && may_bind(c, 0))
+        events_post(c->events, &a->demand, EVENTS_OVERFULL, text);
+}
+
+/* With a role or without, which may be what is misspelt. */
+static void on_pod(void *ctx, const struct podobj *pod)
+{
+    struct cluster *c = ctx;
+    if (pod->odd.code)
+        events_post(c->events, &pod->demand, EVENTS_UNKNOWN_KEY, pod->odd.text);
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+    (void)ctx;
+    (void)uid;
+}
+
+/* Another one for each process: who has died may come back while others still
+ * wait for its Lease to end. */
+static char *make_identity(const char *name)
+{
+    uint64_t random = 0;
+    char host[64] = "extender";
+    (void)!getrandom(&random, sizeof random, 0); /* cannot fail once booted */
+    if (!name || !*name) {
+        (void)gethostname(host, sizeof host - 1); /* else as above */
+        name = host;
+    }
+    return xasprintf("%.200s_%016llx", name, (unsigned long long)random);
+}
+
+static char *beats_path(const char *namespace)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    kube_path_object(&path, KUBE_LEASE_GROUP, namespace, "leases", NULL);
+    return str_steal(&path);
+}
+
+static void node_appeared(void *ctx, const char *node)
+{
+    struct cluster *c = ctx;
+    cluster_nodes_check(c->nodes, node);
+}
+
+static void slices_listed(void *ctx)
+{
+    struct cluster *c = ctx;
+    cluster_beats_silence(c->beats);
+}
+
+static void each_node(void *ctx, void (*visit)(void *ctx, const char *node),
+                      void *visit_ctx)
+{
+    struct cluster *c = ctx;
+    cluster_slices_each(c->slices, visit, visit_ctx);
+}
+
+static void create_parts(struct cluster *c)
+{
+    struct app *app = c->app;
+    (void)pthread_mutex_init(&c->lead.lock, NULL); /* cannot fail on Linux */
+    c->identity = make_identity(c->config.identity);
+    c->beats_path = beats_path(c->config.heartbeats);
+    c->feed = feed_create(app->writer);
+    c->slices = cluster_slices_create(
+        &(struct cluster_slices_config){.feed = c->feed,
+                                        .metrics = app->metrics,
+                                        .appeared = node_appeared,
+                                        .listed = slices_listed,
+                                        .ctx = c});
+    c->beats = cluster_beats_create(c->feed, c->config.fresh_ms);
+    c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(app->fabric));
+    c->pods = cluster_pods_create(
+        &(struct cluster_pods_config){.feed = c->feed,
+                                      .app = app,
+                                      .is_busy = is_busy,
+                                      .unaccounted = on_unaccounted,
+                                      .ctx = c});
+    c->rooms = cluster_rooms_create(c->feed, &app->demand);
+    cluster_nodes_each(c->nodes, each_node, c);
+    cluster_nodes_next(c->nodes, &cluster_rooms_nodes, c->rooms);
+    cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
+                                     .put = cluster_rooms_put_pod,
+                                     .gone = cluster_rooms_gone_pod,
+                                     .listed = cluster_rooms_listed_pods,
+                                     .ctx = c->rooms});
+    fabric_files_join(app->fabric,
+                      &(struct fabric_nodes){cluster_nodes_changed,
+                                             cluster_nodes_write, c->nodes});
+}
+
+/* What the leader does about pairs, and what it tells of pods. */
+static int start_pairing(struct cluster *c, struct error *err)
+{
+    struct events_config events = {.kube = c->config.kube,
+                                   .reporter = c->identity,
+                                   .may_write = may_bind,
+                                   .is_busy = has_binds,
+                                   .ctx = c};
+    int r = c->config.events ? events_start(&events, &c->events, err) : 0;
+    if (r < 0)
+        return r;
+    struct pairing_config pairing = {.kube = c->config.kube,
+                                     .demand = c->app->demand,
+                                     .events = c->events,
+                                     .may_write = may_bind,
+                                     .ctx = c};
+    r = pairing_start(&pairing, &c->pairing, err);
+    if (r < 0)
+        return r;
+    writer_on_overfull(c->app->writer, on_overfull, c);
+    struct cluster_pod_listener listener = pairing_listener(c->pairing);
+    cluster_pods_listen(c->pods, &listener);
+    cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
+                                     .put = on_pod, .gone = on_gone, .ctx = c});
+    cluster_rooms_listen(c->rooms, on_pod, c);
+    return 0;
+}
+
+static bool find_pending(void *ctx, const char *uid, struct demand *ret_demand)
+{
+    struct cluster *c = ctx;
+    return cluster_pods_find(c->pods, uid, ret_demand);
+}
+
+static int start_waker(struct cluster *c, struct error *err)
+{
+    struct waker_config waker = {.kube = c->config.kube,
+                                 .app = c->app,
+                                 .find = find_pending,
+                                 .may_write = may_bind,
+                                 .ctx = c};
+    int r = waker_start(&waker, &c->waker, err);
+    if (r < 0)
+        return r;
+    struct cluster_pod_listener listener = waker_listener(c->waker);
+    cluster_pods_listen(c->pods, &listener);
+    return 0;
+}
+
+static int start_reflector(struct cluster *c, struct error *err)
+{
+    const struct reflector_kind kinds[CLUSTER_KINDS] = {
+        [CLUSTER_SLICES] = {.name = "resourceslices",
+                            .path = "/apis/resource.k8s.io/v1/resourceslices",
+                            .query = "fieldSelector=spec.driver%3Dxpu.biga.dev",
+                            .handler = cluster_slices_handler,
+                            .ctx = c->slices},
+        [CLUSTER_BEATS] = {.name = "leases",
+                           .path = c->beats_path,
+                           .handler = cluster_beats_handler,
+                           .ctx = c->beats},
+        [CLUSTER_NODES] = {.name = "nodes",
+                           .path = "/api/v1/nodes",
+                           .handler = cluster_nodes_handler,
+                           .ctx = c->nodes},
+        [CLUSTER_PODS] = {.name = "pods",
+                          .path = "/api/v1/pods",
+                          .query = "labelSelector=biga.dev%2Frole",
+                          .handler = cluster_pods_handler,
+                          .ctx = c->pods},
+        [CLUSTER_OTHER_PODS] = {.name = "other-pods",
+                                .path = "/api/v1/pods",
+                                .query = "labelSelector=%21biga.dev%2Frole&"
+                                         "fieldSelector=spec.nodeName%21%3D%2C"
+                                         "status.phase%21%3DSucceeded%2C"
+                                         "status.phase%21%3DFailed",
+                                .handler = cluster_rooms_pods,
+                                .ctx = c->rooms},
+    };
+    return reflector_start(c->config.kube, kinds, CLUSTER_KINDS, &c->reflector,
+                           err);
+}
+
+static int start_threads(struct cluster *c, struct error *err)
+{
+    struct binder_config binder = {
+        .kube = c->config.kube, .may_bind = may_bind, .ctx = c};
+    struct elect_config elect = {
+        .kube = c->config.kube,
+        .namespace = c->config.namespace,
+        .name = "biga-extender",
+        .identity = c->identity,
+        .alone = !c->config.elect,
+        .lead = cluster_lead,
+        .follow = cluster_follow,
+        .ctx = c,
+    };
+    int r = kube_client_create(c->config.kube, KUBE_TIMEOUT_MS, &c->lead.client,
+                               err);
+    if (r == 0)
+        r = binder_start(&binder, &c->binder, err);
+    if (r == 0)
+        r = start_pairing(c, err);
+    if (r == 0)
+        r = start_waker(c, err);
+    if (r == 0)
+        r = start_reflector(c, err);
+    if (r == 0)
+        r = elect_start(&elect, &c->elect, err);
+    atomic_store(&c->electing, r == 0);
+    return r;
+}
+
+int cluster_start(const struct cluster_config *config, struct app *app,
+                  struct cluster **ret_cluster, struct error *err)
+{
+    cleanup_with(cluster) struct cluster *c = xcalloc(1, sizeof *c);
+    c->config = *config;
+    c->app = app;
+    create_parts(c);
+    int r = start_threads(c, err);
+    if (r == 0)
+        *ret_cluster = steal(&c);
+    return r;
+}
+
+void cluster_stop(struct cluster *c)
+{
+    if (!c)
+        return;
+    cluster_lead_end(c); /* elect still asks to lead, with what ends now */
+    reflector_stop(c->reflector);
+    pairing_stop(c->pairing);
+    waker_stop(c->waker);
+    binder_stop(c->binder); /* no bind is on its way when the Lease is free */
+    writer_on_overfull(c->app->writer, NULL, NULL);
+    events_stop(c->events); /* of which the binder tells */
+    elect_stop(c->elect);
+    fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});
+    feed_destroy(c->feed); /* what it calls back is still there */
+    kube_client_destroy(c->lead.client);
+    (void)pthread_mutex_destroy(&c->lead.lock);
+    cluster_slices_destroy(c->slices);
+    cluster_beats_destroy(c->beats);
+    cluster_nodes_destroy(c->nodes);
+    cluster_pods_destroy(c->pods);
+    cluster_rooms_destroy(c->rooms);
+    free(c->identity);
+    free(c->beats_path);
+    free(c);
+}
+
+void cluster_unsure(struct cluster *c)
+{
+    elect_keep(c->elect);
+}
+
+bool cluster_is_synced(const struct cluster *c)
+{
+    return reflector_is_synced(c->reflector);
+}
+
+bool cluster_leads(struct cluster *c, char ret_leader[254])
+{
+    elect_leader(c->elect, ret_leader);
+    return elect_holds(c->elect, 0);
+}
+
+struct binder *cluster_binder(struct cluster *c)
+{
+    return c->binder;
+}
+
+void cluster_tell(struct cluster *c, const struct demand *pod,
+                  enum events_reason reason, const char *text)
+{
+    if (c->events && elect_holds(c->elect, 0))
+        events_post(c->events, pod, reason, text);
+}
+
+void cluster_asked(struct cluster *c, const struct demand *pod,
+                   const struct snapshot *snapshot, bool refused,
+                   const int32_t *indexes, size_t n)
+{
+    waker_asked(c->waker, pod->uid, snapshot, refused, indexes, n);
+}
+
+void cluster_waits(struct cluster *c, const char *uid,
+                   struct waiting_state *ret_state)
+{
+    waker_state(c->waker, uid, ret_state);
+}
+
+bool cluster_find_pod(struct cluster *c, const char *uid,
+                      struct demand *ret_demand)
+{
+    return cluster_pods_find(c->pods, uid, ret_demand);
+}
+
+bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
+                              const char *name, struct str *text)
+{
+    return cluster_pods_find_unaccounted(c->pods, namespace, name, text);
+}
+
+bool cluster_find_odd(struct cluster *c, const char *namespace,
+                      const char *name, struct str *text)
+{
+    return cluster_pods_find_odd(c->pods, namespace, name, text);
+}
+
+bool cluster_has_pod(struct cluster *c, const char *uid)
+{
+    struct demand demand;
+    return binder_is_busy(c->binder, uid) ||
+           cluster_pods_is_bound(c->pods, uid) ||
+           cluster_pods_find(c->pods, uid, &demand);
+}

@@ -1,0 +1,169 @@
+/* cluster_parts - what the parts of cluster tell each other: how the handlers
+ * of the reflector's collections reach the writer, and who else wants to know
+ * what they were told.
+ *
+ * All handlers run on the reflector's thread. */
+#ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_PARTS_H
+#define BIGA_EXTENDER_CLUSTER_CLUSTER_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/app/app.h"
+#include "extender/keep/writer.h"
+#include "extender/pods/podobj.h"
+#include "lib/kube/reflector.h"
+#include "model/fabric/fabric.h"
+
+/* --- feed: operations that nobody waits for -------------------------------
+ *
+ * Each is one block of memory with all its texts, freed when the writer is
+ * done with it.  With more than FEED_MAX bytes on the way the poster waits,
+ * so that a list of any length takes bounded memory. */
+enum { FEED_MAX = 64 << 20 };
+
+struct cluster_pod_listener; /* below */
+struct feed;
+struct feed *feed_create(struct writer *w);
+/* Waits until the writer is done with all of it. NULL allowed */
+void feed_destroy(struct feed *f);
+
+struct feed_op {
+    struct writer_op op; /* op.ctx is free for the poster */
+    /* Called on the writer's thread before it is freed; may be NULL. */
+    void (*then)(struct feed_op *o);
+    struct feed *feed;
+    size_t size, used;
+    char texts[];
+};
+/* `room`: bytes of all its texts, NULs included. */
+struct feed_op *feed_new(struct feed *f, enum writer_kind kind, size_t room);
+/* A copy of a text, NUL-terminated, or of anything that needs no more
+ * alignment than a char. */
+const char *feed_text(struct feed_op *o, const char *data, size_t size);
+/* Gives the operation away.  References that it holds (allocation, fabric)
+ * are released with it. */
+void feed_post(struct feed_op *o);
+size_t feed_n_waiting(struct feed *f);
+
+/* --- objects ------------------------------------------------------------ */
+
+/* What every handler reads of an object, without a DOM. */
+struct cluster_object {
+    char name[254];
+    char uid[64];              /* "" when it has none */
+    char resource_version[64]; /* the same */
+    struct jtext labels;       /* the JSON object; data NULL: none */
+    struct jtext spec, status; /* the same; all are borrowed */
+};
+/* -EINVAL when it is no sound JSON or has no name. */
+int cluster_object_read(const char *json, size_t size,
+                        struct cluster_object *ret_object, struct error *err);
+
+/* --- the collections ---------------------------------------------------------
+ *
+ * Each has a reflector_handler whose ctx is what its create() returned.
+ * `destroy` takes NULL. */
+
+/* ResourceSlices of ours.  In the API server the newest resourceVersion is
+ * the truth (advertisers see to it that it is theirs alone), so where ingest
+ * would call a slice older than what it has, what it has is withdrawn
+ * first. */
+struct cluster_slices;
+struct cluster_slices_config {
+    struct feed *feed;
+    struct metrics *metrics;
+    /* Both may be NULL.  Something was published for a node of which nothing
+     * was known; all slices are listed. */
+    void (*appeared)(void *ctx, const char *node);
+    void (*listed)(void *ctx);
+    void *ctx;
+};
+struct cluster_slices *
+cluster_slices_create(const struct cluster_slices_config *config);
+/* Every node with slices. */
+void cluster_slices_each(struct cluster_slices *c,
+                         void (*visit)(void *ctx, const char *node), void *ctx);
+void cluster_slices_destroy(struct cluster_slices *c);
+extern const struct reflector_handler cluster_slices_handler;
+
+/* Leases of the nodes: a node whose Lease was renewed is heard. */
+struct cluster_beats;
+struct cluster_beats *cluster_beats_create(struct feed *feed, int64_t fresh_ms);
+void cluster_beats_destroy(struct cluster_beats *c);
+/* Slices were listed: tell again which nodes are silent. */
+void cluster_beats_silence(struct cluster_beats *c);
+extern const struct reflector_handler cluster_beats_handler;
+
+/* Nodes: whether they are there and ready, and the labels that say where they
+ * hang; all are handed on to the next, too. */
+struct cluster_nodes;
+struct cluster_nodes *cluster_nodes_create(struct feed *feed,
+                                           const struct fabric_labels *labels);
+/* A node with slices that is no Node is lost, too: called for each that
+ * appears, and for all once Nodes are listed, by `each`. */
+void cluster_nodes_check(void *ctx, const char *node);
+void cluster_nodes_each(struct cluster_nodes *c,
+                        void (*each)(void *ctx,
+                                     void (*visit)(void *ctx, const char *node),
+                                     void *visit_ctx),
+                        void *ctx);
+/* Before the reflector starts. */
+void cluster_nodes_next(struct cluster_nodes *c,
+                        const struct reflector_handler *next, void *ctx);
+/* For fabric_files_join(): any thread. */
+bool cluster_nodes_changed(void *ctx);
+void cluster_nodes_write(void *ctx, struct str *out);
+void cluster_nodes_destroy(struct cluster_nodes *c);
+extern const struct reflector_handler cluster_nodes_handler;
+
+/* Pods with a role. */
+struct cluster_pods;
+struct cluster_pods_config {
+    struct feed *feed;
+    struct app *app;
+    /* of the binder: keep an allocation that it works at; or NULL */
+    bool (*is_busy)(void *ctx, const char *uid);
+    /* told once of a pod that is bound without an allocation; or NULL */
+    void (*unaccounted)(void *ctx, const struct podobj *pod, const char *why);
+    void *ctx;
+};
+struct cluster_pods *
+cluster_pods_create(const struct cluster_pods_config *config);
+void cluster_pods_destroy(struct cluster_pods *c);
+/* Before the reflector starts. */
+void cluster_pods_listen(struct cluster_pods *c,
+                         const struct cluster_pod_listener *listener);
+extern const struct reflector_handler cluster_pods_handler;
+/* Any thread: a pod that is not bound, and keeps to the contract. */
+bool cluster_pods_find(struct cluster_pods *c, const char *uid,
+                       struct demand *ret_demand);
+/* Any thread: has the watch shown it as bound, or finished? */
+bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid);
+/* As members of a JSON object: counts, and the pods that are bound without
+ * an allocation that can be read.  Any thread. */
+void cluster_pods_write(struct cluster_pods *c, struct str *out);
+size_t cluster_pods_n_unaccounted(struct cluster_pods *c);
+/* Has the pod a key that is none of the contract's?  Then which.  Any thread. */
+bool cluster_pods_find_odd(struct cluster_pods *c, const char *namespace,
+                           const char *name, struct str *text);
+/* Is it one of them?  Then where it is, and why, for people.  Any thread. */
+bool cluster_pods_find_unaccounted(struct cluster_pods *c,
+                                   const char *namespace, const char *name,
+                                   struct str *text);
+
+/* --- pods with a role --------------------------------------------------- */
+
+/* Told of every pod with a role label, bound or not, broken or not. `pod` is
+ * borrowed for the call.  After a gap, pods that are not there any more are
+ * gone before `listed`. */
+struct cluster_pod_listener {
+    void (*put)(void *ctx, const struct podobj *pod);
+    void (*gone)(void *ctx, const char *uid);
+    void (*listed)(void *ctx); /* may be NULL */
+    void *ctx;
+};
+enum { CLUSTER_LISTENERS_MAX = 4 };
+
+#endif

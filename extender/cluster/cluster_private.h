@@ -1,0 +1,64 @@
+/* What cluster.c, cluster_lead.c and cluster_view.c share. */
+#ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_PRIVATE_H
+#define BIGA_EXTENDER_CLUSTER_CLUSTER_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "extender/cluster/cluster.h"
+#include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/cluster_rooms.h"
+#include "extender/cluster/elect.h"
+#include "extender/cluster/events.h"
+#include "extender/cluster/pairing.h"
+#include "extender/cluster/waker.h"
+#include "lib/kube/client.h"
+
+enum cluster_kind {
+    CLUSTER_SLICES,
+    CLUSTER_BEATS,
+    CLUSTER_NODES,
+    CLUSTER_PODS,
+    CLUSTER_OTHER_PODS,
+    CLUSTER_KINDS
+};
+
+/* What a new leader has to do before it leads, on a thread of its own, because
+ * the Lease has to be renewed meanwhile. */
+struct cluster_lead {
+    struct cluster *cluster;
+    struct kube_client *client;
+    pthread_mutex_t lock; /* guards thread and running */
+    pthread_t thread;
+    bool running;           /* there is a thread to join */
+    atomic_bool stop, done; /* of one lead */
+    atomic_bool ended;      /* nothing leads any more */
+};
+
+struct cluster {
+    struct cluster_config config;
+    struct app *app;
+    char *identity, *beats_path;
+    struct feed *feed;
+    struct cluster_slices *slices;
+    struct cluster_beats *beats;
+    struct cluster_nodes *nodes;
+    struct cluster_pods *pods;
+    struct cluster_rooms *rooms;
+    struct binder *binder;
+    struct reflector *reflector;
+    struct elect *elect;
+    atomic_bool electing;  /* elect is there; the others start before it */
+    struct events *events; /* NULL: none are written */
+    struct pairing *pairing;
+    struct waker *waker;
+    struct cluster_lead lead;
+};
+
+/* Of elect_config; ctx is the struct cluster. */
+int cluster_lead(void *ctx);
+void cluster_follow(void *ctx);
+/* From here on cluster_lead() touches nothing, and its thread has ended. */
+void cluster_lead_end(struct cluster *c);
+
+#endif

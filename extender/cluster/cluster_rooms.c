@@ -1,0 +1,375 @@
+#include "extender/cluster/cluster_rooms.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/pods/podsums.h"
+#include "lib/base/jscan.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "model/pod/quantity.h"
+
+struct cluster_rooms {
+    struct feed *feed;
+    const struct demand_config *demand;
+    void (*put)(void *ctx, const struct podobj *pod); /* NULL: nobody listens */
+    void *ctx;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;  /* something has changed */
+    struct podsums *sums;
+    int64_t sent_ms; /* monotonic clock; when they were told last */
+    bool stopping;
+};
+
+/* --- telling the writer ------------------------------------------------- */
+
+/* The operation and the rooms that it points to are freed together. */
+static void free_rooms(struct feed_op *o)
+{
+    free((void *)o->op.rooms);
+}
+
+/* All that changed, in one operation; called with the lock. */
+static void tell(struct cluster_rooms *r)
+{
+    size_t n = podsums_n_changed(r->sums), room = 0;
+    r->sent_ms = clock_ms();
+    if (n == 0)
+        return;
+    struct writer_room *rooms = xcalloc(n, sizeof *rooms);
+    for (size_t i = 0; i < n; i++) {
+        podsums_changed(r->sums, i, &rooms[i].node, &rooms[i].room);
+        room += strlen(rooms[i].node) + 1;
+    }
+    struct feed_op *o = feed_new(r->feed, WRITER_ROOMS, room);
+    for (size_t i = 0; i < n; i++)
+        rooms[i].node = feed_text(o, rooms[i].node, strlen(rooms[i].node));
+    o->op.rooms = rooms;
+    o->op.n_rooms = n;
+    o->then = free_rooms;
+    podsums_settle(r->sums);
+    feed_post(o);
+}
+
+static void *rooms_thread(void *ctx)
+{
+    struct cluster_rooms *r = ctx;
+    pthread_mutex_lock(&r->lock);
+    while (!r->stopping) {
+        int64_t due_ms = r->sent_ms + ROOMS_MS;
+        if (podsums_n_changed(r->sums) == 0)
+            (void)pthread_cond_wait(&r->wake, &r->lock); /* never fails */
+        else if (clock_ms() < due_ms)
+            (void)clock_wait(&r->wake, &r->lock, due_ms);
+        else
+            tell(r);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* --- Nodes -------------------------------------------------------------- */
+
+struct nodeobj {
+    char name[DEMAND_NAME_MAX + 1];
+    struct podsums_host host;
+};
+
+static bool enter(struct jscan *s)
+{
+    if (jscan_peek(s) == JKIND_OBJECT)
+        return jscan_object(s);
+    (void)jscan_skip(s); /* a fault sticks */
+    return false;
+}
+
+/* A quantity in thousandths; -1: there is none. */
+static int64_t read_milli(struct jscan *s)
+{
+    struct jtext text;
+    int64_t milli;
+    bool is_text = jscan_peek(s) == JKIND_STRING;
+    if (is_text ? !jscan_string(s, &text) : !jscan_raw(s, &text))
+        return -1;
+    return quantity_parse(text.data, text.size, &milli) ? milli : -1;
+}
+
+static void read_allocatable(struct jscan *s, struct podsums_host *host)
+{
+    struct jtext key;
+    if (!enter(s))
+        return;
+    while (jscan_member(s, &key)) {
+        int64_t *to = jtext_is(&key, "cpu")      ? &host->cpu_milli
+                      : jtext_is(&key, "memory") ? &host->memory_kib
+                      : jtext_is(&key, "pods")   ? &host->pods
+                                                 : NULL;
+        int64_t milli = to ? read_milli(s) : -1;
+        if (!to)
+            (void)jscan_skip(s); /* a fault ends the loop */
+        else if (milli < 0)
+            continue;
+        else if (to == &host->memory_kib) /* what is there counts down */
+            *to = milli / 1000 / 1024;
+        else
+            *to = to == &host->pods ? milli / 1000 : milli;
+    }
+}
+
+/* An object of which one member is read. */
+typedef void member_f(struct jscan *s, void *ctx);
+static void read_member(struct jscan *s, const char *name, member_f *read,
+                        void *ctx)
+{
+    struct jtext key;
+    if (!enter(s))
+        return;
+    while (jscan_member(s, &key)) {
+        if (jtext_is(&key, name))
+            read(s, ctx);
+        else
+            (void)jscan_skip(s); /* a fault ends the loop */
+    }
+}
+
+static void take_name(struct jscan *s, void *ctx)
+{
+    struct nodeobj *node = ctx;
+    struct jtext text;
+    if (jscan_peek(s) != JKIND_STRING)
+        (void)jscan_skip(s); /* a fault sticks */
+    else if (jscan_string(s, &text) && text.size < sizeof node->name)
+        (void)jtext_decode(&text, node->name);
+}
+
+static void take_allocatable(struct jscan *s, void *ctx)
+{
+    read_allocatable(s, &((struct nodeobj *)ctx)->host);
+}
+
+/* False when it is no Node. */
+static bool read_node(const char *json, size_t size, struct nodeobj *ret_node)
+{
+    struct jscan s;
+    struct jtext key;
+    memset(ret_node, 0, sizeof *ret_node);
+    ret_node->host = (struct podsums_host){INT64_MAX, INT64_MAX, INT64_MAX};
+    jscan_init_kube(&s, json, size);
+    if (!enter(&s))
+        return false;
+    while (jscan_member(&s, &key)) {
+        if (jtext_is(&key, "metadata"))
+            read_member(&s, "name", take_name, ret_node);
+        else if (jtext_is(&key, "status"))
+            read_member(&s, "allocatable", take_allocatable, ret_node);
+        else
+            (void)jscan_skip(&s); /* a fault ends the loop */
+    }
+    return jscan_end(&s) && ret_node->name[0];
+}
+
+/* --- events ------------------------------------------------------------- */
+
+static void begin(struct cluster_rooms *r)
+{
+    pthread_mutex_lock(&r->lock);
+}
+
+static void end(struct cluster_rooms *r)
+{
+    if (podsums_n_changed(r->sums))
+        pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void list_nodes(void *ctx)
+{
+    struct cluster_rooms *r = ctx;
+    begin(r);
+    podsums_list_hosts(r->sums);
+    end(r);
+}
+
+static void put_node(void *ctx, const char *json, size_t size)
+{
+    struct cluster_rooms *r = ctx;
+    struct nodeobj node;
+    if (!read_node(json, size, &node)) {
+        log_event(LOG_WARN, "node-not-read", "text",
+                  "an object in the list of Nodes is none", NULL);
+        return;
+    }
+    begin(r);
+    podsums_put_host(r->sums, node.name, &node.host);
+    end(r);
+}
+
+static void gone_node(void *ctx, const char *json, size_t size)
+{
+    struct cluster_rooms *r = ctx;
+    struct nodeobj node;
+    if (!read_node(json, size, &node))
+        return;
+    begin(r);
+    podsums_remove_host(r->sums, node.name);
+    end(r);
+}
+
+/* What is complete is told before anything that comes after it. */
+static void listed_nodes(void *ctx)
+{
+    struct cluster_rooms *r = ctx;
+    begin(r);
+    podsums_listed_hosts(r->sums);
+    tell(r);
+    end(r);
+}
+
+const struct reflector_handler cluster_rooms_nodes = {list_nodes, put_node,
+                                                      gone_node, listed_nodes};
+
+/* Has cluster_pods adopted an allocation of a host pod for it?  That takes the
+ * place of its requests in what is left. */
+static bool is_charged_elsewhere(const struct podobj *pod)
+{
+    const struct jtext *text = &pod->allocation;
+    if (!text->data)
+        return false;
+    cleanup_free char *json = xmalloc(text->size + 1);
+    cleanup_with(allocation) struct allocation *a = NULL;
+    struct error ignored; /* cluster_pods tells what is wrong with it */
+    size_t size = jtext_decode(text, json);
+    return allocation_decode(json, size, &a, &ignored) == 0 && !a->held &&
+           a->demand.role == ROLE_HOST &&
+           strcmp(a->demand.uid, pod->demand.uid) == 0 &&
+           strcmp(a->node, pod->node) == 0;
+}
+
+static void put_pod(struct cluster_rooms *r, enum podsums_source source,
+                    const struct podobj *pod)
+{
+    bool counts = pod->node[0] && !podobj_is_finished(pod) &&
+                  !(source == PODSUMS_ROLES && is_charged_elsewhere(pod));
+    begin(r);
+    if (counts)
+        podsums_put(r->sums, source,
+                    &(struct podsums_pod){pod->demand.uid, pod->node,
+                                          pod->cpu_milli, pod->memory_kib});
+    else
+        podsums_remove(r->sums, source, pod->demand.uid);
+    end(r);
+}
+
+static void list_pods(void *ctx)
+{
+    struct cluster_rooms *r = ctx;
+    begin(r);
+    podsums_list(r->sums, PODSUMS_OTHERS);
+    end(r);
+}
+
+static bool read_pod(struct cluster_rooms *r, const char *json, size_t size,
+                     struct podobj *ret_pod)
+{
+    struct error err;
+    if (podobj_read(json, size, r->demand, ret_pod, &err) == 0)
+        return true;
+    log_event(LOG_WARN, "pod-not-read", "error", err.text, NULL);
+    return false;
+}
+
+static void put_other(void *ctx, const char *json, size_t size)
+{
+    struct cluster_rooms *r = ctx;
+    struct podobj pod;
+    if (!read_pod(r, json, size, &pod))
+        return;
+    put_pod(r, PODSUMS_OTHERS, &pod);
+    if (r->put)
+        r->put(r->ctx, &pod);
+}
+
+static void gone_other(void *ctx, const char *json, size_t size)
+{
+    struct cluster_rooms *r = ctx;
+    struct podobj pod;
+    if (!read_pod(r, json, size, &pod))
+        return;
+    begin(r);
+    podsums_remove(r->sums, PODSUMS_OTHERS, pod.demand.uid);
+    end(r);
+}
+
+static void listed_pods(void *ctx)
+{
+    struct cluster_rooms *r = ctx;
+    begin(r);
+    podsums_listed(r->sums, PODSUMS_OTHERS);
+    tell(r);
+    end(r);
+}
+
+void cluster_rooms_listen(struct cluster_rooms *r,
+                          void (*put)(void *ctx, const struct podobj *pod),
+                          void *ctx)
+{
+    r->put = put;
+    r->ctx = ctx;
+}
+
+const struct reflector_handler cluster_rooms_pods = {list_pods, put_other,
+                                                     gone_other, listed_pods};
+
+void cluster_rooms_put_pod(void *ctx, const struct podobj *pod)
+{
+    put_pod(ctx, PODSUMS_ROLES, pod);
+}
+
+void cluster_rooms_gone_pod(void *ctx, const char *uid)
+{
+    struct cluster_rooms *r = ctx;
+    begin(r);
+    podsums_remove(r->sums, PODSUMS_ROLES, uid);
+    end(r);
+}
+
+void cluster_rooms_listed_pods(void *ctx)
+{
+    struct cluster_rooms *r = ctx;
+    begin(r);
+    tell(r);
+    end(r);
+}
+
+/* --- begin and end ------------------------------------------------------ */
+
+struct cluster_rooms *cluster_rooms_create(struct feed *feed,
+                                           const struct demand_config *demand)
+{
+    struct cluster_rooms *r = xcalloc(1, sizeof *r);
+    r->feed = feed;
+    r->demand = demand;
+    r->sums = podsums_create();
+    (void)pthread_mutex_init(&r->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&r->wake);
+    if (pthread_create(&r->thread, NULL, rooms_thread, r) != 0)
+        abort(); /* as for want of memory */
+    return r;
+}
+
+void cluster_rooms_destroy(struct cluster_rooms *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->stopping = true;
+    pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+    (void)pthread_join(r->thread, NULL); /* it was started, once */
+    podsums_destroy(r->sums);
+    (void)pthread_cond_destroy(&r->wake);
+    (void)pthread_mutex_destroy(&r->lock);
+    free(r);
+}

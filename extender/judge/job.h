@@ -1,0 +1,108 @@
+/* job - a whole job against one snapshot: which of its pairs have a place,
+ * and the plan for the rest.
+ *
+ * Pure but for the memory of plans that were made (plans), which changes no
+ * answer.  A pair has its place when a member of it is bound, or when a lease
+ * holds a place for it (struct allocation with `held`). */
+#ifndef BIGA_EXTENDER_JUDGE_JOB_H
+#define BIGA_EXTENDER_JUDGE_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/judge/plans.h"
+#include "extender/judge/schedule.h"
+#include "extender/state/allocation.h"
+#include "extender/state/snapshot.h"
+#include "model/plan/plan.h"
+
+/* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
+ * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
+ * that is NODE_NONE.  `memory` may be NULL.
+ * A pair of which another pod is nominated to a node (moves.h) is pinned there.
+ * Other pairs of the job that are nominated get what they need there, and it is
+ * held for them like the rest of the plan; while one of those nodes has no room
+ * yet there is no plan (PLAN_LACK_COMING).
+ * Held places are kept; when that of the pod's own pair cannot be used, the
+ * pair is planned anew around the others, and when that cannot be, all pairs
+ * that nobody is bound of.
+ * The candidates of a pod in a PodGroup lack the nodes that the scheduler has
+ * just filled with others of the group, in its mind: there the plan for all
+ * nodes holds as long as it has the pod's own pair on a candidate.
+ * Returns 0 and a plan that the caller owns, or -EBUSY and the refusal.
+ * The same (job, candidates, snapshot) gives the same plan in every process. */
+int job_plan(struct plans *memory, const struct snapshot *snapshot,
+             const struct demand *pod, const int32_t *candidates, size_t n,
+             int32_t pin, struct plan **ret_plan,
+             struct plan_refusal *ret_refusal);
+
+/* Does the pod, as judged by schedule_init(), follow its pair: is a member of
+ * it bound, or a place held for it that it can have (but for its namespace's
+ * quota) and that is among the candidates (NULL: all)?  Else its job is to be
+ * planned. */
+bool job_is_placed(const struct schedule *s, const int32_t *candidates,
+                   size_t n);
+/* The pod's index among the pairs of its plan. */
+uint32_t job_rank(const struct demand *pod);
+
+/* What job_plan() hands to plan_make() at last, when it refuses: for the
+ * explanations.  Borrows snapshot; fini releases the arrays. */
+struct job_input {
+    struct plan_cluster cluster;
+    struct plan_job job;
+    struct demand shapes[PLAN_SHAPES_MAX];
+    const struct node_state **states;
+    int32_t *leaves;
+    struct host_room *rooms; /* or NULL */
+    uint8_t *shape_of;
+    struct plan_fixed *fixed;
+    uint64_t *candidates;
+    struct node_state *changed; /* of nodes where something counts as gone,
+                                 * or is taken by those that come */
+    size_t n_changed;
+    /* other pairs that are nominated to nodes with room for them, fixed */
+    struct job_coming {
+        int32_t rank, node;
+        struct choice choice;
+    } * coming;
+    size_t n_coming;
+    uint32_t n_waiting; /* pairs that are nominated, without room so far */
+};
+void job_input_init(struct job_input *in, const struct snapshot *snapshot,
+                    const struct demand *pod, const int32_t *candidates,
+                    size_t n, int32_t pin);
+void job_input_fini(struct job_input *in);
+
+/* The lease that goes with the first bind: one held allocation for every
+ * pair that the plan has found a place for; the caller owns array and
+ * references. */
+struct allocation **job_holds(const struct snapshot *snapshot,
+                              const struct demand *pod, const struct plan *plan,
+                              size_t *ret_n);
+
+/* The place of the host pod of a pair (`rank`) of the pod's job of which only
+ * xPU pods are bound: with them; NULL when it has none there. */
+struct allocation *job_hold_host(const struct snapshot *snapshot,
+                                 const struct demand *pod, int32_t rank);
+
+/* The place of a host pod, held for its pair; NULL when its node is not
+ * there. */
+struct allocation *job_hold_again(const struct snapshot *snapshot,
+                                  const struct allocation *a);
+
+/* "NS/JOB", which all members of a job share; "NS/NAME" of a pod alone. */
+enum { JOB_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2 };
+void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX]);
+
+/* What is planned, and so leased, together: the key of its job, with '/'
+ * behind it, when that has several pairs, else of its pair. */
+enum { JOB_LEASE_KEY_MAX = DEMAND_PAIR_KEY_MAX };
+void job_lease_key(const struct demand *demand,
+                   char ret_key[JOB_LEASE_KEY_MAX]);
+/* Who is planned together with a pod, bound and held, by pair, in the
+ * caller's array (free it). */
+const struct allocation **job_together(const struct alloc_index *x,
+                                       const struct demand *demand,
+                                       size_t *ret_n);
+
+#endif

@@ -1,0 +1,38 @@
+/* plans - the memory of plans that were made: bounded, any thread. */
+#ifndef BIGA_EXTENDER_JUDGE_PLANS_H
+#define BIGA_EXTENDER_JUDGE_PLANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/state/snapshot.h"
+#include "model/plan/plan.h"
+#include "model/pod/demand.h"
+
+enum { PLANS_MAX = 64 };
+
+/* What a plan is made of.  Everything is borrowed, and compared in full. */
+struct plans_key {
+    const struct snapshot *snapshot;
+    const struct demand *asked; /* nothing in it but what decides */
+    const uint64_t *candidates; /* bits by node, NULL: all */
+    int32_t rank;               /* -1: the same for all ranks */
+    int32_t pin;
+    uint32_t mode; /* which held places were kept */
+};
+
+struct plans;
+struct plans *plans_create(void);
+void plans_destroy(struct plans *p); /* NULL allowed */
+
+/* True when it is known: then a plan that the caller owns, or NULL and the
+ * refusal. */
+bool plans_find(struct plans *p, const struct plans_key *key,
+                struct plan **ret_plan, struct plan_refusal *ret_refusal);
+/* Remember a plan (a reference is taken), or the refusal when `plan` is
+ * NULL.  The snapshot is kept alive for as long, so that no other one can be
+ * taken for it. */
+void plans_put(struct plans *p, const struct plans_key *key, struct plan *plan,
+               const struct plan_refusal *refusal);
+
+#endif

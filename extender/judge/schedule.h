@@ -1,0 +1,113 @@
+/* schedule - one pod against one snapshot: where it may go and what it would
+ * get there.  Pure: nothing is reserved, written or called. */
+#ifndef BIGA_EXTENDER_JUDGE_SCHEDULE_H
+#define BIGA_EXTENDER_JUDGE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/state/allocation.h"
+#include "extender/state/quota.h"
+#include "extender/state/snapshot.h"
+#include "model/plan/plan.h"
+
+/* How a pod is judged: by itself, or behind a member of its pair that is
+ * already on a node.  What is allocated to its own name counts as free: with
+ * the same uid it is the pod's, which then belongs on that node and no other
+ * (kube-scheduler asks again when the answer to a bind was lost); with
+ * another uid it is that of a pod that has ended.  A pair of which nobody is
+ * bound follows the place that is held for it, if there is one; its host pod
+ * gets just that place.  When kube-scheduler makes room for another pod of the
+ * pair on another node, the pod waits for that one.  Borrows the snapshot and the demand. */
+struct schedule {
+    const struct snapshot *snapshot;
+    const struct demand *demand;
+    char pair_key[DEMAND_PAIR_KEY_MAX];
+    int32_t follows; /* index of the node its pair is on; NODE_NONE: free;
+                          * NODE_GONE: the pair's node is not in the
+                          * snapshot */
+    const char *follows_node; /* its name, borrowed from the snapshot; NULL
+                               * when free */
+    const struct allocation *former; /* under its own name, or NULL */
+    int32_t former_index; /* of that one's node; NODE_NONE: not there */
+    const struct allocation *hold; /* the place held for its pair, or NULL */
+    bool bound;                    /* a member of its pair, or it, is bound */
+    bool nominated; /* neither, but room is made for another of its pair on
+                     * the node that it follows */
+    /* why the job of this pair has no plan, borrowed; NULL: not asked */
+    const struct plan_refusal *refusal;
+    struct quota_verdict quota; /* when it follows nobody */
+    bool own_share;             /* its service holds a share of some cards */
+    struct costs *costs;        /* of its class; NULL: compute each */
+};
+enum { NODE_GONE = -2 };
+
+void schedule_init(struct schedule *s, const struct snapshot *snapshot,
+                   const struct demand *demand);
+/* The node of the snapshot where kube-scheduler makes room for another pod of
+ * the pair than that uid; NULL: none, or one that is not there.  Borrowed. */
+const char *schedule_coming(const struct snapshot *snapshot,
+                            const char *pair_key, const char *uid);
+/* A pair (see demand_pair) by itself, whose job has no plan: what is held for
+ * its job counts as free, and nodes that it would fit have the reason that its
+ * job does not. */
+void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
+                       const struct demand *pair,
+                       const struct plan_refusal *refusal);
+
+/* The cost of node `index` (NODE_NONE: an unknown name), COST_NO_FIT when
+ * it does not fit. */
+uint32_t schedule_cost(const struct schedule *s, int32_t index);
+
+/* The choice on one node, or the reason; for bind, why and simulate. */
+enum reason schedule_choose(const struct schedule *s, int32_t index,
+                            struct choice *ret_choice);
+/* The same as if `n` allocations of that node were gone (preemption). */
+enum reason schedule_choose_without(const struct schedule *s, int32_t index,
+                                    const struct allocation *const *gone,
+                                    size_t n, struct choice *ret_choice);
+/* What the host of a node has left for the pair, what is held for its own job
+ * not taken off. */
+struct host_room schedule_room(const struct schedule *s, int32_t index);
+/* A ready node as the pod sees it: what its own pair holds is not in its way,
+ * `must` and `within` are those of decide(). */
+void schedule_view(const struct schedule *s, int32_t index,
+                   struct node_state *ret_state, uint16_t *ret_must,
+                   uint16_t *ret_within);
+/* The reasons of many nodes under one schedule, remembered by state; begin
+ * with it all zero. */
+enum { SCHEDULE_REASONS = 1024 };
+struct schedule_reasons {
+    uint32_t state[SCHEDULE_REASONS];
+    uint8_t reason[SCHEDULE_REASONS];
+};
+/* The reason of schedule_choose() alone, for many nodes one by one. */
+enum reason schedule_reason(const struct schedule *s, int32_t index,
+                            struct schedule_reasons *known);
+/* The reason in a few words, the same for every node that has it, so that
+ * kube-scheduler can count them: "too few free cores on the cards (4 asked of
+ * each)". */
+void schedule_brief(const struct schedule *s, enum reason reason,
+                    struct str *out);
+/* The reason as a sentence with the node's own numbers. */
+void schedule_explain(const struct schedule *s, int32_t index,
+                      enum reason reason, struct str *out);
+
+/* The best `max` of n candidate indexes (NODE_NONE allowed: never chosen),
+ * best first, ties by node name: positions in `candidates` into `ret_best`.
+ * Returns how many fit within max; *ret_fitting: how many fit in all. */
+size_t schedule_best(const struct schedule *s, const int32_t *candidates,
+                     size_t n, size_t max, uint32_t *ret_best,
+                     size_t *ret_fitting);
+
+/* What a demand gets at a place: without the order of binding. */
+struct allocation *schedule_place(const struct demand *demand,
+                                  const struct node *node,
+                                  const struct choice *choice);
+/* The allocation that binding to node `index` with `choice` makes; the
+ * caller owns it. */
+struct allocation *schedule_allocation(const struct schedule *s, int32_t index,
+                                       const struct choice *choice);
+
+#endif

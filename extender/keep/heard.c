@@ -1,0 +1,134 @@
+#include "extender/keep/heard.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+
+/* Instead of the body its size and 128 bits of hash are kept: who makes two
+ * bodies collide only lies about a slice that is its own. */
+struct digest {
+    uint64_t a, b;
+    size_t size;
+};
+
+struct entry {
+    char *name, *node;
+    struct digest digest;
+    uint64_t version;
+    struct liveness *liveness;
+};
+
+struct heard {
+    pthread_mutex_t lock;
+    struct strmap entries; /* by slice name */
+};
+
+/* A second hash with other constants and another way through the words. */
+static uint64_t hash_other(const char *data, size_t size)
+{
+    const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);
+    const uint64_t k1 = UINT64_C(0xe7037ed1a0b428db);
+    uint64_t h = k0 + size;
+    size_t at = 0;
+    for (; at + 8 <= size; at += 8)
+        h = hash_mix(h + hash_load(data + at, 8), k1) + k0;
+    return hash_mix(h + hash_load(data + at, size - at), k1 ^ k0);
+}
+
+static struct digest digest_of(const char *body, size_t size)
+{
+    return (struct digest){hash_bytes(body, size), hash_other(body, size),
+                           size};
+}
+
+static bool digest_equal(const struct digest *x, const struct digest *y)
+{
+    return x->a == y->a && x->b == y->b && x->size == y->size;
+}
+
+struct heard *heard_create(void)
+{
+    struct heard *h = xcalloc(1, sizeof *h);
+    (void)pthread_mutex_init(&h->lock, NULL); /* cannot fail on Linux */
+    return h;
+}
+
+static void entry_destroy(struct entry *e)
+{
+    if (!e)
+        return;
+    liveness_unref(e->liveness);
+    free(e->name);
+    free(e->node);
+    free(e);
+}
+
+void heard_destroy(struct heard *h)
+{
+    if (!h)
+        return;
+    size_t pos = 0;
+    struct entry *e;
+    while ((e = strmap_next(&h->entries, &pos)))
+        entry_destroy(e);
+    strmap_fini(&h->entries);
+    (void)pthread_mutex_destroy(&h->lock); /* nobody holds it */
+    free(h);
+}
+
+void heard_put(struct heard *h, const char *name, const char *body, size_t size,
+               uint64_t version, const struct node *node)
+{
+    struct entry *e = xcalloc(1, sizeof *e);
+    e->name = xstrdup(name);
+    e->node = xstrdup(node->name);
+    e->digest = digest_of(body, size);
+    e->version = version;
+    e->liveness = liveness_ref(node->liveness);
+    pthread_mutex_lock(&h->lock);
+    struct entry *old = strmap_put(&h->entries, e->name, e);
+    pthread_mutex_unlock(&h->lock);
+    entry_destroy(old);
+}
+
+void heard_remove(struct heard *h, const char *name)
+{
+    pthread_mutex_lock(&h->lock);
+    struct entry *old = strmap_remove(&h->entries, name);
+    pthread_mutex_unlock(&h->lock);
+    entry_destroy(old);
+}
+
+bool heard_repeat(struct heard *h, const struct heard_body *body,
+                  int64_t now_ms, uint64_t *ret_version)
+{
+    struct digest digest = digest_of(body->body, body->size);
+    pthread_mutex_lock(&h->lock);
+    struct entry *e = strmap_get(&h->entries, body->name);
+    bool same = e && digest_equal(&e->digest, &digest) &&
+                (!body->owner || strcmp(e->node, body->owner) == 0);
+    if (same && now_ms >= 0)
+        atomic_store_explicit(&e->liveness->heard_ms, now_ms,
+                              memory_order_relaxed);
+    if (same)
+        *ret_version = e->version;
+    pthread_mutex_unlock(&h->lock);
+    return same;
+}
+
+bool heard_node(struct heard *h, const char *name,
+                char ret_node[DEMAND_NAME_MAX + 1])
+{
+    pthread_mutex_lock(&h->lock);
+    const struct entry *e = strmap_get(&h->entries, name);
+    size_t size = e ? strnlen(e->node, DEMAND_NAME_MAX) : 0;
+    if (e)
+        memcpy(ret_node, e->node, size);
+    ret_node[size] = '\0';
+    pthread_mutex_unlock(&h->lock);
+    return e != NULL;
+}

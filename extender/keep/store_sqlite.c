@@ -1,0 +1,442 @@
+/* The database: opening it, and its transactions. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "extender/keep/store_private.h"
+#include "lib/base/mem.h"
+#include "lib/db/dbfile.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
+
+#define STORE_FILE_NAME "biga.db"
+enum {
+    SCHEMA_VERSION = 2,
+    APPLICATION_ID = 0x42494741, /* "BIGA" */
+    LOG_PAGES_MAX = 1000,        /* then they are moved into the database */
+};
+
+/* Every row carries the hash of its other columns, `sum`: SQLite itself does
+ * not notice a flipped bit inside a value. */
+#define SQL_APPLIED                                                     \
+    "CREATE TABLE pods ("                                               \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL," \
+    "  number INTEGER NOT NULL, deleting INTEGER NOT NULL,"             \
+    "  grace INTEGER NOT NULL, ended INTEGER NOT NULL,"                 \
+    "  reason TEXT NOT NULL, message TEXT NOT NULL,"                    \
+    "  json TEXT NOT NULL, next TEXT NOT NULL, sum INTEGER NOT NULL,"   \
+    "  PRIMARY KEY (namespace, name)) STRICT;"                          \
+    "CREATE TABLE configs ("                                            \
+    "  secret INTEGER NOT NULL, namespace TEXT NOT NULL,"               \
+    "  name TEXT NOT NULL, json TEXT NOT NULL, sum INTEGER NOT NULL,"   \
+    "  PRIMARY KEY (secret, namespace, name)) STRICT;"
+
+#define SQL_SCHEMA                                                       \
+    "BEGIN;"                                                             \
+    "CREATE TABLE meta ("                                                \
+    "  key TEXT PRIMARY KEY, value INTEGER NOT NULL,"                    \
+    "  sum INTEGER NOT NULL) STRICT;"                                    \
+    "CREATE TABLE slices ("                                              \
+    "  name TEXT PRIMARY KEY, node TEXT NOT NULL,"                       \
+    "  version INTEGER NOT NULL, json TEXT NOT NULL,"                    \
+    "  sum INTEGER NOT NULL) STRICT;"                                    \
+    "CREATE TABLE retired_boots ("                                       \
+    "  seq INTEGER PRIMARY KEY, node TEXT NOT NULL,"                     \
+    "  boot_id TEXT NOT NULL, sum INTEGER NOT NULL,"                     \
+    "  UNIQUE (node, boot_id)) STRICT;"                                  \
+    "CREATE TABLE allocations ("                                         \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL," \
+    "  sum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) STRICT;"     \
+    "PRAGMA application_id = 1112098625;" SQL_APPLIED                    \
+    "PRAGMA user_version = 2;"                                           \
+    "COMMIT;"
+
+/* From schema version 1, which had nothing that was applied. */
+#define SQL_SCHEMA_1_TO_2 \
+    "BEGIN;" SQL_APPLIED "PRAGMA user_version = 2; COMMIT;"
+
+#define SQL_PRAGMAS                    \
+    "PRAGMA locking_mode = EXCLUSIVE;" \
+    "PRAGMA trusted_schema = OFF;"     \
+    "PRAGMA cell_size_check = ON;"     \
+    "PRAGMA mmap_size = 0;"            \
+    "PRAGMA temp_store = MEMORY;"      \
+    "PRAGMA journal_mode = WAL;"       \
+    "PRAGMA synchronous = FULL;"       \
+    "PRAGMA journal_size_limit = 16777216;"
+
+static const char *const sql_texts[SQL_COUNT] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_PUT_META] = "INSERT INTO meta (key, value, sum) VALUES (?1, ?2, ?3) "
+                     "ON CONFLICT (key) DO UPDATE SET value = ?2, sum = ?3",
+    [SQL_DELETE_META] = "DELETE FROM meta WHERE key = ?1",
+    [SQL_EACH_META] = "SELECT key, value, sum FROM meta ORDER BY key",
+    [SQL_TRIM_TRUSTED] = "DELETE FROM meta WHERE key GLOB 'trusted/*'",
+    [SQL_PUT_SLICE] =
+        "INSERT INTO slices (name, node, version, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO UPDATE "
+        "SET node = ?2, version = ?3, json = ?4, sum = ?5",
+    [SQL_DELETE_SLICE] = "DELETE FROM slices WHERE name = ?1",
+    [SQL_GET_SLICE] = "SELECT name, node, version, json, sum FROM slices "
+                      "WHERE name = ?1",
+    [SQL_EACH_SLICE] = "SELECT name, node, version, json, sum FROM slices "
+                       "WHERE name > ?1 ORDER BY name",
+    [SQL_PUT_BOOT] = "INSERT OR REPLACE INTO retired_boots "
+                     "(node, boot_id, sum) VALUES (?1, ?2, ?3)",
+    [SQL_TRIM_BOOTS] =
+        "DELETE FROM retired_boots WHERE node = ?1 AND seq NOT IN "
+        "(SELECT seq FROM retired_boots WHERE node = ?1 "
+        "ORDER BY seq DESC LIMIT ?2)",
+    [SQL_EACH_BOOT] = "SELECT node, boot_id, sum FROM retired_boots "
+                      "ORDER BY seq",
+    [SQL_PUT_ALLOCATION] =
+        "INSERT INTO allocations (namespace, name, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (namespace, name) "
+        "DO UPDATE SET json = ?3, sum = ?4",
+    [SQL_DELETE_ALLOCATION] = "DELETE FROM allocations "
+                              "WHERE namespace = ?1 AND name = ?2",
+    [SQL_EACH_ALLOCATION] = "SELECT namespace, name, json, sum "
+                            "FROM allocations ORDER BY namespace, name",
+    [SQL_PUT_POD] =
+        "INSERT INTO pods (namespace, name, uid, number, deleting, grace, "
+        "ended, reason, message, json, next, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+        "ON CONFLICT (namespace, name) DO UPDATE SET uid = ?3, number = ?4, "
+        "deleting = ?5, grace = ?6, ended = ?7, reason = ?8, message = ?9, "
+        "json = ?10, next = ?11, sum = ?12",
+    [SQL_DELETE_POD] = "DELETE FROM pods WHERE namespace = ?1 AND name = ?2",
+    [SQL_EACH_POD] = "SELECT " SQL_POD_COLUMNS " FROM pods "
+                     "ORDER BY namespace, name",
+    [SQL_PUT_CONFIG] =
+        "INSERT INTO configs (secret, namespace, name, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (secret, namespace, name) "
+        "DO UPDATE SET json = ?4, sum = ?5",
+    [SQL_DELETE_CONFIG] = "DELETE FROM configs WHERE secret = ?1 "
+                          "AND namespace = ?2 AND name = ?3",
+    [SQL_EACH_CONFIG] = "SELECT secret, namespace, name, json, sum "
+                        "FROM configs ORDER BY namespace, secret, name",
+};
+
+/* --- statements ---------------------------------------------------------- */
+
+void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size)
+{
+    (void)sqlite3_bind_text64(q, at, text, size, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+int store_run(struct sqlite *s, enum sql which, const char *what,
+              struct error *err)
+{
+    return sqldb_run(&s->d, s->sql[which], what, err);
+}
+
+int store_each_row(struct sqlite *s, enum sql which, sqldb_row_f *visit,
+                   void *ctx, struct error *err)
+{
+    return sqldb_each(&s->d, s->sql[which], visit, ctx, err);
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+static int on_log(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    ((struct sqlite *)ctx)->log_pages = pages;
+    return SQLITE_OK;
+}
+
+/* `fresh`: there is to be nothing in it yet.  Elsewhere that is damage when
+ * something was committed. */
+static int check_schema(struct sqlite *s, bool fresh, struct error *err)
+{
+    int64_t id = 0, version = 0, tables = 0;
+    bool ok = false;
+    int e = sqldb_query(&s->d, "PRAGMA application_id", &id, &ok, err);
+    if (e == 0)
+        e = sqldb_query(&s->d, "PRAGMA user_version", &version, &ok, err);
+    if (e == 0)
+        e = sqldb_query(&s->d, "SELECT count(*) FROM sqlite_schema", &tables,
+                        &ok, err);
+    if (e < 0)
+        return e;
+    bool empty = id == 0 && version == 0 && tables == 0;
+    bool ours = !fresh && s->mark && dbmark_get(s->mark);
+    if (ours && empty)
+        return error_set(err, EBADMSG, "database: nothing is in it");
+    if (ours && (id != APPLICATION_ID || version < SCHEMA_VERSION))
+        return error_set(err, EBADMSG,
+                         "database: its header is not what was written");
+    if (empty)
+        return sqldb_execute(&s->d, SQL_SCHEMA, "making the database", err);
+    if (id != APPLICATION_ID)
+        return error_set(err, EINVAL, "database: not one of Biga's");
+    if (version > SCHEMA_VERSION)
+        return error_set(err, ENOTSUP,
+                         "database: has schema %" PRId64
+                         ", this program knows up to %d: use a newer "
+                         "program, or another state directory",
+                         version, SCHEMA_VERSION);
+    if (version == 1)
+        return sqldb_execute(&s->d, SQL_SCHEMA_1_TO_2, "renewing the database",
+                             err);
+    return 0;
+}
+
+static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct sqlite *s = ctx;
+    (void)err;
+    if (strcmp(store_column(q, 0), "version") == 0)
+        s->store.version = (uint64_t)sqlite3_column_int64(q, 1);
+    sqlite_load_doubt(s, store_column(q, 0), sqlite3_column_int64(q, 1));
+    return 0;
+}
+
+/* -EBADMSG when anything in there is damaged. */
+static int check_content(struct sqlite *s, struct error *err)
+{
+    int e = sqldb_check(&s->d, "fails its check", err);
+    if (e == 0)
+        e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_META, visit_meta, s, err);
+    store_bind(s->sql[SQL_EACH_SLICE], 1, "", 0);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_SLICE, sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_BOOT, sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_ALLOCATION, sqldb_visit_nothing, NULL,
+                           err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_POD, sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_CONFIG, sqldb_visit_nothing, NULL, err);
+    store_committed(&s->store);
+    return e;
+}
+
+static void close_database(struct sqlite *s)
+{
+    sqldb_close(&s->d, s->sql, SQL_COUNT);
+}
+
+/* A commit that was acknowledged is missing: -EBADMSG. */
+static int check_mark(const struct sqlite *s, struct error *err)
+{
+    uint64_t marked = s->mark ? dbmark_get(s->mark) : 0;
+    if (s->store.version >= marked)
+        return 0;
+    return error_set(err, EBADMSG,
+                     "database: is at version %" PRIu64 ", and %" PRIu64
+                     " was acknowledged: its log is damaged, or it is an "
+                     "older copy",
+                     s->store.version, marked);
+}
+
+static int open_database(struct sqlite *s, const char *path, bool fresh,
+                         struct error *err)
+{
+    s->store.version = s->store.doubt = 0;
+    int e = sqldb_open(&s->d, path, err);
+    if (e < 0)
+        return e;
+    (void)sqlite3_wal_hook(s->d.db, on_log, s);
+    e = sqldb_execute(&s->d, SQL_PRAGMAS, path, err);
+    if (e == 0)
+        e = check_schema(s, fresh, err);
+    return e == 0 ? check_content(s, err) : e;
+}
+
+/* As it was left, or -EBADMSG and both files as they were. */
+static int open_as_left(struct sqlite *s, const char *dir, struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/" STORE_FILE_NAME, dir);
+    /* SQLite would delete the log of an empty one, and begin anew */
+    if (dbmark_get(s->mark) && dbfile_is_empty(dir, STORE_FILE_NAME))
+        return error_set(err, EBADMSG, "database: is empty");
+    int e = dbfile_create(dir, STORE_FILE_NAME, err);
+    if (e == 0)
+        e = open_database(s, path, false, err);
+    if (e == 0)
+        e = check_mark(s, err);
+    if (e < 0)
+        return e;
+    s->store.past_mark = s->store.version > dbmark_get(s->mark);
+    sqldb_trust(&s->d);
+    return 0;
+}
+
+/* A new one in place of the damaged one, with what can be saved. */
+static int renew(struct sqlite *s, const char *dir, const struct error *why,
+                 struct error *err)
+{
+    cleanup_free char *fresh = xasprintf("%s/" STORE_FILE_NAME DBFILE_FRESH,
+                                         dir);
+    cleanup_free char *aside = NULL;
+    uint64_t version = s->store.version;
+    if (version < dbmark_get(s->mark))
+        version = dbmark_get(s->mark);
+    int e = dbfile_create(dir, STORE_FILE_NAME DBFILE_FRESH, err);
+    if (e == 0)
+        e = open_database(s, fresh, true, err);
+    if (e == 0)
+        e = store_salvage(s, dir, STORE_FILE_NAME, version, err);
+    if (e < 0)
+        return e;
+    sqldb_trust(&s->d);
+    close_database(s);
+    e = dbfile_replace(dir, STORE_FILE_NAME, &aside, err);
+    if (e == 0)
+        log_event(LOG_ERROR, "store-damaged", "error", why->text, "moved-to",
+                  aside, NULL);
+    return e;
+}
+
+static int open_or_renew(struct sqlite *s, const char *dir, struct error *err)
+{
+    struct error why = {0};
+    int e = dbfile_tidy(dir, STORE_FILE_NAME, err);
+    if (e == 0)
+        e = dbmark_open(dir, STORE_FILE_NAME, &s->mark, err);
+    if (e < 0)
+        return e;
+    e = open_as_left(s, dir, &why);
+    if (e != -EBADMSG) {
+        if (e < 0 && err)
+            *err = why;
+        return e;
+    }
+    close_database(s);
+    e = renew(s, dir, &why, err);
+    return e == 0 ? open_as_left(s, dir, err) : e;
+}
+
+static void sqlite_close(struct store *base)
+{
+    struct sqlite *s = sqlite_of(base);
+    close_database(s);
+    dbmark_close(s->mark);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd); /* nothing was written to it */
+    free(s);
+}
+
+/* --- transactions ------------------------------------------------------ */
+
+static int sqlite_begin(struct store *base, struct error *err)
+{
+    return store_run(sqlite_of(base), SQL_BEGIN, "beginning a transaction",
+                     err);
+}
+
+/* Each commit has a version, also one that nobody took a number for: by it
+ * the mark knows the commit. */
+static int put_version(struct sqlite *s, struct error *err)
+{
+    sqlite3_stmt *q = s->sql[SQL_PUT_META];
+    if (s->store.version == s->store.committed)
+        (void)store_take_version(&s->store);
+    int64_t sum = sum_u64(sum_text(0, "version"), s->store.version);
+    store_bind(q, 1, "version", strlen("version"));
+    (void)sqlite3_bind_int64(q, 2, (int64_t)s->store.version);
+    (void)sqlite3_bind_int64(q, 3, sum);
+    return store_run(s, SQL_PUT_META, "writing the version", err);
+}
+
+static int sqlite_commit(struct store *base, struct error *err)
+{
+    struct sqlite *s = sqlite_of(base);
+    int e = put_version(s, err);
+    if (e == 0 && failpoint("commit"))
+        e = error_set(err, ENOSPC, "committing: a failpoint");
+    if (e == 0 && failpoint("fsync"))
+        sqldb_die_of_fsync(&s->d, SQLITE_IOERR_FSYNC);
+    if (e == 0)
+        e = store_run(s, SQL_COMMIT, "committing", err);
+    if (e == 0 && s->mark)
+        dbmark_set(s->mark, s->store.version);
+    return e;
+}
+
+static void sqlite_rollback(struct store *base)
+{
+    struct sqlite *s = sqlite_of(base);
+    if (!sqlite3_get_autocommit(s->d.db))
+        (void)store_run(s, SQL_ROLLBACK, "",
+                        NULL); /* nothing else is left to do */
+}
+
+static void sqlite_tidy(struct store *base)
+{
+    struct sqlite *s = sqlite_of(base);
+    if (s->log_pages < LOG_PAGES_MAX)
+        return;
+    int rc = sqlite3_wal_checkpoint_v2(s->d.db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                       NULL, NULL);
+    sqldb_die_of_fsync(&s->d, rc);
+    if (s->mark)
+        dbmark_sync(s->mark);
+    if (rc == SQLITE_OK)
+        s->log_pages = 0;
+    else if (!s->tidy_failed)
+        log_event(LOG_WARN, "store-tidy-failed", "error", sqlite3_errstr(rc),
+                  NULL);
+    s->tidy_failed = rc != SQLITE_OK;
+}
+
+static const struct store_ops sqlite_ops = {
+    .close = sqlite_close,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .tidy = sqlite_tidy,
+    .put_slice = sqlite_put_slice,
+    .delete_slice = sqlite_delete_slice,
+    .retire_boot = sqlite_retire_boot,
+    .set_silent = sqlite_set_silent,
+    .trust = sqlite_trust,
+    .each_trusted = sqlite_each_trusted,
+    .put_fed = sqlite_put_fed,
+    .put_allocation = sqlite_put_allocation,
+    .delete_allocation = sqlite_delete_allocation,
+    .put_pod = sqlite_put_pod,
+    .delete_pod = sqlite_delete_pod,
+    .put_config = sqlite_put_config,
+    .delete_config = sqlite_delete_config,
+    .each_slice = sqlite_each_slice,
+    .get_slice = sqlite_get_slice,
+    .each_retired_boot = sqlite_each_retired_boot,
+    .each_silent = sqlite_each_silent,
+    .each_fed = sqlite_each_fed,
+    .each_allocation = sqlite_each_allocation,
+    .each_pod = sqlite_each_pod,
+    .each_config = sqlite_each_config,
+};
+
+int sqlite_open(const char *dir, struct store **ret_store, struct error *err)
+{
+    struct sqlite *s = xcalloc(1, sizeof *s);
+    s->store.ops = &sqlite_ops;
+    s->store.kind = STORE_SQLITE;
+    s->lock_fd = -1;
+    s->d = (struct sqldb){.noun = "database",
+                          .prefix = "",
+                          .opening = "database",
+                          .reading = "reading the database",
+                          .fsync_event = "store-fsync-failed"};
+    int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
+    if (e == 0)
+        e = dir ? open_or_renew(s, dir, err)
+                : open_database(s, ":memory:", true, err);
+    if (e < 0) {
+        sqlite_close(&s->store);
+        return dir ? error_wrap(err, "--state %s", dir) : e;
+    }
+    *ret_store = &s->store;
+    return 0;
+}

@@ -1,0 +1,640 @@
+#include "extender/keep/writer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/keep/lease.h"
+#include "extender/keep/pods_draft.h"
+#include "extender/keep/writer_private.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
+
+/* --- the current snapshot ---------------------------------------------- */
+
+struct snapshot *writer_snapshot(struct writer *w)
+{
+    pthread_mutex_lock(&w->current_lock);
+    struct snapshot *s = snapshot_ref(w->current);
+    pthread_mutex_unlock(&w->current_lock);
+    return s;
+}
+
+static void swap_snapshot(struct writer *w, struct snapshot *next)
+{
+    pthread_mutex_lock(&w->current_lock);
+    struct snapshot *old = w->current;
+    struct writer_watcher watchers[WRITER_WATCHERS_MAX];
+    w->current = next;
+    memcpy(watchers, w->watchers, sizeof watchers);
+    pthread_mutex_unlock(&w->current_lock);
+    snapshot_unref(old);
+    for (size_t i = 0; i < WRITER_WATCHERS_MAX; i++)
+        if (watchers[i].changed)
+            watchers[i].changed(watchers[i].ctx);
+}
+
+void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx)
+{
+    size_t i = 0;
+    pthread_mutex_lock(&w->current_lock);
+    while (i < WRITER_WATCHERS_MAX && w->watchers[i].changed)
+        i++;
+    assert(i < WRITER_WATCHERS_MAX);
+    w->watchers[i] = (struct writer_watcher){changed, ctx};
+    pthread_mutex_unlock(&w->current_lock);
+}
+
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Watchers are called by operations, so that who has seen the next one done
+ * knows that none is being called. */
+void writer_unwatch(struct writer *w, void *ctx)
+{
+    struct writer_op barrier = {.kind = WRITER_CALL, .call = nothing};
+    pthread_mutex_lock(&w->current_lock);
+    for (size_t i = 0; i < WRITER_WATCHERS_MAX; i++)
+        if (w->watchers[i].ctx == ctx)
+            w->watchers[i] = (struct writer_watcher){NULL, NULL};
+    pthread_mutex_unlock(&w->current_lock);
+    (void)writer_run(w, &barrier); /* a call has no result */
+}
+
+/* --- one batch --------------------------------------------------------- */
+
+struct draft *batch_draft(struct batch *b)
+{
+    snapshot_unref(b->peek);
+    b->peek = NULL;
+    if (!b->draft)
+        b->draft = draft_create(b->w->current);
+    return b->draft;
+}
+
+const struct snapshot *batch_peek(struct batch *b)
+{
+    if (!b->peek)
+        b->peek = draft_peek(batch_draft(b));
+    return b->peek;
+}
+
+const struct snapshot *batch_view(struct batch *b)
+{
+    return b->draft ? batch_peek(b) : b->w->current;
+}
+
+int batch_begin(struct batch *b)
+{
+    if (b->in_transaction)
+        return 0;
+    int e = store_begin(b->w->store, &b->error);
+    b->in_transaction = e == 0;
+    return e;
+}
+
+typedef void apply_f(struct batch *b, struct writer_op *op);
+
+/* Of the operations that change something. */
+static apply_f *const applies[] = {
+    [WRITER_PUT_SLICE] = apply_put_slice,
+    [WRITER_DELETE_SLICE] = apply_delete_slice,
+    [WRITER_BIND] = apply_bind,
+    [WRITER_RELEASE] = apply_release,
+    [WRITER_TRUST] = apply_trust,
+    [WRITER_ADOPT] = apply_adopt,
+    [WRITER_FREE] = apply_free,
+    [WRITER_KEEP] = apply_keep,
+    [WRITER_LOST] = apply_lost,
+    [WRITER_ROOMS] = apply_rooms,
+    [WRITER_LEAD] = apply_lead,
+    [WRITER_FOLLOW] = apply_follow,
+    [WRITER_FED] = apply_fed,
+    [WRITER_PODS] = apply_pods,
+};
+
+static bool is_write(const struct writer_op *op)
+{
+    return op->kind < ARRAY_LEN(applies) && applies[op->kind];
+}
+
+/* What became of a commit, or of what comes before one; NULL: it is durable.
+ * Said when that is another than before. */
+static void note_commit(struct writer *w, const struct error *trouble)
+{
+    pthread_mutex_lock(&w->lock);
+    bool failed = w->trouble.code != 0;
+    w->trouble = trouble ? *trouble : (struct error){0};
+    pthread_mutex_unlock(&w->lock);
+    if (trouble && !failed)
+        log_event(LOG_ERROR, "store-fails", "error", trouble->text, NULL);
+    else if (!trouble && failed)
+        log_event(LOG_INFO, "store-works", NULL);
+}
+
+bool writer_can_write(struct writer *w, struct error *ret_trouble)
+{
+    pthread_mutex_lock(&w->lock);
+    *ret_trouble = w->trouble;
+    pthread_mutex_unlock(&w->lock);
+    return ret_trouble->code == 0;
+}
+
+/* Make the transaction durable, then visible. */
+static void batch_commit(struct batch *b)
+{
+    struct writer *w = b->w;
+    if (b->has_bind)
+        (void)failpoint("bind-before-commit");
+    if (store_commit(w->store, &b->error) < 0)
+        return;
+    note_commit(w, NULL);
+    b->in_transaction = false;
+    if (b->has_bind) {
+        (void)failpoint("bind-after-commit");
+        (void)failpoint("bind-before-swap");
+    }
+    if (b->draft) {
+        (void)batch_draft(b); /* lets go of the peek */
+        swap_snapshot(w, draft_commit(steal(&b->draft)));
+    }
+    if (b->pods)
+        pods_draft_commit(steal(&b->pods));
+    ingest_mark(w->ingest);
+    fed_mark(w->fed);
+    if (b->has_bind)
+        (void)failpoint("bind-after-swap");
+}
+
+/* Nothing of it happened: every operation that thought it had succeeded
+ * learns why not. */
+static void batch_fail(struct batch *b, struct writer_op *ops)
+{
+    struct writer *w = b->w;
+    if (b->in_transaction)
+        store_rollback(w->store);
+    ingest_undo(w->ingest);
+    fed_undo(w->fed);
+    note_commit(w, &b->error);
+    log_event(LOG_ERROR, "commit-failed", "error", b->error.text, NULL);
+    for (struct writer_op *op = ops; op; op = op->next) {
+        if (!is_write(op) || (op->result < 0 && op->error.code))
+            continue;
+        op->error = b->error;
+        op->result = -b->error.code;
+        op->created = false;
+        op->n_out = 0;
+        str_reset(&op->out);
+    }
+}
+
+/* Remember the bodies that are stored now, to know them again. */
+static void batch_remember(struct batch *b, const struct writer_op *ops)
+{
+    struct writer *w = b->w;
+    for (size_t i = 0; i < b->n_gone; i++)
+        if (!ingest_owner(w->ingest, b->gone[i]))
+            heard_remove(w->heard, b->gone[i]);
+    for (const struct writer_op *op = ops; op; op = op->next) {
+        if (op->result < 0 ||
+            (op->kind != WRITER_PUT_SLICE && op->kind != WRITER_DELETE_SLICE))
+            continue;
+        const char *owner = ingest_owner(w->ingest, op->name);
+        int32_t index = owner ? snapshot_find(w->current, owner, strlen(owner))
+                              : NODE_NONE;
+        if (index == NODE_NONE)
+            heard_remove(w->heard, op->name);
+        else if (op->kind == WRITER_PUT_SLICE)
+            heard_put(w->heard, op->name, op->body, op->body_size,
+                      op->resource_version,
+                      snapshot_node(w->current, (size_t)index));
+    }
+}
+
+static void batch_fini(struct batch *b)
+{
+    snapshot_unref(b->peek);
+    draft_destroy(b->draft);
+    pods_draft_drop(b->pods);
+    for (size_t i = 0; i < b->n_gone; i++)
+        free(b->gone[i]);
+    free(b->gone);
+}
+
+static void write_ops(struct writer *w, struct writer_op *ops)
+{
+    struct batch b = {.w = w};
+    (void)leases_expire(&b); /* an error is the batch's */
+    for (struct writer_op *op = ops; op && !b.error.code; op = op->next)
+        if (is_write(op))
+            applies[op->kind](&b, op);
+    if (!b.error.code && b.in_transaction)
+        batch_commit(&b);
+    if (b.error.code)
+        batch_fail(&b, ops);
+    else
+        batch_remember(&b, ops);
+    batch_fini(&b);
+    atomic_store(&w->version, store_resource_version(w->store));
+}
+
+/* The file is where it is kept, so there is nothing to store. */
+static void set_policy(struct writer *w, struct policy *policy)
+{
+    struct draft *draft = draft_create(w->current);
+    draft_set_policy(draft, policy);
+    swap_snapshot(w, draft_commit(draft));
+}
+
+static void set_fabric(struct writer *w, struct fabric *fabric)
+{
+    struct draft *draft = draft_create(w->current);
+    draft_set_fabric(draft, fabric);
+    swap_snapshot(w, draft_commit(draft));
+}
+
+/* All of a batch at once; nothing to store: the pods say it. */
+static void move_pods(struct writer *w, const struct writer_op *ops)
+{
+    cleanup_with(draft) struct draft *draft = NULL;
+    for (const struct writer_op *op = ops; op; op = op->next) {
+        if (op->kind != WRITER_MOVE)
+            continue;
+        if (!draft)
+            draft = draft_create(w->current);
+        draft_move(draft, op->demand, op->node, op->gone);
+    }
+    if (draft)
+        swap_snapshot(w, draft_commit(steal(&draft)));
+}
+
+static void read_op(struct writer *w, struct writer_op *op)
+{
+    if (op->kind == WRITER_GET_SLICE)
+        read_slice(w, op);
+    else if (op->kind == WRITER_LIST_SLICES)
+        read_slices(w, op);
+    else if (op->kind == WRITER_SET_POLICY)
+        set_policy(w, op->policy);
+    else if (op->kind == WRITER_SET_FABRIC)
+        set_fabric(w, op->fabric);
+    else if (op->kind == WRITER_HEARD)
+        read_heard(w, op);
+    else if (op->kind == WRITER_CALL)
+        op->call(op->ctx);
+}
+
+/* Tell the poster, after which the op may be gone. */
+static void finish_op(struct writer *w, struct writer_op *op)
+{
+    if (op->kind == WRITER_BIND)
+        (void)failpoint("bind-before-reply");
+    if (op->done) {
+        op->done(op);
+        return;
+    }
+    pthread_mutex_lock(&w->lock);
+    op->finished = true;
+    pthread_cond_broadcast(&w->done);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* --- staleness --------------------------------------------------------- */
+
+enum node_status status_now(const struct writer *w, const struct node *n)
+{
+    int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
+    if (is_lost(w, n->name))
+        return NODE_LOST;
+    bool heard = atomic_load_explicit(&n->liveness->heard_ms,
+                                      memory_order_relaxed) >= oldest_ms;
+    if (!heard)
+        return NODE_STALE;
+    if (is_doubtful(w, n->name))
+        return NODE_DOUBTFUL;
+    /* of a pool that is not whole `topo` is the last that was */
+    return n->topo && n->n_slices == n->pool_count ? NODE_READY
+                                                   : NODE_INCOMPLETE;
+}
+
+/* Nodes that fell silent or are back, for the next start.  When it cannot be
+ * written, a start takes them for heard of, as it does all others. */
+struct silence {
+    struct writer *w;
+    bool begun, failed;
+    struct error error;
+};
+
+static void silence_note(struct silence *x, const char *node, bool silent)
+{
+    if (x->failed)
+        return;
+    if (!x->begun)
+        x->failed = store_begin(x->w->store, &x->error) < 0;
+    x->begun |= !x->failed;
+    if (!x->failed &&
+        store_set_silent(x->w->store, node, silent, &x->error) < 0)
+        x->failed = true;
+    if (x->failed)
+        log_event(LOG_WARN, "silence-not-stored", "node", node, "error",
+                  x->error.text, NULL);
+}
+
+static void silence_commit(struct silence *x)
+{
+    if (!x->begun && !x->failed)
+        return;
+    if (x->failed)
+        store_rollback(x->w->store);
+    else
+        x->failed = store_commit(x->w->store, &x->error) < 0;
+    note_commit(x->w, x->failed ? &x->error : NULL);
+}
+
+/* What failed is tried with a commit of nothing but a version, for nobody may
+ * want anything as long as they are told that it fails. */
+static void try_again(struct writer *w)
+{
+    struct error err = {0};
+    if (writer_can_write(w, &err))
+        return;
+    err = (struct error){0};
+    int e = store_begin(w->store, &err);
+    if (e == 0) {
+        (void)store_take_version(w->store);
+        e = store_commit(w->store, &err);
+    }
+    note_commit(w, e < 0 ? &err : NULL);
+    atomic_store(&w->version, store_resource_version(w->store));
+}
+
+static void sweep(struct writer *w)
+{
+    try_again(w);
+    write_ops(w, NULL); /* leases that have ended */
+    const struct snapshot *s = w->current;
+    cleanup_with(draft) struct draft *draft = NULL;
+    struct silence silence = {.w = w};
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *n = snapshot_node(s, i);
+        enum node_status status = status_now(w, n);
+        if (status == n->status)
+            continue;
+        if (!draft)
+            draft = draft_create(w->current);
+        draft_set_status(draft, n->name, status);
+        silence_note(&silence, n->name, status == NODE_STALE);
+        log_event(LOG_INFO, "node-status", "node", n->name, "status",
+                  node_status_name(status), NULL);
+    }
+    silence_commit(&silence);
+    if (states_full(s->states)) {
+        if (!draft)
+            draft = draft_create(w->current);
+        draft_renew(draft);
+    }
+    /* drafts of others, as for a simulation, leave states behind, too */
+    if (!draft && states_outgrown(s->states, s->n_nodes))
+        draft = draft_create(w->current);
+    if (draft)
+        swap_snapshot(w, draft_commit(steal(&draft)));
+}
+
+static void call_sweep(void *ctx)
+{
+    sweep(ctx);
+}
+
+void writer_sweep(struct writer *w)
+{
+    struct writer_op op = {.kind = WRITER_CALL, .call = call_sweep, .ctx = w};
+    (void)writer_run(w, &op); /* a call has no result */
+}
+
+static bool is_stale(struct writer *w, const char *slice_name)
+{
+    char owner[DEMAND_NAME_MAX + 1];
+    if (!heard_node(w->heard, slice_name, owner))
+        return false;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    int32_t index = snapshot_find(s, owner, strlen(owner));
+    return index != NODE_NONE &&
+           snapshot_node(s, (size_t)index)->status == NODE_STALE;
+}
+
+void sweep_soon(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->sweep_wanted = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool writer_heartbeat(struct writer *w, const struct heard_body *body,
+                      uint64_t *ret_resource_version)
+{
+    if (!heard_repeat(w->heard, body, clock_ms(), ret_resource_version))
+        return false;
+    if (is_stale(w, body->name))
+        sweep_soon(w);
+    return true;
+}
+
+/* --- the thread -------------------------------------------------------- */
+
+/* Writes first, in one transaction; then pods that come and go; then reads,
+ * which see all of it. */
+static void process(struct writer *w, struct writer_op *ops)
+{
+    write_ops(w, ops);
+    if (doubt_settle(w, ops))
+        sweep(w);
+    move_pods(w, ops);
+    for (struct writer_op *op = ops; op; op = op->next)
+        read_op(w, op);
+    while (ops) {
+        struct writer_op *next = ops->next;
+        finish_op(w, ops);
+        ops = next;
+    }
+}
+
+static int64_t next_sweep(const struct writer *w)
+{
+    return w->config.sweep_ms > 0 ? clock_ms() + w->config.sweep_ms : INT64_MAX;
+}
+
+/* Wait for something to do: operations into `*ret_ops`, or a sweep that is
+ * due.  False when there is nothing more to come. */
+static bool wait_for_work(struct writer *w, int64_t due_ms,
+                          struct writer_op **ret_ops, bool *ret_sweep)
+{
+    bool due = false;
+    pthread_mutex_lock(&w->lock);
+    while (!w->first && !w->sweep_wanted && !w->stopping && !due)
+        due = !clock_wait(&w->wake, &w->lock, due_ms);
+    *ret_ops = w->first;
+    *ret_sweep = w->sweep_wanted || due;
+    bool more = *ret_ops || !w->stopping;
+    w->first = NULL;
+    w->last = &w->first;
+    w->sweep_wanted = false;
+    pthread_mutex_unlock(&w->lock);
+    return more;
+}
+
+static void *writer_thread(void *ctx)
+{
+    struct writer *w = ctx;
+    int64_t due_ms = next_sweep(w);
+    struct writer_op *ops;
+    bool wanted;
+    while (wait_for_work(w, due_ms, &ops, &wanted)) {
+        if (ops)
+            process(w, ops);
+        bool timed = clock_ms() >= due_ms;
+        if (timed)
+            due_ms = next_sweep(w);
+        if (wanted || timed)
+            sweep(w);
+        store_tidy(w->store);
+    }
+    return NULL;
+}
+
+bool writer_lease_end(struct writer *w, const char *job, int64_t *ret_until_ms)
+{
+    return leases_end(w->leases, job, ret_until_ms);
+}
+
+uint64_t writer_version(struct writer *w)
+{
+    return atomic_load(&w->version);
+}
+
+struct overfull_call {
+    struct writer *w;
+    writer_overfull_f *told;
+    void *ctx;
+};
+
+static void call_on_overfull(void *ctx)
+{
+    const struct overfull_call *c = ctx;
+    c->w->overfull = c->told;
+    c->w->overfull_ctx = c->ctx;
+}
+
+void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx)
+{
+    struct overfull_call c = {w, told, ctx};
+    struct writer_op op = {
+        .kind = WRITER_CALL, .call = call_on_overfull, .ctx = &c};
+    (void)writer_run(w, &op); /* a call has no result */
+}
+
+uint64_t writer_fed(struct writer *w, const char *node)
+{
+    return fed_number(w->fed, node);
+}
+
+uint64_t writer_conflicts(struct writer *w)
+{
+    return atomic_load(&w->conflicts);
+}
+
+void writer_post(struct writer *w, struct writer_op *op)
+{
+    op->next = NULL;
+    op->result = 0;
+    op->error = (struct error){0};
+    op->created = op->healed = false;
+    op->finished = false;
+    pthread_mutex_lock(&w->lock);
+    *w->last = op;
+    w->last = &op->next;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+int writer_run(struct writer *w, struct writer_op *op)
+{
+    op->done = NULL;
+    writer_post(w, op);
+    pthread_mutex_lock(&w->lock);
+    while (!op->finished)
+        (void)pthread_cond_wait(&w->done, &w->lock); /* never fails */
+    pthread_mutex_unlock(&w->lock);
+    return op->result;
+}
+
+/* --- start and stop ---------------------------------------------------- */
+
+static struct writer *writer_create(const struct writer_config *config)
+{
+    struct writer *w = xcalloc(1, sizeof *w);
+    w->config = *config;
+    if (w->config.lease_ms == 0)
+        w->config.lease_ms = WRITER_LEASE_MS;
+    w->last = &w->first;
+    w->ingest = ingest_create();
+    w->leases = leases_create();
+    w->heard = heard_create();
+    w->fed = fed_create();
+    /* none of these can fail on Linux */
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_mutex_init(&w->current_lock, NULL);
+    (void)pthread_cond_init(&w->done, NULL);
+    clock_wait_init(&w->wake);
+    return w;
+}
+
+int writer_start(const struct writer_config *config, struct writer **ret_writer,
+                 struct error *err)
+{
+    struct writer *w = writer_create(config);
+    int e = store_open(config->store, config->state_dir, &w->store, err);
+    if (e == 0)
+        e = writer_load(w, err);
+    if (e == 0) {
+        int rc = pthread_create(&w->thread, NULL, writer_thread, w);
+        w->started = rc == 0;
+        e = rc ? error_errno(err, rc, "starting the writer's thread") : 0;
+    }
+    if (e < 0) {
+        writer_stop(w);
+        return e;
+    }
+    *ret_writer = w;
+    return 0;
+}
+
+void writer_stop(struct writer *w)
+{
+    if (!w)
+        return;
+    if (w->started) {
+        pthread_mutex_lock(&w->lock);
+        w->stopping = true;
+        pthread_cond_signal(&w->wake);
+        pthread_mutex_unlock(&w->lock);
+        (void)pthread_join(w->thread, NULL); /* it was started, once */
+    }
+    snapshot_unref(w->current);
+    leases_destroy(w->leases);
+    heard_destroy(w->heard);
+    fed_destroy(w->fed);
+    lost_fini(w);
+    doubt_fini(w);
+    ingest_destroy(w->ingest);
+    store_close(w->store);
+    (void)pthread_cond_destroy(&w->done);
+    (void)pthread_cond_destroy(&w->wake);
+    (void)pthread_mutex_destroy(&w->current_lock);
+    (void)pthread_mutex_destroy(&w->lock);
+    free(w);
+}

@@ -1,0 +1,360 @@
+/* Whole jobs: the places that are held with a bind, and how leases end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/judge/job.h"
+#include "extender/judge/schedule.h"
+#include "extender/keep/lease.h"
+#include "extender/keep/writer_private.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+
+/* --- giving held places back --------------------------------------------- */
+
+int drop_hold(struct batch *b, const struct allocation *hold)
+{
+    struct allocation *a = allocation_ref((struct allocation *)hold);
+    const struct demand *d = &a->demand;
+    int e = batch_begin(b);
+    if (e == 0)
+        e = store_delete_allocation(b->w->store, d->namespace, d->name,
+                                    &b->error);
+    if (e == 0)
+        (void)draft_release(batch_draft(b), d->namespace, d->name);
+    allocation_unref(a);
+    return e;
+}
+
+/* Who is leased together with `pod`; with all of the references kept. */
+struct together {
+    struct allocation **list;
+    size_t n, n_held;
+};
+
+static void together_init(struct together *t, struct batch *b,
+                          const struct demand *pod)
+{
+    char key[JOB_LEASE_KEY_MAX], other[JOB_LEASE_KEY_MAX];
+    memset(t, 0, sizeof *t);
+    job_lease_key(pod, key);
+    t->list = (struct allocation **)job_together(batch_view(b)->allocations,
+                                                 pod, &t->n);
+    size_t kept = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        struct allocation *a = t->list[i];
+        if (a->held)
+            job_lease_key(&a->demand, other);
+        if (a->held && strcmp(key, other) != 0)
+            continue;
+        t->n_held += a->held;
+        t->list[kept++] = allocation_ref(a);
+    }
+    t->n = kept;
+}
+
+static void together_fini(struct together *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        allocation_unref(t->list[i]);
+    free(t->list);
+}
+
+static int give_back(struct batch *b, const struct together *t)
+{
+    int e = 0;
+    for (size_t i = 0; i < t->n && e == 0; i++)
+        if (t->list[i]->held)
+            e = drop_hold(b, t->list[i]);
+    return e;
+}
+
+int leases_expire(struct batch *b)
+{
+    struct leases *leases = b->w->leases;
+    int64_t now_ms = clock_ms();
+    const struct demand *pod;
+    int e = 0;
+    if (!leases_due(leases, now_ms))
+        return 0;
+    for (size_t pos = SIZE_MAX;
+         e == 0 && (pod = leases_next_ended(leases, now_ms, &pos));) {
+        struct together t;
+        together_init(&t, b, pod);
+        if (t.n_held)
+            log_event(LOG_INFO, "lease-ended", "namespace", pod->namespace,
+                      "job", pod->job, NULL);
+        e = give_back(b, &t);
+        if (t.n_held == 0)
+            leases_drop(leases, pod);
+        together_fini(&t);
+    }
+    return e;
+}
+
+/* Give back what is held for a job of which nobody is bound: also what a
+ * member with another idea of the job's size has left behind. */
+static int give_back_orphans(struct batch *b, const struct demand *pod)
+{
+    size_t n;
+    int e = 0;
+    bool bound = false;
+    cleanup_with(snapshot) struct snapshot *s =
+        snapshot_ref((struct snapshot *)batch_view(b));
+    cleanup_free const struct allocation **list =
+        alloc_index_find_job(s->allocations, pod->namespace, pod->job, &n);
+    for (size_t i = 0; i < n && !bound; i++)
+        bound = !list[i]->held;
+    for (size_t i = 0; i < n && !bound && e == 0; i++)
+        e = drop_hold(b, list[i]);
+    return e;
+}
+
+int lease_end_unbound(struct batch *b, const struct demand *pod)
+{
+    struct together t;
+    together_init(&t, b, pod);
+    int e = t.n_held == t.n ? give_back(b, &t) : 0;
+    together_fini(&t);
+    if (e == 0 && pod->job[0] && pod->role != ROLE_SERVICE)
+        e = give_back_orphans(b, pod);
+    return e;
+}
+
+int lease_give_back(struct batch *b, const struct demand *pod)
+{
+    struct together t;
+    together_init(&t, b, pod);
+    int e = give_back(b, &t);
+    together_fini(&t);
+    return e;
+}
+
+void leases_load(struct writer *w)
+{
+    size_t n;
+    int64_t until_ms = clock_ms() + w->config.lease_ms;
+    cleanup_free const struct allocation **list =
+        alloc_index_list(w->current->allocations, &n);
+    for (size_t i = 0; i < n; i++)
+        if (list[i]->held)
+            leases_renew(w->leases, &list[i]->demand, until_ms);
+}
+
+/* --- the plan of a bind ------------------------------------------------- */
+
+static const struct allocation *find_hold(struct batch *b,
+                                          const struct allocation *a)
+{
+    return alloc_index_find(batch_view(b)->allocations, a->demand.namespace,
+                            a->demand.name);
+}
+
+/* Hold these places (which are taken over) in the draft, instead of those that
+ * were held for the same pairs. */
+static void hold_places(struct batch *b, struct allocation **list, size_t n,
+                        struct hold_change *change)
+{
+    change->added = list;
+    change->n_added = n;
+    change->removed = xcalloc(change->n_added + 1, sizeof(*change->removed));
+    for (size_t i = 0; i < change->n_added; i++) {
+        const struct allocation *old = find_hold(b, change->added[i]);
+        if (old)
+            change->removed[change->n_removed++] =
+                allocation_ref((struct allocation *)old);
+    }
+    struct draft *draft = batch_draft(b);
+    for (size_t i = 0; i < change->n_added; i++) {
+        change->added[i]->number = store_take_version(b->w->store);
+        draft_allocate(draft, allocation_ref(change->added[i]));
+    }
+}
+
+void hold_change_undo(struct batch *b, struct hold_change *change)
+{
+    struct draft *draft = batch_draft(b);
+    for (size_t i = 0; i < change->n_added; i++) {
+        const struct demand *d = &change->added[i]->demand;
+        (void)draft_release(draft, d->namespace, d->name);
+    }
+    for (size_t i = 0; i < change->n_removed; i++)
+        draft_allocate(draft, allocation_ref(change->removed[i]));
+}
+
+int hold_change_store(struct batch *b, const struct hold_change *change)
+{
+    int e = 0;
+    for (size_t i = 0; i < change->n_added && e == 0; i++)
+        e = store_put_allocation(b->w->store, change->added[i], &b->error);
+    return e;
+}
+
+void hold_change_fini(struct hold_change *change)
+{
+    for (size_t i = 0; i < change->n_added; i++)
+        allocation_unref(change->added[i]);
+    for (size_t i = 0; i < change->n_removed; i++)
+        allocation_unref(change->removed[i]);
+    free(change->added);
+    free(change->removed);
+}
+
+/* The plan with the pod's pair on `node`: as filter made it when nothing has
+ * changed since, else the best one that has it there. */
+static int plan_bind(struct batch *b, const struct writer_op *op, int32_t node,
+                     struct plan **ret_plan, struct plan_refusal *ret_refusal)
+{
+    const struct snapshot *s = batch_view(b);
+    struct plans *memory = s == b->w->current ? b->w->config.plans : NULL;
+    size_t n;
+    cleanup_free int32_t *names = candidates_indexes(op->candidates, s, &n);
+    cleanup_with(plan) struct plan *plan = NULL;
+    int r = job_plan(memory, s, op->demand, names, n, NODE_NONE, &plan,
+                     ret_refusal);
+    if (r < 0 || plan->places[job_rank(op->demand)].node == node) {
+        if (r == 0)
+            *ret_plan = steal(&plan);
+        return r;
+    }
+    return job_plan(NULL, s, op->demand, names, n, node, ret_plan, ret_refusal);
+}
+
+static int refuse(struct batch *b, struct writer_op *op, int32_t node,
+                  const struct plan_refusal *refusal)
+{
+    struct schedule s;
+    struct demand pair;
+    struct choice ignored;
+    cleanup_str struct str why = STR_INIT(ERROR_TEXT_MAX - 128);
+    demand_pair(op->demand, op->demand->pair, &pair);
+    schedule_init_job(&s, batch_view(b), &pair, refusal);
+    schedule_explain(&s, node, schedule_choose(&s, node, &ignored), &why);
+    return error_set(&op->error, EBUSY, "pod %s/%s does not fit node %s: %s",
+                     op->demand->namespace, op->demand->name, op->node,
+                     str_text(&why));
+}
+
+/* What is held now counts, too: more than before, and more than allowed? */
+static bool is_over(uint64_t before, uint64_t after, uint64_t limit)
+{
+    return after > before && after > limit;
+}
+
+static bool exceeds_quota(struct batch *b, const char *namespace,
+                          const struct quota_use *before)
+{
+    const struct snapshot *s = batch_view(b);
+    const struct policy_quota *quota = policy_find_quota(s->policy, namespace);
+    struct quota_use after;
+    snapshot_quota_use(s, namespace, &after);
+    return quota &&
+           (is_over(before->cards, after.cards, quota->cards) ||
+            is_over(before->cores, after.cores, quota->cores) ||
+            is_over(before->memory_mib, after.memory_mib, quota->memory_mib));
+}
+
+static int check_quota(struct batch *b, struct writer_op *op,
+                       const struct quota_use *before)
+{
+    const char *namespace = op->demand->namespace;
+    if (!exceeds_quota(b, namespace, before))
+        return 0;
+    return error_set(&op->error, EBUSY,
+                     "pod %s/%s does not fit node %s: quota of namespace %s "
+                     "used up",
+                     namespace, op->demand->name, op->node, namespace);
+}
+
+int bind_plan(struct batch *b, struct writer_op *op,
+              struct hold_change *ret_change)
+{
+    const struct snapshot *snapshot = batch_view(b);
+    struct schedule s;
+    struct plan_refusal refusal = {0};
+    cleanup_with(plan) struct plan *plan = NULL;
+    if (!demand_is_planned(op->demand))
+        return 0;
+    int32_t node = snapshot_find(snapshot, op->node, strlen(op->node));
+    schedule_init(&s, snapshot, op->demand);
+    if (node == NODE_NONE || s.quota.kind != QUOTA_OK ||
+        job_is_placed(&s, &node, 1))
+        return 0; /* schedule has the last word */
+    if (s.nominated && s.follows != node)
+        return 0; /* the same: its pair is to be elsewhere */
+    if (plan_bind(b, op, node, &plan, &refusal) < 0)
+        return refuse(b, op, node, &refusal);
+    struct quota_use before;
+    snapshot_quota_use(snapshot, op->demand->namespace, &before);
+    int e = batch_begin(b);
+    if (e < 0)
+        return e;
+    size_t n;
+    struct allocation **list = job_holds(snapshot, op->demand, plan, &n);
+    hold_places(b, list, n, ret_change);
+    return check_quota(b, op, &before);
+}
+
+int hold_anew(struct batch *b, const struct demand *pod,
+              struct allocation **list, size_t n)
+{
+    struct hold_change change = {0};
+    struct quota_use before;
+    snapshot_quota_use(batch_view(b), pod->namespace, &before);
+    hold_places(b, list, n, &change);
+    int e = batch_begin(b);
+    if (e == 0 && exceeds_quota(b, pod->namespace, &before)) {
+        hold_change_undo(b, &change);
+        e = -EBUSY;
+    } else if (e == 0) {
+        e = hold_change_store(b, &change);
+        leases_renew(b->w->leases, pod, clock_ms() + b->w->config.lease_ms);
+    }
+    hold_change_fini(&change);
+    return e;
+}
+
+/* --- after a bind ------------------------------------------------------- */
+
+/* The place held for the pod's own pair, or NULL. */
+static const struct allocation *own_hold(struct batch *b,
+                                         const struct allocation *fresh)
+{
+    struct schedule s;
+    schedule_init(&s, batch_view(b), &fresh->demand);
+    return s.hold;
+}
+
+/* The host pod has now what was held for it; a pod alone has no host pod; and
+ * a place on another node is of no use. */
+static bool is_used_up(const struct allocation *hold,
+                       const struct allocation *fresh)
+{
+    return fresh->demand.role == ROLE_HOST || !fresh->demand.job[0] ||
+           strcmp(hold->node, fresh->node) != 0;
+}
+
+int bind_settle(struct batch *b, const struct allocation *fresh,
+                const struct demand *former)
+{
+    const struct allocation *hold = own_hold(b, fresh);
+    struct demand leased = hold ? hold->demand : fresh->demand;
+    int e = 0;
+    if (hold && is_used_up(hold, fresh))
+        e = drop_hold(b, hold);
+    if (e == 0 && former)
+        e = lease_end_unbound(b, former);
+    if (e < 0)
+        return e;
+    /* of a large job each bind would look at all pairs; a lease under which
+     * nothing is held any more ends by itself */
+    int64_t until_ms = clock_ms() + b->w->config.lease_ms;
+    if (leases_prolong(b->w->leases, &leased, until_ms))
+        return 0;
+    struct together t;
+    together_init(&t, b, &leased);
+    if (t.n_held)
+        leases_renew(b->w->leases, &leased, until_ms);
+    together_fini(&t);
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* From the store to the first snapshot. */
+#include "extender/keep/pods_draft.h"
+#include "extender/keep/writer_private.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+
+struct load {
+    struct writer *w;
+    struct draft *draft;
+    int64_t now_ms;
+};
+
+static int load_boot(void *ctx, const char *node, const char *boot_id)
+{
+    struct load *load = ctx;
+    ingest_retired(load->w->ingest, node, boot_id);
+    return 0;
+}
+
+static int load_allocation(void *ctx, struct allocation *a)
+{
+    struct load *load = ctx;
+    draft_allocate(load->draft, allocation_ref(a));
+    return 0;
+}
+
+/* A slice that is no longer accepted, as after a change of the rules, is
+ * left out: its advertiser will say it again, or something better. */
+static int load_slice(void *ctx, const char *name, const char *json,
+                      size_t size, uint64_t resource_version)
+{
+    struct load *load = ctx;
+    struct error err = {0};
+    cleanup_with(slice) struct slice *slice = NULL;
+    struct ingest_result result = {0};
+    int e = slice_decode(json, size, &slice, &err);
+    if (e == 0)
+        e = ingest_put(load->w->ingest, slice, load->now_ms, load->draft,
+                       &result, &err);
+    if (e == 0 && is_doubtful(load->w, slice_get_node(slice)))
+        draft_set_status(load->draft, slice_get_node(slice), NODE_DOUBTFUL);
+    if (e == 0)
+        heard_put(load->w->heard, name, json, size, resource_version,
+                  draft_node(load->draft, slice_get_node(slice)));
+    else
+        log_event(LOG_WARN, "slice-not-loaded", "slice", name, "error",
+                  err.text, NULL);
+    ingest_result_fini(&result);
+    return 0;
+}
+
+/* It was silent when we ended: unknown until it speaks. */
+static int load_silent(void *ctx, const char *name)
+{
+    struct load *load = ctx;
+    const struct node *node = draft_node(load->draft, name);
+    if (!node)
+        return 0;
+    atomic_store(&node->liveness->heard_ms,
+                 load->now_ms - load->w->config.fresh_ms - 1);
+    draft_set_status(load->draft, name, NODE_STALE);
+    return 0;
+}
+
+struct fed_load {
+    struct fed *fed;
+    bool has_floor;
+};
+
+static int load_fed(void *ctx, const char *node, uint64_t number)
+{
+    struct fed_load *load = ctx;
+    if (*node)
+        fed_load(load->fed, node, number);
+    else
+        fed_set_floor(load->fed, number);
+    load->has_floor |= !*node;
+    return 0;
+}
+
+/* Of what was bound by an older extender, also in between, or was saved from
+ * a damaged database, nobody knows whether its node was told. */
+static int load_all_fed(struct writer *w, struct error *err)
+{
+    struct fed_load load = {.fed = w->fed};
+    struct error ignored; /* the next start finds the same, or a higher one */
+    uint64_t floor = store_resource_version(w->store);
+    int e = store_each_fed(w->store, load_fed, &load, err);
+    if (e < 0 || (load.has_floor && !store_past_mark(w->store)))
+        return e;
+    fed_set_floor(w->fed, floor);
+    if (store_begin(w->store, &ignored) < 0)
+        return 0;
+    if (store_put_fed(w->store, "", floor, &ignored) < 0 ||
+        store_commit(w->store, &ignored) < 0)
+        store_rollback(w->store);
+    return 0;
+}
+
+int writer_load(struct writer *w, struct error *err)
+{
+    cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
+    cleanup_with(draft) struct draft *draft = draft_create(empty);
+    struct load load = {.w = w, .draft = draft, .now_ms = clock_ms()};
+    int e = doubt_load(w, err);
+    if (e == 0)
+        e = store_each_retired_boot(w->store, load_boot, &load, err);
+    /* allocations first: then a node's are counted once, when it comes */
+    if (e == 0)
+        e = store_each_allocation(w->store, load_allocation, &load, err);
+    if (e == 0)
+        e = store_each_slice(w->store, NULL, load_slice, &load, err);
+    if (e == 0)
+        e = store_each_silent(w->store, load_silent, &load, err);
+    if (e == 0 && w->config.pods)
+        e = load_all_fed(w, err);
+    if (e == 0 && w->config.pods)
+        e = pods_load(w->config.pods, w->store, err);
+    if (e < 0)
+        return e;
+    ingest_mark(w->ingest);
+    draft_set_fabric(draft, w->config.fabric);
+    draft_set_policy(draft, w->config.policy);
+    w->current = draft_commit(steal(&draft));
+    leases_load(w);
+    atomic_store(&w->version, store_resource_version(w->store));
+    return 0;
+}

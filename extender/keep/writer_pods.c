@@ -1,0 +1,52 @@
+/* What is applied in embedded mode. */
+#include "extender/keep/pods_draft.h"
+#include "extender/keep/writer_private.h"
+
+void apply_fed(struct batch *b, struct writer_op *op)
+{
+    if (op->number <= fed_pending(b->w->fed, op->node))
+        return; /* it stands there already */
+    op->result = batch_begin(b);
+    if (op->result == 0)
+        op->result = store_put_fed(b->w->store, op->node, op->number,
+                                   &b->error);
+    if (op->result == 0)
+        fed_raise(b->w->fed, op->node, op->number);
+}
+
+bool may_give_back(const struct batch *b, struct writer_op *op,
+                   const struct allocation *a)
+{
+    if (!op->unfed || a->number > fed_pending(b->w->fed, a->node))
+        return true;
+    op->result = error_set(&op->error, EBUSY,
+                           "pod %s/%s: node %s has just been told to run it",
+                           op->namespace, op->pod, a->node);
+    return false;
+}
+
+void apply_pods(struct batch *b, struct writer_op *op)
+{
+    struct pods *pods = b->w->config.pods;
+    op->n_out = 0;
+    if (!pods) {
+        op->result = error_set(&op->error, ENOTSUP,
+                               "the API server keeps pods: apply them there");
+        return;
+    }
+    if (!b->pods)
+        b->pods = pods_draft_begin(pods);
+    op->result = pods_draft_check(b->pods, op->changes, op->n_changes,
+                                  &op->n_out, &op->error);
+    if (op->result < 0 || batch_begin(b) < 0)
+        return;
+    for (size_t i = 0; i < op->n_changes; i++) {
+        int e = pods_draft_make(b->pods, b->w->store, &op->changes[i],
+                                &b->error);
+        if (e < 0) {
+            op->n_out = i;
+            op->result = e;
+            return;
+        }
+    }
+}

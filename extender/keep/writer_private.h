@@ -1,0 +1,167 @@
+/* What the files of the writer share. */
+#ifndef BIGA_EXTENDER_KEEP_WRITER_PRIVATE_H
+#define BIGA_EXTENDER_KEEP_WRITER_PRIVATE_H
+
+#include <pthread.h>
+
+#include "extender/keep/heard.h"
+#include "extender/keep/ingest.h"
+#include "extender/keep/store.h"
+#include "extender/keep/writer.h"
+#include "extender/pods/fed.h"
+#include "lib/base/strmap.h"
+
+struct writer {
+    struct writer_config config;
+    pthread_t thread;
+    bool started;
+
+    /* the writer thread's alone */
+    struct store *store;
+    struct ingest *ingest;
+
+    struct leases *leases;
+
+    struct heard *heard;
+    struct fed *fed;
+    struct strmap lost;    /* names of nodes that the cluster says are lost */
+    struct strmap trusted; /* of those that are in doubt no more */
+    atomic_bool in_doubt;  /* see writer_in_doubt() */
+    writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
+    void *overfull_ctx;
+
+    _Atomic uint64_t version;   /* the newest given out */
+    _Atomic uint64_t conflicts; /* see writer_conflicts() */
+
+    pthread_mutex_t current_lock; /* held for as long as a reference takes */
+    struct snapshot *current;
+    struct writer_watcher {
+        void (*changed)(void *ctx);
+        void *ctx;
+    } watchers[WRITER_WATCHERS_MAX]; /* unused ones are NULL */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;  /* something to do */
+    pthread_cond_t done;  /* an op of writer_run() is finished */
+    struct writer_op *first, **last;
+    bool sweep_wanted, stopping;
+    struct error trouble; /* of the last commit; code 0: none */
+};
+
+/* One batch: its draft and its transaction are begun when first needed. */
+struct batch {
+    struct writer *w;
+    struct draft *draft;
+    struct snapshot *peek; /* of the draft as it is now, or NULL */
+    bool in_transaction;
+    bool has_bind;
+    struct pods_draft *pods; /* NULL: nothing was applied */
+    struct error error;      /* of the transaction; code 0: none yet */
+    char **gone;             /* slices that newer ones replaced */
+    size_t n_gone, gone_cap;
+};
+
+/* The draft, for a change: what was peeked at is let go. */
+struct draft *batch_draft(struct batch *b);
+const struct snapshot *batch_peek(struct batch *b);
+/* What is so now, in the batch; valid until its next change. */
+const struct snapshot *batch_view(struct batch *b);
+/* Called before anything is stored; 0 or -errno in b->error. */
+int batch_begin(struct batch *b);
+
+/* Change draft, ingest and store as one operation asks; the outcome goes into
+ * the op, an error of the store itself into the batch. */
+void apply_put_slice(struct batch *b, struct writer_op *op);
+void apply_delete_slice(struct batch *b, struct writer_op *op);
+void apply_bind(struct batch *b, struct writer_op *op);
+void apply_release(struct batch *b, struct writer_op *op);
+/* Give back the allocation of a pod (no held place), and what is held for a
+ * job that nobody is bound of any more; 0 or -errno in b->error. */
+int release_pod(struct batch *b, struct writer_op *op,
+                const struct allocation *a);
+/* Only its allocation, which stays the caller's. */
+int drop_allocation(struct batch *b, struct writer_op *op,
+                    const struct allocation *a);
+
+/* --- what a cluster tells: writer_cluster.c --- */
+void apply_adopt(struct batch *b, struct writer_op *op);
+/* The pods on a node that have more than there is; the list is the caller's,
+ * its items are borrowed. */
+size_t list_conflicts(struct batch *b, const char *name,
+                      const struct allocation ***ret_list);
+/* A node's cards have become known, or others: report those of which it was
+ * not known before. */
+void tell_conflicts(struct batch *b, const char *name,
+                    const struct allocation *const *known, size_t n_known);
+void apply_free(struct batch *b, struct writer_op *op);
+void apply_keep(struct batch *b, struct writer_op *op);
+void apply_lost(struct batch *b, struct writer_op *op);
+void apply_rooms(struct batch *b, struct writer_op *op);
+void apply_lead(struct batch *b, struct writer_op *op);
+void apply_follow(struct batch *b, struct writer_op *op);
+/* --- what is applied: writer_pods.c --- */
+void apply_fed(struct batch *b, struct writer_op *op);
+/* False, and the operation refused, when it is for what its node was never
+ * told of, and the node was. */
+bool may_give_back(const struct batch *b, struct writer_op *op,
+                   const struct allocation *a);
+void apply_pods(struct batch *b, struct writer_op *op);
+void read_heard(struct writer *w, struct writer_op *op);
+bool is_lost(const struct writer *w, const char *node);
+void lost_fini(struct writer *w);
+
+/* --- after damage: writer_doubt.c --- */
+void apply_trust(struct batch *b, struct writer_op *op);
+/* Is it not known what was given there? */
+bool is_doubtful(const struct writer *w, const char *node);
+int doubt_load(struct writer *w, struct error *err);
+void doubt_fini(struct writer *w);
+/* What is committed of it counts from now on; was there any? */
+bool doubt_settle(struct writer *w, const struct writer_op *ops);
+
+/* The status that a node should have. */
+enum node_status status_now(const struct writer *w, const struct node *n);
+/* Have the next sweep at once. */
+void sweep_soon(struct writer *w);
+
+/* --- whole jobs: writer_job.c ---
+ * All return 0 or -errno, an error of the store in b->error. */
+
+/* What became of held places; zeroed: nothing. */
+struct hold_change {
+    struct allocation **added, **removed;
+    size_t n_added, n_removed;
+};
+/* Hold, in the draft, the places of the plan that the pod's bind needs; -EBUSY
+ * with the reason in op->error when there is none. */
+int bind_plan(struct batch *b, struct writer_op *op,
+              struct hold_change *ret_change);
+void hold_change_undo(struct batch *b, struct hold_change *change);
+int hold_change_store(struct batch *b, const struct hold_change *change);
+void hold_change_fini(struct hold_change *change);
+/* A pod has been bound, in place of `former` (or NULL): what was held for it
+ * is not any longer, and the lease of its job is renewed. */
+int bind_settle(struct batch *b, const struct allocation *fresh,
+                const struct demand *former);
+/* Hold these places (which are taken over) of the pod's job with a new lease;
+ * -EBUSY, with nothing changed, when the quota of its namespace does not allow
+ * it. */
+int hold_anew(struct batch *b, const struct demand *pod,
+              struct allocation **list, size_t n);
+int drop_hold(struct batch *b, const struct allocation *hold);
+/* Give back all that is held with a pod's job: when nobody of it is bound any
+ * more; in any case. */
+int lease_end_unbound(struct batch *b, const struct demand *pod);
+int lease_give_back(struct batch *b, const struct demand *pod);
+/* End the leases whose time is over. */
+int leases_expire(struct batch *b);
+/* After a start everything that is held is leased anew. */
+void leases_load(struct writer *w);
+
+void read_slice(struct writer *w, struct writer_op *op);
+void read_slices(struct writer *w, struct writer_op *op);
+
+/* The first snapshot, from what is stored. */
+int writer_load(struct writer *w, struct error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* buddy - the xPU pod of a host pod with annotation biga.dev/buddy, from the
+ * PodTemplate that it names.  Pure.
+ *
+ * The template's labels, annotations and spec are kept; what makes it the host
+ * pod's pair is put over them: role, job and pair as labels, the host pod's
+ * annotations biga.dev/… (and biga.dev/gpus, cpus, memory-mib for what it
+ * requests), its schedulerName unless the template has one, and an owner
+ * reference, so that Kubernetes removes it with the host pod. */
+#ifndef BIGA_EXTENDER_PODS_BUDDY_H
+#define BIGA_EXTENDER_PODS_BUDDY_H
+
+#include <stddef.h>
+
+#include "extender/pods/podobj.h"
+#include "lib/base/error.h"
+#include "lib/base/str.h"
+
+struct buddy_input {
+    const char *host; /* the host pod's JSON, and what podobj_read() made */
+    size_t host_size;
+    const struct podobj *pod;
+    const char *template; /* the PodTemplate's JSON */
+    size_t template_size;
+    const char *name; /* of the xPU pod */
+};
+
+/* The pod for POST.  -EINVAL when the template cannot be used: it names the
+ * field (a role other than xpu, a nodeName, no container …). */
+int buddy_compose(const struct buddy_input *in, struct str *out,
+                  struct error *err);
+
+#endif

@@ -1,0 +1,120 @@
+#include "extender/pods/fed.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+
+struct entry {
+    char *node;
+    uint64_t number, pending;
+    struct entry *next; /* of those with something pending */
+};
+
+struct fed {
+    pthread_mutex_t lock;
+    struct strmap nodes; /* entries by node */
+    struct entry *touched;
+    uint64_t floor;
+};
+
+struct fed *fed_create(void)
+{
+    struct fed *f = xcalloc(1, sizeof *f);
+    (void)pthread_mutex_init(&f->lock, NULL); /* never fails on Linux */
+    return f;
+}
+
+void fed_destroy(struct fed *f)
+{
+    if (!f)
+        return;
+    size_t pos = 0;
+    for (struct entry *e; (e = strmap_next(&f->nodes, &pos));) {
+        free(e->node);
+        free(e);
+    }
+    strmap_fini(&f->nodes);
+    (void)pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static struct entry *entry_open(struct fed *f, const char *node)
+{
+    struct entry *e = strmap_get(&f->nodes, node);
+    if (e)
+        return e;
+    e = xcalloc(1, sizeof *e);
+    e->node = xstrdup(node);
+    (void)strmap_put(&f->nodes, e->node, e);
+    return e;
+}
+
+void fed_set_floor(struct fed *f, uint64_t number)
+{
+    f->floor = number;
+}
+
+void fed_load(struct fed *f, const char *node, uint64_t number)
+{
+    struct entry *e = entry_open(f, node);
+    e->number = e->pending = number;
+}
+
+static uint64_t read_number(struct fed *f, const char *node, bool pending)
+{
+    pthread_mutex_lock(&f->lock);
+    const struct entry *e = strmap_get(&f->nodes, node);
+    uint64_t number = !e ? 0 : pending ? e->pending : e->number;
+    if (number < f->floor)
+        number = f->floor;
+    pthread_mutex_unlock(&f->lock);
+    return number;
+}
+
+uint64_t fed_number(struct fed *f, const char *node)
+{
+    return read_number(f, node, false);
+}
+
+uint64_t fed_pending(struct fed *f, const char *node)
+{
+    return read_number(f, node, true);
+}
+
+void fed_raise(struct fed *f, const char *node, uint64_t number)
+{
+    pthread_mutex_lock(&f->lock);
+    struct entry *e = entry_open(f, node);
+    if (e->pending == e->number && number > e->number) {
+        e->next = f->touched;
+        f->touched = e;
+    }
+    if (number > e->pending)
+        e->pending = number;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void settle(struct fed *f, bool committed)
+{
+    pthread_mutex_lock(&f->lock);
+    for (struct entry *e; (e = f->touched);) {
+        f->touched = e->next;
+        if (committed)
+            e->number = e->pending;
+        else
+            e->pending = e->number;
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fed_mark(struct fed *f)
+{
+    settle(f, true);
+}
+
+void fed_undo(struct fed *f)
+{
+    settle(f, false);
+}

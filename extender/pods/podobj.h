@@ -1,0 +1,73 @@
+/* podobj - a Pod as the API server has it: what the pod contract says of it
+ * (model/pod/demand.h) and what has become of it.  Read without a DOM; lenient
+ * about all that is Kubernetes' own. */
+#ifndef BIGA_EXTENDER_PODS_PODOBJ_H
+#define BIGA_EXTENDER_PODS_PODOBJ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/jscan.h"
+#include "model/pod/demand.h"
+#include "model/pod/words.h"
+
+/* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
+ * there; on an xPU pod, with the uid of its host pod as message. */
+#define PODOBJ_XPU_READY WORD_XPU_READY
+#define PODOBJ_PAIRED WORD_PAIRED
+/* One that waker.h writes: on a pod that was refused, that there is room. */
+#define PODOBJ_ROOM "biga.dev/Room"
+#define PODOBJ_NO_BUDDY "BuddyFailed" /* a reason of the first */
+
+enum pod_phase {
+    POD_PENDING,
+    POD_RUNNING,
+    POD_SUCCEEDED,
+    POD_FAILED,
+    POD_PHASE_UNKNOWN
+};
+
+struct podobj {
+    struct demand demand; /* names and uid are always set */
+    bool broken;          /* breaks the contract; `why` says how */
+    struct error why;
+    struct error odd; /* how a key of it is none of the contract's (words.h);
+                       * code 0: all are */
+    char node[DEMAND_NAME_MAX + 1]; /* "" not bound */
+    enum pod_phase phase;
+    bool deleting;           /* metadata.deletionTimestamp is set */
+    bool gated;              /* spec.schedulingGates is not empty */
+    bool unschedulable;      /* PodScheduled is False, Unschedulable: the
+                              * scheduler has put it aside */
+    struct jtext allocation; /* the annotation as it stands (escaped), data
+                              * NULL: none; borrowed from the JSON */
+    char nominated[DEMAND_NAME_MAX + 1]; /* status.nominatedNodeName; "" */
+    char buddy[DEMAND_NAME_MAX + 1];     /* annotation biga.dev/buddy */
+    char owner_uid[DEMAND_UID_MAX + 1];  /* of an owner of kind Pod; "" */
+    char owner_name[DEMAND_NAME_MAX + 1];
+    char scheduler[DEMAND_NAME_MAX + 1]; /* spec.schedulerName */
+    char resource_version[64];
+    uint32_t restarts; /* of its containers together */
+    bool ready;        /* condition Ready is True */
+    /* our own conditions (pairs.h): the host pod's uid that
+     * biga.dev/Paired names, "" none; and biga.dev/XpuReady: 1 True, 0 False,
+     * -1 absent, and if its reason is PODOBJ_NO_BUDDY the hash of its message,
+     * else 0 */
+    char paired_uid[DEMAND_UID_MAX + 1];
+    int8_t xpu_ready;
+    uint64_t no_buddy;
+    /* what kube-scheduler charges its node: the larger of all containers
+     * (with sidecars) and each init container, plus overhead */
+    int64_t cpu_milli, memory_kib;
+};
+
+/* -EINVAL when it is no sound JSON or has no name, namespace or uid. */
+int podobj_read(const char *json, size_t size,
+                const struct demand_config *config, struct podobj *ret_pod,
+                struct error *err);
+/* Succeeded or Failed: its allocation is free, its node charges nothing. */
+bool podobj_is_finished(const struct podobj *pod);
+
+#endif

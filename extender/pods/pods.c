@@ -1,0 +1,206 @@
+#include "extender/pods/pods.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "extender/pods/pods_private.h"
+
+/* --- the registry ----------------------------------------------------------- */
+
+struct pods *pods_create(const struct demand_config *config)
+{
+    struct pods *p = xcalloc(1, sizeof *p);
+    uint32_t first = 0;
+    p->demand = *config;
+    (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail on Linux */
+    p->set = xcalloc(1, sizeof *p->set);
+    atomic_init(&p->set->refs, 1);
+    (void)!getrandom(&first, sizeof first, 0); /* 0 will do, too */
+    p->set->version = (uint64_t)first + 1;
+    return p;
+}
+
+void pods_destroy(struct pods *p)
+{
+    if (!p)
+        return;
+    pod_set_unref(p->set);
+    (void)pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+struct pod_set *pods_get(struct pods *p)
+{
+    pthread_mutex_lock(&p->lock);
+    struct pod_set *s = pod_set_ref(p->set);
+    pthread_mutex_unlock(&p->lock);
+    return s;
+}
+
+uint64_t pods_version(struct pods *p)
+{
+    pthread_mutex_lock(&p->lock);
+    uint64_t version = p->set->version;
+    pthread_mutex_unlock(&p->lock);
+    return version;
+}
+
+void pods_watch(struct pods *p, void (*changed)(void *ctx), void *ctx)
+{
+    if (p->n_watchers == PODS_WATCHERS_MAX)
+        abort(); /* a mistake of ours */
+    p->watchers[p->n_watchers].changed = changed;
+    p->watchers[p->n_watchers++].ctx = ctx;
+}
+
+void pods_tell(const struct pods *p)
+{
+    for (size_t i = 0; i < p->n_watchers; i++)
+        p->watchers[i].changed(p->watchers[i].ctx);
+}
+
+/* --- statuses ------------------------------------------------------------------ */
+
+struct pod_status *pod_status_create(size_t n_containers)
+{
+    struct pod_status *s = xcalloc(1, sizeof *s);
+    if (n_containers > PODS_CONTAINERS_MAX)
+        n_containers = PODS_CONTAINERS_MAX;
+    atomic_init(&s->refs, 1);
+    s->n_containers = n_containers;
+    s->containers = xcalloc(n_containers + 1, sizeof *s->containers);
+    return s;
+}
+
+struct pod_status *pod_status_ref(struct pod_status *s)
+{
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void pod_status_unref(struct pod_status *s)
+{
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(s->containers);
+    free(s);
+}
+
+static bool same_container(const struct pod_container *a,
+                           const struct pod_container *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->state, b->state) == 0 &&
+           a->exit_code == b->exit_code && a->restarts == b->restarts &&
+           strcmp(a->reason, b->reason) == 0;
+}
+
+bool pod_status_equal(const struct pod_status *a, const struct pod_status *b)
+{
+    bool same = a->state == b->state && a->ready == b->ready &&
+                a->ran == b->ran && a->attempt == b->attempt &&
+                strcmp(a->reason, b->reason) == 0 &&
+                strcmp(a->message, b->message) == 0 &&
+                strcmp(a->address, b->address) == 0 &&
+                a->n_containers == b->n_containers;
+    for (size_t i = 0; same && i < a->n_containers; i++)
+        same = same_container(&a->containers[i], &b->containers[i]);
+    return same;
+}
+
+uint32_t pod_status_restarts(const struct pod_status *s)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < s->n_containers; i++)
+        n += s->containers[i].restarts;
+    return n;
+}
+
+static const char *const state_names[PODS_STATES] = {
+    [PODS_PENDING] = "pending",     [PODS_WANTED] = "wanted",
+    [PODS_PREPARING] = "preparing", [PODS_PULLING] = "pulling",
+    [PODS_CREATING] = "creating",   [PODS_RUNNING] = "running",
+    [PODS_STOPPING] = "stopping",   [PODS_GONE] = "gone",
+    [PODS_FAILED] = "failed",
+};
+
+const char *pod_state_name(enum pod_state state)
+{
+    return (unsigned)state < PODS_STATES ? state_names[state] : "";
+}
+
+enum pod_state pod_state_parse(const char *name)
+{
+    for (unsigned i = 0; i < PODS_STATES; i++)
+        if (strcmp(state_names[i], name) == 0)
+            return (enum pod_state)i;
+    return PODS_STATES;
+}
+
+const char *pod_result_name(enum pod_result result)
+{
+    static const char *const names[] = {
+        [PODS_UNCHANGED] = "unchanged", [PODS_CREATED] = "created",
+        [PODS_REPLACED] = "replaced",   [PODS_DELETED] = "deleted",
+        [PODS_ENDED] = "ended",
+    };
+    return (unsigned)result < ARRAY_LEN(names) ? names[result] : "";
+}
+
+/* Why a pod is over is not forgotten for how it was then stopped. */
+static struct pod_status *keep_end(const struct applied_pod *pod,
+                                   struct pod_status *status)
+{
+    if (!pod->end ||
+        (status->state != PODS_FAILED && status->state != PODS_GONE))
+        return pod_status_ref(status);
+    struct pod_status *s = pod_status_create(status->n_containers);
+    s->state = status->state;
+    s->ready = status->ready;
+    s->ran = status->ran;
+    s->attempt = status->attempt;
+    memcpy(s->reason, pod->end->reason, sizeof s->reason);
+    memcpy(s->message, pod->end->message, sizeof s->message);
+    memcpy(s->address, status->address, sizeof s->address);
+    memcpy(s->containers, status->containers,
+           s->n_containers * sizeof *s->containers);
+    return s;
+}
+
+/* With the lock held: 0 changed, 1 no news, -ENOENT. */
+static int set_status(struct pods *p, const char *uid, struct pod_status *told)
+{
+    const struct applied_pod *old = pod_set_find_uid(p->set, uid);
+    if (!old)
+        return -ENOENT;
+    cleanup_with(pod_status) struct pod_status *status = keep_end(old, told);
+    if (pod_status_equal(old->status, status))
+        return 1;
+    cleanup_with(applied_pod) struct applied_pod *fresh = applied_pod_copy(old);
+    struct pod_set *set = pods_writable(p);
+    pod_status_unref(fresh->status);
+    fresh->status = steal(&status);
+    fresh->version = set->version;
+    pod_set_put(set, fresh);
+    return 0;
+}
+
+int pods_set_status(struct pods *p, const char *uid, struct pod_status *status)
+{
+    pthread_mutex_lock(&p->lock);
+    int r = set_status(p, uid, status);
+    pthread_mutex_unlock(&p->lock);
+    if (r == 0)
+        pods_tell(p);
+    return r < 0 ? r : 0;
+}
+
+void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n)
+{
+    bool news = false;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < n; i++)
+        news |= set_status(p, list[i].uid, list[i].status) == 0;
+    pthread_mutex_unlock(&p->lock);
+    if (news)
+        pods_tell(p);
+}

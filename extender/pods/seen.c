@@ -1,0 +1,256 @@
+#include "extender/pods/seen.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+
+enum { CHAINS = 2 * SEEN_MAX, NOBODY = UINT16_MAX };
+
+/* Entries are given out in a circle; each is in two hash chains. */
+struct entry {
+    struct demand demand;
+    char *refusal;                 /* or NULL */
+    struct candidates *candidates; /* or NULL */
+    uint16_t next_uid, next_name;
+    bool used;
+};
+
+struct seen {
+    pthread_mutex_t lock;
+    struct entry *entries;
+    uint16_t by_uid[CHAINS];
+    uint16_t by_name[CHAINS];
+    uint16_t turn;
+    struct candidates *last; /* pods of one job share them */
+};
+
+static size_t uid_chain(const char *uid)
+{
+    return hash_bytes(uid, strlen(uid)) % CHAINS;
+}
+
+static size_t name_chain(const char *namespace, const char *name)
+{
+    return (hash_bytes(namespace, strlen(namespace)) * 31 +
+            hash_bytes(name, strlen(name))) %
+           CHAINS;
+}
+
+struct seen *seen_create(void)
+{
+    struct seen *s = xcalloc(1, sizeof *s);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->entries = xcalloc(SEEN_MAX, sizeof *s->entries);
+    for (size_t i = 0; i < CHAINS; i++)
+        s->by_uid[i] = s->by_name[i] = NOBODY;
+    return s;
+}
+
+void seen_destroy(struct seen *s)
+{
+    if (!s)
+        return;
+    (void)pthread_mutex_destroy(&s->lock);
+    for (size_t i = 0; i < SEEN_MAX; i++) {
+        free(s->entries[i].refusal);
+        candidates_unref(s->entries[i].candidates);
+    }
+    candidates_unref(s->last);
+    free(s->entries);
+    free(s);
+}
+
+static struct entry *find_uid(struct seen *s, const char *uid)
+{
+    for (uint16_t i = s->by_uid[uid_chain(uid)]; i != NOBODY;
+         i = s->entries[i].next_uid)
+        if (strcmp(s->entries[i].demand.uid, uid) == 0)
+            return &s->entries[i];
+    return NULL;
+}
+
+static struct entry *find_name(struct seen *s, const char *namespace,
+                               const char *name)
+{
+    for (uint16_t i = s->by_name[name_chain(namespace, name)]; i != NOBODY;
+         i = s->entries[i].next_name) {
+        const struct demand *d = &s->entries[i].demand;
+        if (strcmp(d->name, name) == 0 && strcmp(d->namespace, namespace) == 0)
+            return &s->entries[i];
+    }
+    return NULL;
+}
+
+static void unlink_entry(struct seen *s, uint16_t index)
+{
+    struct entry *e = &s->entries[index];
+    uint16_t *at = &s->by_uid[uid_chain(e->demand.uid)];
+    while (*at != index)
+        at = &s->entries[*at].next_uid;
+    *at = e->next_uid;
+    at = &s->by_name[name_chain(e->demand.namespace, e->demand.name)];
+    while (*at != index)
+        at = &s->entries[*at].next_name;
+    *at = e->next_name;
+    e->used = false;
+    free(e->refusal);
+    e->refusal = NULL;
+    candidates_unref(e->candidates);
+    e->candidates = NULL;
+}
+
+static void link_entry(struct seen *s, uint16_t index,
+                       const struct demand *demand, const char *refusal)
+{
+    struct entry *e = &s->entries[index];
+    uint16_t *uid = &s->by_uid[uid_chain(demand->uid)];
+    uint16_t *name = &s->by_name[name_chain(demand->namespace, demand->name)];
+    e->demand = *demand;
+    e->refusal = refusal ? xstrdup(refusal) : NULL;
+    e->next_uid = *uid;
+    e->next_name = *name;
+    e->used = true;
+    *uid = *name = index;
+}
+
+static void put(struct seen *s, const struct demand *demand,
+                const char *refusal)
+{
+    if (!demand->uid[0])
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    struct entry *old = find_uid(s, demand->uid);
+    if (old) {
+        uint16_t index = (uint16_t)(old - s->entries);
+        struct candidates *kept = candidates_ref(old->candidates);
+        unlink_entry(s, index);
+        link_entry(s, index, demand, refusal);
+        old->candidates = kept;
+    } else {
+        uint16_t index = s->turn;
+        s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
+        if (s->entries[index].used)
+            unlink_entry(s, index);
+        link_entry(s, index, demand, refusal);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void seen_offer(struct seen *s, const struct demand *demand,
+                const char *refusal)
+{
+    enum { TRIES = 64 };
+    if (!demand->uid[0])
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    bool known = find_uid(s, demand->uid) != NULL;
+    for (unsigned i = 0; i < TRIES && !known; i++) {
+        uint16_t index = s->turn;
+        s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
+        known = !s->entries[index].used;
+        if (known)
+            link_entry(s, index, demand, refusal);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void seen_put(struct seen *s, const struct demand *demand)
+{
+    put(s, demand, NULL);
+}
+
+void seen_put_planned(struct seen *s, const struct demand *demand,
+                      const struct snapshot *snapshot, const int32_t *indexes,
+                      size_t n)
+{
+    seen_put(s, demand);
+    (void)pthread_mutex_lock(&s->lock);
+    struct candidates *like = candidates_ref(s->last);
+    (void)pthread_mutex_unlock(&s->lock);
+    struct candidates *fresh = candidates_create(snapshot, indexes, n, like);
+    candidates_unref(like);
+    (void)pthread_mutex_lock(&s->lock);
+    struct entry *e = find_uid(s, demand->uid);
+    struct candidates *last = s->last, *old = e ? e->candidates : NULL;
+    if (e)
+        e->candidates = candidates_ref(fresh);
+    s->last = fresh;
+    (void)pthread_mutex_unlock(&s->lock);
+    candidates_unref(last);
+    candidates_unref(old);
+}
+
+struct candidates *seen_candidates(struct seen *s, const char *uid)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_uid(s, uid);
+    struct candidates *found = e ? candidates_ref(e->candidates) : NULL;
+    (void)pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+void seen_refuse(struct seen *s, const struct demand *demand, const char *text)
+{
+    put(s, demand, text);
+}
+
+bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_uid(s, uid);
+    bool found = e && !e->refusal;
+    if (found)
+        *ret_demand = e->demand;
+    (void)pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+bool seen_find_name(struct seen *s, const char *namespace, const char *name,
+                    struct demand *ret_demand, char **ret_refusal)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_name(s, namespace, name);
+    if (e) {
+        *ret_demand = e->demand;
+        *ret_refusal = e->refusal ? xstrdup(e->refusal) : NULL;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return e != NULL;
+}
+
+bool seen_find_job(struct seen *s, const char *namespace, const char *job,
+                   seen_done_f *is_done, const void *ctx,
+                   struct demand *ret_demand)
+{
+    const struct entry *done = NULL, *open = NULL;
+    (void)pthread_mutex_lock(&s->lock);
+    for (unsigned i = 1; i <= SEEN_MAX && !open; i++) {
+        const struct entry *e =
+            &s->entries[(s->turn + SEEN_MAX - i) % SEEN_MAX];
+        if (!e->used || e->refusal || strcmp(e->demand.job, job) != 0 ||
+            strcmp(e->demand.namespace, namespace) != 0)
+            continue;
+        if (!is_done(ctx, &e->demand))
+            open = e;
+        else if (!done)
+            done = e;
+    }
+    const struct entry *found = open ? open : done;
+    if (found)
+        *ret_demand = found->demand;
+    (void)pthread_mutex_unlock(&s->lock);
+    return found != NULL;
+}
+
+void seen_forget(struct seen *s, const char *namespace, const char *name)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    struct entry *e = find_name(s, namespace, name);
+    if (e)
+        unlink_entry(s, (uint16_t)(e - s->entries));
+    (void)pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,314 @@
+#include "extender/pods/told.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+
+/* A pod that is unknown here. */
+struct stranger {
+    uint64_t named; /* n_wholes when it was named last */
+    char uid[DEMAND_UID_MAX + 1];
+};
+
+struct told_node {
+    char *name;
+    int64_t asked_ms;        /* -1 never */
+    uint64_t n_wholes;       /* how often it has told of all its pods */
+    bool too_many;           /* strangers, once */
+    struct strmap strangers; /* by uid */
+    struct place_told *places;
+    size_t n_places;
+};
+
+struct pod_entry {
+    char uid[DEMAND_UID_MAX + 1];
+    char *node;
+    struct told_pod pod;
+    struct pod_status *status;
+};
+
+struct told {
+    pthread_mutex_t lock;
+    struct strmap nodes; /* by name */
+    struct strmap pods;  /* by uid */
+    uint64_t version;
+};
+
+struct told *told_create(void)
+{
+    struct told *t = xcalloc(1, sizeof *t);
+    (void)pthread_mutex_init(&t->lock, NULL); /* never fails on Linux */
+    return t;
+}
+
+static void entry_destroy(struct pod_entry *e)
+{
+    if (!e)
+        return;
+    pod_status_unref(e->status);
+    free(e->node);
+    free(e);
+}
+
+void told_destroy(struct told *t)
+{
+    if (!t)
+        return;
+    size_t pos = 0;
+    for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));) {
+        size_t at = 0;
+        for (struct stranger *x; (x = strmap_next(&n->strangers, &at));)
+            free(x);
+        strmap_fini(&n->strangers);
+        free(n->name);
+        free(n->places);
+        free(n);
+    }
+    pos = 0;
+    for (struct pod_entry *e; (e = strmap_next(&t->pods, &pos));)
+        entry_destroy(e);
+    strmap_fini(&t->nodes);
+    strmap_fini(&t->pods);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* --- nodes -------------------------------------------------------------- */
+
+/* NULL when there are too many. */
+static struct told_node *node_open(struct told *t, const char *name)
+{
+    struct told_node *n = strmap_get(&t->nodes, name);
+    if (n || t->nodes.n >= TOLD_NODES_MAX)
+        return n;
+    n = xcalloc(1, sizeof *n);
+    n->name = xstrdup(name);
+    n->asked_ms = -1;
+    (void)strmap_put(&t->nodes, n->name, n);
+    return n;
+}
+
+void told_places(struct told *t, const char *node, const struct nodestatus *s)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    bool same =
+        n && n->n_places == s->n_places &&
+        (s->n_places == 0 ||
+         memcmp(n->places, s->places, s->n_places * sizeof *s->places) == 0);
+    if (n && !same) {
+        t->version++;
+        free(n->places);
+        n->n_places = s->n_places;
+        n->places = s->n_places
+                        ? xmemdup(s->places, s->n_places * sizeof *s->places)
+                        : NULL;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void told_asked(struct told *t, const char *node, int64_t now_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    if (n)
+        n->asked_ms = now_ms;
+    pthread_mutex_unlock(&t->lock);
+}
+
+int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct told_node *n = strmap_get(&t->nodes, node);
+    int64_t ago = n && n->asked_ms >= 0 ? now_ms - n->asked_ms : -1;
+    pthread_mutex_unlock(&t->lock);
+    return ago;
+}
+
+/* NULL when there are too many. */
+static struct stranger *stranger_open(struct told_node *n, const char *uid)
+{
+    struct stranger *x = strmap_get(&n->strangers, uid);
+    if (x)
+        return x;
+    if (n->strangers.n >= NODESTATUS_PODS_MAX) {
+        n->too_many = true;
+        return NULL;
+    }
+    x = xcalloc(1, sizeof *x);
+    (void)snprintf(x->uid, sizeof x->uid, "%s", uid);
+    (void)strmap_put(&n->strangers, x->uid, x);
+    return x;
+}
+
+void told_stranger(struct told *t, const char *node, const char *uid,
+                   bool there)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = node_open(t, node);
+    struct stranger *x = n && there ? stranger_open(n, uid) : NULL;
+    if (x)
+        x->named = n->n_wholes;
+    else if (n && !there)
+        free(strmap_remove(&n->strangers, uid));
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Those that were named before the last two tellings began. */
+static void drop_unnamed(struct told_node *n)
+{
+    size_t n_over = 0, pos = 0;
+    cleanup_free struct stranger **over = xcalloc(n->strangers.n + 1,
+                                                  sizeof *over);
+    for (struct stranger *x; (x = strmap_next(&n->strangers, &pos));)
+        if (n->n_wholes - x->named > 2)
+            over[n_over++] = x;
+    for (size_t i = 0; i < n_over; i++) {
+        (void)strmap_remove(&n->strangers, over[i]->uid);
+        free(over[i]);
+    }
+}
+
+void told_whole(struct told *t, const char *node)
+{
+    pthread_mutex_lock(&t->lock);
+    struct told_node *n = strmap_get(&t->nodes, node);
+    if (n && n->asked_ms >= 0) {
+        n->n_wholes++;
+        drop_unnamed(n);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool told_all(struct told *t, const char *node)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct told_node *n = strmap_get(&t->nodes, node);
+    bool all = n && n->n_wholes > 0 && !n->too_many && n->strangers.n == 0;
+    pthread_mutex_unlock(&t->lock);
+    return all;
+}
+
+bool told_place(struct told *t, const char *node, const char *place,
+                struct place_told *ret_place)
+{
+    bool found = false;
+    pthread_mutex_lock(&t->lock);
+    const struct told_node *n = strmap_get(&t->nodes, node);
+    for (size_t i = 0; n && i < n->n_places && !found; i++) {
+        found = strcmp(n->places[i].name, place) == 0;
+        if (found)
+            *ret_place = n->places[i];
+    }
+    pthread_mutex_unlock(&t->lock);
+    return found;
+}
+
+uint64_t told_version(struct told *t)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t version = t->version;
+    pthread_mutex_unlock(&t->lock);
+    return version;
+}
+
+void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS])
+{
+    size_t pos = 0;
+    memset(ret_counts, 0, PLACE_HEALTHS * sizeof *ret_counts);
+    pthread_mutex_lock(&t->lock);
+    for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));)
+        for (size_t i = 0; i < n->n_places; i++)
+            ret_counts[n->places[i].health]++;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* --- pods --------------------------------------------------------------- */
+
+static struct pod_entry *entry_open(struct told *t, const char *uid,
+                                    const char *node)
+{
+    struct pod_entry *e = strmap_get(&t->pods, uid);
+    if (e && strcmp(e->node, node) == 0)
+        return e;
+    if (e)
+        (void)strmap_remove(&t->pods, uid);
+    entry_destroy(e);
+    e = xcalloc(1, sizeof *e);
+    (void)snprintf(e->uid, sizeof e->uid, "%s", uid);
+    e->node = xstrdup(node);
+    (void)strmap_put(&t->pods, e->uid, e);
+    return e;
+}
+
+void told_put(struct told *t, const char *uid, const char *node,
+              struct pod_status *status)
+{
+    pthread_mutex_lock(&t->lock);
+    struct pod_entry *e = entry_open(t, uid, node);
+    struct told_pod *p = &e->pod;
+    pod_status_unref(e->status);
+    e->status = pod_status_ref(status);
+    p->state = status->state;
+    p->was_ready |= status->ready;
+    p->was_other |= status->state != PODS_FAILED && status->state != PODS_GONE;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void told_get(struct told *t, const char *uid, const char *node,
+              struct told_pod *ret_pod)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct pod_entry *e = strmap_get(&t->pods, uid);
+    *ret_pod = e && strcmp(e->node, node) == 0
+                   ? e->pod
+                   : (struct told_pod){.state = PODS_PENDING};
+    pthread_mutex_unlock(&t->lock);
+}
+
+struct pod_status *told_status(struct told *t, const char *uid,
+                               const char *node)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct pod_entry *e = strmap_get(&t->pods, uid);
+    struct pod_status *s = e && e->status && strcmp(e->node, node) == 0
+                               ? pod_status_ref(e->status)
+                               : NULL;
+    pthread_mutex_unlock(&t->lock);
+    return s;
+}
+
+void told_forget(struct told *t, const char *uid)
+{
+    pthread_mutex_lock(&t->lock);
+    struct pod_entry *e = strmap_remove(&t->pods, uid);
+    entry_destroy(e);
+    pthread_mutex_unlock(&t->lock);
+}
+
+size_t told_n_pods(struct told *t)
+{
+    pthread_mutex_lock(&t->lock);
+    size_t n = t->pods.n;
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+void told_prune(struct told *t,
+                bool (*has_place)(void *ctx, const char *uid, const char *node),
+                void *ctx)
+{
+    size_t n = 0, pos = 0;
+    pthread_mutex_lock(&t->lock);
+    cleanup_free struct pod_entry **over = xcalloc(t->pods.n + 1, sizeof *over);
+    for (struct pod_entry *e; (e = strmap_next(&t->pods, &pos));)
+        if (!has_place(ctx, e->uid, e->node))
+            over[n++] = e;
+    for (size_t i = 0; i < n; i++) {
+        (void)strmap_remove(&t->pods, over[i]->uid);
+        entry_destroy(over[i]);
+    }
+    pthread_mutex_unlock(&t->lock);
+}

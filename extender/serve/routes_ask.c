@@ -1,0 +1,599 @@
+#include "extender/serve/routes_ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "extender/app/app.h"
+#include "extender/cluster/cluster.h"
+#include "extender/judge/alignment.h"
+#include "extender/judge/why.h"
+#include "extender/pods/pods_view.h"
+#include "extender/pods/seen.h"
+#include "extender/serve/live.h"
+#include "extender/serve/odd.h"
+#include "extender/serve/pending.h"
+#include "extender/serve/routes_scheduler.h"
+#include "extender/state/overfull.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "model/pod/words.h"
+
+/* --- why ---------------------------------------------------------------- */
+
+/* Of a pod that was applied: how it fares there. */
+static void why_fares(const struct app *app, const struct allocation *a,
+                      struct str *text)
+{
+    cleanup_str struct str trouble = STR_INIT(4096);
+    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
+                                                          : NULL;
+    const struct applied_pod *p = set ? pod_set_find_uid(set, a->demand.uid)
+                                      : NULL;
+    if (!p)
+        return;
+    live_trouble(app, p, a, &trouble);
+    str_addf(text, "; the pod is %s%s%s", pod_state_name(pod_state_shown(p, a)),
+             trouble.size ? ": " : "", str_text(&trouble));
+    if (p->deleting)
+        str_add(text, "; it is to be deleted");
+}
+
+/* What has become of its place since. */
+static void why_place(const struct snapshot *s, const struct allocation *a,
+                      struct str *text)
+{
+    cleanup_str struct str more = STR_INIT(STR_MAX_DEFAULT);
+    int32_t index = snapshot_find(s, a->node, strlen(a->node));
+    if (index == NODE_NONE) {
+        str_add(text, "; the node's topology has been withdrawn since");
+        return;
+    }
+    const struct node *node = snapshot_node(s, (size_t)index);
+    if (node->status != NODE_READY)
+        str_addf(text, "; the node is %s now", node_status_name(node->status));
+    if (overfull_find(node, s->policy, a, &more) != OVERFULL_NOT)
+        str_addf(text, "; overfull: %s", str_text(&more));
+}
+
+static void why_allocated(struct httpd_request *rq, const struct app *app,
+                          const struct snapshot *snapshot,
+                          const struct allocation *a)
+{
+    struct str *out = httpd_reply(rq);
+    cleanup_str struct str text = STR_INIT(8192);
+    str_addf(&text, "on node %s, card", a->node);
+    for (unsigned i = 0; i < a->n_cards; i++)
+        str_addf(&text, " %s", a->cards[i]);
+    alignment_explain(snapshot, a, &text);
+    why_place(snapshot, a, &text);
+    why_fares(app, a, &text);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        odd_write_line(app, &a->demand, out);
+        str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
+                 a->demand.name, str_text(&text));
+        return;
+    }
+    odd_write_pod(app, &a->demand, out);
+    str_add(out, ",\"state\":\"allocated\",\"summary\":");
+    str_add_json(out, str_text(&text));
+    str_add(out, ",\"allocation\":");
+    alignment_encode(snapshot, a, out);
+    str_add_c(out, '}');
+}
+
+static void why_text(const struct app *app, const struct why *why,
+                     struct str *out)
+{
+    const struct schedule *s = &why->schedule;
+    str_addf(out, "pod %s/%s is pending: ", s->demand->namespace,
+             s->demand->name);
+    pending_summary(app, why, out);
+    str_add(out, why->plan ? "\n" : "\n\nNODES  REASON\n");
+    for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
+        if (!why->count[r])
+            continue;
+        str_addf(out, "%5zu  ", why->count[r]);
+        schedule_brief(s, r, out);
+        str_add(out, "\n       e.g. ");
+        str_add(out, snapshot_node(s->snapshot, (size_t)why->example[r])->name);
+        str_add(out, ": ");
+        schedule_explain(s, why->example[r], r, out);
+        str_add_c(out, '\n');
+    }
+    if (why->advice.n_changes)
+        str_add(out, "\nIT WOULD FIT WITH ONE OF\n");
+    for (size_t i = 0; i < why->advice.n_changes; i++) {
+        str_add(out, "  ");
+        change_text(s, &why->advice.changes[i], out);
+        str_add_c(out, '\n');
+    }
+}
+
+static void why_pending(struct httpd_request *rq, void *ctx,
+                        const struct snapshot *snapshot,
+                        const struct demand *demand)
+{
+    struct str *out = httpd_reply(rq);
+    struct app *app = ctx;
+    size_t n = 0;
+    cleanup_with(candidates) struct candidates *names =
+        seen_candidates(app->seen, demand->uid);
+    cleanup_free int32_t *indexes = candidates_indexes(names, snapshot, &n);
+    cleanup_why struct why why;
+    struct why_names last = {indexes, n};
+    why_init(&why, snapshot, demand, app->plans, &last);
+    why_advise(&why);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        odd_write_line(app, demand, out);
+        why_text(app, &why, out);
+        return;
+    }
+    cleanup_str struct str text = STR_INIT(65536);
+    pending_summary(app, &why, &text);
+    odd_write_pod(app, demand, out);
+    str_add(out, ",\"state\":\"pending\",\"summary\":");
+    str_add_json(out, str_text(&text));
+    str_add_c(out, ',');
+    int64_t lease_s = pending_lease_s(app, &why);
+    if (lease_s >= 0)
+        str_addf(out, "\"leaseEndsInSeconds\":%lld,", (long long)lease_s);
+    why_write(&why, out);
+    str_add_c(out, '}');
+}
+
+/* Of a pod about which nothing is judged: `state` and why. */
+static void why_short(struct httpd_request *rq, const struct app *app,
+                      const struct demand *demand, const char *state,
+                      const char *text)
+{
+    struct str *out = httpd_reply(rq);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        odd_write_line(app, demand, out);
+        str_addf(out, "pod %s/%s is %s: %s\n", demand->namespace, demand->name,
+                 state, text);
+        return;
+    }
+    odd_write_pod(app, demand, out);
+    str_addf(out, ",\"state\":\"%s\",\"summary\":", state);
+    str_add_json(out, text);
+    str_add_c(out, '}');
+}
+
+/* It runs, and not where Biga would have put it. */
+static bool why_unaccounted(struct httpd_request *rq, struct app *app,
+                            const char *namespace, const char *name)
+{
+    struct demand demand;
+    cleanup_free char *refusal = NULL;
+    cleanup_str struct str text = STR_INIT(4096);
+    if (!app->cluster ||
+        !cluster_find_unaccounted(app->cluster, namespace, name, &text))
+        return false;
+    if (!seen_find_name(app->seen, namespace, name, &demand, &refusal)) {
+        memset(&demand, 0, sizeof demand);
+        (void)snprintf(demand.namespace, sizeof demand.namespace, "%s",
+                       namespace);
+        (void)snprintf(demand.name, sizeof demand.name, "%s", name);
+    }
+    why_short(rq, app, &demand, "unaccounted", str_text(&text));
+    return true;
+}
+
+/* "NS/NAME", or "NAME" in the namespace "default". */
+static bool split_pod(const char *pod, char *namespace, size_t cap,
+                      const char **ret_name)
+{
+    const char *slash = strchr(pod, '/');
+    size_t len = slash ? (size_t)(slash - pod) : strlen("default");
+    if (len == 0 || len >= cap || strlen(pod) > DEMAND_NAME_MAX + cap)
+        return false;
+    memcpy(namespace, slash ? pod : "default", len);
+    namespace[len] = '\0';
+    *ret_name = slash ? slash + 1 : pod;
+    return **ret_name && !strchr(*ret_name, '/');
+}
+
+static bool is_allocated(const void *ctx, const struct demand *demand)
+{
+    const struct snapshot *snapshot = ctx;
+    return alloc_index_find(snapshot->allocations, demand->namespace,
+                            demand->name) != NULL;
+}
+
+/* A place that is only held has no pod to speak of. */
+static size_t first_bound(const struct allocation *const *members, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!members[i]->held)
+            return i;
+    return 0;
+}
+
+/* It was applied, and has no place: it waits, or is over. */
+static void why_waiting(struct httpd_request *rq, struct app *app,
+                        const struct snapshot *snapshot,
+                        const struct pod_set *set, const struct applied_pod *p)
+{
+    cleanup_str struct str text = STR_INIT(4096);
+    const struct pod_status *s = p->end ? p->end : p->status;
+    const char *state = pod_state_name(p->end ? p->ended : PODS_PENDING);
+    if (!p->end && !p->deleting &&
+        (!*s->reason || strcmp(s->reason, "NoPlace") == 0)) {
+        struct demand demand;
+        pod_set_demand(set, p, &demand);
+        why_pending(rq, app, snapshot, &demand);
+        return;
+    }
+    str_addf(&text, "%s%s%s", s->reason, *s->message ? ": " : "", s->message);
+    if (p->deleting)
+        str_addf(&text, "%sit is to be deleted", text.size ? "; " : "");
+    why_short(rq, app, &p->demand, state, str_text(&text));
+}
+
+static bool why_applied(struct httpd_request *rq, struct app *app,
+                        const struct snapshot *snapshot, const char *namespace,
+                        const char *name)
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    const struct applied_pod *p = pod_set_find(set, namespace, name);
+    if (p)
+        why_waiting(rq, app, snapshot, set, p);
+    return p != NULL;
+}
+
+/* By the pod of the job that was applied and tells most. */
+static bool why_applied_job(struct httpd_request *rq, struct app *app,
+                            const struct snapshot *snapshot,
+                            const char *namespace, const char *job)
+{
+    if (!app->pods)
+        return false;
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    const struct applied_pod *p = live_spokesman(set, snapshot, namespace, job);
+    const struct allocation *place = p ? pod_place(p, snapshot) : NULL;
+    if (place)
+        why_allocated(rq, app, snapshot, place);
+    else if (p)
+        why_waiting(rq, app, snapshot, set, p);
+    return p != NULL;
+}
+
+/* By a pod of the job that has no place yet, if one is known. */
+static bool why_job(struct httpd_request *rq, struct app *app,
+                    const struct snapshot *snapshot, const char *namespace,
+                    const char *job)
+{
+    struct demand demand;
+    size_t n;
+    cleanup_free const struct allocation **members =
+        alloc_index_find_job(snapshot->allocations, namespace, job, &n);
+    if (why_applied_job(rq, app, snapshot, namespace, job))
+        return true;
+    bool seen = seen_find_job(app->seen, namespace, job, is_allocated, snapshot,
+                              &demand);
+    if (seen && !is_allocated(snapshot, &demand) && demand.role != ROLE_NONE)
+        why_pending(rq, app, snapshot, &demand);
+    else if (n > 0)
+        why_allocated(rq, app, snapshot, members[first_bound(members, n)]);
+    else
+        return false;
+    return true;
+}
+
+static void why_pod(struct httpd_request *rq, struct app *app,
+                    const struct snapshot *snapshot, const char *namespace,
+                    const char *name)
+{
+    struct demand demand;
+    cleanup_free char *refusal = NULL;
+    const struct allocation *a = alloc_index_find(snapshot->allocations,
+                                                  namespace, name);
+    bool seen = !a &&
+                seen_find_name(app->seen, namespace, name, &demand, &refusal);
+    if (a)
+        why_allocated(rq, app, snapshot, a);
+    else if (why_applied(rq, app, snapshot, namespace, name))
+        return;
+    else if (why_unaccounted(rq, app, namespace, name))
+        return;
+    else if (!seen && why_job(rq, app, snapshot, namespace, name))
+        return;
+    else if (!seen)
+        httpd_fail(rq, 404,
+                   "pod %s/%s is not known: no scheduler has asked about it "
+                   "since this extender started (is the namespace right, and "
+                   "its container requesting a resource of "
+                   "managedResources?)",
+                   namespace, name);
+    else if (refusal)
+        why_short(rq, app, &demand, "refused", refusal);
+    else if (demand.role == ROLE_NONE)
+        httpd_fail(rq, 404,
+                   "pod %s/%s has no label biga.dev/role: it is not placed by "
+                   "Biga",
+                   namespace, name);
+    else
+        why_pending(rq, app, snapshot, &demand);
+}
+
+static void handle_why(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"job", "pod", NULL};
+    struct app *app = ctx;
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    const char *name;
+    const char *job = httpd_query(rq, "job"), *pod = httpd_query(rq, "pod");
+    const char *key = job ? job : pod;
+    if (!httpd_query_only(rq, params))
+        return;
+    if (!key || (job && pod) ||
+        !split_pod(key, namespace, sizeof namespace, &name)) {
+        httpd_fail(rq, 400,
+                   "query parameter %s: is \"%.64s\", must be "
+                   "NAMESPACE/NAME%s",
+                   job ? "job" : "pod", key ? key : "",
+                   job && pod ? ", and pod is not asked at the same time" : "");
+        return;
+    }
+    cleanup_with(snapshot) struct snapshot *snapshot =
+        writer_snapshot(app->writer);
+    if (!job)
+        why_pod(rq, app, snapshot, namespace, name);
+    else if (!why_job(rq, app, snapshot, namespace, name))
+        httpd_fail(rq, 404,
+                   "job %s/%s is not known: no pod of it is bound, and no "
+                   "scheduler has asked about one since this extender started",
+                   namespace, name);
+}
+
+/* --- simulate ----------------------------------------------------------- */
+
+/* Refused pods of one simulation for which the way out is looked for. */
+enum { ADVISED_MAX = 16 };
+
+struct simulation {
+    struct app *app;
+    size_t n_advised;
+    struct draft *draft;
+    struct str *out;
+    size_t n_pods;
+    size_t n_nodes;
+    bool applied; /* as biga apply would have them */
+};
+
+/* Of a job there is a pod for each side of a pair, as far as one pod tells. */
+static uint8_t simulated_runs(const struct demand *d)
+{
+    return d->role == ROLE_HOST && !d->job[0] ? RUNS_HOST : RUNS_CARDS;
+}
+
+/* Hold the places of the plan, as a bind does, so that the other pods of the
+ * job follow. */
+static void simulate_holds(struct simulation *sim, const struct why *why)
+{
+    size_t n;
+    struct allocation **holds = job_holds(why->snapshot, why->pod, why->plan,
+                                          &n);
+    for (size_t i = 0; i < n; i++)
+        draft_allocate(sim->draft, holds[i]);
+    free(holds);
+}
+
+/* Place the pod on `node` of the draft.  A host pod takes the place that is
+ * held for it. */
+static void simulate_place(struct simulation *sim, const struct demand *demand,
+                           int32_t node)
+{
+    cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
+    struct schedule s;
+    struct choice choice;
+    schedule_init(&s, now, demand);
+    if (schedule_choose(&s, node, &choice) != REASON_NONE)
+        return;
+    struct allocation *a = schedule_allocation(&s, node, &choice);
+    str_add(sim->out, ",\"allocation\":");
+    alignment_encode(now, a, sim->out);
+    if (s.hold && (demand->role == ROLE_HOST || !demand->job[0]))
+        (void)draft_release(sim->draft, s.hold->demand.namespace,
+                            s.hold->demand.name);
+    draft_allocate(sim->draft, a);
+}
+
+/* Place one pod on the draft and write what became of it. */
+static void simulate_demand(struct simulation *sim, struct demand *demand)
+{
+    struct str *out = sim->out;
+    if (sim->n_pods++)
+        str_add_c(out, ',');
+    if (sim->applied)
+        demand->runs = simulated_runs(demand);
+    if (!demand->uid[0])
+        (void)snprintf(demand->uid, sizeof demand->uid, "simulated-%zu",
+                       sim->n_pods);
+    str_add(out, "{\"pod\":");
+    why_write_pod(demand, out);
+    if (demand->role == ROLE_NONE) {
+        str_add(out, ",\"state\":\"foreign\",\"summary\":\"no label "
+                     "biga.dev/role: any node\"}");
+        return;
+    }
+    cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
+    cleanup_why struct why why;
+    why_init(&why, now, demand, NULL, NULL);
+    if (!why.n_fitting && sim->n_advised++ < ADVISED_MAX)
+        why_advise(&why);
+    cleanup_str struct str text = STR_INIT(65536);
+    why_summary(&why, &text);
+    str_addf(out, ",\"state\":\"%s\",\"summary\":",
+             why.n_fitting ? "placed" : "refused");
+    str_add_json(out, str_text(&text));
+    str_add_c(out, ',');
+    why_write(&why, out);
+    if (why.plan)
+        simulate_holds(sim, &why);
+    if (why.n_fitting)
+        simulate_place(sim, demand, why.best[0]);
+    str_add_c(out, '}');
+}
+
+/* The contract is broken by a key that is none, too; -EDOM tells that first,
+ * since it may be why something else is missing. */
+static int read_simulated(const struct simulation *sim, struct jscan *s,
+                          struct demand *ret_demand, struct error *err)
+{
+    struct jscan keys = *s;
+    struct error odd = {0};
+    int unknown = words_check(&keys, &odd);
+    int r = demand_read(s, &sim->app->demand, ret_demand, err);
+    if (unknown != -EDOM || r == -EINVAL)
+        return r;
+    *err = odd;
+    return -EDOM;
+}
+
+static int simulate_pod(struct simulation *sim, struct jscan *s,
+                        struct error *err)
+{
+    struct demand demand;
+    if (sim->n_pods == SIMULATE_PODS_MAX)
+        return error_set(err, EINVAL, "more than %d pods in one simulation",
+                         SIMULATE_PODS_MAX);
+    if ((sim->n_pods + 1) * sim->n_nodes > SIMULATE_WORK_MAX)
+        return error_set(err, EINVAL,
+                         "more than %zu pods in one simulation of %zu nodes: "
+                         "ask in parts",
+                         SIMULATE_WORK_MAX / sim->n_nodes, sim->n_nodes);
+    int r = read_simulated(sim, s, &demand, err);
+    if (r == -EDOM)
+        return error_wrap(err, "pod %zu (%s/%s)", sim->n_pods, demand.namespace,
+                          demand.name);
+    if (r == 0)
+        simulate_demand(sim, &demand);
+    return r;
+}
+
+static int simulate_list(struct simulation *sim, struct jscan *s,
+                         struct error *err)
+{
+    if (!jscan_array(s))
+        return jscan_error(s, err);
+    while (jscan_element(s)) {
+        int r = simulate_pod(sim, s, err);
+        if (r < 0)
+            return r;
+    }
+    return s->fault ? jscan_error(s, err) : 0;
+}
+
+enum shape_of_body { BODY_POD, BODY_ARGS, BODY_LIST, BODY_ARRAY, BODY_BAD };
+
+/* What a simulation is asked with: a Pod, a List of Pods, an array of Pods,
+ * or the scheduler's own ExtenderArgs. Leaves `at` on the array of a list. */
+static enum shape_of_body body_shape(const char *body, size_t size,
+                                     struct jscan *at, struct error *err)
+{
+    struct jscan s;
+    struct jtext key;
+    enum shape_of_body shape = BODY_POD;
+    jscan_init(&s, body, size);
+    if (jscan_peek(&s) == JKIND_ARRAY) {
+        *at = s;
+        shape = BODY_ARRAY;
+        (void)jscan_skip(&s);
+    } else if (jscan_object(&s)) {
+        while (jscan_member(&s, &key)) {
+            if (jtext_is_nocase(&key, "Pod")) {
+                shape = BODY_ARGS;
+            } else if (jtext_is(&key, "items")) {
+                *at = s;
+                shape = BODY_LIST;
+            }
+            (void)jscan_skip(&s);
+        }
+    }
+    if (jscan_end(&s))
+        return shape;
+    (void)jscan_error(&s, err);
+    return BODY_BAD;
+}
+
+/* The scheduler's verbs as they would be answered now. */
+static int simulate_verbs(struct simulation *sim,
+                          const struct snapshot *snapshot, const char *body,
+                          size_t size, struct error *err)
+{
+    str_add(sim->out, "{\"filter\":");
+    int r = scheduler_filter(sim->app, snapshot, body, size, sim->out, err);
+    if (r < 0)
+        return r;
+    str_add(sim->out, ",\"prioritize\":");
+    r = scheduler_prioritize(sim->app, snapshot, body, size, sim->out, err);
+    str_addf(sim->out, ",\"snapshot\":%llu}",
+             (unsigned long long)snapshot->number);
+    return r;
+}
+
+static int simulate(struct simulation *sim, const struct snapshot *snapshot,
+                    const char *body, size_t size, struct error *err)
+{
+    struct jscan s;
+    jscan_init(&s, body, size);
+    enum shape_of_body shape = body_shape(body, size, &s, err);
+    if (shape == BODY_BAD)
+        return -EINVAL;
+    if (shape == BODY_ARGS)
+        return simulate_verbs(sim, snapshot, body, size, err);
+    str_addf(sim->out, "{\"snapshot\":%llu,\"results\":[",
+             (unsigned long long)snapshot->number);
+    int r = shape == BODY_POD ? simulate_pod(sim, &s, err)
+                              : simulate_list(sim, &s, err);
+    str_add(sim->out, "]}");
+    return r;
+}
+
+/* The query parameter `applied`; false, and answered, when it is wrong. */
+static bool read_applied(struct httpd_request *rq, bool *ret_applied)
+{
+    static const char *const params[] = {"applied", NULL};
+    const char *text = httpd_query(rq, "applied");
+    if (!httpd_query_only(rq, params))
+        return false;
+    *ret_applied = text && strcmp(text, "true") == 0;
+    if (!text || *ret_applied || strcmp(text, "false") == 0)
+        return true;
+    httpd_fail(rq, 400, "applied: is \"%.32s\", must be true or false", text);
+    return false;
+}
+
+static void handle_simulate(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    struct error err = {0};
+    size_t size;
+    bool applied;
+    if (!read_applied(rq, &applied))
+        return;
+    const char *body = httpd_body(rq, &size);
+    struct snapshot *snapshot = writer_snapshot(app->writer);
+    struct simulation sim = {.app = app,
+                             .draft = draft_create(snapshot),
+                             .out = httpd_reply(rq),
+                             .n_nodes = snapshot->n_nodes,
+                             .applied = applied};
+    if (simulate(&sim, snapshot, body, size, &err) < 0)
+        httpd_fail(rq, 400, "%s", err.text);
+    draft_destroy(sim.draft);
+    snapshot_unref(snapshot);
+}
+
+const struct httpd_route ask_routes[] = {
+    {HTTPD_GET, "/v1/why", handle_why, 0, "why"},
+    {HTTPD_POST, "/v1/simulate", handle_simulate, SIMULATE_BODY_MAX,
+     "simulate"},
+};
+const size_t n_ask_routes = ARRAY_LEN(ask_routes);

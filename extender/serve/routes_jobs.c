@@ -1,0 +1,232 @@
+#include "extender/serve/routes_jobs.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "extender/app/app.h"
+#include "extender/serve/routes_read.h"
+#include "extender/view/job_view.h"
+#include "lib/base/mem.h"
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
+
+/* --- the list ----------------------------------------------------------- */
+
+/* Is the job behind the one of a continue token "NS/JOB"? */
+static bool is_after(const struct demand *d, const char *token)
+{
+    const char *slash = strchr(token, '/');
+    size_t size = slash ? (size_t)(slash - token) : strlen(token);
+    int order = strncmp(d->namespace, token, size);
+    if (order == 0)
+        order = d->namespace[size] != '\0';
+    if (order == 0)
+        order = strcmp(d->job, slash ? slash + 1 : "");
+    return order > 0;
+}
+
+/* One page; `last` is left at the job to continue behind, or NULL. */
+static void list_jobs(const struct snapshot *s, struct httpd_request *rq,
+                      size_t limit, struct table *table,
+                      const struct demand **ret_last)
+{
+    const char *after = httpd_query(rq, "continue");
+    struct str *out = httpd_reply(rq);
+    const struct demand *last = NULL;
+    size_t n, n_jobs = 0, end;
+    cleanup_free const struct allocation **members =
+        job_members(s->allocations, httpd_query(rq, "namespace"), &n);
+    *ret_last = NULL;
+    for (size_t i = 0; i < n; i = end) {
+        struct job_view v;
+        end = job_members_end(members, n, i);
+        if (after && !is_after(&members[i]->demand, after))
+            continue;
+        if (n_jobs == limit || out->overflow) {
+            *ret_last = last;
+            return;
+        }
+        last = &members[i]->demand;
+        job_view_init(&v, s, members + i, end - i);
+        if (table) {
+            job_view_row(&v, table);
+        } else {
+            str_add(out, n_jobs ? ",\n" : "");
+            job_view_write(&v, out);
+        }
+        job_view_fini(&v);
+        n_jobs++;
+    }
+}
+
+void on_jobs(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "namespace",
+                                         NULL};
+    struct app *app = ctx;
+    struct str *out = httpd_reply(rq);
+    size_t limit = LIMIT_DEFAULT;
+    const struct demand *last;
+    if (!httpd_query_only(rq, params) || !read_limit(rq, LIMIT_MAX, &limit))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    if (read_is_current(rq, app, s))
+        return;
+    if (httpd_wants_text(rq)) {
+        struct table t;
+        table_init(&t, job_view_heads);
+        list_jobs(s, rq, limit, &t, &last);
+        table_sort(&t);
+        table_write_text(&t, out);
+        table_fini(&t);
+        httpd_content_type(rq, HTTPD_TEXT);
+        if (last)
+            str_addf(out, "and more: continue=%s/%s\n", last->namespace,
+                     last->job);
+        return;
+    }
+    str_addf(out, "{\"snapshot\":%" PRIu64 ",\"items\":[", s->number);
+    list_jobs(s, rq, limit, NULL, &last);
+    str_add_c(out, ']');
+    if (last) /* names need no escapes */
+        str_addf(out, ",\"continue\":\"%s/%s\"", last->namespace, last->job);
+    str_add(out, "}\n");
+}
+
+/* --- one job ------------------------------------------------------------ */
+
+/* A job and what it borrows from. */
+struct found {
+    struct snapshot *snapshot;
+    const struct allocation **members;
+    struct job_view view;
+};
+
+static void found_fini(struct found *f)
+{
+    job_view_fini(&f->view);
+    free(f->members);
+    snapshot_unref(f->snapshot);
+}
+
+/* The job of the path; false when the request has been failed. */
+static bool find_job(struct httpd_request *rq, struct app *app,
+                     struct found *ret_found)
+{
+    const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    size_t n;
+    cleanup_free const struct allocation **members =
+        alloc_index_find_job(s->allocations, namespace, job, &n);
+    if (n == 0) {
+        httpd_fail(rq, 404,
+                   "no pod of job %.63s/%.253s is bound, and no place is held "
+                   "for one: see /v1/jobs (biga jobs) for the jobs, and "
+                   "/v1/why (biga why) for one that is pending",
+                   namespace, job);
+        return false;
+    }
+    job_view_init(&ret_found->view, s, members, n);
+    ret_found->snapshot = steal(&s);
+    ret_found->members = steal(&members);
+    return true;
+}
+
+static void write_tables(const struct job_view *v, struct str *out)
+{
+    struct table t;
+    table_init(&t, job_view_heads);
+    job_view_row(v, &t);
+    table_write_text(&t, out);
+    table_fini(&t);
+    table_init(&t, job_pair_heads);
+    job_pair_rows(v, &t);
+    str_add_c(out, '\n');
+    table_write_text(&t, out);
+    table_fini(&t);
+}
+
+void on_job(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {NULL};
+    struct found f;
+    if (!httpd_query_only(rq, params) || !find_job(rq, ctx, &f))
+        return;
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        write_tables(&f.view, httpd_reply(rq));
+    } else {
+        job_view_write_whole(&f.view, httpd_reply(rq));
+        str_add_c(httpd_reply(rq), '\n');
+    }
+    found_fini(&f);
+}
+
+/* --- maps --------------------------------------------------------------- */
+
+static void fail_incomplete(struct httpd_request *rq, const struct job_view *v)
+{
+    cleanup_str struct str missing = STR_INIT(4096), held = STR_INIT(4096);
+    job_view_add_missing(v, &missing);
+    job_view_add_held(v, &held);
+    httpd_fail(rq, 409,
+               "job %.63s/%.253s: %" PRIu32 " of %" PRIu32
+               " pairs are bound%s%s%s%s",
+               v->namespace, v->job, v->bound, v->size,
+               held.size ? "; only held: " : "", str_text(&held),
+               missing.size ? "; missing: " : "", str_text(&missing));
+}
+
+/* All files in one object; one that cannot be written is null, with the
+ * reason in "errors". */
+static void write_maps(const struct job_view *v, struct str *out)
+{
+    cleanup_str struct str errors = STR_INIT(STR_MAX_DEFAULT);
+    str_add(out, "{\"namespace\":");
+    str_add_json(out, v->namespace);
+    str_add(out, ",\"name\":");
+    str_add_json(out, v->job);
+    str_addf(out, ",\"size\":%" PRIu32 ",\"maps\":{", v->size);
+    for (int i = 0; i < MAP_FORMATS; i++) {
+        cleanup_str struct str map = STR_INIT(STR_MAX_DEFAULT);
+        const char *name = map_format_name((enum map_format)i);
+        struct error err = {0};
+        int rc = job_view_map(v, (enum map_format)i, &map, &err);
+        str_addf(out, "%s\"%s\":", i ? "," : "", name);
+        if (rc == 0) {
+            str_add_json_n(out, str_text(&map), map.size);
+            continue;
+        }
+        str_add(out, "null");
+        str_addf(&errors, "%s\"%s\":", errors.size ? "," : "", name);
+        str_add_json(&errors, err.text);
+    }
+    str_addf(out, "},\"errors\":{%s}}\n", str_text(&errors));
+}
+
+void on_job_maps(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"format", NULL};
+    const char *format = httpd_query(rq, "format");
+    enum map_format form = MAP_FORMATS;
+    struct error err = {0};
+    struct found f;
+    if (!httpd_query_only(rq, params))
+        return;
+    if (format && map_format_parse(format, &form, &err) < 0) {
+        httpd_fail(rq, 400, "format: %s", err.text);
+        return;
+    }
+    if (!find_job(rq, ctx, &f))
+        return;
+    if (!job_view_is_whole(&f.view)) {
+        fail_incomplete(rq, &f.view);
+    } else if (!format) {
+        write_maps(&f.view, httpd_reply(rq));
+    } else if (job_view_map(&f.view, form, httpd_reply(rq), &err) < 0) {
+        httpd_fail(rq, 409, "%s", err.text);
+    } else {
+        httpd_content_type(rq, HTTPD_TEXT);
+    }
+    found_fini(&f);
+}

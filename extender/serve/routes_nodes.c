@@ -1,0 +1,229 @@
+#include "extender/serve/routes_nodes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/admit/access.h"
+#include "extender/app/app.h"
+#include "extender/pods/nodepods.h"
+#include "extender/pods/nodestatus.h"
+#include "extender/pods/told.h"
+#include "extender/run/nodewait.h"
+#include "extender/run/runner.h"
+#include "extender/serve/routes_doubt.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+
+/* --- who asks ----------------------------------------------------------- */
+
+static bool is_node_name(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 0 && size <= DEMAND_NAME_MAX &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == size;
+}
+
+/* The node of the path, when the client may speak for it: with certificates a
+ * node sees its own pods, which hold Secrets, and nobody else does.  NULL, and
+ * answered, when it may not. */
+static const char *node_take(struct httpd_request *rq, struct app *app)
+{
+    char own[TLS_NAME_MAX + 1] = "";
+    const char *node = httpd_arg(rq, 0);
+    if (!app->pods || !app->nodewait) {
+        httpd_fail(rq, 404, "this extender keeps no pods");
+        return NULL;
+    }
+    if (!is_node_name(node)) {
+        httpd_fail(rq, 400, "node: \"%.64s\" is not the name of a node", node);
+        return NULL;
+    }
+    if (httpd_peer(rq) && (!access_node(rq, own) || strcmp(own, node) != 0)) {
+        httpd_refusal(rq, "node");
+        httpd_fail(rq, 403,
+                   "these are the pods of node \"%s\", and the client's "
+                   "certificate speaks for %s%.253s",
+                   node, *own ? "node " : "no node", own);
+        return NULL;
+    }
+    return node;
+}
+
+/* A query parameter of at most `max`; false, and answered, when it is none. */
+static bool read_number(struct httpd_request *rq, const char *name,
+                        uint64_t max, uint64_t *ret_number)
+{
+    const char *text = httpd_query(rq, name);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long n = text ? strtoull(text, &end, 10) : 0;
+    if (text && (*text < '0' || *text > '9' || *end || errno || n > max)) {
+        httpd_fail(rq, 400,
+                   "%s: is \"%.32s\", must be a whole number of at most "
+                   "%" PRIu64,
+                   name, text, max);
+        return false;
+    }
+    *ret_number = n;
+    return true;
+}
+
+/* --- what it is told, written down first -------------------------------- */
+
+struct telling {
+    struct writer_op op;
+    struct app *app;
+    struct httpd_request *rq;
+};
+
+static void reply_pods(struct httpd_request *rq, void *arg);
+
+/* On the writer's thread. */
+static void telling_done(struct writer_op *op)
+{
+    struct telling *t = op->ctx;
+    httpd_resume(t->rq);
+}
+
+/* What is so now; a pod may have come meanwhile, which is written down in its
+ * turn, or is gone. */
+static void telling_finish(struct httpd_request *rq, void *arg)
+{
+    struct telling *t = arg;
+    struct app *app = t->app;
+    if (t->op.result < 0)
+        httpd_fail(rq, t->op.result == -ENOSPC ? 507 : 500, "%s",
+                   t->op.error.text);
+    else
+        reply_pods(rq, app);
+    free(t);
+}
+
+static void telling_post(struct httpd_request *rq, struct app *app,
+                         uint64_t number)
+{
+    struct telling *t = xcalloc(1, sizeof *t);
+    *t = (struct telling){.app = app, .rq = rq};
+    t->op = (struct writer_op){.kind = WRITER_FED,
+                               .node = httpd_arg(rq, 0),
+                               .number = number,
+                               .done = telling_done,
+                               .ctx = t};
+    httpd_then(rq, telling_finish, t);
+    httpd_suspend(rq);
+    writer_post(app->writer, &t->op);
+}
+
+/* --- pods --------------------------------------------------------------- */
+
+static void reply_pods(struct httpd_request *rq, void *arg)
+{
+    struct app *app = arg;
+    const char *version = httpd_query(rq, "version");
+    const char *node = httpd_arg(rq, 0), *from = httpd_query(rq, "from");
+    const char *kept = httpd_query(rq, "kept");
+    struct str *out = httpd_reply(rq);
+    char next[PODS_UID_SIZE];
+    /* before the snapshot: what was given back since is not in that one */
+    uint64_t fed = writer_fed(app->writer, node);
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    uint64_t newest = nodepods_newest(set, s, node);
+    if (newest > fed) {
+        telling_post(rq, app, newest);
+        return;
+    }
+    str_addf(out, "{\"version\":%" PRIu64,
+             nodewait_version(app->nodewait, set, s, node));
+    /* what it said to an extender before this start is not known any more */
+    if (!version ||
+        !nodewait_knows(app->nodewait, strtoull(version, NULL, 10)) ||
+        doubt_wants(app, node))
+        str_add(out, ",\"resend\":true");
+    str_add(out, ",\"items\":");
+    nodepods_write(set, s, node, from ? from : "", out, next);
+    if (*next)
+        str_addf(out, ",\"next\":\"%s\"", next);
+    str_add(out, ",\"kept\":");
+    nodepods_write_kept(set, kept ? kept : "", out);
+    str_add(out, "}\n");
+}
+
+static void on_pods(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"from", "kept", "version", "wait",
+                                         NULL};
+    struct app *app = ctx;
+    uint64_t version, wait_s;
+    const char *node = node_take(rq, app);
+    if (!node || !httpd_query_only(rq, params) ||
+        !read_number(rq, "version", INT64_MAX, &version) ||
+        !read_number(rq, "wait", NODEWAIT_MAX_S, &wait_s))
+        return;
+    told_asked(app->told, node, clock_ms());
+    doubt_end(app, node);
+    httpd_then(rq, reply_pods, app);
+    if (wait_s && httpd_query(rq, "version") &&
+        nodewait_suspend(app->nodewait, rq, node, version,
+                         (int64_t)wait_s * 1000))
+        return;
+    reply_pods(rq, app);
+}
+
+/* --- status ------------------------------------------------------------- */
+
+/* What is said of pods that have a place on the node; others are not its own,
+ * or it does not know yet that they are not any more. */
+static void take_pods(struct app *app, const char *node,
+                      const struct nodestatus *status)
+{
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_free struct pod_report *reports = xcalloc(status->n_pods + 1,
+                                                      sizeof *reports);
+    size_t n = 0;
+    for (size_t i = 0; i < status->n_pods; i++) {
+        const struct nodestatus_pod *p = &status->pods[i];
+        const struct applied_pod *pod = pod_set_find_uid(set, p->uid);
+        const struct allocation *a = alloc_index_find_uid(s->allocations,
+                                                          p->uid);
+        if (!pod || !a || strcmp(a->node, node) != 0)
+            continue;
+        told_put(app->told, p->uid, node, p->status);
+        reports[n].uid = p->uid;
+        reports[n++].status = runner_status(pod, p->status);
+    }
+    pods_set_statuses(app->pods, reports, n);
+    for (size_t i = 0; i < n; i++)
+        pod_status_unref(reports[i].status);
+}
+
+static void on_status(struct httpd_request *rq, void *ctx)
+{
+    static const char *const no_params[] = {NULL};
+    struct app *app = ctx;
+    struct error err = {0};
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    const char *node = node_take(rq, app);
+    cleanup_with(nodestatus) struct nodestatus *status = NULL;
+    if (!node || !httpd_query_only(rq, no_params))
+        return;
+    if (nodestatus_parse(body, size, &status, &err) < 0) {
+        httpd_fail(rq, httpd_unread(&err), "%s", err.text);
+        return;
+    }
+    told_places(app->told, node, status);
+    take_pods(app, node, status);
+    doubt_heard(app, node, status);
+    runner_wake(app->runner);
+    httpd_status(rq, 204);
+}
+
+const struct httpd_route node_routes[] = {
+    {HTTPD_GET, "/v1/nodes/:/pods", on_pods, 0, "node-pods"},
+    {HTTPD_POST, "/v1/nodes/:/status", on_status, NODESTATUS_BODY_MAX,
+     "node-status"},
+};
+const size_t n_node_routes = ARRAY_LEN(node_routes);

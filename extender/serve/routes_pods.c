@@ -1,0 +1,537 @@
+#include "extender/serve/routes_pods.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "extender/app/app.h"
+#include "extender/pods/podfiles.h"
+#include "extender/pods/pods_apply.h"
+#include "extender/pods/pods_view.h"
+#include "extender/pods/seen.h"
+#include "extender/serve/routes_read.h"
+#include "lib/base/mem.h"
+
+enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
+
+static const char *const no_params[] = {NULL};
+
+/* In a cluster pods are the API server's; the request is then failed. */
+static bool is_embedded(struct httpd_request *rq, const struct app *app)
+{
+    if (app->pods)
+        return true;
+    httpd_fail(rq, 404,
+               "this extender is part of a cluster (--store kubernetes): the "
+               "API server keeps its pods, use kubectl");
+    return false;
+}
+
+/* --- waiting for the writer ------------------------------------------------- */
+
+struct change {
+    struct writer_op op;
+    struct app *app;
+    struct httpd_request *rq;
+    struct pods_body body; /* to be freed; its changes are the op's */
+    struct pod_change one; /* of a delete */
+};
+
+/* On the writer's thread. */
+static void change_done(struct writer_op *op)
+{
+    struct change *c = op->ctx;
+    httpd_resume(c->rq);
+}
+
+static void change_post(struct change *c,
+                        void (*finish)(struct httpd_request *rq, void *arg))
+{
+    c->op.kind = WRITER_PODS;
+    c->op.out = STR_INIT(STR_MAX_DEFAULT);
+    c->op.done = change_done;
+    c->op.ctx = c;
+    httpd_then(c->rq, finish, c);
+    httpd_suspend(c->rq);
+    writer_post(c->app->writer, &c->op);
+}
+
+static void change_free(struct change *c)
+{
+    str_fini(&c->op.out);
+    pods_body_fini(&c->body);
+    free(c);
+}
+
+static unsigned status_of(int result)
+{
+    switch (result) {
+    case -ENOENT:
+        return 404;
+    case -EEXIST:
+        return 409;
+    case -EFBIG:
+    case -ENOSPC:
+        return 507;
+    default:
+        return 500;
+    }
+}
+
+/* --- apply ------------------------------------------------------------------- */
+
+/* What a pod lacks that may still be applied, or nothing. */
+static void add_warning(const struct pod_set *set, const struct pod_change *c,
+                        struct str *out)
+{
+    struct podspec_source source = pod_set_source(set);
+    cleanup_with(podspec) struct podspec *spec = NULL;
+    struct error err;
+    if (!c->pod || podspec_parse(c->pod->json, c->pod->size, "", &source, &spec,
+                                 &err) == 0)
+        return;
+    str_add(out, ",\"warning\":");
+    str_add_json(out, err.text);
+}
+
+static void write_results(const struct change *c, const struct pod_set *set,
+                          struct str *out)
+{
+    str_add(out, "{\"items\":[");
+    for (size_t i = 0; i < c->body.n; i++) {
+        const struct pod_change *x = &c->body.changes[i];
+        const char *kind = x->pod              ? "Pod"
+                           : x->config->secret ? "Secret"
+                                               : "ConfigMap";
+        str_addf(out, "%s{\"kind\":\"%s\",\"namespace\":", i ? ",\n" : "",
+                 kind);
+        str_add_json(out, x->pod ? x->pod->namespace : x->config->namespace);
+        str_add(out, ",\"name\":");
+        str_add_json(out, x->pod ? x->pod->name : x->config->name);
+        str_addf(out, ",\"result\":\"%s\"", pod_result_name(x->result));
+        if (x->pod)
+            str_addf(out, ",\"uid\":\"%s\"", x->result_uid);
+        add_warning(set, x, out);
+        str_add_c(out, '}');
+    }
+    str_add(out, "]}\n");
+}
+
+static void apply_finish(struct httpd_request *rq, void *arg)
+{
+    struct change *c = arg;
+    if (c->op.result < 0) {
+        httpd_fail(rq, status_of(c->op.result), "%s; nothing was applied",
+                   c->op.error.text);
+    } else {
+        cleanup_with(pod_set) struct pod_set *set = pods_get(c->app->pods);
+        write_results(c, set, httpd_reply(rq));
+    }
+    change_free(c);
+}
+
+/* A page of elsewhere that a browser shows can post a plain text to here, but
+ * no JSON. */
+static bool is_json(struct httpd_request *rq)
+{
+    const char *type = httpd_header(rq, "Content-Type");
+    static const char json[] = "application/json";
+    size_t size = sizeof json - 1;
+    if (type && strncasecmp(type, json, size) == 0 &&
+        (type[size] == '\0' || type[size] == ';' || type[size] == ' '))
+        return true;
+    httpd_fail(rq, 415, "Content-Type: is \"%.64s\", must be %s",
+               type ? type : "", json);
+    return false;
+}
+
+static void on_apply(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    struct pods_body body;
+    struct error err = {0};
+    size_t size;
+    if (!is_embedded(rq, app) || !httpd_query_only(rq, no_params) ||
+        !is_json(rq))
+        return;
+    const char *data = httpd_body(rq, &size);
+    if (pods_body_read(data, size, &app->demand, &body, &err) < 0) {
+        httpd_fail(rq, httpd_unread(&err), "%s; nothing was applied", err.text);
+        return;
+    }
+    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    if (podfiles_check_size(set, body.changes, body.n, &err) < 0) {
+        pods_body_fini(&body);
+        httpd_fail(rq, 400, "%s; nothing was applied", err.text);
+        return;
+    }
+    struct change *c = xcalloc(1, sizeof *c);
+    *c = (struct change){.app = app, .rq = rq, .body = body};
+    c->op.changes = c->body.changes;
+    c->op.n_changes = c->body.n;
+    change_post(c, apply_finish);
+}
+
+/* --- delete ------------------------------------------------------------------- */
+
+static void delete_finish(struct httpd_request *rq, void *arg)
+{
+    struct change *c = arg;
+    if (c->op.result < 0) {
+        httpd_fail(rq, status_of(c->op.result), "%s", c->op.error.text);
+    } else {
+        const char *kind = c->one.kind == PODS_DELETE ? "Pod"
+                           : c->one.secret            ? "Secret"
+                                                      : "ConfigMap";
+        struct str *out = httpd_reply(rq);
+        str_addf(out, "{\"kind\":\"%s\",\"namespace\":", kind);
+        str_add_json(out, httpd_arg(rq, 0));
+        str_add(out, ",\"name\":");
+        str_add_json(out, httpd_arg(rq, 1));
+        str_addf(out, ",\"result\":\"%s\"}\n", pod_result_name(c->one.result));
+    }
+    change_free(c);
+}
+
+/* From 0; -1 when it is not given. */
+static bool read_grace(struct httpd_request *rq, int64_t *ret_grace)
+{
+    const char *text = httpd_query(rq, "grace");
+    char *end = NULL;
+    *ret_grace = -1;
+    if (!text)
+        return true;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno ||
+        n > PODSPEC_GRACE_S_MAX) {
+        httpd_fail(rq, 400,
+                   "grace: is \"%.32s\", must be a number of seconds from 0 to "
+                   "%d",
+                   text, PODSPEC_GRACE_S_MAX);
+        return false;
+    }
+    *ret_grace = n;
+    return true;
+}
+
+static void post_delete(struct httpd_request *rq, struct app *app,
+                        struct pod_change one)
+{
+    struct change *c = xcalloc(1, sizeof *c);
+    *c = (struct change){.app = app, .rq = rq, .one = one};
+    c->one.namespace = httpd_arg(rq, 0);
+    c->one.name = httpd_arg(rq, 1);
+    c->op.changes = &c->one;
+    c->op.n_changes = 1;
+    change_post(c, delete_finish);
+}
+
+static void on_delete(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"grace", NULL};
+    struct pod_change one = {.kind = PODS_DELETE};
+    if (is_embedded(rq, ctx) && httpd_query_only(rq, params) &&
+        read_grace(rq, &one.grace_s))
+        post_delete(rq, ctx, one);
+}
+
+static void on_delete_configmap(struct httpd_request *rq, void *ctx)
+{
+    struct pod_change one = {.kind = CONFIG_DELETE};
+    if (is_embedded(rq, ctx) && httpd_query_only(rq, no_params))
+        post_delete(rq, ctx, one);
+}
+
+static void on_delete_secret(struct httpd_request *rq, void *ctx)
+{
+    struct pod_change one = {.kind = CONFIG_DELETE, .secret = true};
+    if (is_embedded(rq, ctx) && httpd_query_only(rq, no_params))
+        post_delete(rq, ctx, one);
+}
+
+/* --- looking ------------------------------------------------------------------- */
+
+/* What one answer is made of. */
+struct look {
+    struct snapshot *snapshot;
+    struct pod_set *set;
+};
+
+static void look_fini(struct look *look)
+{
+    snapshot_unref(look->snapshot);
+    pod_set_unref(look->set);
+}
+
+/* False when the client has it already; look_fini() has to follow either
+ * way. */
+static bool look_begin(struct look *look, struct httpd_request *rq,
+                       struct app *app)
+{
+    char etag[96];
+    const char *have = httpd_header(rq, "If-None-Match");
+    look->snapshot = writer_snapshot(app->writer);
+    look->set = pods_get(app->pods);
+    (void)snprintf(etag, sizeof etag,
+                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
+                   look->snapshot->number, look->set->version,
+                   httpd_wants_text(rq) ? "t" : "");
+    httpd_set_header(rq, "ETag", etag);
+    httpd_set_header(rq, "Vary", "Accept");
+    if (!have || !strstr(have, etag))
+        return true;
+    httpd_status(rq, 304);
+    return false;
+}
+
+/* Is NAMESPACE/NAME behind a continue token of that form? */
+static bool is_after(const char *namespace, const char *name, const char *token)
+{
+    const char *slash = strchr(token, '/');
+    size_t size = slash ? (size_t)(slash - token) : strlen(token);
+    int order = strncmp(namespace, token, size);
+    if (order == 0)
+        order = namespace[size] != '\0';
+    if (order == 0)
+        order = strcmp(name, slash ? slash + 1 : "");
+    return order > 0;
+}
+
+/* The filters of a list of pods; NULL: any. */
+struct filters {
+    const char *after, *namespace, *node, *job;
+    unsigned state; /* PODS_STATES: any */
+};
+
+static bool passes(const struct filters *f, const struct applied_pod *p,
+                   const struct allocation *place)
+{
+    if (f->after && !is_after(p->namespace, p->name, f->after))
+        return false;
+    if (f->namespace && strcmp(p->namespace, f->namespace) != 0)
+        return false;
+    if (f->job && strcmp(p->demand.job, f->job) != 0)
+        return false;
+    if (f->node && (!place || strcmp(place->node, f->node) != 0))
+        return false;
+    return f->state == PODS_STATES || pod_state_shown(p, place) == f->state;
+}
+
+/* One page; the pod to continue behind, or NULL. */
+static const struct applied_pod *list_pods(const struct look *look,
+                                           const struct filters *f,
+                                           size_t limit, struct table *table,
+                                           struct str *out)
+{
+    const struct applied_pod *last = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < look->set->n_pods; i++) {
+        const struct applied_pod *p = look->set->pods[i];
+        const struct allocation *place = pod_place(p, look->snapshot);
+        if (!passes(f, p, place))
+            continue;
+        if (n == limit || out->overflow)
+            return last;
+        last = p;
+        if (table) {
+            pod_view_row(p, look->snapshot, table);
+        } else {
+            str_add(out, n ? ",\n" : "");
+            pod_view(p, look->snapshot, false, out);
+        }
+        n++;
+    }
+    return NULL;
+}
+
+static void write_list(struct httpd_request *rq, const struct look *look,
+                       const struct filters *f, size_t limit)
+{
+    struct str *out = httpd_reply(rq);
+    if (httpd_wants_text(rq)) {
+        struct table t;
+        table_init(&t, pod_view_heads);
+        const struct applied_pod *last = list_pods(look, f, limit, &t, out);
+        table_sort(&t);
+        table_write_text(&t, out);
+        table_fini(&t);
+        httpd_content_type(rq, HTTPD_TEXT);
+        if (last)
+            str_addf(out, "and more: continue=%s/%s\n", last->namespace,
+                     last->name);
+        return;
+    }
+    str_addf(out, "{\"version\":%" PRIu64 ",\"items\":[", look->set->version);
+    const struct applied_pod *last = list_pods(look, f, limit, NULL, out);
+    str_add_c(out, ']');
+    if (last) /* names need no escapes */
+        str_addf(out, ",\"continue\":\"%s/%s\"", last->namespace, last->name);
+    str_add(out, "}\n");
+}
+
+static const char *state_word(unsigned index)
+{
+    return pod_state_name((enum pod_state)index);
+}
+
+static void on_list(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {
+        "continue", "job", "limit", "namespace", "node", "state", NULL};
+    size_t limit = LIMIT_DEFAULT;
+    struct look look;
+    unsigned state;
+    if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
+        !read_limit(rq, LIMIT_MAX, &limit) ||
+        !read_choice(rq, "state", state_word, PODS_STATES, &state))
+        return;
+    const struct filters f = {
+        .after = httpd_query(rq, "continue"),
+        .namespace = httpd_query(rq, "namespace"),
+        .node = httpd_query(rq, "node"),
+        .job = httpd_query(rq, "job"),
+        .state = state,
+    };
+    if (look_begin(&look, rq, ctx))
+        write_list(rq, &look, &f, limit);
+    look_fini(&look);
+}
+
+static void on_pod(struct httpd_request *rq, void *ctx)
+{
+    const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
+    struct look look;
+    if (!is_embedded(rq, ctx) || !httpd_query_only(rq, no_params))
+        return;
+    if (look_begin(&look, rq, ctx)) {
+        const struct applied_pod *p = pod_set_find(look.set, namespace, name);
+        if (!p) {
+            httpd_fail(rq, 404, "pod %.63s/%.253s: was not applied", namespace,
+                       name);
+        } else if (httpd_wants_text(rq)) {
+            pod_view_text(p, look.snapshot, httpd_reply(rq));
+            httpd_content_type(rq, HTTPD_TEXT);
+        } else {
+            pod_view(p, look.snapshot, true, httpd_reply(rq));
+            str_add_c(httpd_reply(rq), '\n');
+        }
+    }
+    look_fini(&look);
+}
+
+/* --- ConfigMaps and Secrets ------------------------------------------------------ */
+
+static const struct applied_config *list_configs(const struct look *look,
+                                                 struct httpd_request *rq,
+                                                 size_t limit,
+                                                 struct table *table)
+{
+    const char *after = httpd_query(rq, "continue");
+    const char *namespace = httpd_query(rq, "namespace");
+    const struct applied_config *last = NULL;
+    struct str *out = httpd_reply(rq);
+    size_t n = 0;
+    for (size_t i = 0; i < look->set->n_configs; i++) {
+        const struct applied_config *c = look->set->configs[i];
+        cleanup_free char *key = xasprintf("%c%s", c->secret ? 's' : 'c',
+                                           c->name);
+        if ((after && !is_after(c->namespace, key, after)) ||
+            (namespace && strcmp(c->namespace, namespace) != 0))
+            continue;
+        if (n == limit || out->overflow)
+            return last;
+        last = c;
+        if (table) {
+            config_view_row(c, table);
+        } else {
+            str_add(out, n ? ",\n" : "");
+            config_view(c, false, out);
+        }
+        n++;
+    }
+    return NULL;
+}
+
+/* The token has the kind before the name, for that is their order. */
+static void on_configs(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "namespace",
+                                         NULL};
+    struct str *out = httpd_reply(rq);
+    size_t limit = LIMIT_DEFAULT;
+    struct look look;
+    if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
+        !read_limit(rq, LIMIT_MAX, &limit))
+        return;
+    if (!look_begin(&look, rq, ctx)) {
+        look_fini(&look);
+        return;
+    }
+    const struct applied_config *last;
+    if (httpd_wants_text(rq)) {
+        struct table t;
+        table_init(&t, config_view_heads);
+        last = list_configs(&look, rq, limit, &t);
+        table_write_text(&t, out);
+        table_fini(&t);
+        httpd_content_type(rq, HTTPD_TEXT);
+        if (last)
+            str_addf(out, "and more: continue=%s/%c%s\n", last->namespace,
+                     last->secret ? 's' : 'c', last->name);
+    } else {
+        str_addf(out, "{\"version\":%" PRIu64 ",\"items\":[",
+                 look.set->version);
+        last = list_configs(&look, rq, limit, NULL);
+        str_add_c(out, ']');
+        if (last)
+            str_addf(out, ",\"continue\":\"%s/%c%s\"", last->namespace,
+                     last->secret ? 's' : 'c', last->name);
+        str_add(out, "}\n");
+    }
+    look_fini(&look);
+}
+
+static void show_config(struct httpd_request *rq, struct app *app, bool secret)
+{
+    const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
+    struct look look;
+    if (!is_embedded(rq, app) || !httpd_query_only(rq, no_params))
+        return;
+    if (look_begin(&look, rq, app)) {
+        const struct applied_config *c = pod_set_config(look.set, secret,
+                                                        namespace, name);
+        if (c) {
+            config_view(c, true, httpd_reply(rq));
+            str_add_c(httpd_reply(rq), '\n');
+        } else {
+            httpd_fail(rq, 404, "%s %.63s/%.253s: was not applied",
+                       secret ? "secret" : "configmap", namespace, name);
+        }
+    }
+    look_fini(&look);
+}
+
+static void on_configmap(struct httpd_request *rq, void *ctx)
+{
+    show_config(rq, ctx, false);
+}
+
+static void on_secret(struct httpd_request *rq, void *ctx)
+{
+    show_config(rq, ctx, true);
+}
+
+const struct httpd_route pods_routes[] = {
+    {HTTPD_POST, "/v1/pods", on_apply, PODS_BODY_MAX, "apply"},
+    {HTTPD_GET, "/v1/pods", on_list, 0, "pods"},
+    {HTTPD_GET, "/v1/pods/:/:", on_pod, 0, "pod"},
+    {HTTPD_DELETE, "/v1/pods/:/:", on_delete, 0, "delete"},
+    {HTTPD_GET, "/v1/configs", on_configs, 0, "configs"},
+    {HTTPD_GET, "/v1/configmaps/:/:", on_configmap, 0, "configmap"},
+    {HTTPD_DELETE, "/v1/configmaps/:/:", on_delete_configmap, 0,
+     "configmap-delete"},
+    {HTTPD_GET, "/v1/secrets/:/:", on_secret, 0, "secret"},
+    {HTTPD_DELETE, "/v1/secrets/:/:", on_delete_secret, 0, "secret-delete"},
+};
+const size_t n_pods_routes = ARRAY_LEN(pods_routes);

@@ -1,0 +1,14 @@
+/* routes_pods - pods, ConfigMaps and Secrets that are applied in embedded
+ * mode: apply, look, delete. */
+#ifndef BIGA_EXTENDER_SERVE_ROUTES_PODS_H
+#define BIGA_EXTENDER_SERVE_ROUTES_PODS_H
+
+#include <stddef.h>
+
+#include "lib/http/httpd.h"
+
+/* ctx is the struct app. */
+extern const struct httpd_route pods_routes[];
+extern const size_t n_pods_routes;
+
+#endif

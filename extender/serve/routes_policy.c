@@ -1,0 +1,61 @@
+#include "extender/serve/routes_policy.h"
+
+#include <inttypes.h>
+
+#include "extender/app/policy_file.h"
+#include "extender/view/policy_view.h"
+#include "lib/base/mem.h"
+
+void gauge_policy(struct app *app, const struct snapshot *s)
+{
+    size_t counts[SHARE_STATES];
+    if (!app->policy)
+        return;
+    policy_count_shares(s, counts);
+    for (size_t i = 0; i < SHARE_STATES; i++) {
+        const char *state = share_state_name((enum share_state)i);
+        metrics_set(app->metrics, APP_SHARES, &state, (int64_t)counts[i]);
+    }
+}
+
+static void write_text(const struct snapshot *s, const char *error,
+                       struct str *out)
+{
+    if (*error)
+        str_addf(out,
+                 "the file as it is now is not in force, what follows is the "
+                 "policy before: %s\n\n",
+                 error);
+    policy_view_text(s, out);
+}
+
+void on_policy(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {NULL};
+    struct app *app = ctx;
+    struct str *out = httpd_reply(rq);
+    cleanup_str struct str error = STR_INIT(ERROR_TEXT_MAX);
+    if (!httpd_query_only(rq, params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    if (app->policy)
+        policy_file_error(app->policy, &error);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        write_text(s, str_text(&error), out);
+        return;
+    }
+    str_addf(out, "{\"snapshot\":%" PRIu64 ",\"file\":", s->number);
+    if (app->policy)
+        str_add_json(out, policy_file_path(app->policy));
+    else
+        str_add(out, "null");
+    str_add(out, ",\"error\":");
+    if (error.size)
+        str_add_json(out, str_text(&error));
+    else
+        str_add(out, "null");
+    str_add_c(out, ',');
+    policy_view(s, out);
+    str_add(out, "}\n");
+}

@@ -1,0 +1,613 @@
+#include "extender/serve/routes_read.h"
+#include "extender/serve/routes_doubt.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "extender/app/app.h"
+#include "extender/cluster/cluster.h"
+#include "extender/judge/alignment.h"
+#include "extender/serve/live.h"
+#include "extender/serve/routes_fabric.h"
+#include "extender/serve/routes_jobs.h"
+#include "extender/serve/routes_metrics.h"
+#include "extender/serve/routes_policy.h"
+#include "extender/serve/routes_release.h"
+#include "extender/view/openapi.h"
+#include "extender/view/page.h"
+#include "extender/view/views.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+
+enum {
+    LIMIT_DEFAULT = 1000,
+    LIMIT_MAX = 100000,
+    TOPOLOGY_DEFAULT = 100,
+    TOPOLOGY_MAX = 1000,
+    KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2,
+};
+
+/* --- pages of lists ------------------------------------------------------- */
+
+/* One list being written: some items, as JSON or as a table. */
+struct list {
+    struct httpd_request *rq;
+    struct app *app;
+    struct snapshot *snapshot;
+    struct str *out;
+    size_t limit, n;
+    const char *after;  /* the key to begin behind, or NULL */
+    char last[KEY_MAX]; /* the key of the newest item */
+    bool text, more;
+    struct table table;
+};
+
+bool read_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
+{
+    const char *text = httpd_query(rq, "limit");
+    char *end = NULL;
+    if (!text)
+        return true;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > max) {
+        httpd_fail(rq, 400,
+                   "limit: is \"%.32s\", must be a number from 1 to "
+                   "%zu",
+                   text, max);
+        return false;
+    }
+    *ret_limit = (size_t)n;
+    return true;
+}
+
+bool read_choice(struct httpd_request *rq, const char *name, read_word_f *word,
+                 unsigned n, unsigned *ret_index)
+{
+    const char *text = httpd_query(rq, name);
+    cleanup_str struct str words = STR_INIT(1024);
+    unsigned i = 0;
+    while (text && i < n && strcmp(word(i), text) != 0)
+        i++;
+    *ret_index = text ? i : n;
+    if (!text || i < n)
+        return true;
+    for (i = 0; i < n; i++)
+        str_addf(&words, "%s%s",
+                 i == 0      ? ""
+                 : i < n - 1 ? ", "
+                             : " or ",
+                 word(i));
+    httpd_fail(rq, 400, "%s: is \"%.32s\", must be %s", name, text,
+               str_text(&words));
+    return false;
+}
+
+bool read_is_current(struct httpd_request *rq, const struct app *app,
+                     const struct snapshot *snapshot)
+{
+    char etag[96];
+    const char *have = httpd_header(rq, "If-None-Match");
+    (void)snprintf(etag, sizeof etag,
+                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
+                   snapshot->number, live_version(app),
+                   httpd_wants_text(rq) ? "t" : "");
+    httpd_set_header(rq, "ETag", etag);
+    httpd_set_header(rq, "Vary", "Accept");
+    if (!have || !strstr(have, etag))
+        return false;
+    httpd_status(rq, 304);
+    return true;
+}
+
+/* False when the reply is set already; else list_end() has to follow. */
+static bool list_begin(struct list *list, struct httpd_request *rq,
+                       struct app *app, const char *const *heads)
+{
+    size_t limit = heads ? LIMIT_DEFAULT : TOPOLOGY_DEFAULT;
+    if (!read_limit(rq, heads ? LIMIT_MAX : TOPOLOGY_MAX, &limit))
+        return false;
+    struct snapshot *snapshot = writer_snapshot(app->writer);
+    if (read_is_current(rq, app, snapshot)) {
+        snapshot_unref(snapshot);
+        return false;
+    }
+    *list = (struct list){
+        .rq = rq,
+        .app = app,
+        .snapshot = snapshot,
+        .out = httpd_reply(rq),
+        .limit = limit,
+        .after = httpd_query(rq, "continue"),
+        .text = heads && httpd_wants_text(rq),
+    };
+    if (list->text)
+        table_init(&list->table, heads);
+    else
+        str_addf(list->out, "{\"snapshot\":%" PRIu64 ",\"items\":[",
+                 snapshot->number);
+    return true;
+}
+
+/* In place of list_end(), when httpd_fail() has answered. */
+static void list_drop(struct list *list)
+{
+    if (list->text)
+        table_fini(&list->table);
+    snapshot_unref(list->snapshot);
+}
+
+/* Is there room for another item?  Its key is the two parts with a slash
+ * between, or only the first. */
+static bool list_next(struct list *list, const char *a, const char *b)
+{
+    if (list->n == list->limit || list->out->overflow) {
+        list->more = true;
+        return false;
+    }
+    if (list->n++ && !list->text)
+        str_add(list->out, ",\n");
+    (void)snprintf(list->last, sizeof list->last, b ? "%s/%s" : "%s%s", a,
+                   b ? b : "");
+    return true;
+}
+
+static void list_end(struct list *list)
+{
+    if (list->text) {
+        httpd_content_type(list->rq, HTTPD_TEXT);
+        table_sort(&list->table); /* a page is of the names' bytes */
+        table_write_text(&list->table, list->out);
+        table_fini(&list->table);
+        if (list->more)
+            str_addf(list->out, "and more: continue=%s\n", list->last);
+    } else {
+        str_add_c(list->out, ']');
+        if (list->more) {
+            str_add(list->out, ",\"continue\":");
+            str_add_json(list->out, list->last);
+        }
+        str_add(list->out, "}\n");
+    }
+    snapshot_unref(list->snapshot);
+}
+
+/* The index of the first node whose name is not below `name`. */
+static size_t node_from(const struct snapshot *s, const char *name)
+{
+    size_t low = 0, high = s->n_nodes;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(snapshot_node(s, middle)->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The node of a name; NULL, with the request failed, when it is not known. */
+static const struct node *node_find(struct httpd_request *rq,
+                                    const struct snapshot *s, const char *name)
+{
+    int32_t i = snapshot_find(s, name, strlen(name));
+    if (i != NODE_NONE)
+        return snapshot_node(s, (size_t)i);
+    httpd_fail(rq, 404, "node \"%.253s\" has not published a slice", name);
+    return NULL;
+}
+
+/* --- nodes ---------------------------------------------------------------- */
+
+static const char *status_word(unsigned index)
+{
+    return node_status_name((enum node_status)index);
+}
+
+static void on_nodes(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "status", NULL};
+    unsigned status;
+    struct list list;
+    if (!httpd_query_only(rq, params) ||
+        !read_choice(rq, "status", status_word, NODE_STATUSES, &status) ||
+        !list_begin(&list, rq, ctx, view_node_heads))
+        return;
+    const struct snapshot *s = list.snapshot;
+    for (size_t i = list.after ? node_from(s, list.after) : 0; i < s->n_nodes;
+         i++) {
+        const struct node *node = snapshot_node(s, i);
+        if (list.after && strcmp(node->name, list.after) == 0)
+            continue;
+        if (status < NODE_STATUSES && node->status != status)
+            continue;
+        if (!list_next(&list, node->name, NULL))
+            break;
+        if (list.text)
+            view_node_row(node, &list.table);
+        else
+            view_node(node, list.out);
+    }
+    list_end(&list);
+}
+
+static void node_text(const struct snapshot *s, const struct node *node,
+                      struct str *out)
+{
+    struct table t;
+    size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
+    table_init(&t, view_node_heads);
+    view_node_row(node, &t);
+    table_write_text(&t, out);
+    table_fini(&t);
+    if (n_cards) {
+        table_init(&t, view_card_heads);
+        for (size_t i = 0; i < n_cards; i++)
+            view_card_row(node, i, &t);
+        str_add_c(out, '\n');
+        table_write_text(&t, out);
+        table_fini(&t);
+    }
+    if (node->n_allocations) {
+        table_init(&t, view_allocation_heads);
+        for (size_t i = 0; i < node->n_allocations; i++)
+            view_allocation_row(s, node->allocations[i], &t);
+        table_sort(&t);
+        str_add_c(out, '\n');
+        table_write_text(&t, out);
+        table_fini(&t);
+    }
+}
+
+static const char *const no_params[] = {NULL};
+
+static void on_node(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
+    if (!node)
+        return;
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        node_text(s, node, httpd_reply(rq));
+    } else {
+        int32_t index = snapshot_find(s, node->name, strlen(node->name));
+        view_node_whole(s, (size_t)index, clock_ms(), httpd_reply(rq));
+        str_add_c(httpd_reply(rq), '\n');
+    }
+}
+
+/* --- cards ---------------------------------------------------------------- */
+
+static const char *card_id(const struct node *node, size_t card)
+{
+    size_t first;
+    (void)view_count(node, DEVICE_CARD, &first);
+    return topo_device(node->topo, first + card)->id;
+}
+
+static const char *state_word(unsigned index)
+{
+    return card_state_name((enum card_state)index);
+}
+
+/* The cards of one node; `after` (or NULL) names the last one that was given
+ * already.  False when the list is full. */
+static bool list_cards(struct list *list, const struct node *node,
+                       const char *after, unsigned state)
+{
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    for (size_t i = 0; i < n; i++) {
+        const char *id = card_id(node, i);
+        if (after) {
+            /* cards stand in the order of their addresses, not ids */
+            if (strcmp(id, after) == 0)
+                after = NULL;
+            continue;
+        }
+        if (state < CARD_STATES && card_state(node, i) != state)
+            continue;
+        if (!list_next(list, node->name, id))
+            return false;
+        if (list->text) {
+            view_card_row(node, i, &list->table);
+            continue;
+        }
+        view_card(node, list->snapshot->policy, i, list->out);
+        live_card(list->app, node, i, list->out);
+    }
+    return true;
+}
+
+/* Where a continue token "NODE/CARD" leaves off.  A card that has gone since
+ * is taken as the node's last. */
+static size_t cards_from(const struct list *list, char node[KEY_MAX],
+                         const char **ret_card)
+{
+    const char *slash = list->after ? strchr(list->after, '/') : NULL;
+    *ret_card = NULL;
+    if (!list->after)
+        return 0;
+    size_t size = slash ? (size_t)(slash - list->after) : strlen(list->after);
+    if (size >= KEY_MAX)
+        size = KEY_MAX - 1;
+    memcpy(node, list->after, size);
+    node[size] = '\0';
+    *ret_card = slash ? slash + 1 : "";
+    return node_from(list->snapshot, node);
+}
+
+static void on_cards(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "node", "state",
+                                         NULL};
+    const char *only = httpd_query(rq, "node");
+    const char *card;
+    unsigned state;
+    char from[KEY_MAX] = "";
+    struct list list;
+    if (!httpd_query_only(rq, params) ||
+        !read_choice(rq, "state", state_word, CARD_STATES, &state) ||
+        !list_begin(&list, rq, ctx, view_card_heads))
+        return;
+    const struct snapshot *s = list.snapshot;
+    if (only && !node_find(rq, s, only)) {
+        list_drop(&list);
+        return;
+    }
+    for (size_t i = cards_from(&list, from, &card); i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        bool resumed = card && strcmp(node->name, from) == 0;
+        if (only && strcmp(node->name, only) != 0)
+            continue;
+        if (!list_cards(&list, node, resumed ? card : NULL, state))
+            break;
+    }
+    list_end(&list);
+}
+
+static void on_card(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
+    size_t first, n = node ? view_count(node, DEVICE_CARD, &first) : 0, i = 0;
+    if (!node)
+        return;
+    while (i < n && strcmp(card_id(node, i), httpd_arg(rq, 1)) != 0)
+        i++;
+    if (i == n) {
+        httpd_fail(rq, 404, "node \"%.253s\" has no card \"%.63s\"", node->name,
+                   httpd_arg(rq, 1));
+        return;
+    }
+    view_card(node, s->policy, i, httpd_reply(rq));
+    live_card(app, node, i, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+/* --- topology ------------------------------------------------------------- */
+
+static void topology_of(struct httpd_request *rq, struct app *app,
+                        const char *name)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, name);
+    if (!node || read_is_current(rq, app, s))
+        return;
+    view_topology(node, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+static void on_topology(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "node", NULL};
+    const char *only = httpd_query(rq, "node");
+    struct list list;
+    if (!httpd_query_only(rq, params))
+        return;
+    if (only) {
+        topology_of(rq, ctx, only);
+        return;
+    }
+    if (!list_begin(&list, rq, ctx, NULL))
+        return;
+    const struct snapshot *s = list.snapshot;
+    for (size_t i = list.after ? node_from(s, list.after) : 0; i < s->n_nodes;
+         i++) {
+        const struct node *node = snapshot_node(s, i);
+        if (list.after && strcmp(node->name, list.after) == 0)
+            continue;
+        if (!list_next(&list, node->name, NULL))
+            break;
+        view_topology(node, list.out);
+    }
+    list_end(&list);
+}
+
+/* --- allocations ---------------------------------------------------------- */
+
+static bool is_after(const struct allocation *a, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    size_t size = slash ? (size_t)(slash - key) : strlen(key);
+    int order = strncmp(a->demand.namespace, key, size);
+    if (order == 0)
+        order = a->demand.namespace[size] != '\0';
+    if (order == 0)
+        order = strcmp(a->demand.name, slash ? slash + 1 : "");
+    return order > 0;
+}
+
+static void on_allocations(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "namespace",
+                                         "node", NULL};
+    const char *node = httpd_query(rq, "node");
+    const char *namespace = httpd_query(rq, "namespace");
+    struct list list;
+    size_t n;
+    if (!httpd_query_only(rq, params) ||
+        !list_begin(&list, rq, ctx, view_allocation_heads))
+        return;
+    cleanup_with(pod_set) struct pod_set *set = list.app->pods
+                                                    ? pods_get(list.app->pods)
+                                                    : NULL;
+    cleanup_free const struct allocation **all =
+        alloc_index_list(list.snapshot->allocations, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *d = &all[i]->demand;
+        if ((list.after && !is_after(all[i], list.after)) ||
+            (node && strcmp(all[i]->node, node) != 0) ||
+            (namespace && strcmp(d->namespace, namespace) != 0))
+            continue;
+        if (!list_next(&list, d->namespace, d->name))
+            break;
+        if (list.text) {
+            view_allocation_row(list.snapshot, all[i], &list.table);
+            continue;
+        }
+        alignment_encode(list.snapshot, all[i], list.out);
+        live_allocation(list.app, set, all[i], list.out);
+    }
+    list_end(&list);
+}
+
+static void on_allocation(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct allocation *a =
+        alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
+    if (!a) {
+        httpd_fail(rq, 404, "pod %.63s/%.253s has no allocation",
+                   httpd_arg(rq, 0), httpd_arg(rq, 1));
+        return;
+    }
+    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
+                                                          : NULL;
+    alignment_encode(s, a, httpd_reply(rq));
+    live_allocation(app, set, a, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+/* --- metrics, health, documents ------------------------------------------- */
+
+static void reply_health(struct httpd_request *rq, const char *word,
+                         size_t n_doubtful)
+{
+    struct str *out = httpd_reply(rq);
+    if (httpd_wants_text(rq)) {
+        httpd_content_type(rq, HTTPD_TEXT);
+        str_addf(out, "%s\n", word);
+        if (n_doubtful)
+            str_addf(out, "doubtful nodes: %zu\n", n_doubtful);
+        return;
+    }
+    str_add(out, "{\"status\":");
+    str_add_json(out, word);
+    if (n_doubtful)
+        str_addf(out, ",\"doubtful\":%zu", n_doubtful);
+    str_add(out, "}\n");
+}
+
+static void on_healthz(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    reply_health(rq, "ok", 0);
+}
+
+static size_t count_doubtful(struct app *app)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_nodes; i++)
+        n += snapshot_node(s, i)->status == NODE_DOUBTFUL;
+    return n;
+}
+
+static void on_readyz(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    cleanup_str struct str why = STR_INIT(1024);
+    bool ready = atomic_load(&app->ready);
+    struct error trouble;
+    if (!ready) {
+        str_add(&why, "starting");
+    } else if (app->cluster) {
+        ready = cluster_is_ready(app->cluster, &why);
+    } else if (!writer_can_write(app->writer, &trouble)) {
+        ready = false;
+        str_addf(&why, "the state cannot be written: %s", trouble.text);
+    }
+    if (!ready)
+        httpd_status(rq, 503);
+    /* of those nothing is given; the others are served */
+    reply_health(rq, ready ? "ready" : str_text(&why), count_doubtful(app));
+}
+
+static void on_cluster(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    if (!app->cluster) {
+        httpd_fail(rq, 404,
+                   "this extender keeps its state itself (--store sqlite), so "
+                   "it is in no cluster");
+    } else if (httpd_wants_text(rq)) {
+        cluster_write_text(app->cluster, httpd_reply(rq));
+        httpd_content_type(rq, HTTPD_TEXT);
+    } else {
+        cluster_write(app->cluster, httpd_reply(rq));
+    }
+}
+
+static void on_openapi(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    str_add(httpd_reply(rq), openapi_yaml);
+    httpd_content_type(rq, "application/yaml");
+}
+
+static void on_page(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    page_write(s, httpd_reply(rq));
+    httpd_content_type(rq, "text/html; charset=utf-8");
+    httpd_set_header(rq, "Content-Security-Policy", PAGE_POLICY);
+    httpd_set_header(rq, "X-Content-Type-Options", "nosniff");
+}
+
+const struct httpd_route read_routes[] = {
+    {HTTPD_GET, "/", on_page, 0, "page"},
+    {HTTPD_GET, "/v1/nodes", on_nodes, 0, "nodes"},
+    {HTTPD_GET, "/v1/nodes/:", on_node, 0, "node"},
+    {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
+    {HTTPD_GET, "/v1/cards/:/:", on_card, 0, "card"},
+    {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
+    {HTTPD_GET, "/v1/fabric", on_fabric, 0, "fabric"},
+    {HTTPD_GET, "/v1/policy", on_policy, 0, "policy"},
+    {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},
+    {HTTPD_GET, "/v1/allocations/:/:", on_allocation, 0, "allocation"},
+    {HTTPD_DELETE, "/v1/allocations/:/:", handle_release, 0, "release"},
+    {HTTPD_DELETE, "/v1/doubt", handle_trust, 0, "trust"},
+    {HTTPD_DELETE, "/v1/doubt/:", handle_trust, 0, "trust"},
+    {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
+    {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
+    {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
+    {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"},
+    {HTTPD_GET, "/v1/cluster", on_cluster, 0, "cluster"},
+    {HTTPD_GET, "/healthz", on_healthz, 0, "healthz"},
+    {HTTPD_GET, "/readyz", on_readyz, 0, "readyz"},
+    {HTTPD_GET, "/openapi.yaml", on_openapi, 0, "openapi"},
+};
+const size_t n_read_routes = ARRAY_LEN(read_routes);

@@ -1,0 +1,466 @@
+/* The index of allocations: hash tries (by pod, uid, pair, node and job),
+ * each path-copied on a change, so that versions share all but a few small
+ * nodes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/state/allocation.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+
+enum key { KEY_POD, KEY_UID, KEY_PAIR, KEY_NODE, KEY_JOB, KEY_COUNT };
+enum { LEAF_MAX = 8, TRIE_BITS = 5, TRIE_SHIFT_MAX = 60 };
+
+/* The low bits of a member's hash are its job's, the others its pair's: all
+ * members are in one part of the trie, and no leaf has to hold them all. */
+enum { JOB_BITS = 6 * TRIE_BITS };
+#define JOB_MASK ((UINT64_C(1) << JOB_BITS) - 1)
+
+/* A leaf lists allocations, a branch has a child per bit of its map.  Only
+ * the trie by pod holds references to the allocations: the others of the
+ * same version list exactly the same ones. */
+struct trie {
+    atomic_uint refs;
+    enum key key;
+    bool leaf;
+    uint32_t map;
+    uint32_t n;
+    void *slots[];
+};
+
+struct alloc_index {
+    atomic_uint refs;
+    size_t n;
+    struct trie *roots[KEY_COUNT]; /* NULL when empty */
+};
+
+static uint64_t hash_text(const char *text)
+{
+    return hash_bytes(text, strlen(text));
+}
+
+static uint64_t hash_pod(const char *namespace, const char *name)
+{
+    return hash_mix(hash_text(namespace) | 1, hash_text(name));
+}
+
+static uint64_t hash_job(const char *namespace, const char *job)
+{
+    return hash_mix(hash_text(namespace) | 1, hash_text(job)) & JOB_MASK;
+}
+
+static uint64_t hash_member(const struct demand *d)
+{
+    return hash_job(d->namespace, d->job) | hash_mix((uint64_t)d->pair + 1, 1)
+                                                << JOB_BITS;
+}
+
+static uint64_t hash_key(enum key key, const struct allocation *a)
+{
+    switch (key) {
+    case KEY_POD:
+        return hash_pod(a->demand.namespace, a->demand.name);
+    case KEY_UID:
+        return hash_text(a->demand.uid);
+    case KEY_PAIR:
+        return hash_text(a->pair_key);
+    case KEY_JOB:
+        return hash_member(&a->demand);
+    default:
+        return hash_text(a->node);
+    }
+}
+
+static struct trie *trie_create(enum key key, bool leaf, uint32_t n)
+{
+    struct trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
+    atomic_init(&t->refs, 1);
+    t->key = key;
+    t->leaf = leaf;
+    t->map = 0;
+    t->n = n;
+    return t;
+}
+
+static struct trie *trie_ref(struct trie *t)
+{
+    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+static void trie_unref(struct trie *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (!t->leaf)
+            trie_unref(t->slots[i]);
+        else if (t->key == KEY_POD)
+            allocation_unref(t->slots[i]);
+    }
+    free(t);
+}
+
+static void *slot_hold(const struct trie *t, void *slot)
+{
+    if (!t->leaf)
+        return trie_ref(slot);
+    return t->key == KEY_POD ? allocation_ref(slot) : slot;
+}
+
+/* A copy of `t` without slot `skip` (UINT32_MAX: none) and with `extra`
+ * empty slots at `at`. */
+static struct trie *trie_copy(const struct trie *t, uint32_t skip, uint32_t at,
+                              uint32_t extra)
+{
+    uint32_t n = t->n + extra - (skip < t->n);
+    struct trie *copy = trie_create(t->key, t->leaf, n);
+    copy->map = t->map;
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (i == at)
+            to += extra;
+        if (i != skip)
+            copy->slots[to++] = slot_hold(t, t->slots[i]);
+    }
+    return copy;
+}
+
+static uint32_t trie_bit(uint64_t hash, unsigned shift)
+{
+    return UINT32_C(1) << ((hash >> shift) & 31);
+}
+
+static uint32_t trie_position(const struct trie *t, uint32_t bit)
+{
+    return (uint32_t)__builtin_popcount(t->map & (bit - 1));
+}
+
+static bool leaf_separable(const struct trie *t, unsigned shift, uint64_t hash)
+{
+    if (shift > TRIE_SHIFT_MAX)
+        return false;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (hash_key(t->key, t->slots[i]) != hash)
+            return true;
+    return false;
+}
+
+static struct trie *trie_add(const struct trie *t, unsigned shift,
+                             uint64_t hash, struct allocation *a);
+
+static struct trie *leaf_add(const struct trie *t, struct allocation *a)
+{
+    struct trie *copy = trie_copy(t, UINT32_MAX, t->n, 1);
+    copy->slots[t->n] = slot_hold(copy, a);
+    return copy;
+}
+
+static struct trie *leaf_split(const struct trie *t, unsigned shift,
+                               uint64_t hash, struct allocation *a)
+{
+    struct trie *branch = trie_create(t->key, false, 0);
+    for (uint32_t i = 0; i <= t->n; i++) {
+        struct allocation *each = i < t->n ? t->slots[i] : a;
+        uint64_t h = i < t->n ? hash_key(t->key, each) : hash;
+        struct trie *next = trie_add(branch, shift, h, each);
+        trie_unref(branch);
+        branch = next;
+    }
+    return branch;
+}
+
+static struct trie *trie_add(const struct trie *t, unsigned shift,
+                             uint64_t hash, struct allocation *a)
+{
+    if (t->leaf) {
+        if (t->n < LEAF_MAX || !leaf_separable(t, shift, hash))
+            return leaf_add(t, a);
+        return leaf_split(t, shift, hash, a);
+    }
+    uint32_t bit = trie_bit(hash, shift);
+    uint32_t at = trie_position(t, bit);
+    if (t->map & bit) {
+        struct trie *copy = trie_copy(t, at, at, 1);
+        copy->slots[at] = trie_add(t->slots[at], shift + TRIE_BITS, hash, a);
+        return copy;
+    }
+    struct trie *copy = trie_copy(t, UINT32_MAX, at, 1);
+    struct trie *leaf = trie_create(t->key, true, 1);
+    leaf->slots[0] = slot_hold(leaf, a);
+    copy->slots[at] = leaf;
+    copy->map |= bit;
+    return copy;
+}
+
+/* NULL when nothing is left.  `a` must be in there. */
+static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
+                                const struct allocation *a)
+{
+    if (t->leaf) {
+        uint32_t at = 0;
+        while (at < t->n && t->slots[at] != a)
+            at++;
+        if (at == t->n)
+            return trie_ref(t);
+        return t->n == 1 ? NULL : trie_copy(t, at, UINT32_MAX, 0);
+    }
+    uint32_t bit = trie_bit(hash, shift);
+    uint32_t at = trie_position(t, bit);
+    if (!(t->map & bit))
+        return trie_ref(t);
+    struct trie *child = trie_remove(t->slots[at], shift + TRIE_BITS, hash, a);
+    if (child) {
+        struct trie *copy = trie_copy(t, at, at, 1);
+        copy->slots[at] = child;
+        return copy;
+    }
+    if (t->n == 1)
+        return NULL;
+    struct trie *copy = trie_copy(t, at, UINT32_MAX, 0);
+    copy->map &= ~bit;
+    return copy;
+}
+
+/* The leaf where entries of this hash are, or NULL. */
+static const struct trie *trie_leaf(const struct trie *t, uint64_t hash)
+{
+    for (unsigned shift = 0; t && !t->leaf; shift += TRIE_BITS) {
+        uint32_t bit = trie_bit(hash, shift);
+        if (!(t->map & bit))
+            return NULL;
+        t = t->slots[trie_position(t, bit)];
+    }
+    return t;
+}
+
+static size_t trie_collect(const struct trie *t, const struct allocation **ret,
+                           size_t n)
+{
+    for (uint32_t i = 0; t && i < t->n; i++) {
+        if (t->leaf)
+            ret[n++] = t->slots[i];
+        else
+            n = trie_collect(t->slots[i], ret, n);
+    }
+    return n;
+}
+
+/* --- the index --------------------------------------------------------- */
+
+struct alloc_index *alloc_index_create(void)
+{
+    struct alloc_index *x = xcalloc(1, sizeof *x);
+    atomic_init(&x->refs, 1);
+    return x;
+}
+
+struct alloc_index *alloc_index_ref(struct alloc_index *x)
+{
+    atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+    return x;
+}
+
+void alloc_index_unref(struct alloc_index *x)
+{
+    if (!x || atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (enum key key = 0; key < KEY_COUNT; key++)
+        trie_unref(x->roots[key]);
+    free(x);
+}
+
+size_t alloc_index_size(const struct alloc_index *x)
+{
+    return x->n;
+}
+
+/* A pod without a uid is not to be found by it, nor one without a job. */
+static bool has_key(enum key key, const struct allocation *a)
+{
+    if (key == KEY_JOB)
+        return a->demand.job[0] && a->demand.role != ROLE_SERVICE;
+    return key != KEY_UID || a->demand.uid[0] != '\0';
+}
+
+struct alloc_index *alloc_index_with(const struct alloc_index *x,
+                                     struct allocation *a)
+{
+    const struct allocation *old = alloc_index_find(x, a->demand.namespace,
+                                                    a->demand.name);
+    struct alloc_index *base = old ? alloc_index_without(x, old) : NULL;
+    const struct alloc_index *from = base ? base : x;
+
+    struct alloc_index *with = alloc_index_create();
+    with->n = from->n + 1;
+    for (enum key key = 0; key < KEY_COUNT; key++) {
+        struct trie *root = from->roots[key];
+        if (!has_key(key, a)) {
+            with->roots[key] = root ? trie_ref(root) : NULL;
+            continue;
+        }
+        struct trie *empty = root ? NULL : trie_create(key, true, 0);
+        with->roots[key] = trie_add(root ? root : empty, 0, hash_key(key, a),
+                                    a);
+        trie_unref(empty);
+    }
+    alloc_index_unref(base);
+    return with;
+}
+
+struct alloc_index *alloc_index_without(const struct alloc_index *x,
+                                        const struct allocation *a)
+{
+    const struct allocation *found = alloc_index_find(x, a->demand.namespace,
+                                                      a->demand.name);
+    struct alloc_index *without = alloc_index_create();
+    without->n = x->n - (found != NULL);
+    for (enum key key = 0; key < KEY_COUNT; key++) {
+        struct trie *root = x->roots[key];
+        if (root && found && has_key(key, found))
+            without->roots[key] = trie_remove(root, 0, hash_key(key, found),
+                                              found);
+        else
+            without->roots[key] = root ? trie_ref(root) : NULL;
+    }
+    return without;
+}
+
+const struct allocation *alloc_index_find(const struct alloc_index *x,
+                                          const char *namespace,
+                                          const char *name)
+{
+    const struct trie *leaf = trie_leaf(x->roots[KEY_POD],
+                                        hash_pod(namespace, name));
+    for (uint32_t i = 0; leaf && i < leaf->n; i++) {
+        const struct allocation *a = leaf->slots[i];
+        if (strcmp(a->demand.name, name) == 0 &&
+            strcmp(a->demand.namespace, namespace) == 0)
+            return a;
+    }
+    return NULL;
+}
+
+const struct allocation *alloc_index_find_uid(const struct alloc_index *x,
+                                              const char *uid)
+{
+    const struct trie *leaf = trie_leaf(x->roots[KEY_UID], hash_text(uid));
+    for (uint32_t i = 0; leaf && i < leaf->n; i++) {
+        const struct allocation *a = leaf->slots[i];
+        if (strcmp(a->demand.uid, uid) == 0)
+            return a;
+    }
+    return NULL;
+}
+
+static int compare_number(const void *a, const void *b)
+{
+    const struct allocation *x = *(const struct allocation *const *)a;
+    const struct allocation *y = *(const struct allocation *const *)b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return allocation_compare_pod(x, y);
+}
+
+static int compare_pod(const void *a, const void *b)
+{
+    return allocation_compare_pod(*(const struct allocation *const *)a,
+                                  *(const struct allocation *const *)b);
+}
+
+size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
+                             const struct allocation **ret, size_t max)
+{
+    const struct trie *leaf = trie_leaf(x->roots[KEY_PAIR],
+                                        hash_text(pair_key));
+    if (!leaf)
+        return 0;
+    cleanup_free const struct allocation **found =
+        xmalloc(leaf->n * sizeof *found);
+    size_t n = 0;
+    for (uint32_t i = 0; i < leaf->n; i++) {
+        const struct allocation *a = leaf->slots[i];
+        if (strcmp(a->pair_key, pair_key) == 0)
+            found[n++] = a;
+    }
+    qsort(found, n, sizeof *found, compare_number);
+    for (size_t i = 0; i < n && i < max; i++)
+        ret[i] = found[i];
+    return n;
+}
+
+/* The part of the trie where all members of a job are (others may be, too),
+ * or NULL. */
+static const struct trie *job_part(const struct alloc_index *x, uint64_t hash)
+{
+    const struct trie *t = x->roots[KEY_JOB];
+    for (unsigned shift = 0; t && !t->leaf && shift < JOB_BITS;
+         shift += TRIE_BITS) {
+        uint32_t bit = trie_bit(hash, shift);
+        if (!(t->map & bit))
+            return NULL;
+        t = t->slots[trie_position(t, bit)];
+    }
+    return t;
+}
+
+static size_t trie_count(const struct trie *t)
+{
+    size_t n = t && t->leaf ? t->n : 0;
+    for (uint32_t i = 0; t && !t->leaf && i < t->n; i++)
+        n += trie_count(t->slots[i]);
+    return n;
+}
+
+static int compare_member(const void *a, const void *b)
+{
+    const struct allocation *x = *(const struct allocation *const *)a;
+    const struct allocation *y = *(const struct allocation *const *)b;
+    if (x->demand.pair != y->demand.pair)
+        return x->demand.pair < y->demand.pair ? -1 : 1;
+    return compare_number(a, b);
+}
+
+const struct allocation **alloc_index_find_job(const struct alloc_index *x,
+                                               const char *namespace,
+                                               const char *job, size_t *ret_n)
+{
+    const struct trie *part = job_part(x, hash_job(namespace, job));
+    const struct allocation **list =
+        xmalloc((trie_count(part) + 1) * sizeof *list);
+    size_t found = trie_collect(part, list, 0), n = 0;
+    for (size_t i = 0; i < found; i++)
+        if (strcmp(list[i]->demand.job, job) == 0 &&
+            strcmp(list[i]->demand.namespace, namespace) == 0)
+            list[n++] = list[i];
+    qsort(list, n, sizeof *list, compare_member);
+    *ret_n = n;
+    return list;
+}
+
+const struct allocation **alloc_index_list(const struct alloc_index *x,
+                                           size_t *ret_n)
+{
+    const struct allocation **list = xmalloc((x->n + 1) * sizeof *list);
+    size_t n = trie_collect(x->roots[KEY_POD], list, 0);
+    qsort(list, n, sizeof *list, compare_pod);
+    *ret_n = n;
+    return list;
+}
+
+const struct allocation **alloc_index_on_node(const struct alloc_index *x,
+                                              const char *node, size_t *ret_n)
+{
+    const struct trie *leaf = trie_leaf(x->roots[KEY_NODE], hash_text(node));
+    const struct allocation **list =
+        xmalloc(((leaf ? leaf->n : 0) + 1) * sizeof *list);
+    size_t n = 0;
+    for (uint32_t i = 0; leaf && i < leaf->n; i++) {
+        const struct allocation *a = leaf->slots[i];
+        if (strcmp(a->node, node) == 0)
+            list[n++] = a;
+    }
+    qsort(list, n, sizeof *list, compare_pod);
+    *ret_n = n;
+    return list;
+}

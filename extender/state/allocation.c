@@ -1,0 +1,429 @@
+#include "extender/state/allocation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "model/fabric/fabric.h"
+
+#define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */
+
+/* What a job's size could be before jobs were planned; stores keep it. */
+enum { OLD_SIZE_MAX = 1000000 };
+
+struct allocation *allocation_create(const struct demand *demand,
+                                     const char *node)
+{
+    struct allocation *a = xcalloc(1, sizeof *a);
+    atomic_init(&a->refs, 1);
+    a->demand = *demand;
+    demand_pair_key(demand, a->pair_key);
+    a->node = xstrdup(node);
+    a->relation = RELATION_SYS;
+    a->numa = -1;
+    return a;
+}
+
+struct allocation *allocation_ref(struct allocation *a)
+{
+    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+    return a;
+}
+
+void allocation_unref(struct allocation *a)
+{
+    if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(a->node);
+    free(a->cards);
+    free(a->gpus);
+    free(a->card_pci);
+    free(a->gpu_pci);
+    free(a);
+}
+
+int allocation_compare_pod(const struct allocation *a,
+                           const struct allocation *b)
+{
+    int order = strcmp(a->demand.namespace, b->demand.namespace);
+    return order ? order : strcmp(a->demand.name, b->demand.name);
+}
+
+/* --- JSON -------------------------------------------------------------- */
+
+static void encode_devices(struct str *out, const char *key,
+                           char (*ids)[TOPO_ID_MAX + 1],
+                           char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
+{
+    str_addf(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        str_add(out, i ? ",{\"id\":" : "{\"id\":");
+        str_add_json(out, ids[i]);
+        if (pci && pci[i][0]) {
+            str_add(out, ",\"pci\":");
+            str_add_json(out, pci[i]);
+        }
+        str_add_c(out, '}');
+    }
+    str_add_c(out, ']');
+}
+
+void allocation_encode_devices(const struct allocation *a, struct str *out)
+{
+    encode_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
+    encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
+}
+
+static void encode_text(struct str *out, const char *key, const char *value)
+{
+    str_addf(out, "\"%s\":", key);
+    str_add_json(out, value);
+}
+
+static void encode_pod(const struct demand *d, struct str *out)
+{
+    str_add(out, "{\"pod\":{");
+    encode_text(out, "namespace", d->namespace);
+    str_add_c(out, ',');
+    encode_text(out, "name", d->name);
+    str_add_c(out, ',');
+    encode_text(out, "uid", d->uid);
+    str_add_c(out, ',');
+    encode_text(out, "role", pod_role_name(d->role));
+    str_add_c(out, ',');
+    encode_text(out, "job", d->job);
+    str_addf(out, ",\"pair\":%d,\"size\":%d,\"priority\":%lld}", d->pair,
+             d->size, (long long)d->priority);
+}
+
+/* Absent when they are the default. */
+static void encode_wishes(const struct demand *d, struct str *out)
+{
+    if (d->pair_gpus != d->gpus)
+        str_addf(out, ",\"pairGpus\":%u", d->pair_gpus);
+    if (d->cpu_milli)
+        str_addf(out, ",\"cpuMilli\":%u", d->cpu_milli);
+    if (d->memory_mib)
+        str_addf(out, ",\"hostMemoryMiB\":%u", d->memory_mib);
+    if (d->prefer_align != RELATION_PIX)
+        str_addf(out, ",\"preferAlign\":\"%s\"",
+                 relation_name((enum relation)d->prefer_align));
+    if (d->within >= 0)
+        str_addf(out, ",\"within\":\"%s\"",
+                 fabric_tier_name((unsigned)d->within));
+    if (d->prefer_within >= 0)
+        str_addf(out, ",\"preferWithin\":\"%s\"",
+                 fabric_tier_name((unsigned)d->prefer_within));
+}
+
+static void encode_shapes(const struct demand *d, struct str *out)
+{
+    for (unsigned i = 0; i < d->n_shapes; i++) {
+        const struct pair_shape *s = &d->shapes[i];
+        str_add(out, i ? "," : ",\"shapes\":[");
+        str_addf(out,
+                 "{\"first\":%d,\"last\":%d,\"cards\":%u,\"gpus\":%u,"
+                 "\"cpuMilli\":%u,\"align\":\"%s\"",
+                 (int)s->first, (int)s->last, s->cards, s->gpus, s->cpu_milli,
+                 relation_name((enum relation)s->align));
+        if (s->has_card_need)
+            str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", s->card_cores,
+                     s->card_memory_mib);
+        if (s->memory_mib)
+            str_addf(out, ",\"hostMemoryMiB\":%u", s->memory_mib);
+        str_add_c(out, '}');
+    }
+    if (d->n_shapes)
+        str_add_c(out, ']');
+}
+
+static void encode_need(const struct demand *d, struct str *out)
+{
+    str_addf(out, ",\"need\":{\"cards\":%u,\"pairCards\":%u,\"gpus\":%u,",
+             d->cards, d->pair_cards, d->gpus);
+    encode_text(out, "align", relation_name((enum relation)d->align));
+    str_addf(out, ",\"exclusive\":%s", d->exclusive ? "true" : "false");
+    if (d->has_card_need)
+        str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", d->card_cores,
+                 d->card_memory_mib);
+    if (d->arch[0]) {
+        str_add_c(out, ',');
+        encode_text(out, "arch", d->arch);
+    }
+    encode_wishes(d, out);
+    encode_shapes(d, out);
+    str_add_c(out, '}');
+}
+
+void allocation_encode(const struct allocation *a, struct str *out)
+{
+    encode_pod(&a->demand, out);
+    str_add_c(out, ',');
+    encode_text(out, "node", a->node);
+    allocation_encode_devices(a, out);
+    str_addf(out, ",\"numa\":%d,", a->numa);
+    encode_text(out, "relation", relation_name(a->relation));
+    str_add(out, ",\"epoch\":{");
+    encode_text(out, "bootId", a->epoch.boot_id);
+    str_addf(out, ",\"generation\":%lld}", (long long)a->epoch.generation);
+    str_addf(out, ",\"number\":%llu", (unsigned long long)a->number);
+    if (a->held)
+        str_add(out, ",\"held\":true");
+    encode_need(&a->demand, out);
+    str_add_c(out, '}');
+}
+
+/* Copies a text that the reader has already limited. */
+static void copy_text(char *to, size_t size, const char *text)
+{
+    (void)snprintf(to, size, "%s", text ? text : "");
+}
+
+static enum pod_role read_role(struct reader *r)
+{
+    const char *word = reader_string(r, "role", 15);
+    for (int role = ROLE_HOST; word && role <= ROLE_SERVICE; role++)
+        if (strcmp(word, pod_role_name((enum pod_role)role)) == 0)
+            return (enum pod_role)role;
+    if (word)
+        (void)reader_fail(r, "role", "is \"%s\", must be host, xpu or service",
+                          word);
+    return ROLE_NONE;
+}
+
+static enum relation read_relation(struct reader *r, const char *name)
+{
+    const char *word = reader_string(r, name, 15);
+    for (int i = 0; word && i < RELATION_COUNT; i++)
+        if (strcmp(word, relation_name((enum relation)i)) == 0)
+            return (enum relation)i;
+    if (word)
+        (void)reader_fail(r, name,
+                          "is \"%s\", must be PIX, PXB, PHB, NODE, SOCKET "
+                          "or SYS",
+                          word);
+    return RELATION_SYS;
+}
+
+static int decode_pod(const cJSON *json, struct demand *d, struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, "pod", err);
+    copy_text(d->namespace, sizeof d->namespace,
+              reader_string(&r, "namespace", DEMAND_NAMESPACE_MAX));
+    copy_text(d->name, sizeof d->name,
+              reader_string(&r, "name", DEMAND_NAME_MAX));
+    copy_text(d->uid, sizeof d->uid,
+              reader_opt_string(&r, "uid", DEMAND_UID_MAX));
+    d->role = read_role(&r);
+    copy_text(d->job, sizeof d->job,
+              reader_opt_string(&r, "job", DEMAND_NAME_MAX));
+    d->pair = (int32_t)reader_int(&r, "pair", 0, DEMAND_PAIR_MAX);
+    d->size = (int32_t)reader_int(&r, "size", 1, OLD_SIZE_MAX);
+    if (d->size > DEMAND_SIZE_MAX)
+        d->size = DEMAND_SIZE_MAX;
+    d->priority = reader_int(&r, "priority", -INT_MAX_EXACT, INT_MAX_EXACT);
+    return reader_finish_strict(&r);
+}
+
+/* Cores and MiB of each card come together, or neither is stated. */
+static bool read_card_need(struct reader *r, uint32_t *ret_cores,
+                           uint32_t *ret_memory_mib)
+{
+    int64_t cores = reader_opt_int(r, "cores", 0, UINT32_MAX, -1);
+    int64_t memory = reader_opt_int(r, "memoryMiB", 0, UINT32_MAX, -1);
+    if ((cores < 0) != (memory < 0))
+        (void)reader_fail(r, cores < 0 ? "cores" : "memoryMiB",
+                          "cores and memoryMiB come together");
+    if (cores < 0 || memory < 0)
+        return false;
+    *ret_cores = (uint32_t)cores;
+    *ret_memory_mib = (uint32_t)memory;
+    return true;
+}
+
+static int8_t read_tier(struct reader *r, const char *name)
+{
+    const char *word = reader_opt_string(r, name, 15);
+    struct error err;
+    int tier = word ? fabric_tier_parse(word, &err) : DEMAND_ANYWHERE;
+    if (word && tier < 0) {
+        (void)reader_fail(r, name, "%s", err.text);
+        tier = DEMAND_ANYWHERE;
+    }
+    return (int8_t)tier;
+}
+
+static int decode_shape(const cJSON *json, struct demand *d, struct error *err)
+{
+    struct reader r;
+    char path[32];
+    struct pair_shape *s = &d->shapes[d->n_shapes];
+    int64_t after = d->n_shapes ? s[-1].last + 1 : 0;
+    (void)snprintf(path, sizeof path, "need.shapes[%u]", (unsigned)d->n_shapes);
+    d->n_shapes++;
+    reader_init(&r, json, path, err);
+    s->first = (int32_t)reader_int(&r, "first", after, DEMAND_SIZE_MAX - 1);
+    s->last = (int32_t)reader_int(&r, "last", s->first, DEMAND_SIZE_MAX - 1);
+    s->cards = (uint8_t)reader_int(&r, "cards", 1, TOPO_CARDS_MAX);
+    s->gpus = (uint8_t)reader_int(&r, "gpus", 0, TOPO_GPUS_MAX);
+    s->cpu_milli = (uint32_t)reader_int(&r, "cpuMilli", 0, UINT32_MAX);
+    s->memory_mib = (uint32_t)reader_opt_int(&r, "hostMemoryMiB", 0, UINT32_MAX,
+                                             0);
+    s->align = (uint8_t)read_relation(&r, "align");
+    s->has_card_need = read_card_need(&r, &s->card_cores, &s->card_memory_mib);
+    return reader_finish_strict(&r);
+}
+
+static int decode_need(const cJSON *json, struct demand *d, struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, "need", err);
+    d->cards = (uint8_t)reader_int(&r, "cards", 0, TOPO_CARDS_MAX);
+    d->pair_cards = (uint8_t)reader_int(&r, "pairCards", 0, TOPO_CARDS_MAX);
+    d->gpus = (uint8_t)reader_int(&r, "gpus", 0, UINT8_MAX);
+    d->pair_gpus = (uint8_t)reader_opt_int(&r, "pairGpus", 0, UINT8_MAX,
+                                           d->gpus);
+    d->cpu_milli = (uint32_t)reader_opt_int(&r, "cpuMilli", 0, UINT32_MAX, 0);
+    d->memory_mib = (uint32_t)reader_opt_int(&r, "hostMemoryMiB", 0, UINT32_MAX,
+                                             0);
+    d->align = (uint8_t)read_relation(&r, "align");
+    if (cJSON_GetObjectItemCaseSensitive(json, "preferAlign"))
+        d->prefer_align = (uint8_t)read_relation(&r, "preferAlign");
+    d->within = read_tier(&r, "within");
+    d->prefer_within = read_tier(&r, "preferWithin");
+    d->exclusive = reader_bool(&r, "exclusive");
+    d->has_card_need = read_card_need(&r, &d->card_cores, &d->card_memory_mib);
+    copy_text(d->arch, sizeof d->arch,
+              reader_opt_string(&r, "arch", DEMAND_ARCH_MAX));
+    const cJSON *each, *shapes = NULL;
+    if (cJSON_GetObjectItemCaseSensitive(json, "shapes"))
+        shapes = reader_array(&r, "shapes", DEMAND_SHAPES_MAX);
+    int e = reader_finish_strict(&r);
+    cJSON_ArrayForEach(each, shapes)
+    {
+        if (e == 0)
+            e = decode_shape(each, d, err);
+    }
+    return e;
+}
+
+static int decode_epoch(const cJSON *json, struct slice_epoch *epoch,
+                        struct error *err)
+{
+    struct reader r;
+    reader_init(&r, json, "epoch", err);
+    copy_text(epoch->boot_id, sizeof epoch->boot_id,
+              reader_opt_string(&r, "bootId", SLICE_BOOT_ID_MAX));
+    epoch->generation = reader_int(&r, "generation", 0, INT_MAX_EXACT);
+    return reader_finish_strict(&r);
+}
+
+/* The lists of one kind of device, as they are read. */
+struct devices {
+    uint8_t n;
+    char (*ids)[TOPO_ID_MAX + 1];
+    char (*pci)[PCI_ADDR_TEXT_MAX];
+};
+
+static int decode_device(const cJSON *json, const char *path,
+                         struct devices *list, struct error *err)
+{
+    struct reader r;
+    struct pci_addr addr;
+    char text[PCI_ADDR_TEXT_MAX] = "";
+    reader_init(&r, json, path, err);
+    const char *id = reader_string(&r, "id", TOPO_ID_MAX);
+    const char *pci = reader_opt_string(&r, "pci", PCI_ADDR_TEXT_MAX - 1);
+    if (pci && pci_addr_parse(pci, &addr, NULL) == 0)
+        pci_addr_format(&addr, text);
+    if (pci && strcmp(pci, text) != 0)
+        (void)reader_fail(&r, "pci", "is \"%s\", must be like 0000:17:00.0",
+                          pci);
+    copy_text(list->ids[list->n], TOPO_ID_MAX + 1, id);
+    copy_text(list->pci[list->n++], PCI_ADDR_TEXT_MAX, pci);
+    return reader_finish_strict(&r);
+}
+
+static int decode_devices(const cJSON *json, const char *key,
+                          struct devices *ret_list, struct error *err)
+{
+    size_t n = (size_t)cJSON_GetArraySize(json);
+    cleanup_free char(*ids)[TOPO_ID_MAX + 1] = xcalloc(n + 1, sizeof *ids);
+    cleanup_free char(*pci)[PCI_ADDR_TEXT_MAX] = xcalloc(n + 1, sizeof *pci);
+    struct devices list = {0, ids, pci};
+    const cJSON *each;
+    cJSON_ArrayForEach(each, json)
+    {
+        char path[32];
+        (void)snprintf(path, sizeof path, "%s[%u]", key, (unsigned)list.n);
+        int r = decode_device(each, path, &list, err);
+        if (r < 0)
+            return r;
+    }
+    *ret_list = (struct devices){list.n, steal(&ids), steal(&pci)};
+    return 0;
+}
+
+static int decode_parts(struct reader *r, struct allocation *a,
+                        struct error *err)
+{
+    const cJSON *cards = reader_array(r, "cards", TOPO_CARDS_MAX);
+    const cJSON *gpus = reader_array(r, "gpus", TOPO_GPUS_MAX);
+    const cJSON *epoch = reader_object(r, "epoch");
+    a->numa = (int32_t)reader_int(r, "numa", -1, INT32_MAX);
+    a->relation = read_relation(r, "relation");
+    a->number = (uint64_t)reader_int(r, "number", 0, INT_MAX_EXACT);
+    a->held = reader_opt_bool(r, "held", false);
+    int e = reader_finish_strict(r);
+    struct devices list = {0};
+    if (e == 0)
+        e = decode_devices(cards, "cards", &list, err);
+    if (e == 0) {
+        a->n_cards = list.n;
+        a->cards = list.ids;
+        a->card_pci = list.pci;
+        e = decode_devices(gpus, "gpus", &list, err);
+    }
+    if (e == 0) {
+        a->n_gpus = list.n;
+        a->gpus = list.ids;
+        a->gpu_pci = list.pci;
+    }
+    if (e == 0)
+        e = decode_epoch(epoch, &a->epoch, err);
+    return e;
+}
+
+int allocation_decode(const char *json, size_t size,
+                      struct allocation **ret_allocation, struct error *err)
+{
+    cleanup_with(json) cJSON *tree = NULL;
+    int e = json_parse(json, size, &tree, err);
+    if (e < 0)
+        return e;
+
+    struct reader r;
+    struct demand demand = {0};
+    reader_init(&r, tree, "", err);
+    const cJSON *pod = reader_object(&r, "pod");
+    const cJSON *need = reader_object(&r, "need");
+    const char *node = reader_string(&r, "node", DEMAND_NAME_MAX);
+    e = reader_finish_lenient(&r);
+    if (e == 0)
+        e = decode_pod(pod, &demand, err);
+    if (e == 0)
+        e = decode_need(need, &demand, err);
+    if (e < 0)
+        return e;
+
+    cleanup_with(allocation) struct allocation *a = allocation_create(&demand,
+                                                                      node);
+    e = decode_parts(&r, a, err);
+    if (e < 0)
+        return e;
+    *ret_allocation = steal(&a);
+    return 0;
+}

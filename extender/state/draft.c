@@ -1,0 +1,528 @@
+/* Drafts: how the next snapshot comes out of the present one.
+ *
+ * A page that only the draft refers to is changed in place, any other is
+ * copied first.  Nodes that are new wait aside and nodes that are gone leave
+ * a hole, until the draft is settled: then the roster and all pages are made
+ * anew, once, however many nodes came and went. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/state/quota.h"
+#include "extender/state/snapshot_private.h"
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+
+struct draft {
+    uint64_t number; /* of the base */
+    struct roster *roster;
+    struct node_page **pages;
+    struct room_page **rooms;
+    size_t n_pages;
+    struct room_table *unplaced; /* of new nodes, too */
+    size_t n_slots;              /* names in the roster, holes counted */
+    size_t n_holes;
+    struct strmap added; /* struct node, by name */
+    struct states *states;
+    struct alloc_index *allocations;
+    struct fabric *fabric;
+    struct policy *policy;
+    struct quota_sums *quotas;
+    struct moves *moves;
+};
+
+struct draft *draft_create(struct snapshot *base)
+{
+    struct draft *d = xcalloc(1, sizeof *d);
+    d->number = base->number;
+    d->roster = roster_ref(base->roster);
+    d->states = states_ref(base->states);
+    d->allocations = alloc_index_ref(base->allocations);
+    d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
+    d->policy = base->policy ? policy_ref(base->policy) : NULL;
+    d->quotas = quota_sums_ref(base->quotas);
+    d->moves = moves_ref(base->moves);
+    d->n_slots = base->n_nodes;
+    d->n_pages = base->n_pages;
+    d->pages = xcalloc(d->n_pages + 1, sizeof(*d->pages));
+    d->rooms = xcalloc(d->n_pages + 1, sizeof(*d->rooms));
+    for (size_t i = 0; i < d->n_pages; i++) {
+        d->pages[i] = page_ref(base->pages[i]);
+        d->rooms[i] = base->rooms[i] ? room_page_ref(base->rooms[i]) : NULL;
+    }
+    d->unplaced = base->unplaced ? room_table_ref(base->unplaced) : NULL;
+    return d;
+}
+
+static void draft_drop_pages(struct draft *d)
+{
+    for (size_t i = 0; i < d->n_pages; i++) {
+        page_unref(d->pages[i]);
+        room_page_unref(d->rooms[i]);
+    }
+    free(d->pages);
+    free(d->rooms);
+}
+
+static void draft_drop_added(struct draft *d)
+{
+    size_t pos = 0;
+    struct node *n;
+    while ((n = strmap_next(&d->added, &pos)))
+        node_unref(n);
+    strmap_fini(&d->added);
+}
+
+void draft_destroy(struct draft *d)
+{
+    if (!d)
+        return;
+    draft_drop_pages(d);
+    draft_drop_added(d);
+    room_table_unref(d->unplaced);
+    roster_unref(d->roster);
+    alloc_index_unref(d->allocations);
+    states_unref(d->states);
+    fabric_unref(d->fabric);
+    policy_unref(d->policy);
+    quota_sums_unref(d->quotas);
+    moves_unref(d->moves);
+    free(d);
+}
+
+/* --- nodes ------------------------------------------------------------- */
+
+/* The slot of a name in the pages, with its node or a hole; or NODE_NONE. */
+static int32_t draft_slot(const struct draft *d, const char *name)
+{
+    return roster_find(d->roster, name, strlen(name));
+}
+
+static struct node *slot_node(const struct draft *d, int32_t slot)
+{
+    size_t i = (size_t)slot;
+    return d->pages[i / SNAPSHOT_PAGE]->nodes[i % SNAPSHOT_PAGE];
+}
+
+const struct node *draft_node(const struct draft *d, const char *name)
+{
+    int32_t slot = draft_slot(d, name);
+    if (slot != NODE_NONE && slot_node(d, slot))
+        return slot_node(d, slot);
+    return strmap_get(&d->added, name);
+}
+
+/* A page that may be written: ours alone.  Nobody can take a reference to
+ * a page that only we refer to, so the count cannot grow meanwhile. */
+static struct node_page *draft_page(struct draft *d, size_t slot)
+{
+    struct node_page **page = &d->pages[slot / SNAPSHOT_PAGE];
+    if (atomic_load_explicit(&(*page)->refs, memory_order_acquire) != 1) {
+        struct node_page *copy = page_copy(*page);
+        page_unref(*page);
+        *page = copy;
+    }
+    return *page;
+}
+
+/* Where the node hangs: by its name, else by one of its adapters. */
+static int32_t draft_leaf(const struct draft *d, const struct node *n)
+{
+    if (!d->fabric)
+        return FABRIC_NONE;
+    const struct fabric_host *host = fabric_find(d->fabric, n->name,
+                                                 strlen(n->name));
+    size_t n_devices = n->topo ? topo_n_devices(n->topo) : 0;
+    for (size_t i = 0; !host && i < n_devices; i++) {
+        const struct device *device = topo_device(n->topo, i);
+        if (*device->guid)
+            host = fabric_find_guid(d->fabric, device->guid);
+    }
+    return host ? host->leaf : FABRIC_NONE;
+}
+
+/* The room of a node that comes into its slot, goes, or stays: what is known
+ * of a hole's is among those without a node. */
+static void draft_move_room(struct draft *d, size_t i, const struct node *old,
+                            const struct node *node)
+{
+    const struct host_room none = {INT64_MAX, INT64_MAX, INT64_MAX};
+    struct room_page **page = &d->rooms[i / SNAPSHOT_PAGE];
+    size_t at = i % SNAPSHOT_PAGE;
+    struct host_room room = room_page_get(*page, at);
+    if (!old && node) {
+        room = room_table_get(d->unplaced, node->name);
+        room_table_set(&d->unplaced, node->name, &none);
+    } else if (old && !node) {
+        room_table_set(&d->unplaced, old->name, &room);
+    }
+    room_page_set(page, at, node ? &room : &none, node);
+}
+
+/* Put a version in its place; takes over the reference.  NULL: a hole. */
+static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
+{
+    size_t i = (size_t)slot, at = i % SNAPSHOT_PAGE;
+    struct node_page *page = draft_page(d, i);
+    if (d->rooms[i / SNAPSHOT_PAGE] || d->unplaced)
+        draft_move_room(d, i, page->nodes[at], node);
+    if (page->nodes[at] && !node)
+        d->n_holes++;
+    else if (!page->nodes[at] && node)
+        d->n_holes--;
+    node_unref(page->nodes[at]);
+    page->nodes[at] = node;
+    page->state[at] = node ? node_state_id(node, d->states) : STATE_UNUSABLE;
+    page->leaf[at] = node ? draft_leaf(d, node) : FABRIC_NONE;
+}
+
+static void draft_set_node(struct draft *d, struct node *node)
+{
+    int32_t slot = draft_slot(d, node->name);
+    if (slot != NODE_NONE) {
+        draft_set_slot(d, slot, node);
+        return;
+    }
+    node_unref(strmap_put(&d->added, node->name, node));
+}
+
+/* The allocations of a node that comes (back), from the index. */
+static void node_find_allocations(struct node *n, const struct alloc_index *x)
+{
+    size_t n_list = 0;
+    const struct allocation **list = alloc_index_on_node(x, n->name, &n_list);
+    struct allocation **own = (struct allocation **)list;
+    for (size_t i = 0; i < n_list; i++)
+        (void)allocation_ref(own[i]);
+    node_set_allocations(n, own, n_list);
+}
+
+void draft_put_node(struct draft *d, const struct node_update *update)
+{
+    const struct node *old = draft_node(d, update->name);
+    struct node *n = old ? node_derive(old)
+                         : node_create(update->name, update->heard_ms);
+    if (!old)
+        node_find_allocations(n, d->allocations);
+    n->status = update->status;
+    n->epoch = update->epoch;
+    size_t size = strnlen(update->hash, sizeof n->hash - 1);
+    memcpy(n->hash, update->hash, size);
+    n->hash[size] = '\0';
+    n->n_slices = update->n_slices;
+    n->pool_count = update->pool_count;
+    atomic_store_explicit(&n->liveness->heard_ms, update->heard_ms,
+                          memory_order_relaxed);
+    if (update->topo) {
+        topo_unref(n->topo);
+        n->topo = topo_ref(update->topo);
+        node_set_shape(n, states_shape(d->states, n->topo));
+        node_recount(n, d->policy);
+    }
+    draft_set_node(d, n);
+}
+
+void draft_set_status(struct draft *d, const char *name,
+                      enum node_status status)
+{
+    const struct node *old = draft_node(d, name);
+    if (!old || old->status == status)
+        return;
+    struct node *n = node_derive(old);
+    n->status = status;
+    draft_set_node(d, n);
+}
+
+void draft_remove_node(struct draft *d, const char *name)
+{
+    int32_t slot = draft_slot(d, name);
+    if (slot != NODE_NONE && slot_node(d, slot))
+        draft_set_slot(d, slot, NULL);
+    node_unref(strmap_remove(&d->added, name));
+}
+
+struct host_room draft_room(const struct draft *d, const char *name)
+{
+    int32_t slot = draft_slot(d, name);
+    if (slot == NODE_NONE || !slot_node(d, slot))
+        return room_table_get(d->unplaced, name);
+    return room_page_get(d->rooms[(size_t)slot / SNAPSHOT_PAGE],
+                         (size_t)slot % SNAPSHOT_PAGE);
+}
+
+void draft_set_room(struct draft *d, const char *name,
+                    const struct host_room *room)
+{
+    int32_t slot = draft_slot(d, name);
+    const struct node *node = slot == NODE_NONE ? NULL : slot_node(d, slot);
+    if (node)
+        room_page_set(&d->rooms[(size_t)slot / SNAPSHOT_PAGE],
+                      (size_t)slot % SNAPSHOT_PAGE, room, node);
+    else
+        room_table_set(&d->unplaced, name, room);
+}
+
+void draft_set_fabric(struct draft *d, struct fabric *fabric)
+{
+    struct fabric *old = d->fabric;
+    d->fabric = fabric ? fabric_ref(fabric) : NULL;
+    fabric_unref(old);
+    for (size_t i = 0; i < d->n_slots; i++) {
+        const struct node *n = slot_node(d, (int32_t)i);
+        if (n)
+            draft_page(d, i)->leaf[i % SNAPSHOT_PAGE] = draft_leaf(d, n);
+    }
+}
+
+/* --- allocations ------------------------------------------------------- */
+
+/* `changed` is what `next` has more or less. */
+static void draft_swap_index(struct draft *d, struct alloc_index *next,
+                             const struct allocation *changed)
+{
+    quota_sums_follow(&d->quotas, d->allocations, next, changed);
+    alloc_index_unref(d->allocations);
+    d->allocations = next;
+}
+
+/* The node's next version, with its allocations read from the index. */
+static void draft_recount(struct draft *d, const char *name)
+{
+    const struct node *old = draft_node(d, name);
+    if (!old)
+        return;
+    struct node *n = node_derive(old);
+    node_find_allocations(n, d->allocations);
+    node_recount(n, d->policy);
+    draft_set_node(d, n);
+}
+
+void draft_allocate(struct draft *d, struct allocation *allocation)
+{
+    const struct demand *pod = &allocation->demand;
+    (void)draft_release(d, pod->namespace, pod->name);
+    draft_swap_index(d, alloc_index_with(d->allocations, allocation),
+                     allocation);
+    draft_recount(d, allocation->node);
+    allocation_unref(allocation);
+}
+
+bool draft_release(struct draft *d, const char *namespace, const char *name)
+{
+    const struct allocation *old = alloc_index_find(d->allocations, namespace,
+                                                    name);
+    if (!old)
+        return false;
+    cleanup_free char *node = xstrdup(old->node);
+    draft_swap_index(d, alloc_index_without(d->allocations, old), old);
+    draft_recount(d, node);
+    return true;
+}
+
+const struct allocation *draft_find_allocation(const struct draft *d,
+                                               const char *namespace,
+                                               const char *name)
+{
+    return alloc_index_find(d->allocations, namespace, name);
+}
+
+const struct allocation *draft_find_pair(const struct draft *d,
+                                         const char *pair_key)
+{
+    const struct allocation *first = NULL;
+    return alloc_index_find_pair(d->allocations, pair_key, &first, 1) ? first
+                                                                      : NULL;
+}
+
+/* --- becoming a snapshot ----------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((*(struct node *const *)a)->name,
+                  (*(struct node *const *)b)->name);
+}
+
+/* All nodes in the order of their names, in the caller's array; borrowed. */
+static struct node **draft_list(const struct draft *d, size_t *ret_n)
+{
+    size_t n_added = d->added.n, n = 0, from = 0, pos = 0;
+    cleanup_free struct node **added = xcalloc(n_added + 1, sizeof *added);
+    for (size_t i = 0; i < n_added; i++)
+        added[i] = strmap_next(&d->added, &pos);
+    qsort(added, n_added, sizeof *added, compare_names);
+
+    struct node **list = xcalloc(d->n_slots + n_added + 1, sizeof *list);
+    for (size_t i = 0; i < d->n_slots; i++) {
+        struct node *old = slot_node(d, (int32_t)i);
+        if (!old)
+            continue;
+        while (from < n_added && strcmp(added[from]->name, old->name) < 0)
+            list[n++] = added[from++];
+        list[n++] = old;
+    }
+    while (from < n_added)
+        list[n++] = added[from++];
+    *ret_n = n;
+    return list;
+}
+
+static bool draft_knows_rooms(const struct draft *d)
+{
+    bool known = d->unplaced != NULL;
+    for (size_t i = 0; i < d->n_pages && !known; i++)
+        known = d->rooms[i] != NULL;
+    return known;
+}
+
+/* The rooms of a list of nodes, in new pages. */
+static struct room_page **draft_list_rooms(struct draft *d, struct node **list,
+                                           size_t n)
+{
+    const struct host_room none = {INT64_MAX, INT64_MAX, INT64_MAX};
+    struct room_page **rooms = xcalloc(n / SNAPSHOT_PAGE + 2, sizeof(*rooms));
+    if (!draft_knows_rooms(d))
+        return rooms;
+    for (size_t i = 0; i < n; i++) {
+        struct host_room room = draft_room(d, list[i]->name);
+        room_page_set(&rooms[i / SNAPSHOT_PAGE], i % SNAPSHOT_PAGE, &room,
+                      list[i]);
+        room_table_set(&d->unplaced, list[i]->name, &none);
+    }
+    return rooms;
+}
+
+/* Make roster and pages anew from the list of nodes. */
+static void draft_rebuild(struct draft *d, struct node **list, size_t n)
+{
+    cleanup_free const char **names = xcalloc(n + 1, sizeof *names);
+    size_t n_pages = (n + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE;
+    struct node_page **pages = xcalloc(n_pages + 1, sizeof(*pages));
+    struct room_page **rooms = draft_list_rooms(d, list, n);
+    for (size_t i = 0; i < n; i++) {
+        struct node_page **page = &pages[i / SNAPSHOT_PAGE];
+        if (!*page)
+            *page = page_create();
+        (*page)->nodes[i % SNAPSHOT_PAGE] = node_ref(list[i]);
+        (*page)->state[i % SNAPSHOT_PAGE] = node_state_id(list[i], d->states);
+        (*page)->leaf[i % SNAPSHOT_PAGE] = draft_leaf(d, list[i]);
+        names[i] = list[i]->name;
+    }
+    struct roster *roster = roster_create(names, n);
+    draft_drop_pages(d);
+    draft_drop_added(d);
+    roster_unref(d->roster);
+    d->roster = roster;
+    d->pages = pages;
+    d->rooms = rooms;
+    d->n_pages = n_pages;
+    d->n_slots = n;
+    d->n_holes = 0;
+}
+
+static void draft_settle(struct draft *d)
+{
+    if (d->added.n == 0 && d->n_holes == 0)
+        return;
+    size_t n = 0;
+    cleanup_free struct node **list = draft_list(d, &n);
+    draft_rebuild(d, list, n);
+}
+
+/* Which shape of the new states an old one became. */
+struct renewed {
+    const struct shape *from, *to;
+};
+enum { RENEWED_MAX = 64 }; /* shapes that are remembered */
+
+static const struct shape *renew_shape(struct states *states,
+                                       const struct node *n,
+                                       struct renewed known[RENEWED_MAX])
+{
+    for (size_t i = 0; i < RENEWED_MAX && n->shape; i++) {
+        if (!known[i].from)
+            known[i] = (struct renewed){n->shape,
+                                        states_shape(states, n->topo)};
+        if (known[i].from == n->shape)
+            return known[i].to;
+    }
+    return n->shape ? states_shape(states, n->topo) : NULL;
+}
+
+void draft_renew(struct draft *d)
+{
+    struct renewed known[RENEWED_MAX] = {0};
+    draft_settle(d);
+    states_unref(d->states);
+    d->states = states_create();
+    for (size_t i = 0; i < d->n_slots; i++) {
+        struct node *n = node_derive(slot_node(d, (int32_t)i));
+        node_set_shape(n, renew_shape(d->states, n, known));
+        draft_set_slot(d, (int32_t)i, n);
+    }
+    states_all_live(d->states);
+}
+
+void draft_set_policy(struct draft *d, struct policy *policy)
+{
+    struct policy *old = d->policy;
+    d->policy = policy ? policy_ref(policy) : NULL;
+    bool shares = (old && old->n_services) || (policy && policy->n_services);
+    bool same = old && policy && old->hash == policy->hash;
+    policy_unref(old);
+    if (!shares || same)
+        return;
+    draft_settle(d);
+    for (size_t i = 0; i < d->n_slots; i++) {
+        struct node *n = node_derive(slot_node(d, (int32_t)i));
+        node_recount(n, d->policy);
+        draft_set_slot(d, (int32_t)i, n);
+    }
+}
+
+void draft_move(struct draft *d, const struct demand *pod, const char *node,
+                bool leaving)
+{
+    struct moves *old = d->moves;
+    d->moves = moves_with(old, pod, node, leaving);
+    moves_unref(old);
+}
+
+void draft_forget_moves(struct draft *d)
+{
+    moves_unref(d->moves);
+    d->moves = NULL;
+}
+
+struct snapshot *draft_peek(struct draft *d)
+{
+    draft_settle(d);
+    struct snapshot *s = xcalloc(1, sizeof *s);
+    atomic_init(&s->refs, 1);
+    s->number = d->number + 1;
+    s->n_nodes = d->n_slots;
+    s->n_pages = d->n_pages;
+    s->pages = xcalloc(d->n_pages + 1, sizeof(*s->pages));
+    s->rooms = xcalloc(d->n_pages + 1, sizeof(*s->rooms));
+    for (size_t i = 0; i < d->n_pages; i++) {
+        s->pages[i] = page_ref(d->pages[i]);
+        s->rooms[i] = d->rooms[i] ? room_page_ref(d->rooms[i]) : NULL;
+    }
+    s->unplaced = d->unplaced ? room_table_ref(d->unplaced) : NULL;
+    s->roster = roster_ref(d->roster);
+    s->states = states_ref(d->states);
+    s->allocations = alloc_index_ref(d->allocations);
+    s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
+    s->policy = d->policy ? policy_ref(d->policy) : NULL;
+    s->quotas = quota_sums_ref(d->quotas);
+    s->moves = moves_ref(d->moves);
+    return s;
+}
+
+struct snapshot *draft_commit(struct draft *d)
+{
+    draft_settle(d);
+    if (states_outgrown(d->states, d->n_slots))
+        draft_renew(d);
+    struct snapshot *s = draft_peek(d);
+    draft_destroy(d);
+    return s;
+}

@@ -1,0 +1,146 @@
+#include "extender/state/moves.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct coming {
+    char uid[DEMAND_UID_MAX + 1];
+    char pair_key[DEMAND_PAIR_KEY_MAX];
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    char job[DEMAND_NAME_MAX + 1]; /* "" none */
+    char node[DEMAND_NAME_MAX + 1];
+    enum pod_role role;
+    int32_t pair;
+};
+
+typedef char leaving_uid[DEMAND_UID_MAX + 1];
+
+struct moves {
+    atomic_uint refs;
+    struct coming *coming; /* by pair, the host pod first, then by uid */
+    leaving_uid *leaving;  /* in order */
+    size_t n_coming, n_leaving;
+};
+
+struct moves *moves_ref(struct moves *m)
+{
+    if (m)
+        atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+    return m;
+}
+
+void moves_unref(struct moves *m)
+{
+    if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(m->coming);
+    free(m->leaving);
+    free(m);
+}
+
+static int compare_coming(const void *a, const void *b)
+{
+    const struct coming *x = a, *y = b;
+    int order = strcmp(x->pair_key, y->pair_key);
+    if (order == 0)
+        order = (x->role != ROLE_HOST) - (y->role != ROLE_HOST);
+    return order ? order : strcmp(x->uid, y->uid);
+}
+
+static int compare_uid(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void add_coming(struct moves *m, const struct demand *pod,
+                       const char *node)
+{
+    struct coming *c = &m->coming[m->n_coming++];
+    memset(c, 0, sizeof *c);
+    memcpy(c->uid, pod->uid, strlen(pod->uid) + 1);
+    memcpy(c->namespace, pod->namespace, strlen(pod->namespace) + 1);
+    memcpy(c->job, pod->job, strlen(pod->job) + 1);
+    memcpy(c->node, node, strnlen(node, sizeof c->node - 1));
+    demand_pair_key(pod, c->pair_key);
+    c->role = pod->role;
+    c->pair = pod->pair;
+}
+
+struct moves *moves_with(const struct moves *old, const struct demand *pod,
+                         const char *node, bool leaving)
+{
+    size_t n_coming = old ? old->n_coming : 0;
+    size_t n_leaving = old ? old->n_leaving : 0;
+    cleanup_with(moves) struct moves *m = xcalloc(1, sizeof *m);
+    atomic_init(&m->refs, 1);
+    m->coming = xcalloc(n_coming + 1, sizeof *m->coming);
+    m->leaving = xcalloc(n_leaving + 1, sizeof *m->leaving);
+    for (size_t i = 0; i < n_coming; i++)
+        if (strcmp(old->coming[i].uid, pod->uid) != 0)
+            m->coming[m->n_coming++] = old->coming[i];
+    for (size_t i = 0; i < n_leaving; i++)
+        if (strcmp(old->leaving[i], pod->uid) != 0)
+            memcpy(m->leaving[m->n_leaving++], old->leaving[i],
+                   sizeof(leaving_uid));
+    if (node && m->n_coming < MOVES_MAX)
+        add_coming(m, pod, node);
+    if (leaving && m->n_leaving < MOVES_MAX)
+        memcpy(m->leaving[m->n_leaving++], pod->uid, strlen(pod->uid) + 1);
+    qsort(m->coming, m->n_coming, sizeof *m->coming, compare_coming);
+    qsort(m->leaving, m->n_leaving, sizeof *m->leaving, compare_uid);
+    return m->n_coming + m->n_leaving ? steal(&m) : NULL;
+}
+
+size_t moves_count(const struct moves *m)
+{
+    return m ? m->n_coming : 0;
+}
+
+const char *moves_pair_node(const struct moves *m, const char *pair_key,
+                            const char *uid)
+{
+    size_t low = 0, n = m ? m->n_coming : 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(m->coming[middle].pair_key, pair_key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < n && strcmp(m->coming[low].pair_key, pair_key) == 0; low++)
+        if (strcmp(m->coming[low].uid, uid) != 0)
+            return m->coming[low].node;
+    return NULL;
+}
+
+const char *moves_next_of_job(const struct moves *m, const struct demand *pod,
+                              size_t *pos, int32_t *ret_pair)
+{
+    while (m && pod->job[0] && *pos < m->n_coming) {
+        const struct coming *c = &m->coming[(*pos)++];
+        if (strcmp(c->job, pod->job) != 0 ||
+            strcmp(c->namespace, pod->namespace) != 0)
+            continue;
+        *ret_pair = c->pair;
+        return c->node;
+    }
+    return NULL;
+}
+
+bool moves_has_job(const struct moves *m, const struct demand *pod,
+                   const char *node)
+{
+    size_t pos = 0;
+    int32_t ignored;
+    for (const char *at; (at = moves_next_of_job(m, pod, &pos, &ignored));)
+        if (!node || strcmp(at, node) == 0)
+            return true;
+    return false;
+}
+
+bool moves_is_leaving(const struct moves *m, const char *uid)
+{
+    return m && bsearch(uid, m->leaving, m->n_leaving, sizeof *m->leaving,
+                        compare_uid);
+}

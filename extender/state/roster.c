@@ -1,0 +1,164 @@
+/* The roster: names in byte order, found by hash.  A slot carries half of the
+ * hash, so that a name is compared when it is all but certain to be the one,
+ * and is small, so that more of them stay in the cache. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/state/snapshot_private.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+
+enum { NAME_MAX_BYTES = 253, BATCH = 32 };
+
+struct roster_slot {
+    uint32_t tag;    /* upper half of the name's hash; 0: free */
+    uint32_t offset; /* of its record in `text` */
+};
+
+/* A record: the node's index, the size of its name, the name. */
+enum { RECORD_SIZE_AT = 4, RECORD_NAME_AT = 5 };
+
+struct roster {
+    atomic_uint refs;
+    size_t n;
+    size_t mask; /* slots - 1; at most half of them are in use */
+    struct roster_slot *slots;
+    char *text;
+};
+
+static uint32_t hash_tag(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32) | 1;
+}
+
+struct roster *roster_create(const char *const *names, size_t n)
+{
+    struct roster *r = xcalloc(1, sizeof *r);
+    atomic_init(&r->refs, 1);
+    size_t slots = 16, bytes = 1;
+    while (slots < n * 2)
+        slots *= 2;
+    for (size_t i = 0; i < n; i++)
+        bytes += RECORD_NAME_AT + strlen(names[i]);
+    r->n = n;
+    r->mask = slots - 1;
+    r->slots = xcalloc(slots, sizeof *r->slots);
+    r->text = xmalloc(bytes);
+
+    uint32_t offset = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t size = strlen(names[i]);
+        uint64_t hash = hash_bytes(names[i], size);
+        int32_t index = (int32_t)i;
+        size_t at = hash & r->mask;
+        while (r->slots[at].tag)
+            at = (at + 1) & r->mask;
+        r->slots[at] = (struct roster_slot){hash_tag(hash), offset};
+        memcpy(r->text + offset, &index, sizeof index);
+        r->text[offset + RECORD_SIZE_AT] = (char)size;
+        memcpy(r->text + offset + RECORD_NAME_AT, names[i], size);
+        offset += RECORD_NAME_AT + (uint32_t)size;
+    }
+    return r;
+}
+
+struct roster *roster_ref(struct roster *r)
+{
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void roster_unref(struct roster *r)
+{
+    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(r->slots);
+    free(r->text);
+    free(r);
+}
+
+/* memcmp(a, b, size) == 0 without a call: names are short. */
+static inline bool same_bytes(const char *a, const char *b, size_t size)
+{
+    if (size < 8)
+        return memcmp(a, b, size) == 0;
+    uint64_t differ = 0;
+    for (size_t i = 0; i + 8 < size; i += 8)
+        differ |= hash_load(a + i, 8) ^ hash_load(b + i, 8);
+    return (differ |
+            (hash_load(a + size - 8, 8) ^ hash_load(b + size - 8, 8))) == 0;
+}
+
+static inline int32_t roster_probe(const struct roster *r, uint64_t hash,
+                                   const char *name, size_t size)
+{
+    uint32_t tag = hash_tag(hash);
+    for (size_t at = hash & r->mask; r->slots[at].tag;
+         at = (at + 1) & r->mask) {
+        const char *record = r->text + r->slots[at].offset;
+        if (r->slots[at].tag == tag &&
+            (unsigned char)record[RECORD_SIZE_AT] == size &&
+            same_bytes(record + RECORD_NAME_AT, name, size)) {
+            int32_t index;
+            memcpy(&index, record, sizeof index);
+            return index;
+        }
+    }
+    return NODE_NONE;
+}
+
+int32_t roster_find(const struct roster *r, const char *name, size_t size)
+{
+    return roster_probe(r, hash_bytes(name, size), name, size);
+}
+
+/* A name that was sent with escapes: rare, so decoded first. */
+static int32_t roster_find_escaped(const struct roster *r,
+                                   const struct jtext *name)
+{
+    char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
+    if (name->size >= sizeof decoded)
+        return NODE_NONE;
+    size_t size = jtext_decode(name, decoded);
+    return roster_find(r, decoded, size);
+}
+
+/* In three passes, so that the misses of one name's slot and text overlap
+ * with those of the others. */
+static void roster_find_batch(const struct roster *r, const struct jtext *names,
+                              size_t n, int32_t *ret_indexes)
+{
+    uint64_t hashes[BATCH];
+    for (size_t i = 0; i < n; i++) {
+        hashes[i] = hash_bytes(names[i].data, names[i].size);
+        __builtin_prefetch(&r->slots[hashes[i] & r->mask]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct roster_slot *slot = &r->slots[hashes[i] & r->mask];
+        __builtin_prefetch(r->text + slot->offset);
+    }
+    for (size_t i = 0; i < n; i++)
+        ret_indexes[i] = names[i].escaped
+                             ? roster_find_escaped(r, &names[i])
+                             : roster_probe(r, hashes[i], names[i].data,
+                                            names[i].size);
+}
+
+void roster_find_many(const struct roster *r, const struct jtext *names,
+                      size_t n, int32_t *ret_indexes)
+{
+    for (size_t i = 0; i < n; i += BATCH)
+        roster_find_batch(r, names + i, n - i < BATCH ? n - i : BATCH,
+                          ret_indexes + i);
+}
+
+void roster_each(const struct roster *r, roster_name_f *visit, void *ctx)
+{
+    uint32_t offset = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const char *record = r->text + offset;
+        size_t size = (unsigned char)record[RECORD_SIZE_AT];
+        visit(ctx, i, record + RECORD_NAME_AT, size);
+        offset += RECORD_NAME_AT + (uint32_t)size;
+    }
+}

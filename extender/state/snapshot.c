@@ -1,0 +1,273 @@
+#include "extender/state/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/state/quota.h"
+#include "extender/state/snapshot_private.h"
+#include "extender/state/usage.h"
+#include "lib/base/mem.h"
+
+const char *node_status_name(enum node_status status)
+{
+    switch (status) {
+    case NODE_READY:
+        return "ready";
+    case NODE_STALE:
+        return "stale";
+    case NODE_INCOMPLETE:
+        return "incomplete";
+    case NODE_LOST:
+        return "lost";
+    case NODE_DOUBTFUL:
+        return "doubtful";
+    case NODE_STATUSES:
+        break;
+    }
+    return "unknown";
+}
+
+bool node_status_is_silent(enum node_status status)
+{
+    return status == NODE_STALE || status == NODE_LOST;
+}
+
+/* --- liveness ---------------------------------------------------------- */
+
+struct liveness *liveness_ref(struct liveness *l)
+{
+    atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+    return l;
+}
+
+void liveness_unref(struct liveness *l)
+{
+    if (l && atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) == 1)
+        free(l);
+}
+
+static struct liveness *liveness_create(int64_t heard_ms)
+{
+    struct liveness *l = xcalloc(1, sizeof *l);
+    atomic_init(&l->refs, 1);
+    atomic_init(&l->heard_ms, heard_ms);
+    return l;
+}
+
+/* --- nodes ------------------------------------------------------------- */
+
+struct node *node_create(const char *name, int64_t heard_ms)
+{
+    struct node *n = xcalloc(1, sizeof *n);
+    atomic_init(&n->refs, 1);
+    n->name = xstrdup(name);
+    n->status = NODE_INCOMPLETE;
+    n->liveness = liveness_create(heard_ms);
+    return n;
+}
+
+struct node *node_derive(const struct node *old)
+{
+    struct node *n = xcalloc(1, sizeof *n);
+    atomic_init(&n->refs, 1);
+    n->name = xstrdup(old->name);
+    n->status = old->status;
+    n->epoch = old->epoch;
+    memcpy(n->hash, old->hash, sizeof n->hash);
+    n->n_slices = old->n_slices;
+    n->pool_count = old->pool_count;
+    n->topo = old->topo ? topo_ref(old->topo) : NULL;
+    n->shape = old->shape;
+    n->state = old->state;
+    n->liveness = liveness_ref(old->liveness);
+    n->n_allocations = old->n_allocations;
+    if (old->n_allocations)
+        n->allocations = xmemdup(old->allocations,
+                                 old->n_allocations * sizeof(void *));
+    for (size_t i = 0; i < n->n_allocations; i++)
+        (void)allocation_ref(n->allocations[i]);
+    return n;
+}
+
+struct node *node_ref(struct node *n)
+{
+    atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
+    return n;
+}
+
+static void node_drop_allocations(struct node *n)
+{
+    for (size_t i = 0; i < n->n_allocations; i++)
+        allocation_unref(n->allocations[i]);
+    free(n->allocations);
+}
+
+void node_unref(struct node *n)
+{
+    if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    node_drop_allocations(n);
+    topo_unref(n->topo);
+    liveness_unref(n->liveness);
+    free(n->name);
+    free(n);
+}
+
+void node_set_allocations(struct node *n, struct allocation **list,
+                          size_t n_list)
+{
+    node_drop_allocations(n);
+    n->allocations = list;
+    n->n_allocations = n_list;
+}
+
+void node_set_shape(struct node *n, const struct shape *shape)
+{
+    n->shape = shape;
+    n->state.shape = shape;
+}
+
+void node_usage(const struct node *n, const struct policy *policy,
+                struct usage *ret_usage)
+{
+    *ret_usage = (struct usage){
+        .topo = n->topo,
+        .shape = n->shape,
+        .node = n->name,
+        .policy = policy,
+        .allocations = (const struct allocation *const *)n->allocations,
+        .n = n->n_allocations,
+    };
+}
+
+bool node_state_without(const struct node *n, const struct policy *policy,
+                        gone_f *is_gone, const void *ctx,
+                        struct node_state *ret_state)
+{
+    cleanup_free const struct allocation **list = xcalloc(n->n_allocations + 1,
+                                                          sizeof *list);
+    struct usage usage;
+    node_usage(n, policy, &usage);
+    usage.allocations = list;
+    usage.n = 0;
+    for (size_t i = 0; i < n->n_allocations; i++)
+        if (!is_gone(ctx, n->allocations[i]))
+            list[usage.n++] = n->allocations[i];
+    if (usage.n == n->n_allocations)
+        return false;
+    usage_state(&usage, NULL, ret_state);
+    return true;
+}
+
+void node_recount(struct node *n, const struct policy *policy)
+{
+    struct usage usage;
+    if (!n->topo)
+        return;
+    node_usage(n, policy, &usage);
+    usage_state(&usage, NULL, &n->state);
+}
+
+uint32_t node_state_id(const struct node *n, struct states *states)
+{
+    if (n->status != NODE_READY || !n->shape)
+        return STATE_UNUSABLE;
+    return states_intern(states, &n->state);
+}
+
+/* --- pages ------------------------------------------------------------- */
+
+struct node_page *page_create(void)
+{
+    struct node_page *page = xcalloc(1, sizeof *page);
+    atomic_init(&page->refs, 1);
+    for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
+        page->leaf[i] = FABRIC_NONE;
+    return page;
+}
+
+struct node_page *page_copy(const struct node_page *page)
+{
+    struct node_page *copy = page_create();
+    memcpy(copy->state, page->state, sizeof copy->state);
+    memcpy(copy->leaf, page->leaf, sizeof copy->leaf);
+    memcpy(copy->nodes, page->nodes, sizeof copy->nodes);
+    for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
+        if (copy->nodes[i])
+            (void)node_ref(copy->nodes[i]);
+    return copy;
+}
+
+struct node_page *page_ref(struct node_page *page)
+{
+    atomic_fetch_add_explicit(&page->refs, 1, memory_order_relaxed);
+    return page;
+}
+
+void page_unref(struct node_page *page)
+{
+    if (!page ||
+        atomic_fetch_sub_explicit(&page->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
+        node_unref(page->nodes[i]);
+    free(page);
+}
+
+/* --- snapshots --------------------------------------------------------- */
+
+struct snapshot *snapshot_create_empty(void)
+{
+    struct snapshot *s = xcalloc(1, sizeof *s);
+    atomic_init(&s->refs, 1);
+    s->rooms = xcalloc(1, sizeof(*s->rooms));
+    s->roster = roster_create(NULL, 0);
+    s->states = states_create();
+    s->allocations = alloc_index_create();
+    s->quotas = quota_sums_create();
+    return s;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *s)
+{
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void snapshot_unref(struct snapshot *s)
+{
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < s->n_pages; i++)
+        page_unref(s->pages[i]);
+    free(s->pages);
+    for (size_t i = 0; i < s->n_pages; i++)
+        room_page_unref(s->rooms[i]);
+    free(s->rooms);
+    room_table_unref(s->unplaced);
+    roster_unref(s->roster);
+    alloc_index_unref(s->allocations);
+    states_unref(s->states);
+    fabric_unref(s->fabric);
+    policy_unref(s->policy);
+    quota_sums_unref(s->quotas);
+    moves_unref(s->moves);
+    free(s);
+}
+
+void snapshot_quota_use(const struct snapshot *s, const char *namespace,
+                        struct quota_use *ret_use)
+{
+    quota_sums_get(s->quotas, namespace, ret_use);
+}
+
+int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size)
+{
+    return roster_find(s->roster, name, size);
+}
+
+void snapshot_find_many(const struct snapshot *s, const struct jtext *names,
+                        size_t n, int32_t *ret_indexes)
+{
+    roster_find_many(s->roster, names, n, ret_indexes);
+}

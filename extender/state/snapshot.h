@@ -1,0 +1,227 @@
+/* snapshot - an immutable, numbered view of all nodes and allocations.
+ *
+ * One writer derives the next snapshot from the current one through a draft
+ * and swaps it in; readers take a reference and see one consistent state for
+ * as long as they hold it.  Pages of nodes and buckets of allocations are
+ * shared between snapshots, so a change copies only what it touches.
+ *
+ * States of nodes are interned: nodes with equal hardware and equal use
+ * share a state id, and the cost of a demand on a state is remembered
+ * (costs.h), which makes the decision one look-up per node. */
+#ifndef BIGA_EXTENDER_STATE_SNAPSHOT_H
+#define BIGA_EXTENDER_STATE_SNAPSHOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/state/allocation.h"
+#include "extender/state/moves.h"
+#include "extender/state/states.h"
+#include "model/decide/decide.h"
+#include "model/decide/policy.h"
+#include "model/fabric/fabric.h"
+#include "model/plan/plan.h"
+#include "model/slice/slice.h"
+#include "model/topo/topo.h"
+
+enum { SNAPSHOT_PAGE = 256, NODE_NONE = -1 };
+
+enum node_status {
+    NODE_READY,
+    NODE_STALE,      /* no heartbeat within the window */
+    NODE_INCOMPLETE, /* slices of the newest generation are missing */
+    NODE_LOST,       /* the cluster says it is deleted or not ready */
+    NODE_DOUBTFUL,   /* what was given there may have been forgotten */
+    NODE_STATUSES
+};
+const char *node_status_name(enum node_status status);
+/* Nobody speaks for it: what is on it is as it was last known. */
+bool node_status_is_silent(enum node_status status);
+
+/* Shared by all versions of a node; written by whoever hears from it. */
+struct liveness {
+    atomic_uint refs;
+    _Atomic int64_t heard_ms; /* monotonic clock of the last heartbeat */
+};
+struct liveness *liveness_ref(struct liveness *l);
+void liveness_unref(struct liveness *l); /* NULL allowed */
+
+/* One version of one node.  Immutable; ref-counted. */
+struct node {
+    atomic_uint refs;
+    char *name;
+    enum node_status status;
+    struct slice_epoch epoch;
+    char hash[17];
+    size_t n_slices;           /* present, of the newest generation */
+    size_t pool_count;         /* that the pool should have */
+    struct topo *topo;         /* NULL while no complete pool was ever seen */
+    const struct shape *shape; /* interned by states; NULL without topo */
+    struct node_state state;   /* what is left, all allocations taken off */
+    struct allocation **allocations; /* on this node, by pod key */
+    size_t n_allocations;
+    struct liveness *liveness;
+};
+
+struct node_page {
+    atomic_uint refs;
+    uint32_t state[SNAPSHOT_PAGE]; /* state ids; STATE_UNUSABLE when not
+                                    * ready */
+    int32_t leaf[SNAPSHOT_PAGE];   /* domain of tier 0 of the snapshot's
+                                    * fabric, or FABRIC_NONE */
+    struct node *nodes[SNAPSHOT_PAGE];
+};
+
+struct room_page;  /* what hosts have for pods, for as many nodes */
+struct room_table; /* the same of names that no node has */
+
+struct roster; /* the sorted names of all nodes and their hash index */
+
+struct snapshot {
+    atomic_uint refs;
+    uint64_t number; /* grows by one with each snapshot */
+    size_t n_nodes;
+    size_t n_pages;
+    struct node_page **pages;
+    struct room_page **rooms;    /* NULL items: of none of these nodes known */
+    struct room_table *unplaced; /* NULL: none */
+    struct roster *roster;
+    struct states *states;
+    struct alloc_index *allocations;
+    struct fabric *fabric;     /* NULL: nothing is known of it */
+    struct policy *policy;     /* NULL: none */
+    struct quota_sums *quotas; /* of namespaces, whatever their quota */
+    struct moves *moves;       /* pods that come and go; NULL: none */
+};
+
+/* Node indexes are ranks in the byte order of names. */
+static inline const struct node *snapshot_node(const struct snapshot *s,
+                                               size_t index)
+{
+    return s->pages[index / SNAPSHOT_PAGE]->nodes[index % SNAPSHOT_PAGE];
+}
+static inline uint32_t snapshot_state(const struct snapshot *s, size_t index)
+{
+    return s->pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
+}
+/* The leaf that a node hangs on, or FABRIC_NONE. */
+static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
+{
+    return s->pages[index / SNAPSHOT_PAGE]->leaf[index % SNAPSHOT_PAGE];
+}
+
+/* What the cluster says that a host has for pods of ours, all INT64_MAX when
+ * it does not; and what is left of it once its allocations of host pods and
+ * held places are taken off. */
+struct host_room snapshot_room(const struct snapshot *s, size_t index);
+struct host_room snapshot_room_left(const struct snapshot *s, size_t index);
+bool snapshot_knows_room(const struct snapshot *s, size_t index);
+/* What is left on every node, in the caller's array; NULL: of none known. */
+struct host_room *snapshot_rooms_left(const struct snapshot *s);
+/* Take what an allocation takes of its host off, or give it back. */
+void room_take(struct host_room *room, const struct allocation *a);
+void room_give(struct host_room *room, const struct allocation *a);
+
+/* A node (with a topo) and who is on it, to be counted (usage.h); borrowed
+ * from both. */
+struct usage;
+void node_usage(const struct node *n, const struct policy *policy,
+                struct usage *ret_usage);
+/* What the node would have left without some of its allocations; false when
+ * it has none of those. */
+typedef bool gone_f(const void *ctx, const struct allocation *a);
+bool node_state_without(const struct node *n, const struct policy *policy,
+                        gone_f *is_gone, const void *ctx,
+                        struct node_state *ret_state);
+
+/* What a namespace has now, held places included. */
+struct quota_use {
+    uint64_t cards, cores, memory_mib;
+};
+void snapshot_quota_use(const struct snapshot *s, const char *namespace,
+                        struct quota_use *ret_use);
+
+/* The index of a name, or NODE_NONE. */
+int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size);
+/* The same for a batch of names as they stand in a request (escapes are
+ * decoded), with the cache misses overlapped. */
+void snapshot_find_many(const struct snapshot *s, const struct jtext *names,
+                        size_t n, int32_t *ret_indexes);
+
+struct snapshot *snapshot_ref(struct snapshot *s);
+void snapshot_unref(struct snapshot *s); /* NULL allowed */
+DEFINE_CLEANUP(snapshot, struct snapshot *, snapshot_unref)
+
+struct snapshot *snapshot_create_empty(void);
+
+/* --- drafts: for the one writer (and for simulations) ------------------------
+ * A draft starts as its base; committing gives a new snapshot with the next
+ * number, destroying it leaves no trace. */
+struct draft;
+struct draft *draft_create(struct snapshot *base);
+void draft_destroy(struct draft *d); /* NULL allowed */
+DEFINE_CLEANUP(draft, struct draft *, draft_destroy)
+
+/* The node as the draft has it now, NULL when unknown; valid until the next
+ * change of that node. */
+const struct node *draft_node(const struct draft *d, const char *name);
+
+/* Set what is known of a node's hardware: a NULL topo keeps the last one
+ * (a node that went stale or incomplete).  Creates the node when new. */
+struct node_update {
+    const char *name;
+    enum node_status status;
+    struct slice_epoch epoch;
+    const char *hash;
+    size_t n_slices, pool_count;
+    struct topo *topo; /* a reference is taken */
+    int64_t heard_ms;
+};
+void draft_put_node(struct draft *d, const struct node_update *update);
+/* A pod comes to `node`, or leaves, or (NULL, false) stays. */
+void draft_move(struct draft *d, const struct demand *pod, const char *node,
+                bool leaving);
+/* For simulations: nobody does. */
+void draft_forget_moves(struct draft *d);
+void draft_set_status(struct draft *d, const char *name,
+                      enum node_status status);
+/* Forget a node's hardware.  Its allocations are kept in the index and
+ * counted again should the node come back. */
+void draft_remove_node(struct draft *d, const char *name);
+
+/* Set what a host has for pods of ours; all INT64_MAX: that is not known any
+ * more.  Of a node that is not there it is remembered until it comes. */
+void draft_set_room(struct draft *d, const char *name,
+                    const struct host_room *room);
+struct host_room draft_room(const struct draft *d, const char *name);
+
+/* Set fabric or policy (a reference is taken; NULL: none).  All nodes are
+ * looked at again. */
+void draft_set_fabric(struct draft *d, struct fabric *fabric);
+void draft_set_policy(struct draft *d, struct policy *policy);
+
+/* Add (taking over the caller's reference) or remove an allocation; the
+ * node's state follows. */
+void draft_allocate(struct draft *d, struct allocation *allocation);
+bool draft_release(struct draft *d, const char *namespace, const char *name);
+const struct allocation *draft_find_allocation(const struct draft *d,
+                                               const char *namespace,
+                                               const char *name);
+/* A member of the pair that is already allocated, or NULL. */
+const struct allocation *draft_find_pair(const struct draft *d,
+                                         const char *pair_key);
+
+/* Leave the states of the past behind: start with fresh ones, which hold what
+ * is alive and have room for demand classes.  Touches every node. */
+void draft_renew(struct draft *d);
+
+/* The snapshot that the draft became; the draft is destroyed.  The caller
+ * owns the reference.  States that are outgrown are renewed. */
+struct snapshot *draft_commit(struct draft *d);
+/* A snapshot of the draft's present content, for reading; the draft goes
+ * on. */
+struct snapshot *draft_peek(struct draft *d);
+
+#endif

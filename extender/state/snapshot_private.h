@@ -1,0 +1,70 @@
+/* What snapshot.c, roster.c and draft.c share; for them and their tests. */
+#ifndef BIGA_EXTENDER_STATE_SNAPSHOT_PRIVATE_H
+#define BIGA_EXTENDER_STATE_SNAPSHOT_PRIVATE_H
+
+#include "extender/state/snapshot.h"
+
+/* --- roster: the names of all nodes, sorted, and their hash index ------- */
+
+/* `names` are in byte order, without repeats, each at most 253 bytes. */
+struct roster *roster_create(const char *const *names, size_t n);
+struct roster *roster_ref(struct roster *r);
+void roster_unref(struct roster *r); /* NULL allowed */
+int32_t roster_find(const struct roster *r, const char *name, size_t size);
+void roster_find_many(const struct roster *r, const struct jtext *names,
+                      size_t n, int32_t *ret_indexes);
+
+/* Visit all names in their order; `name` is not terminated. */
+typedef void roster_name_f(void *ctx, size_t index, const char *name,
+                           size_t size);
+void roster_each(const struct roster *r, roster_name_f *visit, void *ctx);
+
+/* --- rooms: snapshot_rooms.c ---------------------------------------------- */
+
+static inline bool room_is_known(const struct host_room *room)
+{
+    return room->cpu_milli != INT64_MAX || room->memory_mib != INT64_MAX ||
+           room->pods != INT64_MAX;
+}
+
+struct room_page *room_page_ref(struct room_page *p);
+void room_page_unref(struct room_page *p); /* NULL allowed */
+struct host_room room_page_get(const struct room_page *p, size_t at);
+/* Set what node (NULL: none) `at` has; the page is made or copied first when
+ * it is not the caller's alone. */
+void room_page_set(struct room_page **page, size_t at,
+                   const struct host_room *room, const struct node *node);
+
+struct room_table *room_table_ref(struct room_table *t);
+void room_table_unref(struct room_table *t); /* NULL allowed */
+struct host_room room_table_get(const struct room_table *t, const char *name);
+/* A room that is not known is forgotten. */
+void room_table_set(struct room_table **table, const char *name,
+                    const struct host_room *room);
+
+/* --- nodes and pages ---------------------------------------------------- */
+
+/* A new version: everything of `old` (a reference to each part), to be
+ * changed before anyone else sees it. */
+struct node *node_derive(const struct node *old);
+/* A node of this name about which nothing is known. */
+struct node *node_create(const char *name, int64_t heard_ms);
+struct node *node_ref(struct node *n);
+void node_unref(struct node *n); /* NULL allowed */
+/* Set the allocations: takes over the array, and references to its items. */
+void node_set_allocations(struct node *n, struct allocation **list,
+                          size_t n_list);
+/* The same shape, as interned elsewhere. */
+void node_set_shape(struct node *n, const struct shape *shape);
+/* Bring the state up to date with topology, shape and allocations; `policy`
+ * may be NULL. */
+void node_recount(struct node *n, const struct policy *policy);
+/* The state id that a page shows for the node. */
+uint32_t node_state_id(const struct node *n, struct states *states);
+
+struct node_page *page_create(void);
+struct node_page *page_copy(const struct node_page *page);
+struct node_page *page_ref(struct node_page *page);
+void page_unref(struct node_page *page); /* NULL allowed */
+
+#endif

@@ -1,0 +1,387 @@
+#include "extender/view/job_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/judge/alignment.h"
+#include "extender/state/usage.h"
+#include "lib/base/mem.h"
+
+/* --- members ------------------------------------------------------------ */
+
+static bool is_member(const struct allocation *a, const char *namespace)
+{
+    const struct demand *d = &a->demand;
+    return *d->job && d->role != ROLE_SERVICE &&
+           (!namespace || strcmp(d->namespace, namespace) == 0);
+}
+
+static int job_compare(const struct allocation *a, const struct allocation *b)
+{
+    int order = strcmp(a->demand.namespace, b->demand.namespace);
+    return order ? order : strcmp(a->demand.job, b->demand.job);
+}
+
+static int member_order(const void *pa, const void *pb)
+{
+    const struct allocation *a = *(const struct allocation *const *)pa;
+    const struct allocation *b = *(const struct allocation *const *)pb;
+    int order = job_compare(a, b);
+    if (order == 0)
+        order = (a->demand.pair > b->demand.pair) -
+                (a->demand.pair < b->demand.pair);
+    if (order == 0)
+        order = (a->number > b->number) - (a->number < b->number);
+    return order ? order : allocation_compare_pod(a, b);
+}
+
+const struct allocation **job_members(const struct alloc_index *x,
+                                      const char *namespace, size_t *ret_n)
+{
+    size_t n, kept = 0;
+    const struct allocation **all = alloc_index_list(x, &n);
+    for (size_t i = 0; i < n; i++)
+        if (is_member(all[i], namespace))
+            all[kept++] = all[i];
+    if (kept)
+        qsort(all, kept, sizeof *all, member_order);
+    *ret_n = kept;
+    return all;
+}
+
+size_t job_members_end(const struct allocation *const *members, size_t n,
+                       size_t i)
+{
+    size_t end = i + 1;
+    while (end < n && job_compare(members[i], members[end]) == 0)
+        end++;
+    return end;
+}
+
+/* --- pairs -------------------------------------------------------------- */
+
+/* The better witness of a pair's place: host pod, held place, xPU pod. */
+static int weight(const struct allocation *a)
+{
+    if (a->held)
+        return 1;
+    return a->demand.role == ROLE_HOST ? 2 : 0;
+}
+
+static void pair_read(struct job_view *v, const struct allocation *const *m,
+                      size_t n)
+{
+    struct job_pair *p = &v->pairs[v->n_pairs++];
+    *p = (struct job_pair){.rank = m[0]->demand.pair,
+                           .place = m[0],
+                           .all = m,
+                           .n_all = n,
+                           .leaf = FABRIC_NONE};
+    for (size_t i = 0; i < n; i++) {
+        if (weight(m[i]) > weight(p->place))
+            p->place = m[i];
+        p->bound |= !m[i]->held;
+        p->n_members += !m[i]->held;
+        if (m[i]->demand.size > 0 && (uint32_t)m[i]->demand.size > v->size)
+            v->size = (uint32_t)m[i]->demand.size;
+    }
+    if ((uint32_t)p->rank + 1 > v->size)
+        v->size = (uint32_t)p->rank + 1;
+    int32_t i = snapshot_find(v->snapshot, p->place->node,
+                              strlen(p->place->node));
+    if (i != NODE_NONE) {
+        p->node = snapshot_node(v->snapshot, (size_t)i);
+        p->leaf = snapshot_leaf(v->snapshot, (size_t)i);
+    }
+    p->aligned = alignment_is_good(p->node, p->place, p->rank);
+    v->bound += p->bound;
+    v->held += !p->bound;
+    v->unaligned += !p->aligned;
+}
+
+/* --- the places together ------------------------------------------------ */
+
+/* A leaf, or a node of unknown place, which is one by itself. */
+static int leaf_compare(const struct job_pair *a, const struct job_pair *b)
+{
+    if (a->leaf != b->leaf)
+        return a->leaf < b->leaf ? -1 : 1;
+    return a->leaf == FABRIC_NONE ? strcmp(a->place->node, b->place->node) : 0;
+}
+
+static int leaf_order(const void *pa, const void *pb)
+{
+    return leaf_compare(*(const struct job_pair *const *)pa,
+                        *(const struct job_pair *const *)pb);
+}
+
+static int node_order(const void *pa, const void *pb)
+{
+    const struct job_pair *a = *(const struct job_pair *const *)pa;
+    const struct job_pair *b = *(const struct job_pair *const *)pb;
+    return strcmp(a->place->node, b->place->node);
+}
+
+static size_t count_distinct(const struct job_pair **pairs, size_t n,
+                             int (*order)(const void *, const void *))
+{
+    size_t distinct = n > 0;
+    if (n)
+        qsort(pairs, n, sizeof *pairs, order);
+    for (size_t i = 1; i < n; i++)
+        distinct += order(&pairs[i - 1], &pairs[i]) != 0;
+    return distinct;
+}
+
+static void score(struct job_view *v)
+{
+    cleanup_free const struct job_pair **order = xcalloc(v->n_pairs + 1,
+                                                         sizeof *order);
+    for (size_t i = 0; i < v->n_pairs; i++)
+        order[i] = &v->pairs[i];
+    for (size_t i = 1; i < v->n_pairs; i++) {
+        const struct job_pair *a = &v->pairs[i - 1], *b = &v->pairs[i];
+        v->crossings += b->rank == a->rank + 1 && leaf_compare(a, b) != 0;
+    }
+    v->n_nodes = count_distinct(order, v->n_pairs, node_order);
+    v->leaves = (uint32_t)count_distinct(order, v->n_pairs, leaf_order);
+    for (size_t i = 1; i < v->n_pairs && v->n_nodes > 1; i++) {
+        unsigned tier = fabric_common_tier(v->snapshot->fabric,
+                                           v->pairs[0].leaf, v->pairs[i].leaf);
+        v->tier = tier > v->tier ? tier : v->tier;
+    }
+}
+
+void job_view_init(struct job_view *v, const struct snapshot *snapshot,
+                   const struct allocation *const *members, size_t n)
+{
+    *v = (struct job_view){
+        .snapshot = snapshot,
+        .namespace = members[0]->demand.namespace,
+        .job = members[0]->demand.job,
+        .pairs = xcalloc(n, sizeof *v->pairs),
+    };
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n; end++)
+            if (members[end]->demand.pair != members[i]->demand.pair)
+                break;
+        pair_read(v, members + i, end - i);
+    }
+    score(v);
+}
+
+void job_view_fini(struct job_view *v)
+{
+    free(v->pairs);
+}
+
+bool job_view_is_whole(const struct job_view *v)
+{
+    return v->bound == v->size;
+}
+
+/* --- ranges of ranks ---------------------------------------------------- */
+
+struct ranges {
+    struct str *out;
+    size_t n;
+};
+
+static void add_range(struct ranges *r, int64_t first, int64_t last)
+{
+    if (first > last || r->n > JOB_RANGES_MAX)
+        return;
+    if (r->n++ == JOB_RANGES_MAX) {
+        str_add(r->out, ",…");
+        return;
+    }
+    str_addf(r->out, "%s%" PRId64, r->n > 1 ? "," : "", first);
+    if (last > first)
+        str_addf(r->out, "-%" PRId64, last);
+}
+
+void job_view_add_missing(const struct job_view *v, struct str *out)
+{
+    struct ranges r = {.out = out};
+    int64_t next = 0;
+    for (size_t i = 0; i < v->n_pairs; i++) {
+        add_range(&r, next, v->pairs[i].rank - 1);
+        next = v->pairs[i].rank + 1;
+    }
+    add_range(&r, next, (int64_t)v->size - 1);
+}
+
+void job_view_add_held(const struct job_view *v, struct str *out)
+{
+    struct ranges r = {.out = out};
+    for (size_t i = 0, end; i < v->n_pairs; i = end) {
+        for (end = i + 1; end < v->n_pairs; end++)
+            if (v->pairs[end].bound != v->pairs[i].bound ||
+                v->pairs[end].rank != v->pairs[end - 1].rank + 1)
+                break;
+        if (!v->pairs[i].bound)
+            add_range(&r, v->pairs[i].rank, v->pairs[end - 1].rank);
+    }
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static void add_text(struct str *out, const char *key, const char *text)
+{
+    str_addf(out, ",\"%s\":", key);
+    str_add_json(out, text);
+}
+
+static const char *tier_word(const struct job_view *v)
+{
+    return v->tier == FABRIC_APART ? NULL : fabric_tier_name(v->tier);
+}
+
+static void write_head(const struct job_view *v, struct str *out)
+{
+    const char *tier = tier_word(v);
+    str_add(out, "{\"namespace\":");
+    str_add_json(out, v->namespace);
+    add_text(out, "name", v->job);
+    str_addf(out,
+             ",\"size\":%" PRIu32 ",\"pairs\":{\"bound\":%" PRIu32
+             ",\"held\":%" PRIu32 ",\"missing\":%" PRIu32
+             "},\"nodes\":%zu,\"score\":{\"unaligned\":%" PRIu32 ",\"tier\":",
+             v->size, v->bound, v->held, v->size - v->bound - v->held,
+             v->n_nodes, v->unaligned);
+    if (tier)
+        str_add_json(out, tier);
+    else
+        str_add(out, "null");
+    str_addf(out, ",\"leaves\":%" PRIu32 ",\"crossings\":%" PRIu32 "}",
+             v->leaves, v->crossings);
+}
+
+void job_view_write(const struct job_view *v, struct str *out)
+{
+    write_head(v, out);
+    str_add_c(out, '}');
+}
+
+static const char *leaf_name(const struct job_view *v, const struct job_pair *p)
+{
+    return p->leaf == FABRIC_NONE
+               ? NULL
+               : fabric_domain(v->snapshot->fabric, p->leaf)->name;
+}
+
+static void write_pair(const struct job_view *v, const struct job_pair *p,
+                       struct str *out)
+{
+    const struct allocation *a = p->place;
+    const char *leaf = leaf_name(v, p), *comma = "";
+    str_addf(out, "{\"rank\":%" PRId32 ",\"state\":\"%s\",\"node\":", p->rank,
+             p->bound ? "bound" : "held");
+    str_add_json(out, a->node);
+    if (leaf)
+        add_text(out, "leaf", leaf);
+    else
+        str_add(out, ",\"leaf\":null");
+    allocation_encode_devices(a, out);
+    if (a->numa >= 0)
+        str_addf(out, ",\"numa\":%" PRId32, a->numa);
+    else
+        str_add(out, ",\"numa\":null");
+    add_text(out, "relation", relation_name(a->relation));
+    alignment_write(v->snapshot, a, out);
+    str_addf(out, ",\"aligned\":%s,\"members\":[",
+             p->aligned ? "true" : "false");
+    for (size_t i = 0; i < p->n_all; i++) {
+        if (p->all[i]->held)
+            continue;
+        str_add(out, comma);
+        str_add(out, "{\"name\":");
+        str_add_json(out, p->all[i]->demand.name);
+        add_text(out, "role", pod_role_name(p->all[i]->demand.role));
+        str_add_c(out, '}');
+        comma = ",";
+    }
+    str_add(out, "]}");
+}
+
+void job_view_write_whole(const struct job_view *v, struct str *out)
+{
+    cleanup_str struct str missing = STR_INIT(4096), held = STR_INIT(4096);
+    job_view_add_missing(v, &missing);
+    job_view_add_held(v, &held);
+    write_head(v, out);
+    add_text(out, "missing", str_text(&missing));
+    add_text(out, "held", str_text(&held));
+    str_add(out, ",\"pairList\":[");
+    for (size_t i = 0; i < v->n_pairs; i++) {
+        str_add(out, i ? ",\n" : "");
+        write_pair(v, &v->pairs[i], out);
+    }
+    str_add(out, "]}");
+}
+
+/* --- tables ------------------------------------------------------------- */
+
+const char *const job_view_heads[] = {
+    "JOB",    "SIZE",      "BOUND",     "HELD", "MISSING", "NODES",
+    "LEAVES", "CROSSINGS", "UNALIGNED", "TIER", NULL};
+const char *const job_pair_heads[] = {"RANK",  "STATE", "NODE", "LEAF",
+                                      "CARDS", "GPUS",  "NUMA", "RELATION",
+                                      "PODS",  NULL};
+
+void job_view_row(const struct job_view *v, struct table *t)
+{
+    const char *tier = tier_word(v);
+    table_addf(t, "%s/%s", v->namespace, v->job);
+    table_addf(t, "%" PRIu32, v->size);
+    table_addf(t, "%" PRIu32, v->bound);
+    table_addf(t, "%" PRIu32, v->held);
+    table_addf(t, "%" PRIu32, v->size - v->bound - v->held);
+    table_addf(t, "%zu", v->n_nodes);
+    table_addf(t, "%" PRIu32, v->leaves);
+    table_addf(t, "%" PRIu32, v->crossings);
+    table_addf(t, "%" PRIu32, v->unaligned);
+    table_add(t, tier ? tier : "-");
+}
+
+static void add_ids(struct table *t, char (*ids)[TOPO_ID_MAX + 1], size_t n)
+{
+    cleanup_str struct str text = STR_INIT(4096);
+    for (size_t i = 0; i < n; i++)
+        str_addf(&text, "%s%s", i ? "," : "", ids[i]);
+    table_add(t, n ? str_text(&text) : "-");
+}
+
+void job_pair_rows(const struct job_view *v, struct table *t)
+{
+    for (size_t i = 0; i < v->n_pairs; i++) {
+        const struct job_pair *p = &v->pairs[i];
+        const char *leaf = leaf_name(v, p);
+        table_addf(t, "%" PRId32, p->rank);
+        table_add(t, p->bound ? "bound" : "held");
+        table_add(t, p->place->node);
+        table_add(t, leaf ? leaf : "-");
+        add_ids(t, p->place->cards, p->place->n_cards);
+        add_ids(t, p->place->gpus, p->place->n_gpus);
+        table_add_known(t, p->place->numa);
+        table_add(t, alignment_word(v->snapshot, p->place));
+        table_addf(t, "%zu", p->n_members);
+    }
+}
+
+/* --- maps --------------------------------------------------------------- */
+
+int job_view_map(const struct job_view *v, enum map_format format,
+                 struct str *out, struct error *err)
+{
+    cleanup_free struct map_rank *ranks = xcalloc(v->n_pairs + 1,
+                                                  sizeof *ranks);
+    for (size_t i = 0; i < v->n_pairs; i++)
+        ranks[i] = (struct map_rank){
+            .rank = v->pairs[i].rank,
+            .place = v->pairs[i].place,
+            .topo = v->pairs[i].node ? v->pairs[i].node->topo : NULL,
+        };
+    return map_write(format, ranks, v->n_pairs, out, err);
+}

@@ -1,0 +1,255 @@
+#include "extender/view/policy_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/table.h"
+
+/* --- shares of all nodes ------------------------------------------------ */
+
+struct lacking {
+    const struct node *node;
+    uint8_t card;
+    enum share_state state;
+};
+
+/* Where one entry of the policy has its share. */
+struct where {
+    size_t counts[SHARE_STATES];
+    struct lacking lacking[POLICY_LACKING_MAX];
+    size_t n_lacking;
+};
+
+struct walk {
+    const struct policy *policy;
+    const struct node *node;
+    struct where *where; /* by entry */
+};
+
+static void visit_share(void *ctx, const struct usage_share *share)
+{
+    struct walk *walk = ctx;
+    struct where *w = &walk->where[share->service - walk->policy->services];
+    w->counts[share->state]++;
+    if (share->state != SHARE_HELD && w->n_lacking < POLICY_LACKING_MAX)
+        w->lacking[w->n_lacking++] = (struct lacking){walk->node, share->card,
+                                                      share->state};
+}
+
+/* By entry of the policy, in the caller's array; NULL without a policy. */
+static struct where *find_shares(const struct snapshot *s)
+{
+    if (!s->policy)
+        return NULL;
+    struct walk walk = {.policy = s->policy};
+    walk.where = xcalloc(s->policy->n_services + 1, sizeof *walk.where);
+    for (size_t i = 0; i < s->n_nodes && s->policy->n_services; i++) {
+        struct usage usage;
+        walk.node = snapshot_node(s, i);
+        if (!walk.node->topo)
+            continue;
+        node_usage(walk.node, s->policy, &usage);
+        usage_each_share(&usage, visit_share, &walk);
+    }
+    return walk.where;
+}
+
+void policy_count_shares(const struct snapshot *s,
+                         size_t ret_counts[SHARE_STATES])
+{
+    cleanup_free struct where *where = find_shares(s);
+    for (size_t state = 0; state < SHARE_STATES; state++) {
+        ret_counts[state] = 0;
+        for (size_t i = 0; where && i < s->policy->n_services; i++)
+            ret_counts[state] += where[i].counts[state];
+    }
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static void add_text(struct str *out, const char *key, const char *text)
+{
+    str_addf(out, ",\"%s\":", key);
+    str_add_json(out, text);
+}
+
+static void add_limit(struct str *out, const char *key, uint64_t used,
+                      uint64_t limit)
+{
+    str_addf(out, ",\"%s\":{\"used\":%" PRIu64 ",\"limit\":", key, used);
+    if (limit == POLICY_UNLIMITED)
+        str_add(out, "null}");
+    else
+        str_addf(out, "%" PRIu64 "}", limit);
+}
+
+static void add_quota(const struct snapshot *s, const struct policy_quota *q,
+                      struct str *out)
+{
+    struct quota_use use;
+    snapshot_quota_use(s, q->namespace, &use);
+    str_add(out, "{\"namespace\":");
+    str_add_json(out, q->namespace);
+    add_limit(out, "cards", use.cards, q->cards);
+    add_limit(out, "cardCores", use.cores, q->cores);
+    add_limit(out, "cardMemoryMiB", use.memory_mib, q->memory_mib);
+    str_add_c(out, '}');
+}
+
+static const char *card_id(const struct node *node, unsigned card)
+{
+    size_t first = 0;
+    (void)topo_count(node->topo, DEVICE_CARD, &first);
+    return topo_device(node->topo, first + card)->id;
+}
+
+static const char *pattern_text(const char *pattern)
+{
+    return *pattern ? pattern : "*";
+}
+
+static void add_service(const struct policy_service *service,
+                        const struct where *where, struct str *out)
+{
+    str_add(out, "{\"namespace\":");
+    str_add_json(out, service->namespace);
+    add_text(out, "name", service->name);
+    add_text(out, "nodes", pattern_text(service->nodes));
+    add_text(out, "models", pattern_text(service->models));
+    add_text(out, "pci", pattern_text(service->pci));
+    str_addf(out,
+             ",\"cores\":%" PRIu32 ",\"memoryMiB\":%" PRIu32
+             ",\"priority\":%" PRId32 ",\"shares\":{",
+             service->cores, service->memory_mib, service->priority);
+    for (size_t i = 0; i < SHARE_STATES; i++)
+        str_addf(out, "%s\"%s\":%zu", i ? "," : "",
+                 share_state_name((enum share_state)i), where->counts[i]);
+    str_add(out, "},\"lacking\":[");
+    for (size_t i = 0; i < where->n_lacking; i++) {
+        const struct lacking *l = &where->lacking[i];
+        str_add(out, i ? ",{\"node\":" : "{\"node\":");
+        str_add_json(out, l->node->name);
+        add_text(out, "card", card_id(l->node, l->card));
+        add_text(out, "state", share_state_name(l->state));
+        str_add_c(out, '}');
+    }
+    str_add(out, "]}");
+}
+
+void policy_view(const struct snapshot *s, struct str *out)
+{
+    const struct policy *p = s->policy;
+    cleanup_free struct where *where = find_shares(s);
+    if (p)
+        str_addf(out, "\"hash\":\"%016" PRIx64 "\"", p->hash);
+    else
+        str_add(out, "\"hash\":null");
+    str_add(out, ",\"quotas\":[");
+    for (size_t i = 0; p && i < p->n_quotas; i++) {
+        if (i)
+            str_add(out, ",\n");
+        add_quota(s, &p->quotas[i], out);
+    }
+    str_add(out, "],\"services\":[");
+    for (size_t i = 0; p && i < p->n_services; i++) {
+        if (i)
+            str_add(out, ",\n");
+        add_service(&p->services[i], &where[i], out);
+    }
+    str_add_c(out, ']');
+}
+
+void policy_view_card(const struct node *node, const struct policy *policy,
+                      size_t card, struct str *out)
+{
+    struct usage_share shares[POLICY_SERVICES_MAX];
+    struct usage usage;
+    size_t n = 0;
+    if (policy && policy->n_services && node->topo) {
+        node_usage(node, policy, &usage);
+        n = usage_shares(&usage, (unsigned)card, shares);
+    }
+    str_add_c(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        const struct policy_service *service = shares[i].service;
+        str_add(out, i ? ",{\"namespace\":" : "{\"namespace\":");
+        str_add_json(out, service->namespace);
+        add_text(out, "name", service->name);
+        str_addf(out, ",\"cores\":%" PRIu32 ",\"memoryMiB\":%" PRIu32,
+                 service->cores, service->memory_mib);
+        add_text(out, "state", share_state_name(shares[i].state));
+        str_add_c(out, '}');
+    }
+    str_add_c(out, ']');
+}
+
+/* --- tables ------------------------------------------------------------- */
+
+static void add_cell(struct table *t, uint64_t used, uint64_t limit)
+{
+    if (limit == POLICY_UNLIMITED)
+        table_addf(t, "%" PRIu64, used);
+    else
+        table_addf(t, "%" PRIu64 "/%" PRIu64, used, limit);
+}
+
+static void write_quotas(const struct snapshot *s, struct str *out)
+{
+    static const char *const heads[] = {"NAMESPACE", "CARDS", "CORES",
+                                        "MEMORY-MIB", NULL};
+    struct table t;
+    table_init(&t, heads);
+    for (size_t i = 0; i < s->policy->n_quotas; i++) {
+        const struct policy_quota *q = &s->policy->quotas[i];
+        struct quota_use use;
+        snapshot_quota_use(s, q->namespace, &use);
+        table_add(&t, q->namespace);
+        add_cell(&t, use.cards, q->cards);
+        add_cell(&t, use.cores, q->cores);
+        add_cell(&t, use.memory_mib, q->memory_mib);
+    }
+    table_write_text(&t, out);
+    table_fini(&t);
+}
+
+static void write_services(const struct snapshot *s, struct str *out)
+{
+    static const char *const heads[] = {
+        "SERVICE",  "NODES", "MODELS", "PCI",   "CORES", "MEMORY-MIB",
+        "PRIORITY", "HELD",  "SHORT",  "NEVER", NULL};
+    cleanup_free struct where *where = find_shares(s);
+    struct table t;
+    table_init(&t, heads);
+    for (size_t i = 0; i < s->policy->n_services; i++) {
+        const struct policy_service *service = &s->policy->services[i];
+        table_addf(&t, "%s/%s", service->namespace, service->name);
+        table_add(&t, pattern_text(service->nodes));
+        table_add(&t, pattern_text(service->models));
+        table_add(&t, pattern_text(service->pci));
+        table_addf(&t, "%" PRIu32, service->cores);
+        table_addf(&t, "%" PRIu32, service->memory_mib);
+        table_addf(&t, "%" PRId32, service->priority);
+        for (size_t state = 0; state < SHARE_STATES; state++)
+            table_addf(&t, "%zu", where[i].counts[state]);
+    }
+    table_write_text(&t, out);
+    table_fini(&t);
+}
+
+void policy_view_text(const struct snapshot *s, struct str *out)
+{
+    if (!s->policy) {
+        str_add(out, "no policy: no quotas, and no shares of services\n");
+        return;
+    }
+    if (s->policy->n_quotas)
+        write_quotas(s, out);
+    if (s->policy->n_quotas && s->policy->n_services)
+        str_add_c(out, '\n');
+    if (s->policy->n_services)
+        write_services(s, out);
+    if (!s->policy->n_quotas && !s->policy->n_services)
+        str_add(out, "the policy has no quotas and no services\n");
+}
