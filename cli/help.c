@@ -1,6 +1,6 @@
 /* help - the settings of `biga` and what it says about itself. */
-#include "cli/local.h"
-#include "cli/verbs.h"
+#include "cli/base/local.h"
+#include "cli/base/verbs.h"
 #include "lib/base/mem.h"
 
 #define SETTING(field) offsetof(struct cli_settings, field)

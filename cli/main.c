@@ -1,7 +1,7 @@
 /* biga - the command line. */
 #include <string.h>
 
-#include "cli/verbs.h"
+#include "cli/base/verbs.h"
 #include "lib/base/mem.h"
 
 static int complain_verb(const char *word)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "cli/table.h"
+#include "cli/base/table.h"
 #include "lib/base/mem.h"
 
 const struct replay_result *report_biga(const struct replay_report *r)

@@ -3,14 +3,14 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/demo_fabric.h"
-#include "cli/firstfit.h"
-#include "cli/host.h"
-#include "cli/pods.h"
-#include "cli/report.h"
-#include "cli/table.h"
-#include "cli/verbs.h"
+#include "cli/base/cli.h"
+#include "cli/base/table.h"
+#include "cli/base/verbs.h"
+#include "cli/demo/demo_fabric.h"
+#include "cli/demo/firstfit.h"
+#include "cli/demo/pods.h"
+#include "cli/demo/report.h"
+#include "cli/verb/host.h"
 #include "model/pod/demand.h"
 
 static cJSON *parse(const char *text)

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "cli/fabric.h"
+#include "cli/verb/fabric.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 

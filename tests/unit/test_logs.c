@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "advertiser/act/face/socket.h"
-#include "cli/onhost.h"
-#include "cli/verbs.h"
+#include "cli/base/verbs.h"
+#include "cli/verb/onhost.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd.h"
 #include "tests/lib/actrig.h"

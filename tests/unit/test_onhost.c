@@ -1,13 +1,13 @@
 /* biga card, pods, logs and exec, against the socket with an actuator that has
  * no cards. */
-#include "cli/onhost.h"
+#include "cli/verb/onhost.h"
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 #include <pthread.h>
 
 #include "advertiser/act/face/socket.h"
-#include "cli/verbs.h"
+#include "cli/base/verbs.h"
 #include "lib/base/mem.h"
 #include "tests/lib/fakeactuator.inc"
 #include "tests/lib/tmpdir.h"

@@ -1,0 +1,89 @@
+/* cli - what every verb of `biga` is given, and how it asks the server. */
+#ifndef BIGA_CLI_BASE_CLI_H
+#define BIGA_CLI_BASE_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/base/table.h"
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "lib/http/http.h"
+
+/* Exit codes; 0 is success. */
+enum { CLI_FAILED = 1, CLI_USAGE = 2 };
+
+/* The settings of the command line; see settings in main.c. */
+struct cli_settings {
+    const char *server;
+    const char *ca, *cert, *key, *token_file; /* how to be let in there */
+    bool json;
+    bool once;
+    const char *then;
+    const char *namespace; /* "": all, or "default" for one job */
+    bool hostfile, dpu_hostfile, rankfile, ucx, urom;
+    bool applied;
+    const char *check;
+    bool dot, svg;
+    int64_t grace; /* -1: not given */
+    const char *socket, *container;
+    bool follow;
+    int64_t limit_bytes, exec_timeout;
+    int64_t hosts, pairs;
+    const char *scheduler_listen, *publish_listen, *read_listen;
+};
+
+struct cli {
+    struct cli_settings set;
+    const bool *given; /* of the settings: on the command line; NULL: none */
+    char *name;        /* of cli_qualify() */
+    bool colours;
+    struct str out; /* what goes to stdout when the verb is done */
+};
+
+/* Ask the server.  On success 0 and, when `ret_json` is not NULL, the answer
+ * (the caller's; cJSON_Delete).  With --json the answer's own bytes go to
+ * `c->out` and `*ret_json` stays NULL: the verb is then done.  Otherwise an
+ * exit code, after saying on stderr what is wrong and what to do. */
+int cli_get(struct cli *c, const char *path, cJSON **ret_json);
+/* The answer's own bytes, whatever they are, go to `c->out`. */
+int cli_get_text(struct cli *c, const char *path);
+int cli_post(struct cli *c, const char *path, const struct str *body,
+             cJSON **ret_json);
+
+int cli_delete(struct cli *c, const char *path, cJSON **ret_json);
+
+/* All of a file, or of stdin ("-"), up to 16 MiB; else an exit code, after
+ * saying on stderr what is wrong. */
+int cli_read_input(const char *name, struct str *ret_text);
+
+/* Append `text` percent-encoded for use in a query or a path segment. */
+void cli_add_encoded(struct str *path, const char *text);
+
+/* Members of an answer; absent or of another type: "", -1, false, NULL. */
+const char *json_text(const cJSON *object, const char *name);
+double json_number(const cJSON *object, const char *name);
+bool json_true(const cJSON *object, const char *name);
+const cJSON *json_list(const cJSON *object, const char *name);
+/* A list of texts as one, with ", " between. */
+void json_join(const cJSON *list, struct str *out);
+
+/* Make "NS/NAME" of a name that may be given without a namespace: that of
+ * --namespace, else "default".  A CLI_USAGE, after saying so on stderr, when
+ * the command line names two.  The text is the cli's. */
+int cli_qualify(struct cli *c, const char *what, char **arg);
+/* The same without --namespace. */
+void cli_pod_key(const char *arg, struct str *ret_key);
+
+/* A cell with the PCI addresses (or else the ids) of devices. */
+void cli_add_devices(struct table *t, const cJSON *list);
+/* A cell with a whole number; a negative one is not known. */
+void cli_add_known(struct table *t, double number);
+
+/* How close the cards of an allocation, or of a pair, are; "-": to nothing. */
+const char *cli_relation(const cJSON *of);
+/* The style of a relation's name: green, yellow, red. */
+enum table_style relation_style(const char *relation);
+
+#endif

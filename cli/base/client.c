@@ -1,0 +1,319 @@
+#include "cli/base/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/mem.h"
+#include "model/topo/topo.h"
+
+enum { TIMEOUT_MS = 10000, TOKEN_MAX = 16384 };
+
+DEFINE_CLEANUP(http_client, struct http_client *, http_client_destroy)
+
+static int complain_unreachable(const struct cli *c, const struct error *err)
+{
+    /* one with TLS is most often a cluster's */
+    const char *start =
+        strncasecmp(c->set.server, "https:", 6) == 0
+            ? "See whether one serves, in a cluster with\n"
+              "`kubectl -n biga-system get pods,lease`,"
+            : "Start a server with `biga-extender` (or `biga demo`),";
+    fprintf(stderr,
+            "biga: no answer from %s: %s\n"
+            "%s or name another one\nwith --server URL or BIGA_SERVER.\n",
+            c->set.server, err->text, start);
+    return CLI_FAILED;
+}
+
+static int complain_status(const struct http_answer *a)
+{
+    cleanup_str struct str why = STR_INIT(4096), clean = STR_INIT(4096);
+    http_answer_error(a, &why);
+    text_clean(str_text(&why), &clean);
+    fprintf(stderr, "biga: the server answered %ld: %s\n", a->status,
+            str_text(&clean));
+    if (a->status == 401)
+        fputs("Give it with --token-file FILE or BIGA_TOKEN_FILE.\n", stderr);
+    else if (a->status == 403)
+        fputs("In a cluster, ClusterRole biga-reader lets a user read "
+              "(deploy/README.md).\n",
+              stderr);
+    return CLI_FAILED;
+}
+
+static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
+{
+    struct error err = {0};
+    if (a->status < 200 || a->status > 299)
+        return complain_status(a);
+    if (c->set.json || !ret_json) {
+        str_add_n(&c->out, str_text(&a->body), a->body.size);
+        if (ret_json &&
+            (!a->body.size || a->body.data[a->body.size - 1] != '\n'))
+            str_add_c(&c->out, '\n');
+        return 0;
+    }
+    if (json_parse(str_text(&a->body), a->body.size, ret_json, &err)) {
+        fprintf(stderr, "biga: the server's answer is no JSON: %s\n", err.text);
+        return CLI_FAILED;
+    }
+    return 0;
+}
+
+/* Does nothing between here and there see what is sent? */
+static bool is_near(const char *url)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
+    const char *host = url + strlen("http://");
+    if (strchr(url, '@')) /* a name before it is no host */
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+        size_t size = strlen(hosts[i]);
+        if (strncasecmp(host, hosts[i], size) == 0 &&
+            strchr(":/", host[size])) /* or the end */
+            return true;
+    }
+    return false;
+}
+
+/* "Bearer " and the one word that the file holds. */
+static int read_token(const char *path, struct str *out, struct error *err)
+{
+    char text[TOKEN_MAX + 2];
+    cleanup_file FILE *f = fopen(path, "re");
+    size_t size = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (!f || ferror(f))
+        return error_errno(err, errno, "--token-file: %s", path);
+    text[size] = '\0';
+    size_t begin = strspn(text, " \t\r\n");
+    size_t length = strcspn(text + begin, " \t\r\n");
+    size_t end = begin + length;
+    if (size > TOKEN_MAX || length == 0 ||
+        end + strspn(text + end, " \t\r\n") != size)
+        return error_set(err, EINVAL,
+                         "--token-file: %s: must hold one token, one word of "
+                         "up to %d bytes",
+                         path, TOKEN_MAX);
+    for (size_t i = begin; i < end; i++)
+        if (text[i] < '!' || text[i] > '~')
+            return error_set(err, EINVAL,
+                             "--token-file: %s: byte %zu is not printable "
+                             "ASCII",
+                             path, i + 1);
+    str_add(out, "Bearer ");
+    str_add_n(out, text + begin, length);
+    return 0;
+}
+
+static int connect_to(const struct cli *c, struct http_client **ret_client,
+                      struct error *err)
+{
+    const struct cli_settings *s = &c->set;
+    cleanup_str struct str token = STR_INIT(TOKEN_MAX + 16);
+    const struct http_config config = {
+        .base = s->server,
+        .timeout_ms = TIMEOUT_MS,
+        .ca_file = s->ca,
+        .cert_file = s->cert,
+        .key_file = s->key,
+    };
+    if (!s->cert != !s->key)
+        return error_set(err, EINVAL, "--cert and --key: only one is given");
+    int r = s->token_file ? read_token(s->token_file, &token, err) : 0;
+    if (r == 0 && token.size && strncasecmp(s->server, "http://", 7) == 0 &&
+        !is_near(s->server))
+        return error_set(err, EINVAL,
+                         "--token-file: a token is not sent to %s without TLS",
+                         s->server);
+    if (r == 0 && (r = http_client_open(&config, ret_client, err)) < 0)
+        return error_wrap(err, "--server");
+    if (r == 0 && token.size)
+        http_client_set_authorization(*ret_client, token.data);
+    return r;
+}
+
+static int ask(struct cli *c, const char *method, const char *path,
+               const struct str *body, cJSON **ret_json)
+{
+    cleanup_with(http_client) struct http_client *http = NULL;
+    struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
+    struct error err = {0};
+    if (connect_to(c, &http, &err)) {
+        fprintf(stderr, "biga: %s\n", err.text);
+        return CLI_USAGE;
+    }
+    int rc;
+    if (http_call(http, method, path, body ? str_text(body) : NULL,
+                  body ? body->size : 0, NULL, &answer, &err))
+        rc = complain_unreachable(c, &err);
+    else
+        rc = understand(c, &answer, ret_json);
+    str_fini(&answer.body);
+    return rc;
+}
+
+int cli_get(struct cli *c, const char *path, cJSON **ret_json)
+{
+    return ask(c, "GET", path, NULL, ret_json);
+}
+
+int cli_get_text(struct cli *c, const char *path)
+{
+    return ask(c, "GET", path, NULL, NULL);
+}
+
+int cli_post(struct cli *c, const char *path, const struct str *body,
+             cJSON **ret_json)
+{
+    return ask(c, "POST", path, body, ret_json);
+}
+
+int cli_delete(struct cli *c, const char *path, cJSON **ret_json)
+{
+    return ask(c, "DELETE", path, NULL, ret_json);
+}
+
+int cli_read_input(const char *name, struct str *ret_text)
+{
+    bool standard = strcmp(name, "-") == 0;
+    cleanup_file FILE *f = standard ? NULL : fopen(name, "re");
+    FILE *from = standard ? stdin : f;
+    char block[4096];
+    size_t n;
+    if (!from) {
+        fprintf(stderr, "biga: %s: %s\n", name, strerror(errno));
+        return CLI_FAILED;
+    }
+    while (!ret_text->overflow && (n = fread(block, 1, sizeof block, from)) > 0)
+        str_add_n(ret_text, block, n);
+    if (ferror(from) || ret_text->overflow) {
+        fprintf(stderr, "biga: %s: %s\n", name,
+                ret_text->overflow ? "larger than 16 MiB" : strerror(errno));
+        return CLI_FAILED;
+    }
+    return 0;
+}
+
+void cli_add_encoded(struct str *path, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char u = (unsigned char)*text;
+        if (isalnum(u) || strchr("-._~", u))
+            str_add_c(path, *text);
+        else
+            str_addf(path, "%%%02X", u);
+    }
+}
+
+const char *json_text(const cJSON *object, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(x) ? x->valuestring : "";
+}
+
+double json_number(const cJSON *object, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(x) ? x->valuedouble : -1;
+}
+
+bool json_true(const cJSON *object, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+const cJSON *json_list(const cJSON *object, const char *name)
+{
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsArray(x) ? x : NULL;
+}
+
+void json_join(const cJSON *list, struct str *out)
+{
+    const cJSON *x;
+    const char *comma = "";
+    cJSON_ArrayForEach(x, list)
+    {
+        if (!cJSON_IsString(x))
+            continue;
+        str_addf(out, "%s%s", comma, x->valuestring);
+        comma = ", ";
+    }
+}
+
+static bool is_given(const struct cli *c, const char *name)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t i = 0; c->given && i < n; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return c->given[i];
+    return false;
+}
+
+int cli_qualify(struct cli *c, const char *what, char **arg)
+{
+    const char *slash = strchr(*arg, '/'), *own = c->set.namespace;
+    size_t size = slash ? (size_t)(slash - *arg) : 0;
+    bool same = own && strlen(own) == size && strncmp(own, *arg, size) == 0;
+    if (slash && !same && is_given(c, "namespace")) {
+        fprintf(stderr, "biga: %s: is \"%s\", but --namespace is \"%s\"\n",
+                what, *arg, own);
+        return CLI_USAGE;
+    }
+    free(c->name);
+    c->name = slash ? xstrdup(*arg)
+                    : xasprintf("%s/%s", own && *own ? own : "default", *arg);
+    *arg = c->name;
+    return 0;
+}
+
+void cli_pod_key(const char *arg, struct str *ret_key)
+{
+    if (!strchr(arg, '/'))
+        str_add(ret_key, "default/");
+    str_add(ret_key, arg);
+}
+
+void cli_add_devices(struct table *t, const cJSON *list)
+{
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        const char *pci = json_text(x, "pci");
+        str_addf(&text, "%s%s", text.size ? ", " : "",
+                 *pci ? pci : json_text(x, "id"));
+    }
+    table_add(t, str_text(&text));
+}
+
+void cli_add_known(struct table *t, double number)
+{
+    if (number >= 0)
+        table_addf(t, "%.0f", number);
+    else
+        table_add(t, "");
+}
+
+const char *cli_relation(const cJSON *of)
+{
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(of, "alignment");
+    if (cJSON_IsNull(own))
+        return "-";
+    return json_text(own ? own : of, "relation"); /* an older server */
+}
+
+enum table_style relation_style(const char *relation)
+{
+    struct error err = {0};
+    enum relation r;
+    if (relation_parse(relation, &r, &err))
+        return STYLE_PLAIN;
+    return r <= RELATION_PXB    ? STYLE_GOOD
+           : r <= RELATION_NODE ? STYLE_FAIR
+                                : STYLE_BAD;
+}

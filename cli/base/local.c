@@ -1,0 +1,156 @@
+#include "cli/base/local.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+
+enum { TIMEOUT_S = 10 };
+
+int local_open(struct cli *c, struct local *ret_local)
+{
+    cleanup_free char *base = xasprintf("unix:%s", c->set.socket);
+    struct error err = {0};
+    if (c->set.socket[0] != '/') {
+        fprintf(stderr, "biga: --socket: is \"%s\", must be an absolute path\n",
+                c->set.socket);
+        return CLI_USAGE;
+    }
+    *ret_local = (struct local){.cli = c,
+                                .answer = {.body = STR_INIT(STR_MAX_DEFAULT)}};
+    const struct http_config config = {
+        .base = base, .timeout_ms = TIMEOUT_S * 1000, .stop = &ret_local->stop};
+    if (http_client_open(&config, &ret_local->http, &err)) {
+        fprintf(stderr, "biga: --socket: %s\n", err.text);
+        return CLI_USAGE;
+    }
+    return 0;
+}
+
+void local_close(struct local *l)
+{
+    http_client_destroy(l->http);
+    str_fini(&l->answer.body);
+}
+
+static int complain_silent(const struct local *l, const struct error *err)
+{
+    const char *path = l->cli->set.socket;
+    if (access(path, R_OK | W_OK) < 0 && errno == EACCES)
+        fprintf(stderr,
+                "biga: %s: only root and the advertiser's own user may use "
+                "it\n",
+                path);
+    else if (access(path, F_OK) < 0)
+        fprintf(stderr,
+                "biga: %s: %s\n"
+                "This asks the advertiser of this host.  Start it with\n"
+                "`biga-advertiser --actuate DIR`, or name its "
+                "DIR/actuator.sock with\n--socket PATH or BIGA_SOCKET.\n",
+                path, strerror(errno));
+    else
+        fprintf(stderr,
+                "biga: no answer from %s: %s\n"
+                "Is the advertiser running that has its --actuate folder "
+                "there?\n",
+                path, err->text);
+    return CLI_FAILED;
+}
+
+int local_complain(const struct local *l)
+{
+    cleanup_str struct str why = STR_INIT(4096), clean = STR_INIT(4096);
+    http_answer_error(&l->answer, &why);
+    text_clean(str_text(&why), &clean);
+    fprintf(stderr, "biga: the advertiser answered %ld: %s\n", l->answer.status,
+            str_text(&clean));
+    return CLI_FAILED;
+}
+
+static int call(struct local *l, const struct http_request *rq)
+{
+    struct error err = {0};
+    if (http_send(l->http, rq, &l->answer, &err) == 0)
+        return 0;
+    return complain_silent(l, &err);
+}
+
+static int parse(struct local *l, cJSON **ret_json)
+{
+    struct error err = {0};
+    const struct str *body = &l->answer.body;
+    if (body->size == 0 ||
+        json_parse(str_text(body), body->size, ret_json, &err) == 0)
+        return 0;
+    fprintf(stderr, "biga: the advertiser's answer is no JSON: %s\n", err.text);
+    return CLI_FAILED;
+}
+
+static bool is_success(const struct local *l)
+{
+    return l->answer.status >= 200 && l->answer.status <= 299;
+}
+
+int local_try(struct local *l, const char *method, const char *path,
+              cJSON **ret_json)
+{
+    const struct http_request rq = {.method = method, .path = path};
+    int rc = call(l, &rq);
+    if (rc)
+        return rc;
+    return is_success(l) ? parse(l, ret_json) : -1;
+}
+
+int local_try_text(struct local *l, const char *path, unsigned timeout_s)
+{
+    const struct http_request rq = {.method = "GET",
+                                    .path = path,
+                                    .accept = "text/plain",
+                                    .timeout_ms = timeout_s * 1000};
+    int rc = call(l, &rq);
+    if (rc)
+        return rc;
+    return is_success(l) ? 0 : -1;
+}
+
+int local_ask(struct local *l, const char *method, const char *path,
+              const struct str *body, unsigned timeout_s, cJSON **ret_json)
+{
+    const struct http_request rq = {
+        .method = method,
+        .path = path,
+        .body = body ? str_text(body) : NULL,
+        .body_size = body ? body->size : 0,
+        .timeout_ms = timeout_s * 1000,
+    };
+    int rc = call(l, &rq);
+    if (rc)
+        return rc;
+    if (!is_success(l))
+        return local_complain(l);
+    if (!l->cli->set.json)
+        return parse(l, ret_json);
+    str_add_n(&l->cli->out, str_text(&l->answer.body), l->answer.body.size);
+    return 0;
+}
+
+void local_pod_path(const char *pod, const char *rest, struct str *path)
+{
+    cleanup_str struct str key = STR_INIT(1024);
+    cli_pod_key(pod, &key);
+    const char *slash = strchr(str_text(&key), '/');
+    cleanup_free char *namespace = xstrndup(str_text(&key),
+                                            (size_t)(slash - str_text(&key)));
+    str_add(path, "/v1/pods/");
+    cli_add_encoded(path, namespace);
+    str_add_c(path, '/');
+    cli_add_encoded(path, slash + 1);
+    str_add(path, rest);
+}
+
+void local_card_path(const char *card, const char *rest, struct str *path)
+{
+    str_add(path, "/v1/cards/");
+    cli_add_encoded(path, card);
+    str_add(path, rest);
+}

@@ -1,0 +1,164 @@
+#include "cli/base/verbs.h"
+
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/near.h"
+
+enum { VERB_ARGS_MAX = 1000 };
+
+const struct verb verbs[] = {
+    {"nodes", "", "all nodes: how fresh, which cards, what is free", 0, 0,
+     verb_nodes, VERB_ASK " json", NAMED_NONE},
+    {"node", "NODE", "one node: its state, its cards, who is on them", 1, 1,
+     verb_node, VERB_ASK " json", NAMED_NONE},
+    {"cards", "[NODE]", "all cards, or those of one node", 0, 1, verb_cards,
+     VERB_ASK " json", NAMED_NONE},
+    {"topo", "NODE", "a node as a tree: NUMA nodes, switches, devices", 1, 1,
+     verb_topo, VERB_ASK " json", NAMED_NONE},
+    {"matrix", "NODE", "how close its devices are, as `nvidia-smi topo -m`", 1,
+     1, verb_matrix, VERB_ASK " json", NAMED_NONE},
+    {"fabric", "", "the switches above the hosts, and what is idle below them",
+     0, 0, verb_fabric, VERB_ASK " json dot svg", NAMED_NONE},
+    {"allocations", "", "which pod has which card, and how well aligned", 0, 0,
+     verb_allocations, VERB_ASK " json namespace", NAMED_NONE},
+    {"jobs", "", "all jobs: how many of their pairs are placed, and how well",
+     0, 0, verb_jobs, VERB_ASK " json namespace", NAMED_NONE},
+    {"job", "[NAMESPACE/]NAME",
+     "one job: where its pairs are; or a file that it needs to run", 1, 1,
+     verb_job,
+     VERB_ASK " json namespace hostfile dpu-hostfile rankfile ucx urom",
+     NAMED_FIRST},
+    {"policy", "", "what namespaces have of their quotas, and services' shares",
+     0, 0, verb_policy, VERB_ASK " json check", NAMED_NONE},
+    {"cluster", "", "which replica binds, and how it follows the API server", 0,
+     0, verb_cluster, VERB_ASK " json", NAMED_NONE},
+    {"why", "[NAMESPACE/]POD", "why a pod is where it is, or is nowhere", 1, 1,
+     verb_why, VERB_ASK " json namespace", NAMED_FIRST},
+    {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go", 1,
+     1, verb_simulate, VERB_ASK " json applied", NAMED_NONE},
+    {"apply", "FILE",
+     "run the pods in FILE (YAML or JSON; - is stdin), with their files", 1, 1,
+     verb_apply, VERB_ASK " json", NAMED_NONE},
+    {"ps", "[[NAMESPACE/]POD]", "the pods that were applied: how they fare", 0,
+     1, verb_ps, VERB_ASK " json namespace", NAMED_FIRST},
+    {"delete", "[KIND] NAME",
+     "end a pod that was applied, or a job; KIND configmap, secret: forget it",
+     1, 2, verb_delete, VERB_ASK " json namespace grace", NAMED_LAST},
+    {"release", "[NAMESPACE/]POD",
+     "free the card of a pod that was deleted, and whose host is gone for good",
+     1, 1, verb_release, VERB_ASK " json namespace", NAMED_FIRST},
+    {"trust", "[NODE]",
+     "after damage: all is known of NODE, or of all nodes, again", 0, 1,
+     verb_trust, VERB_ASK " json", NAMED_NONE},
+    {"pods", "", "the pods on this host and its cards: how they fare", 0, 0,
+     verb_pods, VERB_LOCAL " json namespace", NAMED_NONE},
+    {"card", "COMMAND [CARD]…",
+     "this host's cards: ps, ps CARD, drain CARD, undrain CARD, objects CARD, "
+     "logs CARD POD, exec CARD POD -- COMMAND…",
+     1, VERB_ARGS_MAX, verb_card,
+     VERB_LOCAL " json namespace container follow limit-bytes exec-timeout",
+     NAMED_NONE},
+    {"logs", "[NAMESPACE/]POD", "what a pod on this host or its cards wrote", 1,
+     1, verb_logs, VERB_LOCAL " namespace container follow limit-bytes",
+     NAMED_FIRST},
+    {"exec", "[NAMESPACE/]POD -- COMMAND…",
+     "run a command in a pod on this host or its cards", 2, VERB_ARGS_MAX,
+     verb_exec, VERB_LOCAL " json namespace container exec-timeout",
+     NAMED_FIRST},
+    {"demo", "", "start a server and a fleet, schedule a job, show it", 0, 0,
+     verb_demo,
+     "once then hosts pairs scheduler-listen publish-listen read-listen",
+     NAMED_NONE},
+    {"replay", "[OPTION]... [FILE]",
+     "replay a trace of jobs under several policies; see man biga-replay", 0,
+     VERB_ARGS_MAX, verb_replay, "", NAMED_NONE},
+    {"version", "", "print the version", 0, 0, verb_version, "json",
+     NAMED_NONE},
+    {"help", "[COMMAND]", "print this, or the help of one command", 0, 1,
+     verb_help, "", NAMED_NONE},
+};
+const size_t n_verbs = ARRAY_LEN(verbs);
+
+bool options_have(const char *options, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *p = options; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (n == len && memcmp(p, name, n) == 0)
+            return true;
+        p += n;
+    }
+    return false;
+}
+
+static void complain_option(const struct conf_setting *s, const char *what,
+                            const char *options)
+{
+    fprintf(stderr, "biga: %s: takes no --%s; it takes", what, s->name);
+    for (const char *p = options; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        fprintf(stderr, "%s --%.*s", p == options ? "" : ",", (int)n, p);
+        p += n;
+    }
+    fputs(*options ? "\n" : " no option\n", stderr);
+}
+
+int options_check(const struct cli *c, const char *what, const char *options)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t i = 0; c->given && i < n; i++)
+        if (c->given[i] && !options_have(options, all[i].name)) {
+            complain_option(&all[i], what, options);
+            return CLI_USAGE;
+        }
+    return 0;
+}
+
+const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < n_verbs; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+const struct verb *verb_suggest(const char *word)
+{
+    const struct verb *best = NULL;
+    size_t least = NEAR_NOT;
+    for (size_t i = 0; i < n_verbs; i++) {
+        size_t d = near_guess(word, verbs[i].name);
+        if (d < least) {
+            least = d;
+            best = &verbs[i];
+        }
+    }
+    return best;
+}
+
+void verbs_describe(struct str *out)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < n_verbs; i++) {
+        size_t w = strlen(verbs[i].name) + 1 + strlen(verbs[i].args);
+        width = w > width ? w : width;
+    }
+    for (size_t i = 0; i < n_verbs; i++) {
+        const struct verb *v = &verbs[i];
+        int room = (int)(width - strlen(v->name));
+        str_addf(out, "  %s %-*s %s\n", v->name, room, v->args, v->help);
+    }
+}
+
+int verb_version(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    if (c->set.json)
+        str_add(&c->out, "{\"version\":\"" BIGA_VERSION "\"}\n");
+    else
+        str_add(&c->out, "biga " BIGA_VERSION "\n");
+    return 0;
+}

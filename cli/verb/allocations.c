@@ -1,0 +1,79 @@
+/* biga allocations */
+#include <string.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/mem.h"
+
+/* Was any of them applied? Then there is more to say than where. */
+static bool any_state(const cJSON *list)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        if (*json_text(x, "state"))
+            return true;
+    }
+    return false;
+}
+
+static void add_allocation(struct table *t, const cJSON *a, bool state)
+{
+    const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
+    const char *relation = cli_relation(a);
+    table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "held")))
+        table_add_style(t, STYLE_FAIR, "held"); /* nobody is bound there */
+    else
+        table_add(t, json_text(pod, "role"));
+    table_add(t, json_text(a, "node"));
+    cli_add_devices(t, json_list(a, "cards"));
+    cli_add_devices(t, json_list(a, "gpus"));
+    cli_add_known(t, json_number(a, "numa"));
+    table_add_style(t, relation_style(relation), relation);
+    if (!state)
+        return;
+    table_add_style(t,
+                    json_true(a, "ready")                          ? STYLE_GOOD
+                    : strcmp(json_text(a, "state"), "failed") == 0 ? STYLE_BAD
+                                                                   : STYLE_FAIR,
+                    json_text(a, "state"));
+    table_add(t, json_text(a, "reason"));
+}
+
+bool allocations_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"POD", false},      {"ROLE", false},  {"NODE", false},
+        {"CARD", false},     {"GPU", false},   {"NUMA", true},
+        {"RELATION", false}, {"STATE", false}, {"REASON", false},
+    };
+    bool state = any_state(list);
+    cleanup_table struct table t;
+    const cJSON *a;
+    table_init(&t, columns, ARRAY_LEN(columns) - (state ? 0 : 2));
+    cJSON_ArrayForEach(a, list)
+    {
+        add_allocation(&t, a, state);
+    }
+    table_sort(&t);
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    return t.n_cells > 0;
+}
+
+int verb_allocations(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    (void)argv;
+    str_add(&path, "/v1/allocations?limit=100000");
+    if (*c->set.namespace) {
+        str_add(&path, "&namespace=");
+        cli_add_encoded(&path, c->set.namespace);
+    }
+    int rc = cli_get(c, str_text(&path), &json);
+    if (!rc && json && !allocations_render(c, json_list(json, "items")))
+        str_add(&c->out, "No pod has a card: nothing was bound yet.\n");
+    return rc;
+}

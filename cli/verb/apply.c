@@ -1,0 +1,364 @@
+/* biga apply, biga delete, biga ps: pods that the extender runs itself. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/jscan.h"
+#include "lib/base/mem.h"
+#include "lib/io/yaml.h"
+
+enum { FILE_MAX = 16 << 20 };
+
+/* --- apply ---------------------------------------------------------------- */
+
+static int add_document(void *ctx, cJSON *json)
+{
+    cleanup_free char *text = cJSON_PrintUnformatted(json);
+    cJSON_Delete(json);
+    str_add(ctx, text);
+    str_add_c(ctx, '\n');
+    return 0;
+}
+
+/* Documents of JSON go as they are, for the server names what is wrong in
+ * them by line; all else is YAML. */
+static bool is_json(const struct str *text)
+{
+    const char *p = str_text(text);
+    struct jscan s;
+    jscan_init(&s, p, text->size);
+    while (s.p < s.end) {
+        s.p += strspn(s.p, " \t\r\n");
+        if (s.p == s.end)
+            break;
+        if (*s.p != '{' || !jscan_skip(&s))
+            return false;
+    }
+    return true;
+}
+
+static int as_json(const char *name, const struct str *text,
+                   struct str *ret_body)
+{
+    struct error err = {0};
+    if (is_json(text)) {
+        str_add_n(ret_body, str_text(text), text->size);
+        return 0;
+    }
+    if (text->size > YAML_SIZE_MAX) {
+        fprintf(stderr,
+                "biga: %s: larger than %d MiB, which is too much for "
+                "YAML\n",
+                name, YAML_SIZE_MAX >> 20);
+        return CLI_FAILED;
+    }
+    if (yaml_each(str_text(text), text->size, add_document, ret_body, &err) <
+        0) {
+        fprintf(stderr, "biga: %s: %s\n", name, err.text);
+        return CLI_FAILED;
+    }
+    return 0;
+}
+
+static void say_applied(struct cli *c, const cJSON *items)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, items)
+    {
+        cleanup_str struct str line = STR_INIT(4096);
+        const char *warning = json_text(x, "warning");
+        str_addf(&line, "%s %s/%s %s", json_text(x, "kind"),
+                 json_text(x, "namespace"), json_text(x, "name"),
+                 json_text(x, "result"));
+        if (*warning)
+            str_addf(&line, "; but it cannot start: %s", warning);
+        text_clean(str_text(&line), &c->out);
+        str_add_c(&c->out, '\n');
+    }
+}
+
+int verb_apply(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str text = STR_INIT(FILE_MAX), body = STR_INIT(FILE_MAX);
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    int rc = cli_read_input(argv[0], &text);
+    if (rc == 0)
+        rc = as_json(argv[0], &text, &body);
+    if (rc == 0 && body.size == 0) {
+        fprintf(stderr, "biga: %s: has no document\n", argv[0]);
+        rc = CLI_FAILED;
+    }
+    if (rc == 0)
+        rc = cli_post(c, "/v1/pods", &body, &json);
+    if (rc == 0 && json)
+        say_applied(c, json_list(json, "items"));
+    return rc;
+}
+
+/* --- delete --------------------------------------------------------------- */
+
+/* "/v1/pods/NS/NAME" */
+static void add_path(struct str *path, const char *what, const char *namespace,
+                     const char *name)
+{
+    str_addf(path, "/v1/%s/", what);
+    cli_add_encoded(path, namespace);
+    str_add_c(path, '/');
+    cli_add_encoded(path, name);
+}
+
+static int delete_one(struct cli *c, const char *what, const char *namespace,
+                      const char *name)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    add_path(&path, what, namespace, name);
+    if (c->set.grace >= 0 && strcmp(what, "pods") == 0)
+        str_addf(&path, "?grace=%" PRId64, c->set.grace);
+    int rc = cli_delete(c, str_text(&path), &json);
+    if (rc == 0 && json) {
+        cleanup_str struct str line = STR_INIT(4096);
+        bool pod = strcmp(what, "pods") == 0;
+        str_addf(&line, "%s %s/%s %s", json_text(json, "kind"), namespace, name,
+                 pod ? "is to end" : json_text(json, "result"));
+        text_clean(str_text(&line), &c->out);
+        str_add_c(&c->out, '\n');
+    }
+    return rc;
+}
+
+/* All pods of a job. */
+static int delete_job(struct cli *c, const char *namespace, const char *job)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    const cJSON *x, *items;
+    const bool as_json_too = c->set.json;
+    size_t n = 0;
+    str_add(&path, "/v1/pods?limit=100000&namespace=");
+    cli_add_encoded(&path, namespace);
+    str_add(&path, "&job=");
+    cli_add_encoded(&path, job);
+    c->set.json = false; /* the list is for us */
+    int rc = cli_get(c, str_text(&path), &json);
+    c->set.json = as_json_too;
+    items = rc == 0 ? json_list(json, "items") : NULL;
+    /* host pods last: they take those with them that are there still */
+    for (unsigned hosts = 0; hosts < 2; hosts++) {
+        cJSON_ArrayForEach(x, items)
+        {
+            if ((strcmp(json_text(x, "role"), "host") == 0) != (hosts == 1))
+                continue;
+            n++;
+            if (rc == 0)
+                rc = delete_one(c, "pods", namespace, json_text(x, "name"));
+        }
+    }
+    if (rc == 0 && n == 0) {
+        fprintf(stderr, "biga: job %s/%s has no pods\n", namespace, job);
+        rc = CLI_FAILED;
+    }
+    return rc;
+}
+
+int verb_delete(struct cli *c, int argc, char **argv)
+{
+    static const struct {
+        const char *kind, *what;
+    } kinds[] = {{"pod", "pods"},
+                 {"configmap", "configmaps"},
+                 {"secret", "secrets"},
+                 {"job", NULL}};
+    cleanup_str struct str key = STR_INIT(1024);
+    const char *kind = argc > 1 ? argv[0] : "pod";
+    if (c->set.grace >= 0 &&
+        (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0)) {
+        fprintf(stderr, "biga: delete: --grace is for pods, not a %s\n", kind);
+        return CLI_USAGE;
+    }
+    cli_pod_key(argv[argc - 1], &key);
+    char *slash = strchr(key.data, '/');
+    *slash = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (strcmp(kinds[i].kind, kind) != 0)
+            continue;
+        return kinds[i].what ? delete_one(c, kinds[i].what, key.data, slash + 1)
+                             : delete_job(c, key.data, slash + 1);
+    }
+    fprintf(stderr,
+            "biga: delete: \"%s\": must be pod, job, configmap or secret\n",
+            kind);
+    return CLI_USAGE;
+}
+
+/* --- release -------------------------------------------------------------- */
+
+int verb_release(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str key = STR_INIT(1024), path = STR_INIT(4096);
+    cleanup_str struct str line = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    cli_pod_key(argv[0], &key);
+    char *slash = strchr(key.data, '/');
+    *slash = '\0';
+    add_path(&path, "allocations", key.data, slash + 1);
+    int rc = cli_delete(c, str_text(&path), &json);
+    if (rc != 0 || !json)
+        return rc;
+    str_addf(&line, "What pod %s/%s had is free again.", key.data, slash + 1);
+    text_clean(str_text(&line), &c->out);
+    str_add_c(&c->out, '\n');
+    return 0;
+}
+
+/* --- trust ---------------------------------------------------------------- */
+
+int verb_trust(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(1024), line = STR_INIT(1024);
+    cleanup_with(json) cJSON *json = NULL;
+    str_add(&path, "/v1/doubt");
+    if (argc > 0) {
+        str_add_c(&path, '/');
+        cli_add_encoded(&path, argv[0]);
+    }
+    int rc = cli_delete(c, str_text(&path), &json);
+    if (rc != 0 || !json)
+        return rc;
+    str_addf(&line, "%s%s: what is not allocated there is free again.",
+             argc > 0 ? "Node " : "All nodes", argc > 0 ? argv[0] : "");
+    text_clean(str_text(&line), &c->out);
+    str_add_c(&c->out, '\n');
+    return 0;
+}
+
+/* --- ps -------------------------------------------------------------------- */
+
+static enum table_style state_style(const cJSON *pod)
+{
+    const char *state = json_text(pod, "state");
+    if (strcmp(state, "failed") == 0)
+        return STYLE_BAD;
+    if (strcmp(state, "gone") == 0)
+        return STYLE_DIM;
+    return json_true(pod, "ready") ? STYLE_GOOD : STYLE_FAIR;
+}
+
+static void add_pod(struct table *t, const cJSON *pod)
+{
+    table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
+    table_add(t, json_text(pod, "role"));
+    table_add(t, json_text(pod, "node"));
+    cli_add_devices(t, json_list(pod, "cards"));
+    table_add_style(t, state_style(pod), json_text(pod, "state"));
+    table_add(t, json_true(pod, "ready") ? "yes" : "no");
+    cli_add_known(t, json_number(pod, "restarts"));
+    table_add(t, json_text(pod, "reason"));
+}
+
+static const struct table_column pod_columns[] = {
+    {"POD", false},   {"ROLE", false},  {"NODE", false},    {"CARD", false},
+    {"STATE", false}, {"READY", false}, {"RESTARTS", true}, {"REASON", false},
+};
+
+static void say_pods(struct cli *c, const cJSON *list)
+{
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, pod_columns, ARRAY_LEN(pod_columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        add_pod(&t, x);
+    }
+    table_sort(&t);
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "No pod was applied: biga apply FILE does.\n");
+}
+
+static void say_fact(struct cli *c, const char *what, const char *text)
+{
+    if (!*text)
+        return;
+    str_addf(&c->out, "%-10s", what);
+    text_clean(text, &c->out);
+    str_add_c(&c->out, '\n');
+}
+
+static void say_containers(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"CONTAINER", false}, {"STATE", false},  {"EXIT", true},
+        {"RESTARTS", true},   {"REASON", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        bool exited = strcmp(json_text(x, "state"), "exited") == 0;
+        table_add(&t, json_text(x, "name"));
+        table_add(&t, json_text(x, "state"));
+        if (exited) /* signals make it negative on some runtimes */
+            table_addf(&t, "%.0f", json_number(x, "exitCode"));
+        else
+            table_add(&t, "");
+        cli_add_known(&t, json_number(x, "restarts"));
+        table_add(&t, json_text(x, "reason"));
+    }
+    if (!t.n_cells)
+        return;
+    str_add_c(&c->out, '\n');
+    table_render(&t, c->colours, &c->out);
+}
+
+static void say_pod(struct cli *c, const cJSON *pod)
+{
+    cleanup_table struct table t;
+    cleanup_str struct str attempt = STR_INIT(32);
+    table_init(&t, pod_columns, ARRAY_LEN(pod_columns));
+    add_pod(&t, pod);
+    table_render(&t, c->colours, &c->out);
+    str_add_c(&c->out, '\n');
+    str_addf(&attempt, "%.0f", json_number(pod, "attempt"));
+    say_fact(c, "uid", json_text(pod, "uid"));
+    if (*json_text(pod, "job")) {
+        cleanup_str struct str job = STR_INIT(1024);
+        str_addf(&job, "%s, pair %.0f", json_text(pod, "job"),
+                 json_number(pod, "pair"));
+        say_fact(c, "job", str_text(&job));
+    }
+    say_fact(c, "attempt", str_text(&attempt));
+    say_fact(c, "address", json_text(pod, "address"));
+    if (json_true(pod, "deleting"))
+        say_fact(c, "deleting", "it is to end");
+    say_fact(c, "message", json_text(pod, "message"));
+    say_containers(c, json_list(pod, "containers"));
+}
+
+int verb_ps(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096), key = STR_INIT(1024);
+    cleanup_with(json) cJSON *json = NULL;
+    if (argc == 0) {
+        str_add(&path, "/v1/pods?limit=100000");
+        if (*c->set.namespace) {
+            str_add(&path, "&namespace=");
+            cli_add_encoded(&path, c->set.namespace);
+        }
+    } else {
+        cli_pod_key(argv[0], &key);
+        char *slash = strchr(key.data, '/');
+        *slash = '\0';
+        add_path(&path, "pods", key.data, slash + 1);
+    }
+    int rc = cli_get(c, str_text(&path), &json);
+    if (rc == 0 && json && argc == 0)
+        say_pods(c, json_list(json, "items"));
+    else if (rc == 0 && json)
+        say_pod(c, json);
+    return rc;
+}

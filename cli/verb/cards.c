@@ -1,0 +1,121 @@
+/* biga cards */
+#include <string.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/mem.h"
+
+static void add_of(struct table *t, const cJSON *card, const char *have,
+                   const char *of)
+{
+    double x = json_number(card, have), y = json_number(card, of);
+    if (y > 0 && x >= 0)
+        table_addf(t, "%.0f/%.0f", x, y);
+    else if (y > 0)
+        table_addf(t, "%.0f", y);
+    else
+        table_add(t, "");
+}
+
+static enum table_style state_style(const char *state)
+{
+    return strcmp(state, "idle") == 0   ? STYLE_GOOD
+           : strcmp(state, "used") == 0 ? STYLE_PLAIN
+           : strcmp(state, "held") == 0 || strcmp(state, "drained") == 0
+               ? STYLE_FAIR
+               : STYLE_BAD;
+}
+
+static void add_pods(struct table *t, const cJSON *list)
+{
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_addf(&text, "%s%s/%s", text.size ? ", " : "",
+                 json_text(x, "namespace"), json_text(x, "name"));
+    }
+    table_add(t, str_text(&text));
+}
+
+/* "lost: no answer for 5 s". */
+static void add_health(struct table *t, const cJSON *card)
+{
+    const char *health = json_text(card, "health");
+    const char *reason = json_text(card, "healthReason");
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    enum table_style style = strcmp(health, "ready") == 0     ? STYLE_GOOD
+                             : strcmp(health, "suspect") == 0 ? STYLE_FAIR
+                             : strcmp(health, "drained") == 0 ? STYLE_FAIR
+                             : *health                        ? STYLE_BAD
+                                                              : STYLE_PLAIN;
+    str_addf(&text, "%s%s%s", health, *health && *reason ? ": " : "",
+             *health ? reason : "");
+    table_add_style(t, style, str_text(&text));
+}
+
+/* Does anybody look after the cards' runtimes? */
+static bool any_health(const cJSON *list)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        if (*json_text(x, "health"))
+            return true;
+    }
+    return false;
+}
+
+static void add_card(struct table *t, const cJSON *card, bool health)
+{
+    table_add(t, json_text(card, "node"));
+    table_add(t, json_text(card, "id"));
+    table_add(t, json_text(card, "pci"));
+    cli_add_known(t, json_number(card, "numa"));
+    table_add(t, json_text(card, "model"));
+    table_add(t, json_text(card, "arch"));
+    add_of(t, card, "freeCores", "cores");
+    add_of(t, card, "freeMemoryMiB", "memoryMiB");
+    table_add_style(t, state_style(json_text(card, "state")),
+                    json_text(card, "state"));
+    add_pods(t, json_list(card, "pods"));
+    if (health)
+        add_health(t, card);
+}
+
+void cards_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NODE", false}, {"CARD", false},      {"PCI", false},
+        {"NUMA", true},  {"MODEL", false},     {"ARCH", false},
+        {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
+        {"PODS", false}, {"HEALTH", false},
+    };
+    bool health = any_health(list);
+    cleanup_table struct table t;
+    const cJSON *card;
+    table_init(&t, columns, ARRAY_LEN(columns) - !health);
+    cJSON_ArrayForEach(card, list)
+    {
+        add_card(&t, card, health);
+    }
+    table_sort(&t);
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "There is no card.\n");
+}
+
+int verb_cards(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    str_add(&path, "/v1/cards?limit=100000");
+    if (argc) {
+        str_add(&path, "&node=");
+        cli_add_encoded(&path, argv[0]);
+    }
+    int rc = cli_get(c, str_text(&path), &json);
+    if (!rc && json)
+        cards_render(c, json_list(json, "items"));
+    return rc;
+}

@@ -1,0 +1,270 @@
+/* biga jobs, biga job */
+#include <string.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/mem.h"
+
+/* --- the list ----------------------------------------------------------- */
+
+static void add_count(struct table *t, double n, enum table_style style)
+{
+    cleanup_free char *text = xasprintf("%.0f", n);
+    table_add_style(t, n > 0 ? style : STYLE_PLAIN, text);
+}
+
+static void add_job(struct table *t, const cJSON *job)
+{
+    const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
+    const cJSON *score = cJSON_GetObjectItemCaseSensitive(job, "score");
+    table_addf(t, "%s/%s", json_text(job, "namespace"), json_text(job, "name"));
+    add_count(t, json_number(job, "size"), STYLE_PLAIN);
+    add_count(t, json_number(pairs, "bound"), STYLE_PLAIN);
+    add_count(t, json_number(pairs, "held"), STYLE_FAIR);
+    add_count(t, json_number(pairs, "missing"), STYLE_BAD);
+    add_count(t, json_number(job, "nodes"), STYLE_PLAIN);
+    add_count(t, json_number(score, "leaves"), STYLE_PLAIN);
+    add_count(t, json_number(score, "crossings"), STYLE_PLAIN);
+    add_count(t, json_number(score, "unaligned"), STYLE_BAD);
+    table_add(t, json_text(score, "tier"));
+}
+
+int verb_jobs(struct cli *c, int argc, char **argv)
+{
+    static const struct table_column columns[] = {
+        {"JOB", false},    {"SIZE", true},      {"BOUND", true},
+        {"HELD", true},    {"MISSING", true},   {"NODES", true},
+        {"LEAVES", true},  {"CROSSINGS", true}, {"UNALIGNED", true},
+        {"WITHIN", false},
+    };
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_table struct table t;
+    const cJSON *job;
+    (void)argc;
+    (void)argv;
+    str_add(&path, "/v1/jobs?limit=100000");
+    if (*c->set.namespace) {
+        str_add(&path, "&namespace=");
+        cli_add_encoded(&path, c->set.namespace);
+    }
+    table_init(&t, columns, ARRAY_LEN(columns));
+    int rc = cli_get(c, str_text(&path), &json);
+    if (rc || !json)
+        return rc;
+    cJSON_ArrayForEach(job, json_list(json, "items"))
+    {
+        add_job(&t, job);
+    }
+    table_sort(&t);
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "No pod of a job is bound yet.\n");
+    return 0;
+}
+
+/* --- one job ------------------------------------------------------------ */
+
+static void add_pair(struct table *t, const cJSON *pair)
+{
+    const char *state = json_text(pair, "state");
+    const char *relation = cli_relation(pair);
+    table_addf(t, "%.0f", json_number(pair, "rank"));
+    table_add_style(t, strcmp(state, "bound") ? STYLE_FAIR : STYLE_GOOD, state);
+    table_add(t, json_text(pair, "node"));
+    table_add(t, json_text(pair, "leaf"));
+    cli_add_devices(t, json_list(pair, "cards"));
+    cli_add_devices(t, json_list(pair, "gpus"));
+    cli_add_known(t, json_number(pair, "numa"));
+    table_add_style(t, relation_style(relation), relation);
+    table_addf(t, "%d", cJSON_GetArraySize(json_list(pair, "members")));
+}
+
+static void show_pairs(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"RANK", true},  {"STATE", false},    {"NODE", false},
+        {"LEAF", false}, {"CARD", false},     {"GPU", false},
+        {"NUMA", true},  {"RELATION", false}, {"PODS", true},
+    };
+    cleanup_table struct table t;
+    const cJSON *pair;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(pair, list)
+    {
+        add_pair(&t, pair);
+    }
+    table_render(&t, c->colours, &c->out);
+}
+
+static void say_text(struct cli *c, const char *head, const char *text)
+{
+    if (!*text)
+        return;
+    str_add(&c->out, head);
+    text_clean(text, &c->out);
+}
+
+static void say_job(struct cli *c, const cJSON *job)
+{
+    const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
+    const cJSON *score = cJSON_GetObjectItemCaseSensitive(job, "score");
+    const char *tier = json_text(score, "tier");
+    double nodes = json_number(job, "nodes"),
+           leaves = json_number(score, "leaves"),
+           crossings = json_number(score, "crossings");
+    str_add(&c->out, "job    ");
+    text_clean(json_text(job, "namespace"), &c->out);
+    str_add_c(&c->out, '/');
+    text_clean(json_text(job, "name"), &c->out);
+    str_addf(&c->out, "\npairs  %.0f of %.0f bound",
+             json_number(pairs, "bound"), json_number(job, "size"));
+    say_text(c, "; held for: ", json_text(job, "held"));
+    say_text(c, "; missing: ", json_text(job, "missing"));
+    str_addf(&c->out,
+             "\nplace  %.0f node%s on %.0f lea%s, %.0f crossing%s, %.0f "
+             "unaligned, ",
+             nodes, nodes == 1 ? "" : "s", leaves, leaves == 1 ? "f" : "ves",
+             crossings, crossings == 1 ? "" : "s",
+             json_number(score, "unaligned"));
+    say_text(c, "within one ", tier);
+    str_add(&c->out, *tier ? "\n\n" : "in no known domain\n\n");
+}
+
+/* --- the picture -------------------------------------------------------- */
+
+/* Where one rank is. */
+struct spot {
+    const char *leaf, *node; /* borrowed from the answer */
+    int rank;
+};
+
+static int spot_order(const void *pa, const void *pb)
+{
+    const struct spot *a = pa, *b = pb;
+    int order = text_order(a->leaf, b->leaf);
+    if (order == 0)
+        order = text_order(a->node, b->node);
+    return order ? order : a->rank - b->rank;
+}
+
+/* The ranks of one node as ranges. */
+static void draw_ranks(const struct spot *spots, size_t n, struct str *out)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n; end++)
+            if (spots[end].rank != spots[end - 1].rank + 1)
+                break;
+        str_addf(out, "%s%d", i ? "," : "", spots[i].rank);
+        if (end - i > 1)
+            str_addf(out, "-%d", spots[end - 1].rank);
+    }
+}
+
+/* The nodes of one leaf. */
+static void draw_leaf(const struct spot *spots, size_t n, struct str *out)
+{
+    text_clean(*spots->leaf ? spots->leaf : "(no known leaf)", out);
+    str_addf(out, "  %zu %s\n", n, n == 1 ? "pair" : "pairs");
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n; end++)
+            if (strcmp(spots[end].node, spots[i].node) != 0)
+                break;
+        str_add(out, end == n ? "  └─ " : "  ├─ ");
+        text_clean(spots[i].node, out);
+        str_add(out, "  ");
+        draw_ranks(spots + i, end - i, out);
+        str_add_c(out, '\n');
+    }
+}
+
+void leaves_draw(const cJSON *pairs, struct str *out)
+{
+    size_t n = 0;
+    cleanup_free struct spot *spots =
+        xcalloc((size_t)cJSON_GetArraySize(pairs) + 1, sizeof *spots);
+    const cJSON *x;
+    cJSON_ArrayForEach(x, pairs)
+    {
+        spots[n++] = (struct spot){.leaf = json_text(x, "leaf"),
+                                   .node = json_text(x, "node"),
+                                   .rank = (int)json_number(x, "rank")};
+    }
+    if (n)
+        qsort(spots, n, sizeof *spots, spot_order);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n; end++)
+            if (strcmp(spots[end].leaf, spots[i].leaf) != 0)
+                break;
+        draw_leaf(spots + i, end - i, out);
+    }
+}
+
+/* --- maps --------------------------------------------------------------- */
+
+/* The one file that is asked for; NULL: none.  False for several. */
+static bool asked_map(const struct cli *c, const char **ret_format)
+{
+    const struct {
+        bool asked;
+        const char *format;
+    } maps[] = {
+        {c->set.hostfile, "hostfile"}, {c->set.dpu_hostfile, "dpu-hostfile"},
+        {c->set.rankfile, "rankfile"}, {c->set.ucx, "ucx"},
+        {c->set.urom, "urom"},
+    };
+    const char *format = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+        if (maps[i].asked && format)
+            return false;
+        if (maps[i].asked)
+            format = maps[i].format;
+    }
+    *ret_format = format;
+    return true;
+}
+
+/* `name` is qualified. */
+static void add_path(const char *name, struct str *path)
+{
+    const char *slash = strchr(name, '/');
+    cleanup_str struct str namespace = STR_INIT(4096);
+    str_add_n(&namespace, name, (size_t)(slash - name));
+    str_add(path, "/v1/jobs/");
+    cli_add_encoded(path, str_text(&namespace));
+    str_add_c(path, '/');
+    cli_add_encoded(path, slash + 1);
+}
+
+int verb_job(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    const char *format;
+    (void)argc;
+    if (!asked_map(c, &format)) {
+        fputs("biga: job: one file at a time: one of --hostfile, "
+              "--dpu-hostfile, --rankfile, --ucx, --urom\n",
+              stderr);
+        return CLI_USAGE;
+    }
+    if (format && c->set.json) {
+        fputs("biga: job: a file is no JSON: --json, or one of --hostfile, "
+              "--dpu-hostfile, --rankfile, --ucx, --urom\n",
+              stderr);
+        return CLI_USAGE;
+    }
+    add_path(argv[0], &path);
+    if (format) {
+        str_addf(&path, "/maps?format=%s", format);
+        return cli_get_text(c, str_text(&path));
+    }
+    int rc = cli_get(c, str_text(&path), &json);
+    if (rc || !json)
+        return rc;
+    say_job(c, json);
+    show_pairs(c, json_list(json, "pairList"));
+    str_add_c(&c->out, '\n');
+    leaves_draw(json_list(json, "pairList"), &c->out);
+    return 0;
+}

@@ -1,0 +1,398 @@
+/* biga card, biga pods: what is on this host and its cards. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/local.h"
+#include "cli/base/verbs.h"
+#include "cli/verb/onhost.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
+
+enum { EXEC_ARGS_MAX = 256 };
+
+/* --- pods ----------------------------------------------------------------- */
+
+static enum table_style pod_style(const cJSON *pod)
+{
+    const char *state = json_text(pod, "state");
+    return strcmp(state, "failed") == 0    ? STYLE_BAD
+           : json_true(pod, "stale")       ? STYLE_BAD
+           : strcmp(state, "running") == 0 ? STYLE_GOOD
+           : strcmp(state, "gone") == 0    ? STYLE_DIM
+                                           : STYLE_FAIR;
+}
+
+static double count_restarts(const cJSON *containers)
+{
+    const cJSON *x;
+    double n = 0;
+    cJSON_ArrayForEach(x, containers)
+    {
+        n += json_number(x, "restarts");
+    }
+    return n;
+}
+
+static void add_pod(struct table *t, const cJSON *pod)
+{
+    cleanup_str struct str state = STR_INIT(128);
+    str_add(&state, json_text(pod, "state"));
+    if (json_true(pod, "stale"))
+        str_add(&state, " (stale)");
+    else if (json_true(pod, "held"))
+        str_add(&state, " (held)");
+    table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
+    table_add(t, json_text(pod, "place"));
+    table_add_style(t, pod_style(pod), str_text(&state));
+    table_add(t, json_true(pod, "ready") ? "yes" : "no");
+    cli_add_known(t, json_number(pod, "attempt"));
+    cli_add_known(t, count_restarts(json_list(pod, "containers")));
+    table_add(t, json_text(pod, "owner"));
+    table_add(t, json_text(pod, "reason"));
+    table_add(t, json_text(pod, "message"));
+}
+
+/* What to say when there is none of a place, or of all (NULL). */
+static void pods_render(struct cli *c, const cJSON *list, const char *place)
+{
+    static const struct table_column columns[] = {
+        {"POD", false},       {"PLACE", false},  {"STATE", false},
+        {"READY", false},     {"ATTEMPT", true}, {"RESTARTS", true},
+        {"WANTED BY", false}, {"REASON", false}, {"MESSAGE", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *pod;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(pod, list)
+    {
+        add_pod(&t, pod);
+    }
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_addf(&c->out, "No pod is on %s.\n",
+                 place ? place : "this host or its cards");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const cJSON *x = *(cJSON *const *)a, *y = *(cJSON *const *)b;
+    int order = text_order(json_text(x, "namespace"),
+                           json_text(y, "namespace"));
+    return order ? order
+                 : text_order(json_text(x, "name"), json_text(y, "name"));
+}
+
+/* Only those of the place (NULL: all) and the namespace ("": all), by name. */
+static void choose_pods(cJSON *list, const char *place, const char *namespace)
+{
+    size_t n = 0, size = (size_t)cJSON_GetArraySize(list);
+    cleanup_free cJSON **all = xcalloc(size + 1, sizeof(cJSON *));
+    cJSON *pod;
+    while ((pod = cJSON_DetachItemFromArray(list, 0)))
+        if ((!place || strcmp(json_text(pod, "place"), place) == 0) &&
+            (!*namespace ||
+             strcmp(json_text(pod, "namespace"), namespace) == 0))
+            all[n++] = pod;
+        else
+            cJSON_Delete(pod);
+    qsort(all, n, sizeof(cJSON *), by_name);
+    for (size_t i = 0; i < n; i++)
+        (void)cJSON_AddItemToArray(list, all[i]);
+}
+
+/* The name of a card (or "host") that is meant by its name or PCI address. */
+static int find_card(struct local *l, const char *card, struct str *name)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str known = STR_INIT(4096);
+    const cJSON *x, *list;
+    int rc = local_ask(l, "GET", "/v1/cards", NULL, 0, &json);
+    list = rc == 0 ? json_list(json, "items") : NULL;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_addf(&known, "%s%s", known.size ? ", " : "", json_text(x, "name"));
+        if (name->size == 0 && (strcmp(json_text(x, "name"), card) == 0 ||
+                                strcmp(json_text(x, "pci"), card) == 0))
+            str_add(name, json_text(x, "name"));
+    }
+    if (rc == 0 && name->size == 0) {
+        cleanup_str struct str line = STR_INIT(8192), clean = STR_INIT(8192);
+        str_addf(&line, "there is no card \"%s\" here; there is %s", card,
+                 known.size ? str_text(&known) : "none");
+        text_clean(str_text(&line), &clean);
+        fprintf(stderr, "biga: %s\n", str_text(&clean));
+        rc = CLI_FAILED;
+    }
+    return rc;
+}
+
+/* What is on this host (card NULL), or on one card. */
+static int show_pods(struct cli *c, const char *card)
+{
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str place = STR_INIT(1024);
+    const bool as_json = c->set.json;
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    c->set.json = false; /* what is asked is for us */
+    if (card)
+        rc = find_card(&l, card, &place);
+    if (rc == 0)
+        rc = local_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
+    c->set.json = as_json;
+    local_close(&l);
+    if (rc)
+        return rc;
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
+    choose_pods(list, card ? str_text(&place) : NULL, c->set.namespace);
+    if (!as_json) {
+        pods_render(c, list, card ? str_text(&place) : NULL);
+        return 0;
+    }
+    cleanup_free char *text = cJSON_PrintUnformatted(json);
+    str_addf(&c->out, "%s\n", text ? text : "");
+    return 0;
+}
+
+int verb_pods(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return show_pods(c, NULL);
+}
+
+/* --- cards ---------------------------------------------------------------- */
+
+static enum table_style health_style(const char *health)
+{
+    return strcmp(health, "ready") == 0  ? STYLE_GOOD
+           : strcmp(health, "lost") == 0 ? STYLE_BAD
+                                         : STYLE_FAIR;
+}
+
+/* "5 s", "3 min", "7 h", "12 d" */
+static void add_age(struct table *t, double ms)
+{
+    double s = ms / 1000;
+    if (ms < 0)
+        table_add(t, "");
+    else if (s < 120)
+        table_addf(t, "%.0f s", s);
+    else if (s < 7200)
+        table_addf(t, "%.0f min", s / 60);
+    else if (s < 172800)
+        table_addf(t, "%.0f h", s / 3600);
+    else
+        table_addf(t, "%.0f d", s / 86400);
+}
+
+static void add_card(struct table *t, const cJSON *card)
+{
+    const char *health = json_text(card, "health");
+    bool both = json_true(card, "drained") && strcmp(health, "drained") != 0;
+    cleanup_str struct str text = STR_INIT(128);
+    str_addf(&text, "%s%s", health, both ? ", drained" : "");
+    table_add(t, json_text(card, "name"));
+    table_add(t, json_text(card, "pci"));
+    table_add_style(t, health_style(health), str_text(&text));
+    add_age(t, json_number(card, "sinceMs"));
+    cli_add_known(t, json_number(card, "pods"));
+    table_add(t, json_text(card, "endpoint"));
+    table_add(t, json_text(card, "runtime"));
+    table_add(t, json_text(card, "reason"));
+}
+
+static void places_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"CARD", false},    {"PCI", false},    {"HEALTH", false},
+        {"FOR", true},      {"PODS", true},    {"ENDPOINT", false},
+        {"RUNTIME", false}, {"REASON", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *card;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(card, list)
+    {
+        add_card(&t, card);
+    }
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "There is no card with an endpoint: see "
+                         "--card-file of biga-advertiser.\n");
+}
+
+static int card_ps(struct cli *c, const char *card)
+{
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    if (card)
+        return show_pods(c, card);
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    rc = local_ask(&l, "GET", "/v1/cards", NULL, 0, &json);
+    if (rc == 0 && json)
+        places_render(c, json_list(json, "items"));
+    local_close(&l);
+    return rc;
+}
+
+static int card_drain(struct cli *c, const char *card, bool drain)
+{
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str path = STR_INIT(4096);
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    local_card_path(card, drain ? "/drain" : "/undrain", &path);
+    rc = local_ask(&l, "POST", str_text(&path), NULL, 0, &json);
+    if (rc == 0 && json) {
+        double n = json_number(json, "pods");
+        text_clean(json_text(json, "name"), &c->out);
+        if (drain && n > 0)
+            str_addf(&c->out,
+                     " is drained: nothing new comes, %.0f pod%s there.\n", n,
+                     n == 1 ? " stays" : "s stay");
+        else
+            str_add(&c->out, drain ? " is drained: nothing new comes, and "
+                                     "nothing runs there.\n"
+                                   : " takes pods again.\n");
+    }
+    local_close(&l);
+    return rc;
+}
+
+static void add_object(struct table *t, const cJSON *object)
+{
+    const char *id = json_text(object, "id"), *pod = json_text(object, "pod");
+    table_addf(t, "%.13s", id);
+    table_add(t, json_text(object, "kind"));
+    table_addf(t, "%s%s%s", json_text(object, "namespace"), *pod ? "/" : "",
+               pod);
+    table_add(t, json_text(object, "container"));
+    cli_add_known(t, json_number(object, "attempt"));
+    table_add(t, json_text(object, "state"));
+    if (json_true(object, "known"))
+        table_add(t, "this node");
+    else if (json_true(object, "ours"))
+        table_add_style(t, STYLE_FAIR, "this node, not wanted");
+    else
+        table_add_style(t, STYLE_DIM, "somebody else");
+}
+
+static int card_objects(struct cli *c, const char *card)
+{
+    static const struct table_column columns[] = {
+        {"ID", false},        {"KIND", false},   {"POD", false},
+        {"CONTAINER", false}, {"ATTEMPT", true}, {"STATE", false},
+        {"OF", false},
+    };
+    struct local l;
+    cleanup_with(json) cJSON *json = NULL;
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    int rc = local_open(c, &l);
+    if (rc)
+        return rc;
+    local_card_path(card, "/objects", &path);
+    rc = local_ask(&l, "GET", str_text(&path), NULL, 0, &json);
+    const cJSON *items = json ? json_list(json, "items") : NULL;
+    cJSON_ArrayForEach(x, items)
+    {
+        add_object(&t, x);
+    }
+    if (rc == 0 && json && t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else if (rc == 0 && json)
+        str_add(&c->out, "Nothing is on that card.\n");
+    local_close(&l);
+    return rc;
+}
+
+static int verb_card_ps(struct cli *c, int argc, char **argv)
+{
+    return card_ps(c, argc ? argv[0] : NULL);
+}
+
+static int verb_card_drain(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return card_drain(c, argv[0], true);
+}
+
+static int verb_card_undrain(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return card_drain(c, argv[0], false);
+}
+
+static int verb_card_objects(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return card_objects(c, argv[0]);
+}
+
+static int verb_card_logs(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return show_logs(c, argv[1], argv[0]);
+}
+
+static int verb_card_exec(struct cli *c, int argc, char **argv)
+{
+    return run_command(c, argv[1], argv[0], argc - 2, argv + 2);
+}
+
+int verb_card(struct cli *c, int argc, char **argv)
+{
+    static const struct {
+        const char *name, *args;
+        int args_min, args_max;
+        verb_f *run;
+        const char *options;
+        int named; /* the argument that is a pod's name; 0: none is */
+    } commands[] = {
+        {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL " json", 0},
+        {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL " json namespace", 0},
+        {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL " json", 0},
+        {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL " json", 0},
+        {"objects", " CARD", 1, 1, verb_card_objects, VERB_LOCAL " json", 0},
+        {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs,
+         VERB_LOCAL " namespace container follow limit-bytes", 2},
+        {"exec", " CARD [NAMESPACE/]POD -- COMMAND…", 3, EXEC_ARGS_MAX,
+         verb_card_exec, VERB_LOCAL " json namespace container exec-timeout",
+         2},
+    };
+    const char *usage = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        int n = argc - 1;
+        if (strcmp(commands[i].name, argv[0]) != 0)
+            continue;
+        usage = commands[i].args;
+        if (n < commands[i].args_min || n > commands[i].args_max)
+            continue;
+        cleanup_free char *what = xasprintf("card %s", argv[0]);
+        int rc = options_check(c, what, commands[i].options);
+        if (rc == 0 && commands[i].named)
+            rc = cli_qualify(c, what, &argv[commands[i].named]);
+        return rc ? rc : commands[i].run(c, n, argv + 1);
+    }
+    if (usage) {
+        fprintf(stderr, "biga: usage: biga card %s%s\n", argv[0], usage);
+        return CLI_USAGE;
+    }
+    fprintf(stderr, "biga: card: \"%s\": must be one of", argv[0]);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (i == 0 || strcmp(commands[i].name, commands[i - 1].name) != 0)
+            fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
+    fputc('\n', stderr);
+    return CLI_USAGE;
+}

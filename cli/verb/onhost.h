@@ -1,0 +1,26 @@
+/* onhost - pods on this host and its cards: what they write, and commands in
+ * them. */
+#ifndef BIGA_CLI_VERB_ONHOST_H
+#define BIGA_CLI_VERB_ONHOST_H
+
+#include "cli/base/cli.h"
+
+/* Print what a container of the pod wrote, and with --follow what it writes.
+ * `card` is where it must be; NULL: anywhere.  An exit code. */
+int show_logs(struct cli *c, const char *pod, const char *card);
+/* Run a command in it; the exit code is the command's. */
+int run_command(struct cli *c, const char *pod, const char *card, int argc,
+                char **argv);
+
+/* Append to `out` what a terminal may be shown of a log: line feeds, tabs and
+ * carriage returns stay, what else is hidden (hidden.h) becomes '?'.  A
+ * character of which only the first bytes are there waits in `cut` for the
+ * next call. */
+struct log_cut {
+    char bytes[3];
+    size_t n;
+};
+void log_clean(const char *data, size_t size, struct log_cut *cut,
+               struct str *out);
+
+#endif

@@ -1,0 +1,177 @@
+/* biga policy */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/mem.h"
+#include "model/decide/policy.h"
+
+/* --- checking a file ---------------------------------------------------- */
+
+static int read_whole(const char *path, struct str *out, struct error *err)
+{
+    char buffer[65536];
+    size_t n;
+    FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
+    if (!f)
+        return error_errno(err, errno, "%s", path);
+    while ((n = fread(buffer, 1, sizeof buffer, f)) > 0)
+        str_add_n(out, buffer, n);
+    int r = ferror(f) ? error_errno(err, errno, "%s", path) : 0;
+    if (f != stdin)
+        (void)fclose(f);
+    if (r == 0 && out->overflow)
+        r = error_set(err, EFBIG, "%s: has more than %d bytes", path,
+                      POLICY_TEXT_MAX);
+    return r;
+}
+
+static int check(struct cli *c, const char *path)
+{
+    cleanup_str struct str text = STR_INIT(POLICY_TEXT_MAX);
+    cleanup_with(policy) struct policy *policy = NULL;
+    struct error err = {0};
+    int r = read_whole(path, &text, &err);
+    if (r == 0) {
+        r = policy_read(str_text(&text), text.size, &policy, &err);
+        if (r < 0)
+            (void)error_wrap(&err, "%s", path);
+    }
+    if (r < 0) {
+        fprintf(stderr, "biga: %s\n", err.text);
+        return CLI_FAILED;
+    }
+    if (c->set.json)
+        str_addf(&c->out,
+                 "{\"hash\":\"%016llx\",\"quotas\":%zu,\"services\":%zu}\n",
+                 (unsigned long long)policy->hash, policy->n_quotas,
+                 policy->n_services);
+    else
+        str_addf(&c->out, "%s: right: %zu quota%s, %zu share%s of services\n",
+                 path, policy->n_quotas, policy->n_quotas == 1 ? "" : "s",
+                 policy->n_services, policy->n_services == 1 ? "" : "s");
+    return 0;
+}
+
+/* --- what is in force --------------------------------------------------- */
+
+static void add_limit(struct table *t, const cJSON *quota, const char *name)
+{
+    const cJSON *sum = cJSON_GetObjectItemCaseSensitive(quota, name);
+    double used = json_number(sum, "used"), limit = json_number(sum, "limit");
+    char text[64];
+    if (limit < 0) {
+        table_addf(t, "%.0f", used);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%.0f/%.0f", used, limit);
+    table_add_style(t, used >= limit ? STYLE_BAD : STYLE_PLAIN, text);
+}
+
+static void quotas_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NAMESPACE", false},
+        {"CARDS", true},
+        {"CARD CORES", true},
+        {"CARD MEMORY MiB", true},
+    };
+    cleanup_table struct table t;
+    const cJSON *quota;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(quota, list)
+    {
+        table_add(&t, json_text(quota, "namespace"));
+        add_limit(&t, quota, "cards");
+        add_limit(&t, quota, "cardCores");
+        add_limit(&t, quota, "cardMemoryMiB");
+    }
+    table_sort(&t);
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "No namespace has a quota.\n");
+}
+
+static void add_service(struct table *t, const cJSON *service)
+{
+    const cJSON *shares = cJSON_GetObjectItemCaseSensitive(service, "shares");
+    static const char *const patterns[] = {"nodes", "models", "pci"};
+    static const char *const states[] = {"held", "short", "never"};
+    table_addf(t, "%s/%s", json_text(service, "namespace"),
+               json_text(service, "name"));
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++)
+        table_add(t, json_text(service, patterns[i]));
+    table_addf(t, "%.0f", json_number(service, "cores"));
+    table_addf(t, "%.0f", json_number(service, "memoryMiB"));
+    const cJSON *priority = cJSON_GetObjectItemCaseSensitive(service,
+                                                             "priority");
+    table_addf(t, "%.0f", cJSON_IsNumber(priority) ? priority->valuedouble : 0);
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        table_addf(t, "%.0f", json_number(shares, states[i]));
+}
+
+static void lacking_render(struct cli *c, const cJSON *services)
+{
+    const cJSON *service, *card;
+    cJSON_ArrayForEach(service, services)
+    {
+        cJSON_ArrayForEach(card, json_list(service, "lacking"))
+        {
+            text_clean(json_text(service, "namespace"), &c->out);
+            str_add_c(&c->out, '/');
+            text_clean(json_text(service, "name"), &c->out);
+            str_add(&c->out, " lacks its share on node ");
+            text_clean(json_text(card, "node"), &c->out);
+            str_add_c(&c->out, ' ');
+            text_clean(json_text(card, "card"), &c->out);
+            str_add(&c->out, strcmp(json_text(card, "state"), "short") == 0
+                                 ? ": others still have it\n"
+                                 : ": the card cannot hold it\n");
+        }
+    }
+}
+
+static void services_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"SERVICE", false}, {"NODES", false}, {"MODELS", false},
+        {"PCI", false},     {"CORES", true},  {"MEMORY MiB", true},
+        {"PRIORITY", true}, {"HELD", true},   {"SHORT", true},
+        {"NEVER", true},
+    };
+    cleanup_table struct table t;
+    const cJSON *service;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(service, list)
+    {
+        add_service(&t, service);
+    }
+    if (t.n_cells)
+        table_render(&t, c->colours, &c->out);
+    else
+        str_add(&c->out, "No service has a share of the cards.\n");
+    lacking_render(c, list);
+}
+
+int verb_policy(struct cli *c, int argc, char **argv)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    (void)argv;
+    if (c->set.check)
+        return check(c, c->set.check);
+    int rc = cli_get(c, "/v1/policy", &json);
+    if (rc || !json)
+        return rc;
+    if (*json_text(json, "error")) {
+        str_add(&c->out, "The file as it is now is not in force, what follows "
+                         "is the policy before: ");
+        text_clean(json_text(json, "error"), &c->out);
+        str_add(&c->out, "\n\n");
+    }
+    quotas_render(c, json_list(json, "quotas"));
+    str_add_c(&c->out, '\n');
+    services_render(c, json_list(json, "services"));
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* biga topo, biga matrix */
+#include "cli/base/verbs.h"
+#include "cli/verb/host.h"
+
+/* Fetch a node's topology.  An exit code; `*ret_done` when there is nothing
+ * left to print. */
+static int fetch(struct cli *c, const char *node, struct host *ret_host,
+                 bool *ret_done)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    struct error err = {0};
+    str_add(&path, "/v1/topology?node=");
+    cli_add_encoded(&path, node);
+    int rc = cli_get(c, str_text(&path), &json);
+    *ret_done = rc || !json;
+    if (*ret_done)
+        return rc;
+    if (host_read(json, ret_host, &err)) {
+        fprintf(stderr, "biga: the server's topology of %s: %s\n", node,
+                err.text);
+        *ret_done = true;
+        return CLI_FAILED;
+    }
+    return 0;
+}
+
+int verb_topo(struct cli *c, int argc, char **argv)
+{
+    cleanup_host struct host h = {0};
+    bool done;
+    (void)argc;
+    int rc = fetch(c, argv[0], &h, &done);
+    if (!done)
+        host_tree(&h, NULL, c->colours, &c->out);
+    return rc;
+}
+
+int verb_matrix(struct cli *c, int argc, char **argv)
+{
+    cleanup_host struct host h = {0};
+    bool done;
+    (void)argc;
+    int rc = fetch(c, argv[0], &h, &done);
+    if (!done)
+        host_matrix(&h, c->colours, &c->out);
+    return rc;
+}

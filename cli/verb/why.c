@@ -1,0 +1,176 @@
+/* biga why, biga simulate */
+#include <string.h>
+
+#include "cli/base/verbs.h"
+#include "lib/base/mem.h"
+
+enum { FILE_MAX = 16 << 20 };
+
+static void say_pod(struct cli *c, const cJSON *answer)
+{
+    const cJSON *pod = cJSON_GetObjectItemCaseSensitive(answer, "pod");
+    cleanup_str struct str text = STR_INIT(8192);
+    str_addf(&text, "pod %s/%s is %s: %s", json_text(pod, "namespace"),
+             json_text(pod, "name"), json_text(answer, "state"),
+             json_text(answer, "summary"));
+    text_clean(str_text(&text), &c->out);
+    str_add_c(&c->out, '\n');
+    const char *warning = json_text(answer, "warning");
+    if (!*warning)
+        return;
+    str_add(&c->out, "warning: ");
+    text_clean(warning, &c->out);
+    str_add_c(&c->out, '\n');
+}
+
+static void add_ids(struct table *t, const cJSON *list)
+{
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_addf(&text, "%s%s", text.size ? ", " : "", json_text(x, "id"));
+    }
+    table_add(t, str_text(&text));
+}
+
+/* Where it would go, best first. */
+static void say_best(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"BEST NODES", false},
+        {"CARDS", false},
+        {"GPUS", false},
+        {"RELATION", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        const char *relation = cli_relation(x);
+        table_add(&t, json_text(x, "node"));
+        add_ids(&t, json_list(x, "cards"));
+        add_ids(&t, json_list(x, "gpus"));
+        table_add_style(&t, relation_style(relation), relation);
+    }
+    if (!t.n_cells)
+        return;
+    str_add_c(&c->out, '\n');
+    table_render(&t, c->colours, &c->out);
+}
+
+/* Why not elsewhere, most frequent reason first. */
+static void say_reasons(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NODES", true},
+        {"REASON", false},
+        {"FOR EXAMPLE", false},
+        {"WHY THERE", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        const char *message = json_text(x, "message"),
+                   *detail = json_text(x, "detail");
+        table_addf(&t, "%.0f", json_number(x, "nodes"));
+        table_add(&t, message);
+        table_add(&t, json_text(x, "example"));
+        table_add(&t, strcmp(message, detail) ? detail : ""); /* said */
+    }
+    if (!t.n_cells)
+        return;
+    str_add_c(&c->out, '\n');
+    table_render(&t, c->colours, &c->out);
+}
+
+/* What would make it fit, the smallest change first. */
+static void say_changes(struct cli *c, const cJSON *list)
+{
+    const cJSON *x;
+    bool first = true;
+    cJSON_ArrayForEach(x, list)
+    {
+        str_add(&c->out, first ? "\nIT WOULD FIT WITH ONE OF\n" : "");
+        first = false;
+        str_add(&c->out, "  ");
+        text_clean(json_text(x, "text"), &c->out);
+        str_add_c(&c->out, '\n');
+    }
+}
+
+/* The nodes that lack least. */
+static void say_nearest(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NEAREST NODES", false},
+        {"WHAT IS MISSING", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        table_add(&t, json_text(x, "node"));
+        table_add(&t, json_text(x, "detail"));
+    }
+    if (!t.n_cells)
+        return;
+    str_add_c(&c->out, '\n');
+    table_render(&t, c->colours, &c->out);
+}
+
+static void say(struct cli *c, const cJSON *answer)
+{
+    say_pod(c, answer);
+    say_best(c, json_list(answer, "best"));
+    say_reasons(c, json_list(answer, "reasons"));
+    say_nearest(c, json_list(answer, "nearest"));
+    say_changes(c, json_list(answer, "changes"));
+}
+
+int verb_why(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(4096), key = STR_INIT(1024);
+    cleanup_with(json) cJSON *json = NULL;
+    (void)argc;
+    cli_pod_key(argv[0], &key);
+    str_add(&path, "/v1/why?pod=");
+    cli_add_encoded(&path, str_text(&key));
+    int rc = cli_get(c, str_text(&path), &json);
+    if (!rc && json)
+        say(c, json);
+    return rc;
+}
+
+int verb_simulate(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str body = STR_INIT(FILE_MAX);
+    cleanup_with(json) cJSON *json = NULL;
+    const cJSON *x, *results;
+    size_t n = 0;
+    (void)argc;
+    int rc = cli_read_input(argv[0], &body);
+    if (!rc)
+        rc = cli_post(
+            c, c->set.applied ? "/v1/simulate?applied=true" : "/v1/simulate",
+            &body, &json);
+    if (rc || !json)
+        return rc;
+    results = json_list(json, "results");
+    if (!results) { /* the scheduler's own request: its answers, as they are */
+        cleanup_free char *text = cJSON_Print(json);
+        str_addf(&c->out, "%s\n", text);
+        return 0;
+    }
+    cJSON_ArrayForEach(x, results)
+    {
+        if (n++)
+            str_add_c(&c->out, '\n');
+        say(c, x);
+    }
+    return 0;
+}
