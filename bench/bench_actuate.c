@@ -17,8 +17,8 @@
 
 #include "advertiser/act/core/actuator.h"
 #include "lib/io/clock.h"
-#include "tests/lib/cardserver.h"
-#include "tests/lib/certs.h"
+#include "tests/lib/card/cardserver.h"
+#include "tests/lib/http/certs.h"
 
 enum {
     ROUNDS_MAX = 10000,

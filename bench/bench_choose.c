@@ -8,8 +8,8 @@
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "model/decide/decide.h"
-#include "tests/lib/benchhost.h"
-#include "tests/lib/simhost.h"
+#include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/simhost.h"
 #include "tests/lib/testdata.h"
 
 enum { ROUNDS = 200, ROUND_NS = 500000 };

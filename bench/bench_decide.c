@@ -13,8 +13,8 @@
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "tests/lib/benchhost.h"
-#include "tests/lib/simfleet.h"
+#include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/simfleet.h"
 
 enum {
     BEST = 16,

@@ -15,8 +15,8 @@
 #include "extender/serve/scratch.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "tests/lib/benchhost.h"
-#include "tests/lib/simfleet.h"
+#include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/simfleet.h"
 
 enum { PAIRS = 512, ROUNDS = 20, BODY_MAX = 4 << 20 };
 

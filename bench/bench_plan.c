@@ -14,8 +14,8 @@
 #include "lib/io/clock.h"
 #include "model/decide/decide_private.h"
 #include "model/plan/plan.h"
-#include "tests/lib/benchhost.h"
-#include "tests/lib/simfabric.h"
+#include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/simfabric.h"
 
 enum { ROUNDS = 120, PAIRS = 512, HOSTS_MAX = 100000 };
 

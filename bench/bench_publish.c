@@ -10,7 +10,7 @@
 #include "lib/base/str.h"
 #include "lib/http/http.h"
 #include "model/slice/slice.h"
-#include "tests/lib/benchhost.h"
+#include "tests/lib/sim/benchhost.h"
 
 enum {
     CONNECTIONS = 16,

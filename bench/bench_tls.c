@@ -16,10 +16,10 @@
 #include "lib/http/http.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "tests/lib/certs.h"
-#include "tests/lib/rawclient.h"
-#include "tests/lib/simstate.h"
-#include "tests/lib/tlsclient.h"
+#include "tests/lib/http/certs.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/http/tlsclient.h"
+#include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 enum { ROUNDS = 15, ROUND_MS = 200, CALL_MS = 10000, CARDS = 8 };

@@ -10,8 +10,8 @@
 #include "extender/judge/why.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "tests/lib/benchhost.h"
-#include "tests/lib/simfleet.h"
+#include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/simfleet.h"
 
 enum { ROUNDS = 60, PAIRS = 512, LEAF_HOSTS = 32, SPINE_LEAVES = 8 };
 

@@ -13,7 +13,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/http/httpd.h"
-#include "tests/lib/rawclient.h"
+#include "tests/lib/http/rawclient.h"
 #include "tests/lib/tmpdir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -18,8 +18,8 @@
 #include "lib/http/http.h"
 #include "lib/http/httpd.h"
 #include "lib/io/log.h"
-#include "tests/lib/fakeactuator.inc"
-#include "tests/lib/simstate.h"
+#include "tests/lib/card/fakeactuator.inc"
+#include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 enum { N_PODS = 8, ROUNDS_MS = 500 };

@@ -16,8 +16,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "tests/lib/actrig.h"
-#include "tests/lib/simstate.h"
+#include "tests/lib/card/actrig.h"
+#include "tests/lib/sim/simstate.h"
 
 enum { N_PODS = 12, ROUND_MS = 1500, END_MS = 240000 };
 

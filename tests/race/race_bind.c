@@ -20,10 +20,10 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "tests/lib/bindserver.h"
-#include "tests/lib/extender.h"
-#include "tests/lib/rawclient.h"
-#include "tests/lib/simstate.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/bindserver.h"
+#include "tests/lib/sim/extender.h"
+#include "tests/lib/sim/simstate.h"
 
 enum { N_CALLERS = 4, N_PODS = 24, CALL_MS = 200, DEADLINE_MS = 320 };
 

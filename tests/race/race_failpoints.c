@@ -36,7 +36,7 @@ int main(void)
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
-#include "tests/lib/simstate.h"
+#include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-#include "tests/lib/h2rig.h"
+#include "tests/lib/http/h2rig.h"
 
 enum { N_CLIENTS = 3, PER_CONNECTION = 24 };
 

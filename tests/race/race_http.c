@@ -15,8 +15,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/io/log.h"
-#include "tests/lib/rawclient.h"
-#include "tests/lib/simstate.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/simstate.h"
 
 enum {
     N_NODES = 20,

@@ -15,7 +15,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/kube/reflector_private.h"
-#include "tests/lib/fakeapi.h"
+#include "tests/lib/http/fakeapi.h"
 
 enum { N_READERS = 3, N_KINDS = 3 };
 

@@ -17,8 +17,8 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
-#include "tests/lib/rawclient.h"
-#include "tests/lib/simstate.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/simstate.h"
 
 enum { N_NODES = 2, N_PAIRS = 6, N_CARDS = 4 };
 

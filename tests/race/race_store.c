@@ -16,7 +16,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "tests/lib/simstate.h"
+#include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 enum { N_NODES = 300, N_CARDS = 8, N_BINDERS = 2, N_FILTERS = 2, BEST = 16 };

@@ -1,0 +1,157 @@
+#include "tests/lib/card/actrig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "tests/lib/tmpdir.h"
+
+enum { REACH_MS = 60000, CALL_MS = 30000 };
+
+static const struct cardserver_times quick = {0};
+
+static _Noreturn void die(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "actrig: %s: %s\n", what, why);
+    abort();
+}
+
+void actrig_init(struct actrig *r, size_t n)
+{
+    *r = (struct actrig){.dir = tmpdir_create(), .n = n};
+    log_set_level(LOG_ERROR);
+    for (size_t i = 0; i < n; i++) {
+        struct act_place *p = &r->places[i];
+        cleanup_free char *path = xasprintf("%s/card-%zu.sock", r->dir, i);
+        const struct h2_config config = {.socket = path};
+        (void)snprintf(p->name, sizeof p->name, "card-%zu", i);
+        (void)snprintf(p->endpoint, sizeof p->endpoint, "unix://%s", path);
+        r->cards[i] = cardserver_start(&config, &quick);
+    }
+    r->config = (struct actuator_config){.dir = xasprintf("%s/state", r->dir),
+                                         .cluster = "c",
+                                         .node = "h",
+                                         .probe_ms = 100,
+                                         .lost_ms = 4000};
+}
+
+void actrig_tcp(struct actrig *r, size_t i)
+{
+    const struct h2_config config = {0};
+    struct act_place *p = &r->places[i];
+    cardserver_stop(r->cards[i]);
+    r->cards[i] = cardserver_start(&config, &quick);
+    (void)snprintf(p->endpoint, sizeof p->endpoint, "tcp://127.0.0.1:%u",
+                   (unsigned)cardserver_port(r->cards[i]));
+    p->plaintext = true;
+}
+
+void actrig_set(struct actrig *r, size_t n)
+{
+    struct error err = {0};
+    if (actuator_set_places(r->a, r->places, n, &err) < 0)
+        die("places", err.text);
+}
+
+void actrig_open(struct actrig *r)
+{
+    struct error err = {0};
+    if (actuator_create(&r->config, &r->a, &err) < 0)
+        die("actuator", err.text);
+    actrig_set(r, r->n);
+}
+
+void actrig_close(struct actrig *r)
+{
+    actuator_destroy(r->a);
+    r->a = NULL;
+}
+
+void actrig_fini(struct actrig *r)
+{
+    actrig_close(r);
+    for (size_t i = 0; i < r->n; i++)
+        cardserver_stop(r->cards[i]);
+    free((char *)r->config.dir);
+    tmpdir_remove(r->dir);
+}
+
+/* --- pods ---------------------------------------------------------------- */
+
+int actrig_want_as(struct actrig *r, struct act_pod pod)
+{
+    struct error err = {0};
+    cleanup_free char *spec = xasprintf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
+        "\"lab\",\"name\":\"%s\",\"uid\":\"%s\"},\"spec\":{\"containers\":[{"
+        "\"name\":\"a\",\"image\":\"i\",\"imagePullPolicy\":"
+        "\"IfNotPresent\"}]}}",
+        pod.name, pod.name);
+    pod.owner = pod.owner ? pod.owner : "extender";
+    pod.namespace = "lab";
+    pod.uid = pod.name;
+    pod.spec = spec;
+    pod.spec_size = strlen(spec);
+    pod.sriov_vfs = pod.sriov_vfs ? pod.sriov_vfs : -1;
+    return actuator_want(r->a, &pod, &err);
+}
+
+int actrig_want(struct actrig *r, const char *name, const char *place)
+{
+    return actrig_want_as(r, (struct act_pod){.name = name, .place = place});
+}
+
+bool actrig_reach(struct actrig *r, const char *name, enum act_state state)
+{
+    struct act_pod_view v = {0};
+    int64_t end = clock_ms() + REACH_MS;
+    for (uint64_t version = 0; clock_ms() < end;) {
+        if (actuator_find(r->a, "lab", name, &v) == 0 && v.state == state)
+            return true;
+        version = actuator_wait(r->a, version, 100);
+    }
+    (void)fprintf(stderr, "actrig: %s is %s (%s: %s)\n", name,
+                  act_state_name(v.state), v.reason, v.message);
+    return false;
+}
+
+bool actrig_live(struct actrig *r, size_t card, const char *uid, unsigned n)
+{
+    const struct timespec pause = {0, 10000000};
+    for (int64_t end = clock_ms() + REACH_MS; clock_ms() < end;) {
+        if (cardserver_live(r->cards[card], uid) == n)
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+void actrig_stray(struct actrig *r, size_t card, const char *uid)
+{
+    const struct act_place *p = &r->places[card];
+    const struct grpc_config to = {.endpoint = p->endpoint,
+                                   .plaintext = p->plaintext};
+    const struct cri_pair labels[] = {{"biga.dev/cluster", r->config.cluster},
+                                      {"biga.dev/node", r->config.node},
+                                      {"biga.dev/pod-uid", uid}};
+    const struct cri_sandbox_config config = {.namespace = "lab",
+                                              .name = uid,
+                                              .uid = uid,
+                                              .attempt = 1,
+                                              .hostname = "",
+                                              .log_directory = "",
+                                              .labels = {labels, 3},
+                                              .runtime_handler = "",
+                                              .cgroup_parent = "",
+                                              .run_as_user = -1};
+    cleanup_with(cri) struct cri *cri = NULL;
+    char id[CRI_ID_MAX + 1];
+    struct error err = {0};
+    if (cri_create(&to, &cri, &err) < 0 ||
+        cri_run_sandbox(cri, &config, CALL_MS, id, &err) < 0)
+        die("a stray sandbox", err.text);
+}

@@ -1,0 +1,187 @@
+/* What tests look at of a card's runtime, and change. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "card/card.h"
+#include "lib/base/mem.h"
+#include "tests/lib/card/cardserver_private.h"
+
+static bool is_of(Cri__Pair **labels, size_t n, const char *uid)
+{
+    Cri__Pair pair = CRI__PAIR__INIT, *wanted = &pair;
+    pair.key = (char *)"biga.dev/pod-uid";
+    pair.value = (char *)uid;
+    return !uid || cardserver_has_labels(labels, n, &wanted, 1);
+}
+
+unsigned cardserver_live(struct cardserver *s, const char *uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct sandbox *b = &s->sandboxes[i];
+        const struct container *k = &s->containers[i];
+        n += b->made && b->ready &&
+             is_of(b->made->config->labels, b->made->config->n_labels, uid);
+        n += k->made && k->state == CRI__CONTAINER_STATE__CONTAINER_RUNNING &&
+             is_of(k->made->config->labels, k->made->config->n_labels, uid);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
+                    size_t size)
+{
+    const struct container *newest = NULL;
+    ret_value[0] = '\0';
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct container *k = &s->containers[i];
+        if (k->made && (!newest || strcmp(k->id, newest->id) > 0))
+            newest = k;
+    }
+    for (size_t i = 0; newest && i < newest->made->config->n_envs; i++)
+        if (strcmp(newest->made->config->envs[i]->key, key) == 0)
+            (void)snprintf(ret_value, size, "%s",
+                           newest->made->config->envs[i]->value);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_take(struct cardserver *s, const struct cardserver_times *times)
+{
+    pthread_mutex_lock(&s->lock);
+    s->times = *times;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* A test that names another has not read what there is. */
+static size_t known(const struct cardserver *s, const char *method)
+{
+    size_t at = cardserver_method(method);
+    if (at >= ARRAY_LEN(s->called))
+        abort();
+    return at;
+}
+
+unsigned cardserver_calls(struct cardserver *s, const char *method)
+{
+    size_t at = known(s, method);
+    pthread_mutex_lock(&s->lock);
+    unsigned n = s->called[at];
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void cardserver_fail(struct cardserver *s, const char *method, int code,
+                     unsigned times)
+{
+    size_t at = known(s, method);
+    pthread_mutex_lock(&s->lock);
+    s->faults[at].code = code;
+    s->faults[at].times = times;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_freeze(struct cardserver *s, bool frozen)
+{
+    pthread_mutex_lock(&s->lock);
+    s->frozen = frozen;
+    pthread_cond_broadcast(&s->thawed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
+                     const char *err)
+{
+    pthread_mutex_lock(&s->lock);
+    free(s->exec_out);
+    free(s->exec_err);
+    s->exec_code = exit_code;
+    s->exec_out = xstrdup(out);
+    s->exec_err = xstrdup(err);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_logs(struct cardserver *s, const char *dir)
+{
+    pthread_mutex_lock(&s->lock);
+    free(s->logs_dir);
+    s->logs_dir = dir ? xstrdup(dir) : NULL;
+    s->logs_max = CARD_LOG_MAX;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void cardserver_logs_max(struct cardserver *s, size_t max)
+{
+    pthread_mutex_lock(&s->lock);
+    s->logs_max = max;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void answer_log(const char *path, char **cmd, int fd,
+                       Cri__ExecSyncResponse *m, char **ret_said)
+{
+    struct card_given given;
+    struct error err;
+    int rc = card_log(path, strtoull(cmd[3], NULL, 10),
+                      strtoull(cmd[4], NULL, 10), fd, &given, &err);
+    if (rc < 0) {
+        m->exit_code = rc == -ENOENT ? 3 : 1;
+        *ret_said = xasprintf("biga-card: %s\n", err.text);
+        return;
+    }
+    m->exit_code = 0;
+    m->stdout_data.len = given.size;
+    m->stdout_data.data = xmalloc(given.size + 1);
+    if (pread(fd, m->stdout_data.data, given.size, 0) != (ssize_t)given.size)
+        abort();
+    *ret_said = xasprintf("bytes=%zu\nnext=%" PRIu64 "\n", given.size,
+                          given.next);
+}
+
+void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m)
+{
+    const char *name = strrchr(cmd[2], '/');
+    cleanup_free char *path = xasprintf("%s%s", s->logs_dir, name ? name : "/");
+    cleanup_fd int fd = memfd_create("log", MFD_CLOEXEC);
+    char *said = NULL;
+    m->stdout_data = (ProtobufCBinaryData){0};
+    if (fd < 0)
+        abort();
+    if (strtoull(cmd[4], NULL, 10) > s->logs_max) {
+        m->exit_code = 2;
+        said = xstrdup("usage: biga-card wait\n");
+    } else {
+        answer_log(path, cmd, fd, m, &said);
+    }
+    m->stderr_data.data = (uint8_t *)said;
+    m->stderr_data.len = strlen(said);
+}
+
+void cardserver_events(struct cardserver *s, enum cardserver_events events)
+{
+    pthread_mutex_lock(&s->lock);
+    s->has_events = events;
+    pthread_mutex_unlock(&s->lock);
+}
+
+unsigned cardserver_exit(struct cardserver *s, const char *uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        struct container *k = &s->containers[i];
+        if (!k->made || k->state != CRI__CONTAINER_STATE__CONTAINER_RUNNING ||
+            !is_of(k->made->config->labels, k->made->config->n_labels, uid))
+            continue;
+        cardserver_container_ends(s, k);
+        n++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}

@@ -1,0 +1,72 @@
+/* cardserver_private - what the files of cardserver share: cardserver.c
+ * answers, cardserver_look.c is for tests to look at it and to change it. */
+#ifndef BIGA_TESTS_LIB_CARD_CARDSERVER_PRIVATE_H
+#define BIGA_TESTS_LIB_CARD_CARDSERVER_PRIVATE_H
+
+#include <pthread.h>
+
+#include "advertiser/cri/cri.pb-c.h"
+#include "tests/lib/card/cardserver.h"
+
+/* What it keeps of either is the config that it was made with. */
+struct sandbox {
+    char id[65];
+    bool ready;
+    Cri__RunPodSandboxRequest *made; /* NULL: a free place */
+};
+struct container {
+    char id[65];
+    Cri__ContainerState state;
+    Cri__CreateContainerRequest *made;
+};
+
+enum {
+    METHODS = 15,
+    EVENTS_KEPT = 1024,
+    EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */
+};
+
+struct event {
+    char id[65], sandbox_id[65], uid[65];
+    Cri__ContainerEventType type;
+};
+
+#define EVENTS "GetContainerEvents"
+
+struct cardserver {
+    struct h2_server *h2;
+    struct cardserver_times times;
+    pthread_mutex_t lock;
+    struct sandbox sandboxes[CARDSERVER_OBJECTS];
+    struct container containers[CARDSERVER_OBJECTS];
+    unsigned next_id, n_calls;
+    int64_t taken_ns;
+    unsigned called[METHODS]; /* of each method */
+    struct {
+        int code;
+        unsigned times;
+    } faults[METHODS];
+    pthread_cond_t thawed;
+    pthread_cond_t told; /* of events */
+    bool frozen, ending;
+    enum cardserver_events has_events;
+    struct event events[EVENTS_KEPT];
+    uint64_t n_events; /* ever; the last are kept */
+    int exec_code;
+    char *exec_out, *exec_err;
+    char *logs_dir; /* NULL: none */
+    size_t logs_max;
+};
+
+/* With the lock held, all of them. */
+
+/* Its place in `called` and `faults`. */
+size_t cardserver_method(const char *name);
+bool cardserver_has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
+                           size_t n_wanted);
+/* What biga-card would write, of a log. */
+void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m);
+/* By itself, or because it was told to. */
+void cardserver_container_ends(struct cardserver *s, struct container *k);
+
+#endif

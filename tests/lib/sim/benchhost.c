@@ -1,0 +1,78 @@
+#include "tests/lib/sim/benchhost.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Card or GPU `i` of a host: two packages, each with two switches, each of
+ * them with two cards and, depending on the shape, GPUs. */
+static void add_pci(struct topo_builder *b, enum device_kind kind, unsigned i,
+                    unsigned shape)
+{
+    unsigned cards = BENCHHOST_CARDS;
+    unsigned per = kind == DEVICE_CARD ? cards : cards >> (shape & 1);
+    unsigned position = shape & 2 ? per - 1 - i : i;
+    unsigned group = position * 4 / per, numa = group / 2;
+    char id[TOPO_ID_MAX + 1];
+    struct pci_addr path[2] = {
+        {.bus = (uint8_t)(0x10 + 0x20 * group)},
+        {.bus = (uint8_t)(0x11 + 0x20 * group),
+         .device = (uint8_t)(position % 2 + (kind == DEVICE_CARD ? 0 : 4))},
+    };
+    struct device d = {
+        .kind = kind,
+        .numa = (int)numa,
+        .package = (int)numa,
+        .has_pci = true,
+        .pci = {.bus = (uint8_t)(0x14 + 0x20 * group +
+                                 (kind == DEVICE_CARD ? 0 : 8) +
+                                 position % (per / 4 ? per / 4 : 1))},
+        .root_bus = (uint8_t)(0x10 + 0x20 * group),
+        .n_path = 2,
+        .path = path,
+        .vendor_id = kind == DEVICE_CARD ? 0x15b3 : 0x10de,
+        .device_id = kind == DEVICE_CARD ? 0xa2dc : 0x2330,
+        .model = kind == DEVICE_CARD ? "BlueField-3" : "H100",
+        .id = id,
+    };
+    if (kind == DEVICE_CARD) {
+        d.n_functions = 1;
+        d.functions = &d.pci;
+        d.arch = "arm64";
+        d.cores = 16;
+        d.memory_mib = 32768;
+    }
+    device_id_format(kind, &d.pci, id);
+    topo_builder_add(b, &d);
+}
+
+struct topo *benchhost_create(const char *node, size_t index)
+{
+    unsigned shape = (unsigned)(index % BENCHHOST_SHAPES);
+    struct topo_builder *b = topo_builder_create(node);
+    struct topo *topo = NULL;
+    struct error err = {0};
+    for (int numa = 0; numa < 2; numa++) {
+        char id[] = {'n', 'u', 'm', 'a', '-', (char)('0' + numa), '\0'};
+        struct device d = {
+            .kind = DEVICE_NUMA,
+            .id = id,
+            .numa = numa,
+            .package = numa,
+            .cpus = 112,
+            .numa_memory_mib = 1 << 20,
+        };
+        topo_builder_add(b, &d);
+        topo_builder_distance(b, numa, numa, 10);
+        topo_builder_distance(b, numa, 1 - numa, 21);
+    }
+    for (unsigned i = 0; i < BENCHHOST_CARDS; i++)
+        add_pci(b, DEVICE_CARD, i, shape);
+    for (unsigned i = 0; i < (unsigned)(BENCHHOST_CARDS >> (shape & 1)); i++)
+        add_pci(b, DEVICE_GPU, i, shape);
+    if (topo_build(b, &topo, &err)) {
+        fprintf(stderr, "benchhost: %s\n", err.text);
+        abort();
+    }
+    topo_builder_destroy(b);
+    return topo;
+}

@@ -1,0 +1,539 @@
+#include "tests/lib/sim/bindserver.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/simstate.h"
+
+enum {
+    SERVED_PODS_MAX = 256,
+    CONNS_MAX = 256, /* at a time */
+    FAULTS_MAX = 64,
+    REQUEST_MAX = 65536,
+    NAME_MAX_ = 64,
+};
+
+struct pod {
+    char name[NAME_MAX_], uid[NAME_MAX_], node[NAME_MAX_];
+    char *allocation;
+    unsigned n_bound;
+    bool there, deleting;
+};
+
+struct faults {
+    enum bindserver_fault list[FAULTS_MAX];
+    size_t n, at;
+};
+
+struct conn {
+    struct bindserver *s;
+    pthread_t thread;
+    int fd; /* -1: closed, and the thread ends */
+};
+
+struct bindserver {
+    struct kube_config config;
+    uint16_t port;
+    pthread_mutex_t lock; /* guards all that follows */
+    int listener;         /* -1: closed */
+    pthread_t acceptor;
+    struct pod pods[SERVED_PODS_MAX];
+    size_t n_pods;
+    struct faults posts, looks;
+    unsigned chaos;
+    uint64_t random;
+    struct str calls, last_body;
+    struct conn conns[CONNS_MAX];
+    size_t n_conns;
+};
+
+static void die(const char *what)
+{
+    perror(what);
+    abort();
+}
+
+/* --- pods: under the lock ----------------------------------------------- */
+
+static struct pod *find(struct bindserver *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_pods; i++)
+        if (s->pods[i].there && strcmp(s->pods[i].name, name) == 0)
+            return &s->pods[i];
+    return NULL;
+}
+
+static void set_node(struct pod *p, const char *node, const char *allocation)
+{
+    (void)snprintf(p->node, sizeof p->node, "%s", node);
+    free(p->allocation);
+    p->allocation = allocation ? xstrdup(allocation) : NULL;
+}
+
+void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *old = find(s, name);
+    if (old)
+        old->there = false;
+    size_t i = 0;
+    while (i < s->n_pods && s->pods[i].there)
+        i++;
+    if (i == SERVED_PODS_MAX)
+        abort();
+    s->n_pods += i == s->n_pods;
+    struct pod *p = &s->pods[i];
+    free(p->allocation);
+    *p = (struct pod){.there = true};
+    (void)snprintf(p->name, sizeof p->name, "%s", name);
+    (void)snprintf(p->uid, sizeof p->uid, "%s", uid);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_delete(struct bindserver *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    find(s, name)->there = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_bind(struct bindserver *s, const char *name, const char *node,
+                     const char *allocation)
+{
+    pthread_mutex_lock(&s->lock);
+    set_node(find(s, name), node, allocation);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_deleting(struct bindserver *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    find(s, name)->deleting = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
+                     char **ret_allocation)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct pod *p = find(s, name);
+    if (p)
+        (void)snprintf(ret_node, 64, "%s", p->node);
+    if (p && ret_allocation)
+        *ret_allocation = xstrdup(p->allocation ? p->allocation : "");
+    pthread_mutex_unlock(&s->lock);
+    return p != NULL;
+}
+
+unsigned bindserver_n_bound(struct bindserver *s)
+{
+    unsigned most = 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->n_pods; i++)
+        if (s->pods[i].n_bound > most)
+            most = s->pods[i].n_bound;
+    pthread_mutex_unlock(&s->lock);
+    return most;
+}
+
+/* --- what is asked ------------------------------------------------------ */
+
+struct request {
+    char method[8], pod[NAME_MAX_];
+    bool binds;
+    char uid[NAME_MAX_], node[NAME_MAX_];
+    char *allocation;
+    char data[REQUEST_MAX + 1];
+    const char *body;
+};
+
+struct reply {
+    int status;
+    struct str body;
+};
+
+static void status_reply(struct reply *r, int status, const char *reason,
+                         const char *text)
+{
+    r->status = status;
+    str_reset(&r->body);
+    str_addf(&r->body,
+             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+             "\"status\":\"%s\",\"message\":\"%s\",\"reason\":\"%s\","
+             "\"code\":%d}",
+             status < 300 ? "Success" : "Failure", text, reason, status);
+}
+
+static void carry_out(struct bindserver *s, const struct request *q,
+                      struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, q->pod);
+    if (!p) {
+        status_reply(r, 404, "NotFound", "pods not found");
+    } else if (strcmp(p->uid, q->uid) != 0) {
+        status_reply(r, 409, "Conflict", "Precondition failed: UID");
+    } else if (p->deleting) {
+        status_reply(r, 409, "Conflict", "pod is being deleted");
+    } else if (p->node[0]) {
+        status_reply(r, 409, "Conflict", "pod is already assigned to a node");
+    } else {
+        set_node(p, q->node, q->allocation);
+        p->n_bound++;
+        status_reply(r, 201, "", "");
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void show(struct bindserver *s, const struct request *q, struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct pod *p = find(s, q->pod);
+    if (!p) {
+        status_reply(r, 404, "NotFound", "pods not found");
+    } else {
+        r->status = 200;
+        str_reset(&r->body);
+        str_addf(&r->body,
+                 "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{"
+                 "\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\"%s",
+                 p->name, p->uid,
+                 p->deleting ? ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""
+                             : "");
+        if (p->allocation) {
+            str_add(&r->body, ",\"annotations\":{\"x\":\"y\","
+                              "\"biga.dev/allocation\":");
+            str_add_json(&r->body, p->allocation);
+            str_add_c(&r->body, '}');
+        }
+        str_add(&r->body, "},\"spec\":{\"containers\":[]");
+        if (p->node[0])
+            str_addf(&r->body, ",\"nodeName\":\"%s\"", p->node);
+        str_add(&r->body, "},\"status\":{}}");
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void copy_member(const cJSON *object, const char *name,
+                        char ret[NAME_MAX_])
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    (void)snprintf(ret, NAME_MAX_, "%s",
+                   cJSON_IsString(item) ? item->valuestring : "?");
+}
+
+/* False when it is no Binding as it should be. */
+static bool read_binding(struct request *q)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    char kind[NAME_MAX_], name[NAME_MAX_], target[NAME_MAX_];
+    if (json_parse(q->body, strlen(q->body), &json, NULL) < 0)
+        return false;
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(json, "metadata");
+    const cJSON *to = cJSON_GetObjectItemCaseSensitive(json, "target");
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
+    const cJSON *note = cJSON_GetObjectItemCaseSensitive(notes,
+                                                         "biga.dev/allocation");
+    copy_member(json, "kind", kind);
+    copy_member(meta, "name", name);
+    copy_member(meta, "uid", q->uid);
+    copy_member(to, "kind", target);
+    copy_member(to, "name", q->node);
+    q->allocation = cJSON_IsString(note) ? xstrdup(note->valuestring) : NULL;
+    return strcmp(kind, "Binding") == 0 && strcmp(target, "Node") == 0 &&
+           strcmp(name, q->pod) == 0;
+}
+
+/* "POST /api/v1/namespaces/ns/pods/p1/binding HTTP/1.1". */
+static bool read_line(struct request *q)
+{
+    static const char prefix[] = "/api/v1/namespaces/ns/pods/";
+    char target[512];
+    if (sscanf(q->data, "%7s %511s", q->method, target) != 2 ||
+        strncmp(target, prefix, strlen(prefix)) != 0)
+        return false;
+    char *name = target + strlen(prefix);
+    char *slash = strchr(name, '/');
+    q->binds = slash && strcmp(slash, "/binding") == 0;
+    if (slash)
+        *slash = '\0';
+    (void)snprintf(q->pod, sizeof q->pod, "%.63s", name);
+    return (strcmp(q->method, "POST") == 0 && q->binds) ||
+           (strcmp(q->method, "GET") == 0 && !slash);
+}
+
+/* --- faults ------------------------------------------------------------- */
+
+static enum bindserver_fault next_fault(struct bindserver *s, bool post)
+{
+    struct faults *f = post ? &s->posts : &s->looks;
+    if (f->at < f->n)
+        return f->list[f->at++];
+    if (s->chaos && sim_random(&s->random) % 1000 < s->chaos)
+        return (enum bindserver_fault)(sim_random(&s->random) % FAULT_COUNT);
+    return FAULT_NONE;
+}
+
+void bindserver_faults(struct bindserver *s, const char *method,
+                       const enum bindserver_fault *faults, size_t n)
+{
+    pthread_mutex_lock(&s->lock);
+    struct faults *f = strcmp(method, "POST") == 0 ? &s->posts : &s->looks;
+    memcpy(f->list, faults, n * sizeof *faults);
+    f->n = n;
+    f->at = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_chaos(struct bindserver *s, unsigned permille, uint64_t seed)
+{
+    pthread_mutex_lock(&s->lock);
+    s->chaos = permille;
+    s->random = seed;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static enum bindserver_fault log_call(struct bindserver *s,
+                                      const struct request *q)
+{
+    pthread_mutex_lock(&s->lock);
+    if (q->binds) {
+        str_addf(&s->calls, "POST %s %s\n", q->pod, q->node);
+        str_reset(&s->last_body);
+        str_add(&s->last_body, q->body);
+    } else {
+        str_addf(&s->calls, "GET %s\n", q->pod);
+    }
+    enum bindserver_fault fault = next_fault(s, q->binds);
+    pthread_mutex_unlock(&s->lock);
+    return fault;
+}
+
+static bool is_done(enum bindserver_fault f)
+{
+    return f == FAULT_NONE || f == FAULT_ERROR_DONE || f == FAULT_SILENT_DONE ||
+           f == FAULT_LATE_DONE || f == FAULT_CUT_DONE || f == FAULT_GARBAGE;
+}
+
+/* Until the peer has enough of it. */
+static void be_silent(int fd)
+{
+    char c[256];
+    while (recv(fd, c, sizeof c, 0) > 0)
+        continue;
+}
+
+static bool send_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
+        if (n <= 0)
+            return false;
+        data += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static bool send_reply(int fd, const struct reply *r)
+{
+    cleanup_free char *head =
+        xasprintf("HTTP/1.1 %d X\r\nContent-Type: application/json\r\n"
+                  "Content-Length: %zu\r\n\r\n",
+                  r->status, r->body.size);
+    return send_all(fd, head, strlen(head)) &&
+           send_all(fd, str_text(&r->body), r->body.size);
+}
+
+/* True when the connection goes on. */
+static bool answer(struct bindserver *s, int fd, struct request *q,
+                   struct reply *r)
+{
+    if (!read_line(q) || (q->binds && !read_binding(q))) {
+        status_reply(r, 400, "BadRequest", "no such thing");
+        return send_reply(fd, r);
+    }
+    enum bindserver_fault fault = log_call(s, q);
+    if (fault == FAULT_LATE_DONE) {
+        be_silent(fd);
+        (void)usleep(BINDSERVER_LATE_MS * 1000);
+    }
+    if (!q->binds)
+        show(s, q, r);
+    else if (is_done(fault))
+        carry_out(s, q, r);
+    free(q->allocation);
+    if (fault == FAULT_SILENT || fault == FAULT_SILENT_DONE)
+        be_silent(fd);
+    if (fault == FAULT_CUT || fault == FAULT_CUT_DONE ||
+        fault == FAULT_SILENT || fault == FAULT_SILENT_DONE ||
+        fault == FAULT_LATE_DONE)
+        return false;
+    if (fault == FAULT_FORBIDDEN)
+        status_reply(r, 403, "Forbidden", "pods is forbidden");
+    else if (fault == FAULT_BUSY)
+        status_reply(r, 429, "TooManyRequests", "slower");
+    else if (fault == FAULT_ERROR || fault == FAULT_ERROR_DONE)
+        status_reply(r, 500, "InternalError", "etcd does not answer");
+    else if (fault == FAULT_GARBAGE && r->status < 300) {
+        r->status = 200;
+        str_reset(&r->body);
+        str_add(&r->body, "{\"kind\":");
+    }
+    return send_reply(fd, r);
+}
+
+/* --- connections -------------------------------------------------------- */
+
+/* One whole request; false at the end. */
+static bool read_request(int fd, struct request *q)
+{
+    size_t size = 0, whole = 0;
+    q->allocation = NULL;
+    q->body = "";
+    while (whole == 0 || size < whole) {
+        if (size == REQUEST_MAX)
+            return false;
+        ssize_t n = recv(fd, q->data + size, REQUEST_MAX - size, 0);
+        if (n <= 0)
+            return false;
+        size += (size_t)n;
+        q->data[size] = '\0';
+        char *end = strstr(q->data, "\r\n\r\n");
+        if (!end || whole)
+            continue;
+        const char *length = strcasestr(q->data, "\r\nContent-Length:");
+        whole = (size_t)(end - q->data) + 4;
+        q->body = q->data + whole;
+        if (length && length < end)
+            whole += strtoul(length + strlen("\r\nContent-Length:"), NULL, 10);
+    }
+    return true;
+}
+
+static void *serve(void *ctx)
+{
+    struct conn *c = ctx;
+    struct request *q = xcalloc(1, sizeof *q);
+    struct reply r = {.body = STR_INIT(1 << 20)};
+    while (read_request(c->fd, q) && answer(c->s, c->fd, q, &r))
+        continue;
+    str_fini(&r.body);
+    free(q);
+    pthread_mutex_lock(&c->s->lock);
+    (void)close(c->fd);
+    c->fd = -1;
+    pthread_mutex_unlock(&c->s->lock);
+    return NULL;
+}
+
+/* One that is free. */
+static struct conn *new_conn(struct bindserver *s)
+{
+    size_t i = 0;
+    while (i < s->n_conns && s->conns[i].fd >= 0)
+        i++;
+    if (i == CONNS_MAX)
+        abort();
+    if (i == s->n_conns)
+        s->n_conns++;
+    else
+        (void)pthread_join(s->conns[i].thread, NULL); /* it has ended */
+    return &s->conns[i];
+}
+
+static void *accept_all(void *ctx)
+{
+    struct bindserver *s = ctx;
+    int listener = s->listener;
+    for (;;) {
+        int fd = accept(listener, NULL, NULL);
+        if (fd < 0)
+            return NULL;
+        pthread_mutex_lock(&s->lock);
+        struct conn *c = new_conn(s);
+        *c = (struct conn){.s = s, .fd = fd};
+        if (pthread_create(&c->thread, NULL, serve, c))
+            die("pthread_create");
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+void bindserver_open(struct bindserver *s)
+{
+    s->listener = raw_listen(&s->port);
+    if (pthread_create(&s->acceptor, NULL, accept_all, s))
+        die("pthread_create");
+}
+
+void bindserver_close(struct bindserver *s)
+{
+    (void)shutdown(s->listener, SHUT_RDWR);
+    (void)pthread_join(s->acceptor, NULL);
+    (void)close(s->listener);
+    s->listener = -1;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->n_conns; i++)
+        if (s->conns[i].fd >= 0)
+            (void)shutdown(s->conns[i].fd, SHUT_RDWR);
+    pthread_mutex_unlock(&s->lock);
+}
+
+struct bindserver *bindserver_start(void)
+{
+    struct bindserver *s = xcalloc(1, sizeof *s);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    str_init(&s->calls, 1 << 24);
+    str_init(&s->last_body, REQUEST_MAX);
+    bindserver_open(s);
+    s->config.server = xasprintf("http://127.0.0.1:%u", s->port);
+    s->config.namespace = xstrdup("default");
+    return s;
+}
+
+void bindserver_stop(struct bindserver *s)
+{
+    if (!s)
+        return;
+    if (s->listener >= 0)
+        bindserver_close(s);
+    for (size_t i = 0; i < s->n_conns; i++)
+        (void)pthread_join(s->conns[i].thread, NULL);
+    for (size_t i = 0; i < s->n_pods; i++)
+        free(s->pods[i].allocation);
+    str_fini(&s->calls);
+    str_fini(&s->last_body);
+    free(s->config.server);
+    free(s->config.namespace);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+const struct kube_config *bindserver_config(const struct bindserver *s)
+{
+    return &s->config;
+}
+
+char *bindserver_calls(struct bindserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    char *calls = xstrdup(str_text(&s->calls));
+    pthread_mutex_unlock(&s->lock);
+    return calls;
+}
+
+char *bindserver_last_body(struct bindserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    char *body = xstrdup(str_text(&s->last_body));
+    pthread_mutex_unlock(&s->lock);
+    return body;
+}

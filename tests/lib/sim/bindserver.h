@@ -1,0 +1,67 @@
+/* bindserver - an API server that knows pods and how to bind them, and that
+ * misbehaves as it is told. */
+#ifndef BIGA_TESTS_LIB_SIM_BINDSERVER_H
+#define BIGA_TESTS_LIB_SIM_BINDSERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/kube/config.h"
+
+/* What happens to one call.  `DONE`: a POST has been carried out all the
+ * same. */
+enum bindserver_fault {
+    FAULT_NONE,
+    FAULT_FORBIDDEN,   /* 403 */
+    FAULT_BUSY,        /* 429 */
+    FAULT_ERROR,       /* 500 */
+    FAULT_ERROR_DONE,  /* 500, e.g. because etcd answered too late */
+    FAULT_SILENT,      /* no answer */
+    FAULT_SILENT_DONE, /* the same */
+    FAULT_LATE_DONE,   /* no answer, and carried out LATE_MS after the caller
+                        * has gone */
+    FAULT_CUT,         /* the connection ends */
+    FAULT_CUT_DONE,    /* the same */
+    FAULT_GARBAGE,     /* 200 with what is no JSON */
+    FAULT_COUNT
+};
+enum { BINDSERVER_LATE_MS = 50 };
+
+struct bindserver;
+struct bindserver *bindserver_start(void);
+void bindserver_stop(struct bindserver *s); /* NULL allowed */
+const struct kube_config *bindserver_config(const struct bindserver *s);
+
+/* Refuses connections from now on, or not any more. */
+void bindserver_close(struct bindserver *s);
+void bindserver_open(struct bindserver *s);
+
+/* A pod of namespace "ns"; an earlier one of that name is gone. */
+void bindserver_pod(struct bindserver *s, const char *name, const char *uid);
+void bindserver_delete(struct bindserver *s, const char *name);
+/* Bound by somebody else. */
+void bindserver_bind(struct bindserver *s, const char *name, const char *node,
+                     const char *allocation);
+void bindserver_deleting(struct bindserver *s, const char *name);
+/* Its node, "" when it has none; false when there is no such pod.  With
+ * `ret_allocation` (may be NULL) what the annotation says, for the caller to
+ * free. */
+bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
+                     char **ret_allocation);
+
+/* The next calls of a method ("POST", "GET") meet these, one by one. */
+void bindserver_faults(struct bindserver *s, const char *method,
+                       const enum bindserver_fault *faults, size_t n);
+/* Every call meets one of them by chance, that many out of 1000; 0: none. */
+void bindserver_chaos(struct bindserver *s, unsigned permille, uint64_t seed);
+
+/* The calls so far, as "POST p1 n1\nGET p1\n"; the caller frees. */
+char *bindserver_calls(struct bindserver *s);
+/* How many POSTs were carried out for a pod's UID; more than one is a fault of
+ * this server. */
+unsigned bindserver_n_bound(struct bindserver *s);
+/* The body of the last POST; the caller frees. */
+char *bindserver_last_body(struct bindserver *s);
+
+#endif

@@ -1,0 +1,51 @@
+#include "tests/lib/sim/extender.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "extender/cluster/binds.h"
+#include "extender/pods/seen.h"
+#include "extender/pods/told.h"
+#include "tests/lib/sim/simstate.h"
+
+void test_extender_start(struct test_extender *x,
+                         const struct httpd_route *routes, size_t n_routes,
+                         void (*write_error)(struct str *out, unsigned status,
+                                             const char *text))
+{
+    struct error err;
+    *x = (struct test_extender){0};
+    demand_config_default(&x->app.demand);
+    x->app.pods = pods_create(&x->app.demand);
+    x->app.told = told_create();
+    x->app.writer = sim_writer_with(NULL, x->app.pods);
+    x->app.metrics = app_metrics_create();
+    x->app.seen = seen_create();
+    x->app.binds = binds_create();
+    x->app.instance = 1;
+    struct httpd_config config = {
+        .name = "test",
+        .listen = "127.0.0.1:0",
+        .routes = routes,
+        .n_routes = n_routes,
+        .ctx = &x->app,
+        .observe = app_observe,
+        .write_error = write_error,
+    };
+    if (httpd_start(&config, &x->httpd, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        abort();
+    }
+    x->port = httpd_port(x->httpd);
+}
+
+void test_extender_stop(struct test_extender *x)
+{
+    httpd_stop(x->httpd);
+    writer_stop(x->app.writer);
+    told_destroy(x->app.told);
+    pods_destroy(x->app.pods);
+    seen_destroy(x->app.seen);
+    binds_destroy(x->app.binds);
+    metrics_destroy(x->app.metrics);
+}

@@ -1,0 +1,158 @@
+/* Folders that could not be removed when their pod ended. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "advertiser/act/core/act_private.h"
+#include "lib/base/mem.h"
+#include "tests/lib/card/actrig.h"
+
+static struct actrig r;
+
+static char *folder(const char *uid)
+{
+    return xasprintf("%s/pods/%s", r.config.dir, uid);
+}
+
+static void begin(int64_t sweep_ms)
+{
+    actrig_init(&r, 1);
+    (void)snprintf(r.places[0].name, sizeof r.places[0].name, "host");
+    r.config.sweep_ms = sweep_ms;
+    actrig_open(&r);
+}
+
+/* A file where its folder was is in the way, however often it is tried. */
+static void leave(const char *uid)
+{
+    struct error err = {0};
+    cleanup_free char *path = folder(uid), *aside = xasprintf("%s.was", path);
+    cr_assert_eq(actrig_want(&r, uid, "host"), 0);
+    cr_assert(actrig_reach(&r, uid, ACT_RUNNING));
+    cr_assert_eq(rename(path, aside), 0);
+    FILE *f = fopen(path, "we");
+    cr_assert(f, "%s", path);
+    cr_assert_eq(fclose(f), 0);
+    (void)pthread_mutex_lock(&r.a->lock);
+    entry_by_uid(r.a, uid)->m.refusals = MACHINE_TRIES - 1;
+    (void)pthread_mutex_unlock(&r.a->lock);
+    cr_assert_eq(actuator_unwant(r.a, uid, 0, &err), 0);
+    cr_assert(actrig_reach(&r, uid, ACT_GONE));
+    struct act_pod_view v;
+    cr_assert_eq(actuator_find(r.a, "lab", uid, &v), 0);
+    cr_expect_str_eq(v.reason, "FilesLeft");
+    cr_expect_eq(access(path, F_OK), 0);
+    cr_expect_eq(actuator_forget(r.a, uid, &err), 0, "%s", err.text);
+}
+
+static void clear(const char *uid)
+{
+    cleanup_free char *path = folder(uid), *aside = xasprintf("%s.was", path);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(rename(aside, path), 0);
+}
+
+static bool goes(const char *uid)
+{
+    cleanup_free char *path = folder(uid);
+    for (int i = 0; i < 1000 && access(path, F_OK) == 0; i++)
+        (void)usleep(10000);
+    return access(path, F_OK) != 0;
+}
+
+static void count(void *ctx, const char *place, const char *uid)
+{
+    (void)place;
+    (void)uid;
+    ++*(unsigned *)ctx;
+}
+
+/* Of those that are written down, until they are so many. */
+static bool are_left(unsigned expected)
+{
+    unsigned n = expected + 1;
+    for (int i = 0; i < 1000 && n != expected; i++) {
+        n = 0;
+        cr_assert_eq(intents_each_left(r.a->intents, count, &n, NULL), 0);
+        (void)usleep(n == expected ? 0 : 10000);
+    }
+    return n == expected;
+}
+
+TestSuite(act_leftovers, .timeout = 60);
+
+Test(act_leftovers, are_tried_again_now_and_then)
+{
+    begin(200);
+    leave("x");
+    leave("w");
+    cr_assert(are_left(2));
+    (void)usleep(500000);
+    cr_assert(are_left(2));
+    clear("w");
+    cr_assert(goes("w"));
+    cr_assert(are_left(1));
+    clear("x");
+    cr_assert(goes("x"));
+    cr_assert(are_left(0));
+    leave("a"); /* it is before these */
+    clear("a");
+    cr_assert(goes("a"));
+    actrig_fini(&r);
+}
+
+Test(act_leftovers, are_tried_again_at_each_start)
+{
+    begin(0);
+    leave("x");
+    actrig_close(&r);
+    actrig_open(&r);
+    cr_assert(are_left(1));
+    actrig_close(&r);
+    clear("x");
+    actrig_open(&r);
+    cr_assert(goes("x"));
+    cr_assert(are_left(0));
+    actrig_fini(&r);
+}
+
+/* Whoever gives UIDs may give one again. */
+Test(act_leftovers, are_no_more_those_of_a_pod_that_is_there)
+{
+    begin(100);
+    leave("x");
+    clear("x");
+    cr_assert(goes("x"));
+    leave("y");
+    (void)pthread_mutex_lock(&r.a->lock);
+    (void)snprintf(r.a->places[0]->removing, ACT_UID_MAX + 1, "z");
+    (void)pthread_mutex_unlock(&r.a->lock);
+    cr_expect_eq(actrig_want(&r, "z", "host"), -EEXIST);
+    actrig_fini(&r);
+
+    begin(100);
+    leave("y");
+    actrig_close(&r);
+    r.config.sweep_ms = 0;
+    actrig_open(&r);
+    cr_assert(are_left(1));
+    clear("y"); /* it is the next pod's */
+    cr_assert_eq(actrig_want(&r, "y", "host"), 0);
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    (void)pthread_mutex_lock(&r.a->lock);
+    r.a->sweep_ms = 100;
+    r.a->places[0]->sweep_ms = 1;
+    place_wake(r.a->places[0]);
+    (void)pthread_mutex_unlock(&r.a->lock);
+    (void)usleep(500000);
+    cleanup_free char *path = folder("y");
+    cr_expect_eq(access(path, F_OK), 0, "it is in use");
+    struct error err = {0};
+    cr_assert_eq(actuator_unwant(r.a, "y", 0, &err), 0);
+    cr_assert(goes("y"));
+    cr_assert(are_left(0));
+    actrig_fini(&r);
+}

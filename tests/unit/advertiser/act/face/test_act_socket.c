@@ -1,0 +1,315 @@
+/* The socket, with an actuator that has no cards. */
+#include "advertiser/act/face/socket.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+
+#include "lib/base/json.h"
+#include "lib/base/mem.h"
+#include "lib/http/http.h"
+#include "tests/lib/card/fakeactuator.inc"
+#include "tests/lib/tmpdir.h"
+
+static struct {
+    char *dir, *path, *base;
+    struct act_socket *s;
+} at;
+
+static void start(void)
+{
+    struct error err;
+    struct actuator *a;
+    const struct actuator_config config = {.node = "h"};
+    at.dir = tmpdir_create();
+    at.path = xasprintf("%s/actuator.sock", at.dir);
+    at.base = xasprintf("unix:%s", at.path);
+    (void)actuator_create(&config, &a, &err);
+    cr_assert_eq(act_socket_start(a, at.path, &at.s, &err), 0, "%s", err.text);
+}
+
+static void stop(void)
+{
+    fake_thaw();
+    cr_expect(act_socket_stop(at.s));
+    fake_fini();
+    tmpdir_remove(at.dir);
+    free(at.path);
+    free(at.base);
+}
+
+TestSuite(act_socket, .init = start, .fini = stop);
+
+/* One request on a connection of its own. */
+static long call(const char *method, const char *path, const char *body,
+                 const char *accept, struct str *out)
+{
+    struct http_client *c = NULL;
+    struct http_answer a = {.body = STR_INIT(4 << 20)};
+    struct error err = {0};
+    cr_assert_eq(http_client_create(at.base, 60000, &c, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(http_call(c, method, path, body, body ? strlen(body) : 0,
+                           accept, &a, &err),
+                 0, "%s", err.text);
+    long status = a.status;
+    str_reset(out);
+    str_add_n(out, str_text(&a.body), a.body.size);
+    str_fini(&a.body);
+    http_client_destroy(c);
+    return status;
+}
+
+static void expect(const char *method, const char *path, const char *body,
+                   long status, const char *says)
+{
+    cleanup_str struct str out = STR_INIT(4 << 20);
+    long got = call(method, path, body, NULL, &out);
+    cr_expect_eq(got, status, "%s %s: %ld %s", method, path, got,
+                 str_text(&out));
+    cr_expect(strstr(str_text(&out), says), "%s %s: %s, not %s", method, path,
+              str_text(&out), says);
+}
+
+#define BODY(uid, place, more) \
+    "{\"uid\":\"" uid "\",\"place\":\"" place "\",\"spec\":{\"a\":1}" more "}"
+
+static void put(const char *name, const char *body)
+{
+    cleanup_free char *path = xasprintf("/v1/pods/ns/%s", name);
+    expect("PUT", path, body, 200, "\"state\":\"wanted\"");
+}
+
+Test(act_socket, a_pod_from_creation_to_oblivion)
+{
+    bool stopping;
+    put("p", BODY("u1", "card-0000-17-00",
+                  ",\"held\":true,\"env\":{\"A\":\"1\"},\"sriovVfs\":2,"
+                  "\"files\":[]"));
+    cr_expect_str_eq(fake.pods[0].view.owner, SOCKET_OWNER);
+    cr_expect_str_eq(fake.pods[0].spec, "{\"a\":1}");
+    cr_expect_str_eq(fake.pods[0].files, "[]");
+    cr_expect_str_eq(fake.pods[0].env, "A=1 ");
+    cr_expect_eq(fake.pods[0].sriov_vfs, 2);
+    expect("GET", "/v1/pods/ns/p", NULL, 200, "\"held\":true");
+    expect("POST", "/v1/pods/ns/p/start", NULL, 200, "\"held\":false");
+    fake_set("u1", ACT_RUNNING, "");
+    expect("GET", "/v1/pods/ns/p/state", NULL, 200,
+           "\"containers\":[{\"name\":\"main\",\"state\":\"running\"");
+    expect("GET", "/v1/pods", NULL, 200, "\"items\":[{\"namespace\":\"ns\"");
+    expect("POST", "/v1/pods/ns/p/stop?grace=5", NULL, 202,
+           "\"stopping\":true");
+    cr_expect_eq(fake.pods[0].grace_s, 5);
+    cr_expect(fake_has("u1", &stopping) && stopping);
+    expect("DELETE", "/v1/pods/ns/p", NULL, 202, "\"stopping\":true");
+    fake_set("u1", ACT_GONE, "");
+    expect("DELETE", "/v1/pods/ns/p", NULL, 204, "");
+    cr_expect(!fake_has("u1", NULL));
+    expect("GET", "/v1/pods/ns/p", NULL, 404, "no pod ns/p");
+}
+
+Test(act_socket, bodies_and_parameters_are_checked)
+{
+    expect("PUT", "/v1/pods/ns/p", "{}", 400, "uid: is missing");
+    expect("PUT", "/v1/pods/ns/p", "{\"uid\":", 400, "error");
+    expect("PUT", "/v1/pods/ns/p", BODY("u", "host", ",\"x\":1"), 400,
+           "\\\"x\\\" is not known");
+    expect("PUT", "/v1/pods/ns/p", BODY("u", "host", ",\"stop\":true"), 400,
+           "stop, grace");
+    expect("PUT", "/v1/pods/NS/p", BODY("u", "host", ""), 400, "no pod's name");
+    expect("PUT", "/v1/pods/ns/p?x=1", BODY("u", "host", ""), 400,
+           "unknown query");
+    expect("PUT", "/v1/pods/ns/p", BODY("u", "card-9", ""), 404,
+           "no place card-9");
+    put("p", BODY("u", "host", ""));
+    expect("PUT", "/v1/pods/ns/p", BODY("v", "host", ""), 409, "not gone yet");
+    expect("POST", "/v1/pods/ns/p/stop?grace=x", NULL, 400, "grace: is");
+    expect("POST", "/v1/pods/ns/p/stop?grace=86401", NULL, 400, "grace: is");
+    expect("POST", "/v1/pods/ns/p/stop", "{}", 413, "at most 0");
+    expect("GET", "/v1/pods/ns/p/logs?max=1048577", NULL, 400, "max: is");
+    expect("GET", "/v1/pods/ns/p/logs?offset=-1", NULL, 400, "offset: is");
+    expect("GET", "/v1/pods/ns/p/logs?container=../x", NULL, 400,
+           "no container's name");
+    expect("POST", "/v1/pods/ns/p/exec", "{\"argv\":[]}", 400, "is empty");
+    expect("POST", "/v1/pods/ns/p/exec", "{\"argv\":[1]}", 400, "argv");
+    expect("POST", "/v1/pods/ns/p/exec", "{\"argv\":[\"a\"],\"x\":1}", 400,
+           "x: unknown");
+    expect("POST", "/v1/pods/ns/p/exec", "{\"argv\":[\"a\"],\"timeout\":301}",
+           400, "timeout: is 301");
+    expect("GET", "/v1/pods/ns/p/wait?wait=31", NULL, 400, "wait: is");
+    expect("POST", "/v1/cards/card-9/drain", NULL, 404,
+           "there is card-0000-17-00, card-0000-5e-00, host");
+    expect("POST", "/v1/cards", NULL, 405, "not allowed");
+}
+
+Test(act_socket, pods_of_others_are_not_ended_here)
+{
+    struct error err;
+    const struct act_pod pod = {.namespace = "ns",
+                                .name = "x",
+                                .uid = "ux",
+                                .place = "host",
+                                .pair_key = "",
+                                .spec = "{}",
+                                .spec_size = 2,
+                                .owner = "extender"};
+    cr_assert_eq(actuator_want(&fake, &pod, &err), 0);
+    expect("DELETE", "/v1/pods/ns/x", NULL, 409, "because the extender");
+    expect("POST", "/v1/pods/ns/x/stop", NULL, 409, "delete it there");
+    expect("GET", "/v1/pods/ns/x", NULL, 200, "\"owner\":\"extender\"");
+}
+
+Test(act_socket, runs_and_reads_in_a_pod)
+{
+    put("p", BODY("u", "card-0000-17-00", ""));
+    cleanup_str struct str out = STR_INIT(4096);
+    expect("POST", "/v1/pods/ns/p/exec",
+           "{\"container\":\"c\",\"argv\":[\"ls\",\"-l\"],\"timeout\":3}", 200,
+           "{\"exitCode\":7,\"stdout\":\"YzozIGxzIC1s\",\"stderr\":\"/wAh\"}");
+    str_add(&fake.log, "line 1\nline 2\n");
+    expect("GET", "/v1/pods/ns/p/logs?offset=7&max=4", NULL, 200,
+           "{\"offset\":7,\"next\":10,\"attempt\":1,\"data\":\"bGlu\"}");
+    cr_expect_eq(call("GET", "/v1/pods/ns/p/logs", NULL, "text/plain", &out),
+                 200);
+    cr_expect_str_eq(str_text(&out), "line 1\nline 2\n");
+}
+
+Test(act_socket, cards_are_shown_and_drained)
+{
+    expect("GET", "/v1/cards", NULL, 200,
+           "{\"items\":[{\"name\":\"card-0000-17-00\",\"health\":\"ready\"");
+    expect("POST", "/v1/cards/0000:17:00.0/drain", NULL, 200,
+           "\"health\":\"drained\"");
+    cr_expect(fake.places[0].drained);
+    expect("POST", "/v1/cards/card-0000-17-00/undrain", NULL, 200,
+           "\"health\":\"ready\"");
+    expect("GET", "/v1/cards/card-0000-17-00/objects", NULL, 200,
+           "\"kind\":\"sandbox\",\"id\":\"abc123\"");
+}
+
+struct asking {
+    const char *method, *path, *body;
+    long status;
+    int64_t took_ms;
+    pthread_t thread;
+};
+
+static void *ask(void *arg)
+{
+    struct asking *a = arg;
+    cleanup_str struct str out = STR_INIT(65536);
+    int64_t began = clock_ms();
+    a->status = call(a->method, a->path, a->body, NULL, &out);
+    a->took_ms = clock_ms() - began;
+    return NULL;
+}
+
+static void freeze(const char *place)
+{
+    (void)snprintf(fake.frozen, sizeof fake.frozen, "%s", place);
+}
+
+static unsigned look(const unsigned *value)
+{
+    pthread_mutex_lock(&fake.lock);
+    unsigned now = *value;
+    pthread_mutex_unlock(&fake.lock);
+    return now;
+}
+
+static void until_waiting(unsigned n)
+{
+    int64_t due = clock_ms() + 30000;
+    while (look(&fake.n_waiting) != n && clock_ms() < due)
+        (void)usleep(1000);
+    cr_assert_eq(look(&fake.n_waiting), n);
+}
+
+/* One that does not answer takes its own calls, and nobody else's. */
+Test(act_socket, a_frozen_card_holds_up_only_itself)
+{
+    struct asking calls[SOCKET_CALLS_MAX];
+    put("p", BODY("u", "card-0000-17-00", ""));
+    put("q", BODY("v", "card-0000-5e-00", ""));
+    freeze("card-0000-17-00");
+    for (size_t i = 0; i < SOCKET_CALLS_MAX; i++) {
+        calls[i] = (struct asking){.method = "GET",
+                                   .path = "/v1/pods/ns/p/logs"};
+        cr_assert_eq(pthread_create(&calls[i].thread, NULL, ask, &calls[i]), 0);
+    }
+    until_waiting(SOCKET_CALLS_MAX);
+    expect("GET", "/v1/cards/card-0000-17-00/objects", NULL, 503,
+           "calls are under way there");
+    expect("GET", "/v1/pods/ns/q/logs", NULL, 200, "data");
+    expect("GET", "/v1/pods", NULL, 200, "items");
+    expect("POST", "/v1/pods/ns/p/stop", NULL, 202, "stopping");
+    cr_expect_eq(look(&fake.n_waiting), SOCKET_CALLS_MAX, "they still wait");
+    fake_thaw();
+    for (size_t i = 0; i < SOCKET_CALLS_MAX; i++) {
+        (void)pthread_join(calls[i].thread, NULL);
+        cr_expect_eq(calls[i].status, 504);
+    }
+}
+
+Test(act_socket, waits_end_with_a_change_or_in_time)
+{
+    put("p", BODY("u", "host", ""));
+    uint64_t version = fake.pods[0].view.version;
+    cleanup_free char *soon = xasprintf("/v1/pods/ns/p/wait?version=%u&wait=1",
+                                        (unsigned)version);
+    cleanup_free char *later =
+        xasprintf("/v1/pods/ns/p/wait?version=%u&wait=20", (unsigned)version);
+    expect("GET", "/v1/pods/ns/p/wait?version=0&wait=20", NULL, 200, "wanted");
+    struct asking a = {.method = "GET", .path = later}, b = a;
+    int64_t began = clock_ms();
+    expect("GET", soon, NULL, 200, "wanted");
+    cr_expect_geq(clock_ms() - began, 900);
+    cr_expect_lt(clock_ms() - began, 15000);
+    cr_assert_eq(pthread_create(&a.thread, NULL, ask, &a), 0);
+    (void)usleep(50000);
+    fake_set("u", ACT_RUNNING, "");
+    (void)pthread_join(a.thread, NULL);
+    cr_expect_eq(a.status, 200);
+    cr_expect_lt(a.took_ms, 15000);
+    version = fake.pods[0].view.version;
+    cleanup_free char *next = xasprintf("/v1/pods/ns/p/wait?version=%u&wait=20",
+                                        (unsigned)version);
+    b.path = next;
+    cr_assert_eq(pthread_create(&b.thread, NULL, ask, &b), 0);
+    (void)usleep(50000);
+    struct error err;
+    cr_assert_eq(actuator_forget(&fake, "u", &err), 0);
+    (void)pthread_join(b.thread, NULL);
+    cr_expect_eq(b.status, 404);
+    cr_expect_lt(b.took_ms, 15000);
+}
+
+/* A stop answers those who wait, and does not wait for a frozen card. */
+Test(act_socket, a_stop_is_quick)
+{
+    struct asking a = {.method = "GET", .path = "/v1/pods/ns/p/logs"};
+    put("p", BODY("u", "card-0000-17-00", ""));
+    cleanup_free char *path = xasprintf("/v1/pods/ns/p/wait?version=%u&wait=20",
+                                        (unsigned)fake.pods[0].view.version);
+    struct asking b = {.method = "GET", .path = path};
+    freeze("card-0000-17-00");
+    cr_assert_eq(pthread_create(&a.thread, NULL, ask, &a), 0);
+    until_waiting(1);
+    unsigned before = look(&fake.n_found);
+    cr_assert_eq(pthread_create(&b.thread, NULL, ask, &b), 0);
+    while (look(&fake.n_found) == before)
+        (void)usleep(1000);
+    (void)usleep(50000);
+    int64_t began = clock_ms();
+    cr_expect(!act_socket_stop(at.s), "the call is under way");
+    cr_expect_lt(clock_ms() - began, 15000);
+    (void)pthread_join(a.thread, NULL);
+    (void)pthread_join(b.thread, NULL);
+    cr_expect_eq(a.status, 503);
+    cr_expect_eq(b.status, 503);
+    fake_thaw();
+    until_waiting(0);
+    (void)usleep(300000); /* the call ends by itself */
+    struct error err;
+    cr_assert_eq(act_socket_start(&fake, at.path, &at.s, &err), 0, "%s",
+                 err.text);
+}

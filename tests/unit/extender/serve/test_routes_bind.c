@@ -1,0 +1,387 @@
+/* The bind verb in a cluster: what is decided here becomes true in an API
+ * server that misbehaves.  The cluster itself is played here. */
+#include "extender/serve/routes_bind.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "extender/cluster/binds.h"
+#include "extender/cluster/cluster.h"
+#include "extender/pods/seen.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/bindserver.h"
+#include "tests/lib/sim/extender.h"
+#include "tests/lib/sim/simstate.h"
+
+enum { CALL_MS = 800, DEADLINE_MS = 1300, PATIENCE = 60000 };
+
+struct cluster {
+    struct test_extender x;
+    struct bindserver *server;
+    struct binder *binder;
+    bool closed; /* the last reply ended its connection */
+    bool follows;
+    struct demand found; /* by the watch; no name: nothing */
+    atomic_uint told[EVENTS_REASONS];
+    atomic_uint unsure; /* cluster_unsure() */
+};
+
+bool cluster_leads(struct cluster *c, char ret_leader[254])
+{
+    (void)snprintf(ret_leader, 254, "biga-extender-1_77");
+    return !c->follows;
+}
+
+struct binder *cluster_binder(struct cluster *c)
+{
+    return c->binder;
+}
+
+bool cluster_find_pod(struct cluster *c, const char *uid,
+                      struct demand *ret_demand)
+{
+    if (strcmp(c->found.uid, uid) != 0)
+        return false;
+    *ret_demand = c->found;
+    return true;
+}
+
+void cluster_unsure(struct cluster *c)
+{
+    atomic_fetch_add(&c->unsure, 1);
+}
+
+void cluster_tell(struct cluster *c, const struct demand *pod,
+                  enum events_reason reason, const char *text)
+{
+    cr_expect(pod->name[0] && text[0]);
+    c->told[reason]++;
+}
+
+static void start(struct cluster *c)
+{
+    static const struct httpd_route routes[] = {
+        {HTTPD_POST, "/bind", handle_bind, 65536, "bind"}};
+    struct error err = {0};
+    log_set_level(LOG_ERROR);
+    *c = (struct cluster){.server = bindserver_start()};
+    const struct binder_config config = {.kube = bindserver_config(c->server),
+                                         .call_ms = CALL_MS,
+                                         .deadline_ms = DEADLINE_MS};
+    test_extender_start(&c->x, routes, ARRAY_LEN(routes), NULL);
+    cr_assert_eq(binder_start(&config, &c->binder, &err), 0, "%s", err.text);
+    c->x.app.cluster = c;
+    cr_assert_eq(sim_publish(c->x.app.writer, "n1", 4, "boot", 1), 0);
+    cr_assert_eq(sim_publish(c->x.app.writer, "n2", 4, "boot", 1), 0);
+}
+
+static void stop(struct cluster *c)
+{
+    httpd_stop(c->x.httpd);
+    c->x.httpd = NULL;
+    binder_stop(c->binder);
+    cr_expect_eq(binds_count(c->x.app.binds), 0);
+    test_extender_stop(&c->x);
+    bindserver_stop(c->server);
+}
+
+/* A pod of the API server that was filtered here. */
+static struct demand make_pod(struct cluster *c, const char *name)
+{
+    struct demand d = sim_pod(name, ROLE_HOST, "", 0);
+    bindserver_pod(c->server, d.name, d.uid);
+    seen_put(c->x.app.seen, &d);
+    return d;
+}
+
+/* What is answered: the Error's text, in the caller's buffer. */
+static const char *ask(struct cluster *c, const char *pod, const char *node,
+                       char text[512])
+{
+    struct raw_reply r = {.head = STR_INIT(4096), .body = STR_INIT(4096)};
+    cleanup_free char *body = xasprintf(
+        "{\"PodName\":\"%s\",\"PodNamespace\":\"ns\",\"PodUID\":\"uid-%s\","
+        "\"Node\":\"%s\"}",
+        pod, pod, node);
+    (void)snprintf(text, 512, "?");
+    cr_expect_eq(raw_call(c->x.port, "POST", "/bind", "", body, &r), 200);
+    (void)sscanf(str_text(&r.body), "{\"Error\":\"%511[^\"]", text);
+    if (strcmp(str_text(&r.body), "{\"Error\":\"\"}") == 0)
+        text[0] = '\0';
+    char ends[32];
+    c->closed = strcmp(raw_header(&r, "Connection", ends, sizeof ends),
+                       "close") == 0;
+    raw_reply_fini(&r);
+    return text;
+}
+
+static bool has(struct cluster *c, const char *pod, const char *node)
+{
+    cleanup_with(snapshot) struct snapshot *s =
+        writer_snapshot(c->x.app.writer);
+    const struct allocation *a = alloc_index_find(s->allocations, "ns", pod);
+    return a && strcmp(a->node, node) == 0;
+}
+
+static void await_no_bind(struct cluster *c)
+{
+    for (int i = 0; i < PATIENCE && binds_count(c->x.app.binds); i++)
+        (void)usleep(1000);
+    /* what they have posted is done, too */
+    struct writer_op op = {.kind = WRITER_HEARD, .node = "n1"};
+    cr_assert_eq(writer_run(c->x.app.writer, &op), 0);
+}
+
+static void expect_calls(struct cluster *c, const char *wanted)
+{
+    cleanup_free char *calls = bindserver_calls(c->server);
+    cr_expect_str_eq(calls, wanted);
+}
+
+#define FAULTS(...) ((enum bindserver_fault[]){__VA_ARGS__})
+
+Test(routes_bind, binds_in_the_api_server)
+{
+    struct cluster c;
+    char text[512], node[64];
+    cleanup_free char *note = NULL;
+    cleanup_str struct str json = STR_INIT(1 << 20);
+    start(&c);
+    (void)make_pod(&c, "p1");
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    cr_expect_not(c.closed);
+    cr_assert(bindserver_node(c.server, "p1", node, &note));
+    cr_expect_str_eq(node, "n1");
+    cr_expect(has(&c, "p1", "n1"));
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(c.x.app.writer);
+    allocation_encode(alloc_index_find(s->allocations, "ns", "p1"), &json);
+    cr_expect_str_eq(note, str_text(&json));
+    expect_calls(&c, "POST p1 n1\n");
+    cr_expect_eq(c.told[EVENTS_ALIGNED], 1);
+    stop(&c);
+}
+
+Test(routes_bind, sends_to_the_leader)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    c.follows = true;
+    cr_expect_str_eq(ask(&c, "p1", "n1", text),
+                     "pod ns/p1: not the leader (biga-extender-1_77 is): try "
+                     "again");
+    /* a kept connection would lead here for ever */
+    cr_expect(c.closed);
+    cr_expect_not(has(&c, "p1", "n1"));
+    expect_calls(&c, "");
+    stop(&c);
+}
+
+Test(routes_bind, gives_back_what_was_refused)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_FORBIDDEN), 1);
+    (void)ask(&c, "p1", "n1", text);
+    cr_expect(strstr(text, "forbidden"), "%s", text);
+    cr_expect_eq(c.told[EVENTS_REFUSED], 1);
+    await_no_bind(&c);
+    cr_expect_not(has(&c, "p1", "n1"));
+    cr_expect_str_eq(ask(&c, "p1", "n2", text), "", "%s", text);
+    cr_expect(has(&c, "p1", "n2"));
+    stop(&c);
+}
+
+Test(routes_bind, keeps_what_may_be_bound)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT_DONE), 1);
+    bindserver_faults(c.server, "GET", FAULTS(FAULT_SILENT), 1);
+    (void)ask(&c, "p1", "n1", text);
+    cr_expect(strstr(text, "try again"), "%s", text);
+    cr_expect(has(&c, "p1", "n1"));
+    (void)ask(&c, "p1", "n2", text);
+    cr_expect(strstr(text, "n1 already"), "%s", text);
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "", "%s", text);
+    await_no_bind(&c);
+    cr_expect(has(&c, "p1", "n1"));
+    cr_expect_eq(c.told[EVENTS_ALIGNED], 1, "once, whoever has asked");
+    cr_expect_eq(bindserver_n_bound(c.server), 1);
+    stop(&c);
+}
+
+Test(routes_bind, gives_back_what_is_not_bound_in_the_end)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT), 1);
+    bindserver_faults(c.server, "GET", FAULTS(FAULT_SILENT), 1);
+    (void)ask(&c, "p1", "n1", text);
+    cr_expect(strstr(text, "try again"), "%s", text);
+    cr_expect(has(&c, "p1", "n1"), "not yet");
+    await_no_bind(&c);
+    cr_expect_not(has(&c, "p1", "n1"));
+    stop(&c);
+}
+
+/* An earlier request ends, refused, while a later one binds the pod. */
+/* It ends before that is known: the next leader has to wait. */
+Test(routes_bind, says_that_it_ends_unsure)
+{
+    const enum bindserver_fault looks[] = {FAULT_SILENT, FAULT_SILENT,
+                                           FAULT_SILENT, FAULT_SILENT};
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT), 1);
+    bindserver_faults(c.server, "GET", looks, ARRAY_LEN(looks));
+    (void)ask(&c, "p1", "n1", text);
+    cr_expect(strstr(text, "try again"), "%s", text);
+    cr_expect_eq(c.unsure, 0);
+    binder_stop(c.binder);
+    c.binder = NULL;
+    cr_expect_eq(c.unsure, 1);
+    stop(&c);
+}
+
+Test(routes_bind, the_last_of_several_requests_gives_back)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT), 1);
+    bindserver_faults(c.server, "GET", FAULTS(FAULT_SILENT, FAULT_SILENT), 2);
+    (void)ask(&c, "p1", "n1", text);
+    cr_expect(strstr(text, "try again"), "%s", text);
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "", "%s", text);
+    await_no_bind(&c);
+    cr_expect(has(&c, "p1", "n1"));
+    stop(&c);
+}
+
+/* That a repeat is refused says nothing of the pod that is bound. */
+Test(routes_bind, a_refused_repeat_gives_nothing_back)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    (void)make_pod(&c, "p1");
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    bindserver_faults(c.server, "POST", FAULTS(FAULT_FORBIDDEN), 1);
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    expect_calls(&c, "POST p1 n1\nGET p1\n");
+    await_no_bind(&c);
+    cr_expect(has(&c, "p1", "n1"));
+    stop(&c);
+}
+
+Test(routes_bind, binds_what_only_the_watch_has_shown)
+{
+    struct cluster c;
+    char text[512];
+    start(&c);
+    c.found = sim_pod("p1", ROLE_HOST, "", 0);
+    bindserver_pod(c.server, "p1", "uid-p1");
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    cr_expect(has(&c, "p1", "n1"));
+    /* it is forgotten, and asked for once more */
+    memset(&c.found, 0, sizeof c.found);
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "");
+    expect_calls(&c, "POST p1 n1\nGET p1\n");
+    (void)ask(&c, "p2", "n1", text);
+    cr_expect(strstr(text, "schedule it again"), "%s", text);
+    stop(&c);
+}
+
+Test(routes_bind, binds_pods_without_a_role)
+{
+    struct cluster c;
+    char text[512], node[64];
+    cleanup_free char *note = NULL;
+    start(&c);
+    struct demand d = sim_pod("p1", ROLE_NONE, "", 0);
+    bindserver_pod(c.server, d.name, d.uid);
+    seen_put(c.x.app.seen, &d);
+    cr_expect_str_eq(ask(&c, "p1", "n7", text), "");
+    cr_assert(bindserver_node(c.server, "p1", node, &note));
+    cr_expect_str_eq(node, "n7");
+    cr_expect_str_eq(note, "");
+    cleanup_free char *body = bindserver_last_body(c.server);
+    cr_expect_null(strstr(body, "annotations"));
+    cr_expect_str_eq(ask(&c, "p1", "n7", text), "", "a repeat");
+    (void)ask(&c, "p1", "n8", text);
+    cr_expect(strstr(text, "n7 already"), "%s", text);
+    stop(&c);
+}
+
+/* Many at once, with all that can go wrong: in the end what we promise is
+ * what the API server has. */
+struct asker {
+    struct cluster *c;
+    pthread_t thread;
+    unsigned number;
+};
+
+static void *ask_often(void *ctx)
+{
+    struct asker *a = ctx;
+    char text[512], pod[16];
+    for (unsigned i = 0; i < 12; i++) {
+        (void)snprintf(pod, sizeof pod, "p%u", (a->number * 5 + i) % 16);
+        (void)ask(a->c, pod, (a->number + i) % 3 ? "n1" : "n2", text);
+    }
+    return NULL;
+}
+
+Test(routes_bind, promises_what_is_so_in_the_end, .timeout = 120)
+{
+    enum { N = 4 };
+    struct cluster c;
+    struct asker askers[N];
+    unsigned n_bound = 0;
+    start(&c);
+    cr_assert_eq(sim_publish(c.x.app.writer, "n1", 16, "boot", 2), 0);
+    cr_assert_eq(sim_publish(c.x.app.writer, "n2", 16, "boot", 2), 0);
+    for (unsigned i = 0; i < 16; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "p%u", i);
+        (void)make_pod(&c, name);
+    }
+    bindserver_chaos(c.server, 500, 11);
+    for (unsigned i = 0; i < N; i++) {
+        askers[i] = (struct asker){.c = &c, .number = i};
+        cr_assert_eq(
+            pthread_create(&askers[i].thread, NULL, ask_often, &askers[i]), 0);
+    }
+    for (unsigned i = 0; i < N; i++)
+        (void)pthread_join(askers[i].thread, NULL);
+    await_no_bind(&c);
+    for (unsigned i = 0; i < 16; i++) {
+        char name[16], node[64];
+        cleanup_free char *note = NULL;
+        (void)snprintf(name, sizeof name, "p%u", i);
+        cr_assert(bindserver_node(c.server, name, node, &note));
+        n_bound += node[0] != '\0';
+        cr_expect_eq(has(&c, name, node), node[0] != '\0', "%s on \"%s\"", name,
+                     node);
+        cr_expect(node[0] || (!has(&c, name, "n1") && !has(&c, name, "n2")),
+                  "%s", name);
+    }
+    cr_expect_gt(n_bound, 0);
+    cr_expect_eq(bindserver_n_bound(c.server), 1);
+    stop(&c);
+}

@@ -1,0 +1,303 @@
+#include "extender/state/allocation.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "tests/lib/sim/simstate.h"
+
+static struct allocation *make(const char *name, const char *node,
+                               const char *job, uint64_t number)
+{
+    struct demand d = sim_pod(name, ROLE_HOST, job, 0);
+    struct allocation *a = allocation_create(&d, node);
+    a->number = number;
+    return a;
+}
+
+static struct allocation *make_full(void)
+{
+    struct demand d = sim_need(sim_pod("p\"1", ROLE_XPU, "job", 7), 4, 8192);
+    d.size = 16;
+    d.cards = 2;
+    d.pair_cards = 3;
+    d.gpus = 1;
+    d.align = RELATION_PXB;
+    d.exclusive = true;
+    d.priority = -5;
+    (void)snprintf(d.arch, sizeof d.arch, "arm64");
+    d.pair_gpus = 2;
+    d.cpu_milli = 1500;
+    d.memory_mib = 3000;
+    d.prefer_align = RELATION_NODE;
+    d.within = 1;
+    d.prefer_within = 0;
+    d.n_shapes = 2;
+    d.shapes[0] = (struct pair_shape){.last = 6, .cards = 1, .align = 5};
+    d.shapes[1] = (struct pair_shape){.first = 7,
+                                      .last = 15,
+                                      .cards = 3,
+                                      .gpus = 2,
+                                      .has_card_need = true,
+                                      .card_cores = 4,
+                                      .card_memory_mib = 8192,
+                                      .cpu_milli = 1500,
+                                      .memory_mib = 3000};
+    struct allocation *a = allocation_create(&d, "node-1");
+    a->n_cards = 2;
+    a->cards = xcalloc(2, sizeof *a->cards);
+    (void)snprintf(a->cards[0], sizeof a->cards[0], "card-0000-17-00");
+    (void)snprintf(a->cards[1], sizeof a->cards[1], "operator-named");
+    a->card_pci = xcalloc(2, sizeof *a->card_pci);
+    (void)snprintf(a->card_pci[0], sizeof a->card_pci[0], "0000:17:00.1");
+    a->n_gpus = 1;
+    a->gpus = xcalloc(1, sizeof *a->gpus);
+    (void)snprintf(a->gpus[0], sizeof a->gpus[0], "gpu-10000-1b-00-0");
+    a->gpu_pci = xcalloc(1, sizeof *a->gpu_pci);
+    (void)snprintf(a->gpu_pci[0], sizeof a->gpu_pci[0], "10000:1b:00.0");
+    a->relation = RELATION_PIX;
+    a->numa = 3;
+    a->epoch.generation = 9007199254740992;
+    (void)snprintf(a->epoch.boot_id, sizeof a->epoch.boot_id, "boot");
+    a->number = 42;
+    return a;
+}
+
+static char *encoded(const struct allocation *a)
+{
+    struct str s = STR_INIT(1 << 20);
+    allocation_encode(a, &s);
+    return str_steal(&s);
+}
+
+Test(allocation, encodes_and_decodes_all_of_it)
+{
+    cleanup_with(allocation) struct allocation *a = make_full(), *b = NULL;
+    cleanup_free char *text = encoded(a);
+    struct error err = {0};
+    cr_assert_eq(allocation_decode(text, strlen(text), &b, &err), 0, "%s",
+                 err.text);
+    cleanup_free char *again = encoded(b);
+    cr_expect_str_eq(text, again);
+    cr_expect(demand_same_class(&a->demand, &b->demand));
+    cr_expect_eq(memcmp(&a->demand, &b->demand, sizeof b->demand), 0);
+    cr_expect_str_eq(b->pair_key, a->pair_key);
+    cr_expect_str_eq(b->cards[1], "operator-named");
+    cr_expect_eq(b->epoch.generation, a->epoch.generation);
+    cr_expect_eq(b->demand.priority, -5);
+    cr_expect(strstr(text, "{\"id\":\"card-0000-17-00\","
+                           "\"pci\":\"0000:17:00.1\"}"));
+    cr_expect(strstr(text, "\"pci\":\"10000:1b:00.0\""));
+    cr_expect(strstr(text, "{\"id\":\"operator-named\"}"));
+    allocation_unref(a);
+    allocation_unref(b);
+    a = b = NULL;
+}
+
+Test(allocation, refuses_whatever_is_wrong_by_its_path)
+{
+    static const struct {
+        const char *from, *to, *says;
+    } cases[] = {
+        {"\"role\":\"xpu\"", "\"role\":\"card\"", "pod.role"},
+        {"\"pair\":7", "\"pair\":-1", "pod.pair"},
+        {"\"numa\":3", "\"numa\":-2", "numa"},
+        {"\"relation\":\"PIX\"", "\"relation\":\"pix\"", "relation"},
+        {"\"generation\":9007199254740992", "\"generation\":\"1\"",
+         "epoch.generation"},
+        {"\"cores\":4", "\"cores\":4294967296", "need.cores"},
+        {"\"cores\":4,", "", "need.cores"},
+        {"\"within\":\"spine\"", "\"within\":\"rack\"", "need.within"},
+        {"\"cpuMilli\":1500", "\"cpuMilli\":-1", "need.cpuMilli"},
+        {"\"hostMemoryMiB\":3000", "\"hostMemoryMiB\":\"1\"",
+         "need.hostMemoryMiB"},
+        {"\"preferAlign\":\"NODE\"", "\"preferAlign\":1", "need.preferAlign"},
+        {"\"first\":7", "\"first\":6", "need.shapes[1].first"},
+        {"\"shapes\":[", "\"shapes\":[{},{},{},{},{},{},{},", "need.shapes"},
+        {"\"number\":42", "\"number\":42,\"extra\":1", "extra"},
+        {"\"number\":42", "\"number\":42,\"number\":42", "duplicate key"},
+        {"\"pci\":\"0000:17:00.1\"", "\"pci\":\"0000:17:00\"", "cards[0].pci"},
+        {"{\"id\":\"operator-named\"}",
+         "{\"id\":\"operator-named\",\"pci\":\"17:00.0\"}", "cards[1].pci"},
+        {"\"node\":\"node-1\"", "\"node\":\"\"", "node"},
+    };
+    cleanup_with(allocation) struct allocation *a = make_full();
+    cleanup_free char *text = encoded(a);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *at = strstr(text, cases[i].from);
+        cr_assert(at, "%s", cases[i].from);
+        cleanup_free char *bad = xasprintf("%.*s%s%s", (int)(at - text), text,
+                                           cases[i].to,
+                                           at + strlen(cases[i].from));
+        struct allocation *b = NULL;
+        struct error err = {0};
+        cr_expect_eq(allocation_decode(bad, strlen(bad), &b, &err), -EINVAL,
+                     "%s", cases[i].to);
+        cr_expect_null(b);
+        cr_expect(strstr(err.text, cases[i].says), "%s: %s", cases[i].to,
+                  err.text);
+    }
+}
+
+/* Stores of before jobs were planned. */
+Test(allocation, decodes_what_earlier_versions_stored)
+{
+    static const char text[] =
+        "{\"pod\":{\"namespace\":\"ns\",\"name\":\"p\",\"uid\":\"u\","
+        "\"role\":\"host\",\"job\":\"j\",\"pair\":999999,\"size\":1000000,"
+        "\"priority\":0},\"node\":\"n\",\"cards\":[],\"gpus\":[],\"numa\":-1,"
+        "\"relation\":\"PIX\",\"epoch\":{\"generation\":1},\"number\":1,"
+        "\"need\":{\"cards\":1,\"pairCards\":1,\"gpus\":3,\"align\":\"SYS\","
+        "\"exclusive\":false}}";
+    cleanup_with(allocation) struct allocation *a = NULL;
+    struct error err = {0};
+    cr_assert_eq(allocation_decode(text, sizeof text - 1, &a, &err), 0, "%s",
+                 err.text);
+    cr_expect_eq(a->demand.pair_gpus, 3);
+    cr_expect_eq(a->demand.cpu_milli, 0);
+    cr_expect_eq(a->demand.memory_mib, 0);
+    cr_expect_eq(a->demand.prefer_align, RELATION_PIX);
+    cr_expect_eq(a->demand.within, DEMAND_ANYWHERE);
+    cr_expect_eq(a->demand.prefer_within, DEMAND_ANYWHERE);
+    cr_expect_eq(a->demand.n_shapes, 0);
+    cr_expect_eq(a->demand.size, DEMAND_SIZE_MAX);
+    cr_expect_eq(a->demand.pair, 999999);
+}
+
+Test(allocation, refuses_every_truncation)
+{
+    cleanup_with(allocation) struct allocation *a = make_full();
+    cleanup_free char *text = encoded(a);
+    for (size_t n = 0; n < strlen(text); n++) {
+        struct allocation *b = NULL;
+        cr_assert_lt(allocation_decode(text, n, &b, NULL), 0, "%zu", n);
+    }
+}
+
+/* --- the index --------------------------------------------------------- */
+
+static void add(struct alloc_index **x, struct allocation *a)
+{
+    struct alloc_index *next = alloc_index_with(*x, a);
+    alloc_index_unref(*x);
+    allocation_unref(a);
+    *x = next;
+}
+
+static void drop(struct alloc_index **x, const struct allocation *a)
+{
+    struct alloc_index *next = alloc_index_without(*x, a);
+    alloc_index_unref(*x);
+    *x = next;
+}
+
+Test(alloc_index, finds_by_pod_uid_pair_and_node)
+{
+    struct alloc_index *x = alloc_index_create();
+    add(&x, make("b", "n1", "job", 2));
+    add(&x, make("a", "n1", "job", 3));
+    add(&x, make("c", "n2", "", 1));
+    cr_expect_eq(alloc_index_size(x), 3);
+    cr_expect_str_eq(alloc_index_find(x, "ns", "c")->node, "n2");
+    cr_expect_null(alloc_index_find(x, "other", "c"));
+    cr_expect_str_eq(alloc_index_find_uid(x, "uid-b")->demand.name, "b");
+    cr_expect_null(alloc_index_find_uid(x, ""));
+
+    const struct allocation *pair[4];
+    const char *key = alloc_index_find(x, "ns", "a")->pair_key;
+    cr_assert_eq(alloc_index_find_pair(x, key, pair, 4), 2);
+    cr_expect_str_eq(pair[0]->demand.name, "b", "the first that was bound");
+    cr_expect_eq(alloc_index_find_pair(x, key, pair, 1), 2);
+
+    size_t n = 0;
+    cleanup_free const struct allocation **on = alloc_index_on_node(x, "n1",
+                                                                    &n);
+    cr_assert_eq(n, 2);
+    cr_expect_str_eq(on[0]->demand.name, "a");
+    cr_expect_str_eq(on[1]->demand.name, "b");
+    alloc_index_unref(x);
+}
+
+Test(alloc_index, leaves_earlier_versions_as_they_were)
+{
+    struct alloc_index *x = alloc_index_create();
+    add(&x, make("a", "n1", "", 1));
+    struct alloc_index *before = alloc_index_ref(x);
+    add(&x, make("a", "n2", "", 2));
+    cr_expect_eq(alloc_index_size(x), 1, "an equal pod is replaced");
+    cr_expect_str_eq(alloc_index_find(x, "ns", "a")->node, "n2");
+    cr_expect_str_eq(alloc_index_find(before, "ns", "a")->node, "n1");
+    drop(&x, alloc_index_find(x, "ns", "a"));
+    cr_expect_eq(alloc_index_size(x), 0);
+    cr_expect_null(alloc_index_find_uid(x, "uid-a"));
+    cr_expect(alloc_index_find_uid(before, "uid-a"));
+    alloc_index_unref(before);
+    alloc_index_unref(x);
+}
+
+/* Against an array, with versions kept on the way. */
+Test(alloc_index, agrees_with_an_array_through_20000_changes)
+{
+    enum { PODS = 700, NODES = 9, CHANGES = 20000 };
+    static int where[PODS]; /* node + 1, 0: not there */
+    struct alloc_index *x = alloc_index_create();
+    uint64_t random = 1;
+    size_t size = 0;
+    for (int i = 0; i < CHANGES; i++) {
+        unsigned pod = sim_random(&random) % PODS;
+        unsigned node = sim_random(&random) % NODES;
+        char name[16], host[16];
+        (void)snprintf(name, sizeof name, "p%u", pod);
+        (void)snprintf(host, sizeof host, "n%u", node);
+        if (sim_random(&random) % 2) {
+            add(&x, make(name, host, "", (uint64_t)i));
+            size += where[pod] == 0;
+            where[pod] = (int)node + 1;
+        } else if (where[pod]) {
+            drop(&x, alloc_index_find(x, "ns", name));
+            where[pod] = 0;
+            size--;
+        }
+        const struct allocation *a = alloc_index_find(x, "ns", name);
+        cr_assert_eq(a != NULL, where[pod] != 0);
+        cr_assert_eq(alloc_index_size(x), size);
+    }
+    size_t n = 0, on = 0;
+    cleanup_free const struct allocation **all = alloc_index_list(x, &n);
+    cr_expect_eq(n, size);
+    for (size_t i = 1; i < n; i++)
+        cr_assert_lt(allocation_compare_pod(all[i - 1], all[i]), 0);
+    for (unsigned i = 0; i < NODES; i++) {
+        char host[16];
+        (void)snprintf(host, sizeof host, "n%u", i);
+        free(alloc_index_on_node(x, host, &n));
+        on += n;
+    }
+    cr_expect_eq(on, size);
+    alloc_index_unref(x);
+}
+
+Test(allocation, a_held_place_says_so)
+{
+    struct demand d = {.role = ROLE_HOST, .size = 4, .cards = 1};
+    struct error err = {0};
+    struct allocation *back = NULL;
+    cleanup_str struct str json = STR_INIT(8192);
+    (void)snprintf(d.namespace, sizeof d.namespace, "ns");
+    (void)snprintf(d.name, sizeof d.name, "solver/3");
+    (void)snprintf(d.job, sizeof d.job, "solver");
+    d.pair = 3;
+    struct allocation *a = allocation_create(&d, "node1");
+    allocation_encode(a, &json);
+    cr_assert_null(strstr(str_text(&json), "held"));
+    str_reset(&json);
+    a->held = true;
+    allocation_encode(a, &json);
+    cr_assert_eq(allocation_decode(json.data, json.size, &back, &err), 0, "%s",
+                 err.text);
+    cr_assert(back->held);
+    cr_assert_str_eq(back->pair_key, "ns/solver/3");
+    allocation_unref(back);
+    allocation_unref(a);
+}

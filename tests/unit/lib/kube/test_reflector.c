@@ -1,0 +1,693 @@
+#include "lib/kube/reflector.h"
+
+#include <criterion/criterion.h>
+#include <time.h>
+
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/kube/reflector_private.h"
+#include "tests/lib/http/fakeapi.h"
+#include "tests/lib/tmpdir.h"
+
+enum { PATIENCE_MS = 60000, OBJECT_MAX = 200 };
+
+#define LIST(version, next, items)                                       \
+    "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"" version \
+    "\"" next "},\"items\":[" items "]}\n"
+#define NEXT(token) ",\"continue\":\"" token "\""
+#define OBJECT(name, version)                                                  \
+    "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"" \
+    "}}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define STATUS(code, message) \
+    "{\"kind\":\"Status\",\"code\":" code ",\"message\":\"" message "\"}"
+#define P1 OBJECT("p1", "11")
+#define P2 OBJECT("p2", "12")
+#define P3 OBJECT("p3", "13")
+#define BOOKMARK(version) \
+    EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"" version "\"}}")
+
+#define FIRST "/pods?limit=2\n"
+#define MORE(token) "/pods?limit=2&continue=" token "\n"
+#define WATCH(version)                                       \
+    "/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=" \
+    "&resourceVersion=" version "\n"
+
+/* Impatient, so that tests are quick. */
+static const struct reflector_tuning quick = {
+    .page = 2,
+    .object_max = OBJECT_MAX,
+    .list_silence_ms = 20000,
+    .watch_silence_ms = 20000,
+    .wait_min_ms = 2,
+    .wait_max_ms = 8,
+    .short_ms = 0,
+    .good_ms = 5000,
+};
+
+/* What one kind was told, a line each. */
+struct told {
+    pthread_mutex_t lock;
+    struct str text;
+};
+
+static void tell(struct told *t, const char *what, const char *json,
+                 size_t size)
+{
+    pthread_mutex_lock(&t->lock);
+    str_add(&t->text, what);
+    if (json) {
+        str_add_c(&t->text, ' ');
+        str_add_n(&t->text, json, size);
+    }
+    str_add_c(&t->text, '\n');
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void told_list(void *ctx)
+{
+    tell(ctx, "list", NULL, 0);
+}
+
+static void told_put(void *ctx, const char *json, size_t size)
+{
+    tell(ctx, "put", json, size);
+}
+
+static void told_gone(void *ctx, const char *json, size_t size)
+{
+    tell(ctx, "gone", json, size);
+}
+
+static void told_listed(void *ctx)
+{
+    tell(ctx, "listed", NULL, 0);
+}
+
+static char *told_text(struct told *t)
+{
+    pthread_mutex_lock(&t->lock);
+    char *text = xstrdup(str_text(&t->text));
+    pthread_mutex_unlock(&t->lock);
+    return text;
+}
+
+static size_t lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void pause_ms(long ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000,
+                               .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&t, NULL);
+}
+
+/* One reflector of one or two kinds on a server with a script. */
+struct play {
+    struct fakeapi *api;
+    struct told told[2];
+    struct reflector_kind kinds[2];
+    struct reflector *reflector;
+};
+
+static void play_prepare(struct play *p, const struct fakeapi_answer *script,
+                         size_t n)
+{
+    static const struct reflector_handler handler = {
+        .list = told_list,
+        .put = told_put,
+        .gone = told_gone,
+        .listed = told_listed,
+    };
+    memset(p, 0, sizeof *p);
+    p->api = fakeapi_start(script, n);
+    for (size_t i = 0; i < 2; i++) {
+        pthread_mutex_init(&p->told[i].lock, NULL);
+        p->told[i].text = STR_INIT(1 << 20);
+        p->kinds[i] = (struct reflector_kind){
+            .name = i ? "nodes" : "pods",
+            .path = i ? "/nodes" : "/pods",
+            .handler = handler,
+            .ctx = &p->told[i],
+        };
+    }
+}
+
+static void play_start(struct play *p, size_t n_kinds,
+                       const struct reflector_tuning *tuning)
+{
+    struct error err = {0};
+    cr_assert_eq(reflector_start_tuned(fakeapi_config(p->api), p->kinds,
+                                       n_kinds, tuning, &p->reflector, &err),
+                 0, "%s", err.text);
+}
+
+static void play_end(struct play *p)
+{
+    reflector_stop(p->reflector);
+    fakeapi_stop(p->api);
+    for (size_t i = 0; i < 2; i++)
+        str_fini(&p->told[i].text);
+}
+
+static bool has_told(struct told *t, size_t n)
+{
+    cleanup_free char *text = told_text(t);
+    return lines(text) >= n;
+}
+
+static void wait_told(struct told *t, size_t n)
+{
+    for (int64_t until = clock_ms() + PATIENCE_MS; clock_ms() < until;) {
+        if (has_told(t, n))
+            return;
+        pause_ms(2);
+    }
+}
+
+/* Until so many lines were told and so many requests came; and a while
+ * longer, for more than that would be wrong. */
+static void play_wait(struct play *p, size_t n_told, size_t n_requests)
+{
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (clock_ms() < until) {
+        if (has_told(&p->told[0], n_told) &&
+            fakeapi_n_requests(p->api) >= n_requests)
+            break;
+        pause_ms(2);
+    }
+    pause_ms(30);
+}
+
+static void play_expect(struct play *p, const char *told, const char *requests)
+{
+    play_wait(p, lines(told), lines(requests));
+    cleanup_free char *got_told = told_text(&p->told[0]);
+    cleanup_free char *got_requests = fakeapi_requests(p->api);
+    cr_expect_str_eq(got_told, told, "told:\n%s", got_told);
+    cr_expect_str_eq(got_requests, requests, "requests:\n%s", got_requests);
+}
+
+/* The whole of it, for one kind; the state is that at the end. */
+static void play(const struct fakeapi_answer *script, size_t n,
+                 const char *told, const char *requests,
+                 struct reflector_state *ret_state)
+{
+    struct play p;
+    play_prepare(&p, script, n);
+    play_start(&p, 1, &quick);
+    play_expect(&p, told, requests);
+    reflector_state(p.reflector, 0, ret_state);
+    play_end(&p);
+}
+#define PLAY(script, told, requests, state) \
+    play(script, ARRAY_LEN(script), told, requests, state)
+
+/* A list of p1, at version 20. */
+#define LISTED_20                  \
+    {                              \
+        .body = LIST("20", "", P1) \
+    }
+#define TOLD_20 "list\nput " P1 "\nlisted\n"
+
+Test(reflector, lists_in_pages_and_watches_from_there)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = LIST("20", NEXT("a/b+c="), P1 "," P2),
+         .expect = "\r\nAccept: application/json\r\n"},
+        {.body = LIST("20", NEXT("x"), "")},
+        {.body = LIST("20", NEXT(""), P3)},
+        {.body = EVENT("ADDED", OBJECT("p4", "21"))
+             EVENT("MODIFIED", OBJECT("p4", "22"))
+                 EVENT("DELETED", OBJECT("p4", "23")),
+         .end = FAKEAPI_HOLD},
+    };
+    struct reflector_state s;
+    PLAY(script,
+         "list\nput " P1 "\nput " P2 "\nput " P3 "\nlisted\n"
+         "put " OBJECT("p4", "21") "\nput " OBJECT("p4", "22") "\ngone " OBJECT(
+             "p4", "23") "\n",
+         FIRST MORE("a%2Fb%2Bc%3D") MORE("x") WATCH("20"), &s);
+    cr_expect_str_eq(s.name, "pods");
+    cr_expect(s.synced && s.watching);
+    cr_expect(s.lists == 1 && s.watches == 1);
+    cr_expect(s.events == 3 && s.failures == 0);
+    cr_expect_gt(s.heard_ms, 0);
+    cr_expect_str_empty(s.error);
+}
+
+Test(reflector, bytes_may_trickle)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = LIST("20", "", P1 "," P2), .end = FAKEAPI_TRICKLE},
+        {.body = EVENT("MODIFIED", P3) EVENT("DELETED", P1),
+         .end = FAKEAPI_TRICKLE},
+    };
+    struct reflector_state s;
+    PLAY(script,
+         "list\nput " P1 "\nput " P2 "\nlisted\nput " P3 "\ngone " P1 "\n",
+         FIRST WATCH("20") WATCH("11"), &s);
+    cr_expect_eq(s.failures, 0);
+}
+
+Test(reflector, a_page_that_has_expired_begins_the_list_anew)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = LIST("20", NEXT("x"), P1 "," P2)},
+        {.status = 410, .body = STATUS("410", "too old")},
+        {.body = LIST("30", "", "")}, /* an empty list is one, too */
+    };
+    struct reflector_state s;
+    PLAY(script, "list\nput " P1 "\nput " P2 "\nlist\nlisted\n",
+         FIRST MORE("x") FIRST WATCH("30"), &s);
+    cr_expect_eq(s.lists, 2);
+    cr_expect_eq(s.failures, 1);
+    cr_expect_str_empty(s.error);
+}
+
+Test(reflector, a_page_that_was_cut_is_asked_for_again)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = LIST("20", NEXT("x"), P1)},
+        {.body = "{\"items\":[" P2 "," P3, .end = FAKEAPI_CUT},
+        {.end = FAKEAPI_REFUSE},
+        {.status = 500, .body = STATUS("500", "no leader")},
+        {.status = 503, .body = "not JSON"},
+        {.body = LIST("20", "", P2 "," P3)},
+    };
+    struct reflector_state s;
+    PLAY(script,
+         "list\nput " P1 "\nput " P2 "\nput " P3 "\nput " P2 "\nput " P3
+         "\nlisted\n",
+         FIRST MORE("x") MORE("x") MORE("x") MORE("x") MORE("x") WATCH("20"),
+         &s);
+    cr_expect(s.lists == 1 && s.failures == 4);
+}
+
+Test(reflector, resumes_at_the_last_version_seen)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.body = EVENT("ADDED", OBJECT("p2", "21")) "{\"type\":\"ADDED\",\"ob",
+         .end = FAKEAPI_CUT}, /* in the middle of an event */
+        {.body = EVENT("ADDED", OBJECT("p3", "22"))}, /* its time is over */
+        {.body = BOOKMARK("30"), .end = FAKEAPI_CUT},
+        {.end = FAKEAPI_REFUSE},
+        {.body = ""},
+        {.body = EVENT("DELETED", OBJECT("p1", "31")), .end = FAKEAPI_HOLD},
+    };
+    struct reflector_state s;
+    PLAY(script,
+         TOLD_20 "put " OBJECT("p2", "21") "\nput " OBJECT(
+             "p3", "22") "\ngone " OBJECT("p1", "31") "\n",
+         FIRST WATCH("20") WATCH("21") WATCH("22") WATCH("30") WATCH("30")
+             WATCH("30"),
+         &s);
+    cr_expect_eq(s.lists, 1);
+    cr_expect_eq(s.watches, 6);
+    cr_expect_eq(s.events, 3);
+    cr_expect_eq(s.failures, 3);
+}
+
+Test(reflector, lists_again_after_410)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.status = 410, .body = STATUS("410", "too old")},
+        {.body = LIST("30", "", P2)},
+        {.body = EVENT("ADDED", OBJECT("p3", "31"))
+             EVENT("ERROR", STATUS("410", "too old")),
+         .end = FAKEAPI_HOLD},
+        {.body = LIST("40", "", P3)},
+    };
+    struct reflector_state s;
+    PLAY(script,
+         TOLD_20 "list\nput " P2
+                 "\nlisted\nput " OBJECT("p3", "31") "\nlist\nput " P3
+                                                     "\nlisted\n",
+         FIRST WATCH("20") FIRST WATCH("30") FIRST WATCH("40"), &s);
+    cr_expect_eq(s.lists, 3);
+    cr_expect_eq(s.failures, 2);
+}
+
+/* A version that the server cannot go on from, whatever it calls it. */
+Test(reflector, lists_again_when_a_version_is_refused_thrice)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.body = EVENT("ERROR", STATUS("500", "who knows"))},
+        {.status = 504, .body = STATUS("504", "Too large resource version")},
+        {.status = 400, .body = "what?"},
+        LISTED_20,
+    };
+    struct reflector_state s;
+    PLAY(script, TOLD_20 TOLD_20,
+         FIRST WATCH("20") WATCH("20") WATCH("20") FIRST WATCH("20"), &s);
+    cr_expect_eq(s.failures, 3);
+}
+
+Test(reflector, no_answer_is_no_reason_to_list_again)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.status = 429},
+        {.status = 500},
+        {.status = 503},
+        {.status = 403},
+    };
+    struct reflector_state s;
+    PLAY(script, TOLD_20,
+         FIRST WATCH("20") WATCH("20") WATCH("20") WATCH("20") WATCH("20")
+             WATCH("20") WATCH("20") WATCH("20"),
+         &s);
+    /* the first was sent again at once, as its connection was an old one */
+    cr_expect_eq(s.failures, 6);
+}
+
+Test(reflector, a_list_that_is_none_says_so)
+{
+    static const struct fakeapi_answer script[] = {{.body = "{}"}};
+    struct reflector_state s;
+    PLAY(script, "", FIRST FIRST, &s); /* of which the second is held */
+    cr_expect_str_eq(s.error, "list: has no items");
+    cr_expect(!s.synced && !s.watching && s.failures == 1);
+}
+
+Test(reflector, garbage_is_not_told)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = "<html>"},
+        {.body = LIST("20", "", P1 ",7")},
+        LISTED_20,
+        {.body = EVENT("ADDED", OBJECT("p2", "21")) "{\"type\":\"ADDED\"}\n"},
+        {.body = EVENT("EXPLODED", P2) EVENT("ADDED", P3)},
+        {.body = EVENT("ADDED", OBJECT("p2", "22")) "{\"a\":nul}\n"},
+        {.body = EVENT("ADDED", OBJECT("p2", "23")) "]"},
+        {.body = EVENT("ADDED", OBJECT("p2", "24")) EVENT("ADDED", "{}")},
+        {.body = EVENT("ADDED", OBJECT("p2", "25")), .end = FAKEAPI_HOLD},
+    };
+    struct reflector_state s;
+    PLAY(
+        script,
+        "list\nput " P1 "\n" /* taken before the 7 was seen */
+        "put " P1 "\nlisted\nput " OBJECT("p2", "21") "\nput " OBJECT(
+            "p2",
+            "22") "\nput " OBJECT("p2",
+                                  "23") "\nput " OBJECT("p2",
+                                                        "24") "\nput " OBJECT("p2",
+                                                                              "25") "\n",
+        FIRST FIRST FIRST WATCH("20") WATCH("21") WATCH("21") WATCH("22")
+            WATCH("23") WATCH("24"),
+        &s);
+    cr_expect_eq(s.failures, 7);
+}
+
+/* The kind with the large object says so, and the other goes on. */
+Test(reflector, an_object_that_is_too_large_is_a_clear_failure)
+{
+    cleanup_str struct str large = STR_INIT(4096);
+    str_addf(&large, "{\"items\":[{\"a\":\"%0*d\"}]}", OBJECT_MAX, 0);
+    const struct fakeapi_answer script[] = {
+        {.path = "/pods", .body = large.data},
+        {.path = "/pods", .body = large.data},
+        {.path = "/nodes", .body = LIST("7", "", P1)},
+        {.path = "/nodes", .body = EVENT("ADDED", P2), .end = FAKEAPI_HOLD},
+    };
+    struct play p;
+    struct reflector_state s;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    play_start(&p, 2, &quick);
+    play_wait(&p, 0, 5);
+    wait_told(&p.told[1], 4);
+    cleanup_free char *pods = told_text(&p.told[0]);
+    cleanup_free char *nodes = told_text(&p.told[1]);
+    cr_expect_str_empty(pods);
+    cr_expect_str_eq(nodes, "list\nput " P1 "\nlisted\nput " P2 "\n");
+    reflector_state(p.reflector, 0, &s);
+    cr_expect_str_eq(s.error,
+                     "list: the object at byte 10 has more than 200 bytes");
+    cr_expect(!s.synced && s.failures == 2);
+    reflector_state(p.reflector, 1, &s);
+    cr_expect(s.synced && s.watching && s.failures == 0);
+    cr_expect_not(reflector_is_synced(p.reflector));
+    cr_expect_eq(reflector_n_kinds(p.reflector), 2);
+    play_end(&p);
+}
+
+Test(reflector, a_new_token_is_used)
+{
+    static const struct fakeapi_answer script[] = {
+        {.status = 401,
+         .expect = "\r\nAuthorization: Bearer old\r\n",
+         .body = STATUS("401", "Unauthorized")},
+        {.body = LIST("20", "", P1),
+         .expect = "\r\nAuthorization: Bearer new\r\n"},
+        {.end = FAKEAPI_HOLD, .expect = "\r\nAuthorization: Bearer new\r\n"},
+    };
+    struct reflector_tuning slow = quick;
+    struct play p;
+    struct reflector_state s;
+    char *dir = tmpdir_create();
+    cleanup_free char *file = xasprintf("%s/token", dir);
+    FILE *f = fopen(file, "w");
+    (void)fputs("old\n", f);
+    (void)fclose(f);
+    /* files are looked at once a second */
+    slow.wait_min_ms = slow.wait_max_ms = 2400;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    fakeapi_config(p.api)->token_file = file;
+    play_start(&p, 1, &slow);
+    do {
+        pause_ms(2);
+        reflector_state(p.reflector, 0, &s);
+    } while (!s.failures);
+    cr_expect_str_eq(s.error, "list: 401 Unauthorized: our credentials "
+                              "are not accepted");
+    f = fopen(file, "w");
+    (void)fputs("new\n", f);
+    (void)fclose(f);
+    play_expect(&p, TOLD_20, FIRST FIRST WATCH("20"));
+    play_end(&p);
+    tmpdir_remove(dir);
+}
+
+Test(reflector, waits_as_long_as_it_is_asked_to)
+{
+    static const struct fakeapi_answer script[] = {
+        {.status = 429, .head = "Retry-After: 1\r\n"}, LISTED_20};
+    struct play p;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    int64_t begun = clock_ms();
+    play_start(&p, 1, &quick);
+    play_expect(&p, TOLD_20, FIRST FIRST WATCH("20"));
+    cr_expect_geq(clock_ms() - begun, 1000);
+    play_end(&p);
+}
+
+Test(reflector, silence_is_cut)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = "{\"items\":[" P1, .end = FAKEAPI_HOLD},
+        LISTED_20,
+        {.body = EVENT("ADDED", OBJECT("p2", "21")), .end = FAKEAPI_HOLD},
+        {.body = "", .end = FAKEAPI_HOLD},
+        {.end = FAKEAPI_MUTE},
+    };
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    struct reflector_state s;
+    tuning.list_silence_ms = tuning.watch_silence_ms = 1500;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    play_start(&p, 1, &tuning);
+    play_expect(&p,
+                "list\nput " P1 "\nput " P1
+                "\nlisted\nput " OBJECT("p2", "21") "\n",
+                FIRST FIRST WATCH("20") WATCH("21") WATCH("21") WATCH("21"));
+    reflector_state(p.reflector, 0, &s);
+    /* the list and the watch without an answer; others may just be quiet */
+    cr_expect_eq(s.failures, 2);
+    cr_expect_str_eq(s.error, "watch: nothing was heard for 1500 ms");
+    play_end(&p);
+}
+
+/* A server that ends each watch at once is not asked without a pause. */
+Test(reflector, watches_that_end_at_once_are_failures)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20, {.body = ""}, {.body = ""}, {.body = ""}};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    struct reflector_state s;
+    tuning.short_ms = 1000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    play_start(&p, 1, &tuning);
+    play_expect(&p, TOLD_20,
+                FIRST WATCH("20") WATCH("20") WATCH("20") WATCH("20"));
+    reflector_state(p.reflector, 0, &s);
+    cr_expect_eq(s.failures, 3);
+    cr_expect(strstr(s.error, "without an event"), "%s", s.error);
+    play_end(&p);
+}
+
+/* Lists of which none leads to a watch become rarer. */
+Test(reflector, does_not_list_all_the_time)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20, {.status = 410}, LISTED_20, {.status = 410},
+        LISTED_20, {.status = 410}, LISTED_20};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    tuning.wait_min_ms = 100;
+    tuning.wait_max_ms = 1000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    int64_t begun = clock_ms();
+    play_start(&p, 1, &tuning);
+    play_expect(&p, TOLD_20 TOLD_20 TOLD_20 TOLD_20,
+                FIRST WATCH("20") FIRST WATCH("20") FIRST WATCH("20")
+                    FIRST WATCH("20"));
+    cr_expect_geq(clock_ms() - begun, 50 + 100 + 200);
+    play_end(&p);
+}
+
+/* After many failures the ninth request comes soon after the eighth. */
+static void expect_soon(const struct fakeapi_answer *script, size_t n)
+{
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    tuning.wait_min_ms = 150;
+    tuning.wait_max_ms = 10000;
+    play_prepare(&p, script, n);
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < 8)
+        pause_ms(1);
+    int64_t begun = clock_ms();
+    while (fakeapi_n_requests(p.api) < 9)
+        pause_ms(1);
+    cr_expect_lt(clock_ms() - begun, 2100, "half of what the next one waits");
+    play_end(&p);
+}
+
+/* After a restart the server has no old versions: that it says so ends the
+ * failures, and is no further one. */
+Test(reflector, lists_soon_when_the_server_is_back)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,       {.body = EVENT("ADDED", P2)},
+        {.status = 503}, {.status = 503},
+        {.status = 503}, {.status = 503},
+        {.status = 503}, {.status = 410, .body = STATUS("410", "too old")},
+        LISTED_20};
+    expect_soon(script, ARRAY_LEN(script));
+}
+
+/* One that has just come up may refuse us before it knows our rights. */
+Test(reflector, asks_soon_for_rights_that_are_not_known_yet)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.body = EVENT("ADDED", P2)},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.status = 403, .body = STATUS("403", "forbidden")},
+        {.body = ""}};
+    expect_soon(script, ARRAY_LEN(script));
+}
+
+/* What one can do without is asked for ever less often while it is
+ * forbidden. */
+Test(reflector, asks_seldom_for_what_it_can_do_without)
+{
+    static const struct fakeapi_answer no = {
+        .status = 403, .body = STATUS("403", "forbidden")};
+    const struct fakeapi_answer script[] = {LISTED_20, no, no, no, no,
+                                            no,        no, no, no, no};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    struct reflector_state s;
+    tuning.forbidden_max_ms = 10000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    p.kinds[0].without = "it is looked at now and then";
+    int64_t begun = clock_ms();
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < ARRAY_LEN(script))
+        pause_ms(1);
+    /* at least half of 2, 4, 8 … ms after each of them, without end at 8 */
+    cr_expect_geq(clock_ms() - begun, (1 << 8) - 1);
+    reflector_state(p.reflector, 0, &s);
+    cr_expect(strstr(s.error, "watch: 403 forbidden"), "%s", s.error);
+    play_end(&p);
+}
+
+Test(reflector, asks_with_its_selector)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = LIST("20", NEXT("x"), P1)}, LISTED_20};
+    struct play p;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    p.kinds[0].query = "labelSelector=biga.dev%2Frole";
+    p.kinds[0].handler = (struct reflector_handler){.listed = told_listed};
+    play_start(&p, 1, &quick);
+    play_expect(&p, "listed\n",
+                "/pods?labelSelector=biga.dev%2Frole&limit=2\n"
+                "/pods?labelSelector=biga.dev%2Frole&limit=2&continue=x\n"
+                "/pods?labelSelector=biga.dev%2Frole&watch=1&"
+                "allowWatchBookmarks=true&timeoutSeconds=&"
+                "resourceVersion=20\n");
+    play_end(&p);
+}
+
+Test(reflector, stops_at_once_whatever_it_waits_for)
+{
+    static const struct fakeapi_answer scripts[][2] = {
+        {LISTED_20, {.body = "", .end = FAKEAPI_HOLD}}, /* for an event, */
+        {{.end = FAKEAPI_HOLD}},                        /* for a list, */
+        {{.status = 500}, {.status = 500}},             /* after a failure */
+    };
+    struct reflector_tuning slow = reflector_tuning_default;
+    slow.wait_min_ms = slow.wait_max_ms = 60000;
+    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+        struct play p;
+        play_prepare(&p, scripts[i], 2);
+        play_start(&p, 1, &slow);
+        play_wait(&p, 0, i == 0 ? 2 : 1);
+        int64_t begun = clock_ms();
+        reflector_stop(steal(&p.reflector));
+        cr_expect_lt(clock_ms() - begun, 15000);
+        play_end(&p);
+    }
+}
+
+Test(reflector, an_absent_server_is_tried_again_and_again)
+{
+    struct play p;
+    struct reflector_state s;
+    struct error err = {0};
+    play_prepare(&p, NULL, 0);
+    cleanup_free char *server = xstrdup(fakeapi_config(p.api)->server);
+    struct kube_config config = {.server = server};
+    fakeapi_stop(p.api);
+    cr_assert_eq(
+        reflector_start_tuned(&config, p.kinds, 1, &quick, &p.reflector, &err),
+        0, "%s", err.text);
+    int64_t until = clock_ms() + PATIENCE_MS;
+    do {
+        pause_ms(5);
+        reflector_state(p.reflector, 0, &s);
+    } while (s.failures < 5 && clock_ms() < until);
+    cr_expect_geq(s.failures, 5);
+    cr_expect(!s.synced && !s.watching);
+    cr_expect(strstr(s.error, "127.0.0.1"), "%s", s.error);
+    reflector_stop(p.reflector);
+    str_fini(&p.told[0].text);
+}
