@@ -198,7 +198,7 @@ static void batch_remember(struct batch *b, const struct writer_op *ops)
     struct writer *w = b->w;
     for (size_t i = 0; i < b->n_gone; i++)
         if (!ingest_owner(w->ingest, b->gone[i]))
-            heard_remove(w->heard, b->gone[i]);
+            slice_cache_remove(w->heard, b->gone[i]);
     for (const struct writer_op *op = ops; op; op = op->next) {
         if (op->result < 0 ||
             (op->kind != WRITER_PUT_SLICE && op->kind != WRITER_DELETE_SLICE))
@@ -207,11 +207,11 @@ static void batch_remember(struct batch *b, const struct writer_op *ops)
         int32_t index = owner ? snapshot_find(w->current, owner, strlen(owner))
                               : NODE_NONE;
         if (index == NODE_NONE)
-            heard_remove(w->heard, op->name);
+            slice_cache_remove(w->heard, op->name);
         else if (op->kind == WRITER_PUT_SLICE)
-            heard_put(w->heard, op->name, op->body, op->body_size,
-                      op->resource_version,
-                      snapshot_node(w->current, (size_t)index));
+            slice_cache_put(w->heard, op->name, op->body, op->body_size,
+                            op->resource_version,
+                            snapshot_node(w->current, (size_t)index));
     }
 }
 
@@ -418,7 +418,7 @@ void writer_sweep(struct writer *w)
 static bool is_stale(struct writer *w, const char *slice_name)
 {
     char owner[DEMAND_NAME_MAX + 1];
-    if (!heard_node(w->heard, slice_name, owner))
+    if (!slice_cache_node(w->heard, slice_name, owner))
         return false;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     int32_t index = snapshot_find(s, owner, strlen(owner));
@@ -434,10 +434,10 @@ void sweep_soon(struct writer *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-bool writer_heartbeat(struct writer *w, const struct heard_body *body,
+bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
                       uint64_t *ret_resource_version)
 {
-    if (!heard_repeat(w->heard, body, clock_ms(), ret_resource_version))
+    if (!slice_cache_repeat(w->heard, body, clock_ms(), ret_resource_version))
         return false;
     if (is_stale(w, body->name))
         sweep_soon(w);
@@ -583,7 +583,7 @@ static struct writer *writer_create(const struct writer_config *config)
     w->last = &w->first;
     w->ingest = ingest_create();
     w->leases = leases_create();
-    w->heard = heard_create();
+    w->heard = slice_cache_create();
     w->fed = fed_create();
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -626,7 +626,7 @@ void writer_stop(struct writer *w)
     }
     snapshot_unref(w->current);
     leases_destroy(w->leases);
-    heard_destroy(w->heard);
+    slice_cache_destroy(w->heard);
     fed_destroy(w->fed);
     lost_fini(w);
     doubt_fini(w);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "extender/judge/plans.h"
-#include "extender/keep/heard.h"
+#include "extender/keep/slice_cache.h"
 #include "extender/keep/store.h"
 #include "extender/pods/pods.h"
 #include "extender/state/candidates.h"
@@ -199,7 +199,7 @@ int writer_run(struct writer *w, struct writer_op *op);
  * true when `body` is the present content of slice `name` of the node `owner`
  * (NULL: any); the node then counts as heard from, and
  * `*ret_resource_version` is set.  Any thread. */
-bool writer_heartbeat(struct writer *w, const struct heard_body *body,
+bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
                       uint64_t *ret_resource_version);
 
 /* Look for nodes that went stale (or came back) now; waits until done. */

@@ -57,10 +57,10 @@ static bool is_repeated(struct batch *b, struct writer_op *op)
     struct writer *w = b->w;
     if (b->in_transaction)
         return false;
-    const struct heard_body body = {op->name, op->owner, op->body,
-                                    op->body_size};
+    const struct slice_cache_body body = {op->name, op->owner, op->body,
+                                          op->body_size};
     if (store_get_kind(w->store) == STORE_KUBERNETES)
-        return heard_repeat(w->heard, &body, -1, &op->resource_version);
+        return slice_cache_repeat(w->heard, &body, -1, &op->resource_version);
     return writer_heartbeat(w, &body, &op->resource_version);
 }
 

@@ -40,8 +40,8 @@ static int load_slice(void *ctx, const char *name, const char *json,
     if (e == 0 && is_doubtful(load->w, slice_get_node(slice)))
         draft_set_status(load->draft, slice_get_node(slice), NODE_DOUBTFUL);
     if (e == 0)
-        heard_put(load->w->heard, name, json, size, resource_version,
-                  draft_node(load->draft, slice_get_node(slice)));
+        slice_cache_put(load->w->heard, name, json, size, resource_version,
+                        draft_node(load->draft, slice_get_node(slice)));
     else
         log_event(LOG_WARN, "slice-not-loaded", "slice", name, "error",
                   err.text, NULL);

@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "extender/keep/heard.h"
 #include "extender/keep/ingest.h"
+#include "extender/keep/slice_cache.h"
 #include "extender/keep/store.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/fed.h"
@@ -22,7 +22,7 @@ struct writer {
 
     struct leases *leases;
 
-    struct heard *heard;
+    struct slice_cache *heard;
     struct fed *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
     struct strmap trusted; /* of those that are in doubt no more */

@@ -170,7 +170,7 @@ static void on_put(struct httpd_request *rq, void *ctx)
     const char *body = httpd_body(rq, &size);
     if (!httpd_query_only(rq, write_params) || !name_take(rq, name))
         return;
-    const struct heard_body heard = {
+    const struct slice_cache_body heard = {
         name, access_node(rq, owner) ? owner : NULL, body, size};
     if (writer_heartbeat(app->writer, &heard, &version)) {
         metrics_count(app->metrics, APP_SLICES_ACCEPTED, "heartbeat");

@@ -141,9 +141,9 @@ static void step_publish(struct worker *w)
     }
     unsigned n_cards = sim_random(&w->random) % 16 ? N_CARDS : N_CARDS / 2;
     cleanup_free char *json = sim_slice(node, n_cards, "boot", 1, 0);
-    if (writer_heartbeat(writer,
-                         &(struct heard_body){slice, NULL, json, strlen(json)},
-                         &version))
+    if (writer_heartbeat(
+            writer, &(struct slice_cache_body){slice, NULL, json, strlen(json)},
+            &version))
         return;
     (void)sim_publish(writer, node, n_cards, "boot", 1 + (int64_t)w->n_pods++);
     atomic_fetch_add(&n_published, 1);

@@ -93,7 +93,8 @@ bool sim_heartbeat(struct writer *w, const char *node, unsigned n_cards,
     slice_name(node, 0, name);
     cleanup_free char *json = sim_slice(node, n_cards, boot_id, generation, 0);
     return writer_heartbeat(
-        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version);
+        w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
+        &version);
 }
 
 struct demand sim_pod(const char *name, enum pod_role role, const char *job,

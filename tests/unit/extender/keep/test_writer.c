@@ -137,7 +137,8 @@ Test(writer, notices_silence_and_return)
     cr_expect_eq(sim_bind(w, &d, "n1", NULL, NULL), -EBUSY);
 
     cr_expect(writer_heartbeat(
-        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
+        w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
+        &version));
     cr_expect_gt(version, 0);
     for (int i = 0; i < 30000 && status_of(w, "n1") != NODE_READY; i++)
         usleep(1000);
@@ -146,9 +147,11 @@ Test(writer, notices_silence_and_return)
 
     json[strlen(json) - 1] = ' ';
     cr_expect_not(writer_heartbeat(
-        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
+        w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
+        &version));
     cr_expect_not(writer_heartbeat(
-        w, &(struct heard_body){"other", NULL, json, strlen(json)}, &version));
+        w, &(struct slice_cache_body){"other", NULL, json, strlen(json)},
+        &version));
     clock_set_fake(-1);
     writer_stop(w);
 }
@@ -197,7 +200,8 @@ Test(writer, knows_a_repeat_after_a_restart)
     writer_stop(w);
     w = sim_writer(dir);
     cr_expect(writer_heartbeat(
-        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
+        w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
+        &version));
     writer_stop(w);
     tmpdir_remove(dir);
 }
@@ -448,7 +452,8 @@ Test(writer, a_silent_node_is_silent_after_a_restart)
     uint64_t version;
     slice_name("n1", 0, name);
     cr_expect(writer_heartbeat(
-        w, &(struct heard_body){name, NULL, json, strlen(json)}, &version));
+        w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
+        &version));
     writer_sweep(w);
     cr_expect_eq(status_of(w, "n1"), NODE_READY);
     writer_stop(w);

@@ -1,4 +1,4 @@
-#include "extender/keep/heard.h"
+#include "extender/keep/slice_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct entry {
     struct liveness *liveness;
 };
 
-struct heard {
+struct slice_cache {
     pthread_mutex_t lock;
     struct strmap entries; /* by slice name */
 };
@@ -50,9 +50,9 @@ static bool digest_equal(const struct digest *x, const struct digest *y)
     return x->a == y->a && x->b == y->b && x->size == y->size;
 }
 
-struct heard *heard_create(void)
+struct slice_cache *slice_cache_create(void)
 {
-    struct heard *h = xcalloc(1, sizeof *h);
+    struct slice_cache *h = xcalloc(1, sizeof *h);
     (void)pthread_mutex_init(&h->lock, NULL); /* cannot fail on Linux */
     return h;
 }
@@ -67,7 +67,7 @@ static void entry_destroy(struct entry *e)
     free(e);
 }
 
-void heard_destroy(struct heard *h)
+void slice_cache_destroy(struct slice_cache *h)
 {
     if (!h)
         return;
@@ -80,8 +80,8 @@ void heard_destroy(struct heard *h)
     free(h);
 }
 
-void heard_put(struct heard *h, const char *name, const char *body, size_t size,
-               uint64_t version, const struct node *node)
+void slice_cache_put(struct slice_cache *h, const char *name, const char *body,
+                     size_t size, uint64_t version, const struct node *node)
 {
     struct entry *e = xcalloc(1, sizeof *e);
     e->name = xstrdup(name);
@@ -95,7 +95,7 @@ void heard_put(struct heard *h, const char *name, const char *body, size_t size,
     entry_destroy(old);
 }
 
-void heard_remove(struct heard *h, const char *name)
+void slice_cache_remove(struct slice_cache *h, const char *name)
 {
     pthread_mutex_lock(&h->lock);
     struct entry *old = strmap_remove(&h->entries, name);
@@ -103,8 +103,9 @@ void heard_remove(struct heard *h, const char *name)
     entry_destroy(old);
 }
 
-bool heard_repeat(struct heard *h, const struct heard_body *body,
-                  int64_t now_ms, uint64_t *ret_version)
+bool slice_cache_repeat(struct slice_cache *h,
+                        const struct slice_cache_body *body, int64_t now_ms,
+                        uint64_t *ret_version)
 {
     struct digest digest = digest_of(body->body, body->size);
     pthread_mutex_lock(&h->lock);
@@ -120,8 +121,8 @@ bool heard_repeat(struct heard *h, const struct heard_body *body,
     return same;
 }
 
-bool heard_node(struct heard *h, const char *name,
-                char ret_node[DEMAND_NAME_MAX + 1])
+bool slice_cache_node(struct slice_cache *h, const char *name,
+                      char ret_node[DEMAND_NAME_MAX + 1])
 {
     pthread_mutex_lock(&h->lock);
     const struct entry *e = strmap_get(&h->entries, name);

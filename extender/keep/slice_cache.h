@@ -1,0 +1,39 @@
+/* slice_cache - which bodies are stored, so that a publish that only repeats one
+ * is known without the writer.  Any thread; kept by the writer. */
+#ifndef BIGA_EXTENDER_KEEP_SLICE_CACHE_H
+#define BIGA_EXTENDER_KEEP_SLICE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/state/snapshot.h"
+#include "model/slice/slice.h"
+
+struct slice_cache;
+struct slice_cache *slice_cache_create(void);
+void slice_cache_destroy(struct slice_cache *h); /* NULL allowed */
+
+/* What is stored under `name` now, and for which node (a reference to its
+ * liveness is taken). */
+void slice_cache_put(struct slice_cache *h, const char *name, const char *body,
+                     size_t size, uint64_t version, const struct node *node);
+void slice_cache_remove(struct slice_cache *h, const char *name);
+
+/* True when `body` is what is stored under `name`, for the node `owner`
+ * (NULL: for any): its node was heard from at `now_ms`, unless that is
+ * negative. */
+struct slice_cache_body {
+    const char *name, *owner;
+    const char *body;
+    size_t size;
+};
+bool slice_cache_repeat(struct slice_cache *h,
+                        const struct slice_cache_body *body, int64_t now_ms,
+                        uint64_t *ret_version);
+
+/* The node that the slice belongs to; false when it is not known. */
+bool slice_cache_node(struct slice_cache *h, const char *name,
+                      char ret_node[DEMAND_NAME_MAX + 1]);
+
+#endif
