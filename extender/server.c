@@ -13,8 +13,8 @@
 #include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
 #include "extender/judge/plans.h"
+#include "extender/pods/node_reports.h"
 #include "extender/pods/seen.h"
-#include "extender/pods/told.h"
 #include "extender/run/nodewait.h"
 #include "extender/run/runner.h"
 #include "extender/serve/routes_ask.h"
@@ -190,7 +190,7 @@ static int start_runner(struct server *s, struct error *err)
 {
     if (!s->app.pods)
         return 0;
-    s->app.told = told_create();
+    s->app.told = node_reports_create();
     int r = nodewait_start(&s->app, &s->app.nodewait, err);
     return r == 0 ? runner_start(&s->app, &s->app.runner, err) : r;
 }
@@ -281,7 +281,7 @@ void server_stop(struct server *s)
     pods_destroy(s->app.pods);
     runner_destroy(s->app.runner);
     nodewait_destroy(s->app.nodewait);
-    told_destroy(s->app.told);
+    node_reports_destroy(s->app.told);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);

@@ -25,7 +25,7 @@ struct app {
     struct fabric_files *fabric;  /* the same */
     struct cluster *cluster;      /* NULL: embedded */
     struct pods *pods;            /* that were applied; NULL: in a cluster */
-    struct told *told;            /* what nodes say of them; the same */
+    struct node_reports *told;    /* what nodes say of them; the same */
     struct runner *runner;        /* places them; the same */
     struct nodewait *nodewait;    /* nodes that wait for them; the same */
     struct access *access;        /* NULL: everybody may call everything */

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/pods/node_reports.h"
 #include "extender/pods/pods.h"
-#include "extender/pods/told.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/error.h"
 #include "lib/http/httpd.h"
@@ -20,7 +20,8 @@ struct app;
 
 enum {
     NODEWAIT_MAX_S = 30,
-    NODEWAIT_NODES_MAX = TOLD_NODES_MAX, /* whose versions are counted: of any
+    NODEWAIT_NODES_MAX =
+        NODE_REPORTS_NODES_MAX, /* whose versions are counted: of any
                                           * other the version is one of a
                                           * million, by the content alone */
 };

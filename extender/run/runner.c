@@ -67,7 +67,7 @@ struct now {
 static bool has_place(void *ctx, const char *uid, const char *node)
 {
     struct now *now = ctx;
-    if (!now->set) { /* newer than all that was said: see told_prune() */
+    if (!now->set) { /* newer than all that was said: see node_reports_prune() */
         now->set = pods_get(now->app->pods);
         now->snapshot = writer_snapshot(now->app->writer);
     }
@@ -84,8 +84,8 @@ static void prune_told(struct look *l)
     size_t n = 0;
     for (size_t i = 0; i < l->n_members; i++)
         n += l->members[i].told.state != PODS_PENDING;
-    if (told_n_pods(now.app->told) > n)
-        told_prune(now.app->told, has_place, &now);
+    if (node_reports_n_pods(now.app->told) > n)
+        node_reports_prune(now.app->told, has_place, &now);
     snapshot_unref(now.snapshot);
     pod_set_unref(now.set);
 }
@@ -103,7 +103,8 @@ static void look_init(struct look *l, struct runner *r)
         m->pod = l->set->pods[i];
         m->place = alloc_index_find_uid(l->snapshot->allocations, m->pod->uid);
         if (m->place)
-            told_get(r->app->told, m->pod->uid, m->place->node, &m->told);
+            node_reports_get(r->app->told, m->pod->uid, m->place->node,
+                             &m->told);
     }
     prune_told(l);
     qsort(l->members, l->n_members, sizeof *l->members, compare_members);
@@ -178,7 +179,7 @@ static void look_free(struct look *l, const struct member *m)
         return;
     }
     l->acted = true;
-    told_forget(app->told, m->pod->uid);
+    node_reports_forget(app->told, m->pod->uid);
     if (app->seen)
         seen_forget(app->seen, m->pod->namespace, m->pod->name);
     metrics_count(app->metrics, APP_RELEASES, r < 0 ? "unknown" : "released");

@@ -25,8 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/pods/node_reports.h"
 #include "extender/pods/pods.h"
-#include "extender/pods/told.h"
 #include "lib/base/error.h"
 
 struct app;

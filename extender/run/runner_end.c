@@ -234,10 +234,10 @@ static struct pod_status *copy_status(const struct pod_status *from)
 static struct pod_status *status_without(struct look *l,
                                          const struct member *host)
 {
-    struct pod_status *s = host->place
-                               ? told_status(l->r->app->told, host->pod->uid,
-                                             host->place->node)
-                               : NULL;
+    struct pod_status *s = host->place ? node_reports_status(l->r->app->told,
+                                                             host->pod->uid,
+                                                             host->place->node)
+                                       : NULL;
     if (s)
         return s;
     s = copy_status(host->pod->status);
@@ -272,7 +272,7 @@ static void tell_host(struct look *l, const struct member *host,
         (void)pods_set_status(l->r->app->pods, host->pod->uid, s); /* or gone */
     /* what its node has said meanwhile must not be lost under ours */
     cleanup_with(pod_status) struct pod_status *after =
-        told_status(l->r->app->told, host->pod->uid, host->place->node);
+        node_reports_status(l->r->app->told, host->pod->uid, host->place->node);
     if (after && after->state != s->state)
         (void)pods_set_status(l->r->app->pods, host->pod->uid, after);
 }
@@ -336,8 +336,8 @@ static void tell_wanted(struct look *l, const struct member *m)
     look_tell(l, m, PODS_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
     look_flush(l);
     /* the node may have spoken while we did */
-    struct pod_status *told = told_status(app->told, m->pod->uid,
-                                          m->place->node);
+    struct pod_status *told = node_reports_status(app->told, m->pod->uid,
+                                                  m->place->node);
     if (told) {
         struct pod_status *whole = runner_status(m->pod, told);
         (void)pods_set_status(app->pods, m->pod->uid, whole); /* or gone */

@@ -34,7 +34,7 @@ struct runner {
 struct member {
     struct applied_pod *pod;
     const struct allocation *place; /* NULL: none */
-    struct told_pod told;
+    struct node_reports_pod told;
     bool changing; /* a change of it is about to be posted */
 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/app/app.h"
+#include "extender/pods/node_reports.h"
 #include "extender/pods/pods_view.h"
-#include "extender/pods/told.h"
 #include "extender/view/views.h"
 #include "lib/io/clock.h"
 
@@ -13,7 +13,8 @@ enum { SILENT_MS = 45000 }; /* longer than a node's question may take */
 
 uint64_t live_version(const struct app *app)
 {
-    return app->pods ? pods_version(app->pods) + told_version(app->told) : 0;
+    return app->pods ? pods_version(app->pods) + node_reports_version(app->told)
+                     : 0;
 }
 
 /* Take the brace off that closes the object; whoever did puts it back. */
@@ -54,7 +55,8 @@ void live_card(const struct app *app, const struct node *node, size_t card,
     size_t first;
     (void)view_count(node, DEVICE_CARD, &first);
     const struct device *d = topo_device(node->topo, first + card);
-    if (!app->told || !told_place(app->told, node->name, d->id, &told) ||
+    if (!app->told ||
+        !node_reports_place(app->told, node->name, d->id, &told) ||
         !reopen(out))
         return;
     if (!*d->health)
@@ -68,7 +70,7 @@ void live_card(const struct app *app, const struct node *node, size_t card,
 static void add_silence(const struct app *app, const struct allocation *place,
                         struct str *out)
 {
-    int64_t ago_ms = told_asked_ago(app->told, place->node, clock_ms());
+    int64_t ago_ms = node_reports_asked_ago(app->told, place->node, clock_ms());
     if (ago_ms < 0)
         str_addf(out,
                  "node %s has not asked for its pods since this extender "
@@ -86,8 +88,8 @@ void live_trouble(const struct app *app, const struct applied_pod *p,
                   const struct allocation *place, struct str *out)
 {
     const struct pod_status *s = p->status;
-    int64_t ago_ms = place ? told_asked_ago(app->told, place->node, clock_ms())
-                           : 0;
+    int64_t ago_ms =
+        place ? node_reports_asked_ago(app->told, place->node, clock_ms()) : 0;
     if (*s->reason)
         str_add(out, s->reason);
     if (*s->reason && *s->message)

@@ -6,7 +6,7 @@
 
 #include "extender/app/app.h"
 #include "extender/keep/writer.h"
-#include "extender/pods/told.h"
+#include "extender/pods/node_reports.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 
@@ -73,16 +73,16 @@ bool doubt_wants(struct app *app, const char *node)
 /* A pod that is there, and has no place here, was given one that we have lost.
  * Its node ends it, and says when it has. */
 static void note_strangers(struct app *app, const char *node,
-                           const struct nodestatus *status)
+                           const struct node_report *status)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     for (size_t i = 0; i < status->n_pods; i++) {
-        const struct nodestatus_pod *p = &status->pods[i];
+        const struct node_report_pod *p = &status->pods[i];
         const struct allocation *a = alloc_index_find_uid(s->allocations,
                                                           p->uid);
         bool known = a && strcmp(a->node, node) == 0;
-        told_stranger(app->told, node, p->uid,
-                      !known && p->status->state != PODS_GONE);
+        node_reports_stranger(app->told, node, p->uid,
+                              !known && p->status->state != PODS_GONE);
     }
 }
 
@@ -102,7 +102,7 @@ static void word_done(struct writer_op *op)
 
 void doubt_end(struct app *app, const char *node)
 {
-    if (!doubt_wants(app, node) || !told_all(app->told, node))
+    if (!doubt_wants(app, node) || !node_reports_all(app->told, node))
         return;
     struct word *word = xcalloc(1, sizeof *word);
     word->node = xstrdup(node);
@@ -116,12 +116,12 @@ void doubt_end(struct app *app, const char *node)
 
 /* Also of a node that is stale: it will be doubtful when it is heard. */
 void doubt_heard(struct app *app, const char *node,
-                 const struct nodestatus *status)
+                 const struct node_report *status)
 {
     if (!writer_in_doubt(app->writer))
         return;
     note_strangers(app, node, status);
     if (status->whole)
-        told_whole(app->told, node);
+        node_reports_whole(app->told, node);
     doubt_end(app, node);
 }

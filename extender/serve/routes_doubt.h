@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "extender/pods/nodestatus.h"
+#include "extender/pods/node_report.h"
 #include "lib/http/httpd.h"
 
 struct app;
@@ -17,7 +17,7 @@ void handle_trust(struct httpd_request *rq, void *ctx);
 bool doubt_wants(struct app *app, const char *node);
 /* It has told `status`, which has been taken. */
 void doubt_heard(struct app *app, const char *node,
-                 const struct nodestatus *status);
+                 const struct node_report *status);
 /* When it has told of all there is, and nothing is there any more that is
  * unknown here, it is trusted.  For whenever the node is heard: what could not
  * be written down is tried again. */

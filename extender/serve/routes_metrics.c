@@ -2,8 +2,8 @@
 
 #include "extender/app/app.h"
 #include "extender/cluster/cluster.h"
+#include "extender/pods/node_reports.h"
 #include "extender/pods/pods_view.h"
-#include "extender/pods/told.h"
 #include "extender/serve/routes_policy.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -67,7 +67,7 @@ static void gauge_pods(struct app *app, const struct snapshot *s)
         const char *state = pod_state_name((enum pod_state)i);
         metrics_set(app->metrics, APP_PODS, &state, (int64_t)pods[i]);
     }
-    told_count_places(app->told, places);
+    node_reports_count_places(app->told, places);
     for (unsigned i = 0; i < PLACE_HEALTHS; i++) {
         const char *health = place_health_name((enum place_health)i);
         metrics_set(app->metrics, APP_PLACES, &health, (int64_t)places[i]);

@@ -6,9 +6,9 @@
 
 #include "extender/admit/access.h"
 #include "extender/app/app.h"
+#include "extender/pods/node_report.h"
+#include "extender/pods/node_reports.h"
 #include "extender/pods/nodepods.h"
-#include "extender/pods/nodestatus.h"
-#include "extender/pods/told.h"
 #include "extender/run/nodewait.h"
 #include "extender/run/runner.h"
 #include "extender/serve/routes_doubt.h"
@@ -161,7 +161,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
         !read_number(rq, "version", INT64_MAX, &version) ||
         !read_number(rq, "wait", NODEWAIT_MAX_S, &wait_s))
         return;
-    told_asked(app->told, node, clock_ms());
+    node_reports_asked(app->told, node, clock_ms());
     doubt_end(app, node);
     httpd_then(rq, reply_pods, app);
     if (wait_s && httpd_query(rq, "version") &&
@@ -176,7 +176,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
 /* What is said of pods that have a place on the node; others are not its own,
  * or it does not know yet that they are not any more. */
 static void take_pods(struct app *app, const char *node,
-                      const struct nodestatus *status)
+                      const struct node_report *status)
 {
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
@@ -184,13 +184,13 @@ static void take_pods(struct app *app, const char *node,
                                                       sizeof *reports);
     size_t n = 0;
     for (size_t i = 0; i < status->n_pods; i++) {
-        const struct nodestatus_pod *p = &status->pods[i];
+        const struct node_report_pod *p = &status->pods[i];
         const struct applied_pod *pod = pod_set_find_uid(set, p->uid);
         const struct allocation *a = alloc_index_find_uid(s->allocations,
                                                           p->uid);
         if (!pod || !a || strcmp(a->node, node) != 0)
             continue;
-        told_put(app->told, p->uid, node, p->status);
+        node_reports_put(app->told, p->uid, node, p->status);
         reports[n].uid = p->uid;
         reports[n++].status = runner_status(pod, p->status);
     }
@@ -207,14 +207,14 @@ static void on_status(struct httpd_request *rq, void *ctx)
     size_t size;
     const char *body = httpd_body(rq, &size);
     const char *node = node_take(rq, app);
-    cleanup_with(nodestatus) struct nodestatus *status = NULL;
+    cleanup_with(node_report) struct node_report *status = NULL;
     if (!node || !httpd_query_only(rq, no_params))
         return;
-    if (nodestatus_parse(body, size, &status, &err) < 0) {
+    if (node_report_parse(body, size, &status, &err) < 0) {
         httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
-    told_places(app->told, node, status);
+    node_reports_places(app->told, node, status);
     take_pods(app, node, status);
     doubt_heard(app, node, status);
     runner_wake(app->runner);
@@ -223,7 +223,7 @@ static void on_status(struct httpd_request *rq, void *ctx)
 
 const struct httpd_route node_routes[] = {
     {HTTPD_GET, "/v1/nodes/:/pods", on_pods, 0, "node-pods"},
-    {HTTPD_POST, "/v1/nodes/:/status", on_status, NODESTATUS_BODY_MAX,
+    {HTTPD_POST, "/v1/nodes/:/status", on_status, NODE_REPORT_BODY_MAX,
      "node-status"},
 };
 const size_t n_node_routes = ARRAY_LEN(node_routes);

@@ -12,7 +12,7 @@ enum {
 };
 
 /* What the extender was told last. */
-struct told {
+struct node_reports {
     uint64_t version;  /* of pods */
     struct str places; /* as JSON */
     struct refusal *refusals;
@@ -104,7 +104,7 @@ static bool is_here(const struct act_pod_view *pods, size_t n, const char *uid)
 /* Pods that have changed since they were told last, or all that there are, and
  * those that are not here; the places with each part.  Nothing is posted when
  * nothing is new. */
-static int tell_parts(struct feed *f, bool all, const struct told *told,
+static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
                       const struct str *places, bool places_new,
                       struct error *err)
 {
@@ -135,7 +135,7 @@ static int tell_parts(struct feed *f, bool all, const struct told *told,
     return r;
 }
 
-static void take_refusals(struct feed *f, struct told *told)
+static void take_refusals(struct feed *f, struct node_reports *told)
 {
     pthread_mutex_lock(&f->lock);
     free(told->refusals);
@@ -147,8 +147,8 @@ static void take_refusals(struct feed *f, struct told *told)
     pthread_mutex_unlock(&f->lock);
 }
 
-static int tell(struct feed *f, struct told *told, const struct news *news,
-                struct error *err)
+static int tell(struct feed *f, struct node_reports *told,
+                const struct news *news, struct error *err)
 {
     cleanup_str struct str places = STR_INIT(BODY_MAX);
     /* what changes while we look is newer, and told next time */
@@ -158,7 +158,7 @@ static int tell(struct feed *f, struct told *told, const struct news *news,
                       strcmp(str_text(&places), str_text(&told->places)) != 0;
     if (news->refusals_new || news->resend)
         take_refusals(f, told);
-    struct told now = *told;
+    struct node_reports now = *told;
     if (!news->refusals_new && !news->resend)
         now.n_refusals = 0;
     int r = tell_parts(f, news->resend, &now, &places, places_new, err);
@@ -186,7 +186,7 @@ static bool wait_news(struct feed *f, struct news *news)
 void *feed_tell(void *feed)
 {
     struct feed *f = feed;
-    struct told told = {.places = STR_INIT(BODY_MAX)};
+    struct node_reports told = {.places = STR_INIT(BODY_MAX)};
     struct news news = {.resend = true};
     while (wait_news(f, &news)) {
         struct error err = {0};

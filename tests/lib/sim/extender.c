@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "extender/cluster/binds.h"
+#include "extender/pods/node_reports.h"
 #include "extender/pods/seen.h"
-#include "extender/pods/told.h"
 #include "tests/lib/sim/simstate.h"
 
 void test_extender_start(struct test_extender *x,
@@ -17,7 +17,7 @@ void test_extender_start(struct test_extender *x,
     *x = (struct test_extender){0};
     demand_config_default(&x->app.demand);
     x->app.pods = pods_create(&x->app.demand);
-    x->app.told = told_create();
+    x->app.told = node_reports_create();
     x->app.writer = sim_writer_with(NULL, x->app.pods);
     x->app.metrics = app_metrics_create();
     x->app.seen = seen_create();
@@ -43,7 +43,7 @@ void test_extender_stop(struct test_extender *x)
 {
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
-    told_destroy(x->app.told);
+    node_reports_destroy(x->app.told);
     pods_destroy(x->app.pods);
     seen_destroy(x->app.seen);
     binds_destroy(x->app.binds);

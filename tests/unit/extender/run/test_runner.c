@@ -362,25 +362,27 @@ Test(runner, what_has_failed_is_not_given_back_by_hand)
 Test(runner, forgets_what_was_said_of_pods_without_a_place)
 {
     struct app *app = server_app(simapp_server);
-    struct told *told = app->told;
+    struct node_reports *told = app->told;
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     simapp_settle();
-    cr_assert_eq(told_n_pods(told), 2);
+    cr_assert_eq(node_reports_n_pods(told), 2);
     cr_assert_eq(simapp_delete("x"), 0);
     clock_set_fake(clock_ms() + INT64_C(7200000));
     writer_sweep(app->writer);
     expect_released("x", 200, "\"released\"");
     clock_set_fake(-1);
     runner_settle(simapp_runner());
-    cr_expect_eq(told_n_pods(told), 1, "its place was given back by hand");
+    cr_expect_eq(node_reports_n_pods(told), 1,
+                 "its place was given back by hand");
 
     /* said while its place was given back */
     struct pod_status *late = pod_status_create(0);
     late->state = PODS_STOPPING;
-    told_put(told, "00000000-0000-4000-8000-00000000dead", "node000", late);
+    node_reports_put(told, "00000000-0000-4000-8000-00000000dead", "node000",
+                     late);
     pod_status_unref(late);
     runner_settle(simapp_runner());
-    cr_expect_eq(told_n_pods(told), 1);
+    cr_expect_eq(node_reports_n_pods(told), 1);
 }
 
 /* --- configuration -------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "extender/pods/told.h"
+#include "extender/pods/node_reports.h"
 #include "extender/run/nodewait.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_read.h"
@@ -66,7 +66,7 @@ static void set_up(void)
     test_extender_start(&x, routes, n_read_routes + n_node_routes, NULL);
     atomic_store(&x.app.ready, true);
     lose_all();
-    told_asked(x.app.told, "n1", clock_ms());
+    node_reports_asked(x.app.told, "n1", clock_ms());
 }
 
 static void tear_down(void)
@@ -177,7 +177,7 @@ Test(doubt, is_over_for_all_when_an_operator_says_so)
 static void tell(const char *pods, bool whole)
 {
     cleanup_str struct str json = STR_INIT(4096);
-    cleanup_with(nodestatus) struct nodestatus *status = NULL;
+    cleanup_with(node_report) struct node_report *status = NULL;
     cleanup_free char *rest = xstrdup(pods);
     struct error err = {0};
     char *save = NULL;
@@ -190,8 +190,8 @@ static void tell(const char *pods, bool whole)
                  uid == rest ? "" : ",", uid, state);
     }
     str_addf(&json, "]%s}", whole ? ",\"whole\":true" : "");
-    cr_assert_eq(nodestatus_parse(json.data, json.size, &status, &err), 0, "%s",
-                 err.text);
+    cr_assert_eq(node_report_parse(json.data, json.size, &status, &err), 0,
+                 "%s", err.text);
     doubt_heard(&x.app, "n1", status);
     writer_sweep(x.app.writer); /* after what it has posted */
 }
@@ -234,15 +234,15 @@ Test(doubt, lasts_when_one_part_of_many_was_unknown)
 /* More than are remembered: then only an operator knows. */
 Test(doubt, lasts_when_there_was_too_much_unknown)
 {
-    for (int i = 0; i <= NODESTATUS_PODS_MAX; i++) {
+    for (int i = 0; i <= NODE_REPORT_PODS_MAX; i++) {
         char uid[16];
         (void)snprintf(uid, sizeof uid, "x%d", i);
-        told_stranger(x.app.told, "n1", uid, true);
+        node_reports_stranger(x.app.told, "n1", uid, true);
     }
-    for (int i = 0; i <= NODESTATUS_PODS_MAX; i++) {
+    for (int i = 0; i <= NODE_REPORT_PODS_MAX; i++) {
         char uid[16];
         (void)snprintf(uid, sizeof uid, "x%d", i);
-        told_stranger(x.app.told, "n1", uid, false);
+        node_reports_stranger(x.app.told, "n1", uid, false);
     }
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
@@ -298,8 +298,8 @@ Test(doubt, outlasts_a_telling_that_is_late)
  * one before. */
 Test(doubt, outlasts_a_telling_that_was_not_asked_for)
 {
-    told_destroy(x.app.told);
-    x.app.told = told_create();
+    node_reports_destroy(x.app.told);
+    x.app.told = node_reports_create();
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
     ask();

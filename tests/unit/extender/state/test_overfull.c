@@ -10,7 +10,7 @@
 
 enum { LYING_CORES = 64, CORES = 16 };
 
-static struct told {
+static struct node_reports {
     size_t n;
     char text[200]; /* the last one */
 } told;

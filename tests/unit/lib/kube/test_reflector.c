@@ -46,12 +46,12 @@ static const struct reflector_tuning quick = {
 };
 
 /* What one kind was told, a line each. */
-struct told {
+struct node_reports {
     pthread_mutex_t lock;
     struct str text;
 };
 
-static void tell(struct told *t, const char *what, const char *json,
+static void tell(struct node_reports *t, const char *what, const char *json,
                  size_t size)
 {
     pthread_mutex_lock(&t->lock);
@@ -69,7 +69,7 @@ static void told_list(void *ctx)
     tell(ctx, "list", NULL, 0);
 }
 
-static void told_put(void *ctx, const char *json, size_t size)
+static void node_reports_put(void *ctx, const char *json, size_t size)
 {
     tell(ctx, "put", json, size);
 }
@@ -84,7 +84,7 @@ static void told_listed(void *ctx)
     tell(ctx, "listed", NULL, 0);
 }
 
-static char *told_text(struct told *t)
+static char *told_text(struct node_reports *t)
 {
     pthread_mutex_lock(&t->lock);
     char *text = xstrdup(str_text(&t->text));
@@ -110,7 +110,7 @@ static void pause_ms(long ms)
 /* One reflector of one or two kinds on a server with a script. */
 struct play {
     struct fakeapi *api;
-    struct told told[2];
+    struct node_reports told[2];
     struct reflector_kind kinds[2];
     struct reflector *reflector;
 };
@@ -120,7 +120,7 @@ static void play_prepare(struct play *p, const struct fakeapi_answer *script,
 {
     static const struct reflector_handler handler = {
         .list = told_list,
-        .put = told_put,
+        .put = node_reports_put,
         .gone = told_gone,
         .listed = told_listed,
     };
@@ -155,13 +155,13 @@ static void play_end(struct play *p)
         str_fini(&p->told[i].text);
 }
 
-static bool has_told(struct told *t, size_t n)
+static bool has_told(struct node_reports *t, size_t n)
 {
     cleanup_free char *text = told_text(t);
     return lines(text) >= n;
 }
 
-static void wait_told(struct told *t, size_t n)
+static void wait_told(struct node_reports *t, size_t n)
 {
     for (int64_t until = clock_ms() + PATIENCE_MS; clock_ms() < until;) {
         if (has_told(t, n))

@@ -1,4 +1,4 @@
-#include "extender/pods/nodestatus.h"
+#include "extender/pods/node_report.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ const char *place_health_name(enum place_health health)
     return (unsigned)health < PLACE_HEALTHS ? names[health] : "?";
 }
 
-void nodestatus_destroy(struct nodestatus *s)
+void node_report_destroy(struct node_report *s)
 {
     if (!s)
         return;
@@ -110,7 +110,7 @@ static int read_containers(struct reader *r, const cJSON *list,
 }
 
 static int read_pod(const cJSON *json, const char *path,
-                    struct nodestatus_pod *pod, struct error *err)
+                    struct node_report_pod *pod, struct error *err)
 {
     struct reader r;
     reader_init(&r, json, path, err);
@@ -137,11 +137,12 @@ static int read_pod(const cJSON *json, const char *path,
 
 static int compare_uids(const void *a, const void *b)
 {
-    return strcmp(((const struct nodestatus_pod *)a)->uid,
-                  ((const struct nodestatus_pod *)b)->uid);
+    return strcmp(((const struct node_report_pod *)a)->uid,
+                  ((const struct node_report_pod *)b)->uid);
 }
 
-static int read_pods(const cJSON *list, struct nodestatus *s, struct error *err)
+static int read_pods(const cJSON *list, struct node_report *s,
+                     struct error *err)
 {
     const cJSON *item;
     s->pods = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *s->pods);
@@ -168,7 +169,7 @@ static const char *health_word(unsigned index)
     return place_health_name((enum place_health)index);
 }
 
-static int read_places(const cJSON *list, struct nodestatus *s,
+static int read_places(const cJSON *list, struct node_report *s,
                        struct error *err)
 {
     const cJSON *item;
@@ -191,10 +192,10 @@ static int read_places(const cJSON *list, struct nodestatus *s,
     return 0;
 }
 
-int nodestatus_parse(const char *json, size_t size,
-                     struct nodestatus **ret_status, struct error *err)
+int node_report_parse(const char *json, size_t size,
+                      struct node_report **ret_status, struct error *err)
 {
-    cleanup_with(nodestatus) struct nodestatus *s = xcalloc(1, sizeof *s);
+    cleanup_with(node_report) struct node_report *s = xcalloc(1, sizeof *s);
     cleanup_with(json) cJSON *object = NULL;
     struct reader r;
     int e = json_parse(json, size, &object, err);
@@ -203,8 +204,9 @@ int nodestatus_parse(const char *json, size_t size,
     reader_init(&r, object, "", err);
     read_cut(&r, "boot", s->boot, sizeof s->boot);
     s->whole = reader_opt_bool(&r, "whole", false);
-    const cJSON *pods = reader_array(&r, "pods", NODESTATUS_PODS_MAX);
-    const cJSON *places = reader_opt_array(&r, "places", NODESTATUS_PLACES_MAX);
+    const cJSON *pods = reader_array(&r, "pods", NODE_REPORT_PODS_MAX);
+    const cJSON *places = reader_opt_array(&r, "places",
+                                           NODE_REPORT_PLACES_MAX);
     e = reader_finish_lenient(&r);
     if (e == 0)
         e = read_pods(pods, s, err);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/nodestatus.h"
+#include "extender/pods/node_report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +14,7 @@ static void need(bool truth)
         abort();
 }
 
-static void check_pod(const struct nodestatus_pod *p)
+static void check_pod(const struct node_report_pod *p)
 {
     const struct pod_status *s = p->status;
     need(p->uid[0] && s && s->state > PODS_PENDING && s->state < PODS_STATES);
@@ -27,15 +27,15 @@ static void check_pod(const struct nodestatus_pod *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    cleanup_with(nodestatus) struct nodestatus *s = NULL;
+    cleanup_with(node_report) struct node_report *s = NULL;
     struct error err = {0};
-    int r = nodestatus_parse((const char *)data, size, &s, &err);
+    int r = node_report_parse((const char *)data, size, &s, &err);
     need(r == 0 ? s != NULL : r == -EINVAL && !s && err.text[0]);
     for (size_t i = 0; s && i < s->n_pods; i++) {
         check_pod(&s->pods[i]);
         need(i == 0 || strcmp(s->pods[i - 1].uid, s->pods[i].uid) < 0);
     }
-    need(!s || s->n_places <= NODESTATUS_PLACES_MAX);
+    need(!s || s->n_places <= NODE_REPORT_PLACES_MAX);
     for (size_t i = 0; s && i < s->n_places; i++)
         need(s->places[i].name[0] && s->places[i].health < PLACE_HEALTHS);
     return 0;

@@ -1,4 +1,4 @@
-#include "extender/pods/told.h"
+#include "extender/pods/node_reports.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -25,20 +25,20 @@ struct told_node {
 struct pod_entry {
     char uid[DEMAND_UID_MAX + 1];
     char *node;
-    struct told_pod pod;
+    struct node_reports_pod pod;
     struct pod_status *status;
 };
 
-struct told {
+struct node_reports {
     pthread_mutex_t lock;
     struct strmap nodes; /* by name */
     struct strmap pods;  /* by uid */
     uint64_t version;
 };
 
-struct told *told_create(void)
+struct node_reports *node_reports_create(void)
 {
-    struct told *t = xcalloc(1, sizeof *t);
+    struct node_reports *t = xcalloc(1, sizeof *t);
     (void)pthread_mutex_init(&t->lock, NULL); /* never fails on Linux */
     return t;
 }
@@ -52,7 +52,7 @@ static void entry_destroy(struct pod_entry *e)
     free(e);
 }
 
-void told_destroy(struct told *t)
+void node_reports_destroy(struct node_reports *t)
 {
     if (!t)
         return;
@@ -78,10 +78,10 @@ void told_destroy(struct told *t)
 /* --- nodes -------------------------------------------------------------- */
 
 /* NULL when there are too many. */
-static struct told_node *node_open(struct told *t, const char *name)
+static struct told_node *node_open(struct node_reports *t, const char *name)
 {
     struct told_node *n = strmap_get(&t->nodes, name);
-    if (n || t->nodes.n >= TOLD_NODES_MAX)
+    if (n || t->nodes.n >= NODE_REPORTS_NODES_MAX)
         return n;
     n = xcalloc(1, sizeof *n);
     n->name = xstrdup(name);
@@ -90,7 +90,8 @@ static struct told_node *node_open(struct told *t, const char *name)
     return n;
 }
 
-void told_places(struct told *t, const char *node, const struct nodestatus *s)
+void node_reports_places(struct node_reports *t, const char *node,
+                         const struct node_report *s)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
@@ -109,7 +110,8 @@ void told_places(struct told *t, const char *node, const struct nodestatus *s)
     pthread_mutex_unlock(&t->lock);
 }
 
-void told_asked(struct told *t, const char *node, int64_t now_ms)
+void node_reports_asked(struct node_reports *t, const char *node,
+                        int64_t now_ms)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
@@ -118,7 +120,8 @@ void told_asked(struct told *t, const char *node, int64_t now_ms)
     pthread_mutex_unlock(&t->lock);
 }
 
-int64_t told_asked_ago(struct told *t, const char *node, int64_t now_ms)
+int64_t node_reports_asked_ago(struct node_reports *t, const char *node,
+                               int64_t now_ms)
 {
     pthread_mutex_lock(&t->lock);
     const struct told_node *n = strmap_get(&t->nodes, node);
@@ -133,7 +136,7 @@ static struct stranger *stranger_open(struct told_node *n, const char *uid)
     struct stranger *x = strmap_get(&n->strangers, uid);
     if (x)
         return x;
-    if (n->strangers.n >= NODESTATUS_PODS_MAX) {
+    if (n->strangers.n >= NODE_REPORT_PODS_MAX) {
         n->too_many = true;
         return NULL;
     }
@@ -143,8 +146,8 @@ static struct stranger *stranger_open(struct told_node *n, const char *uid)
     return x;
 }
 
-void told_stranger(struct told *t, const char *node, const char *uid,
-                   bool there)
+void node_reports_stranger(struct node_reports *t, const char *node,
+                           const char *uid, bool there)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = node_open(t, node);
@@ -171,7 +174,7 @@ static void drop_unnamed(struct told_node *n)
     }
 }
 
-void told_whole(struct told *t, const char *node)
+void node_reports_whole(struct node_reports *t, const char *node)
 {
     pthread_mutex_lock(&t->lock);
     struct told_node *n = strmap_get(&t->nodes, node);
@@ -182,7 +185,7 @@ void told_whole(struct told *t, const char *node)
     pthread_mutex_unlock(&t->lock);
 }
 
-bool told_all(struct told *t, const char *node)
+bool node_reports_all(struct node_reports *t, const char *node)
 {
     pthread_mutex_lock(&t->lock);
     const struct told_node *n = strmap_get(&t->nodes, node);
@@ -191,8 +194,8 @@ bool told_all(struct told *t, const char *node)
     return all;
 }
 
-bool told_place(struct told *t, const char *node, const char *place,
-                struct place_told *ret_place)
+bool node_reports_place(struct node_reports *t, const char *node,
+                        const char *place, struct place_told *ret_place)
 {
     bool found = false;
     pthread_mutex_lock(&t->lock);
@@ -206,7 +209,7 @@ bool told_place(struct told *t, const char *node, const char *place,
     return found;
 }
 
-uint64_t told_version(struct told *t)
+uint64_t node_reports_version(struct node_reports *t)
 {
     pthread_mutex_lock(&t->lock);
     uint64_t version = t->version;
@@ -214,7 +217,8 @@ uint64_t told_version(struct told *t)
     return version;
 }
 
-void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS])
+void node_reports_count_places(struct node_reports *t,
+                               size_t ret_counts[PLACE_HEALTHS])
 {
     size_t pos = 0;
     memset(ret_counts, 0, PLACE_HEALTHS * sizeof *ret_counts);
@@ -227,7 +231,7 @@ void told_count_places(struct told *t, size_t ret_counts[PLACE_HEALTHS])
 
 /* --- pods --------------------------------------------------------------- */
 
-static struct pod_entry *entry_open(struct told *t, const char *uid,
+static struct pod_entry *entry_open(struct node_reports *t, const char *uid,
                                     const char *node)
 {
     struct pod_entry *e = strmap_get(&t->pods, uid);
@@ -243,12 +247,12 @@ static struct pod_entry *entry_open(struct told *t, const char *uid,
     return e;
 }
 
-void told_put(struct told *t, const char *uid, const char *node,
-              struct pod_status *status)
+void node_reports_put(struct node_reports *t, const char *uid, const char *node,
+                      struct pod_status *status)
 {
     pthread_mutex_lock(&t->lock);
     struct pod_entry *e = entry_open(t, uid, node);
-    struct told_pod *p = &e->pod;
+    struct node_reports_pod *p = &e->pod;
     pod_status_unref(e->status);
     e->status = pod_status_ref(status);
     p->state = status->state;
@@ -257,19 +261,19 @@ void told_put(struct told *t, const char *uid, const char *node,
     pthread_mutex_unlock(&t->lock);
 }
 
-void told_get(struct told *t, const char *uid, const char *node,
-              struct told_pod *ret_pod)
+void node_reports_get(struct node_reports *t, const char *uid, const char *node,
+                      struct node_reports_pod *ret_pod)
 {
     pthread_mutex_lock(&t->lock);
     const struct pod_entry *e = strmap_get(&t->pods, uid);
     *ret_pod = e && strcmp(e->node, node) == 0
                    ? e->pod
-                   : (struct told_pod){.state = PODS_PENDING};
+                   : (struct node_reports_pod){.state = PODS_PENDING};
     pthread_mutex_unlock(&t->lock);
 }
 
-struct pod_status *told_status(struct told *t, const char *uid,
-                               const char *node)
+struct pod_status *node_reports_status(struct node_reports *t, const char *uid,
+                                       const char *node)
 {
     pthread_mutex_lock(&t->lock);
     const struct pod_entry *e = strmap_get(&t->pods, uid);
@@ -280,7 +284,7 @@ struct pod_status *told_status(struct told *t, const char *uid,
     return s;
 }
 
-void told_forget(struct told *t, const char *uid)
+void node_reports_forget(struct node_reports *t, const char *uid)
 {
     pthread_mutex_lock(&t->lock);
     struct pod_entry *e = strmap_remove(&t->pods, uid);
@@ -288,7 +292,7 @@ void told_forget(struct told *t, const char *uid)
     pthread_mutex_unlock(&t->lock);
 }
 
-size_t told_n_pods(struct told *t)
+size_t node_reports_n_pods(struct node_reports *t)
 {
     pthread_mutex_lock(&t->lock);
     size_t n = t->pods.n;
@@ -296,9 +300,10 @@ size_t told_n_pods(struct told *t)
     return n;
 }
 
-void told_prune(struct told *t,
-                bool (*has_place)(void *ctx, const char *uid, const char *node),
-                void *ctx)
+void node_reports_prune(struct node_reports *t,
+                        bool (*has_place)(void *ctx, const char *uid,
+                                          const char *node),
+                        void *ctx)
 {
     size_t n = 0, pos = 0;
     pthread_mutex_lock(&t->lock);

@@ -1,4 +1,4 @@
-#include "extender/pods/nodestatus.h"
+#include "extender/pods/node_report.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 
 static void refused(const char *json, const char *text)
 {
-    struct nodestatus *s = NULL;
+    struct node_report *s = NULL;
     struct error err = {0};
-    cr_expect_eq(nodestatus_parse(json, strlen(json), &s, &err), -EINVAL, "%s",
+    cr_expect_eq(node_report_parse(json, strlen(json), &s, &err), -EINVAL, "%s",
                  json);
     cr_expect_str_eq(err.text, text);
     cr_expect_null(s);
@@ -25,9 +25,9 @@ Test(nodestatus, reads_all)
         "\"OOMKilled\"}]},{\"uid\":\"u1\",\"state\":\"running\",\"ready\":true}"
         "],\"places\":[{\"name\":\"host\",\"health\":\"drained\",\"reason\":"
         "\"by hand\",\"runtime\":\"containerd 1.6\"}]}";
-    cleanup_with(nodestatus) struct nodestatus *s = NULL;
+    cleanup_with(node_report) struct node_report *s = NULL;
     struct error err = {0};
-    cr_assert_eq(nodestatus_parse(json, strlen(json), &s, &err), 0, "%s",
+    cr_assert_eq(node_report_parse(json, strlen(json), &s, &err), 0, "%s",
                  err.text);
     cr_expect_str_eq(s->boot, "b");
     cr_assert_eq(s->n_pods, 2);
@@ -53,9 +53,9 @@ Test(nodestatus, takes_what_newer_and_older_nodes_say)
         "\"state\":\"exited\",\"new\":[]}]},{\"uid\":\"u2\",\"state\":"
         "\"failed\",\"ran\":false},{\"uid\":\"u3\",\"state\":\"failed\"}],"
         "\"places\":[{\"name\":\"host\",\"health\":\"ready\",\"new\":0}]}";
-    cleanup_with(nodestatus) struct nodestatus *s = NULL;
+    cleanup_with(node_report) struct node_report *s = NULL;
     struct error err = {0};
-    cr_assert_eq(nodestatus_parse(json, strlen(json), &s, &err), 0, "%s",
+    cr_assert_eq(node_report_parse(json, strlen(json), &s, &err), 0, "%s",
                  err.text);
     cr_assert_eq(s->n_pods, 3);
     cr_expect_eq(s->pods[0].status->ran, PODS_RAN_ONCE);
@@ -69,14 +69,14 @@ Test(nodestatus, takes_what_newer_and_older_nodes_say)
 Test(nodestatus, cuts_what_is_long)
 {
     cleanup_str struct str json = STR_INIT(65536);
-    cleanup_with(nodestatus) struct nodestatus *s = NULL;
+    cleanup_with(node_report) struct node_report *s = NULL;
     struct error err = {0};
     str_add(&json, "{\"boot\":\"b\",\"pods\":[{\"uid\":\"u\",\"state\":"
                    "\"running\",\"message\":\"x");
     for (int i = 0; i < 1000; i++)
         str_add(&json, "\xc3\xa4");
     str_add(&json, "\"}]}");
-    cr_assert_eq(nodestatus_parse(json.data, json.size, &s, &err), 0, "%s",
+    cr_assert_eq(node_report_parse(json.data, json.size, &s, &err), 0, "%s",
                  err.text);
     cr_expect_eq(strlen(s->pods[0].status->message), PODS_MESSAGE_MAX - 1,
                  "between characters");
