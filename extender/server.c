@@ -14,7 +14,7 @@
 #include "extender/cluster/cluster.h"
 #include "extender/judge/plans.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/run/nodewait.h"
 #include "extender/run/runner.h"
 #include "extender/serve/routes_ask.h"
@@ -207,7 +207,7 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.max_candidates = config->max_candidates;
     s->app.demand = config->demand;
     s->app.metrics = app_metrics_create();
-    s->app.seen = seen_create();
+    s->app.seen = pending_demands_create();
     s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE)
@@ -276,7 +276,7 @@ void server_stop(struct server *s)
     policy_file_close(s->app.policy);
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
-    seen_destroy(s->app.seen);
+    pending_demands_destroy(s->app.seen);
     binds_destroy(s->app.binds);
     pods_destroy(s->app.pods);
     runner_destroy(s->app.runner);

@@ -17,7 +17,7 @@ struct app {
     struct metrics *metrics; /* of app_metrics_create() */
     struct demand_config demand;
     int64_t max_candidates;       /* nodes in a filter's answer; 0: all */
-    struct seen *seen;            /* pods that were asked about */
+    struct pending_demands *seen; /* pods that were asked about */
     struct binds *binds;          /* that are under way in a cluster */
     struct plans *plans;          /* that were made; NULL: none is kept */
     struct scratch_pool *scratch; /* working memory of scheduler requests */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "extender/cluster/cluster_parts.h"
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
@@ -274,8 +274,8 @@ static void put_pending(struct cluster_pods *c, struct entry *e,
     set_state(c, e, STATE_PENDING);
     move(c, e, &pod->demand, is_room_made_for(pod) ? pod->nominated : "",
          false);
-    seen_offer(c->config.app->seen, &pod->demand,
-               pod->broken ? pod->why.text : NULL);
+    pending_demands_offer(c->config.app->seen, &pod->demand,
+                          pod->broken ? pod->why.text : NULL);
     pthread_mutex_lock(&c->lock);
     if (!e->demand && !pod->broken && c->n_demands < PENDING_MAX) {
         e->demand = xmalloc(sizeof *e->demand);
@@ -396,14 +396,14 @@ static void put_finished(struct cluster_pods *c, struct entry *e)
 static void forget(struct cluster_pods *c, struct entry *e)
 {
     struct demand d;
-    struct seen *seen = c->config.app->seen;
+    struct pending_demands *seen = c->config.app->seen;
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].gone(c->listeners[i].ctx, e->uid);
     move_no_more(c, e);
     if (e->state != STATE_FINISHED)
         post_free(c, e);
-    if (seen_find_uid(seen, e->uid, &d))
-        seen_forget(seen, e->namespace, e->name);
+    if (pending_demands_find_uid(seen, e->uid, &d))
+        pending_demands_forget(seen, e->namespace, e->name);
     set_state(c, e, STATE_NEW);
     pthread_mutex_lock(&c->lock);
     c->n[STATE_NEW]--;

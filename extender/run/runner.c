@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/run/runner_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -181,7 +181,7 @@ static void look_free(struct look *l, const struct member *m)
     l->acted = true;
     node_reports_forget(app->told, m->pod->uid);
     if (app->seen)
-        seen_forget(app->seen, m->pod->namespace, m->pod->name);
+        pending_demands_forget(app->seen, m->pod->namespace, m->pod->name);
     metrics_count(app->metrics, APP_RELEASES, r < 0 ? "unknown" : "released");
     log_event(LOG_INFO, "pod-gone", "namespace", m->pod->namespace, "pod",
               m->pod->name, "node", m->place->node, NULL);

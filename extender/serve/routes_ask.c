@@ -7,8 +7,8 @@
 #include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/pods/pods_view.h"
-#include "extender/pods/seen.h"
 #include "extender/serve/live.h"
 #include "extender/serve/odd.h"
 #include "extender/serve/pending.h"
@@ -118,7 +118,7 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     struct app *app = ctx;
     size_t n = 0;
     cleanup_with(candidates) struct candidates *names =
-        seen_candidates(app->seen, demand->uid);
+        pending_demands_candidates(app->seen, demand->uid);
     cleanup_free int32_t *indexes = candidates_indexes(names, snapshot, &n);
     cleanup_why struct why why;
     struct why_names last = {indexes, n};
@@ -172,7 +172,8 @@ static bool why_unaccounted(struct httpd_request *rq, struct app *app,
     if (!app->cluster ||
         !cluster_find_unaccounted(app->cluster, namespace, name, &text))
         return false;
-    if (!seen_find_name(app->seen, namespace, name, &demand, &refusal)) {
+    if (!pending_demands_find_name(app->seen, namespace, name, &demand,
+                                   &refusal)) {
         memset(&demand, 0, sizeof demand);
         (void)snprintf(demand.namespace, sizeof demand.namespace, "%s",
                        namespace);
@@ -274,8 +275,8 @@ static bool why_job(struct httpd_request *rq, struct app *app,
         alloc_index_find_job(snapshot->allocations, namespace, job, &n);
     if (why_applied_job(rq, app, snapshot, namespace, job))
         return true;
-    bool seen = seen_find_job(app->seen, namespace, job, is_allocated, snapshot,
-                              &demand);
+    bool seen = pending_demands_find_job(app->seen, namespace, job,
+                                         is_allocated, snapshot, &demand);
     if (seen && !is_allocated(snapshot, &demand) && demand.role != ROLE_NONE)
         why_pending(rq, app, snapshot, &demand);
     else if (n > 0)
@@ -293,8 +294,8 @@ static void why_pod(struct httpd_request *rq, struct app *app,
     cleanup_free char *refusal = NULL;
     const struct allocation *a = alloc_index_find(snapshot->allocations,
                                                   namespace, name);
-    bool seen = !a &&
-                seen_find_name(app->seen, namespace, name, &demand, &refusal);
+    bool seen = !a && pending_demands_find_name(app->seen, namespace, name,
+                                                &demand, &refusal);
     if (a)
         why_allocated(rq, app, snapshot, a);
     else if (why_applied(rq, app, snapshot, namespace, name))

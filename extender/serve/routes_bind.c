@@ -6,7 +6,7 @@
 #include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/serve/wire.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
@@ -237,7 +237,7 @@ static void bind_start(struct httpd_request *rq, struct app *app,
         bind_post(b);
         return;
     }
-    b->candidates = seen_candidates(app->seen, binding->uid);
+    b->candidates = pending_demands_candidates(app->seen, binding->uid);
     b->op.kind = WRITER_BIND;
     b->op.node = b->binding.node;
     b->op.demand = &b->demand;
@@ -296,7 +296,7 @@ static bool is_ours(struct httpd_request *rq, struct app *app,
 static bool find_demand(struct app *app, const char *uid,
                         struct demand *ret_demand)
 {
-    return seen_find_uid(app->seen, uid, ret_demand) ||
+    return pending_demands_find_uid(app->seen, uid, ret_demand) ||
            (app->cluster && cluster_find_pod(app->cluster, uid, ret_demand));
 }
 

@@ -5,10 +5,10 @@
 #include <strings.h>
 
 #include "extender/app/app.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/pods/podfiles.h"
 #include "extender/pods/pods_apply.h"
 #include "extender/pods/pods_view.h"
-#include "extender/pods/seen.h"
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
 

@@ -8,7 +8,7 @@
 #include "extender/app/app.h"
 #include "extender/cluster/cluster.h"
 #include "extender/keep/writer.h"
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 
@@ -44,7 +44,8 @@ static void release_finish(struct httpd_request *rq, void *arg)
                    "%s", release->op.error.text);
     } else {
         if (app->seen)
-            seen_forget(app->seen, httpd_arg(rq, 0), httpd_arg(rq, 1));
+            pending_demands_forget(app->seen, httpd_arg(rq, 0),
+                                   httpd_arg(rq, 1));
         str_add(httpd_reply(rq), "{\"released\":{\"namespace\":");
         str_add_json(httpd_reply(rq), httpd_arg(rq, 0));
         str_add(httpd_reply(rq), ",\"name\":");

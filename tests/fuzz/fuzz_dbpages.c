@@ -14,7 +14,7 @@ struct input {
     uint64_t size[2];
 };
 
-struct seen {
+struct pending_demands {
     uint64_t rows, sum;
 };
 
@@ -30,7 +30,7 @@ static bool read_input(void *ctx, enum dbpages_file file, uint64_t at,
 
 static int see(void *ctx, const struct dbpages_row *row)
 {
-    struct seen *s = ctx;
+    struct pending_demands *s = ctx;
     assert(row->n > 0 && row->n <= DBPAGES_COLUMNS_MAX);
     for (size_t i = 0; i < row->n; i++) {
         const struct dbpages_value *v = &row->values[i];
@@ -47,7 +47,7 @@ static int see(void *ctx, const struct dbpages_row *row)
 /* Its first two bytes: how many KiB are the database, the rest is the log. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct seen first = {0}, again = {0};
+    struct pending_demands first = {0}, again = {0};
     struct dbpages_found found, same;
     if (size < 2)
         return 0;

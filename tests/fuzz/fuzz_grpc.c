@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MESSAGE_MAX = 1000, HASH_START = 5381 };
 
-struct seen {
+struct pending_demands {
     size_t n;
     size_t bytes;
     unsigned hash;
@@ -20,7 +20,7 @@ struct seen {
 
 static int take(void *ctx, const void *message, size_t size)
 {
-    struct seen *seen = ctx;
+    struct pending_demands *seen = ctx;
     const unsigned char *at = message;
     assert(size <= MESSAGE_MAX);
     for (size_t i = 0; i < size; i++)
@@ -32,10 +32,10 @@ static int take(void *ctx, const void *message, size_t size)
 
 /* In pieces of `step` bytes. */
 static int feed(const char *data, size_t size, size_t step, bool stream,
-                struct seen *ret_seen)
+                struct pending_demands *ret_seen)
 {
     cleanup_str struct str message = STR_INIT(MESSAGE_MAX);
-    struct seen seen = {.hash = HASH_START};
+    struct pending_demands seen = {.hash = HASH_START};
     struct error err = {0};
     struct grpc_frames frames = {.message = &message,
                                  .message_max = MESSAGE_MAX,
@@ -60,7 +60,7 @@ static void check_frames(const char *data, size_t size)
 {
     static const size_t steps[] = {1, 3, 7, 1 << 20};
     for (int stream = 0; stream < 2; stream++) {
-        struct seen first, other;
+        struct pending_demands first, other;
         int r = feed(data, size, size ? size : 1, stream, &first);
         for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
             assert(feed(data, size, steps[i], stream, &other) == r);

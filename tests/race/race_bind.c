@@ -15,7 +15,7 @@
 
 #include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "extender/serve/routes_bind.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -210,7 +210,7 @@ static void start(struct cluster *c)
         pod_name(i, name);
         struct demand d = sim_pod(name, ROLE_HOST, "", 0);
         bindserver_pod(c->server, d.name, d.uid);
-        seen_put(c->x.app.seen, &d);
+        pending_demands_put(c->x.app.seen, &d);
     }
     bindserver_chaos(c->server, 300, 3);
 }

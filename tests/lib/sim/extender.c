@@ -5,7 +5,7 @@
 
 #include "extender/cluster/binds.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 #include "tests/lib/sim/simstate.h"
 
 void test_extender_start(struct test_extender *x,
@@ -20,7 +20,7 @@ void test_extender_start(struct test_extender *x,
     x->app.told = node_reports_create();
     x->app.writer = sim_writer_with(NULL, x->app.pods);
     x->app.metrics = app_metrics_create();
-    x->app.seen = seen_create();
+    x->app.seen = pending_demands_create();
     x->app.binds = binds_create();
     x->app.instance = 1;
     struct httpd_config config = {
@@ -45,7 +45,7 @@ void test_extender_stop(struct test_extender *x)
     writer_stop(x->app.writer);
     node_reports_destroy(x->app.told);
     pods_destroy(x->app.pods);
-    seen_destroy(x->app.seen);
+    pending_demands_destroy(x->app.seen);
     binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);
 }

@@ -76,7 +76,7 @@ static void take_files(void)
 
 /* --- what is found -------------------------------------------------------- */
 
-struct seen {
+struct pending_demands {
     int64_t numbers[1000]; /* by row; 0 none */
     size_t n_rows;
 };
@@ -106,7 +106,7 @@ static bool is_whole(const struct dbpages_value *v, int row)
 
 static int see(void *ctx, const struct dbpages_row *row)
 {
-    struct seen *s = ctx;
+    struct pending_demands *s = ctx;
     const struct dbpages_value *v = row->values;
     if (row->n != 3 || v[0].type != DBPAGES_TEXT || v[0].size != 7 ||
         memcmp(v[0].data, "row-", 4) != 0)
@@ -120,7 +120,7 @@ static int see(void *ctx, const struct dbpages_row *row)
     return 0;
 }
 
-static struct dbpages_found read_rows(struct seen *ret_seen)
+static struct dbpages_found read_rows(struct pending_demands *ret_seen)
 {
     struct dbpages_found found;
     const struct dbpages_source source = {.read = read_bytes,
@@ -130,7 +130,7 @@ static struct dbpages_found read_rows(struct seen *ret_seen)
     return found;
 }
 
-static void expect_rows(const struct seen *s, int from, int to)
+static void expect_rows(const struct pending_demands *s, int from, int to)
 {
     for (int i = from; i < to; i++)
         cr_expect_eq(s->numbers[i], number_of(i), "row %d: %lld", i,
@@ -141,7 +141,7 @@ static void expect_rows(const struct seen *s, int from, int to)
 
 Test(dbpages, reads_database_and_log)
 {
-    struct seen s;
+    struct pending_demands s;
     put(0, ROWS / 2);
     run("UPDATE t SET n = 1 WHERE name = 'row-005'");
     run("PRAGMA wal_checkpoint");
@@ -160,7 +160,7 @@ Test(dbpages, reads_database_and_log)
 /* Neither in pages that are free, nor in those that are not full any more. */
 Test(dbpages, passes_over_what_was_deleted)
 {
-    struct seen s;
+    struct pending_demands s;
     put(0, 400);
     run("PRAGMA wal_checkpoint");
     run("DELETE FROM t WHERE name >= 'row-010'");
@@ -177,7 +177,7 @@ Test(dbpages, passes_over_what_was_deleted)
 /* What is left of an earlier round, after the end of the newest. */
 Test(dbpages, passes_over_earlier_rounds)
 {
-    struct seen s;
+    struct pending_demands s;
     put(0, ROWS);
     run("PRAGMA wal_checkpoint; DELETE FROM t WHERE name > 'row-003'");
     take_files();
@@ -191,7 +191,7 @@ Test(dbpages, passes_over_earlier_rounds)
  * there, and so is, to be careful, what it would have made. */
 Test(dbpages, keeps_what_was_not_committed_from_deleting)
 {
-    struct seen s;
+    struct pending_demands s;
     put(0, ROWS);
     run("PRAGMA cache_size = 1; BEGIN; DELETE FROM t WHERE name > 'row-020'");
     take_files();
@@ -202,7 +202,7 @@ Test(dbpages, keeps_what_was_not_committed_from_deleting)
 
 /* --- damage ----------------------------------------------------------------- */
 
-static size_t n_found(const struct seen *s)
+static size_t n_found(const struct pending_demands *s)
 {
     size_t n = 0;
     for (int i = 0; i < ROWS; i++)
@@ -219,7 +219,7 @@ static void flip(enum dbpages_file file, size_t at)
  * no more is missing than what was hit. */
 Test(dbpages, loses_no_more_than_was_hit)
 {
-    struct seen s;
+    struct pending_demands s;
     put(0, ROWS);
     take_files();
     size_t n_all = 0, n = 0;
@@ -238,7 +238,7 @@ Test(dbpages, loses_no_more_than_was_hit)
 /* Wherever the log ends: what was committed before is there. */
 Test(dbpages, reads_up_to_where_the_log_was_cut)
 {
-    struct seen s;
+    struct pending_demands s;
     size_t ends[ROWS];
     for (int i = 0; i < ROWS; i++) {
         put(i, i + 1);
@@ -264,7 +264,7 @@ Test(dbpages, reads_around_zeros)
     take_files();
     for (enum dbpages_file f = DBPAGES_MAIN; f <= DBPAGES_LOG; f++) {
         for (size_t at = 0; at + PAGE <= sizes[f]; at += PAGE) {
-            struct seen s;
+            struct pending_demands s;
             char kept[PAGE];
             memcpy(kept, bytes[f] + at, PAGE);
             memset(bytes[f] + at, 0, PAGE);
@@ -280,7 +280,7 @@ Test(dbpages, reads_around_zeros)
 /* The database's file cut anywhere: whole pages before it are read. */
 Test(dbpages, reads_a_database_that_was_cut)
 {
-    struct seen s;
+    struct pending_demands s;
     size_t least = 0;
     put(0, ROWS);
     run("PRAGMA wal_checkpoint");
@@ -307,7 +307,7 @@ static bool read_half(void *ctx, enum dbpages_file file, uint64_t at, void *buf,
 
 Test(dbpages, goes_on_after_what_cannot_be_read)
 {
-    struct seen s = {0};
+    struct pending_demands s = {0};
     struct dbpages_found found;
     put(0, ROWS);
     run("PRAGMA wal_checkpoint");

@@ -1,4 +1,4 @@
-#include "extender/pods/seen.h"
+#include "extender/pods/pending_demands.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-enum { CHAINS = 2 * SEEN_MAX, NOBODY = UINT16_MAX };
+enum { CHAINS = 2 * PENDING_DEMANDS_MAX, NOBODY = UINT16_MAX };
 
 /* Entries are given out in a circle; each is in two hash chains. */
 struct entry {
@@ -19,7 +19,7 @@ struct entry {
     bool used;
 };
 
-struct seen {
+struct pending_demands {
     pthread_mutex_t lock;
     struct entry *entries;
     uint16_t by_uid[CHAINS];
@@ -40,22 +40,22 @@ static size_t name_chain(const char *namespace, const char *name)
            CHAINS;
 }
 
-struct seen *seen_create(void)
+struct pending_demands *pending_demands_create(void)
 {
-    struct seen *s = xcalloc(1, sizeof *s);
+    struct pending_demands *s = xcalloc(1, sizeof *s);
     (void)pthread_mutex_init(&s->lock, NULL);
-    s->entries = xcalloc(SEEN_MAX, sizeof *s->entries);
+    s->entries = xcalloc(PENDING_DEMANDS_MAX, sizeof *s->entries);
     for (size_t i = 0; i < CHAINS; i++)
         s->by_uid[i] = s->by_name[i] = NOBODY;
     return s;
 }
 
-void seen_destroy(struct seen *s)
+void pending_demands_destroy(struct pending_demands *s)
 {
     if (!s)
         return;
     (void)pthread_mutex_destroy(&s->lock);
-    for (size_t i = 0; i < SEEN_MAX; i++) {
+    for (size_t i = 0; i < PENDING_DEMANDS_MAX; i++) {
         free(s->entries[i].refusal);
         candidates_unref(s->entries[i].candidates);
     }
@@ -64,7 +64,7 @@ void seen_destroy(struct seen *s)
     free(s);
 }
 
-static struct entry *find_uid(struct seen *s, const char *uid)
+static struct entry *find_uid(struct pending_demands *s, const char *uid)
 {
     for (uint16_t i = s->by_uid[uid_chain(uid)]; i != NOBODY;
          i = s->entries[i].next_uid)
@@ -73,7 +73,7 @@ static struct entry *find_uid(struct seen *s, const char *uid)
     return NULL;
 }
 
-static struct entry *find_name(struct seen *s, const char *namespace,
+static struct entry *find_name(struct pending_demands *s, const char *namespace,
                                const char *name)
 {
     for (uint16_t i = s->by_name[name_chain(namespace, name)]; i != NOBODY;
@@ -85,7 +85,7 @@ static struct entry *find_name(struct seen *s, const char *namespace,
     return NULL;
 }
 
-static void unlink_entry(struct seen *s, uint16_t index)
+static void unlink_entry(struct pending_demands *s, uint16_t index)
 {
     struct entry *e = &s->entries[index];
     uint16_t *at = &s->by_uid[uid_chain(e->demand.uid)];
@@ -103,7 +103,7 @@ static void unlink_entry(struct seen *s, uint16_t index)
     e->candidates = NULL;
 }
 
-static void link_entry(struct seen *s, uint16_t index,
+static void link_entry(struct pending_demands *s, uint16_t index,
                        const struct demand *demand, const char *refusal)
 {
     struct entry *e = &s->entries[index];
@@ -117,7 +117,7 @@ static void link_entry(struct seen *s, uint16_t index,
     *uid = *name = index;
 }
 
-static void put(struct seen *s, const struct demand *demand,
+static void put(struct pending_demands *s, const struct demand *demand,
                 const char *refusal)
 {
     if (!demand->uid[0])
@@ -132,7 +132,7 @@ static void put(struct seen *s, const struct demand *demand,
         old->candidates = kept;
     } else {
         uint16_t index = s->turn;
-        s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
+        s->turn = (uint16_t)((s->turn + 1) % PENDING_DEMANDS_MAX);
         if (s->entries[index].used)
             unlink_entry(s, index);
         link_entry(s, index, demand, refusal);
@@ -140,8 +140,8 @@ static void put(struct seen *s, const struct demand *demand,
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void seen_offer(struct seen *s, const struct demand *demand,
-                const char *refusal)
+void pending_demands_offer(struct pending_demands *s,
+                           const struct demand *demand, const char *refusal)
 {
     enum { TRIES = 64 };
     if (!demand->uid[0])
@@ -150,7 +150,7 @@ void seen_offer(struct seen *s, const struct demand *demand,
     bool known = find_uid(s, demand->uid) != NULL;
     for (unsigned i = 0; i < TRIES && !known; i++) {
         uint16_t index = s->turn;
-        s->turn = (uint16_t)((s->turn + 1) % SEEN_MAX);
+        s->turn = (uint16_t)((s->turn + 1) % PENDING_DEMANDS_MAX);
         known = !s->entries[index].used;
         if (known)
             link_entry(s, index, demand, refusal);
@@ -158,16 +158,17 @@ void seen_offer(struct seen *s, const struct demand *demand,
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void seen_put(struct seen *s, const struct demand *demand)
+void pending_demands_put(struct pending_demands *s, const struct demand *demand)
 {
     put(s, demand, NULL);
 }
 
-void seen_put_planned(struct seen *s, const struct demand *demand,
-                      const struct snapshot *snapshot, const int32_t *indexes,
-                      size_t n)
+void pending_demands_put_planned(struct pending_demands *s,
+                                 const struct demand *demand,
+                                 const struct snapshot *snapshot,
+                                 const int32_t *indexes, size_t n)
 {
-    seen_put(s, demand);
+    pending_demands_put(s, demand);
     (void)pthread_mutex_lock(&s->lock);
     struct candidates *like = candidates_ref(s->last);
     (void)pthread_mutex_unlock(&s->lock);
@@ -184,7 +185,8 @@ void seen_put_planned(struct seen *s, const struct demand *demand,
     candidates_unref(old);
 }
 
-struct candidates *seen_candidates(struct seen *s, const char *uid)
+struct candidates *pending_demands_candidates(struct pending_demands *s,
+                                              const char *uid)
 {
     (void)pthread_mutex_lock(&s->lock);
     const struct entry *e = find_uid(s, uid);
@@ -193,12 +195,14 @@ struct candidates *seen_candidates(struct seen *s, const char *uid)
     return found;
 }
 
-void seen_refuse(struct seen *s, const struct demand *demand, const char *text)
+void pending_demands_refuse(struct pending_demands *s,
+                            const struct demand *demand, const char *text)
 {
     put(s, demand, text);
 }
 
-bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand)
+bool pending_demands_find_uid(struct pending_demands *s, const char *uid,
+                              struct demand *ret_demand)
 {
     (void)pthread_mutex_lock(&s->lock);
     const struct entry *e = find_uid(s, uid);
@@ -209,8 +213,9 @@ bool seen_find_uid(struct seen *s, const char *uid, struct demand *ret_demand)
     return found;
 }
 
-bool seen_find_name(struct seen *s, const char *namespace, const char *name,
-                    struct demand *ret_demand, char **ret_refusal)
+bool pending_demands_find_name(struct pending_demands *s, const char *namespace,
+                               const char *name, struct demand *ret_demand,
+                               char **ret_refusal)
 {
     (void)pthread_mutex_lock(&s->lock);
     const struct entry *e = find_name(s, namespace, name);
@@ -222,15 +227,16 @@ bool seen_find_name(struct seen *s, const char *namespace, const char *name,
     return e != NULL;
 }
 
-bool seen_find_job(struct seen *s, const char *namespace, const char *job,
-                   seen_done_f *is_done, const void *ctx,
-                   struct demand *ret_demand)
+bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
+                              const char *job, pending_demands_done_f *is_done,
+                              const void *ctx, struct demand *ret_demand)
 {
     const struct entry *done = NULL, *open = NULL;
     (void)pthread_mutex_lock(&s->lock);
-    for (unsigned i = 1; i <= SEEN_MAX && !open; i++) {
+    for (unsigned i = 1; i <= PENDING_DEMANDS_MAX && !open; i++) {
         const struct entry *e =
-            &s->entries[(s->turn + SEEN_MAX - i) % SEEN_MAX];
+            &s->entries[(s->turn + PENDING_DEMANDS_MAX - i) %
+                        PENDING_DEMANDS_MAX];
         if (!e->used || e->refusal || strcmp(e->demand.job, job) != 0 ||
             strcmp(e->demand.namespace, namespace) != 0)
             continue;
@@ -246,7 +252,8 @@ bool seen_find_job(struct seen *s, const char *namespace, const char *job,
     return found != NULL;
 }
 
-void seen_forget(struct seen *s, const char *namespace, const char *name)
+void pending_demands_forget(struct pending_demands *s, const char *namespace,
+                            const char *name)
 {
     (void)pthread_mutex_lock(&s->lock);
     struct entry *e = find_name(s, namespace, name);
