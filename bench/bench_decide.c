@@ -148,7 +148,8 @@ static void fill_floor(struct asking *a)
     struct demand d = host_demand(a->cards);
     struct schedule s;
     schedule_init(&s, a->snapshot, &d);
-    a->table = xcalloc(states_count(a->snapshot->states) + 1, sizeof *a->table);
+    a->table = xcalloc(state_intern_count(a->snapshot->states) + 1,
+                       sizeof *a->table);
     a->states = xcalloc(a->n, sizeof *a->states);
     for (size_t i = 0; i < a->n; i++) {
         a->states[i] = snapshot_state(a->snapshot, i);
@@ -211,7 +212,7 @@ static void bench(size_t n)
     }
     fprintf(stderr, "  %zu nodes: %zu pods, %u states\n", n,
             alloc_index_size(a.snapshot->allocations),
-            states_count(a.snapshot->states));
+            state_intern_count(a.snapshot->states));
     int64_t start = clock_ns();
     ask_best(&a);
     printf("decide-first\t%zu\t%.3f\n", n,

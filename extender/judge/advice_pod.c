@@ -52,7 +52,7 @@ static void find_spots(struct pod_search *p)
 {
     const struct snapshot *snapshot = p->s->snapshot;
     size_t n = snapshot->n_nodes;
-    cleanup_free bool *seen = xcalloc(states_count(snapshot->states) + 2,
+    cleanup_free bool *seen = xcalloc(state_intern_count(snapshot->states) + 2,
                                       sizeof *seen);
     struct schedule_reasons known = {0};
     n = n < SPOTS_MAX ? n : SPOTS_MAX;

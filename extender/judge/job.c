@@ -282,7 +282,8 @@ static void take_cluster(struct make *m)
     in->leaves = xcalloc(s->n_nodes + 1, sizeof *in->leaves);
     for (size_t i = 0; i < s->n_nodes; i++) {
         uint32_t id = snapshot_state(s, i);
-        in->states[i] = id == STATE_UNUSABLE ? NULL : states_get(s->states, id);
+        in->states[i] = id == STATE_UNUSABLE ? NULL
+                                             : state_intern_get(s->states, id);
         in->leaves[i] = snapshot_leaf(s, i);
     }
     in->rooms = snapshot_rooms_left(s);

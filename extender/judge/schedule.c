@@ -95,7 +95,7 @@ void schedule_init(struct schedule *s, const struct snapshot *snapshot,
     quota_judge(snapshot, demand, s->former, &s->quota);
     s->own_share = policy_has_share(snapshot->policy, demand);
     if (demand->role != ROLE_NONE && !s->own_share)
-        s->costs = states_costs(snapshot->states, demand);
+        s->costs = state_intern_costs(snapshot->states, demand);
 }
 
 void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
@@ -106,7 +106,7 @@ void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
     s->refusal = refusal;
     quota_judge(snapshot, pair, s->former, &s->quota);
     if (s->quota.kind == QUOTA_OK)
-        s->costs = states_costs(snapshot->states, pair);
+        s->costs = state_intern_costs(snapshot->states, pair);
 }
 
 /* A held place of the very job that is asked about, which counts as free. */

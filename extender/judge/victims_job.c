@@ -553,7 +553,7 @@ void victims_find_job(struct snapshot *snapshot,
     uint32_t n_spots;
     if (!read_job(&h))
         return;
-    h.n_rooms = states_count(h.snapshot->states);
+    h.n_rooms = state_intern_count(h.snapshot->states);
     h.rooms = xcalloc(h.n_rooms + 1, sizeof *h.rooms);
     struct spot *spots = read_spots(&h, asks, n, &n_spots);
     answer_job(&h, spots, n_spots, asks, ret_victims);

@@ -392,13 +392,13 @@ static void sweep(struct writer *w)
                   node_status_name(status), NULL);
     }
     silence_commit(&silence);
-    if (states_full(s->states)) {
+    if (state_intern_full(s->states)) {
         if (!draft)
             draft = draft_create(w->current);
         draft_renew(draft);
     }
     /* drafts of others, as for a simulation, leave states behind, too */
-    if (!draft && states_outgrown(s->states, s->n_nodes))
+    if (!draft && state_intern_outgrown(s->states, s->n_nodes))
         draft = draft_create(w->current);
     if (draft)
         swap_snapshot(w, draft_commit(steal(&draft)));

@@ -22,7 +22,7 @@ struct draft {
     size_t n_slots;              /* names in the roster, holes counted */
     size_t n_holes;
     struct strmap added; /* struct node, by name */
-    struct states *states;
+    struct state_intern *states;
     struct alloc_index *allocations;
     struct fabric *fabric;
     struct policy *policy;
@@ -35,7 +35,7 @@ struct draft *draft_create(struct snapshot *base)
     struct draft *d = xcalloc(1, sizeof *d);
     d->number = base->number;
     d->roster = roster_ref(base->roster);
-    d->states = states_ref(base->states);
+    d->states = state_intern_ref(base->states);
     d->allocations = alloc_index_ref(base->allocations);
     d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
     d->policy = base->policy ? policy_ref(base->policy) : NULL;
@@ -81,7 +81,7 @@ void draft_destroy(struct draft *d)
     room_table_unref(d->unplaced);
     roster_unref(d->roster);
     alloc_index_unref(d->allocations);
-    states_unref(d->states);
+    state_intern_unref(d->states);
     fabric_unref(d->fabric);
     policy_unref(d->policy);
     quota_sums_unref(d->quotas);
@@ -215,7 +215,7 @@ void draft_put_node(struct draft *d, const struct node_update *update)
     if (update->topo) {
         topo_unref(n->topo);
         n->topo = topo_ref(update->topo);
-        node_set_shape(n, states_shape(d->states, n->topo));
+        node_set_shape(n, state_intern_shape(d->states, n->topo));
         node_recount(n, d->policy);
     }
     draft_set_node(d, n);
@@ -433,32 +433,32 @@ struct renewed {
 };
 enum { RENEWED_MAX = 64 }; /* shapes that are remembered */
 
-static const struct shape *renew_shape(struct states *states,
+static const struct shape *renew_shape(struct state_intern *states,
                                        const struct node *n,
                                        struct renewed known[RENEWED_MAX])
 {
     for (size_t i = 0; i < RENEWED_MAX && n->shape; i++) {
         if (!known[i].from)
             known[i] = (struct renewed){n->shape,
-                                        states_shape(states, n->topo)};
+                                        state_intern_shape(states, n->topo)};
         if (known[i].from == n->shape)
             return known[i].to;
     }
-    return n->shape ? states_shape(states, n->topo) : NULL;
+    return n->shape ? state_intern_shape(states, n->topo) : NULL;
 }
 
 void draft_renew(struct draft *d)
 {
     struct renewed known[RENEWED_MAX] = {0};
     draft_settle(d);
-    states_unref(d->states);
-    d->states = states_create();
+    state_intern_unref(d->states);
+    d->states = state_intern_create();
     for (size_t i = 0; i < d->n_slots; i++) {
         struct node *n = node_derive(slot_node(d, (int32_t)i));
         node_set_shape(n, renew_shape(d->states, n, known));
         draft_set_slot(d, (int32_t)i, n);
     }
-    states_all_live(d->states);
+    state_intern_all_live(d->states);
 }
 
 void draft_set_policy(struct draft *d, struct policy *policy)
@@ -508,7 +508,7 @@ struct snapshot *draft_peek(struct draft *d)
     }
     s->unplaced = d->unplaced ? room_table_ref(d->unplaced) : NULL;
     s->roster = roster_ref(d->roster);
-    s->states = states_ref(d->states);
+    s->states = state_intern_ref(d->states);
     s->allocations = alloc_index_ref(d->allocations);
     s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
     s->policy = d->policy ? policy_ref(d->policy) : NULL;
@@ -520,7 +520,7 @@ struct snapshot *draft_peek(struct draft *d)
 struct snapshot *draft_commit(struct draft *d)
 {
     draft_settle(d);
-    if (states_outgrown(d->states, d->n_slots))
+    if (state_intern_outgrown(d->states, d->n_slots))
         draft_renew(d);
     struct snapshot *s = draft_peek(d);
     draft_destroy(d);

@@ -168,11 +168,11 @@ void node_recount(struct node *n, const struct policy *policy)
     usage_state(&usage, NULL, &n->state);
 }
 
-uint32_t node_state_id(const struct node *n, struct states *states)
+uint32_t node_state_id(const struct node *n, struct state_intern *states)
 {
     if (n->status != NODE_READY || !n->shape)
         return STATE_UNUSABLE;
-    return states_intern(states, &n->state);
+    return state_intern_intern(states, &n->state);
 }
 
 /* --- pages ------------------------------------------------------------- */
@@ -222,7 +222,7 @@ struct snapshot *snapshot_create_empty(void)
     atomic_init(&s->refs, 1);
     s->rooms = xcalloc(1, sizeof(*s->rooms));
     s->roster = roster_create(NULL, 0);
-    s->states = states_create();
+    s->states = state_intern_create();
     s->allocations = alloc_index_create();
     s->quotas = quota_sums_create();
     return s;
@@ -247,7 +247,7 @@ void snapshot_unref(struct snapshot *s)
     room_table_unref(s->unplaced);
     roster_unref(s->roster);
     alloc_index_unref(s->allocations);
-    states_unref(s->states);
+    state_intern_unref(s->states);
     fabric_unref(s->fabric);
     policy_unref(s->policy);
     quota_sums_unref(s->quotas);

@@ -18,7 +18,7 @@
 
 #include "extender/state/allocation.h"
 #include "extender/state/moves.h"
-#include "extender/state/states.h"
+#include "extender/state/state_intern.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
 #include "model/fabric/fabric.h"
@@ -88,7 +88,7 @@ struct snapshot {
     struct room_page **rooms;    /* NULL items: of none of these nodes known */
     struct room_table *unplaced; /* NULL: none */
     struct roster *roster;
-    struct states *states;
+    struct state_intern *states;
     struct alloc_index *allocations;
     struct fabric *fabric;     /* NULL: nothing is known of it */
     struct policy *policy;     /* NULL: none */

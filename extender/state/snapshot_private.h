@@ -60,7 +60,7 @@ void node_set_shape(struct node *n, const struct shape *shape);
  * may be NULL. */
 void node_recount(struct node *n, const struct policy *policy);
 /* The state id that a page shows for the node. */
-uint32_t node_state_id(const struct node *n, struct states *states);
+uint32_t node_state_id(const struct node *n, struct state_intern *states);
 
 struct node_page *page_create(void);
 struct node_page *page_copy(const struct node_page *page);

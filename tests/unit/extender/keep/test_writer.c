@@ -373,12 +373,12 @@ Test(writer, sweeps_out_what_simulations_leave_behind)
     struct node_state state = snapshot_node(s, 0)->state;
     for (uint32_t i = 0; i < 70000; i++) {
         state.free_cores[1] = i; /* as pods on drafts of this snapshot do */
-        (void)states_intern(s->states, &state);
+        (void)state_intern_intern(s->states, &state);
     }
     snapshot_unref(s);
     writer_sweep(w);
     s = writer_snapshot(w);
-    cr_expect_lt(states_count(s->states), 10);
+    cr_expect_lt(state_intern_count(s->states), 10);
     snapshot_unref(s);
     writer_stop(w);
 }
@@ -422,7 +422,7 @@ Test(writer, keeps_few_shapes_of_a_node_that_is_ever_another)
     for (int generation = 1; generation <= 200; generation++) {
         put_odd_node(w, generation);
         cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
-        size_t now = states_shape_bytes(s->states);
+        size_t now = state_intern_shape_bytes(s->states);
         most = now > most ? now : most;
     }
     cr_expect_gt(most, 1 << 20);

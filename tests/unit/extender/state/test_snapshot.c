@@ -99,7 +99,7 @@ Test(snapshot, gives_equal_hosts_one_state)
     for (size_t i = 0; i < 600; i++)
         cr_assert_eq(snapshot_state(s, i), snapshot_state(s, 0));
     cr_expect_neq(snapshot_state(s, 0), STATE_UNUSABLE);
-    cr_expect_eq(states_count(s->states), 2, "that one, and unusable");
+    cr_expect_eq(state_intern_count(s->states), 2, "that one, and unusable");
     snapshot_unref(s);
 }
 
@@ -218,26 +218,27 @@ Test(snapshot, moves_an_allocation_that_is_made_again_elsewhere)
 Test(snapshot, leaves_outgrown_states_behind)
 {
     struct snapshot *s = fleet(300);
-    struct states *old = states_ref(s->states);
+    struct state_intern *old = state_intern_ref(s->states);
     struct node_state state = snapshot_node(s, 0)->state;
     for (uint32_t i = 0; i < 70000; i++) {
         state.free_memory_mib[0] = 100000 + i;
-        cr_assert_neq(states_intern(old, &state), STATE_UNUSABLE);
+        cr_assert_neq(state_intern_intern(old, &state), STATE_UNUSABLE);
     }
     struct draft *d = draft_create(s);
     draft_allocate(d, on_card("p", snapshot_node(s, 7)));
     struct snapshot *next = draft_commit(d);
     cr_expect_neq(next->states, old);
-    cr_expect_eq(states_count(next->states), 3);
+    cr_expect_eq(state_intern_count(next->states), 3);
     cr_expect_eq(snapshot_node(next, 7)->n_allocations, 1);
     for (size_t i = 0; i < 300; i++) {
         const struct node *n = snapshot_node(next, i);
         cr_assert_eq(n->shape, n->state.shape);
-        cr_assert_eq(memcmp(states_get(next->states, snapshot_state(next, i)),
-                            &n->state, sizeof n->state),
-                     0);
+        cr_assert_eq(
+            memcmp(state_intern_get(next->states, snapshot_state(next, i)),
+                   &n->state, sizeof n->state),
+            0);
     }
-    states_unref(old);
+    state_intern_unref(old);
     snapshot_unref(s);
     snapshot_unref(next);
 }
@@ -248,15 +249,16 @@ Test(states, remember_what_decide_says)
 {
     struct snapshot *s = fleet(2);
     struct demand d = sim_need(sim_pod("p", ROLE_HOST, "", 0), 4, 1024);
-    struct costs *c = states_costs(s->states, &d);
+    struct costs *c = state_intern_costs(s->states, &d);
     cr_assert(c);
-    cr_expect_eq(states_costs(s->states, &d), c);
+    cr_expect_eq(state_intern_costs(s->states, &d), c);
     uint32_t id = snapshot_state(s, 0);
-    cr_expect_eq(costs_get(c, id), decide_cost(states_get(s->states, id), &d));
+    cr_expect_eq(costs_get(c, id),
+                 decide_cost(state_intern_get(s->states, id), &d));
     cr_expect_eq(costs_get(c, id), costs_get(c, id));
     cr_expect_eq(costs_get(c, STATE_UNUSABLE), COST_NO_FIT);
     d.card_cores = 5;
-    cr_expect_neq(states_costs(s->states, &d), c);
+    cr_expect_neq(state_intern_costs(s->states, &d), c);
     snapshot_unref(s);
 }
 
@@ -267,19 +269,19 @@ Test(states, have_room_for_so_many_classes_and_no_more)
     unsigned n = 0;
     for (uint32_t i = 1; i <= 1000; i++) {
         d = sim_need(d, i, 1);
-        n += states_costs(s->states, &d) != NULL;
+        n += state_intern_costs(s->states, &d) != NULL;
     }
     cr_expect_eq(n, 256);
-    cr_expect(states_full(s->states));
+    cr_expect(state_intern_full(s->states));
     d = sim_need(d, 1, 1);
-    cr_expect(states_costs(s->states, &d), "what is there stays");
+    cr_expect(state_intern_costs(s->states, &d), "what is there stays");
 
     struct draft *draft = draft_of(s);
     draft_renew(draft);
     s = draft_commit(draft);
-    cr_expect_not(states_full(s->states));
+    cr_expect_not(state_intern_full(s->states));
     d = sim_need(d, 1000, 1);
-    cr_expect(states_costs(s->states, &d));
+    cr_expect(state_intern_costs(s->states, &d));
     snapshot_unref(s);
 }
 
@@ -287,17 +289,17 @@ Test(states, tell_states_apart_by_any_byte)
 {
     struct snapshot *s = fleet(1);
     const struct node_state base = snapshot_node(s, 0)->state;
-    uint32_t id = states_intern(s->states, &base);
+    uint32_t id = state_intern_intern(s->states, &base);
     const size_t from = offsetof(struct node_state, shape) + sizeof(void *);
     size_t last = offsetof(struct node_state, gpus_used) + sizeof(uint16_t);
     unsigned same = 0;
     for (size_t i = from; i < last; i++) {
         struct node_state other = base;
         ((unsigned char *)&other)[i] ^= 1;
-        same += states_intern(s->states, &other) == id;
+        same += state_intern_intern(s->states, &other) == id;
     }
     cr_expect_eq(same, 0, "%u bytes make no difference", same);
-    cr_expect_eq(states_intern(s->states, &base), id);
+    cr_expect_eq(state_intern_intern(s->states, &base), id);
     snapshot_unref(s);
 }
 
@@ -322,8 +324,8 @@ static void expect_recounted(const struct snapshot *s)
         node_usage(n, s->policy, &usage);
         usage_state(&usage, NULL, &state);
         cr_assert_eq(memcmp(&state, &n->state, sizeof state), 0, "%s", n->name);
-        cr_assert_eq(memcmp(states_get(s->states, snapshot_state(s, i)), &state,
-                            sizeof state),
+        cr_assert_eq(memcmp(state_intern_get(s->states, snapshot_state(s, i)),
+                            &state, sizeof state),
                      0);
     }
 }

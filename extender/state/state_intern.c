@@ -1,4 +1,4 @@
-#include "extender/state/states.h"
+#include "extender/state/state_intern.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@ enum {
     SHAPES_SPARE = 16 << 20, /* bytes of dead shapes that are tolerated */
 };
 
-struct states {
+struct state_intern {
     atomic_uint refs;
 
     /* Guarded by `lock`, but for reading what an id leads to: whoever has an
@@ -35,9 +35,9 @@ struct states {
     _Atomic(struct costs *) classes[CLASSES_SLOTS];
 };
 
-struct states *states_create(void)
+struct state_intern *state_intern_create(void)
 {
-    struct states *s = xcalloc(1, sizeof *s);
+    struct state_intern *s = xcalloc(1, sizeof *s);
     atomic_init(&s->refs, 1);
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail on Linux */
     s->chunks[0] = xcalloc(COSTS_CHUNK, sizeof *s->chunks[0]);
@@ -47,7 +47,7 @@ struct states *states_create(void)
     return s;
 }
 
-struct states *states_ref(struct states *s)
+struct state_intern *state_intern_ref(struct state_intern *s)
 {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
     return s;
@@ -60,7 +60,7 @@ static void costs_destroy(struct costs *c)
     free(c);
 }
 
-void states_unref(struct states *s)
+void state_intern_unref(struct state_intern *s)
 {
     if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -79,7 +79,7 @@ void states_unref(struct states *s)
 
 /* --- shapes and states ------------------------------------------------- */
 
-static const struct shape *shape_find_locked(const struct states *s,
+static const struct shape *shape_find_locked(const struct state_intern *s,
                                              const struct shape *shape)
 {
     for (size_t i = 0; i < s->n_shapes; i++)
@@ -96,7 +96,8 @@ static size_t shape_size(const struct shape *shape)
            ((size_t)1 << shape->n_cards) * sizeof *shape->subsets;
 }
 
-const struct shape *states_shape(struct states *s, const struct topo *topo)
+const struct shape *state_intern_shape(struct state_intern *s,
+                                       const struct topo *topo)
 {
     struct shape *fresh = shape_create(topo);
     pthread_mutex_lock(&s->lock);
@@ -137,13 +138,13 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     memcpy(to->free_cpu_milli, from->free_cpu_milli, sizeof to->free_cpu_milli);
 }
 
-static void table_grow_locked(struct states *s, uint32_t n)
+static void table_grow_locked(struct state_intern *s, uint32_t n)
 {
     free(s->table);
     s->table_cap *= 2;
     s->table = xcalloc(s->table_cap, sizeof *s->table);
     for (uint32_t id = 1; id < n; id++) {
-        const struct node_state *state = states_get(s, id);
+        const struct node_state *state = state_intern_get(s, id);
         uint32_t i = (uint32_t)hash_bytes(state, sizeof *state);
         while (s->table[i & (s->table_cap - 1)])
             i++;
@@ -151,13 +152,13 @@ static void table_grow_locked(struct states *s, uint32_t n)
     }
 }
 
-static uint32_t state_intern_locked(struct states *s,
+static uint32_t state_intern_locked(struct state_intern *s,
                                     const struct node_state *state)
 {
     uint32_t mask = s->table_cap - 1;
     uint32_t i = (uint32_t)hash_bytes(state, sizeof *state) & mask;
     for (; s->table[i]; i = (i + 1) & mask)
-        if (memcmp(states_get(s, s->table[i]), state, sizeof *state) == 0)
+        if (memcmp(state_intern_get(s, s->table[i]), state, sizeof *state) == 0)
             return s->table[i];
 
     uint32_t n = atomic_load_explicit(&s->n, memory_order_relaxed);
@@ -174,7 +175,8 @@ static uint32_t state_intern_locked(struct states *s,
     return n;
 }
 
-uint32_t states_intern(struct states *s, const struct node_state *state)
+uint32_t state_intern_intern(struct state_intern *s,
+                             const struct node_state *state)
 {
     struct node_state key;
     state_copy(&key, state);
@@ -184,34 +186,35 @@ uint32_t states_intern(struct states *s, const struct node_state *state)
     return id;
 }
 
-uint32_t states_count(const struct states *s)
+uint32_t state_intern_count(const struct state_intern *s)
 {
     return atomic_load_explicit(&s->n, memory_order_acquire);
 }
 
-const struct node_state *states_get(const struct states *s, uint32_t id)
+const struct node_state *state_intern_get(const struct state_intern *s,
+                                          uint32_t id)
 {
     return &s->chunks[id / COSTS_CHUNK][id % COSTS_CHUNK];
 }
 
-bool states_outgrown(const struct states *s, size_t live)
+bool state_intern_outgrown(const struct state_intern *s, size_t live)
 {
-    return states_count(s) > 4 * live + STATES_SPARE ||
-           states_shape_bytes(s) >
+    return state_intern_count(s) > 4 * live + STATES_SPARE ||
+           state_intern_shape_bytes(s) >
                2 * atomic_load(&s->live_bytes) + SHAPES_SPARE;
 }
 
-size_t states_shape_bytes(const struct states *s)
+size_t state_intern_shape_bytes(const struct state_intern *s)
 {
     return atomic_load(&s->shape_bytes);
 }
 
-void states_all_live(struct states *s)
+void state_intern_all_live(struct state_intern *s)
 {
-    atomic_store(&s->live_bytes, states_shape_bytes(s));
+    atomic_store(&s->live_bytes, state_intern_shape_bytes(s));
 }
 
-bool states_full(const struct states *s)
+bool state_intern_full(const struct state_intern *s)
 {
     return atomic_load(&s->n_classes) >= CLASSES_MAX;
 }
@@ -220,8 +223,9 @@ bool states_full(const struct states *s)
 
 /* The class, or NULL with `*ret_slot` the free slot where it would go; that
  * is CLASSES_SLOTS never, as the table is at most half full. */
-static struct costs *class_find(struct states *s, const struct demand *demand,
-                                uint64_t hash, size_t *ret_slot)
+static struct costs *class_find(struct state_intern *s,
+                                const struct demand *demand, uint64_t hash,
+                                size_t *ret_slot)
 {
     for (size_t i = hash % CLASSES_SLOTS;; i = (i + 1) % CLASSES_SLOTS) {
         struct costs *c = atomic_load_explicit(&s->classes[i],
@@ -235,7 +239,8 @@ static struct costs *class_find(struct states *s, const struct demand *demand,
     }
 }
 
-struct costs *states_costs(struct states *s, const struct demand *demand)
+struct costs *state_intern_costs(struct state_intern *s,
+                                 const struct demand *demand)
 {
     size_t slot = 0;
     uint64_t hash = demand_class_hash(demand);
@@ -275,7 +280,8 @@ uint32_t costs_compute(struct costs *c, uint32_t id)
 {
     uint32_t cost = id == STATE_UNUSABLE
                         ? COST_NO_FIT
-                        : decide_cost(states_get(c->states, id), &c->demand);
+                        : decide_cost(state_intern_get(c->states, id),
+                                      &c->demand);
     atomic_store_explicit(&costs_chunk(c, id)[id % COSTS_CHUNK], cost,
                           memory_order_relaxed);
     return cost;
