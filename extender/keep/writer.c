@@ -165,7 +165,7 @@ static void batch_commit(struct batch *b)
     if (b->pods)
         pods_draft_commit(steal(&b->pods));
     ingest_mark(w->ingest);
-    fed_mark(w->fed);
+    feed_progress_mark(w->fed);
     if (b->has_bind)
         (void)failpoint("bind-after-swap");
 }
@@ -178,7 +178,7 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
     if (b->in_transaction)
         store_rollback(w->store);
     ingest_undo(w->ingest);
-    fed_undo(w->fed);
+    feed_progress_undo(w->fed);
     note_commit(w, &b->error);
     log_event(LOG_ERROR, "commit-failed", "error", b->error.text, NULL);
     for (struct writer_op *op = ops; op; op = op->next) {
@@ -539,7 +539,7 @@ void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx)
 
 uint64_t writer_fed(struct writer *w, const char *node)
 {
-    return fed_number(w->fed, node);
+    return feed_progress_number(w->fed, node);
 }
 
 uint64_t writer_conflicts(struct writer *w)
@@ -584,7 +584,7 @@ static struct writer *writer_create(const struct writer_config *config)
     w->ingest = ingest_create();
     w->leases = leases_create();
     w->heard = slice_cache_create();
-    w->fed = fed_create();
+    w->fed = feed_progress_create();
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_mutex_init(&w->current_lock, NULL);
@@ -627,7 +627,7 @@ void writer_stop(struct writer *w)
     snapshot_unref(w->current);
     leases_destroy(w->leases);
     slice_cache_destroy(w->heard);
-    fed_destroy(w->fed);
+    feed_progress_destroy(w->fed);
     lost_fini(w);
     doubt_fini(w);
     ingest_destroy(w->ingest);

@@ -62,18 +62,18 @@ static int load_silent(void *ctx, const char *name)
     return 0;
 }
 
-struct fed_load {
-    struct fed *fed;
+struct feed_progress_load {
+    struct feed_progress *fed;
     bool has_floor;
 };
 
 static int load_fed(void *ctx, const char *node, uint64_t number)
 {
-    struct fed_load *load = ctx;
+    struct feed_progress_load *load = ctx;
     if (*node)
-        fed_load(load->fed, node, number);
+        feed_progress_load(load->fed, node, number);
     else
-        fed_set_floor(load->fed, number);
+        feed_progress_set_floor(load->fed, number);
     load->has_floor |= !*node;
     return 0;
 }
@@ -82,13 +82,13 @@ static int load_fed(void *ctx, const char *node, uint64_t number)
  * a damaged database, nobody knows whether its node was told. */
 static int load_all_fed(struct writer *w, struct error *err)
 {
-    struct fed_load load = {.fed = w->fed};
+    struct feed_progress_load load = {.fed = w->fed};
     struct error ignored; /* the next start finds the same, or a higher one */
     uint64_t floor = store_resource_version(w->store);
     int e = store_each_fed(w->store, load_fed, &load, err);
     if (e < 0 || (load.has_floor && !store_past_mark(w->store)))
         return e;
-    fed_set_floor(w->fed, floor);
+    feed_progress_set_floor(w->fed, floor);
     if (store_begin(w->store, &ignored) < 0)
         return 0;
     if (store_put_fed(w->store, "", floor, &ignored) < 0 ||

@@ -4,20 +4,20 @@
 
 void apply_fed(struct batch *b, struct writer_op *op)
 {
-    if (op->number <= fed_pending(b->w->fed, op->node))
+    if (op->number <= feed_progress_pending(b->w->fed, op->node))
         return; /* it stands there already */
     op->result = batch_begin(b);
     if (op->result == 0)
         op->result = store_put_fed(b->w->store, op->node, op->number,
                                    &b->error);
     if (op->result == 0)
-        fed_raise(b->w->fed, op->node, op->number);
+        feed_progress_raise(b->w->fed, op->node, op->number);
 }
 
 bool may_give_back(const struct batch *b, struct writer_op *op,
                    const struct allocation *a)
 {
-    if (!op->unfed || a->number > fed_pending(b->w->fed, a->node))
+    if (!op->unfed || a->number > feed_progress_pending(b->w->fed, a->node))
         return true;
     op->result = error_set(&op->error, EBUSY,
                            "pod %s/%s: node %s has just been told to run it",

@@ -8,7 +8,7 @@
 #include "extender/keep/slice_cache.h"
 #include "extender/keep/store.h"
 #include "extender/keep/writer.h"
-#include "extender/pods/fed.h"
+#include "extender/pods/feed_progress.h"
 #include "lib/base/strmap.h"
 
 struct writer {
@@ -23,7 +23,7 @@ struct writer {
     struct leases *leases;
 
     struct slice_cache *heard;
-    struct fed *fed;
+    struct feed_progress *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
     struct strmap trusted; /* of those that are in doubt no more */
     atomic_bool in_doubt;  /* see writer_in_doubt() */

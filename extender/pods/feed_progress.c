@@ -1,4 +1,4 @@
-#include "extender/pods/fed.h"
+#include "extender/pods/feed_progress.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,21 +12,21 @@ struct entry {
     struct entry *next; /* of those with something pending */
 };
 
-struct fed {
+struct feed_progress {
     pthread_mutex_t lock;
     struct strmap nodes; /* entries by node */
     struct entry *touched;
     uint64_t floor;
 };
 
-struct fed *fed_create(void)
+struct feed_progress *feed_progress_create(void)
 {
-    struct fed *f = xcalloc(1, sizeof *f);
+    struct feed_progress *f = xcalloc(1, sizeof *f);
     (void)pthread_mutex_init(&f->lock, NULL); /* never fails on Linux */
     return f;
 }
 
-void fed_destroy(struct fed *f)
+void feed_progress_destroy(struct feed_progress *f)
 {
     if (!f)
         return;
@@ -40,7 +40,7 @@ void fed_destroy(struct fed *f)
     free(f);
 }
 
-static struct entry *entry_open(struct fed *f, const char *node)
+static struct entry *entry_open(struct feed_progress *f, const char *node)
 {
     struct entry *e = strmap_get(&f->nodes, node);
     if (e)
@@ -51,18 +51,20 @@ static struct entry *entry_open(struct fed *f, const char *node)
     return e;
 }
 
-void fed_set_floor(struct fed *f, uint64_t number)
+void feed_progress_set_floor(struct feed_progress *f, uint64_t number)
 {
     f->floor = number;
 }
 
-void fed_load(struct fed *f, const char *node, uint64_t number)
+void feed_progress_load(struct feed_progress *f, const char *node,
+                        uint64_t number)
 {
     struct entry *e = entry_open(f, node);
     e->number = e->pending = number;
 }
 
-static uint64_t read_number(struct fed *f, const char *node, bool pending)
+static uint64_t read_number(struct feed_progress *f, const char *node,
+                            bool pending)
 {
     pthread_mutex_lock(&f->lock);
     const struct entry *e = strmap_get(&f->nodes, node);
@@ -73,17 +75,18 @@ static uint64_t read_number(struct fed *f, const char *node, bool pending)
     return number;
 }
 
-uint64_t fed_number(struct fed *f, const char *node)
+uint64_t feed_progress_number(struct feed_progress *f, const char *node)
 {
     return read_number(f, node, false);
 }
 
-uint64_t fed_pending(struct fed *f, const char *node)
+uint64_t feed_progress_pending(struct feed_progress *f, const char *node)
 {
     return read_number(f, node, true);
 }
 
-void fed_raise(struct fed *f, const char *node, uint64_t number)
+void feed_progress_raise(struct feed_progress *f, const char *node,
+                         uint64_t number)
 {
     pthread_mutex_lock(&f->lock);
     struct entry *e = entry_open(f, node);
@@ -96,7 +99,7 @@ void fed_raise(struct fed *f, const char *node, uint64_t number)
     pthread_mutex_unlock(&f->lock);
 }
 
-static void settle(struct fed *f, bool committed)
+static void settle(struct feed_progress *f, bool committed)
 {
     pthread_mutex_lock(&f->lock);
     for (struct entry *e; (e = f->touched);) {
@@ -109,12 +112,12 @@ static void settle(struct fed *f, bool committed)
     pthread_mutex_unlock(&f->lock);
 }
 
-void fed_mark(struct fed *f)
+void feed_progress_mark(struct feed_progress *f)
 {
     settle(f, true);
 }
 
-void fed_undo(struct fed *f)
+void feed_progress_undo(struct feed_progress *f)
 {
     settle(f, false);
 }
