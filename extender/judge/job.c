@@ -472,7 +472,7 @@ static int plan_once(const struct attempt *t, enum keep keep,
 {
     struct demand asked;
     bool own = keep == KEEP_OTHERS || t->pin != NODE_NONE ||
-               moves_has_job(t->snapshot->moves, t->pod, NULL);
+               moving_pods_has_job(t->snapshot->moves, t->pod, NULL);
     struct plans_key key = {.snapshot = t->snapshot,
                             .asked = &asked,
                             .candidates = t->bits,

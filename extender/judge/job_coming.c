@@ -10,7 +10,7 @@ size_t job_coming_count(const struct snapshot *snapshot,
 {
     size_t n = 0, pos = 0;
     int32_t ignored;
-    while (moves_next_of_job(snapshot->moves, pod, &pos, &ignored))
+    while (moving_pods_next_of_job(snapshot->moves, pod, &pos, &ignored))
         n++;
     return n;
 }
@@ -80,7 +80,7 @@ void job_coming_take(struct job_input *in, const struct snapshot *snapshot,
                          sizeof *in->coming);
     /* those of one pair come one after the other, the host pod first */
     for (const char *node;
-         (node = moves_next_of_job(snapshot->moves, pod, &pos, &rank));) {
+         (node = moving_pods_next_of_job(snapshot->moves, pod, &pos, &rank));) {
         int32_t index = snapshot_find(snapshot, node, strlen(node));
         if (index < 0 || rank < 0 || rank >= (int32_t)in->job.size ||
             rank == last || rank == (int32_t)job_rank(pod) ||

@@ -30,7 +30,7 @@ static size_t pair_members(const struct schedule *s,
 const char *schedule_coming(const struct snapshot *snapshot,
                             const char *pair_key, const char *uid)
 {
-    const char *node = moves_pair_node(snapshot->moves, pair_key, uid);
+    const char *node = moving_pods_pair_node(snapshot->moves, pair_key, uid);
     bool there = node && snapshot_find(snapshot, node, strlen(node)) >= 0;
     return there ? node : NULL;
 }

@@ -122,7 +122,7 @@ static size_t leaving_from(const struct snapshot *s, const struct node *node,
 {
     size_t n = 0;
     for (size_t i = 0; i < node->n_allocations; i++)
-        if (moves_is_leaving(s->moves, node->allocations[i]->demand.uid))
+        if (moving_pods_is_leaving(s->moves, node->allocations[i]->demand.uid))
             ret[n++] = node->allocations[i];
     return n;
 }
@@ -145,7 +145,7 @@ static uint64_t *coming_bits(const struct snapshot *s, const struct demand *pod)
     size_t pos = 0;
     int32_t ignored;
     for (const char *name;
-         (name = moves_next_of_job(s->moves, pod, &pos, &ignored));) {
+         (name = moving_pods_next_of_job(s->moves, pod, &pos, &ignored));) {
         int32_t i = snapshot_find(s, name, strlen(name));
         if (i >= 0)
             bits[i / 64] |= UINT64_C(1) << i % 64;
@@ -211,7 +211,7 @@ void victims_choose(struct snapshot *snapshot, const struct demand *pod,
                     struct victims *ret_victims)
 {
     struct schedule s;
-    bool coming = moves_has_job(snapshot->moves, pod, NULL);
+    bool coming = moving_pods_has_job(snapshot->moves, pod, NULL);
     schedule_init(&s, snapshot, pod);
     if (!is_of_many(pod) || s.follows != NODE_NONE) {
         victims_find(snapshot, pod, asks, n, ret_victims);

@@ -6,7 +6,7 @@
 #include "extender/judge/job.h"
 #include "extender/judge/schedule.h"
 #include "extender/keep/writer_private.h"
-#include "extender/state/overfull.h"
+#include "extender/state/overcommit.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
@@ -49,8 +49,8 @@ static bool is_conflict(const struct snapshot *s, const struct allocation *a,
                         struct str *text)
 {
     int32_t index = snapshot_find(s, a->node, strlen(a->node));
-    return index >= 0 && overfull_find(snapshot_node(s, (size_t)index),
-                                       s->policy, a, text) == OVERFULL_MORE;
+    return index >= 0 && overcommit_find(snapshot_node(s, (size_t)index),
+                                         s->policy, a, text) == OVERCOMMIT_MORE;
 }
 
 size_t list_conflicts(struct batch *b, const char *name,
@@ -61,8 +61,8 @@ size_t list_conflicts(struct batch *b, const char *name,
     size_t n = 0, cap = 0;
     for (size_t i = 0; node && i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
-        if (a->held ||
-            overfull_find(node, b->w->current->policy, a, NULL) == OVERFULL_NOT)
+        if (a->held || overcommit_find(node, b->w->current->policy, a, NULL) ==
+                           OVERCOMMIT_NOT)
             continue;
         list = xgrow(list, n, &cap, sizeof *list);
         list[n++] = a;
@@ -88,8 +88,8 @@ void tell_conflicts(struct batch *b, const char *name,
         const struct allocation *a = node->allocations[i];
         cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
         if (!a->held && !is_among(a, known, n_known) &&
-            overfull_find(node, b->w->current->policy, a, &text) !=
-                OVERFULL_NOT)
+            overcommit_find(node, b->w->current->policy, a, &text) !=
+                OVERCOMMIT_NOT)
             tell_conflict(b->w, a, str_text(&text));
     }
 }

@@ -13,7 +13,7 @@
 #include "extender/serve/odd.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_scheduler.h"
-#include "extender/state/overfull.h"
+#include "extender/state/overcommit.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "model/pod/words.h"
@@ -51,7 +51,7 @@ static void why_place(const struct snapshot *s, const struct allocation *a,
     const struct node *node = snapshot_node(s, (size_t)index);
     if (node->status != NODE_READY)
         str_addf(text, "; the node is %s now", node_status_name(node->status));
-    if (overfull_find(node, s->policy, a, &more) != OVERFULL_NOT)
+    if (overcommit_find(node, s->policy, a, &more) != OVERCOMMIT_NOT)
         str_addf(text, "; overfull: %s", str_text(&more));
 }
 

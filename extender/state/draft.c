@@ -27,7 +27,7 @@ struct draft {
     struct fabric *fabric;
     struct policy *policy;
     struct quota_sums *quotas;
-    struct moves *moves;
+    struct moving_pods *moves;
 };
 
 struct draft *draft_create(struct snapshot *base)
@@ -40,7 +40,7 @@ struct draft *draft_create(struct snapshot *base)
     d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
     d->policy = base->policy ? policy_ref(base->policy) : NULL;
     d->quotas = quota_sums_ref(base->quotas);
-    d->moves = moves_ref(base->moves);
+    d->moves = moving_pods_ref(base->moves);
     d->n_slots = base->n_nodes;
     d->n_pages = base->n_pages;
     d->pages = xcalloc(d->n_pages + 1, sizeof(*d->pages));
@@ -85,7 +85,7 @@ void draft_destroy(struct draft *d)
     fabric_unref(d->fabric);
     policy_unref(d->policy);
     quota_sums_unref(d->quotas);
-    moves_unref(d->moves);
+    moving_pods_unref(d->moves);
     free(d);
 }
 
@@ -481,14 +481,14 @@ void draft_set_policy(struct draft *d, struct policy *policy)
 void draft_move(struct draft *d, const struct demand *pod, const char *node,
                 bool leaving)
 {
-    struct moves *old = d->moves;
-    d->moves = moves_with(old, pod, node, leaving);
-    moves_unref(old);
+    struct moving_pods *old = d->moves;
+    d->moves = moving_pods_with(old, pod, node, leaving);
+    moving_pods_unref(old);
 }
 
 void draft_forget_moves(struct draft *d)
 {
-    moves_unref(d->moves);
+    moving_pods_unref(d->moves);
     d->moves = NULL;
 }
 
@@ -513,7 +513,7 @@ struct snapshot *draft_peek(struct draft *d)
     s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
     s->policy = d->policy ? policy_ref(d->policy) : NULL;
     s->quotas = quota_sums_ref(d->quotas);
-    s->moves = moves_ref(d->moves);
+    s->moves = moving_pods_ref(d->moves);
     return s;
 }
 

@@ -251,7 +251,7 @@ void snapshot_unref(struct snapshot *s)
     fabric_unref(s->fabric);
     policy_unref(s->policy);
     quota_sums_unref(s->quotas);
-    moves_unref(s->moves);
+    moving_pods_unref(s->moves);
     free(s);
 }
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "extender/state/allocation.h"
-#include "extender/state/moves.h"
+#include "extender/state/moving_pods.h"
 #include "extender/state/state_intern.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
@@ -93,7 +93,7 @@ struct snapshot {
     struct fabric *fabric;     /* NULL: nothing is known of it */
     struct policy *policy;     /* NULL: none */
     struct quota_sums *quotas; /* of namespaces, whatever their quota */
-    struct moves *moves;       /* pods that come and go; NULL: none */
+    struct moving_pods *moves; /* pods that come and go; NULL: none */
 };
 
 /* Node indexes are ranks in the byte order of names. */

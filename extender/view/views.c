@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/judge/alignment.h"
-#include "extender/state/overfull.h"
+#include "extender/state/overcommit.h"
 #include "extender/view/policy_view.h"
 
 /* --- cards ---------------------------------------------------------------- */
@@ -257,7 +257,8 @@ static void add_overfull(struct str *out, const struct node *node,
     for (size_t i = 0; i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
-        if (a->held || overfull_find(node, policy, a, &text) == OVERFULL_NOT)
+        if (a->held ||
+            overcommit_find(node, policy, a, &text) == OVERCOMMIT_NOT)
             continue;
         str_addf(out, "%s{\"namespace\":", comma);
         str_add_json(out, a->demand.namespace);

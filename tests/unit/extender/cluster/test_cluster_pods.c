@@ -379,7 +379,7 @@ static bool comes_to(const char *node)
     demand_pair_key(&d, key);
     expect("");
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app.writer);
-    const char *is = moves_pair_node(s->moves, key, d.uid);
+    const char *is = moving_pods_pair_node(s->moves, key, d.uid);
     return node ? is && strcmp(is, node) == 0 : !is;
 }
 
@@ -387,7 +387,7 @@ static bool is_leaving(void)
 {
     expect("");
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app.writer);
-    return moves_is_leaving(s->moves, "u");
+    return moving_pods_is_leaving(s->moves, "u");
 }
 
 Test(cluster_pods, who_comes_and_who_leaves_is_known)

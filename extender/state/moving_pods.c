@@ -1,4 +1,4 @@
-#include "extender/state/moves.h"
+#include "extender/state/moving_pods.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,21 +16,21 @@ struct coming {
 
 typedef char leaving_uid[DEMAND_UID_MAX + 1];
 
-struct moves {
+struct moving_pods {
     atomic_uint refs;
     struct coming *coming; /* by pair, the host pod first, then by uid */
     leaving_uid *leaving;  /* in order */
     size_t n_coming, n_leaving;
 };
 
-struct moves *moves_ref(struct moves *m)
+struct moving_pods *moving_pods_ref(struct moving_pods *m)
 {
     if (m)
         atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     return m;
 }
 
-void moves_unref(struct moves *m)
+void moving_pods_unref(struct moving_pods *m)
 {
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -53,7 +53,7 @@ static int compare_uid(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void add_coming(struct moves *m, const struct demand *pod,
+static void add_coming(struct moving_pods *m, const struct demand *pod,
                        const char *node)
 {
     struct coming *c = &m->coming[m->n_coming++];
@@ -67,12 +67,13 @@ static void add_coming(struct moves *m, const struct demand *pod,
     c->pair = pod->pair;
 }
 
-struct moves *moves_with(const struct moves *old, const struct demand *pod,
-                         const char *node, bool leaving)
+struct moving_pods *moving_pods_with(const struct moving_pods *old,
+                                     const struct demand *pod, const char *node,
+                                     bool leaving)
 {
     size_t n_coming = old ? old->n_coming : 0;
     size_t n_leaving = old ? old->n_leaving : 0;
-    cleanup_with(moves) struct moves *m = xcalloc(1, sizeof *m);
+    cleanup_with(moving_pods) struct moving_pods *m = xcalloc(1, sizeof *m);
     atomic_init(&m->refs, 1);
     m->coming = xcalloc(n_coming + 1, sizeof *m->coming);
     m->leaving = xcalloc(n_leaving + 1, sizeof *m->leaving);
@@ -83,22 +84,22 @@ struct moves *moves_with(const struct moves *old, const struct demand *pod,
         if (strcmp(old->leaving[i], pod->uid) != 0)
             memcpy(m->leaving[m->n_leaving++], old->leaving[i],
                    sizeof(leaving_uid));
-    if (node && m->n_coming < MOVES_MAX)
+    if (node && m->n_coming < MOVING_PODS_MAX)
         add_coming(m, pod, node);
-    if (leaving && m->n_leaving < MOVES_MAX)
+    if (leaving && m->n_leaving < MOVING_PODS_MAX)
         memcpy(m->leaving[m->n_leaving++], pod->uid, strlen(pod->uid) + 1);
     qsort(m->coming, m->n_coming, sizeof *m->coming, compare_coming);
     qsort(m->leaving, m->n_leaving, sizeof *m->leaving, compare_uid);
     return m->n_coming + m->n_leaving ? steal(&m) : NULL;
 }
 
-size_t moves_count(const struct moves *m)
+size_t moving_pods_count(const struct moving_pods *m)
 {
     return m ? m->n_coming : 0;
 }
 
-const char *moves_pair_node(const struct moves *m, const char *pair_key,
-                            const char *uid)
+const char *moving_pods_pair_node(const struct moving_pods *m,
+                                  const char *pair_key, const char *uid)
 {
     size_t low = 0, n = m ? m->n_coming : 0, high = n;
     while (low < high) {
@@ -114,8 +115,9 @@ const char *moves_pair_node(const struct moves *m, const char *pair_key,
     return NULL;
 }
 
-const char *moves_next_of_job(const struct moves *m, const struct demand *pod,
-                              size_t *pos, int32_t *ret_pair)
+const char *moving_pods_next_of_job(const struct moving_pods *m,
+                                    const struct demand *pod, size_t *pos,
+                                    int32_t *ret_pair)
 {
     while (m && pod->job[0] && *pos < m->n_coming) {
         const struct coming *c = &m->coming[(*pos)++];
@@ -128,18 +130,19 @@ const char *moves_next_of_job(const struct moves *m, const struct demand *pod,
     return NULL;
 }
 
-bool moves_has_job(const struct moves *m, const struct demand *pod,
-                   const char *node)
+bool moving_pods_has_job(const struct moving_pods *m, const struct demand *pod,
+                         const char *node)
 {
     size_t pos = 0;
     int32_t ignored;
-    for (const char *at; (at = moves_next_of_job(m, pod, &pos, &ignored));)
+    for (const char *at;
+         (at = moving_pods_next_of_job(m, pod, &pos, &ignored));)
         if (!node || strcmp(at, node) == 0)
             return true;
     return false;
 }
 
-bool moves_is_leaving(const struct moves *m, const char *uid)
+bool moving_pods_is_leaving(const struct moving_pods *m, const char *uid)
 {
     return m && bsearch(uid, m->leaving, m->n_leaving, sizeof *m->leaving,
                         compare_uid);

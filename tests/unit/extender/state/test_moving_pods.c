@@ -1,6 +1,6 @@
 /* Pods that come to a node or leave one: what the others of their pair and job
  * are told meanwhile. */
-#include "extender/state/moves.h"
+#include "extender/state/moving_pods.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -61,23 +61,28 @@ Test(moves, a_registry)
     struct demand other = sim_pod("o", ROLE_HOST, "k", 1);
     char key[DEMAND_PAIR_KEY_MAX];
     demand_pair_key(&host, key);
-    cr_expect_null(moves_with(NULL, &host, NULL, false));
-    cr_expect_null(moves_pair_node(NULL, key, ""));
-    cleanup_with(moves) struct moves *one = moves_with(NULL, &xpu, "n1", false);
-    cleanup_with(moves) struct moves *two = moves_with(one, &host, "n2", false);
-    cleanup_with(moves) struct moves *m = moves_with(two, &other, NULL, true);
-    cr_expect_str_eq(moves_pair_node(m, key, ""), "n2", "the host pod's");
-    cr_expect_str_eq(moves_pair_node(m, key, host.uid), "n1");
-    cr_expect_str_eq(moves_pair_node(one, key, ""), "n1", "it is as it was");
-    cr_expect_null(moves_pair_node(one, key, xpu.uid), "not its own");
-    cr_expect(moves_has_job(m, &xpu, NULL));
-    cr_expect(moves_has_job(m, &xpu, "n1"));
-    cr_expect_not(moves_has_job(m, &xpu, "n0"));
-    cr_expect_not(moves_has_job(m, &other, NULL));
-    cr_expect(moves_is_leaving(m, other.uid));
-    cr_expect_not(moves_is_leaving(m, host.uid));
-    cleanup_with(moves) struct moves *again = moves_with(m, &host, "n0", false);
-    cr_expect_str_eq(moves_pair_node(again, key, xpu.uid), "n0");
+    cr_expect_null(moving_pods_with(NULL, &host, NULL, false));
+    cr_expect_null(moving_pods_pair_node(NULL, key, ""));
+    cleanup_with(moving_pods) struct moving_pods *one =
+        moving_pods_with(NULL, &xpu, "n1", false);
+    cleanup_with(moving_pods) struct moving_pods *two =
+        moving_pods_with(one, &host, "n2", false);
+    cleanup_with(moving_pods) struct moving_pods *m =
+        moving_pods_with(two, &other, NULL, true);
+    cr_expect_str_eq(moving_pods_pair_node(m, key, ""), "n2", "the host pod's");
+    cr_expect_str_eq(moving_pods_pair_node(m, key, host.uid), "n1");
+    cr_expect_str_eq(moving_pods_pair_node(one, key, ""), "n1",
+                     "it is as it was");
+    cr_expect_null(moving_pods_pair_node(one, key, xpu.uid), "not its own");
+    cr_expect(moving_pods_has_job(m, &xpu, NULL));
+    cr_expect(moving_pods_has_job(m, &xpu, "n1"));
+    cr_expect_not(moving_pods_has_job(m, &xpu, "n0"));
+    cr_expect_not(moving_pods_has_job(m, &other, NULL));
+    cr_expect(moving_pods_is_leaving(m, other.uid));
+    cr_expect_not(moving_pods_is_leaving(m, host.uid));
+    cleanup_with(moving_pods) struct moving_pods *again =
+        moving_pods_with(m, &host, "n0", false);
+    cr_expect_str_eq(moving_pods_pair_node(again, key, xpu.uid), "n0");
 }
 
 /* While its host pod is nominated, an xPU pod goes nowhere else, though it fits
@@ -464,7 +469,7 @@ Test(moves, a_batch_makes_one_snapshot)
     struct demand last = sim_pod("last", ROLE_HOST, "j", N);
     move(w, &last, NULL, true);
     cleanup_with(snapshot) struct snapshot *after = writer_snapshot(w);
-    cr_expect_eq(moves_count(after->moves), N);
+    cr_expect_eq(moving_pods_count(after->moves), N);
     cr_expect(after->number <= before->number + 2, "%d snapshots",
               (int)(after->number - before->number));
     writer_stop(w);

@@ -1,4 +1,4 @@
-#include "extender/state/overfull.h"
+#include "extender/state/overcommit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -121,20 +121,20 @@ static bool find_more(const struct node *node, const struct policy *policy,
     return false;
 }
 
-enum overfull overfull_find(const struct node *node,
-                            const struct policy *policy,
-                            const struct allocation *a, struct str *text)
+enum overfull overcommit_find(const struct node *node,
+                              const struct policy *policy,
+                              const struct allocation *a, struct str *text)
 {
     cleanup_str struct str ignored = STR_INIT(STR_MAX_DEFAULT);
     if (!text)
         text = &ignored;
     if (!node->topo)
-        return OVERFULL_NOT;
+        return OVERCOMMIT_NOT;
     if (find_more(node, policy, a, text))
-        return OVERFULL_MORE;
+        return OVERCOMMIT_MORE;
     const char *gone = find_gone(node->topo, a);
     if (!gone)
-        return OVERFULL_NOT;
+        return OVERCOMMIT_NOT;
     str_addf(text, "%s is not on node %s", gone, node->name);
-    return OVERFULL_GONE;
+    return OVERCOMMIT_GONE;
 }

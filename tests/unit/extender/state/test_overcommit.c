@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/keep/writer.h"
-#include "extender/state/overfull.h"
+#include "extender/state/overcommit.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -68,7 +68,8 @@ static void assert_says(struct writer *w, const char *pod, const char *text)
     const struct node *node = snapshot_node(s, 0);
     const struct allocation *a = alloc_index_find(s->allocations, "ns", pod);
     cr_assert_not_null(a);
-    cr_expect_eq(overfull_find(node, NULL, a, &said) == OVERFULL_NOT, !*text);
+    cr_expect_eq(overcommit_find(node, NULL, a, &said) == OVERCOMMIT_NOT,
+                 !*text);
     cr_expect_str_eq(str_text(&said), text);
 }
 
