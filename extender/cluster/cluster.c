@@ -320,7 +320,7 @@ void cluster_asked(struct cluster *c, const struct demand *pod,
 }
 
 void cluster_waits(struct cluster *c, const char *uid,
-                   struct waiting_state *ret_state)
+                   struct waiting_pods_state *ret_state)
 {
     waker_state(c->waker, uid, ret_state);
 }

@@ -20,7 +20,7 @@
 #include "extender/app/app.h"
 #include "extender/cluster/binder.h"
 #include "extender/cluster/events.h"
-#include "extender/cluster/waiting.h"
+#include "extender/cluster/waiting_pods.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"
@@ -77,7 +77,7 @@ void cluster_asked(struct cluster *c, const struct demand *pod,
                    const int32_t *indexes, size_t n);
 /* How it waits, as far as this replica knows. */
 void cluster_waits(struct cluster *c, const char *uid,
-                   struct waiting_state *ret_state);
+                   struct waiting_pods_state *ret_state);
 /* A bind was given up without knowing whether it was done.  Any thread. */
 void cluster_unsure(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "extender/cluster/pace.h"
+#include "extender/cluster/wake_pace.h"
 #include "extender/judge/job.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -25,14 +25,14 @@ struct waker {
     bool started;
 
     /* the thread's: the pods of a round, and how many of them were judged */
-    struct waiting_pod *round;
+    struct waiting_pods_pod *round;
     size_t n_round, n_judged;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
-    struct waiting *waiting;
+    struct waiting_pods *waiting;
     struct candidates *last; /* pods that are refused alike share them */
-    struct pace pace;
+    struct wake_pace pace;
     bool stopping;
 };
 
@@ -69,12 +69,12 @@ static size_t count_fitting(struct plans *memory,
 
 void waker_judge(struct plans *memory, const struct snapshot *snapshot,
                  const struct demand *pod, const struct candidates *named,
-                 struct waiting_verdict *ret_verdict)
+                 struct waiting_pods_verdict *ret_verdict)
 {
     size_t n;
     cleanup_free int32_t *nodes = candidates_indexes(named, snapshot, &n);
     size_t all = count_fitting(memory, snapshot, pod, NULL, 0);
-    *ret_verdict = (struct waiting_verdict){
+    *ret_verdict = (struct waiting_pods_verdict){
         .number = snapshot->number,
         .fits_named = nodes ? count_fitting(memory, snapshot, pod, nodes, n) > 0
                             : all > 0,
@@ -127,10 +127,10 @@ static bool may_write(const struct waker *w)
 
 /* Called with the lock, which is let go meanwhile. */
 static void wake_pod(struct waker *w, const struct demand *pod,
-                     const struct waiting_verdict *verdict)
+                     const struct waiting_pods_verdict *verdict)
 {
     struct error err = {0};
-    pace_call(&w->pace, clock_ms());
+    wake_pace_call(&w->pace, clock_ms());
     pthread_mutex_unlock(&w->lock);
     int r = may_write(w) ? call(w, pod, verdict->number, &err) : -EPERM;
     if (r == 0)
@@ -140,7 +140,7 @@ static void wake_pod(struct waker *w, const struct demand *pod,
         log_event(LOG_WARN, "not-woken", "namespace", pod->namespace, "pod",
                   pod->name, "error", err.text, NULL);
     pthread_mutex_lock(&w->lock);
-    waiting_woken(w->waiting, pod->uid, verdict, r, clock_ms());
+    waiting_pods_woken(w->waiting, pod->uid, verdict, r, clock_ms());
 }
 
 /* --- one step ---------------------------------------------------------------
@@ -149,10 +149,10 @@ static void wake_pod(struct waker *w, const struct demand *pod,
 
 /* With what is so at that moment.  Is it to be woken now? */
 static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
-                    struct waiting_verdict *ret_verdict)
+                    struct waiting_pods_verdict *ret_verdict)
 {
     cleanup_with(candidates) struct candidates *named =
-        waiting_named(w->waiting, uid);
+        waiting_pods_named(w->waiting, uid);
     pthread_mutex_unlock(&w->lock);
     int64_t begun_ns = clock_ns();
     bool known = w->config.find(w->config.ctx, uid, ret_pod);
@@ -164,10 +164,10 @@ static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
     int64_t took_ns = clock_ns() - begun_ns, ripe_ms = INT64_MAX;
     pthread_mutex_lock(&w->lock);
     if (known)
-        ripe_ms = waiting_judge(w->waiting, uid, ret_verdict, clock_ms());
+        ripe_ms = waiting_pods_judge(w->waiting, uid, ret_verdict, clock_ms());
     else /* bound meanwhile, or not to be had: it comes back if it is */
-        waiting_gone(w->waiting, uid);
-    pace_judged(&w->pace, took_ns, ripe_ms);
+        waiting_pods_gone(w->waiting, uid);
+    wake_pace_judged(&w->pace, took_ns, ripe_ms);
     return ripe_ms <= clock_ms();
 }
 
@@ -180,31 +180,31 @@ static uint64_t present_number(const struct waker *w)
 
 static void begin_round(struct waker *w)
 {
-    pace_begin(&w->pace);
+    wake_pace_begin(&w->pace);
     free(w->round);
-    w->round = waiting_list(w->waiting, present_number(w), &w->n_round);
+    w->round = waiting_pods_list(w->waiting, present_number(w), &w->n_round);
     w->n_judged = 0;
 }
 
 static void judge_next(struct waker *w)
 {
     struct demand pod;
-    struct waiting_verdict verdict;
+    struct waiting_pods_verdict verdict;
     if (w->n_judged < w->n_round)
         (void)look_at(w, w->round[w->n_judged++].uid, &pod, &verdict);
     else
-        pace_end(&w->pace, clock_ms());
+        wake_pace_end(&w->pace, clock_ms());
 }
 
 static void wake_next(struct waker *w)
 {
-    struct waiting_pod first;
+    struct waiting_pods_pod first;
     struct demand pod;
-    struct waiting_verdict verdict;
+    struct waiting_pods_verdict verdict;
     int64_t now_ms = clock_ms(), due_ms;
-    pace_look(&w->pace, now_ms);
-    if (!waiting_next(w->waiting, now_ms, &first, &due_ms))
-        pace_none(&w->pace, due_ms);
+    wake_pace_look(&w->pace, now_ms);
+    if (!waiting_pods_next(w->waiting, now_ms, &first, &due_ms))
+        wake_pace_none(&w->pace, due_ms);
     else if (look_at(w, first.uid, &pod, &verdict))
         wake_pod(w, &pod, &verdict);
 }
@@ -215,14 +215,14 @@ static void *waker_thread(void *ctx)
     pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
         int64_t now_ms = clock_ms(), due_ms;
-        enum pace_step step = pace_next(&w->pace, now_ms, &due_ms);
-        if (step == PACE_WAIT)
+        enum wake_pace_step step = wake_pace_next(&w->pace, now_ms, &due_ms);
+        if (step == WAKE_PACE_WAIT)
             (void)clock_wait(&w->wake, &w->lock, due_ms);
-        else if (step == PACE_JUDGE)
+        else if (step == WAKE_PACE_JUDGE)
             judge_next(w);
         else if (!may_write(w))
-            pace_idle(&w->pace, now_ms + IDLE_MS);
-        else if (step == PACE_BEGIN)
+            wake_pace_idle(&w->pace, now_ms + IDLE_MS);
+        else if (step == WAKE_PACE_BEGIN)
             begin_round(w);
         else
             wake_next(w);
@@ -236,7 +236,7 @@ static void *waker_thread(void *ctx)
 /* Called with the lock. */
 static void changed(struct waker *w)
 {
-    pace_hear(&w->pace, clock_ms());
+    wake_pace_hear(&w->pace, clock_ms());
     pthread_cond_signal(&w->wake);
 }
 
@@ -251,11 +251,11 @@ static void on_snapshot(void *ctx)
 static void on_put(void *ctx, const struct podobj *pod)
 {
     struct waker *w = ctx;
-    struct waiting_state before, after;
+    struct waiting_pods_state before, after;
     pthread_mutex_lock(&w->lock);
-    waiting_state(w->waiting, pod->demand.uid, &before);
-    waiting_put(w->waiting, pod);
-    waiting_state(w->waiting, pod->demand.uid, &after);
+    waiting_pods_state(w->waiting, pod->demand.uid, &before);
+    waiting_pods_put(w->waiting, pod);
+    waiting_pods_state(w->waiting, pod->demand.uid, &after);
     if (after.aside && !before.aside)
         changed(w);
     pthread_mutex_unlock(&w->lock);
@@ -265,7 +265,7 @@ static void on_gone(void *ctx, const char *uid)
 {
     struct waker *w = ctx;
     pthread_mutex_lock(&w->lock);
-    waiting_gone(w->waiting, uid);
+    waiting_pods_gone(w->waiting, uid);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -278,7 +278,7 @@ struct cluster_pod_listener waker_listener(struct waker *w)
 void waker_lead(struct waker *w)
 {
     pthread_mutex_lock(&w->lock);
-    waiting_again(w->waiting);
+    waiting_pods_again(w->waiting);
     changed(w);
     pthread_mutex_unlock(&w->lock);
 }
@@ -296,7 +296,7 @@ void waker_asked(struct waker *w, const char *uid,
     }
     bool late = refused && snapshot->number < present_number(w);
     pthread_mutex_lock(&w->lock);
-    waiting_asked(w->waiting, uid, snapshot->number, refused, named);
+    waiting_pods_asked(w->waiting, uid, snapshot->number, refused, named);
     if (late) /* it may have been judged with that already */
         changed(w);
     if (named) {
@@ -307,10 +307,10 @@ void waker_asked(struct waker *w, const char *uid,
 }
 
 void waker_state(struct waker *w, const char *uid,
-                 struct waiting_state *ret_state)
+                 struct waiting_pods_state *ret_state)
 {
     pthread_mutex_lock(&w->lock);
-    waiting_state(w->waiting, uid, ret_state);
+    waiting_pods_state(w->waiting, uid, ret_state);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -322,8 +322,8 @@ int waker_start(const struct waker_config *config, struct waker **ret_waker,
     cleanup_with(waker) struct waker *w = xcalloc(1, sizeof *w);
     w->config = *config;
     w->answer.body.max = KUBE_ANSWER_MAX;
-    w->waiting = waiting_create();
-    pace_init(&w->pace);
+    w->waiting = waiting_pods_create();
+    wake_pace_init(&w->pace);
     (void)pthread_mutex_init(&w->lock, NULL); /* cannot fail on Linux */
     clock_wait_init(&w->wake);
     int r = kube_client_create(config->kube, WAKER_CALL_MS, &w->client, err);
@@ -351,7 +351,7 @@ void waker_stop(struct waker *w)
         (void)pthread_join(w->thread, NULL); /* it was started, once */
     }
     free(w->round);
-    waiting_destroy(w->waiting);
+    waiting_pods_destroy(w->waiting);
     candidates_unref(w->last);
     kube_client_destroy(w->client);
     str_fini(&w->answer.body);

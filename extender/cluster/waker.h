@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/waiting.h"
+#include "extender/cluster/waiting_pods.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"
@@ -23,7 +23,7 @@ enum { WAKER_CALL_MS = 3000 };
  * of plans, which may be NULL. */
 void waker_judge(struct plans *memory, const struct snapshot *snapshot,
                  const struct demand *pod, const struct candidates *named,
-                 struct waiting_verdict *ret_verdict);
+                 struct waiting_pods_verdict *ret_verdict);
 
 struct waker_config {
     const struct kube_config *kube; /* outlives it */
@@ -54,6 +54,6 @@ void waker_asked(struct waker *w, const char *uid,
                  const int32_t *indexes, size_t n);
 /* Any thread. */
 void waker_state(struct waker *w, const char *uid,
-                 struct waiting_state *ret_state);
+                 struct waiting_pods_state *ret_state);
 
 #endif

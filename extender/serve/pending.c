@@ -48,7 +48,7 @@ int64_t pending_lease_s(const struct app *app, const struct why *why)
 static void add_scheduler(const struct app *app, const struct why *why,
                           struct str *out)
 {
-    struct waiting_state state = {.woken_ms = -1};
+    struct waiting_pods_state state = {.woken_ms = -1};
     if (app->cluster)
         cluster_waits(app->cluster, why->pod->uid, &state);
     int64_t ago_ms = clock_ms() - state.woken_ms;

@@ -43,8 +43,8 @@ struct call {
     struct str out;
 };
 
-struct waiting {
-    struct waiting *next;
+struct waiting_pods {
+    struct waiting_pods *next;
     struct httpd_request *rq;
     char namespace[64], name[ACT_NAME_MAX + 1];
     uint64_t version;
@@ -59,7 +59,7 @@ struct act_socket {
     bool abandoned;      /* the last call frees all this */
     struct call *calls;  /* those under way */
     pthread_cond_t idle; /* there is none any more */
-    struct waiting *waits;
+    struct waiting_pods *waits;
     size_t n_waits;
     pthread_t waiter;
     pthread_cond_t wake; /* of the waiter */

@@ -11,9 +11,9 @@ enum { LOOK_MS = 250 };
 void wait_post(struct act_socket *s, struct httpd_request *rq, uint64_t version,
                int64_t wait_s)
 {
-    struct waiting *w = xcalloc(1, sizeof *w);
+    struct waiting_pods *w = xcalloc(1, sizeof *w);
     const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
-    *w = (struct waiting){
+    *w = (struct waiting_pods){
         .rq = rq, .version = version, .due_ms = clock_ms() + wait_s * 1000};
     (void)snprintf(w->namespace, sizeof w->namespace, "%s", namespace);
     (void)snprintf(w->name, sizeof w->name, "%s", name);
@@ -36,7 +36,8 @@ void wait_post(struct act_socket *s, struct httpd_request *rq, uint64_t version,
 }
 
 /* True when it was answered. */
-static bool answer(struct act_socket *s, const struct waiting *w, int64_t now)
+static bool answer(struct act_socket *s, const struct waiting_pods *w,
+                   int64_t now)
 {
     struct act_pod_view pod;
     if (s->stopping) {
@@ -58,9 +59,9 @@ static bool answer(struct act_socket *s, const struct waiting *w, int64_t now)
 static int64_t answer_all_locked(struct act_socket *s)
 {
     int64_t now = clock_ms(), next = now + LOOK_MS;
-    struct waiting **at = &s->waits;
+    struct waiting_pods **at = &s->waits;
     while (*at) {
-        struct waiting *w = *at;
+        struct waiting_pods *w = *at;
         if (answer(s, w, now)) {
             *at = w->next;
             s->n_waits--;

@@ -14,13 +14,13 @@ enum { REQUEST_MS = 1000, LASTS_MS = 20000, BODY_MAX = 64 << 20 };
 
 /* --- a server with handlers that show what they were given ---------------- */
 
-struct waiting {
+struct waiting_pods {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct httpd_request *rq;
 };
-static struct waiting waiting = {PTHREAD_MUTEX_INITIALIZER,
-                                 PTHREAD_COND_INITIALIZER, NULL};
+static struct waiting_pods waiting = {PTHREAD_MUTEX_INITIALIZER,
+                                      PTHREAD_COND_INITIALIZER, NULL};
 static atomic_uint observed;
 
 static void on_echo(struct httpd_request *rq, void *ctx)

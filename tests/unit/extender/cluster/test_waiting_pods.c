@@ -1,6 +1,6 @@
 /* Pods that were refused, and what wakes them: every way in which room
  * appears, in virtual time. */
-#include "extender/cluster/waiting.h"
+#include "extender/cluster/waiting_pods.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ enum { BEGIN_MS = 1000000 };
 
 struct rig {
     struct writer *writer;
-    struct waiting *waiting;
+    struct waiting_pods *waiting;
     struct demand pod; /* that waits */
 };
 
@@ -34,7 +34,7 @@ static struct podobj object(const struct demand *d)
 /* One host with so many cards, and a pod that its watch shows as put aside. */
 static struct rig start(unsigned n_cards)
 {
-    struct rig r = {.waiting = waiting_create(),
+    struct rig r = {.waiting = waiting_pods_create(),
                     .pod = sim_pod("waits", ROLE_HOST, "", 0)};
     log_set_level(LOG_ERROR);
     clock_set_fake(BEGIN_MS);
@@ -45,7 +45,7 @@ static struct rig start(unsigned n_cards)
 
 static void finish(struct rig *r)
 {
-    waiting_destroy(r->waiting);
+    waiting_pods_destroy(r->waiting);
     writer_stop(r->writer);
     clock_set_fake(-1);
 }
@@ -58,13 +58,13 @@ static void run(struct rig *r, struct writer_op op)
 /* Filter is asked about the pod, and refuses it. */
 static void refuse(struct rig *r)
 {
-    struct waiting_verdict v;
+    struct waiting_pods_verdict v;
     struct podobj pod = object(&r->pod);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(r->writer);
     waker_judge(NULL, s, &r->pod, NULL, &v);
     cr_assert_not(v.fits_named, "it fits");
-    waiting_put(r->waiting, &pod);
-    waiting_asked(r->waiting, r->pod.uid, s->number, true, NULL);
+    waiting_pods_put(r->waiting, &pod);
+    waiting_pods_asked(r->waiting, r->pod.uid, s->number, true, NULL);
 }
 
 /* The same while another has the place, which is free afterwards. */
@@ -77,21 +77,21 @@ static void refuse_full(struct rig *r)
 }
 
 static int64_t judge(struct rig *r, const char *uid,
-                     struct waiting_verdict *ret_verdict)
+                     struct waiting_pods_verdict *ret_verdict)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(r->writer);
     cleanup_with(candidates) struct candidates *named =
-        waiting_named(r->waiting, uid);
+        waiting_pods_named(r->waiting, uid);
     waker_judge(NULL, s, &r->pod, named, ret_verdict);
-    return waiting_judge(r->waiting, uid, ret_verdict, clock_ms());
+    return waiting_pods_judge(r->waiting, uid, ret_verdict, clock_ms());
 }
 
 /* When ours may be woken, or will be; INT64_MAX: never. */
 static int64_t next_ms(struct rig *r)
 {
-    struct waiting_pod pod;
+    struct waiting_pods_pod pod;
     int64_t due_ms = clock_ms();
-    (void)waiting_next(r->waiting, clock_ms(), &pod, &due_ms);
+    (void)waiting_pods_next(r->waiting, clock_ms(), &pod, &due_ms);
     return due_ms;
 }
 
@@ -99,18 +99,18 @@ static int64_t next_ms(struct rig *r)
 static bool look_with(struct rig *r, int result)
 {
     size_t n;
-    struct waiting_pod pod;
-    struct waiting_verdict v;
+    struct waiting_pods_pod pod;
+    struct waiting_pods_verdict v;
     int64_t due_ms;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(r->writer);
-    cleanup_free struct waiting_pod *list = waiting_list(r->waiting, s->number,
-                                                         &n);
+    cleanup_free struct waiting_pods_pod *list =
+        waiting_pods_list(r->waiting, s->number, &n);
     for (size_t i = 0; i < n; i++)
         (void)judge(r, list[i].uid, &v);
-    if (!waiting_next(r->waiting, clock_ms(), &pod, &due_ms))
+    if (!waiting_pods_next(r->waiting, clock_ms(), &pod, &due_ms))
         return false;
     cr_assert_leq(judge(r, pod.uid, &v), clock_ms());
-    waiting_woken(r->waiting, pod.uid, &v, result, clock_ms());
+    waiting_pods_woken(r->waiting, pod.uid, &v, result, clock_ms());
     return true;
 }
 
@@ -209,11 +209,11 @@ Test(waiting, a_follower_that_takes_over)
     /* what another replica has answered is not known */
     r = start(1);
     struct podobj pod = object(&r.pod);
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     expect_woken(&r, "a new leader");
-    waiting_again(r.waiting);
+    waiting_pods_again(r.waiting);
     cr_expect_not(look(&r), "not in short order");
-    clock_set_fake(BEGIN_MS + WAITING_PAUSE_MIN_MS);
+    clock_set_fake(BEGIN_MS + WAITING_PODS_PAUSE_MIN_MS);
     expect_woken(&r, "the next leader");
     finish(&r);
 }
@@ -279,7 +279,7 @@ Test(waiting, a_slice_that_changes)
     cr_assert_eq(sim_publish(next.writer, "n1", 1, "boot", 1), 0);
     expect_woken(&next, "a node that has come");
     finish(&next);
-    waiting_destroy(r.waiting);
+    waiting_pods_destroy(r.waiting);
     writer_stop(r.writer);
 }
 
@@ -322,20 +322,20 @@ Test(waiting, who_does_not_wait)
     struct rig r = start(1);
     struct podobj pod = object(&r.pod);
     pod.unschedulable = false;
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     cr_expect_not(look(&r), "it is in kube-scheduler's queue");
     pod.unschedulable = pod.gated = true;
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     cr_expect_not(look(&r), "it is not to be scheduled");
     pod.gated = false;
     pod.deleting = true;
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     cr_expect_not(look(&r));
     pod.deleting = false;
-    waiting_put(r.waiting, &pod);
-    waiting_gone(r.waiting, r.pod.uid);
+    waiting_pods_put(r.waiting, &pod);
+    waiting_pods_gone(r.waiting, r.pod.uid);
     cr_expect_not(look(&r));
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     cr_expect(look(&r));
     finish(&r);
 }
@@ -365,7 +365,7 @@ Test(waiting, who_is_woken_in_vain)
     struct rig r = start(1);
     int64_t s = 0;
     struct podobj pod = object(&r.pod);
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     cr_expect(look(&r));
     cr_expect_eq(woken_within(&r, &s, 420, 0), 3, "after 1, 2 and 4 minutes");
     cr_expect_eq(woken_within(&r, &s, 5 * 3600, 0), 3 + 4,
@@ -383,17 +383,17 @@ Test(waiting, a_wake_that_is_refused_for_good)
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         struct rig r = start(1);
         int64_t s = 0;
-        struct waiting_state state;
+        struct waiting_pods_state state;
         refuse_full(&r);
         cr_expect(look_with(&r, refusals[i]));
-        waiting_state(r.waiting, r.pod.uid, &state);
+        waiting_pods_state(r.waiting, r.pod.uid, &state);
         cr_expect_eq(state.woken_ms, -1, "it was told nothing");
         cr_expect_eq(woken_within(&r, &s, 420, refusals[i]), 3, "%s",
                      strerror(-refusals[i]));
-        clock_set_fake(BEGIN_MS + s * 1000 + WAITING_PAUSE_MAX_MS);
+        clock_set_fake(BEGIN_MS + s * 1000 + WAITING_PODS_PAUSE_MAX_MS);
         refuse_full(&r);
         expect_woken(&r, "the next refusal");
-        waiting_state(r.waiting, r.pod.uid, &state);
+        waiting_pods_state(r.waiting, r.pod.uid, &state);
         cr_expect_eq(state.woken_ms, clock_ms());
         finish(&r);
     }
@@ -405,16 +405,16 @@ Test(waiting, a_call_that_fails)
 {
     struct rig r = start(1);
     struct podobj pod = object(&r.pod);
-    waiting_put(r.waiting, &pod);
+    waiting_pods_put(r.waiting, &pod);
     cr_expect(look_with(&r, -EAGAIN));
     cr_expect_not(look(&r));
-    cr_expect_eq(next_ms(&r), BEGIN_MS + WAITING_PAUSE_MIN_MS);
-    clock_set_fake(BEGIN_MS + WAITING_PAUSE_MIN_MS);
+    cr_expect_eq(next_ms(&r), BEGIN_MS + WAITING_PODS_PAUSE_MIN_MS);
+    clock_set_fake(BEGIN_MS + WAITING_PODS_PAUSE_MIN_MS);
     expect_woken(&r, "the second call");
-    struct waiting_state state;
-    waiting_state(r.waiting, r.pod.uid, &state);
+    struct waiting_pods_state state;
+    waiting_pods_state(r.waiting, r.pod.uid, &state);
     cr_expect(state.aside);
-    cr_expect_eq(state.woken_ms, BEGIN_MS + WAITING_PAUSE_MIN_MS);
+    cr_expect_eq(state.woken_ms, BEGIN_MS + WAITING_PODS_PAUSE_MIN_MS);
     cr_expect_eq(next_ms(&r), INT64_MAX, "nothing is left");
     finish(&r);
 }
@@ -423,7 +423,7 @@ Test(waiting, a_call_that_fails)
  * more, and then who came first. */
 Test(waiting, in_order)
 {
-    struct waiting *w = waiting_create();
+    struct waiting_pods *w = waiting_pods_create();
     static const struct {
         const char *uid;
         int64_t priority;
@@ -437,14 +437,14 @@ Test(waiting, in_order)
         struct demand d = sim_pod(rows[i].uid, ROLE_XPU, "", 0);
         d.priority = rows[i].priority;
         struct podobj pod = object(&d);
-        waiting_put(w, &pod);
+        waiting_pods_put(w, &pod);
         if (rows[i].refused)
-            waiting_asked(w, d.uid, 1, true, NULL);
+            waiting_pods_asked(w, d.uid, 1, true, NULL);
     }
     size_t n;
-    cleanup_free struct waiting_pod *list = waiting_list(w, 2, &n);
+    cleanup_free struct waiting_pods_pod *list = waiting_pods_list(w, 2, &n);
     cr_assert_eq(n, ARRAY_LEN(order));
     for (size_t i = 0; i < n; i++)
         cr_expect_str_eq(list[i].uid, order[i]);
-    waiting_destroy(w);
+    waiting_pods_destroy(w);
 }

@@ -1,4 +1,4 @@
-#include "extender/cluster/waiting.h"
+#include "extender/cluster/waiting_pods.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,15 +29,15 @@ struct entry {
     int64_t not_before_ms;
 };
 
-struct waiting {
+struct waiting_pods {
     struct strmap pods; /* by uid */
     size_t n_ripe;
     uint64_t turn;
 };
 
-struct waiting *waiting_create(void)
+struct waiting_pods *waiting_pods_create(void)
 {
-    return xcalloc(1, sizeof(struct waiting));
+    return xcalloc(1, sizeof(struct waiting_pods));
 }
 
 static void entry_free(struct entry *e)
@@ -46,7 +46,7 @@ static void entry_free(struct entry *e)
     free(e);
 }
 
-void waiting_destroy(struct waiting *w)
+void waiting_pods_destroy(struct waiting_pods *w)
 {
     size_t pos = 0;
     if (!w)
@@ -57,14 +57,14 @@ void waiting_destroy(struct waiting *w)
     free(w);
 }
 
-static void set_ripe(struct waiting *w, struct entry *e, bool ripe)
+static void set_ripe(struct waiting_pods *w, struct entry *e, bool ripe)
 {
     w->n_ripe += (size_t)ripe - (size_t)e->ripe;
     e->ripe = ripe;
 }
 
 /* What it was judged by is not so any more. */
-static void judge_anew(struct waiting *w, struct entry *e)
+static void judge_anew(struct waiting_pods *w, struct entry *e)
 {
     set_ripe(w, e, false);
     e->judged = 0;
@@ -72,7 +72,7 @@ static void judge_anew(struct waiting *w, struct entry *e)
 
 /* --- what is heard ------------------------------------------------------- */
 
-void waiting_gone(struct waiting *w, const char *uid)
+void waiting_pods_gone(struct waiting_pods *w, const char *uid)
 {
     struct entry *e = strmap_remove(&w->pods, uid);
     if (!e)
@@ -81,16 +81,16 @@ void waiting_gone(struct waiting *w, const char *uid)
     entry_free(e);
 }
 
-void waiting_put(struct waiting *w, const struct podobj *pod)
+void waiting_pods_put(struct waiting_pods *w, const struct podobj *pod)
 {
     const struct demand *d = &pod->demand;
     struct entry *e = strmap_get(&w->pods, d->uid);
     if (pod->broken || pod->node[0] || pod->deleting || pod->gated ||
         podobj_is_finished(pod) || d->role == ROLE_NONE) {
-        waiting_gone(w, d->uid);
+        waiting_pods_gone(w, d->uid);
         return;
     }
-    if (!e && w->pods.n >= WAITING_MAX)
+    if (!e && w->pods.n >= WAITING_PODS_MAX)
         return;
     if (!e) {
         e = xcalloc(1, sizeof *e);
@@ -104,8 +104,8 @@ void waiting_put(struct waiting *w, const struct podobj *pod)
         judge_anew(w, e);
 }
 
-void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
-                   bool refused, struct candidates *named)
+void waiting_pods_asked(struct waiting_pods *w, const char *uid,
+                        uint64_t number, bool refused, struct candidates *named)
 {
     struct entry *e = strmap_get(&w->pods, uid);
     if (!e) /* the watch is behind: it comes as one of which nothing is known */
@@ -119,7 +119,7 @@ void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
     judge_anew(w, e);
 }
 
-void waiting_again(struct waiting *w)
+void waiting_pods_again(struct waiting_pods *w)
 {
     size_t pos = 0;
     for (struct entry *e; (e = strmap_next(&w->pods, &pos));) {
@@ -136,7 +136,7 @@ void waiting_again(struct waiting *w)
 
 static int compare_rank(const void *a, const void *b)
 {
-    const struct waiting_pod *x = a, *y = b;
+    const struct waiting_pods_pod *x = a, *y = b;
     if (x->refused != y->refused)
         return x->refused ? -1 : 1;
     if (x->priority != y->priority)
@@ -144,18 +144,18 @@ static int compare_rank(const void *a, const void *b)
     return x->turn < y->turn ? -1 : x->turn > y->turn;
 }
 
-static struct waiting_pod rank_of(const struct entry *e, bool refused)
+static struct waiting_pods_pod rank_of(const struct entry *e, bool refused)
 {
-    struct waiting_pod pod = {
+    struct waiting_pods_pod pod = {
         .refused = refused, .priority = e->priority, .turn = e->turn};
     memcpy(pod.uid, e->uid, sizeof pod.uid);
     return pod;
 }
 
-struct waiting_pod *waiting_list(const struct waiting *w, uint64_t number,
-                                 size_t *ret_n)
+struct waiting_pods_pod *waiting_pods_list(const struct waiting_pods *w,
+                                           uint64_t number, size_t *ret_n)
 {
-    struct waiting_pod *list = xcalloc(w->pods.n + 1, sizeof *list);
+    struct waiting_pods_pod *list = xcalloc(w->pods.n + 1, sizeof *list);
     size_t n = 0, pos = 0;
     for (const struct entry *e; (e = strmap_next(&w->pods, &pos));) {
         if (e->aside && e->judged < number)
@@ -166,7 +166,8 @@ struct waiting_pod *waiting_list(const struct waiting *w, uint64_t number,
     return list;
 }
 
-struct candidates *waiting_named(const struct waiting *w, const char *uid)
+struct candidates *waiting_pods_named(const struct waiting_pods *w,
+                                      const char *uid)
 {
     const struct entry *e = strmap_get(&w->pods, uid);
     return e ? candidates_ref(e->named) : NULL;
@@ -174,7 +175,7 @@ struct candidates *waiting_named(const struct waiting *w, const char *uid)
 
 /* Is there room that there was not?  What filter has said of the same snapshot,
  * or of a newer one, is not asked again. */
-static bool is_news(const struct entry *e, const struct waiting_verdict *v,
+static bool is_news(const struct entry *e, const struct waiting_pods_verdict *v,
                     int64_t now_ms)
 {
     if (e->asked >= v->number)
@@ -182,22 +183,23 @@ static bool is_news(const struct entry *e, const struct waiting_verdict *v,
     if (e->refused && !e->unheard && v->fits_named)
         return true;
     bool rests = e->unheard &&
-                 now_ms - e->woken_ms < backoff_grown(WAITING_UNHEARD_MS,
-                                                      WAITING_UNHEARD_MAX_MS,
-                                                      e->unheard);
+                 now_ms - e->woken_ms <
+                     backoff_grown(WAITING_PODS_UNHEARD_MS,
+                                   WAITING_PODS_UNHEARD_MAX_MS, e->unheard);
     return !e->fresh && !rests && v->fitting > e->fitting;
 }
 
-static void settle(struct waiting *w, struct entry *e,
-                   const struct waiting_verdict *v)
+static void settle(struct waiting_pods *w, struct entry *e,
+                   const struct waiting_pods_verdict *v)
 {
     e->fitting = v->fitting;
     e->fresh = false;
     set_ripe(w, e, false);
 }
 
-int64_t waiting_judge(struct waiting *w, const char *uid,
-                      const struct waiting_verdict *verdict, int64_t now_ms)
+int64_t waiting_pods_judge(struct waiting_pods *w, const char *uid,
+                           const struct waiting_pods_verdict *verdict,
+                           int64_t now_ms)
 {
     struct entry *e = strmap_get(&w->pods, uid);
     if (!e || !e->aside)
@@ -212,8 +214,8 @@ int64_t waiting_judge(struct waiting *w, const char *uid,
     return e->not_before_ms;
 }
 
-bool waiting_next(const struct waiting *w, int64_t now_ms,
-                  struct waiting_pod *ret_pod, int64_t *ret_due_ms)
+bool waiting_pods_next(const struct waiting_pods *w, int64_t now_ms,
+                       struct waiting_pods_pod *ret_pod, int64_t *ret_due_ms)
 {
     bool any = false;
     int64_t due_ms = INT64_MAX;
@@ -226,7 +228,7 @@ bool waiting_next(const struct waiting *w, int64_t now_ms,
             due_ms = e->not_before_ms < due_ms ? e->not_before_ms : due_ms;
             continue;
         }
-        struct waiting_pod pod = rank_of(e, e->fits_named);
+        struct waiting_pods_pod pod = rank_of(e, e->fits_named);
         if (!any || compare_rank(&pod, ret_pod) < 0)
             *ret_pod = pod;
         any = true;
@@ -243,16 +245,17 @@ static bool is_for_later(int result)
     return kube_error_passes(result) || result == -EBUSY || result == -EPERM;
 }
 
-void waiting_woken(struct waiting *w, const char *uid,
-                   const struct waiting_verdict *verdict, int result,
-                   int64_t now_ms)
+void waiting_pods_woken(struct waiting_pods *w, const char *uid,
+                        const struct waiting_pods_verdict *verdict, int result,
+                        int64_t now_ms)
 {
     struct entry *e = strmap_get(&w->pods, uid);
     if (!e)
         return;
     e->wakes++;
-    e->not_before_ms = now_ms + backoff_grown(WAITING_PAUSE_MIN_MS,
-                                              WAITING_PAUSE_MAX_MS, e->wakes);
+    e->not_before_ms = now_ms + backoff_grown(WAITING_PODS_PAUSE_MIN_MS,
+                                              WAITING_PODS_PAUSE_MAX_MS,
+                                              e->wakes);
     /* the answer to the call may come after that to the wake */
     if (is_for_later(result) || e->asked >= verdict->number)
         return;
@@ -262,8 +265,8 @@ void waiting_woken(struct waiting *w, const char *uid,
     e->woken_ms = now_ms;
 }
 
-void waiting_state(const struct waiting *w, const char *uid,
-                   struct waiting_state *ret_state)
+void waiting_pods_state(const struct waiting_pods *w, const char *uid,
+                        struct waiting_pods_state *ret_state)
 {
     const struct entry *e = strmap_get(&w->pods, uid);
     ret_state->aside = e && e->aside;

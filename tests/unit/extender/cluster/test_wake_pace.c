@@ -1,28 +1,28 @@
 /* When pods are judged and woken, in virtual time: what the thread of waker.c
  * does, with judgements and calls that take as long as they are said to. */
-#include "extender/cluster/pace.h"
+#include "extender/cluster/wake_pace.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/cluster/waiting.h"
+#include "extender/cluster/waiting_pods.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simstate.h"
 
 enum { MANY = 2000, SOON_MS = 1000 };
 
 struct world {
-    struct pace pace;
-    struct waiting *waiting;
+    struct wake_pace pace;
+    struct waiting_pods *waiting;
     int64_t now_ms, judge_ms, call_ms; /* how long each takes */
     uint64_t number;                   /* of the snapshot */
     bool room[MANY];                   /* for each pod */
     int64_t woken_ms[MANY];            /* -1: it was not */
     unsigned n_woken;
     int64_t judging_ms;
-    struct waiting_pod *round;
+    struct waiting_pods_pod *round;
     size_t n_round, n_judged;
 };
 
@@ -40,26 +40,27 @@ static struct podobj object(unsigned i)
 static struct world *start(unsigned n, bool refused)
 {
     struct world *w = xcalloc(1, sizeof *w);
-    *w = (struct world){.waiting = waiting_create(),
+    *w = (struct world){.waiting = waiting_pods_create(),
                         .now_ms = 1000000,
                         .judge_ms = 1,
                         .call_ms = 5,
                         .number = 1};
-    pace_init(&w->pace);
+    wake_pace_init(&w->pace);
     for (unsigned i = 0; i < MANY; i++)
         w->woken_ms[i] = -1;
     for (unsigned i = 0; i < n; i++) {
         struct podobj pod = object(i);
-        waiting_put(w->waiting, &pod);
+        waiting_pods_put(w->waiting, &pod);
         if (refused)
-            waiting_asked(w->waiting, pod.demand.uid, w->number, true, NULL);
+            waiting_pods_asked(w->waiting, pod.demand.uid, w->number, true,
+                               NULL);
     }
     return w;
 }
 
 static void finish(struct world *w)
 {
-    waiting_destroy(w->waiting);
+    waiting_pods_destroy(w->waiting);
     free(w->round);
     free(w);
 }
@@ -70,36 +71,37 @@ static void give_room(struct world *w, unsigned first, unsigned n)
     for (unsigned i = first; i < first + n; i++)
         w->room[i] = true;
     w->number++;
-    pace_hear(&w->pace, w->now_ms);
+    wake_pace_hear(&w->pace, w->now_ms);
 }
 
 static bool look_at(struct world *w, const char *uid,
-                    struct waiting_verdict *ret_verdict)
+                    struct waiting_pods_verdict *ret_verdict)
 {
     bool fits = w->room[strtoul(uid, NULL, 10)];
-    *ret_verdict = (struct waiting_verdict){w->number, fits, fits};
+    *ret_verdict = (struct waiting_pods_verdict){w->number, fits, fits};
     w->now_ms += w->judge_ms;
     w->judging_ms += w->judge_ms;
-    int64_t ripe_ms = waiting_judge(w->waiting, uid, ret_verdict, w->now_ms);
-    pace_judged(&w->pace, w->judge_ms * 1000000, ripe_ms);
+    int64_t ripe_ms = waiting_pods_judge(w->waiting, uid, ret_verdict,
+                                         w->now_ms);
+    wake_pace_judged(&w->pace, w->judge_ms * 1000000, ripe_ms);
     return ripe_ms <= w->now_ms;
 }
 
 static void wake(struct world *w)
 {
-    struct waiting_pod pod;
-    struct waiting_verdict v;
+    struct waiting_pods_pod pod;
+    struct waiting_pods_verdict v;
     int64_t due_ms;
-    pace_look(&w->pace, w->now_ms);
-    if (!waiting_next(w->waiting, w->now_ms, &pod, &due_ms)) {
-        pace_none(&w->pace, due_ms);
+    wake_pace_look(&w->pace, w->now_ms);
+    if (!waiting_pods_next(w->waiting, w->now_ms, &pod, &due_ms)) {
+        wake_pace_none(&w->pace, due_ms);
         return;
     }
     if (!look_at(w, pod.uid, &v))
         return;
-    pace_call(&w->pace, w->now_ms);
+    wake_pace_call(&w->pace, w->now_ms);
     w->now_ms += w->call_ms;
-    waiting_woken(w->waiting, pod.uid, &v, 0, w->now_ms);
+    waiting_pods_woken(w->waiting, pod.uid, &v, 0, w->now_ms);
     w->woken_ms[strtoul(pod.uid, NULL, 10)] = w->now_ms;
     w->n_woken++;
 }
@@ -109,26 +111,26 @@ static void run(struct world *w, int64_t until_ms)
 {
     while (w->now_ms < until_ms) {
         int64_t due_ms;
-        switch (pace_next(&w->pace, w->now_ms, &due_ms)) {
-        case PACE_WAIT:
+        switch (wake_pace_next(&w->pace, w->now_ms, &due_ms)) {
+        case WAKE_PACE_WAIT:
             cr_assert_gt(due_ms, w->now_ms);
             w->now_ms = due_ms < until_ms ? due_ms : until_ms;
             break;
-        case PACE_BEGIN:
-            pace_begin(&w->pace);
+        case WAKE_PACE_BEGIN:
+            wake_pace_begin(&w->pace);
             free(w->round);
-            w->round = waiting_list(w->waiting, w->number, &w->n_round);
+            w->round = waiting_pods_list(w->waiting, w->number, &w->n_round);
             w->n_judged = 0;
             break;
-        case PACE_JUDGE: {
-            struct waiting_verdict v;
+        case WAKE_PACE_JUDGE: {
+            struct waiting_pods_verdict v;
             if (w->n_judged < w->n_round)
                 (void)look_at(w, w->round[w->n_judged++].uid, &v);
             else
-                pace_end(&w->pace, w->now_ms);
+                wake_pace_end(&w->pace, w->now_ms);
             break;
         }
-        case PACE_WAKE:
+        case WAKE_PACE_WAKE:
             wake(w);
         }
     }
@@ -147,7 +149,7 @@ Test(pace, one_more_after_a_burst)
     cr_expect_lt(w->n_woken, 80, "they are spaced");
     struct podobj urgent = object(200);
     urgent.demand.priority = 1;
-    waiting_put(w->waiting, &urgent);
+    waiting_pods_put(w->waiting, &urgent);
     int64_t news_ms = w->now_ms;
     give_room(w, 200, 1);
     run(w, news_ms + 60000);
@@ -204,7 +206,7 @@ Test(pace, one_more_after_a_failover)
     run(w, w->now_ms + 10000);
     char uid[16];
     (void)snprintf(uid, sizeof uid, "%u", (unsigned)LAST);
-    waiting_asked(w->waiting, uid, w->number, true, NULL);
+    waiting_pods_asked(w->waiting, uid, w->number, true, NULL);
     int64_t news_ms = w->now_ms;
     give_room(w, LAST, 1);
     run(w, news_ms + 100000);
@@ -255,18 +257,18 @@ Test(pace, room_that_is_gone)
  * done. */
 Test(pace, grace_and_idleness)
 {
-    struct pace p;
+    struct wake_pace p;
     int64_t due_ms;
-    pace_init(&p);
-    cr_expect_eq(pace_next(&p, 1000, &due_ms), PACE_WAIT);
+    wake_pace_init(&p);
+    cr_expect_eq(wake_pace_next(&p, 1000, &due_ms), WAKE_PACE_WAIT);
     cr_expect_eq(due_ms, INT64_MAX);
-    pace_hear(&p, 1000);
-    pace_hear(&p, 1100);
-    cr_expect_eq(pace_next(&p, 1100, &due_ms), PACE_WAIT);
-    cr_expect_eq(due_ms, 1000 + PACE_GRACE_MS);
-    cr_expect_eq(pace_next(&p, due_ms, &due_ms), PACE_BEGIN);
-    pace_idle(&p, 3000);
-    cr_expect_eq(pace_next(&p, 2999, &due_ms), PACE_WAIT);
+    wake_pace_hear(&p, 1000);
+    wake_pace_hear(&p, 1100);
+    cr_expect_eq(wake_pace_next(&p, 1100, &due_ms), WAKE_PACE_WAIT);
+    cr_expect_eq(due_ms, 1000 + WAKE_PACE_GRACE_MS);
+    cr_expect_eq(wake_pace_next(&p, due_ms, &due_ms), WAKE_PACE_BEGIN);
+    wake_pace_idle(&p, 3000);
+    cr_expect_eq(wake_pace_next(&p, 2999, &due_ms), WAKE_PACE_WAIT);
     cr_expect_eq(due_ms, 3000);
-    cr_expect_eq(pace_next(&p, 3000, &due_ms), PACE_BEGIN);
+    cr_expect_eq(wake_pace_next(&p, 3000, &due_ms), WAKE_PACE_BEGIN);
 }

@@ -1,4 +1,4 @@
-/* waiting - the pods that kube-scheduler has put aside, and which of them to
+/* waiting_pods - the pods that kube-scheduler has put aside, and which of them to
  * wake because there is room.
  *
  * A pod that an extender has refused is tried again when Kubernetes tells of
@@ -12,8 +12,8 @@
  * A pod is to be woken when it fits one of the nodes that its refusal was
  * about, or more nodes than before; once, until the extender is asked about it
  * again, and not in short order. */
-#ifndef BIGA_EXTENDER_CLUSTER_WAITING_H
-#define BIGA_EXTENDER_CLUSTER_WAITING_H
+#ifndef BIGA_EXTENDER_CLUSTER_WAITING_PODS_H
+#define BIGA_EXTENDER_CLUSTER_WAITING_PODS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,75 +23,79 @@
 #include "extender/state/candidates.h"
 
 enum {
-    WAITING_MAX = 32768,         /* pods; others wait for kube-scheduler */
-    WAITING_PAUSE_MIN_MS = 1000, /* between two times that a pod is woken */
-    WAITING_PAUSE_MAX_MS = 10000,
-    WAITING_UNHEARD_MS = 60000, /* of one that is not asked about since;
+    WAITING_PODS_MAX = 32768, /* pods; others wait for kube-scheduler */
+    WAITING_PODS_PAUSE_MIN_MS =
+        1000, /* between two times that a pod is woken */
+    WAITING_PODS_PAUSE_MAX_MS = 10000,
+    WAITING_PODS_UNHEARD_MS = 60000, /* of one that is not asked about since;
                                  * doubled each time */
-    WAITING_UNHEARD_MAX_MS = 3600000,
+    WAITING_PODS_UNHEARD_MAX_MS = 3600000,
 };
 
-struct waiting;
-struct waiting *waiting_create(void);
-void waiting_destroy(struct waiting *w); /* NULL allowed */
+struct waiting_pods;
+struct waiting_pods *waiting_pods_create(void);
+void waiting_pods_destroy(struct waiting_pods *w); /* NULL allowed */
 
 /* A pod as it is now, or that it is gone. */
-void waiting_put(struct waiting *w, const struct podobj *pod);
-void waiting_gone(struct waiting *w, const char *uid);
+void waiting_pods_put(struct waiting_pods *w, const struct podobj *pod);
+void waiting_pods_gone(struct waiting_pods *w, const char *uid);
 /* Filter was asked about it, with the snapshot of that number; `refused`: none
  * of `named` fits (a reference is taken; NULL: all nodes). */
-void waiting_asked(struct waiting *w, const char *uid, uint64_t number,
-                   bool refused, struct candidates *named);
+void waiting_pods_asked(struct waiting_pods *w, const char *uid,
+                        uint64_t number, bool refused,
+                        struct candidates *named);
 /* What filter has said is not known any more: another leader said it. */
-void waiting_again(struct waiting *w);
+void waiting_pods_again(struct waiting_pods *w);
 
 /* Those that are to be judged with the snapshot of that number: first those
  * that the extender has refused, then those that may wait for anything; by
  * priority and then as they came, in the caller's array (free it). */
-struct waiting_pod {
+struct waiting_pods_pod {
     char uid[DEMAND_UID_MAX + 1];
     bool refused;
     int64_t priority;
     uint64_t turn;
 };
-struct waiting_pod *waiting_list(const struct waiting *w, uint64_t number,
-                                 size_t *ret_n);
+struct waiting_pods_pod *waiting_pods_list(const struct waiting_pods *w,
+                                           uint64_t number, size_t *ret_n);
 /* The nodes that the last refusal was about, for the caller to release; NULL:
  * all, or it is not known. */
-struct candidates *waiting_named(const struct waiting *w, const char *uid);
+struct candidates *waiting_pods_named(const struct waiting_pods *w,
+                                      const char *uid);
 
 /* How a pod was judged: does it fit one of those named, and how many nodes of
  * all? */
-struct waiting_verdict {
+struct waiting_pods_verdict {
     uint64_t number; /* of the snapshot */
     bool fits_named;
     size_t fitting;
 };
 /* When it may be woken, since it has room that it had not; INT64_MAX: it is not
  * to be. */
-int64_t waiting_judge(struct waiting *w, const char *uid,
-                      const struct waiting_verdict *verdict, int64_t now_ms);
+int64_t waiting_pods_judge(struct waiting_pods *w, const char *uid,
+                           const struct waiting_pods_verdict *verdict,
+                           int64_t now_ms);
 /* Of those that may be woken at that time, who is first: those that fit where
- * they were refused, then others, each in the order of waiting_list().  Those
+ * they were refused, then others, each in the order of waiting_pods_list().  Those
  * woken before it may have taken the room: judge it once more, then call
- * waiting_woken().  False: nobody; `*ret_due_ms` is when there will be
+ * waiting_pods_woken().  False: nobody; `*ret_due_ms` is when there will be
  * (INT64_MAX: nobody is known).  Looks at all. */
-bool waiting_next(const struct waiting *w, int64_t now_ms,
-                  struct waiting_pod *ret_pod, int64_t *ret_due_ms);
+bool waiting_pods_next(const struct waiting_pods *w, int64_t now_ms,
+                       struct waiting_pods_pod *ret_pod, int64_t *ret_due_ms);
 /* 0: it was; -errno of kube_call(), or -EPERM when this replica may not: it
  * could not be, which is tried again unless it was refused for good. */
-void waiting_woken(struct waiting *w, const char *uid,
-                   const struct waiting_verdict *verdict, int result,
-                   int64_t now_ms);
+void waiting_pods_woken(struct waiting_pods *w, const char *uid,
+                        const struct waiting_pods_verdict *verdict, int result,
+                        int64_t now_ms);
 
 /* For people: has kube-scheduler put it aside, and when was it woken, without
  * the extender having been asked since?  -1: it was not. */
-struct waiting_state {
+struct waiting_pods_state {
     bool aside;
     bool refused; /* the extender was asked, and no node did */
     int64_t woken_ms;
 };
-void waiting_state(const struct waiting *w, const char *uid,
-                   struct waiting_state *ret_state);
+void waiting_pods_state(const struct waiting_pods *w, const char *uid,
+                        struct waiting_pods_state *ret_state);
 
 #endif
