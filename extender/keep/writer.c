@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/keep/lease.h"
+#include "extender/keep/job_lease.h"
 #include "extender/keep/pods_draft.h"
 #include "extender/keep/writer_private.h"
 #include "lib/base/mem.h"

@@ -4,7 +4,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/judge/schedule.h"
-#include "extender/keep/lease.h"
+#include "extender/keep/job_lease.h"
 #include "extender/keep/writer_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"

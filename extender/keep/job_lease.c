@@ -1,4 +1,4 @@
-#include "extender/keep/lease.h"
+#include "extender/keep/job_lease.h"
 
 #include <pthread.h>
 #include <stdlib.h>

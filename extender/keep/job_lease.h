@@ -1,11 +1,11 @@
-/* lease - until when the places that are held for jobs are held, by the
+/* job_lease - until when the places that are held for jobs are held, by the
  * monotonic clock.  The writer thread's alone, but for leases_end().
  *
  * What is held is in the snapshot (allocations with `held`); here is only the
  * time.  A lease stays in the table until somebody drops it, so that one
  * whose end could not be stored is met again. */
-#ifndef BIGA_EXTENDER_KEEP_LEASE_H
-#define BIGA_EXTENDER_KEEP_LEASE_H
+#ifndef BIGA_EXTENDER_KEEP_JOB_LEASE_H
+#define BIGA_EXTENDER_KEEP_JOB_LEASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
