@@ -13,8 +13,8 @@
 #include "extender/serve/routes_metrics.h"
 #include "extender/serve/routes_policy.h"
 #include "extender/serve/routes_release.h"
+#include "extender/view/html_page.h"
 #include "extender/view/openapi.h"
-#include "extender/view/page.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -581,9 +581,9 @@ static void on_page(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    page_write(s, httpd_reply(rq));
+    html_page_write(s, httpd_reply(rq));
     httpd_content_type(rq, "text/html; charset=utf-8");
-    httpd_set_header(rq, "Content-Security-Policy", PAGE_POLICY);
+    httpd_set_header(rq, "Content-Security-Policy", HTML_PAGE_POLICY);
     httpd_set_header(rq, "X-Content-Type-Options", "nosniff");
 }
 

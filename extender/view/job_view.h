@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "extender/state/snapshot.h"
-#include "extender/view/maps.h"
+#include "extender/view/job_maps.h"
 #include "lib/base/table.h"
 
 enum { JOB_RANGES_MAX = 32 }; /* ranges of ranks that a text names */

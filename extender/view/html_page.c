@@ -1,4 +1,4 @@
-#include "extender/view/page.h"
+#include "extender/view/html_page.h"
 
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -50,7 +50,7 @@ static void write_nodes(const struct snapshot *s, struct str *out)
 {
     struct table t;
     table_init(&t, view_node_heads);
-    for (size_t i = 0; i < s->n_nodes && i < PAGE_ROWS_MAX; i++)
+    for (size_t i = 0; i < s->n_nodes && i < HTML_PAGE_ROWS_MAX; i++)
         view_node_row(snapshot_node(s, i), &t);
     write_section(out, "Nodes", s->n_nodes, &t);
     table_fini(&t);
@@ -65,7 +65,7 @@ static void write_cards(const struct snapshot *s, struct str *out)
         const struct node *node = snapshot_node(s, i);
         size_t cards = view_count(node, DEVICE_CARD, &first);
         for (size_t k = 0; k < cards; k++)
-            if (n++ < PAGE_ROWS_MAX)
+            if (n++ < HTML_PAGE_ROWS_MAX)
                 view_card_row(node, k, &t);
     }
     write_section(out, "Cards", n, &t);
@@ -79,13 +79,13 @@ static void write_allocations(const struct snapshot *s, struct str *out)
     cleanup_free const struct allocation **list =
         alloc_index_list(s->allocations, &n);
     table_init(&t, view_allocation_heads);
-    for (size_t i = 0; i < n && i < PAGE_ROWS_MAX; i++)
+    for (size_t i = 0; i < n && i < HTML_PAGE_ROWS_MAX; i++)
         view_allocation_row(s, list[i], &t);
     write_section(out, "Allocations", n, &t);
     table_fini(&t);
 }
 
-void page_write(const struct snapshot *s, struct str *out)
+void html_page_write(const struct snapshot *s, struct str *out)
 {
     str_add(out, head);
     write_nodes(s, out);

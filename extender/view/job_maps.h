@@ -1,10 +1,10 @@
-/* maps - what a job needs to run, written from where its pairs are: files
+/* job_maps - what a job needs to run, written from where its pairs are: files
  * for Open MPI, UCX and UCC, which else are written by hand (schema/maps.md).
  *
  * A rank of MPI is a pair of the job.  Pure: equal places give equal
  * bytes. */
-#ifndef BIGA_EXTENDER_VIEW_MAPS_H
-#define BIGA_EXTENDER_VIEW_MAPS_H
+#ifndef BIGA_EXTENDER_VIEW_JOB_MAPS_H
+#define BIGA_EXTENDER_VIEW_JOB_MAPS_H
 
 #include <stddef.h>
 

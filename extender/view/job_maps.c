@@ -1,4 +1,4 @@
-#include "extender/view/maps.h"
+#include "extender/view/job_maps.h"
 
 #include <ctype.h>
 #include <stdlib.h>
