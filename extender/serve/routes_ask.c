@@ -9,10 +9,10 @@
 #include "extender/judge/why.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pods_view.h"
-#include "extender/serve/live.h"
-#include "extender/serve/odd.h"
+#include "extender/serve/live_status.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_scheduler.h"
+#include "extender/serve/unknown_keys.h"
 #include "extender/state/overcommit.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
@@ -31,7 +31,7 @@ static void why_fares(const struct app *app, const struct allocation *a,
                                       : NULL;
     if (!p)
         return;
-    live_trouble(app, p, a, &trouble);
+    live_status_trouble(app, p, a, &trouble);
     str_addf(text, "; the pod is %s%s%s", pod_state_name(pod_state_shown(p, a)),
              trouble.size ? ": " : "", str_text(&trouble));
     if (p->deleting)
@@ -69,12 +69,12 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     why_fares(app, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
-        odd_write_line(app, &a->demand, out);
+        unknown_keys_write_line(app, &a->demand, out);
         str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
                  a->demand.name, str_text(&text));
         return;
     }
-    odd_write_pod(app, &a->demand, out);
+    unknown_keys_write_pod(app, &a->demand, out);
     str_add(out, ",\"state\":\"allocated\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add(out, ",\"allocation\":");
@@ -126,13 +126,13 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     why_advise(&why);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
-        odd_write_line(app, demand, out);
+        unknown_keys_write_line(app, demand, out);
         why_text(app, &why, out);
         return;
     }
     cleanup_str struct str text = STR_INIT(65536);
     pending_summary(app, &why, &text);
-    odd_write_pod(app, demand, out);
+    unknown_keys_write_pod(app, demand, out);
     str_add(out, ",\"state\":\"pending\",\"summary\":");
     str_add_json(out, str_text(&text));
     str_add_c(out, ',');
@@ -151,12 +151,12 @@ static void why_short(struct httpd_request *rq, const struct app *app,
     struct str *out = httpd_reply(rq);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
-        odd_write_line(app, demand, out);
+        unknown_keys_write_line(app, demand, out);
         str_addf(out, "pod %s/%s is %s: %s\n", demand->namespace, demand->name,
                  state, text);
         return;
     }
-    odd_write_pod(app, demand, out);
+    unknown_keys_write_pod(app, demand, out);
     str_addf(out, ",\"state\":\"%s\",\"summary\":", state);
     str_add_json(out, text);
     str_add_c(out, '}');
@@ -255,7 +255,8 @@ static bool why_applied_job(struct httpd_request *rq, struct app *app,
     if (!app->pods)
         return false;
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
-    const struct applied_pod *p = live_spokesman(set, snapshot, namespace, job);
+    const struct applied_pod *p = live_status_spokesman(set, snapshot,
+                                                        namespace, job);
     const struct allocation *place = p ? pod_place(p, snapshot) : NULL;
     if (place)
         why_allocated(rq, app, snapshot, place);

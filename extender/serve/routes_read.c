@@ -7,7 +7,7 @@
 #include "extender/app/app.h"
 #include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
-#include "extender/serve/live.h"
+#include "extender/serve/live_status.h"
 #include "extender/serve/routes_fabric.h"
 #include "extender/serve/routes_jobs.h"
 #include "extender/serve/routes_metrics.h"
@@ -90,7 +90,7 @@ bool read_is_current(struct httpd_request *rq, const struct app *app,
     const char *have = httpd_header(rq, "If-None-Match");
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
-                   snapshot->number, live_version(app),
+                   snapshot->number, live_status_version(app),
                    httpd_wants_text(rq) ? "t" : "");
     httpd_set_header(rq, "ETag", etag);
     httpd_set_header(rq, "Vary", "Accept");
@@ -317,7 +317,7 @@ static bool list_cards(struct list *list, const struct node *node,
             continue;
         }
         view_card(node, list->snapshot->policy, i, list->out);
-        live_card(list->app, node, i, list->out);
+        live_status_card(list->app, node, i, list->out);
     }
     return true;
 }
@@ -387,7 +387,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
         return;
     }
     view_card(node, s->policy, i, httpd_reply(rq));
-    live_card(app, node, i, httpd_reply(rq));
+    live_status_card(app, node, i, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
@@ -473,7 +473,7 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
             continue;
         }
         alignment_encode(list.snapshot, all[i], list.out);
-        live_allocation(list.app, set, all[i], list.out);
+        live_status_allocation(list.app, set, all[i], list.out);
     }
     list_end(&list);
 }
@@ -494,7 +494,7 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
     cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
                                                           : NULL;
     alignment_encode(s, a, httpd_reply(rq));
-    live_allocation(app, set, a, httpd_reply(rq));
+    live_status_allocation(app, set, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 

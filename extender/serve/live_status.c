@@ -1,4 +1,4 @@
-#include "extender/serve/live.h"
+#include "extender/serve/live_status.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { SILENT_MS = 45000 }; /* longer than a node's question may take */
 
-uint64_t live_version(const struct app *app)
+uint64_t live_status_version(const struct app *app)
 {
     return app->pods ? pods_version(app->pods) + node_reports_version(app->told)
                      : 0;
@@ -32,8 +32,8 @@ static void add_text(struct str *out, const char *key, const char *text)
     str_add_json(out, text);
 }
 
-void live_allocation(const struct app *app, const struct pod_set *set,
-                     const struct allocation *a, struct str *out)
+void live_status_allocation(const struct app *app, const struct pod_set *set,
+                            const struct allocation *a, struct str *out)
 {
     const struct applied_pod *p = set && !a->held
                                       ? pod_set_find_uid(set, a->demand.uid)
@@ -48,8 +48,8 @@ void live_allocation(const struct app *app, const struct pod_set *set,
     str_add_c(out, '}');
 }
 
-void live_card(const struct app *app, const struct node *node, size_t card,
-               struct str *out)
+void live_status_card(const struct app *app, const struct node *node,
+                      size_t card, struct str *out)
 {
     struct place_told told;
     size_t first;
@@ -84,8 +84,8 @@ static void add_silence(const struct app *app, const struct allocation *place,
                  place->node, ago_ms / 1000);
 }
 
-void live_trouble(const struct app *app, const struct applied_pod *p,
-                  const struct allocation *place, struct str *out)
+void live_status_trouble(const struct app *app, const struct applied_pod *p,
+                         const struct allocation *place, struct str *out)
 {
     const struct pod_status *s = p->status;
     int64_t ago_ms =
@@ -122,9 +122,10 @@ static unsigned worth(const struct applied_pod *p,
     return *s->reason ? 2 : 1;
 }
 
-const struct applied_pod *live_spokesman(const struct pod_set *set,
-                                         const struct snapshot *s,
-                                         const char *namespace, const char *job)
+const struct applied_pod *live_status_spokesman(const struct pod_set *set,
+                                                const struct snapshot *s,
+                                                const char *namespace,
+                                                const char *job)
 {
     const struct applied_pod *best = NULL;
     unsigned most = 0;

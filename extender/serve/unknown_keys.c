@@ -1,4 +1,4 @@
-#include "extender/serve/odd.h"
+#include "extender/serve/unknown_keys.h"
 
 #include "extender/cluster/cluster.h"
 #include "extender/judge/why.h"
@@ -30,8 +30,8 @@ static bool find(const struct app *app, const struct demand *pod,
     return app->pods && find_applied(app->pods, pod, text);
 }
 
-void odd_write_pod(const struct app *app, const struct demand *pod,
-                   struct str *out)
+void unknown_keys_write_pod(const struct app *app, const struct demand *pod,
+                            struct str *out)
 {
     cleanup_str struct str text = STR_INIT(4096);
     str_add(out, "{\"pod\":");
@@ -42,8 +42,8 @@ void odd_write_pod(const struct app *app, const struct demand *pod,
     str_add_json(out, str_text(&text));
 }
 
-void odd_write_line(const struct app *app, const struct demand *pod,
-                    struct str *out)
+void unknown_keys_write_line(const struct app *app, const struct demand *pod,
+                             struct str *out)
 {
     cleanup_str struct str text = STR_INIT(4096);
     if (find(app, pod, &text))

@@ -1,4 +1,4 @@
-#include "extender/serve/odd.h"
+#include "extender/serve/unknown_keys.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -23,18 +23,18 @@ Test(odd, a_stored_pod_with_a_key_that_is_none_is_warned_of)
     cleanup_str struct str out = STR_INIT(4096);
     const struct app *app = server_app(simapp_server);
     cr_assert_eq(simapp_apply(pods, 2), 0);
-    odd_write_pod(app, &a, &out);
+    unknown_keys_write_pod(app, &a, &out);
     cr_expect(
         strstr(str_text(&out),
                "},\"warning\":\"metadata.annotations[\\\"biga.dev/aling"
                "\\\"]: is no key of Biga; did you mean biga.dev/align?\""),
         "%s", str_text(&out));
     str_reset(&out);
-    odd_write_line(app, &a, &out);
+    unknown_keys_write_line(app, &a, &out);
     cr_expect(strstr(str_text(&out), "warning: metadata.annotations["), "%s",
               str_text(&out));
     str_reset(&out);
-    odd_write_line(app, &b, &out);
-    odd_write_pod(app, &b, &out);
+    unknown_keys_write_line(app, &b, &out);
+    unknown_keys_write_pod(app, &b, &out);
     cr_expect(!strstr(str_text(&out), "warning"), "%s", str_text(&out));
 }
