@@ -28,7 +28,8 @@ static bool is_busy(void *ctx, const char *uid)
 
 /* Events are there before the pods are listed; who does not lead writes
  * none. */
-static void on_unaccounted(void *ctx, const struct podobj *pod, const char *why)
+static void on_unaccounted(void *ctx, const struct kube_pod *pod,
+                           const char *why)
 {
     struct cluster *c = ctx;
     cleanup_str struct str text = STR_INIT(EVENTS_TEXT_MAX);
@@ -45,7 +46,7 @@ static void on_overfull(void *ctx, const struct allocation *a, const char *text)
 }
 
 /* With a role or without, which may be what is misspelt. */
-static void on_pod(void *ctx, const struct podobj *pod)
+static void on_pod(void *ctx, const struct kube_pod *pod)
 {
     struct cluster *c = ctx;
     if (pod->odd.code)

@@ -44,8 +44,8 @@ static void bound_fini(struct bound *b)
 static int add_pod(void *ctx, const char *json, size_t size)
 {
     struct bound *b = ctx;
-    struct podobj pod;
-    if (podobj_read(json, size, &b->c->app->demand, &pod, NULL) < 0)
+    struct kube_pod pod;
+    if (kube_pod_read(json, size, &b->c->app->demand, &pod, NULL) < 0)
         return 0; /* the watch says so, too */
     if (!pod.node[0] || cluster_pods_is_bound(b->c->pods, pod.demand.uid))
         return 0;

@@ -12,7 +12,7 @@
 
 #include "extender/app/app.h"
 #include "extender/keep/writer.h"
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 #include "lib/kube/reflector.h"
 #include "model/fabric/fabric.h"
 
@@ -126,7 +126,7 @@ struct cluster_pods_config {
     /* of the binder: keep an allocation that it works at; or NULL */
     bool (*is_busy)(void *ctx, const char *uid);
     /* told once of a pod that is bound without an allocation; or NULL */
-    void (*unaccounted)(void *ctx, const struct podobj *pod, const char *why);
+    void (*unaccounted)(void *ctx, const struct kube_pod *pod, const char *why);
     void *ctx;
 };
 struct cluster_pods *
@@ -159,7 +159,7 @@ bool cluster_pods_find_unaccounted(struct cluster_pods *c,
  * borrowed for the call.  After a gap, pods that are not there any more are
  * gone before `listed`. */
 struct cluster_pod_listener {
-    void (*put)(void *ctx, const struct podobj *pod);
+    void (*put)(void *ctx, const struct kube_pod *pod);
     void (*gone)(void *ctx, const char *uid);
     void (*listed)(void *ctx); /* may be NULL */
     void *ctx;

@@ -163,7 +163,7 @@ static void move_no_more(struct cluster_pods *c, struct entry *e)
     move(c, e, &d, "", false);
 }
 
-static bool is_of_pair(const struct podobj *pod)
+static bool is_of_pair(const struct kube_pod *pod)
 {
     return !pod->broken &&
            (pod->demand.role == ROLE_HOST || pod->demand.role == ROLE_XPU);
@@ -171,7 +171,7 @@ static bool is_of_pair(const struct podobj *pod)
 
 /* kube-scheduler nominates pods that it is about to bind, too, and those of a
  * group all at once: that is no news to who planned them. */
-static bool is_room_made_for(const struct podobj *pod)
+static bool is_room_made_for(const struct kube_pod *pod)
 {
     return is_of_pair(pod) && pod->unschedulable && !pod->demand.grouped &&
            !pod->deleting;
@@ -240,7 +240,8 @@ static void set_state(struct cluster_pods *c, struct entry *e, enum state state)
     pthread_mutex_unlock(&c->lock);
 }
 
-static struct entry *entry_get(struct cluster_pods *c, const struct podobj *pod)
+static struct entry *entry_get(struct cluster_pods *c,
+                               const struct kube_pod *pod)
 {
     const struct demand *d = &pod->demand;
     struct entry *e = strmap_get(&c->entries, d->uid);
@@ -258,7 +259,7 @@ static struct entry *entry_get(struct cluster_pods *c, const struct podobj *pod)
 }
 
 static void note_odd(struct cluster_pods *c, struct entry *e,
-                     const struct podobj *pod)
+                     const struct kube_pod *pod)
 {
     if (!e->odd && !pod->odd.code)
         return;
@@ -269,7 +270,7 @@ static void note_odd(struct cluster_pods *c, struct entry *e,
 }
 
 static void put_pending(struct cluster_pods *c, struct entry *e,
-                        const struct podobj *pod)
+                        const struct kube_pod *pod)
 {
     set_state(c, e, STATE_PENDING);
     move(c, e, &pod->demand, is_room_made_for(pod) ? pod->nominated : "",
@@ -291,7 +292,7 @@ static void put_pending(struct cluster_pods *c, struct entry *e,
     pthread_mutex_unlock(&c->lock);
 }
 
-static int check_names(const struct allocation *a, const struct podobj *pod,
+static int check_names(const struct allocation *a, const struct kube_pod *pod,
                        struct error *err)
 {
     const struct {
@@ -314,7 +315,7 @@ static int check_names(const struct allocation *a, const struct podobj *pod,
     return 0;
 }
 
-static int read_allocation(const struct podobj *pod,
+static int read_allocation(const struct kube_pod *pod,
                            struct allocation **ret_allocation,
                            struct error *err)
 {
@@ -342,7 +343,7 @@ static int read_allocation(const struct podobj *pod,
 }
 
 static void put_unaccounted(struct cluster_pods *c, struct entry *e,
-                            const struct podobj *pod, const struct error *why)
+                            const struct kube_pod *pod, const struct error *why)
 {
     bool known = e->state == STATE_UNACCOUNTED;
     bool kept = e->state == STATE_BOUND;
@@ -367,7 +368,7 @@ static void put_unaccounted(struct cluster_pods *c, struct entry *e,
 }
 
 static void put_bound(struct cluster_pods *c, struct entry *e,
-                      const struct podobj *pod, bool listing)
+                      const struct kube_pod *pod, bool listing)
 {
     struct allocation *a = NULL;
     struct error err = {0};
@@ -425,10 +426,10 @@ static void on_list(void *ctx)
 }
 
 static bool read_pod(struct cluster_pods *c, const char *json, size_t size,
-                     struct podobj *ret_pod)
+                     struct kube_pod *ret_pod)
 {
     struct error err = {0};
-    int r = podobj_read(json, size, &c->config.app->demand, ret_pod, &err);
+    int r = kube_pod_read(json, size, &c->config.app->demand, ret_pod, &err);
     if (r < 0)
         log_event(LOG_WARN, "pod-unreadable", "error", err.text, NULL);
     return r == 0;
@@ -437,14 +438,14 @@ static bool read_pod(struct cluster_pods *c, const char *json, size_t size,
 static void on_put(void *ctx, const char *json, size_t size)
 {
     struct cluster_pods *c = ctx;
-    struct podobj pod;
+    struct kube_pod pod;
     if (!read_pod(c, json, size, &pod))
         return;
     struct entry *e = entry_get(c, &pod);
     bool first = !e->listed; /* of this list */
     e->listed = true;
     note_odd(c, e, &pod);
-    if (podobj_is_finished(&pod))
+    if (kube_pod_is_finished(&pod))
         put_finished(c, e);
     else if (pod.node[0])
         put_bound(c, e, &pod, first);
@@ -458,7 +459,7 @@ static void on_put(void *ctx, const char *json, size_t size)
 static void on_gone(void *ctx, const char *json, size_t size)
 {
     struct cluster_pods *c = ctx;
-    struct podobj pod;
+    struct kube_pod pod;
     if (!read_pod(c, json, size, &pod))
         return;
     struct entry *e = strmap_get(&c->entries, pod.demand.uid);

@@ -13,7 +13,8 @@
 struct cluster_rooms {
     struct feed *feed;
     const struct demand_config *demand;
-    void (*put)(void *ctx, const struct podobj *pod); /* NULL: nobody listens */
+    void (*put)(void *ctx,
+                const struct kube_pod *pod); /* NULL: nobody listens */
     void *ctx;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -232,7 +233,7 @@ const struct reflector_handler cluster_rooms_nodes = {list_nodes, put_node,
 
 /* Has cluster_pods adopted an allocation of a host pod for it?  That takes the
  * place of its requests in what is left. */
-static bool is_charged_elsewhere(const struct podobj *pod)
+static bool is_charged_elsewhere(const struct kube_pod *pod)
 {
     const struct jtext *text = &pod->allocation;
     if (!text->data)
@@ -248,9 +249,9 @@ static bool is_charged_elsewhere(const struct podobj *pod)
 }
 
 static void put_pod(struct cluster_rooms *r, enum podsums_source source,
-                    const struct podobj *pod)
+                    const struct kube_pod *pod)
 {
-    bool counts = pod->node[0] && !podobj_is_finished(pod) &&
+    bool counts = pod->node[0] && !kube_pod_is_finished(pod) &&
                   !(source == PODSUMS_ROLES && is_charged_elsewhere(pod));
     begin(r);
     if (counts)
@@ -271,10 +272,10 @@ static void list_pods(void *ctx)
 }
 
 static bool read_pod(struct cluster_rooms *r, const char *json, size_t size,
-                     struct podobj *ret_pod)
+                     struct kube_pod *ret_pod)
 {
     struct error err;
-    if (podobj_read(json, size, r->demand, ret_pod, &err) == 0)
+    if (kube_pod_read(json, size, r->demand, ret_pod, &err) == 0)
         return true;
     log_event(LOG_WARN, "pod-not-read", "error", err.text, NULL);
     return false;
@@ -283,7 +284,7 @@ static bool read_pod(struct cluster_rooms *r, const char *json, size_t size,
 static void put_other(void *ctx, const char *json, size_t size)
 {
     struct cluster_rooms *r = ctx;
-    struct podobj pod;
+    struct kube_pod pod;
     if (!read_pod(r, json, size, &pod))
         return;
     put_pod(r, PODSUMS_OTHERS, &pod);
@@ -294,7 +295,7 @@ static void put_other(void *ctx, const char *json, size_t size)
 static void gone_other(void *ctx, const char *json, size_t size)
 {
     struct cluster_rooms *r = ctx;
-    struct podobj pod;
+    struct kube_pod pod;
     if (!read_pod(r, json, size, &pod))
         return;
     begin(r);
@@ -312,7 +313,7 @@ static void listed_pods(void *ctx)
 }
 
 void cluster_rooms_listen(struct cluster_rooms *r,
-                          void (*put)(void *ctx, const struct podobj *pod),
+                          void (*put)(void *ctx, const struct kube_pod *pod),
                           void *ctx)
 {
     r->put = put;
@@ -322,7 +323,7 @@ void cluster_rooms_listen(struct cluster_rooms *r,
 const struct reflector_handler cluster_rooms_pods = {list_pods, put_other,
                                                      gone_other, listed_pods};
 
-void cluster_rooms_put_pod(void *ctx, const struct podobj *pod)
+void cluster_rooms_put_pod(void *ctx, const struct kube_pod *pod)
 {
     put_pod(ctx, PODSUMS_ROLES, pod);
 }

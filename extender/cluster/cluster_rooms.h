@@ -24,10 +24,10 @@ extern const struct reflector_handler cluster_rooms_nodes;
 extern const struct reflector_handler cluster_rooms_pods;
 /* and who is told of each of these; before the reflector starts. */
 void cluster_rooms_listen(struct cluster_rooms *r,
-                          void (*put)(void *ctx, const struct podobj *pod),
+                          void (*put)(void *ctx, const struct kube_pod *pod),
                           void *ctx);
 /* pods with a role, from cluster_pods: */
-void cluster_rooms_put_pod(void *ctx, const struct podobj *pod);
+void cluster_rooms_put_pod(void *ctx, const struct kube_pod *pod);
 void cluster_rooms_gone_pod(void *ctx, const char *uid);
 void cluster_rooms_listed_pods(void *ctx);
 

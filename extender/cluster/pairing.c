@@ -100,7 +100,7 @@ static int get(struct pairing *p, const char *namespace, const char *kind,
 }
 
 static int post_buddy(struct pairing *p, const struct pairs_action *a,
-                      const struct podobj *pod, struct error *err)
+                      const struct kube_pod *pod, struct error *err)
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     cleanup_str struct str body = STR_INIT(BODY_MAX);
@@ -124,12 +124,12 @@ static int post_buddy(struct pairing *p, const struct pairs_action *a,
 static int check_taken(struct pairing *p, const struct pairs_action *a,
                        struct error *err)
 {
-    struct podobj there;
+    struct kube_pod there;
     struct error ignored;
     int r = get(p, a->namespace, "pods", a->made, &p->answer, &ignored);
     if (r == 0)
-        r = podobj_read(str_text(&p->answer.body), p->answer.body.size,
-                        &p->config.demand, &there, &ignored);
+        r = kube_pod_read(str_text(&p->answer.body), p->answer.body.size,
+                          &p->config.demand, &there, &ignored);
     if (r == 0 && strcmp(there.owner_uid, a->uid) == 0)
         return 0;
     return error_set(err, EEXIST,
@@ -160,15 +160,15 @@ static const char *make_hint(int result, bool has_template)
 static int make_buddy(struct pairing *p, const struct pairs_action *a,
                       bool *ret_has_template, struct error *err)
 {
-    struct podobj pod;
+    struct kube_pod pod;
     *ret_has_template = false;
     int r = get(p, a->namespace, "pods", a->name, &p->answer, err);
     if (r == -ENOENT)
         return error_set(err, ECANCELED, "pod %s/%s is gone", a->namespace,
                          a->name);
     if (r == 0)
-        r = podobj_read(str_text(&p->answer.body), p->answer.body.size,
-                        &p->config.demand, &pod, err);
+        r = kube_pod_read(str_text(&p->answer.body), p->answer.body.size,
+                          &p->config.demand, &pod, err);
     if (r < 0)
         return r;
     if (strcmp(pod.demand.uid, a->uid) != 0 || pod.broken || pod.deleting)
@@ -196,7 +196,7 @@ static void post_event(struct pairing *p, const struct pairs_action *a,
 static int tell(struct pairing *p, const struct pairs_action *a,
                 struct error *err)
 {
-    int r = apply_condition(p, a, PODOBJ_XPU_READY, a->ready, a->reason,
+    int r = apply_condition(p, a, KUBE_POD_XPU_READY, a->ready, a->reason,
                             a->text, err);
     if (r == 0 && strcmp(a->reason, "XpuPodGone") == 0)
         post_event(p, a, EVENTS_XPU_POD_GONE, a->text);
@@ -254,7 +254,7 @@ static int carry_out(struct pairing *p, struct pairs_action *a)
         r = make(p, a, &err);
         break;
     case PAIRS_MARK:
-        r = apply_condition(p, a, PODOBJ_PAIRED, true, "HostPod", a->host_uid,
+        r = apply_condition(p, a, KUBE_POD_PAIRED, true, "HostPod", a->host_uid,
                             &err);
         break;
     case PAIRS_TELL:
@@ -305,7 +305,7 @@ static void *pairing_thread(void *ctx)
     return NULL;
 }
 
-static void on_put(void *ctx, const struct podobj *pod)
+static void on_put(void *ctx, const struct kube_pod *pod)
 {
     struct pairing *p = ctx;
     pthread_mutex_lock(&p->lock);

@@ -164,7 +164,7 @@ static void set_text(char **text, const char *value)
     *text = xstrdup(value);
 }
 
-void pairs_put(struct pairs *p, const struct podobj *pod, int64_t now_ms)
+void pairs_put(struct pairs *p, const struct kube_pod *pod, int64_t now_ms)
 {
     const struct demand *d = &pod->demand;
     struct member *m = strmap_get(&p->pods, d->uid);

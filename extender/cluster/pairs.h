@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 
 enum {
     PAIRS_MEMBERS_MAX = 256, /* of one pair; others are not looked after */
@@ -67,7 +67,7 @@ struct pairs *pairs_create(void);
 void pairs_destroy(struct pairs *p); /* NULL allowed */
 
 /* A pod as it is now, or that it is gone; services are passed over. */
-void pairs_put(struct pairs *p, const struct podobj *pod, int64_t now_ms);
+void pairs_put(struct pairs *p, const struct kube_pod *pod, int64_t now_ms);
 void pairs_gone(struct pairs *p, const char *uid, int64_t now_ms);
 /* Look at every pair again: after somebody else was the leader. */
 void pairs_again(struct pairs *p, int64_t now_ms);

@@ -213,7 +213,7 @@ static int xpu_state(const struct pair *pair, const struct member *host,
     size_t n = 0, n_ready = 0;
     look_at_buddies(pair, host, &b);
     if (is_unmade(pair, host) && !b.alive && !b.succeeded) {
-        a->reason = PODOBJ_NO_BUDDY;
+        a->reason = KUBE_POD_NO_BUDDY;
         (void)snprintf(a->text, sizeof a->text, "%s", pair->unmade);
         return 0;
     }
@@ -248,7 +248,7 @@ static int xpu_state(const struct pair *pair, const struct member *host,
         return 0;
     }
     bool was_unmade = pair->told_reason &&
-                      strcmp(pair->told_reason, PODOBJ_NO_BUDDY) == 0;
+                      strcmp(pair->told_reason, KUBE_POD_NO_BUDDY) == 0;
     if ((pair->told != 1 && !was_unmade) || (n == 0 && !is_unwanted(host)))
         return NEVER_TOLD;
     a->reason = "XpuPodNotReady";
@@ -269,7 +269,7 @@ static bool is_told(const struct pair *pair, const struct pairs_action *tell,
 {
     if (state != pair->told)
         return false;
-    if (strcmp(tell->reason, PODOBJ_NO_BUDDY) == 0)
+    if (strcmp(tell->reason, KUBE_POD_NO_BUDDY) == 0)
         return pair->told_text == pairs_text_hash(tell);
     return !pair->told_reason || strcmp(pair->told_reason, tell->reason) == 0;
 }
@@ -300,7 +300,7 @@ static bool next_tell(struct pair *pair, struct pairs_action *a)
     }
     if (pair->told == NEVER_TOLD) {
         pair->told = host->xpu_ready;
-        pair->told_reason = host->no_buddy ? PODOBJ_NO_BUDDY : NULL;
+        pair->told_reason = host->no_buddy ? KUBE_POD_NO_BUDDY : NULL;
         pair->told_text = host->no_buddy;
     }
     int state = xpu_state(pair, host, &tell);

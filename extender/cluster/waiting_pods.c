@@ -81,12 +81,12 @@ void waiting_pods_gone(struct waiting_pods *w, const char *uid)
     entry_free(e);
 }
 
-void waiting_pods_put(struct waiting_pods *w, const struct podobj *pod)
+void waiting_pods_put(struct waiting_pods *w, const struct kube_pod *pod)
 {
     const struct demand *d = &pod->demand;
     struct entry *e = strmap_get(&w->pods, d->uid);
     if (pod->broken || pod->node[0] || pod->deleting || pod->gated ||
-        podobj_is_finished(pod) || d->role == ROLE_NONE) {
+        kube_pod_is_finished(pod) || d->role == ROLE_NONE) {
         waiting_pods_gone(w, d->uid);
         return;
     }

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 #include "extender/state/candidates.h"
 
 enum {
@@ -37,7 +37,7 @@ struct waiting_pods *waiting_pods_create(void);
 void waiting_pods_destroy(struct waiting_pods *w); /* NULL allowed */
 
 /* A pod as it is now, or that it is gone. */
-void waiting_pods_put(struct waiting_pods *w, const struct podobj *pod);
+void waiting_pods_put(struct waiting_pods *w, const struct kube_pod *pod);
 void waiting_pods_gone(struct waiting_pods *w, const char *uid);
 /* Filter was asked about it, with the snapshot of that number; `refused`: none
  * of `named` fits (a reference is taken; NULL: all nodes). */

@@ -103,7 +103,7 @@ static int call(struct waker *w, const struct demand *pod, uint64_t number,
     str_add_json(&body, pod->uid);
     str_addf(
         &body,
-        "},\"status\":{\"conditions\":[{\"type\":\"" PODOBJ_ROOM
+        "},\"status\":{\"conditions\":[{\"type\":\"" KUBE_POD_ROOM
         "\",\"status\":\"True\",\"reason\":\"RoomAppeared\","
         "\"lastTransitionTime\":\"%s\",\"message\":\"there was room for it "
         "at %s (snapshot %llu)\"}]}}",
@@ -248,7 +248,7 @@ static void on_snapshot(void *ctx)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void on_put(void *ctx, const struct podobj *pod)
+static void on_put(void *ctx, const struct kube_pod *pod)
 {
     struct waker *w = ctx;
     struct waiting_pods_state before, after;

@@ -11,14 +11,14 @@
 
 #include <stddef.h>
 
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 
 struct buddy_input {
-    const char *host; /* the host pod's JSON, and what podobj_read() made */
+    const char *host; /* the host pod's JSON, and what kube_pod_read() made */
     size_t host_size;
-    const struct podobj *pod;
+    const struct kube_pod *pod;
     const char *template; /* the PodTemplate's JSON */
     size_t template_size;
     const char *name; /* of the xPU pod */

@@ -4,7 +4,7 @@
 #include <sys/random.h>
 
 #include "extender/pods/buddy.h"
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 #include "lib/base/json.h"
 #include "model/pod/words.h"
 
@@ -293,11 +293,11 @@ find_template(const struct applying *x, const char *namespace, const char *name)
 static int make_buddy(struct applying *x, const struct applied_pod *host,
                       const struct template *template)
 {
-    struct podobj pod;
+    struct kube_pod pod;
     cleanup_str struct str text = STR_INIT(PODSPEC_SIZE_MAX);
     cleanup_with(json) cJSON *json = NULL;
     cleanup_free char *name = xasprintf("%s-xpu", host->name);
-    int e = podobj_read(host->json, host->size, x->config, &pod, x->err);
+    int e = kube_pod_read(host->json, host->size, x->config, &pod, x->err);
     const struct buddy_input in = {
         .host = host->json,
         .host_size = host->size,

@@ -23,14 +23,15 @@ static bool is_busy(void *ctx, const char *uid)
     return busy && strcmp(uid, busy) == 0;
 }
 
-static void on_unaccounted(void *ctx, const struct podobj *pod, const char *why)
+static void on_unaccounted(void *ctx, const struct kube_pod *pod,
+                           const char *why)
 {
     (void)ctx;
     (void)why;
     str_addf(&told_why, "%s ", pod->demand.name);
 }
 
-static void on_put(void *ctx, const struct podobj *pod)
+static void on_put(void *ctx, const struct kube_pod *pod)
 {
     (void)ctx;
     str_addf(&told, "+%s ", pod->demand.name);

@@ -148,14 +148,14 @@ static void pod_json(const struct pod *p, unsigned i, const char *phase,
 static void send_pod(const struct pod *p, unsigned i, const char *phase)
 {
     static struct str json = STR_INIT(100000);
-    struct podobj pod;
+    struct kube_pod pod;
     struct error err;
     pod_json(p, i, phase, &json);
     if (p->kind == OTHER) {
         cluster_rooms_pods.put(rooms, json.data, json.size);
         return;
     }
-    cr_assert_eq(podobj_read(json.data, json.size, &config, &pod, &err), 0,
+    cr_assert_eq(kube_pod_read(json.data, json.size, &config, &pod, &err), 0,
                  "%s", err.text);
     cluster_rooms_put_pod(rooms, &pod);
 }
@@ -330,7 +330,7 @@ Test(cluster_rooms, take_what_is_wrong_for_nothing)
     cr_assert_eq(room_of("h").pods, INT64_MAX);
 }
 
-static void on_pod(void *ctx, const struct podobj *pod)
+static void on_pod(void *ctx, const struct kube_pod *pod)
 {
     (void)snprintf(ctx, ERROR_TEXT_MAX, "%s: %s", pod->demand.name,
                    pod->odd.text);

@@ -8,10 +8,10 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-static struct podobj pod(enum pod_role role, const char *name, const char *uid,
-                         int pair)
+static struct kube_pod pod(enum pod_role role, const char *name,
+                           const char *uid, int pair)
 {
-    struct podobj p = {.phase = POD_RUNNING, .ready = true, .xpu_ready = -1};
+    struct kube_pod p = {.phase = POD_RUNNING, .ready = true, .xpu_ready = -1};
     p.demand.role = role;
     p.demand.pair = pair;
     (void)snprintf(p.demand.namespace, sizeof p.demand.namespace, "ns");
@@ -22,7 +22,7 @@ static struct podobj pod(enum pod_role role, const char *name, const char *uid,
     return p;
 }
 
-static void own(struct podobj *p, const struct podobj *host)
+static void own(struct kube_pod *p, const struct kube_pod *host)
 {
     memcpy(p->owner_uid, host->demand.uid, sizeof p->owner_uid);
 }
@@ -49,8 +49,8 @@ static void quiet(struct pairs *p, int64_t now_ms)
 Test(pairs, a_pair_is_marked_told_and_ended)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
-    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     xpu.phase = POD_PENDING;
     xpu.ready = false;
     xpu.node[0] = '\0';
@@ -105,10 +105,10 @@ Test(pairs, a_pair_is_marked_told_and_ended)
 Test(pairs, orphans_of_an_earlier_leader)
 {
     struct pairs *p = pairs_create();
-    struct podobj marked = pod(ROLE_XPU, "marked", "u1", 1);
-    struct podobj early = pod(ROLE_XPU, "early", "u2", 2);
-    struct podobj owned = pod(ROLE_XPU, "owned", "u3", 3);
-    struct podobj service = pod(ROLE_SERVICE, "service", "u4", 1);
+    struct kube_pod marked = pod(ROLE_XPU, "marked", "u1", 1);
+    struct kube_pod early = pod(ROLE_XPU, "early", "u2", 2);
+    struct kube_pod owned = pod(ROLE_XPU, "owned", "u3", 3);
+    struct kube_pod service = pod(ROLE_SERVICE, "service", "u4", 1);
     memcpy(marked.paired_uid, "gone", 5);
     memcpy(owned.paired_uid, "gone", 5);
     memcpy(owned.owner_uid, "gone", 5);
@@ -132,9 +132,9 @@ Test(pairs, orphans_of_an_earlier_leader)
 Test(pairs, xpu_pods_end_after_their_host_pod)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
-    struct podobj again = pod(ROLE_HOST, "h2", "hu2", 0);
-    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod again = pod(ROLE_HOST, "h2", "hu2", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.paired_uid, "hu", 3);
     host.xpu_ready = 1;
     host.deleting = true;
@@ -158,7 +158,7 @@ static void expect_no_buddy(struct pairs *p, const char *host, const char *text,
 {
     struct pairs_action a = next(p, now_ms, PAIRS_TELL, host);
     cr_assert_not(a.ready);
-    cr_assert_str_eq(a.reason, PODOBJ_NO_BUDDY);
+    cr_assert_str_eq(a.reason, KUBE_POD_NO_BUDDY);
     cr_assert_str_eq(a.text, text);
     pairs_report(p, &a, 0, now_ms);
 }
@@ -182,7 +182,7 @@ static int64_t fail_to_make(struct pairs *p, const char *host, const char *why,
 Test(pairs, what_keeps_a_buddy_away_is_told)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     memcpy(host.buddy, "tmpl", 5);
     host.ready = true; /* no readiness gate keeps it from being so */
     pairs_put(p, &host, 0);
@@ -208,7 +208,7 @@ Test(pairs, what_keeps_a_buddy_away_is_told)
     /* at last: it says what is awaited now, and then that it is there */
     now = fail_to_make(p, "h", "", 0);
     quiet(p, now);
-    struct podobj xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
     own(&xpu, &host);
     xpu.ready = false;
     pairs_put(p, &xpu, now);
@@ -230,7 +230,7 @@ Test(pairs, a_short_overload_is_not_told)
     static const int results[] = {-EAGAIN, -ETIMEDOUT, -ECONNREFUSED, -EIO};
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
         struct pairs *p = pairs_create();
-        struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+        struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
         memcpy(host.buddy, "tmpl", 5);
         pairs_put(p, &host, 0);
         int64_t now = 0;
@@ -261,7 +261,7 @@ Test(pairs, a_buddy_that_is_not_wanted_any_more)
 {
     for (unsigned i = 0; i < 4; i++) {
         struct pairs *p = pairs_create();
-        struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+        struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
         memcpy(host.buddy, "tmpl", 5);
         if (i & 1)
             host.node[0] = '\0';
@@ -290,7 +290,7 @@ Test(pairs, a_buddy_that_is_not_wanted_any_more)
 Test(pairs, a_buddy_that_comes_late_is_awaited)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     memcpy(host.buddy, "tmpl", 5);
     host.xpu_ready = 0;
     host.no_buddy = 1;
@@ -298,7 +298,7 @@ Test(pairs, a_buddy_that_comes_late_is_awaited)
     int64_t now = fail_to_make(p, "h", "it has changed", -ECANCELED);
     quiet(p, now);
     now = fail_to_make(p, "h", "", 0);
-    struct podobj xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
     own(&xpu, &host);
     xpu.ready = false;
     pairs_put(p, &xpu, now);
@@ -310,7 +310,7 @@ Test(pairs, a_buddy_that_comes_late_is_awaited)
 Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     memcpy(host.buddy, "tmpl", 5);
     host.phase = POD_PENDING;
     host.node[0] = '\0';
@@ -334,7 +334,7 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     pairs_report(p, &a, 0, now);
     quiet(p, now);
 
-    struct podobj xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
     own(&xpu, &host);
     pairs_put(p, &xpu, now);
     quiet(p, now + PAIRS_RESTART_MAX_MS);
@@ -357,7 +357,7 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     cr_assert_str_eq(a.reason, "XpuPodFailed");
     pairs_report(p, &a, 0, now);
 
-    struct podobj second = pod(ROLE_XPU, "h-xpu-2", "x2", 0);
+    struct kube_pod second = pod(ROLE_XPU, "h-xpu-2", "x2", 0);
     own(&second, &host);
     second.phase = POD_FAILED;
     pairs_put(p, &second, now);
@@ -372,7 +372,7 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     pairs_report(p, &a, 0, now);
 
     /* one that succeeded is not made again */
-    struct podobj third = pod(ROLE_XPU, "h-xpu-3", "x3", 0);
+    struct kube_pod third = pod(ROLE_XPU, "h-xpu-3", "x3", 0);
     own(&third, &host);
     third.phase = POD_SUCCEEDED;
     pairs_put(p, &third, now);
@@ -389,8 +389,8 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
 Test(pairs, an_owner_that_has_ended_is_still_there)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
-    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.owner_uid, "hu", 3);
     host.xpu_ready = 1;
     pairs_put(p, &host, 0);
@@ -407,8 +407,8 @@ Test(pairs, an_owner_that_has_ended_is_still_there)
 Test(pairs, what_is_wrong_is_told_as_it_changes)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
-    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.paired_uid, "hu", 3);
     host.xpu_ready = 1;
     pairs_put(p, &host, 0);
@@ -431,8 +431,8 @@ Test(pairs, what_is_wrong_is_told_as_it_changes)
 Test(pairs, a_lost_xpu_pod_is_told)
 {
     struct pairs *p = pairs_create();
-    struct podobj host = pod(ROLE_HOST, "h", "hu", 0);
-    struct podobj xpu = pod(ROLE_XPU, "x", "xu", 0);
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.paired_uid, "hu", 3);
     host.xpu_ready = 1;
     pairs_put(p, &host, 0);
@@ -457,9 +457,9 @@ Test(pairs, names_of_buddies_are_names)
     char name[DEMAND_NAME_MAX + 1];
     memset(name, 'a', DEMAND_NAME_MAX);
     name[DEMAND_NAME_MAX] = '\0';
-    struct podobj one = pod(ROLE_HOST, name, "u1", 0);
+    struct kube_pod one = pod(ROLE_HOST, name, "u1", 0);
     name[DEMAND_NAME_MAX - 1] = 'b';
-    struct podobj two = pod(ROLE_HOST, name, "u2", 1);
+    struct kube_pod two = pod(ROLE_HOST, name, "u2", 1);
     struct pairs_action a, b;
     memcpy(one.buddy, "t", 2);
     memcpy(two.buddy, "t", 2);
@@ -479,7 +479,7 @@ enum { PODS = 24, PAIRS = 4, STEPS = 200000 };
 
 struct world {
     struct pairs *p;
-    struct podobj pods[PODS];
+    struct kube_pod pods[PODS];
     bool there[PODS];
     const char *reasons[PODS]; /* that were told, or NULL */
     int unseen;                /* made, but not told of yet; -1: none */
@@ -505,12 +505,12 @@ static int find(const struct world *w, const char *uid)
     return -1;
 }
 
-static bool finished(const struct podobj *pod)
+static bool finished(const struct kube_pod *pod)
 {
-    return podobj_is_finished(pod);
+    return kube_pod_is_finished(pod);
 }
 
-static const struct podobj *unended(const struct world *w, int pair)
+static const struct kube_pod *unended(const struct world *w, int pair)
 {
     for (int i = 0; i < PODS; i++)
         if (w->there[i] && w->pods[i].demand.pair == pair &&
@@ -568,7 +568,7 @@ static void happen(struct world *w)
 {
     int i = (int)roll(w, PODS);
     catch_up(w);
-    struct podobj *pod = &w->pods[i];
+    struct kube_pod *pod = &w->pods[i];
     if (!w->there[i]) {
         enum pod_role role = roll(w, 2) ? ROLE_HOST : ROLE_XPU;
         i = add(w, role, (int)roll(w, PAIRS), NULL);
@@ -606,7 +606,7 @@ static int carry_out(struct world *w, const struct pairs_action *a)
 {
     int i = find(w, a->uid);
     cr_assert_geq(i, 0, "%s of a pod that is gone", pairs_kind_name(a->kind));
-    struct podobj *pod = &w->pods[i];
+    struct kube_pod *pod = &w->pods[i];
     if (roll(w, 4) == 0)
         return -EAGAIN;
     w->done[a->kind]++;
@@ -627,7 +627,7 @@ static int carry_out(struct world *w, const struct pairs_action *a)
         memcpy(host_uid, pod->demand.uid, sizeof host_uid);
         cr_assert(pod->buddy[0] && !finished(pod) && !pod->deleting);
         for (int j = 0; j < PODS; j++) {
-            const struct podobj *other = &w->pods[j];
+            const struct kube_pod *other = &w->pods[j];
             if (!w->there[j] || strcmp(other->owner_uid, host_uid) != 0)
                 continue;
             if (j == w->unseen && strcmp(other->demand.name, a->made) == 0)
@@ -655,7 +655,7 @@ static int carry_out(struct world *w, const struct pairs_action *a)
         cr_assert(pod->xpu_ready != (int8_t)a->ready ||
                   w->reasons[i] != a->reason);
         pod->xpu_ready = a->ready;
-        pod->no_buddy = strcmp(a->reason, PODOBJ_NO_BUDDY) == 0
+        pod->no_buddy = strcmp(a->reason, KUBE_POD_NO_BUDDY) == 0
                             ? hash_bytes(a->text, strlen(a->text))
                             : 0;
         w->reasons[i] = a->reason;
@@ -687,7 +687,7 @@ static void settle(struct world *w)
     }
     cr_assert_eq(pairs_due(w->p), INT64_MAX);
     for (int i = 0; i < PODS; i++) {
-        const struct podobj *pod = &w->pods[i];
+        const struct kube_pod *pod = &w->pods[i];
         int pair = pod->demand.pair;
         if (!w->there[i])
             continue;

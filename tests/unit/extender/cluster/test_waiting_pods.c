@@ -23,12 +23,12 @@ struct rig {
     struct demand pod; /* that waits */
 };
 
-static struct podobj object(const struct demand *d)
+static struct kube_pod object(const struct demand *d)
 {
-    return (struct podobj){.demand = *d,
-                           .phase = POD_PENDING,
-                           .xpu_ready = -1,
-                           .unschedulable = true};
+    return (struct kube_pod){.demand = *d,
+                             .phase = POD_PENDING,
+                             .xpu_ready = -1,
+                             .unschedulable = true};
 }
 
 /* One host with so many cards, and a pod that its watch shows as put aside. */
@@ -59,7 +59,7 @@ static void run(struct rig *r, struct writer_op op)
 static void refuse(struct rig *r)
 {
     struct waiting_pods_verdict v;
-    struct podobj pod = object(&r->pod);
+    struct kube_pod pod = object(&r->pod);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(r->writer);
     waker_judge(NULL, s, &r->pod, NULL, &v);
     cr_assert_not(v.fits_named, "it fits");
@@ -208,7 +208,7 @@ Test(waiting, a_follower_that_takes_over)
 
     /* what another replica has answered is not known */
     r = start(1);
-    struct podobj pod = object(&r.pod);
+    struct kube_pod pod = object(&r.pod);
     waiting_pods_put(r.waiting, &pod);
     expect_woken(&r, "a new leader");
     waiting_pods_again(r.waiting);
@@ -320,7 +320,7 @@ Test(waiting, what_kubernetes_has_told_already)
 Test(waiting, who_does_not_wait)
 {
     struct rig r = start(1);
-    struct podobj pod = object(&r.pod);
+    struct kube_pod pod = object(&r.pod);
     pod.unschedulable = false;
     waiting_pods_put(r.waiting, &pod);
     cr_expect_not(look(&r), "it is in kube-scheduler's queue");
@@ -364,7 +364,7 @@ Test(waiting, who_is_woken_in_vain)
 {
     struct rig r = start(1);
     int64_t s = 0;
-    struct podobj pod = object(&r.pod);
+    struct kube_pod pod = object(&r.pod);
     waiting_pods_put(r.waiting, &pod);
     cr_expect(look(&r));
     cr_expect_eq(woken_within(&r, &s, 420, 0), 3, "after 1, 2 and 4 minutes");
@@ -404,7 +404,7 @@ Test(waiting, a_wake_that_is_refused_for_good)
 Test(waiting, a_call_that_fails)
 {
     struct rig r = start(1);
-    struct podobj pod = object(&r.pod);
+    struct kube_pod pod = object(&r.pod);
     waiting_pods_put(r.waiting, &pod);
     cr_expect(look_with(&r, -EAGAIN));
     cr_expect_not(look(&r));
@@ -436,7 +436,7 @@ Test(waiting, in_order)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct demand d = sim_pod(rows[i].uid, ROLE_XPU, "", 0);
         d.priority = rows[i].priority;
-        struct podobj pod = object(&d);
+        struct kube_pod pod = object(&d);
         waiting_pods_put(w, &pod);
         if (rows[i].refused)
             waiting_pods_asked(w, d.uid, 1, true, NULL);

@@ -26,14 +26,14 @@ struct world {
     size_t n_round, n_judged;
 };
 
-static struct podobj object(unsigned i)
+static struct kube_pod object(unsigned i)
 {
     struct demand d = sim_pod("p", ROLE_HOST, "", 0);
     (void)snprintf(d.uid, sizeof d.uid, "%u", i);
-    return (struct podobj){.demand = d,
-                           .phase = POD_PENDING,
-                           .xpu_ready = -1,
-                           .unschedulable = true};
+    return (struct kube_pod){.demand = d,
+                             .phase = POD_PENDING,
+                             .xpu_ready = -1,
+                             .unschedulable = true};
 }
 
 /* So many pods that are put aside: refused, or nothing is known of them. */
@@ -49,7 +49,7 @@ static struct world *start(unsigned n, bool refused)
     for (unsigned i = 0; i < MANY; i++)
         w->woken_ms[i] = -1;
     for (unsigned i = 0; i < n; i++) {
-        struct podobj pod = object(i);
+        struct kube_pod pod = object(i);
         waiting_pods_put(w->waiting, &pod);
         if (refused)
             waiting_pods_asked(w->waiting, pod.demand.uid, w->number, true,
@@ -147,7 +147,7 @@ Test(pace, one_more_after_a_burst)
     run(w, w->now_ms + 3000);
     cr_expect_gt(w->n_woken, 40);
     cr_expect_lt(w->n_woken, 80, "they are spaced");
-    struct podobj urgent = object(200);
+    struct kube_pod urgent = object(200);
     urgent.demand.priority = 1;
     waiting_pods_put(w->waiting, &urgent);
     int64_t news_ms = w->now_ms;

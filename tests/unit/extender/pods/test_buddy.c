@@ -30,9 +30,9 @@ static int compose(const char *host, const char *template, struct str *out,
                    struct error *err)
 {
     struct demand_config config;
-    struct podobj pod;
+    struct kube_pod pod;
     demand_config_default(&config);
-    cr_assert_eq(podobj_read(host, strlen(host), &config, &pod, err), 0);
+    cr_assert_eq(kube_pod_read(host, strlen(host), &config, &pod, err), 0);
     cr_assert_not(pod.broken, "%s", pod.why.text);
     const struct buddy_input in = {.host = host,
                                    .host_size = strlen(host),
@@ -47,7 +47,7 @@ static int compose(const char *host, const char *template, struct str *out,
 Test(buddy, is_of_the_pair)
 {
     struct demand_config config;
-    struct podobj host, xpu;
+    struct kube_pod host, xpu;
     struct error err = {0};
     struct demand whole, of_xpu;
     char key[DEMAND_PAIR_KEY_MAX], other[DEMAND_PAIR_KEY_MAX];
@@ -62,13 +62,13 @@ Test(buddy, is_of_the_pair)
                                   SPEC),
                          &out, &err),
                  0, "%s", err.text);
-    cr_assert_eq(podobj_read(HOST, strlen(HOST), &config, &host, &err), 0);
+    cr_assert_eq(kube_pod_read(HOST, strlen(HOST), &config, &host, &err), 0);
     /* an API server gives it a uid */
     cleanup_free char *text = xstrdup(str_text(&out));
     cleanup_free char *given = xasprintf("{\"metadata\":{\"uid\":\"xu\",%s",
                                          strstr(text, "{") + 13);
     cr_assert(strncmp(text, "{\"metadata\":{", 13) == 0, "%s", text);
-    cr_assert_eq(podobj_read(given, strlen(given), &config, &xpu, &err), 0,
+    cr_assert_eq(kube_pod_read(given, strlen(given), &config, &xpu, &err), 0,
                  "%s: %s", err.text, given);
     cr_assert_not(xpu.broken, "%s", xpu.why.text);
     demand_pair_key(&host.demand, key);

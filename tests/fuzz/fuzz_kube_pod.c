@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,7 +17,7 @@ static void require(int truth)
 
 #define IS_TEXT(field) (strnlen(field, sizeof(field)) < sizeof(field))
 
-static void check_answer(const struct podobj *pod, const char *data,
+static void check_answer(const struct kube_pod *pod, const char *data,
                          size_t size)
 {
     require(IS_TEXT(pod->demand.name) && pod->demand.name[0]);
@@ -39,12 +39,12 @@ static void check_answer(const struct podobj *pod, const char *data,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct demand_config config;
-    struct podobj pod, untouched;
+    struct kube_pod pod, untouched;
     struct error err = {0};
     demand_config_default(&config);
     memset(&pod, 0x5a, sizeof pod);
     untouched = pod;
-    int r = podobj_read((const char *)data, size, &config, &pod, &err);
+    int r = kube_pod_read((const char *)data, size, &config, &pod, &err);
     if (r == 0)
         check_answer(&pod, (const char *)data, size);
     else

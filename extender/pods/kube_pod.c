@@ -1,4 +1,4 @@
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 
 #include <string.h>
 
@@ -164,7 +164,7 @@ static void read_containers(struct jscan *s, bool init, struct requests *r)
     }
 }
 
-static void requests_finish(const struct requests *r, struct podobj *pod)
+static void requests_finish(const struct requests *r, struct kube_pod *pod)
 {
     struct request all = r->containers;
     request_raise(&all, &r->init_peak);
@@ -179,7 +179,7 @@ static void requests_finish(const struct requests *r, struct podobj *pod)
 
 /* --- metadata ----------------------------------------------------------- */
 
-static void read_annotations(struct jscan *s, struct podobj *pod)
+static void read_annotations(struct jscan *s, struct kube_pod *pod)
 {
     struct jtext key;
     if (!enter_object(s))
@@ -194,7 +194,7 @@ static void read_annotations(struct jscan *s, struct podobj *pod)
     }
 }
 
-static void read_owner(struct jscan *s, struct podobj *pod)
+static void read_owner(struct jscan *s, struct kube_pod *pod)
 {
     char kind[16] = "", api[16] = "";
     char name[sizeof pod->owner_name] = "", uid[sizeof pod->owner_uid] = "";
@@ -220,7 +220,7 @@ static void read_owner(struct jscan *s, struct podobj *pod)
     memcpy(pod->owner_uid, uid, sizeof uid);
 }
 
-static void read_owners(struct jscan *s, struct podobj *pod)
+static void read_owners(struct jscan *s, struct kube_pod *pod)
 {
     if (!enter_array(s))
         return;
@@ -228,7 +228,7 @@ static void read_owners(struct jscan *s, struct podobj *pod)
         read_owner(s, pod);
 }
 
-static void read_metadata(struct jscan *s, struct podobj *pod)
+static void read_metadata(struct jscan *s, struct kube_pod *pod)
 {
     struct jtext key;
     if (!enter_object(s))
@@ -265,7 +265,7 @@ static bool has_elements(struct jscan *s)
     return any;
 }
 
-static void read_spec(struct jscan *s, struct podobj *pod, struct requests *r)
+static void read_spec(struct jscan *s, struct kube_pod *pod, struct requests *r)
 {
     struct jtext key;
     if (!enter_object(s))
@@ -290,7 +290,7 @@ static void read_spec(struct jscan *s, struct podobj *pod, struct requests *r)
     }
 }
 
-static void read_phase(struct jscan *s, struct podobj *pod)
+static void read_phase(struct jscan *s, struct kube_pod *pod)
 {
     static const char *const names[POD_PHASE_UNKNOWN] = {"Pending", "Running",
                                                          "Succeeded", "Failed"};
@@ -309,7 +309,7 @@ static uint64_t text_hash(const struct jtext *text)
     return hash_bytes(plain, text->data ? jtext_decode(text, plain) : 0);
 }
 
-static void read_condition(struct jscan *s, struct podobj *pod)
+static void read_condition(struct jscan *s, struct kube_pod *pod)
 {
     struct jtext key, type = {0}, status = {0}, message = {0}, reason = {0};
     if (!enter_object(s))
@@ -334,16 +334,16 @@ static void read_condition(struct jscan *s, struct podobj *pod)
     else if (jtext_is(&type, "PodScheduled"))
         pod->unschedulable = !is_true && reason.data &&
                              jtext_is(&reason, "Unschedulable");
-    else if (jtext_is(&type, PODOBJ_XPU_READY)) {
+    else if (jtext_is(&type, KUBE_POD_XPU_READY)) {
         pod->xpu_ready = is_true;
-        bool no_buddy = reason.data && jtext_is(&reason, PODOBJ_NO_BUDDY);
+        bool no_buddy = reason.data && jtext_is(&reason, KUBE_POD_NO_BUDDY);
         pod->no_buddy = no_buddy ? text_hash(&message) : 0;
-    } else if (jtext_is(&type, PODOBJ_PAIRED) && is_true && message.data)
+    } else if (jtext_is(&type, KUBE_POD_PAIRED) && is_true && message.data)
         /* one that is too long is no UID: it stays empty */
         (void)copy_text(&message, pod->paired_uid, sizeof pod->paired_uid);
 }
 
-static void read_container_status(struct jscan *s, struct podobj *pod)
+static void read_container_status(struct jscan *s, struct kube_pod *pod)
 {
     struct jtext key;
     int64_t n;
@@ -361,7 +361,7 @@ static void read_container_status(struct jscan *s, struct podobj *pod)
     }
 }
 
-static void read_status(struct jscan *s, struct podobj *pod)
+static void read_status(struct jscan *s, struct kube_pod *pod)
 {
     struct jtext key;
     if (!enter_object(s))
@@ -387,7 +387,7 @@ static void read_status(struct jscan *s, struct podobj *pod)
 
 /* --- the whole ---------------------------------------------------------- */
 
-static int read_object(const char *json, size_t size, struct podobj *pod,
+static int read_object(const char *json, size_t size, struct kube_pod *pod,
                        struct error *err)
 {
     struct jscan s;
@@ -412,7 +412,7 @@ static int read_object(const char *json, size_t size, struct podobj *pod,
     return 0;
 }
 
-static int check_names(const struct podobj *pod, struct error *err)
+static int check_names(const struct kube_pod *pod, struct error *err)
 {
     const struct {
         const char *path, *value;
@@ -429,11 +429,11 @@ static int check_names(const struct podobj *pod, struct error *err)
     return 0;
 }
 
-int podobj_read(const char *json, size_t size,
-                const struct demand_config *config, struct podobj *ret_pod,
-                struct error *err)
+int kube_pod_read(const char *json, size_t size,
+                  const struct demand_config *config, struct kube_pod *ret_pod,
+                  struct error *err)
 {
-    struct podobj pod = {.phase = POD_PHASE_UNKNOWN, .xpu_ready = -1};
+    struct kube_pod pod = {.phase = POD_PHASE_UNKNOWN, .xpu_ready = -1};
     int r = read_object(json, size, &pod, err);
     if (r == 0)
         r = check_names(&pod, err);
@@ -459,7 +459,7 @@ int podobj_read(const char *json, size_t size,
     return 0;
 }
 
-bool podobj_is_finished(const struct podobj *pod)
+bool kube_pod_is_finished(const struct kube_pod *pod)
 {
     return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
 }

@@ -1,4 +1,4 @@
-#include "extender/pods/podobj.h"
+#include "extender/pods/kube_pod.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -7,23 +7,23 @@
 #include "lib/base/mem.h"
 #include "tests/lib/testdata.h"
 
-static struct podobj read_text(const char *json, size_t size)
+static struct kube_pod read_text(const char *json, size_t size)
 {
-    struct podobj pod;
+    struct kube_pod pod;
     struct demand_config config;
     struct error err = {0};
     demand_config_default(&config);
-    cr_assert_eq(podobj_read(json, size, &config, &pod, &err), 0, "%s",
+    cr_assert_eq(kube_pod_read(json, size, &config, &pod, &err), 0, "%s",
                  err.text);
     return pod;
 }
 
 #define NAMES "\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\"}"
 
-static struct podobj read_spec(const char *spec)
+static struct kube_pod read_spec(const char *spec)
 {
     cleanup_free char *json = xasprintf("{" NAMES ",\"spec\":{%s}}", spec);
-    struct podobj pod = read_text(json, strlen(json));
+    struct kube_pod pod = read_text(json, strlen(json));
     pod.allocation.data = NULL; /* the JSON ends here */
     return pod;
 }
@@ -33,7 +33,7 @@ Test(podobj, a_running_pod)
     size_t size;
     cleanup_free char *json =
         testdata_read("tests/fuzz/corpus/podobj/bound.json", &size);
-    struct podobj pod = read_text(json, size);
+    struct kube_pod pod = read_text(json, size);
     cr_expect_not(pod.broken, "%s", pod.why.text);
     cr_expect_eq(pod.demand.role, ROLE_HOST);
     cr_expect_str_eq(pod.demand.name, "train-0-host");
@@ -59,7 +59,7 @@ Test(podobj, a_running_pod)
     cr_expect_eq(pod.cpu_milli, 4150 + 50);
     int64_t bytes = (INT64_C(8) << 30) + 100000000 + (128 << 20) + (64 << 20);
     cr_expect_eq(pod.memory_kib, (bytes + 1023) / 1024);
-    cr_expect_not(podobj_is_finished(&pod));
+    cr_expect_not(kube_pod_is_finished(&pod));
 }
 
 Test(podobj, a_pending_pod)
@@ -67,7 +67,7 @@ Test(podobj, a_pending_pod)
     size_t size;
     cleanup_free char *json =
         testdata_read("tests/fuzz/corpus/podobj/pending.json", &size);
-    struct podobj pod = read_text(json, size);
+    struct kube_pod pod = read_text(json, size);
     cr_expect_not(pod.broken, "%s", pod.why.text);
     cr_expect_eq(pod.demand.role, ROLE_XPU);
     cr_expect_str_eq(pod.node, "");
@@ -88,14 +88,14 @@ Test(podobj, a_pod_that_breaks_the_contract_keeps_its_names)
     size_t size;
     cleanup_free char *json =
         testdata_read("tests/fuzz/corpus/podobj/broken.json", &size);
-    struct podobj pod = read_text(json, size);
+    struct kube_pod pod = read_text(json, size);
     cr_expect(pod.broken);
     cr_expect(strstr(pod.why.text, "memory"), "%s", pod.why.text);
     cr_expect_str_eq(pod.demand.name, "a");
     cr_expect_str_eq(pod.demand.namespace, "b");
     cr_expect_str_eq(pod.demand.uid, "c");
     cr_expect_eq(pod.demand.role, ROLE_NONE);
-    cr_expect(podobj_is_finished(&pod));
+    cr_expect(kube_pod_is_finished(&pod));
     cr_expect_eq(pod.cpu_milli, 2000, "what the pod states as a whole");
     cr_expect_eq(pod.memory_kib, INT64_C(9007199254741), "capped");
 }
@@ -109,7 +109,7 @@ Test(podobj, a_nul_hides_no_pod)
         "{\"x\":\"\\u0000\",\"biga.dev/allocation\":\"\\u0000{}\"}},"
         "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"args\":"
         "[\"\\u0000\"]}]}}";
-    struct podobj pod = read_text(json, sizeof json - 1);
+    struct kube_pod pod = read_text(json, sizeof json - 1);
     char text[16];
     cr_expect_eq(pod.demand.role, ROLE_HOST);
     cr_expect_str_eq(pod.node, "n1");
@@ -155,7 +155,7 @@ Test(podobj, requests)
          INT64_MAX, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct podobj pod = read_spec(cases[i].spec);
+        struct kube_pod pod = read_spec(cases[i].spec);
         cr_expect_eq(pod.cpu_milli, cases[i].cpu_milli, "%s: %lld",
                      cases[i].spec, (long long)pod.cpu_milli);
         cr_expect_eq(pod.memory_kib, cases[i].memory_kib, "%s: %lld",
@@ -168,7 +168,7 @@ Test(podobj, names_are_always_set)
 {
     static const char json[] = "{\"metadata\":{\"name\":\"a\",\"namespace\":"
                                "\"b\",\"uid\":\"c&d\"}}";
-    struct podobj pod = read_text(json, strlen(json));
+    struct kube_pod pod = read_text(json, strlen(json));
     cr_expect_str_eq(pod.demand.name, "a");
     cr_expect_str_eq(pod.demand.namespace, "b");
     cr_expect_str_eq(pod.demand.uid, "c&d");
@@ -190,12 +190,12 @@ Test(podobj, what_is_no_pod)
         {"{" NAMES ",\"spec\":{\"containers\":[{\"x\":01}]}}", "zero"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct podobj pod;
+        struct kube_pod pod;
         struct demand_config config;
         struct error err = {0};
         demand_config_default(&config);
-        cr_expect_eq(podobj_read(cases[i].json, strlen(cases[i].json), &config,
-                                 &pod, &err),
+        cr_expect_eq(kube_pod_read(cases[i].json, strlen(cases[i].json),
+                                   &config, &pod, &err),
                      -EINVAL, "%s", cases[i].json);
         cr_expect(strstr(err.text, cases[i].word), "%s: %s", cases[i].json,
                   err.text);
@@ -242,7 +242,7 @@ Test(podobj, where_room_is_made_for_it)
     static const char json[] =
         "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\"},"
         "\"status\":{\"nominatedNodeName\":\"host1\",\"phase\":\"Pending\"}}";
-    struct podobj pod = read_text(json, sizeof json - 1);
+    struct kube_pod pod = read_text(json, sizeof json - 1);
     cr_expect_str_eq(pod.nominated, "host1");
     cr_expect_eq(pod.phase, POD_PENDING);
 }

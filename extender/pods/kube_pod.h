@@ -1,8 +1,8 @@
-/* podobj - a Pod as the API server has it: what the pod contract says of it
+/* kube_pod - a Pod as the API server has it: what the pod contract says of it
  * (model/pod/demand.h) and what has become of it.  Read without a DOM; lenient
  * about all that is Kubernetes' own. */
-#ifndef BIGA_EXTENDER_PODS_PODOBJ_H
-#define BIGA_EXTENDER_PODS_PODOBJ_H
+#ifndef BIGA_EXTENDER_PODS_KUBE_POD_H
+#define BIGA_EXTENDER_PODS_KUBE_POD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,11 +15,11 @@
 
 /* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
  * there; on an xPU pod, with the uid of its host pod as message. */
-#define PODOBJ_XPU_READY WORD_XPU_READY
-#define PODOBJ_PAIRED WORD_PAIRED
+#define KUBE_POD_XPU_READY WORD_XPU_READY
+#define KUBE_POD_PAIRED WORD_PAIRED
 /* One that waker.h writes: on a pod that was refused, that there is room. */
-#define PODOBJ_ROOM "biga.dev/Room"
-#define PODOBJ_NO_BUDDY "BuddyFailed" /* a reason of the first */
+#define KUBE_POD_ROOM "biga.dev/Room"
+#define KUBE_POD_NO_BUDDY "BuddyFailed" /* a reason of the first */
 
 enum pod_phase {
     POD_PENDING,
@@ -29,7 +29,7 @@ enum pod_phase {
     POD_PHASE_UNKNOWN
 };
 
-struct podobj {
+struct kube_pod {
     struct demand demand; /* names and uid are always set */
     bool broken;          /* breaks the contract; `why` says how */
     struct error why;
@@ -53,7 +53,7 @@ struct podobj {
     bool ready;        /* condition Ready is True */
     /* our own conditions (pairs.h): the host pod's uid that
      * biga.dev/Paired names, "" none; and biga.dev/XpuReady: 1 True, 0 False,
-     * -1 absent, and if its reason is PODOBJ_NO_BUDDY the hash of its message,
+     * -1 absent, and if its reason is KUBE_POD_NO_BUDDY the hash of its message,
      * else 0 */
     char paired_uid[DEMAND_UID_MAX + 1];
     int8_t xpu_ready;
@@ -64,10 +64,10 @@ struct podobj {
 };
 
 /* -EINVAL when it is no sound JSON or has no name, namespace or uid. */
-int podobj_read(const char *json, size_t size,
-                const struct demand_config *config, struct podobj *ret_pod,
-                struct error *err);
+int kube_pod_read(const char *json, size_t size,
+                  const struct demand_config *config, struct kube_pod *ret_pod,
+                  struct error *err);
 /* Succeeded or Failed: its allocation is free, its node charges nothing. */
-bool podobj_is_finished(const struct podobj *pod);
+bool kube_pod_is_finished(const struct kube_pod *pod);
 
 #endif
