@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/podsums.h"
+#include "extender/pods/host_requests.h"
 #include "lib/base/jscan.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -19,7 +19,7 @@ struct cluster_rooms {
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something has changed */
-    struct podsums *sums;
+    struct host_requests *sums;
     int64_t sent_ms; /* monotonic clock; when they were told last */
     bool stopping;
 };
@@ -35,13 +35,13 @@ static void free_rooms(struct feed_op *o)
 /* All that changed, in one operation; called with the lock. */
 static void tell(struct cluster_rooms *r)
 {
-    size_t n = podsums_n_changed(r->sums), room = 0;
+    size_t n = host_requests_n_changed(r->sums), room = 0;
     r->sent_ms = clock_ms();
     if (n == 0)
         return;
     struct writer_room *rooms = xcalloc(n, sizeof *rooms);
     for (size_t i = 0; i < n; i++) {
-        podsums_changed(r->sums, i, &rooms[i].node, &rooms[i].room);
+        host_requests_changed(r->sums, i, &rooms[i].node, &rooms[i].room);
         room += strlen(rooms[i].node) + 1;
     }
     struct feed_op *o = feed_new(r->feed, WRITER_ROOMS, room);
@@ -50,7 +50,7 @@ static void tell(struct cluster_rooms *r)
     o->op.rooms = rooms;
     o->op.n_rooms = n;
     o->then = free_rooms;
-    podsums_settle(r->sums);
+    host_requests_settle(r->sums);
     feed_post(o);
 }
 
@@ -60,7 +60,7 @@ static void *rooms_thread(void *ctx)
     pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
         int64_t due_ms = r->sent_ms + ROOMS_MS;
-        if (podsums_n_changed(r->sums) == 0)
+        if (host_requests_n_changed(r->sums) == 0)
             (void)pthread_cond_wait(&r->wake, &r->lock); /* never fails */
         else if (clock_ms() < due_ms)
             (void)clock_wait(&r->wake, &r->lock, due_ms);
@@ -75,7 +75,7 @@ static void *rooms_thread(void *ctx)
 
 struct nodeobj {
     char name[DEMAND_NAME_MAX + 1];
-    struct podsums_host host;
+    struct host_requests_host host;
 };
 
 static bool enter(struct jscan *s)
@@ -97,7 +97,7 @@ static int64_t read_milli(struct jscan *s)
     return quantity_parse(text.data, text.size, &milli) ? milli : -1;
 }
 
-static void read_allocatable(struct jscan *s, struct podsums_host *host)
+static void read_allocatable(struct jscan *s, struct host_requests_host *host)
 {
     struct jtext key;
     if (!enter(s))
@@ -156,7 +156,8 @@ static bool read_node(const char *json, size_t size, struct nodeobj *ret_node)
     struct jscan s;
     struct jtext key;
     memset(ret_node, 0, sizeof *ret_node);
-    ret_node->host = (struct podsums_host){INT64_MAX, INT64_MAX, INT64_MAX};
+    ret_node->host = (struct host_requests_host){INT64_MAX, INT64_MAX,
+                                                 INT64_MAX};
     jscan_init_kube(&s, json, size);
     if (!enter(&s))
         return false;
@@ -180,7 +181,7 @@ static void begin(struct cluster_rooms *r)
 
 static void end(struct cluster_rooms *r)
 {
-    if (podsums_n_changed(r->sums))
+    if (host_requests_n_changed(r->sums))
         pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
 }
@@ -189,7 +190,7 @@ static void list_nodes(void *ctx)
 {
     struct cluster_rooms *r = ctx;
     begin(r);
-    podsums_list_hosts(r->sums);
+    host_requests_list_hosts(r->sums);
     end(r);
 }
 
@@ -203,7 +204,7 @@ static void put_node(void *ctx, const char *json, size_t size)
         return;
     }
     begin(r);
-    podsums_put_host(r->sums, node.name, &node.host);
+    host_requests_put_host(r->sums, node.name, &node.host);
     end(r);
 }
 
@@ -214,7 +215,7 @@ static void gone_node(void *ctx, const char *json, size_t size)
     if (!read_node(json, size, &node))
         return;
     begin(r);
-    podsums_remove_host(r->sums, node.name);
+    host_requests_remove_host(r->sums, node.name);
     end(r);
 }
 
@@ -223,7 +224,7 @@ static void listed_nodes(void *ctx)
 {
     struct cluster_rooms *r = ctx;
     begin(r);
-    podsums_listed_hosts(r->sums);
+    host_requests_listed_hosts(r->sums);
     tell(r);
     end(r);
 }
@@ -248,18 +249,19 @@ static bool is_charged_elsewhere(const struct kube_pod *pod)
            strcmp(a->node, pod->node) == 0;
 }
 
-static void put_pod(struct cluster_rooms *r, enum podsums_source source,
+static void put_pod(struct cluster_rooms *r, enum host_requests_source source,
                     const struct kube_pod *pod)
 {
     bool counts = pod->node[0] && !kube_pod_is_finished(pod) &&
-                  !(source == PODSUMS_ROLES && is_charged_elsewhere(pod));
+                  !(source == HOST_REQUESTS_ROLES && is_charged_elsewhere(pod));
     begin(r);
     if (counts)
-        podsums_put(r->sums, source,
-                    &(struct podsums_pod){pod->demand.uid, pod->node,
-                                          pod->cpu_milli, pod->memory_kib});
+        host_requests_put(r->sums, source,
+                          &(struct host_requests_pod){pod->demand.uid,
+                                                      pod->node, pod->cpu_milli,
+                                                      pod->memory_kib});
     else
-        podsums_remove(r->sums, source, pod->demand.uid);
+        host_requests_remove(r->sums, source, pod->demand.uid);
     end(r);
 }
 
@@ -267,7 +269,7 @@ static void list_pods(void *ctx)
 {
     struct cluster_rooms *r = ctx;
     begin(r);
-    podsums_list(r->sums, PODSUMS_OTHERS);
+    host_requests_list(r->sums, HOST_REQUESTS_OTHERS);
     end(r);
 }
 
@@ -287,7 +289,7 @@ static void put_other(void *ctx, const char *json, size_t size)
     struct kube_pod pod;
     if (!read_pod(r, json, size, &pod))
         return;
-    put_pod(r, PODSUMS_OTHERS, &pod);
+    put_pod(r, HOST_REQUESTS_OTHERS, &pod);
     if (r->put)
         r->put(r->ctx, &pod);
 }
@@ -299,7 +301,7 @@ static void gone_other(void *ctx, const char *json, size_t size)
     if (!read_pod(r, json, size, &pod))
         return;
     begin(r);
-    podsums_remove(r->sums, PODSUMS_OTHERS, pod.demand.uid);
+    host_requests_remove(r->sums, HOST_REQUESTS_OTHERS, pod.demand.uid);
     end(r);
 }
 
@@ -307,7 +309,7 @@ static void listed_pods(void *ctx)
 {
     struct cluster_rooms *r = ctx;
     begin(r);
-    podsums_listed(r->sums, PODSUMS_OTHERS);
+    host_requests_listed(r->sums, HOST_REQUESTS_OTHERS);
     tell(r);
     end(r);
 }
@@ -325,14 +327,14 @@ const struct reflector_handler cluster_rooms_pods = {list_pods, put_other,
 
 void cluster_rooms_put_pod(void *ctx, const struct kube_pod *pod)
 {
-    put_pod(ctx, PODSUMS_ROLES, pod);
+    put_pod(ctx, HOST_REQUESTS_ROLES, pod);
 }
 
 void cluster_rooms_gone_pod(void *ctx, const char *uid)
 {
     struct cluster_rooms *r = ctx;
     begin(r);
-    podsums_remove(r->sums, PODSUMS_ROLES, uid);
+    host_requests_remove(r->sums, HOST_REQUESTS_ROLES, uid);
     end(r);
 }
 
@@ -352,7 +354,7 @@ struct cluster_rooms *cluster_rooms_create(struct feed *feed,
     struct cluster_rooms *r = xcalloc(1, sizeof *r);
     r->feed = feed;
     r->demand = demand;
-    r->sums = podsums_create();
+    r->sums = host_requests_create();
     (void)pthread_mutex_init(&r->lock, NULL); /* cannot fail on Linux */
     clock_wait_init(&r->wake);
     if (pthread_create(&r->thread, NULL, rooms_thread, r) != 0)
@@ -369,7 +371,7 @@ void cluster_rooms_destroy(struct cluster_rooms *r)
     pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
     (void)pthread_join(r->thread, NULL); /* it was started, once */
-    podsums_destroy(r->sums);
+    host_requests_destroy(r->sums);
     (void)pthread_cond_destroy(&r->wake);
     (void)pthread_mutex_destroy(&r->lock);
     free(r);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "extender/app/app.h"
-#include "extender/pods/nodepods.h"
+#include "extender/pods/node_pods.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
@@ -87,7 +87,7 @@ static uint64_t version_set(struct nodewait *w, const char *node, uint64_t sum)
 uint64_t nodewait_version(struct nodewait *w, const struct pod_set *set,
                           const struct snapshot *s, const char *node)
 {
-    return version_set(w, node, nodepods_sum(set, s, node));
+    return version_set(w, node, node_pods_sum(set, s, node));
 }
 
 /* --- waiting ------------------------------------------------------------ */

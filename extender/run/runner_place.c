@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "extender/judge/why.h"
-#include "extender/pods/nodepods.h"
-#include "extender/pods/podfiles.h"
+#include "extender/pods/node_pods.h"
+#include "extender/pods/pod_files.h"
 #include "extender/run/runner_private.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
@@ -143,7 +143,7 @@ static int check_pod(const struct look *l, const struct applied_pod *p,
 {
     char text[PODS_MESSAGE_MAX + 1];
     if (!p->fault)
-        return podfiles_check(l->set, p, err);
+        return pod_files_check(l->set, p, err);
     fault_text(p, text);
     return error_set(err, EDOM, "%s", text);
 }

@@ -6,9 +6,9 @@
 
 #include "extender/admit/access.h"
 #include "extender/app/app.h"
+#include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/nodepods.h"
 #include "extender/run/nodewait.h"
 #include "extender/run/runner.h"
 #include "extender/serve/routes_doubt.h"
@@ -129,7 +129,7 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     uint64_t fed = writer_fed(app->writer, node);
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    uint64_t newest = nodepods_newest(set, s, node);
+    uint64_t newest = node_pods_newest(set, s, node);
     if (newest > fed) {
         telling_post(rq, app, newest);
         return;
@@ -142,11 +142,11 @@ static void reply_pods(struct httpd_request *rq, void *arg)
         doubt_wants(app, node))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
-    nodepods_write(set, s, node, from ? from : "", out, next);
+    node_pods_write(set, s, node, from ? from : "", out, next);
     if (*next)
         str_addf(out, ",\"next\":\"%s\"", next);
     str_add(out, ",\"kept\":");
-    nodepods_write_kept(set, kept ? kept : "", out);
+    node_pods_write_kept(set, kept ? kept : "", out);
     str_add(out, "}\n");
 }
 

@@ -6,7 +6,7 @@
 
 #include "extender/app/app.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/pods/podfiles.h"
+#include "extender/pods/pod_files.h"
 #include "extender/pods/pods_apply.h"
 #include "extender/pods/pods_view.h"
 #include "extender/serve/routes_read.h"
@@ -160,7 +160,7 @@ static void on_apply(struct httpd_request *rq, void *ctx)
         return;
     }
     cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
-    if (podfiles_check_size(set, body.changes, body.n, &err) < 0) {
+    if (pod_files_check_size(set, body.changes, body.n, &err) < 0) {
         pods_body_fini(&body);
         httpd_fail(rq, 400, "%s; nothing was applied", err.text);
         return;

@@ -1,7 +1,7 @@
-/* nodepods - which applied pods a node is to have, and all that it needs to
+/* node_pods - which applied pods a node is to have, and all that it needs to
  * run them: its part of GET /v1/nodes/NODE/pods.  Pure. */
-#ifndef BIGA_EXTENDER_PODS_NODEPODS_H
-#define BIGA_EXTENDER_PODS_NODEPODS_H
+#ifndef BIGA_EXTENDER_PODS_NODE_PODS_H
+#define BIGA_EXTENDER_PODS_NODE_PODS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,19 +16,19 @@ bool applied_pod_is_over(const struct applied_pod *p);
 /* Is a pod with this allocation to end where it is?  An xPU pod that has failed
  * stays as it is for as long as its host pod does not end: its place is that of
  * the pair. */
-bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
-                         const struct applied_pod *p,
-                         const struct allocation *a);
+bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
+                          const struct applied_pod *p,
+                          const struct allocation *a);
 
-/* The number of the newest allocation that nodepods_write() speaks of; 0: of
+/* The number of the newest allocation that node_pods_write() speaks of; 0: of
  * none. */
-uint64_t nodepods_newest(const struct pod_set *set, const struct snapshot *s,
-                         const char *node);
+uint64_t node_pods_newest(const struct pod_set *set, const struct snapshot *s,
+                          const char *node);
 
-/* A number that changes when what nodepods_write() says of the node may have
+/* A number that changes when what node_pods_write() says of the node may have
  * changed. */
-uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
-                      const char *node);
+uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
+                       const char *node);
 
 /* The items, as a JSON array: every applied pod with a place on the node,
  * those that are to end (`"stop":true`) included, until the node says that
@@ -41,13 +41,13 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
  * where the next answer is to begin then, and "" when nothing was left out.
  * An item that a node would not take says why, as its `fault`; a pod that we
  * do not understand is `later`, too: a node that has it goes on with it. */
-void nodepods_write(const struct pod_set *set, const struct snapshot *s,
-                    const char *node, const char *from, struct str *out,
-                    char ret_next[PODS_UID_SIZE]);
+void node_pods_write(const struct pod_set *set, const struct snapshot *s,
+                     const char *node, const char *from, struct str *out,
+                     char ret_next[PODS_UID_SIZE]);
 
 /* Of these uids, at most PODFEED_KEPT_MAX with commas between, those of pods
  * that are still to be seen, as a JSON array. */
-void nodepods_write_kept(const struct pod_set *set, const char *uids,
-                         struct str *out);
+void node_pods_write_kept(const struct pod_set *set, const char *uids,
+                          struct str *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "extender/pods/nodepods.h"
+#include "extender/pods/node_pods.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ Test(nodepods, never_says_more_than_a_node_takes)
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
     for (unsigned round = 0; round < 2; round++) {
         struct str out = STR_INIT(STR_MAX_DEFAULT);
-        nodepods_write(set, s, "n0", next, &out, next);
+        node_pods_write(set, s, "n0", next, &out, next);
         cr_expect_lt(out.size, (size_t)PODFEED_ANSWER_MAX);
         cr_expect_str_neq(next, "");
         read_items(&out, whole, &n_whole);
@@ -116,7 +116,7 @@ Test(nodepods, has_those_that_came_first)
     for (unsigned i = 0; i < PODFEED_PODS_MAX + 2; i++)
         add_pod(i, i < 2 ? 100000 + i : i, "", "");
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
-    nodepods_write(set, s, "n0", "", &out, next);
+    node_pods_write(set, s, "n0", "", &out, next);
     cr_expect_str_eq(next, "");
     cr_expect_null(strstr(str_text(&out), "\"name\":\"p0\""));
     cr_expect_null(strstr(str_text(&out), "\"name\":\"p1\""));
@@ -147,7 +147,7 @@ Test(nodepods, says_why_a_pod_cannot_have_its_files)
             "{\"name\":\"a\",\"configMap\":{\"name\":\"m\"}},{\"name\":\"b\","
             "\"configMap\":{\"name\":\"m\"}}");
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
-    nodepods_write(set, s, "n0", "", &out, next);
+    node_pods_write(set, s, "n0", "", &out, next);
     cr_expect(strstr(str_text(&out),
                      "\"files\":[],\"fault\":\"spec.volumes[1].configMap: "),
               "%s", str_text(&out));
@@ -167,7 +167,7 @@ Test(nodepods, pods_that_are_over_are_kept_until_they_are_deleted)
         set->pods[i]->deleting = i == 2;
     }
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
-    nodepods_write(set, s, "n0", "", &out, next);
+    node_pods_write(set, s, "n0", "", &out, next);
     const char *one = strstr(str_text(&out), "\"name\":\"p1\"");
     const char *two = strstr(str_text(&out), "\"name\":\"p2\"");
     cr_assert(one && two);
@@ -177,8 +177,8 @@ Test(nodepods, pods_that_are_over_are_kept_until_they_are_deleted)
     cr_assert(keep > one && keep < two, "%s", str_text(&out));
     cr_expect_null(strstr(keep + 1, "\"keep\""));
 #define U(n) "00000000-0000-4000-9000-00000000000" n
-    nodepods_write_kept(set, U("1") "," U("2") ",x,,\"," U("7") "," U("0"),
-                        &kept);
+    node_pods_write_kept(set, U("1") "," U("2") ",x,,\"," U("7") "," U("0"),
+                         &kept);
     cr_expect_str_eq(str_text(&kept), "[\"" U("1") "\",\"" U("0") "\"]");
 }
 
@@ -225,9 +225,9 @@ Test(nodepods, only_what_its_pods_take_from_concerns_a_node)
             "\"name\":\"p\"}}]}}");
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        uint64_t before = nodepods_sum(set, s, "n0");
+        uint64_t before = node_pods_sum(set, s, "n0");
         put_config(cases[i].kind, cases[i].namespace, cases[i].name, i + 1);
-        cr_expect_eq(nodepods_sum(set, s, "n0") != before, cases[i].concerns,
+        cr_expect_eq(node_pods_sum(set, s, "n0") != before, cases[i].concerns,
                      "case %zu", i);
     }
 }

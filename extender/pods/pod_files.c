@@ -1,4 +1,4 @@
-#include "extender/pods/podfiles.h"
+#include "extender/pods/pod_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -152,8 +152,8 @@ static int gather_run(struct gather *g, const struct applied_pod *p,
 
 /* --- what is made of it ------------------------------------------------- */
 
-int podfiles_check(const struct pod_set *set, const struct applied_pod *p,
-                   struct error *err)
+int pod_files_check(const struct pod_set *set, const struct applied_pod *p,
+                    struct error *err)
 {
     struct gather g = {.then = set};
     int e = gather_run(&g, p, "", err);
@@ -161,9 +161,9 @@ int podfiles_check(const struct pod_set *set, const struct applied_pod *p,
     return e;
 }
 
-int podfiles_check_size(const struct pod_set *set,
-                        const struct pod_change *changes, size_t n,
-                        struct error *err)
+int pod_files_check_size(const struct pod_set *set,
+                         const struct pod_change *changes, size_t n,
+                         struct error *err)
 {
     struct pod_set *fresh = xcalloc(1, sizeof *fresh);
     int e = 0;
@@ -201,8 +201,8 @@ static void write_taking(const struct taking *t, struct str *out)
     str_add(out, "}}");
 }
 
-int podfiles_write(const struct pod_set *set, const struct applied_pod *p,
-                   const char *node, struct str *out, struct error *err)
+int pod_files_write(const struct pod_set *set, const struct applied_pod *p,
+                    const char *node, struct str *out, struct error *err)
 {
     struct gather g = {.then = set};
     int e = gather_run(&g, p, node, err) == -EFBIG ? -EFBIG : 0;

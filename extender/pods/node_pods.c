@@ -1,9 +1,9 @@
-#include "extender/pods/nodepods.h"
+#include "extender/pods/node_pods.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/podfiles.h"
+#include "extender/pods/pod_files.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "model/pod/podfeed.h"
@@ -21,9 +21,9 @@ bool applied_pod_is_over(const struct applied_pod *p)
     return p->deleting || p->ended != PODS_PENDING;
 }
 
-bool nodepods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
-                         const struct applied_pod *p,
-                         const struct allocation *a)
+bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
+                          const struct applied_pod *p,
+                          const struct allocation *a)
 {
     const struct allocation *pair[PAIR_MAX];
     if (p->deleting || p->ended != PODS_FAILED || p->demand.role != ROLE_XPU)
@@ -87,8 +87,8 @@ static struct item *list_items(const struct pod_set *set,
     return items;
 }
 
-uint64_t nodepods_newest(const struct pod_set *set, const struct snapshot *s,
-                         const char *node)
+uint64_t node_pods_newest(const struct pod_set *set, const struct snapshot *s,
+                          const char *node)
 {
     size_t n;
     uint64_t newest = 0;
@@ -122,8 +122,8 @@ static uint64_t sum_sources(uint64_t sum, const struct pod_set *set,
     return sum;
 }
 
-uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
-                      const char *node)
+uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
+                       const char *node)
 {
     size_t n;
     cleanup_free struct item *items = list_items(set, s, node, &n);
@@ -139,7 +139,8 @@ uint64_t nodepods_sum(const struct pod_set *set, const struct snapshot *s,
         const struct applied_pod *p = items[i].pod;
         sum = sum_u64(sum, hash_bytes(p->uid, strlen(p->uid)));
         sum = sum_u64(sum, items[i].allocation->number);
-        sum = sum_u64(sum, nodepods_is_to_stop(set, s, p, items[i].allocation));
+        sum = sum_u64(sum,
+                      node_pods_is_to_stop(set, s, p, items[i].allocation));
         sum = sum_u64(sum, p->deleting ? 1 + (uint64_t)p->grace_s : 0);
         sum = sum_sources(sum, set, p);
     }
@@ -298,8 +299,8 @@ static void write_names(const struct pod_set *set, const struct snapshot *s,
     str_add_json(out, role == ROLE_SERVICE ? "" : a->pair_key);
     str_addf(out, ",\"host\":%s,\"stop\":%s,\"grace\":%u",
              host ? "true" : "false",
-             nodepods_is_to_stop(set, s, p, a) ? "true" : "false", p->grace_s);
-    if (!p->deleting && nodepods_is_to_stop(set, s, p, a))
+             node_pods_is_to_stop(set, s, p, a) ? "true" : "false", p->grace_s);
+    if (!p->deleting && node_pods_is_to_stop(set, s, p, a))
         str_add(out, ",\"keep\":true");
 }
 
@@ -317,9 +318,9 @@ static void write_spec(const struct pod_set *set, const struct snapshot *s,
     str_addf(out, ",\"sriovVfs\":%d,\"hook\":", prep.sriov_vfs);
     str_add_json(out, prep.hook);
     str_add(out, ",\"files\":");
-    if (nodepods_is_to_stop(set, s, p, item->allocation)) {
+    if (node_pods_is_to_stop(set, s, p, item->allocation)) {
         str_add(out, "[]");
-    } else if (podfiles_write(set, p, node, out, &err) < 0) {
+    } else if (pod_files_write(set, p, node, out, &err) < 0) {
         str_add(out, "[],\"fault\":");
         str_add_json(out, err.text);
     }
@@ -327,8 +328,8 @@ static void write_spec(const struct pod_set *set, const struct snapshot *s,
     str_add_n(out, p->json, p->size);
 }
 
-void nodepods_write_kept(const struct pod_set *set, const char *uids,
-                         struct str *out)
+void node_pods_write_kept(const struct pod_set *set, const char *uids,
+                          struct str *out)
 {
     size_t n = 0;
     str_add_c(out, '[');
@@ -358,9 +359,9 @@ static void cut(struct str *out, size_t size)
 _Static_assert((int)ERROR_TEXT_MAX <= (int)PODFEED_FAULT_MAX,
                "a node takes why its pod cannot be had");
 
-void nodepods_write(const struct pod_set *set, const struct snapshot *s,
-                    const char *node, const char *from, struct str *out,
-                    char ret_next[PODS_UID_SIZE])
+void node_pods_write(const struct pod_set *set, const struct snapshot *s,
+                     const char *node, const char *from, struct str *out,
+                     char ret_next[PODS_UID_SIZE])
 {
     size_t n, first = 0, start = out->size;
     cleanup_free struct item *items = list_items(set, s, node, &n);

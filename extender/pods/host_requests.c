@@ -1,4 +1,4 @@
-#include "extender/pods/podsums.h"
+#include "extender/pods/host_requests.h"
 
 #include <string.h>
 
@@ -21,14 +21,14 @@ struct record {
 /* A host that is known, or has pods. */
 struct host {
     char *name; /* NULL: free */
-    struct podsums_host has;
+    struct host_requests_host has;
     bool known, lap, changed;
     uint64_t pods;
     int64_t cpu_milli, memory_kib; /* of its pods together */
     struct host_room told;
 };
 
-struct podsums {
+struct host_requests {
     struct record *records;
     size_t n_slots, n_pods; /* a power of two */
     struct host *hosts;
@@ -77,7 +77,7 @@ static bool is_same(const struct host_room *a, const struct host_room *b)
            a->pods == b->pods;
 }
 
-static void note_change(struct podsums *s, uint32_t number)
+static void note_change(struct host_requests *s, uint32_t number)
 {
     struct host *h = &s->hosts[number];
     if (h->changed)
@@ -88,13 +88,13 @@ static void note_change(struct podsums *s, uint32_t number)
     s->changed[s->n_changed++] = number;
 }
 
-size_t podsums_n_changed(const struct podsums *s)
+size_t host_requests_n_changed(const struct host_requests *s)
 {
     return s->n_changed;
 }
 
-void podsums_changed(const struct podsums *s, size_t i, const char **ret_node,
-                     struct host_room *ret_room)
+void host_requests_changed(const struct host_requests *s, size_t i,
+                           const char **ret_node, struct host_room *ret_room)
 {
     const struct host *h = &s->hosts[s->changed[i]];
     *ret_node = h->name;
@@ -103,13 +103,13 @@ void podsums_changed(const struct podsums *s, size_t i, const char **ret_node,
 
 /* --- hosts -------------------------------------------------------------- */
 
-static uint32_t find_host(const struct podsums *s, const char *name)
+static uint32_t find_host(const struct host_requests *s, const char *name)
 {
     uintptr_t number = (uintptr_t)strmap_get(&s->by_name, name);
     return number ? (uint32_t)(number - 1) : HOST_NONE;
 }
 
-static uint32_t need_host(struct podsums *s, const char *name)
+static uint32_t need_host(struct host_requests *s, const char *name)
 {
     uint32_t number = find_host(s, name);
     if (number != HOST_NONE)
@@ -129,7 +129,7 @@ static uint32_t need_host(struct podsums *s, const char *name)
 }
 
 /* One that nothing is known of any more, and that nobody is on. */
-static void drop_host(struct podsums *s, uint32_t number)
+static void drop_host(struct host_requests *s, uint32_t number)
 {
     struct host *h = &s->hosts[number];
     if (h->known || h->pods || h->changed)
@@ -143,7 +143,7 @@ static void drop_host(struct podsums *s, uint32_t number)
 }
 
 /* What is as it was told is no change. */
-void podsums_settle(struct podsums *s)
+void host_requests_settle(struct host_requests *s)
 {
     for (size_t i = 0; i < s->n_changed; i++) {
         struct host *h = &s->hosts[s->changed[i]];
@@ -155,7 +155,7 @@ void podsums_settle(struct podsums *s)
 }
 
 /* After a change of a host. */
-static void follow(struct podsums *s, uint32_t number)
+static void follow(struct host_requests *s, uint32_t number)
 {
     struct host_room now = room_of(&s->hosts[number]);
     if (!is_same(&now, &s->hosts[number].told))
@@ -164,8 +164,8 @@ static void follow(struct podsums *s, uint32_t number)
         drop_host(s, number);
 }
 
-void podsums_put_host(struct podsums *s, const char *node,
-                      const struct podsums_host *host)
+void host_requests_put_host(struct host_requests *s, const char *node,
+                            const struct host_requests_host *host)
 {
     uint32_t number = need_host(s, node);
     struct host *h = &s->hosts[number];
@@ -175,20 +175,20 @@ void podsums_put_host(struct podsums *s, const char *node,
     follow(s, number);
 }
 
-static void forget_host(struct podsums *s, uint32_t number)
+static void forget_host(struct host_requests *s, uint32_t number)
 {
     s->hosts[number].known = false;
     follow(s, number);
 }
 
-void podsums_remove_host(struct podsums *s, const char *node)
+void host_requests_remove_host(struct host_requests *s, const char *node)
 {
     uint32_t number = find_host(s, node);
     if (number != HOST_NONE)
         forget_host(s, number);
 }
 
-void podsums_list_hosts(struct podsums *s)
+void host_requests_list_hosts(struct host_requests *s)
 {
     s->hosts_lap = !s->hosts_lap;
     /* a list that was begun and not ended may have left some behind */
@@ -196,7 +196,7 @@ void podsums_list_hosts(struct podsums *s)
         s->hosts[i].lap = !s->hosts_lap;
 }
 
-void podsums_listed_hosts(struct podsums *s)
+void host_requests_listed_hosts(struct host_requests *s)
 {
     for (size_t i = 0; i < s->n_hosts; i++)
         if (s->hosts[i].name && s->hosts[i].known &&
@@ -236,7 +236,7 @@ static void read_uid(const char *text, uint64_t ret_uid[2])
     ret_uid[1] = uid[1];
 }
 
-static size_t slot_of(const struct podsums *s, const uint64_t uid[2])
+static size_t slot_of(const struct host_requests *s, const uint64_t uid[2])
 {
     return hash_mix(uid[0] ^ UINT64_C(0x9e3779b97f4a7c15),
                     uid[1] ^ UINT64_C(0xd6e8feb86659fd93)) &
@@ -244,7 +244,7 @@ static size_t slot_of(const struct podsums *s, const uint64_t uid[2])
 }
 
 /* Its slot, or the free one where it would be. */
-static struct record *find(const struct podsums *s, const uint64_t uid[2])
+static struct record *find(const struct host_requests *s, const uint64_t uid[2])
 {
     size_t at = slot_of(s, uid);
     while (s->records[at].host != HOST_NONE &&
@@ -261,7 +261,7 @@ static struct record *slots_create(size_t n)
     return records;
 }
 
-static void resize(struct podsums *s, size_t n_slots)
+static void resize(struct host_requests *s, size_t n_slots)
 {
     struct record *old = s->records;
     size_t n = s->n_slots;
@@ -274,7 +274,7 @@ static void resize(struct podsums *s, size_t n_slots)
 }
 
 /* Free a slot: those behind it that would not be found any more move up. */
-static void close_gap(struct podsums *s, size_t gap)
+static void close_gap(struct host_requests *s, size_t gap)
 {
     size_t mask = s->n_slots - 1;
     for (size_t at = (gap + 1) & mask; s->records[at].host != HOST_NONE;
@@ -289,7 +289,7 @@ static void close_gap(struct podsums *s, size_t gap)
     s->n_pods--;
 }
 
-static void charge(struct podsums *s, const struct record *r, int sign)
+static void charge(struct host_requests *s, const struct record *r, int sign)
 {
     struct host *h = &s->hosts[r->host];
     int64_t memory = (int64_t)((uint64_t)r->memory_high << 32 | r->memory_kib);
@@ -304,8 +304,9 @@ static uint64_t at_most(int64_t amount, uint64_t max)
     return value < max ? value : max;
 }
 
-void podsums_put(struct podsums *s, enum podsums_source source,
-                 const struct podsums_pod *pod)
+void host_requests_put(struct host_requests *s,
+                       enum host_requests_source source,
+                       const struct host_requests_pod *pod)
 {
     const uint64_t memory_max = (UINT64_C(1) << 48) - 1;
     uint64_t memory = at_most(pod->memory_kib, memory_max);
@@ -313,7 +314,7 @@ void podsums_put(struct podsums *s, enum podsums_source source,
         .cpu_milli = (uint32_t)at_most(pod->cpu_milli, UINT32_MAX),
         .memory_kib = (uint32_t)memory,
         .memory_high = (uint16_t)(memory >> 32),
-        .source = source == PODSUMS_ROLES,
+        .source = source == HOST_REQUESTS_ROLES,
         .lap = s->lap[source],
     };
     read_uid(pod->uid, next.uid);
@@ -331,7 +332,7 @@ void podsums_put(struct podsums *s, enum podsums_source source,
     follow(s, next.host);
 }
 
-static void remove_at(struct podsums *s, size_t at)
+static void remove_at(struct host_requests *s, size_t at)
 {
     struct record old = s->records[at];
     close_gap(s, at);
@@ -339,33 +340,36 @@ static void remove_at(struct podsums *s, size_t at)
     follow(s, old.host);
 }
 
-void podsums_remove(struct podsums *s, enum podsums_source source,
-                    const char *uid)
+void host_requests_remove(struct host_requests *s,
+                          enum host_requests_source source, const char *uid)
 {
     uint64_t key[2];
     read_uid(uid, key);
     struct record *r = find(s, key);
-    if (r->host == HOST_NONE || r->source != (source == PODSUMS_ROLES))
+    if (r->host == HOST_NONE || r->source != (source == HOST_REQUESTS_ROLES))
         return;
     remove_at(s, (size_t)(r - s->records));
     if (s->n_slots > SLOTS_MIN && s->n_pods < s->n_slots / 8)
         resize(s, s->n_slots / 2);
 }
 
-void podsums_list(struct podsums *s, enum podsums_source source)
+void host_requests_list(struct host_requests *s,
+                        enum host_requests_source source)
 {
     s->lap[source] = !s->lap[source];
     /* a list that was begun and not ended may have left some behind */
     for (size_t i = 0; i < s->n_slots; i++)
-        if (s->records[i].source == (source == PODSUMS_ROLES))
+        if (s->records[i].source == (source == HOST_REQUESTS_ROLES))
             s->records[i].lap = !s->lap[source];
 }
 
-void podsums_listed(struct podsums *s, enum podsums_source source)
+void host_requests_listed(struct host_requests *s,
+                          enum host_requests_source source)
 {
     for (size_t i = 0; i < s->n_slots;) {
         const struct record *r = &s->records[i];
-        if (r->host != HOST_NONE && r->source == (source == PODSUMS_ROLES) &&
+        if (r->host != HOST_NONE &&
+            r->source == (source == HOST_REQUESTS_ROLES) &&
             r->lap != s->lap[source])
             remove_at(s, i); /* another may have moved up to here */
         else
@@ -373,12 +377,12 @@ void podsums_listed(struct podsums *s, enum podsums_source source)
     }
 }
 
-size_t podsums_n_pods(const struct podsums *s)
+size_t host_requests_n_pods(const struct host_requests *s)
 {
     return s->n_pods;
 }
 
-size_t podsums_size(const struct podsums *s)
+size_t host_requests_size(const struct host_requests *s)
 {
     return sizeof *s + s->n_slots * sizeof *s->records +
            s->hosts_cap * sizeof *s->hosts +
@@ -387,15 +391,15 @@ size_t podsums_size(const struct podsums *s)
 
 /* --- begin and end ------------------------------------------------------ */
 
-struct podsums *podsums_create(void)
+struct host_requests *host_requests_create(void)
 {
-    struct podsums *s = xcalloc(1, sizeof *s);
+    struct host_requests *s = xcalloc(1, sizeof *s);
     s->n_slots = SLOTS_MIN;
     s->records = slots_create(s->n_slots);
     return s;
 }
 
-void podsums_destroy(struct podsums *s)
+void host_requests_destroy(struct host_requests *s)
 {
     if (!s)
         return;

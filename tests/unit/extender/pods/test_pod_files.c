@@ -1,4 +1,4 @@
-#include "extender/pods/podfiles.h"
+#include "extender/pods/pod_files.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -90,8 +90,8 @@ Test(podfiles, has_the_keys_that_are_taken)
                                                           SOME_ENV);
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     struct error err = {0};
-    cr_assert_eq(podfiles_check(set, p, &err), 0, "%s", err.text);
-    cr_assert_eq(podfiles_write(set, p, "n", &out, &err), 0, "%s", err.text);
+    cr_assert_eq(pod_files_check(set, p, &err), 0, "%s", err.text);
+    cr_assert_eq(pod_files_write(set, p, "n", &out, &err), 0, "%s", err.text);
     cr_expect_str_eq(
         str_text(&out),
         "[{\"kind\":\"ConfigMap\",\"name\":\"c0\",\"data\":{\"k\":\"djA=\"}},"
@@ -107,7 +107,7 @@ Test(podfiles, whole_config_maps_go_whole)
             "\"envFrom\":[{\"configMapRef\":{\"name\":\"c1\"}}]");
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     struct error err = {0};
-    cr_assert_eq(podfiles_write(set, p, "n", &out, &err), 0, "%s", err.text);
+    cr_assert_eq(pod_files_write(set, p, "n", &out, &err), 0, "%s", err.text);
     cr_expect(strstr(str_text(&out), "\"k\":\"djA=\",\"large\":\"eHh4"));
     cr_expect(strstr(str_text(&out), "\"data\":{\"k\":\"djE=\"}"),
               "what no variable can have is not taken");
@@ -121,15 +121,15 @@ static void expect_refused(const struct pod_set *where,
 {
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     struct error err = {0};
-    cr_expect_eq(podfiles_check_size(where, changes, n, &err), -EFBIG);
+    cr_expect_eq(pod_files_check_size(where, changes, n, &err), -EFBIG);
     cr_expect_eq(err.code, EFBIG);
     cr_expect(strstr(err.text, "Pod ns/p: "), "%s", err.text);
     cr_expect(strstr(err.text, size), "%s", err.text);
     cr_expect(strstr(err.text, limit), "%s", err.text);
     if (where != set)
         return;
-    cr_expect_eq(podfiles_check(set, p, &err), -EFBIG);
-    cr_expect_eq(podfiles_write(set, p, "n", &out, &err), -EFBIG);
+    cr_expect_eq(pod_files_check(set, p, &err), -EFBIG);
+    cr_expect_eq(pod_files_write(set, p, "n", &out, &err), -EFBIG);
     cr_expect_eq(out.size, 0);
 }
 
@@ -174,8 +174,8 @@ Test(podfiles, three_large_sources_of_variables_are_refused)
             "\"configMapRef\":{\"name\":\"d2\"}}]");
     struct pod_change c[CONFIGS + 1] = {{.kind = PODS_APPLY, .pod = p}};
     struct error err = {0};
-    cr_expect_eq(podfiles_check(set, p, &err), -ENOENT);
-    cr_expect_eq(podfiles_check_size(set, c, 1, &err), 0,
+    cr_expect_eq(pod_files_check(set, p, &err), -ENOENT);
+    cr_expect_eq(pod_files_check_size(set, c, 1, &err), 0,
                  "they may come later");
     for (unsigned i = 0; i < CONFIGS; i++)
         c[i + 1] = (struct pod_change){.kind = CONFIG_APPLY,
@@ -186,7 +186,7 @@ Test(podfiles, three_large_sources_of_variables_are_refused)
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     pod_set_put_config(set, c[1].config);
-    cr_assert_eq(podfiles_write(set, one, "n", &out, &err), 0, "%s", err.text);
+    cr_assert_eq(pod_files_write(set, one, "n", &out, &err), 0, "%s", err.text);
     cr_expect_eq(json_parse(out.data, out.size, &json, &err), 0, "%s",
                  err.text);
     cleanup_free char *size =
