@@ -211,7 +211,7 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE)
-        w.pods = s->app.pods = pods_create(&config->demand);
+        w.pods = s->app.pods = applied_create(&config->demand);
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */
     (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
@@ -278,7 +278,7 @@ void server_stop(struct server *s)
     scratch_pool_destroy(s->app.scratch);
     pending_demands_destroy(s->app.seen);
     binds_destroy(s->app.binds);
-    pods_destroy(s->app.pods);
+    applied_destroy(s->app.pods);
     runner_destroy(s->app.runner);
     nodewait_destroy(s->app.nodewait);
     node_reports_destroy(s->app.told);

@@ -24,7 +24,7 @@ struct app {
     struct policy_file *policy;   /* NULL: none is configured */
     struct fabric_files *fabric;  /* the same */
     struct cluster *cluster;      /* NULL: embedded */
-    struct pods *pods;            /* that were applied; NULL: in a cluster */
+    struct applied *pods;         /* that were applied; NULL: in a cluster */
     struct node_reports *told;    /* what nodes say of them; the same */
     struct runner *runner;        /* places them; the same */
     struct nodewait *nodewait;    /* nodes that wait for them; the same */

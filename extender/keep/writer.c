@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/keep/applied_draft.h"
 #include "extender/keep/job_lease.h"
-#include "extender/keep/pods_draft.h"
 #include "extender/keep/writer_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -163,7 +163,7 @@ static void batch_commit(struct batch *b)
         swap_snapshot(w, draft_commit(steal(&b->draft)));
     }
     if (b->pods)
-        pods_draft_commit(steal(&b->pods));
+        applied_draft_commit(steal(&b->pods));
     ingest_mark(w->ingest);
     feed_progress_mark(w->fed);
     if (b->has_bind)
@@ -219,7 +219,7 @@ static void batch_fini(struct batch *b)
 {
     snapshot_unref(b->peek);
     draft_destroy(b->draft);
-    pods_draft_drop(b->pods);
+    applied_draft_drop(b->pods);
     for (size_t i = 0; i < b->n_gone; i++)
         free(b->gone[i]);
     free(b->gone);

@@ -14,7 +14,7 @@
 #include "extender/judge/plans.h"
 #include "extender/keep/slice_cache.h"
 #include "extender/keep/store.h"
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "extender/state/candidates.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/error.h"
@@ -34,7 +34,7 @@ struct writer_config {
                             * the writer */
     struct policy *policy; /* to begin with (a reference is taken), or NULL */
     struct fabric *fabric; /* the same */
-    struct pods *pods;     /* embedded: what was applied; outlives the writer,
+    struct applied *pods;  /* embedded: what was applied; outlives the writer,
                             * which fills it.  NULL: WRITER_PODS is -ENOTSUP */
     int64_t sweep_ms;      /* how often to look: 1000; 0: only
                             * writer_sweep() (tests) */

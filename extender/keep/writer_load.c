@@ -1,5 +1,5 @@
 /* From the store to the first snapshot. */
-#include "extender/keep/pods_draft.h"
+#include "extender/keep/applied_draft.h"
 #include "extender/keep/writer_private.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

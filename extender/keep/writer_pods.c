@@ -1,5 +1,5 @@
 /* What is applied in embedded mode. */
-#include "extender/keep/pods_draft.h"
+#include "extender/keep/applied_draft.h"
 #include "extender/keep/writer_private.h"
 
 void apply_fed(struct batch *b, struct writer_op *op)
@@ -27,7 +27,7 @@ bool may_give_back(const struct batch *b, struct writer_op *op,
 
 void apply_pods(struct batch *b, struct writer_op *op)
 {
-    struct pods *pods = b->w->config.pods;
+    struct applied *pods = b->w->config.pods;
     op->n_out = 0;
     if (!pods) {
         op->result = error_set(&op->error, ENOTSUP,
@@ -35,14 +35,14 @@ void apply_pods(struct batch *b, struct writer_op *op)
         return;
     }
     if (!b->pods)
-        b->pods = pods_draft_begin(pods);
-    op->result = pods_draft_check(b->pods, op->changes, op->n_changes,
-                                  &op->n_out, &op->error);
+        b->pods = applied_draft_begin(pods);
+    op->result = applied_draft_check(b->pods, op->changes, op->n_changes,
+                                     &op->n_out, &op->error);
     if (op->result < 0 || batch_begin(b) < 0)
         return;
     for (size_t i = 0; i < op->n_changes; i++) {
-        int e = pods_draft_make(b->pods, b->w->store, &op->changes[i],
-                                &b->error);
+        int e = applied_draft_make(b->pods, b->w->store, &op->changes[i],
+                                   &b->error);
         if (e < 0) {
             op->n_out = i;
             op->result = e;

@@ -55,9 +55,9 @@ struct batch {
     struct snapshot *peek; /* of the draft as it is now, or NULL */
     bool in_transaction;
     bool has_bind;
-    struct pods_draft *pods; /* NULL: nothing was applied */
-    struct error error;      /* of the transaction; code 0: none yet */
-    char **gone;             /* slices that newer ones replaced */
+    struct applied_draft *pods; /* NULL: nothing was applied */
+    struct error error;         /* of the transaction; code 0: none yet */
+    char **gone;                /* slices that newer ones replaced */
     size_t n_gone, gone_cap;
 };
 

@@ -18,7 +18,7 @@ enum {
 
 bool applied_pod_is_over(const struct applied_pod *p)
 {
-    return p->deleting || p->ended != PODS_PENDING;
+    return p->deleting || p->ended != APPLIED_PENDING;
 }
 
 bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
@@ -26,7 +26,7 @@ bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
                           const struct allocation *a)
 {
     const struct allocation *pair[PAIR_MAX];
-    if (p->deleting || p->ended != PODS_FAILED || p->demand.role != ROLE_XPU)
+    if (p->deleting || p->ended != APPLIED_FAILED || p->demand.role != ROLE_XPU)
         return applied_pod_is_over(p);
     size_t n = alloc_index_find_pair(s->allocations, a->pair_key, pair,
                                      PAIR_MAX);
@@ -334,7 +334,7 @@ void node_pods_write_kept(const struct pod_set *set, const char *uids,
     size_t n = 0;
     str_add_c(out, '[');
     for (const char *at = uids; *at && n < PODFEED_KEPT_MAX;) {
-        char uid[PODS_UID_SIZE];
+        char uid[APPLIED_UID_SIZE];
         size_t size = strcspn(at, ",");
         (void)snprintf(uid, sizeof uid, "%.*s", (int)size, at);
         const struct applied_pod *pod = size < sizeof uid
@@ -361,7 +361,7 @@ _Static_assert((int)ERROR_TEXT_MAX <= (int)PODFEED_FAULT_MAX,
 
 void node_pods_write(const struct pod_set *set, const struct snapshot *s,
                      const char *node, const char *from, struct str *out,
-                     char ret_next[PODS_UID_SIZE])
+                     char ret_next[APPLIED_UID_SIZE])
 {
     size_t n, first = 0, start = out->size;
     cleanup_free struct item *items = list_items(set, s, node, &n);
@@ -387,5 +387,6 @@ void node_pods_write(const struct pod_set *set, const struct snapshot *s,
         str_add_c(out, '}');
     }
     str_add_c(out, ']');
-    (void)snprintf(ret_next, PODS_UID_SIZE, "%s", next ? next->pod->uid : "");
+    (void)snprintf(ret_next, APPLIED_UID_SIZE, "%s",
+                   next ? next->pod->uid : "");
 }

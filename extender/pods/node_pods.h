@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 
@@ -43,7 +43,7 @@ uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
  * do not understand is `later`, too: a node that has it goes on with it. */
 void node_pods_write(const struct pod_set *set, const struct snapshot *s,
                      const char *node, const char *from, struct str *out,
-                     char ret_next[PODS_UID_SIZE]);
+                     char ret_next[APPLIED_UID_SIZE]);
 
 /* Of these uids, at most PODFEED_KEPT_MAX with commas between, those of pods
  * that are still to be seen, as a JSON array. */

@@ -76,7 +76,7 @@ static unsigned read_word(struct reader *r, const char *name,
 /* A node knows nothing of pods that have no place. */
 static const char *told_state(unsigned index)
 {
-    return pod_state_name((enum pod_state)(index + PODS_WANTED));
+    return pod_state_name((enum pod_state)(index + APPLIED_WANTED));
 }
 
 static int read_container(const cJSON *json, const char *path,
@@ -115,18 +115,19 @@ static int read_pod(const cJSON *json, const char *path,
     struct reader r;
     reader_init(&r, json, path, err);
     read_whole(&r, "uid", pod->uid, sizeof pod->uid);
-    const cJSON *list = reader_opt_array(&r, "containers", PODS_CONTAINERS_MAX);
+    const cJSON *list = reader_opt_array(&r, "containers",
+                                         APPLIED_CONTAINERS_MAX);
     struct pod_status *s = pod_status_create((size_t)cJSON_GetArraySize(list));
     pod->status = s;
     s->state = (enum pod_state)(
-        read_word(&r, "state", told_state, PODS_STATES - PODS_WANTED) +
-        PODS_WANTED);
+        read_word(&r, "state", told_state, APPLIED_STATES - APPLIED_WANTED) +
+        APPLIED_WANTED);
     s->ready = reader_opt_bool(&r, "ready", false);
     const cJSON *ran = cJSON_GetObjectItemCaseSensitive(json, "ran");
     if (reader_opt_bool(&r, "ran", false))
-        s->ran = PODS_RAN_ONCE;
+        s->ran = APPLIED_RAN_ONCE;
     else if (ran && !cJSON_IsNull(ran))
-        s->ran = PODS_RAN_NEVER;
+        s->ran = APPLIED_RAN_NEVER;
     s->attempt = (uint32_t)reader_opt_int(&r, "attempt", 0, UINT32_MAX, 0);
     read_cut(&r, "reason", s->reason, sizeof s->reason);
     read_cut(&r, "message", s->message, sizeof s->message);

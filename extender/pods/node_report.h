@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/topo/topo.h"
@@ -31,7 +31,7 @@ const char *place_health_name(enum place_health health); /* "ready" … */
 struct place_told {
     char name[TOPO_ID_MAX + 1]; /* of the card, or "host" */
     enum place_health health;
-    char reason[PODS_MESSAGE_MAX + 1];
+    char reason[APPLIED_MESSAGE_MAX + 1];
     char runtime[NODE_REPORT_RUNTIME_MAX + 1]; /* "" not known */
 };
 

@@ -257,7 +257,8 @@ void node_reports_put(struct node_reports *t, const char *uid, const char *node,
     e->status = pod_status_ref(status);
     p->state = status->state;
     p->was_ready |= status->ready;
-    p->was_other |= status->state != PODS_FAILED && status->state != PODS_GONE;
+    p->was_other |= status->state != APPLIED_FAILED &&
+                    status->state != APPLIED_GONE;
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -268,7 +269,7 @@ void node_reports_get(struct node_reports *t, const char *uid, const char *node,
     const struct pod_entry *e = strmap_get(&t->pods, uid);
     *ret_pod = e && strcmp(e->node, node) == 0
                    ? e->pod
-                   : (struct node_reports_pod){.state = PODS_PENDING};
+                   : (struct node_reports_pod){.state = APPLIED_PENDING};
     pthread_mutex_unlock(&t->lock);
 }
 

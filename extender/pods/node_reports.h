@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/pods/applied.h"
 #include "extender/pods/node_report.h"
-#include "extender/pods/pods.h"
 
 /* Nodes of whom somebody has spoken at all: as many as have certificates, and
  * in a lab not more than this; others are not remembered. */
@@ -53,7 +53,7 @@ void node_reports_count_places(struct node_reports *t,
 /* --- pods --------------------------------------------------------------- */
 
 struct node_reports_pod {
-    enum pod_state state; /* PODS_PENDING: nothing was said yet */
+    enum pod_state state; /* APPLIED_PENDING: nothing was said yet */
     bool was_ready;       /* since the start */
     bool was_other;       /* was it ever in a state before it failed? */
 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 #include "lib/base/base64.h"
 #include "model/pod/podfeed.h"
 #include "model/pod/podspec.h"
@@ -173,7 +173,7 @@ int pod_files_check_size(const struct pod_set *set,
             pod_set_put_config(fresh, changes[i].config);
     for (size_t i = 0; i < n && e == 0; i++) {
         struct gather g = {.first = fresh, .then = set};
-        if (changes[i].kind != PODS_APPLY)
+        if (changes[i].kind != APPLIED_APPLY)
             continue;
         if (gather_run(&g, changes[i].pod, "", err) == -EFBIG)
             e = error_wrap(err, "Pod %s/%s", changes[i].pod->namespace,

@@ -3,7 +3,7 @@
 #ifndef BIGA_EXTENDER_PODS_POD_FILES_H
 #define BIGA_EXTENDER_PODS_POD_FILES_H
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/pods/applied.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/pods.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/error.h"
 #include "lib/http/httpd.h"

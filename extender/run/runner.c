@@ -20,7 +20,7 @@ enum {
 
 bool member_is_over(const struct member *m)
 {
-    return m->pod->deleting || m->pod->ended != PODS_PENDING;
+    return m->pod->deleting || m->pod->ended != APPLIED_PENDING;
 }
 
 bool member_has_job(const struct member *m)
@@ -68,7 +68,7 @@ static bool has_place(void *ctx, const char *uid, const char *node)
 {
     struct now *now = ctx;
     if (!now->set) { /* newer than all that was said: see node_reports_prune() */
-        now->set = pods_get(now->app->pods);
+        now->set = applied_get(now->app->pods);
         now->snapshot = writer_snapshot(now->app->writer);
     }
     const struct allocation *a =
@@ -83,7 +83,7 @@ static void prune_told(struct look *l)
     struct now now = {.app = l->r->app};
     size_t n = 0;
     for (size_t i = 0; i < l->n_members; i++)
-        n += l->members[i].told.state != PODS_PENDING;
+        n += l->members[i].told.state != APPLIED_PENDING;
     if (node_reports_n_pods(now.app->told) > n)
         node_reports_prune(now.app->told, has_place, &now);
     snapshot_unref(now.snapshot);
@@ -95,7 +95,7 @@ static void look_init(struct look *l, struct runner *r)
     memset(l, 0, sizeof *l);
     l->r = r;
     l->due_ms = INT64_MAX;
-    l->set = pods_get(r->app->pods);
+    l->set = applied_get(r->app->pods);
     l->snapshot = writer_snapshot(r->app->writer);
     l->members = xcalloc(l->set->n_pods + 1, sizeof *l->members);
     for (size_t i = 0; i < l->set->n_pods; i++) {
@@ -140,7 +140,7 @@ void look_tell(struct look *l, const struct member *m, enum pod_state state,
 void look_flush(struct look *l)
 {
     if (l->n_reports > 0)
-        pods_set_statuses(l->r->app->pods, l->reports, l->n_reports);
+        applied_set_statuses(l->r->app->pods, l->reports, l->n_reports);
     for (size_t i = 0; i < l->n_reports; i++)
         pod_status_unref(l->reports[i].status);
     l->n_reports = 0;
@@ -150,7 +150,7 @@ void look_flush(struct look *l)
 
 bool member_never_began(const struct look *l, const struct member *m)
 {
-    return m->place && m->told.state == PODS_PENDING &&
+    return m->place && m->told.state == APPLIED_PENDING &&
            m->place->number > writer_fed(l->r->app->writer, m->place->node);
 }
 
@@ -158,7 +158,7 @@ bool member_never_began(const struct look *l, const struct member *m)
 static bool is_to_free(const struct look *l, const struct member *m)
 {
     return m->place && member_is_over(m) &&
-           (m->told.state == PODS_GONE || member_never_began(l, m));
+           (m->told.state == APPLIED_GONE || member_never_began(l, m));
 }
 
 static void look_free(struct look *l, const struct member *m)
@@ -168,7 +168,7 @@ static void look_free(struct look *l, const struct member *m)
                            .namespace = m->pod->namespace,
                            .pod = m->pod->name,
                            .uid = m->pod->uid,
-                           .unfed = m->told.state != PODS_GONE,
+                           .unfed = m->told.state != APPLIED_GONE,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
     int r = writer_run(app->writer, &op);
     str_fini(&op.out);
@@ -332,7 +332,7 @@ int runner_start(struct app *app, struct runner **ret_runner, struct error *err)
     int e = pthread_create(&r->thread, NULL, runner_thread, r);
     r->started = e == 0;
     if (r->started) {
-        pods_watch(app->pods, runner_changed, r);
+        applied_watch(app->pods, runner_changed, r);
         writer_watch(app->writer, runner_changed, r);
     }
     pthread_mutex_unlock(&r->lock);

@@ -25,8 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/pods/applied.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/pods.h"
 #include "lib/base/error.h"
 
 struct app;

@@ -32,14 +32,14 @@ static struct pod_change *change_add(struct look *l, struct member *m,
 static void end(struct look *l, struct member *m, enum pod_state ended,
                 const char *reason, const char *message)
 {
-    struct pod_change *c = change_add(l, m, PODS_END);
+    struct pod_change *c = change_add(l, m, APPLIED_END);
     c->ended = ended;
     c->status = pod_status_create(0);
     c->status->state = ended;
     (void)snprintf(c->status->reason, sizeof c->status->reason, "%s", reason);
     (void)snprintf(c->status->message, sizeof c->status->message, "%s",
                    message);
-    log_event(ended == PODS_FAILED ? LOG_WARN : LOG_INFO, "pod-over",
+    log_event(ended == APPLIED_FAILED ? LOG_WARN : LOG_INFO, "pod-over",
               "namespace", m->pod->namespace, "pod", m->pod->name, "reason",
               reason, "message", message, NULL);
 }
@@ -48,12 +48,13 @@ void look_post(struct look *l)
 {
     if (l->n_changes > 0)
         look_flush(l); /* what is posted counts more */
-    for (size_t i = 0; i < l->n_changes && !l->failed; i += PODS_CHANGES_MAX) {
+    for (size_t i = 0; i < l->n_changes && !l->failed;
+         i += APPLIED_CHANGES_MAX) {
         size_t n = l->n_changes - i;
         struct writer_op op = {
             .kind = WRITER_PODS,
             .changes = l->changes + i,
-            .n_changes = n < PODS_CHANGES_MAX ? n : PODS_CHANGES_MAX,
+            .n_changes = n < APPLIED_CHANGES_MAX ? n : APPLIED_CHANGES_MAX,
             .out = STR_INIT(STR_MAX_DEFAULT)};
         int r = writer_run(l->r->app->writer, &op);
         str_fini(&op.out);
@@ -91,8 +92,8 @@ static bool has_succeeded(const struct pod_status *s)
 static bool could_not_start(const struct member *m)
 {
     const struct pod_status *s = m->pod->status;
-    if (m->told.was_ready || s->ran != PODS_RAN_UNKNOWN)
-        return !m->told.was_ready && s->ran == PODS_RAN_NEVER;
+    if (m->told.was_ready || s->ran != APPLIED_RAN_UNKNOWN)
+        return !m->told.was_ready && s->ran == APPLIED_RAN_NEVER;
     /* an older node does not say; what was lost, or has exited, ran */
     return strcmp(s->reason, "SandboxLost") != 0 &&
            (m->told.was_other || !has_exited(s, false));
@@ -103,8 +104,8 @@ static bool is_news_failed(const struct member *m)
     /* a card that its node has not found yet may come */
     if (strcmp(m->pod->status->reason, "NoSuchCard") == 0)
         return false;
-    return m->place && !member_is_over(m) && m->told.state == PODS_FAILED &&
-           m->pod->status->state == PODS_FAILED;
+    return m->place && !member_is_over(m) && m->told.state == APPLIED_FAILED &&
+           m->pod->status->state == APPLIED_FAILED;
 }
 
 static bool is_torn_down(const struct member *m)
@@ -115,7 +116,7 @@ static bool is_torn_down(const struct member *m)
 void look_tear_down(struct look *l, const struct group *g,
                     const struct member *cause, const char *why)
 {
-    char text[PODS_MESSAGE_MAX + 1];
+    char text[APPLIED_MESSAGE_MAX + 1];
     (void)snprintf(text, sizeof text,
                    "pair %d of the job could not start: pod %s/%s%s%s: %.300s; "
                    "once that is set right, delete the pods of the job and "
@@ -125,7 +126,7 @@ void look_tear_down(struct look *l, const struct group *g,
                    cause->place ? cause->place->node : "", why);
     for (size_t i = 0; i < g->n; i++)
         if (!member_is_over(&g->members[i]) && !g->members[i].changing)
-            end(l, &g->members[i], PODS_FAILED, TORN_DOWN, text);
+            end(l, &g->members[i], APPLIED_FAILED, TORN_DOWN, text);
 }
 
 /* The rest of a job whose end was cut short. */
@@ -137,7 +138,7 @@ static void finish_tearing(struct look *l, const struct group *g)
             torn = g->members[i].pod->end;
     for (size_t i = 0; i < g->n && torn; i++)
         if (g->members[i].place && !member_is_over(&g->members[i]))
-            end(l, &g->members[i], PODS_FAILED, TORN_DOWN, torn->message);
+            end(l, &g->members[i], APPLIED_FAILED, TORN_DOWN, torn->message);
 }
 
 static void end_finished(struct look *l, const struct group *g)
@@ -149,7 +150,7 @@ static void end_finished(struct look *l, const struct group *g)
         if (!is_news_failed(m))
             continue;
         bool well = has_succeeded(s);
-        end(l, m, well ? PODS_GONE : PODS_FAILED,
+        end(l, m, well ? APPLIED_GONE : APPLIED_FAILED,
             *s->reason ? s->reason
             : well     ? "Completed"
                        : "Failed",
@@ -160,7 +161,7 @@ static void end_finished(struct look *l, const struct group *g)
     if (g->size <= 1)
         return;
     if (cause) {
-        char why[PODS_MESSAGE_MAX + PODS_REASON_MAX + 4];
+        char why[APPLIED_MESSAGE_MAX + APPLIED_REASON_MAX + 4];
         const struct pod_status *s = cause->pod->status;
         (void)snprintf(why, sizeof why, "%s%s%s",
                        *s->reason ? s->reason : "it failed",
@@ -201,9 +202,9 @@ static void end_after_host(struct look *l, const struct group *pair)
         if (m->pod->demand.role != ROLE_XPU || m->pod->deleting)
             continue;
         if (h.deleting)
-            (void)change_add(l, m, PODS_DELETE);
+            (void)change_add(l, m, APPLIED_DELETE);
         else if (!member_is_over(m) && !m->changing)
-            end(l, m, PODS_GONE, HOST_ENDED,
+            end(l, m, APPLIED_GONE, HOST_ENDED,
                 "its host pod is over, so it was ended; delete it when it is "
                 "not needed any more");
     }
@@ -269,12 +270,13 @@ static void tell_host(struct look *l, const struct member *host,
                        f->message);
     }
     if (!pod_status_equal(s, now))
-        (void)pods_set_status(l->r->app->pods, host->pod->uid, s); /* or gone */
+        (void)applied_set_status(l->r->app->pods, host->pod->uid,
+                                 s); /* or gone */
     /* what its node has said meanwhile must not be lost under ours */
     cleanup_with(pod_status) struct pod_status *after =
         node_reports_status(l->r->app->told, host->pod->uid, host->place->node);
     if (after && after->state != s->state)
-        (void)pods_set_status(l->r->app->pods, host->pod->uid, after);
+        (void)applied_set_status(l->r->app->pods, host->pod->uid, after);
 }
 
 static void tell_hosts(struct look *l, const struct group *pair)
@@ -282,7 +284,7 @@ static void tell_hosts(struct look *l, const struct group *pair)
     const struct member *failed = NULL;
     for (size_t i = 0; i < pair->n && !failed; i++)
         if (pair->members[i].pod->demand.role == ROLE_XPU &&
-            pair->members[i].pod->ended == PODS_FAILED &&
+            pair->members[i].pod->ended == APPLIED_FAILED &&
             !is_torn_down(&pair->members[i]))
             failed = &pair->members[i];
     for (size_t i = 0; i < pair->n; i++)
@@ -310,13 +312,13 @@ static void forget(struct look *l, const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++)
         if (g->members[i].pod->deleting && !g->members[i].place)
-            (void)change_add(l, &g->members[i], PODS_FORGET);
+            (void)change_add(l, &g->members[i], APPLIED_FORGET);
 }
 
 void fault_text(const struct applied_pod *pod,
-                char ret_text[PODS_MESSAGE_MAX + 1])
+                char ret_text[APPLIED_MESSAGE_MAX + 1])
 {
-    (void)snprintf(ret_text, PODS_MESSAGE_MAX + 1,
+    (void)snprintf(ret_text, APPLIED_MESSAGE_MAX + 1,
                    "a newer extender has stored this pod, and this one does "
                    "not understand it (%.300s): where it runs it goes on; "
                    "start the newer one again, or delete the pod",
@@ -327,20 +329,20 @@ void fault_text(const struct applied_pod *pod,
 static void tell_wanted(struct look *l, const struct member *m)
 {
     struct app *app = l->r->app;
-    char text[PODS_MESSAGE_MAX + 1] = "";
-    if (!m->place || m->told.state != PODS_PENDING || member_is_over(m) ||
-        m->pod->status->state != PODS_PENDING)
+    char text[APPLIED_MESSAGE_MAX + 1] = "";
+    if (!m->place || m->told.state != APPLIED_PENDING || member_is_over(m) ||
+        m->pod->status->state != APPLIED_PENDING)
         return;
     if (m->pod->fault)
         fault_text(m->pod, text);
-    look_tell(l, m, PODS_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
+    look_tell(l, m, APPLIED_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
     look_flush(l);
     /* the node may have spoken while we did */
     struct pod_status *told = node_reports_status(app->told, m->pod->uid,
                                                   m->place->node);
     if (told) {
         struct pod_status *whole = runner_status(m->pod, told);
-        (void)pods_set_status(app->pods, m->pod->uid, whole); /* or gone */
+        (void)applied_set_status(app->pods, m->pod->uid, whole); /* or gone */
         pod_status_unref(whole);
     }
     pod_status_unref(told);
@@ -366,11 +368,11 @@ struct pod_status *runner_status(const struct applied_pod *pod,
     bool sticky = strcmp(now->reason, XPU_FAILED) == 0 &&
                   is_idle_reason(told->reason);
     bool foreign = pod->fault && is_idle_reason(told->reason) &&
-                   told->state != PODS_FAILED && told->state != PODS_GONE;
-    if (!sticky && !foreign && pod->ended == PODS_PENDING)
+                   told->state != APPLIED_FAILED && told->state != APPLIED_GONE;
+    if (!sticky && !foreign && pod->ended == APPLIED_PENDING)
         return pod_status_ref(told);
     struct pod_status *s = copy_status(told);
-    if (!sticky && pod->ended == PODS_PENDING) {
+    if (!sticky && pod->ended == APPLIED_PENDING) {
         (void)snprintf(s->reason, sizeof s->reason, "%s", NOT_UNDERSTOOD);
         fault_text(pod, s->message);
         return s;

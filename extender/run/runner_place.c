@@ -34,7 +34,7 @@ static bool is_pending(const struct member *m)
 /* Never began: it is in the way of its job beginning. */
 static bool is_absent(const struct member *m)
 {
-    return m->pod->deleting || m->pod->ended == PODS_FAILED;
+    return m->pod->deleting || m->pod->ended == APPLIED_FAILED;
 }
 
 static void tell_pending(struct look *l, const struct group *g,
@@ -42,7 +42,7 @@ static void tell_pending(struct look *l, const struct group *g,
 {
     for (size_t i = 0; i < g->n; i++)
         if (is_pending(&g->members[i]))
-            look_tell(l, &g->members[i], PODS_PENDING, reason, message);
+            look_tell(l, &g->members[i], APPLIED_PENDING, reason, message);
 }
 
 /* --- is a job whole? ---------------------------------------------------- */
@@ -83,7 +83,7 @@ static void check_pair(const struct group *g, int pair,
 /* What of the job was not applied; false when nothing is missing. */
 static bool find_missing(const struct group *g, struct str *out)
 {
-    struct missing m = {.text = STR_INIT(PODS_MESSAGE_MAX)};
+    struct missing m = {.text = STR_INIT(APPLIED_MESSAGE_MAX)};
     bool has[ROLE_SERVICE + 1] = {false};
     size_t at = 0;
     for (size_t i = 0; i < g->n; i++)
@@ -133,7 +133,7 @@ static uint64_t sum_configs(const struct pod_set *set)
 static bool is_told(const struct member *m, const char *reason)
 {
     const struct pod_status *s = m->pod->status;
-    return s->state == PODS_PENDING && strcmp(s->reason, reason) == 0;
+    return s->state == APPLIED_PENDING && strcmp(s->reason, reason) == 0;
 }
 
 /* --- can it run? -------------------------------------------------------- */
@@ -141,7 +141,7 @@ static bool is_told(const struct member *m, const char *reason)
 static int check_pod(const struct look *l, const struct applied_pod *p,
                      struct error *err)
 {
-    char text[PODS_MESSAGE_MAX + 1];
+    char text[APPLIED_MESSAGE_MAX + 1];
     if (!p->fault)
         return pod_files_check(l->set, p, err);
     fault_text(p, text);
@@ -180,16 +180,16 @@ static bool check_specs(struct look *l, const struct group *g)
         const char *reason = is_pending(m) ? find_fault(l, m, &err) : "";
         if (!*reason)
             continue;
-        look_tell(l, m, PODS_PENDING, reason, err.text);
+        look_tell(l, m, APPLIED_PENDING, reason, err.text);
         for (size_t k = 0; k < g->n; k++) {
-            char text[PODS_MESSAGE_MAX + 1];
+            char text[APPLIED_MESSAGE_MAX + 1];
             (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
                            m->pod->name, err.text);
             if (k == i || !is_pending(&g->members[k]))
                 continue;
             if (g->members[k].pod->fault)
                 fault_text(g->members[k].pod, text);
-            look_tell(l, &g->members[k], PODS_PENDING,
+            look_tell(l, &g->members[k], APPLIED_PENDING,
                       g->members[k].pod->fault ? NOT_UNDERSTOOD
                                                : "PairIncomplete",
                       text);
@@ -206,9 +206,9 @@ static bool has_failed_xpu(struct look *l, const struct group *pair)
 {
     for (size_t i = 0; i < pair->n; i++) {
         const struct applied_pod *p = pair->members[i].pod;
-        char text[PODS_MESSAGE_MAX + 1];
+        char text[APPLIED_MESSAGE_MAX + 1];
         if (p->demand.role != ROLE_XPU || p->deleting ||
-            p->ended != PODS_FAILED)
+            p->ended != APPLIED_FAILED)
             continue;
         (void)snprintf(text, sizeof text,
                        "xPU pod %s of its pair has failed (%s): delete that "
@@ -263,7 +263,7 @@ void look_pending(struct look *l, const struct group *g)
         return;
     }
     if (g->size > 1) {
-        cleanup_str struct str text = STR_INIT(PODS_MESSAGE_MAX);
+        cleanup_str struct str text = STR_INIT(APPLIED_MESSAGE_MAX);
         if (find_missing(g, &text))
             tell_pending(l, g, "JobIncomplete", str_text(&text));
         else
@@ -349,10 +349,10 @@ static bool is_half_begun(const struct look *l, const struct group *g)
         begun = true;
         if ((!hosts || m->pod->demand.role == ROLE_HOST) &&
             (m->pod->status->ready || m->told.was_ready ||
-             m->pod->status->ran == PODS_RAN_ONCE))
+             m->pod->status->ran == APPLIED_RAN_ONCE))
             return false;
         /* what its node has not told since our start may well run */
-        if (m->told.state == PODS_PENDING && !member_never_began(l, m) &&
+        if (m->told.state == APPLIED_PENDING && !member_never_began(l, m) &&
             node_reports_asked_ago(l->r->app->told, m->place->node,
                                    clock_ms()) < 0)
             return false;
@@ -419,14 +419,14 @@ static void unit_place(struct look *l, const struct unit *u)
     bool before = true;
     for (size_t i = 0; i < g->n; i++) {
         const struct member *m = &g->members[i];
-        char text[PODS_MESSAGE_MAX + 1];
+        char text[APPLIED_MESSAGE_MAX + 1];
         if (m == lacking) {
-            look_tell(l, m, PODS_PENDING, "NoPlace", str_text(&why));
+            look_tell(l, m, APPLIED_PENDING, "NoPlace", str_text(&why));
             before = false;
         } else if (is_pending(m) && !before) {
             (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
                            lacking->pod->name, str_text(&why));
-            look_tell(l, m, PODS_PENDING,
+            look_tell(l, m, APPLIED_PENDING,
                       g->size > 1 ? "JobNotPlaced" : "PairNotPlaced", text);
         }
     }

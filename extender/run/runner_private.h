@@ -54,7 +54,7 @@ struct unit {
 
 /* What need not be found out again about a pod that waits. */
 struct wait {
-    char uid[PODS_UID_SIZE];
+    char uid[APPLIED_UID_SIZE];
     uint64_t round;   /* the last one that has seen it wait */
     uint64_t configs; /* its spec was checked with these; 0 not yet */
     bool is_right;
@@ -98,7 +98,7 @@ bool member_has_job(const struct member *m);
 #define NOT_UNDERSTOOD "NotUnderstood" /* see applied_pod.fault */
 /* What is to be done about one. */
 void fault_text(const struct applied_pod *pod,
-                char ret_text[PODS_MESSAGE_MAX + 1]);
+                char ret_text[APPLIED_MESSAGE_MAX + 1]);
 
 /* --- runner_end.c: how lives end --- */
 

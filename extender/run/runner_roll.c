@@ -55,7 +55,7 @@ static struct member *choose(struct member *const *service, size_t n)
 
 static void roll(struct look *l, const struct member *m)
 {
-    struct pod_change c = {.kind = PODS_DELETE,
+    struct pod_change c = {.kind = APPLIED_DELETE,
                            .namespace = m->pod->namespace,
                            .name = m->pod->name,
                            .uid = m->pod->uid,

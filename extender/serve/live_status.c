@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/app/app.h"
+#include "extender/pods/applied_view.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/pods_view.h"
 #include "extender/view/views.h"
 #include "lib/io/clock.h"
 
@@ -13,8 +13,9 @@ enum { SILENT_MS = 45000 }; /* longer than a node's question may take */
 
 uint64_t live_status_version(const struct app *app)
 {
-    return app->pods ? pods_version(app->pods) + node_reports_version(app->told)
-                     : 0;
+    return app->pods
+               ? applied_version(app->pods) + node_reports_version(app->told)
+               : 0;
 }
 
 /* Take the brace off that closes the object; whoever did puts it back. */
@@ -115,9 +116,9 @@ static unsigned worth(const struct applied_pod *p,
                       const struct allocation *place)
 {
     const struct pod_status *s = p->end ? p->end : p->status;
-    if (p->ended == PODS_FAILED)
+    if (p->ended == APPLIED_FAILED)
         return strcmp(s->reason, "JobTornDown") == 0 ? 4 : 5;
-    if (!place && !p->deleting && p->ended == PODS_PENDING)
+    if (!place && !p->deleting && p->ended == APPLIED_PENDING)
         return strcmp(s->reason, "JobNotPlaced") == 0 ? 2 : 3;
     return *s->reason ? 2 : 1;
 }

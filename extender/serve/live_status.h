@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "extender/state/allocation.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"

@@ -7,8 +7,8 @@
 #include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
+#include "extender/pods/applied_view.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/pods/pods_view.h"
 #include "extender/serve/live_status.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_scheduler.h"
@@ -25,8 +25,9 @@ static void why_fares(const struct app *app, const struct allocation *a,
                       struct str *text)
 {
     cleanup_str struct str trouble = STR_INIT(4096);
-    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
-                                                          : NULL;
+    cleanup_with(pod_set) struct pod_set *set = app->pods
+                                                    ? applied_get(app->pods)
+                                                    : NULL;
     const struct applied_pod *p = set ? pod_set_find_uid(set, a->demand.uid)
                                       : NULL;
     if (!p)
@@ -220,7 +221,7 @@ static void why_waiting(struct httpd_request *rq, struct app *app,
 {
     cleanup_str struct str text = STR_INIT(4096);
     const struct pod_status *s = p->end ? p->end : p->status;
-    const char *state = pod_state_name(p->end ? p->ended : PODS_PENDING);
+    const char *state = pod_state_name(p->end ? p->ended : APPLIED_PENDING);
     if (!p->end && !p->deleting &&
         (!*s->reason || strcmp(s->reason, "NoPlace") == 0)) {
         struct demand demand;
@@ -240,7 +241,7 @@ static bool why_applied(struct httpd_request *rq, struct app *app,
 {
     if (!app->pods)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     const struct applied_pod *p = pod_set_find(set, namespace, name);
     if (p)
         why_waiting(rq, app, snapshot, set, p);
@@ -254,7 +255,7 @@ static bool why_applied_job(struct httpd_request *rq, struct app *app,
 {
     if (!app->pods)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     const struct applied_pod *p = live_status_spokesman(set, snapshot,
                                                         namespace, job);
     const struct allocation *place = p ? pod_place(p, snapshot) : NULL;

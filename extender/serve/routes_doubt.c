@@ -82,7 +82,7 @@ static void note_strangers(struct app *app, const char *node,
                                                           p->uid);
         bool known = a && strcmp(a->node, node) == 0;
         node_reports_stranger(app->told, node, p->uid,
-                              !known && p->status->state != PODS_GONE);
+                              !known && p->status->state != APPLIED_GONE);
     }
 }
 

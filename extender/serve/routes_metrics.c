@@ -2,8 +2,8 @@
 
 #include "extender/app/app.h"
 #include "extender/cluster/cluster.h"
+#include "extender/pods/applied_view.h"
 #include "extender/pods/node_reports.h"
-#include "extender/pods/pods_view.h"
 #include "extender/serve/routes_policy.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -57,13 +57,13 @@ static void gauge_store(struct app *app)
 
 static void gauge_pods(struct app *app, const struct snapshot *s)
 {
-    size_t pods[PODS_STATES] = {0}, places[PLACE_HEALTHS] = {0};
+    size_t pods[APPLIED_STATES] = {0}, places[PLACE_HEALTHS] = {0};
     if (!app->pods)
         return;
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     for (size_t i = 0; i < set->n_pods; i++)
         pods[pod_state_shown(set->pods[i], pod_place(set->pods[i], s))]++;
-    for (unsigned i = 0; i < PODS_STATES; i++) {
+    for (unsigned i = 0; i < APPLIED_STATES; i++) {
         const char *state = pod_state_name((enum pod_state)i);
         metrics_set(app->metrics, APP_PODS, &state, (int64_t)pods[i]);
     }

@@ -124,10 +124,10 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     const char *node = httpd_arg(rq, 0), *from = httpd_query(rq, "from");
     const char *kept = httpd_query(rq, "kept");
     struct str *out = httpd_reply(rq);
-    char next[PODS_UID_SIZE];
+    char next[APPLIED_UID_SIZE];
     /* before the snapshot: what was given back since is not in that one */
     uint64_t fed = writer_fed(app->writer, node);
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     uint64_t newest = node_pods_newest(set, s, node);
     if (newest > fed) {
@@ -178,7 +178,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
 static void take_pods(struct app *app, const char *node,
                       const struct node_report *status)
 {
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     cleanup_free struct pod_report *reports = xcalloc(status->n_pods + 1,
                                                       sizeof *reports);
@@ -194,7 +194,7 @@ static void take_pods(struct app *app, const char *node,
         reports[n].uid = p->uid;
         reports[n++].status = runner_status(pod, p->status);
     }
-    pods_set_statuses(app->pods, reports, n);
+    applied_set_statuses(app->pods, reports, n);
     for (size_t i = 0; i < n; i++)
         pod_status_unref(reports[i].status);
 }

@@ -5,10 +5,10 @@
 #include <strings.h>
 
 #include "extender/app/app.h"
+#include "extender/pods/applied_apply.h"
+#include "extender/pods/applied_view.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_files.h"
-#include "extender/pods/pods_apply.h"
-#include "extender/pods/pods_view.h"
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
 
@@ -33,8 +33,8 @@ struct change {
     struct writer_op op;
     struct app *app;
     struct httpd_request *rq;
-    struct pods_body body; /* to be freed; its changes are the op's */
-    struct pod_change one; /* of a delete */
+    struct applied_body body; /* to be freed; its changes are the op's */
+    struct pod_change one;    /* of a delete */
 };
 
 /* On the writer's thread. */
@@ -59,7 +59,7 @@ static void change_post(struct change *c,
 static void change_free(struct change *c)
 {
     str_fini(&c->op.out);
-    pods_body_fini(&c->body);
+    applied_body_fini(&c->body);
     free(c);
 }
 
@@ -124,7 +124,7 @@ static void apply_finish(struct httpd_request *rq, void *arg)
         httpd_fail(rq, status_of(c->op.result), "%s; nothing was applied",
                    c->op.error.text);
     } else {
-        cleanup_with(pod_set) struct pod_set *set = pods_get(c->app->pods);
+        cleanup_with(pod_set) struct pod_set *set = applied_get(c->app->pods);
         write_results(c, set, httpd_reply(rq));
     }
     change_free(c);
@@ -148,20 +148,20 @@ static bool is_json(struct httpd_request *rq)
 static void on_apply(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
-    struct pods_body body;
+    struct applied_body body;
     struct error err = {0};
     size_t size;
     if (!is_embedded(rq, app) || !httpd_query_only(rq, no_params) ||
         !is_json(rq))
         return;
     const char *data = httpd_body(rq, &size);
-    if (pods_body_read(data, size, &app->demand, &body, &err) < 0) {
+    if (applied_body_read(data, size, &app->demand, &body, &err) < 0) {
         httpd_fail(rq, httpd_unread(&err), "%s; nothing was applied", err.text);
         return;
     }
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     if (pod_files_check_size(set, body.changes, body.n, &err) < 0) {
-        pods_body_fini(&body);
+        applied_body_fini(&body);
         httpd_fail(rq, 400, "%s; nothing was applied", err.text);
         return;
     }
@@ -180,9 +180,9 @@ static void delete_finish(struct httpd_request *rq, void *arg)
     if (c->op.result < 0) {
         httpd_fail(rq, status_of(c->op.result), "%s", c->op.error.text);
     } else {
-        const char *kind = c->one.kind == PODS_DELETE ? "Pod"
-                           : c->one.secret            ? "Secret"
-                                                      : "ConfigMap";
+        const char *kind = c->one.kind == APPLIED_DELETE ? "Pod"
+                           : c->one.secret               ? "Secret"
+                                                         : "ConfigMap";
         struct str *out = httpd_reply(rq);
         str_addf(out, "{\"kind\":\"%s\",\"namespace\":", kind);
         str_add_json(out, httpd_arg(rq, 0));
@@ -230,7 +230,7 @@ static void post_delete(struct httpd_request *rq, struct app *app,
 static void on_delete(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"grace", NULL};
-    struct pod_change one = {.kind = PODS_DELETE};
+    struct pod_change one = {.kind = APPLIED_DELETE};
     if (is_embedded(rq, ctx) && httpd_query_only(rq, params) &&
         read_grace(rq, &one.grace_s))
         post_delete(rq, ctx, one);
@@ -272,7 +272,7 @@ static bool look_begin(struct look *look, struct httpd_request *rq,
     char etag[96];
     const char *have = httpd_header(rq, "If-None-Match");
     look->snapshot = writer_snapshot(app->writer);
-    look->set = pods_get(app->pods);
+    look->set = applied_get(app->pods);
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
                    look->snapshot->number, look->set->version,
@@ -301,7 +301,7 @@ static bool is_after(const char *namespace, const char *name, const char *token)
 /* The filters of a list of pods; NULL: any. */
 struct filters {
     const char *after, *namespace, *node, *job;
-    unsigned state; /* PODS_STATES: any */
+    unsigned state; /* APPLIED_STATES: any */
 };
 
 static bool passes(const struct filters *f, const struct applied_pod *p,
@@ -315,7 +315,7 @@ static bool passes(const struct filters *f, const struct applied_pod *p,
         return false;
     if (f->node && (!place || strcmp(place->node, f->node) != 0))
         return false;
-    return f->state == PODS_STATES || pod_state_shown(p, place) == f->state;
+    return f->state == APPLIED_STATES || pod_state_shown(p, place) == f->state;
 }
 
 /* One page; the pod to continue behind, or NULL. */
@@ -384,7 +384,7 @@ static void on_list(struct httpd_request *rq, void *ctx)
     unsigned state;
     if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
         !read_limit(rq, LIMIT_MAX, &limit) ||
-        !read_choice(rq, "state", state_word, PODS_STATES, &state))
+        !read_choice(rq, "state", state_word, APPLIED_STATES, &state))
         return;
     const struct filters f = {
         .after = httpd_query(rq, "continue"),
@@ -523,7 +523,7 @@ static void on_secret(struct httpd_request *rq, void *ctx)
 }
 
 const struct httpd_route pods_routes[] = {
-    {HTTPD_POST, "/v1/pods", on_apply, PODS_BODY_MAX, "apply"},
+    {HTTPD_POST, "/v1/pods", on_apply, APPLIED_BODY_MAX, "apply"},
     {HTTPD_GET, "/v1/pods", on_list, 0, "pods"},
     {HTTPD_GET, "/v1/pods/:/:", on_pod, 0, "pod"},
     {HTTPD_DELETE, "/v1/pods/:/:", on_delete, 0, "delete"},

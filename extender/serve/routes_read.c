@@ -455,9 +455,8 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !list_begin(&list, rq, ctx, view_allocation_heads))
         return;
-    cleanup_with(pod_set) struct pod_set *set = list.app->pods
-                                                    ? pods_get(list.app->pods)
-                                                    : NULL;
+    cleanup_with(pod_set) struct pod_set *set =
+        list.app->pods ? applied_get(list.app->pods) : NULL;
     cleanup_free const struct allocation **all =
         alloc_index_list(list.snapshot->allocations, &n);
     for (size_t i = 0; i < n; i++) {
@@ -491,8 +490,9 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    cleanup_with(pod_set) struct pod_set *set = app->pods ? pods_get(app->pods)
-                                                          : NULL;
+    cleanup_with(pod_set) struct pod_set *set = app->pods
+                                                    ? applied_get(app->pods)
+                                                    : NULL;
     alignment_encode(s, a, httpd_reply(rq));
     live_status_allocation(app, set, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');

@@ -72,7 +72,7 @@ static bool is_unfed(struct app *app, const struct httpd_request *rq)
 {
     if (!app->pods)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a =
         alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
@@ -86,10 +86,10 @@ static bool is_applied(struct app *app, const struct httpd_request *rq)
 {
     if (!app->pods)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     const struct applied_pod *p = pod_set_find(set, httpd_arg(rq, 0),
                                                httpd_arg(rq, 1));
-    return p && !p->deleting && p->ended == PODS_PENDING;
+    return p && !p->deleting && p->ended == APPLIED_PENDING;
 }
 
 /* A node that answers, and is still to say that a pod has ended. */
@@ -104,7 +104,7 @@ static bool is_ending(struct app *app, const struct httpd_request *rq,
 {
     if (!app->pods)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = pods_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a =
         alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));

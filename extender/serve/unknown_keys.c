@@ -2,14 +2,14 @@
 
 #include "extender/cluster/cluster.h"
 #include "extender/judge/why.h"
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "model/pod/words.h"
 
 /* Of a pod that was applied to an older extender, which did not look. */
-static bool find_applied(struct pods *pods, const struct demand *pod,
+static bool find_applied(struct applied *pods, const struct demand *pod,
                          struct str *text)
 {
-    cleanup_with(pod_set) struct pod_set *set = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(pods);
     const struct applied_pod *p = pod_set_find(set, pod->namespace, pod->name);
     struct error odd;
     struct jscan s;

@@ -17,10 +17,11 @@ static void need(bool truth)
 static void check_pod(const struct node_report_pod *p)
 {
     const struct pod_status *s = p->status;
-    need(p->uid[0] && s && s->state > PODS_PENDING && s->state < PODS_STATES);
-    need(strlen(s->reason) <= PODS_REASON_MAX &&
-         strlen(s->message) <= PODS_MESSAGE_MAX &&
-         s->n_containers <= PODS_CONTAINERS_MAX);
+    need(p->uid[0] && s && s->state > APPLIED_PENDING &&
+         s->state < APPLIED_STATES);
+    need(strlen(s->reason) <= APPLIED_REASON_MAX &&
+         strlen(s->message) <= APPLIED_MESSAGE_MAX &&
+         s->n_containers <= APPLIED_CONTAINERS_MAX);
     for (size_t i = 0; i < s->n_containers; i++)
         need(s->containers[i].name[0] && s->containers[i].state[0]);
 }

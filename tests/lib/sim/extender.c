@@ -16,7 +16,7 @@ void test_extender_start(struct test_extender *x,
     struct error err;
     *x = (struct test_extender){0};
     demand_config_default(&x->app.demand);
-    x->app.pods = pods_create(&x->app.demand);
+    x->app.pods = applied_create(&x->app.demand);
     x->app.told = node_reports_create();
     x->app.writer = sim_writer_with(NULL, x->app.pods);
     x->app.metrics = app_metrics_create();
@@ -44,7 +44,7 @@ void test_extender_stop(struct test_extender *x)
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
     node_reports_destroy(x->app.told);
-    pods_destroy(x->app.pods);
+    applied_destroy(x->app.pods);
     pending_demands_destroy(x->app.seen);
     binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);

@@ -6,7 +6,7 @@
 
 #include "extender/app/app.h"
 #include "extender/keep/store.h"
-#include "extender/pods/pods_view.h"
+#include "extender/pods/applied_view.h"
 #include "extender/state/snapshot.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/sim/world.h"
@@ -59,7 +59,7 @@ static struct applied_pod *make(const struct simapp_pod *p)
     cleanup_str struct str json = STR_INIT(65536);
     struct error err = {0};
     struct applied_pod *pod = NULL;
-    char uid[PODS_UID_SIZE];
+    char uid[APPLIED_UID_SIZE];
     (void)snprintf(uid, sizeof uid, "00000000-0000-4000-8000-%012u",
                    ++simapp_applied);
     spec_json(p, uid, &json);
@@ -86,7 +86,7 @@ int simapp_apply(const struct simapp_pod *specs, size_t n)
     struct pod_change changes[64] = {0};
     cr_assert_leq(n, ARRAY_LEN(changes));
     for (size_t i = 0; i < n; i++)
-        changes[i] = (struct pod_change){.kind = PODS_APPLY,
+        changes[i] = (struct pod_change){.kind = APPLIED_APPLY,
                                          .pod = make(&specs[i])};
     int r = simapp_change(changes, n);
     for (size_t i = 0; i < n; i++)
@@ -97,7 +97,7 @@ int simapp_apply(const struct simapp_pod *specs, size_t n)
 int simapp_delete(const char *name)
 {
     struct pod_change c = {
-        .kind = PODS_DELETE, .namespace = "ns", .name = name, .grace_s = -1};
+        .kind = APPLIED_DELETE, .namespace = "ns", .name = name, .grace_s = -1};
     return simapp_change(&c, 1);
 }
 
@@ -127,7 +127,7 @@ void simapp_expect(const char *name, enum pod_state state, const char *reason,
                    const char *part)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        pods_get(server_app(simapp_server)->pods);
+        applied_get(server_app(simapp_server)->pods);
     const struct applied_pod *p = pod_set_find(set, "ns", name);
     cr_assert(p, "pod %s is not there", name);
     const struct pod_status *s = p->status;
@@ -142,7 +142,7 @@ void simapp_expect(const char *name, enum pod_state state, const char *reason,
 bool simapp_has(const char *name)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        pods_get(server_app(simapp_server)->pods);
+        applied_get(server_app(simapp_server)->pods);
     return pod_set_find(set, "ns", name) != NULL;
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "extender/run/runner.h"
 #include "extender/server.h"
 #include "tests/lib/sim/simnode.h"

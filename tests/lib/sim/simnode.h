@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "extender/server.h"
 #include "lib/base/str.h"
 
 enum { SIMNODE_PODS_MAX = 256 };
 
 struct simnode_pod {
-    char uid[PODS_UID_SIZE], name[64], place[64], pair[128];
+    char uid[APPLIED_UID_SIZE], name[64], place[64], pair[128];
     bool host, stop, exclusive;
     bool fails;   /* it will not start */
     bool ends;    /* it will end well once it runs */

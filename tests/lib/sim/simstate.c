@@ -16,7 +16,7 @@ struct writer *sim_writer(const char *dir)
     return sim_writer_with(dir, NULL);
 }
 
-struct writer *sim_writer_with(const char *dir, struct pods *pods)
+struct writer *sim_writer_with(const char *dir, struct applied *pods)
 {
     struct writer_config config = {
         .state_dir = dir, .fresh_ms = 15000, .pods = pods};

@@ -13,7 +13,7 @@
  * cannot be had. */
 struct writer *sim_writer(const char *dir);
 /* The same, with what is applied; `pods` outlives it. */
-struct writer *sim_writer_with(const char *dir, struct pods *pods);
+struct writer *sim_writer_with(const char *dir, struct applied *pods);
 
 /* The JSON of slice `index` of a simhost; the caller frees. */
 char *sim_slice(const char *node, unsigned n_cards, const char *boot_id,

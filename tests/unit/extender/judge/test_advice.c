@@ -10,7 +10,7 @@
 
 /* --- random small clusters ---------------------------------------------- */
 
-enum { ROUNDS = 5000, NODES_MAX = 4, CARDS_MAX = 4, PODS_MAX = 14 };
+enum { ROUNDS = 5000, NODES_MAX = 4, CARDS_MAX = 4, APPLIED_MAX = 14 };
 
 static struct demand pod(unsigned number)
 {
@@ -218,7 +218,7 @@ Test(advice, every_change_makes_the_pod_fit_and_none_is_too_large)
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct snapshot *s =
             crowd(simfleet_create(1 + roll(NODES_MAX), 1 + roll(CARDS_MAX)),
-                  roll(PODS_MAX));
+                  roll(APPLIED_MAX));
         struct demand d = pod(1000);
         struct schedule sc;
         struct advice advice;

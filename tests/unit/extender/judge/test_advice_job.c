@@ -13,7 +13,7 @@
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simhost.h"
 
-enum { ROUNDS = 3000, NODES = 4, CARDS = 4, PODS_MAX = 16, JOBS = 3 };
+enum { ROUNDS = 3000, NODES = 4, CARDS = 4, APPLIED_MAX = 16, JOBS = 3 };
 
 static struct fabric *two_leaves(void)
 {
@@ -128,7 +128,7 @@ static void check_job_gone(struct snapshot *s, const struct demand *pod,
                            const struct change *c)
 {
     size_t n, n_gone = 0;
-    const struct allocation *gone[PODS_MAX];
+    const struct allocation *gone[APPLIED_MAX];
     cleanup_free const struct allocation **list =
         alloc_index_list(s->allocations, &n);
     char own[JOB_KEY_MAX];
@@ -248,7 +248,7 @@ Test(advice_job, every_change_gives_the_job_a_plan)
     unsigned all_leases = 0;
     printf("seed %llu\n", (unsigned long long)chance_init());
     for (unsigned round = 0; round < ROUNDS; round++) {
-        struct snapshot *s = crowd(fleet(), roll(PODS_MAX));
+        struct snapshot *s = crowd(fleet(), roll(APPLIED_MAX));
         struct demand pod = job();
         if (!has_plan(s, &pod)) {
             struct advice advice;
@@ -363,7 +363,7 @@ Test(advice_job, the_words_agree)
     printf("seed %llu\n", (unsigned long long)chance_init());
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct demand pod = large_job();
-        struct snapshot *s = begin(crowd(fleet(), roll(PODS_MAX)), &pod);
+        struct snapshot *s = begin(crowd(fleet(), roll(APPLIED_MAX)), &pod);
         cleanup_str struct str text = STR_INIT(4096);
         cleanup_why struct why why;
         why_init(&why, s, &pod, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 #include "lib/base/json.h"
 #include "model/pod/podfeed.h"
 
@@ -37,7 +37,7 @@ TestSuite(nodepods, .init = start, .fini = stop);
 static void add_pod(unsigned i, uint64_t number, const char *annotation,
                     const char *volumes)
 {
-    char uid[PODS_UID_SIZE];
+    char uid[APPLIED_UID_SIZE];
     struct demand_config config;
     struct error err = {0};
     demand_config_default(&config);
@@ -89,7 +89,7 @@ static void read_items(const struct str *text, bool whole[PODS],
 Test(nodepods, never_says_more_than_a_node_takes)
 {
     bool whole[PODS] = {false};
-    char next[PODS_UID_SIZE] = "";
+    char next[APPLIED_UID_SIZE] = "";
     size_t n = 0, n_whole;
     cleanup_free char *large = large_text(LARGE);
     for (unsigned i = 0; i < PODS; i++)
@@ -111,7 +111,7 @@ Test(nodepods, never_says_more_than_a_node_takes)
 
 Test(nodepods, has_those_that_came_first)
 {
-    char next[PODS_UID_SIZE];
+    char next[APPLIED_UID_SIZE];
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     for (unsigned i = 0; i < PODFEED_PODS_MAX + 2; i++)
         add_pod(i, i < 2 ? 100000 + i : i, "", "");
@@ -130,7 +130,7 @@ Test(nodepods, has_those_that_came_first)
 /* It grew after the pod was placed. */
 Test(nodepods, says_why_a_pod_cannot_have_its_files)
 {
-    char next[PODS_UID_SIZE];
+    char next[APPLIED_UID_SIZE];
     struct applied_config *c = NULL;
     struct error err = {0};
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
@@ -158,12 +158,12 @@ Test(nodepods, says_why_a_pod_cannot_have_its_files)
 /* Somebody may still want to know why it failed. */
 Test(nodepods, pods_that_are_over_are_kept_until_they_are_deleted)
 {
-    char next[PODS_UID_SIZE];
+    char next[APPLIED_UID_SIZE];
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
     cleanup_str struct str kept = STR_INIT(STR_MAX_DEFAULT);
     for (unsigned i = 0; i < 3; i++) {
         add_pod(i, i + 1, "", "");
-        set->pods[i]->ended = i > 0 ? PODS_FAILED : PODS_PENDING;
+        set->pods[i]->ended = i > 0 ? APPLIED_FAILED : APPLIED_PENDING;
         set->pods[i]->deleting = i == 2;
     }
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);

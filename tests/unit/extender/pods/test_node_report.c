@@ -34,7 +34,7 @@ Test(nodestatus, reads_all)
     cr_expect_str_eq(s->pods[0].uid, "u1", "in the order of uids");
     cr_expect(s->pods[0].status->ready);
     const struct pod_status *p = s->pods[1].status;
-    cr_expect_eq(p->state, PODS_FAILED);
+    cr_expect_eq(p->state, APPLIED_FAILED);
     cr_expect_str_eq(p->reason, "Error");
     cr_expect_str_eq(p->address, "::1");
     cr_assert_eq(p->n_containers, 1);
@@ -58,9 +58,9 @@ Test(nodestatus, takes_what_newer_and_older_nodes_say)
     cr_assert_eq(node_report_parse(json, strlen(json), &s, &err), 0, "%s",
                  err.text);
     cr_assert_eq(s->n_pods, 3);
-    cr_expect_eq(s->pods[0].status->ran, PODS_RAN_ONCE);
-    cr_expect_eq(s->pods[1].status->ran, PODS_RAN_NEVER);
-    cr_expect_eq(s->pods[2].status->ran, PODS_RAN_UNKNOWN);
+    cr_expect_eq(s->pods[0].status->ran, APPLIED_RAN_ONCE);
+    cr_expect_eq(s->pods[1].status->ran, APPLIED_RAN_NEVER);
+    cr_expect_eq(s->pods[2].status->ran, APPLIED_RAN_UNKNOWN);
     refused("{\"boot\":\"b\",\"pods\":[{\"uid\":\"u\",\"state\":\"gone\","
             "\"ran\":1}]}",
             "pods[0].ran: must be true or false");
@@ -78,7 +78,7 @@ Test(nodestatus, cuts_what_is_long)
     str_add(&json, "\"}]}");
     cr_assert_eq(node_report_parse(json.data, json.size, &s, &err), 0, "%s",
                  err.text);
-    cr_expect_eq(strlen(s->pods[0].status->message), PODS_MESSAGE_MAX - 1,
+    cr_expect_eq(strlen(s->pods[0].status->message), APPLIED_MESSAGE_MAX - 1,
                  "between characters");
 }
 

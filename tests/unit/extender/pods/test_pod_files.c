@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 #include "lib/base/json.h"
 #include "model/pod/podfeed.h"
 
@@ -140,7 +140,7 @@ Test(podfiles, three_large_volumes_are_refused)
             "{\"name\":\"b\",\"configMap\":{\"name\":\"c1\"}},"
             "{\"name\":\"c\",\"configMap\":{\"name\":\"c2\"}}",
             "\"args\":[]");
-    const struct pod_change c = {.kind = PODS_APPLY, .pod = p};
+    const struct pod_change c = {.kind = APPLIED_APPLY, .pod = p};
     expect_refused(set, p, &c, 1, "2000004", "1048576");
 }
 
@@ -172,7 +172,7 @@ Test(podfiles, three_large_sources_of_variables_are_refused)
         "", "\"envFrom\":[{\"configMapRef\":{\"name\":\"d0\"}},{\"prefix\":\"A"
             "\",\"configMapRef\":{\"name\":\"d1\"}},{\"prefix\":\"B\","
             "\"configMapRef\":{\"name\":\"d2\"}}]");
-    struct pod_change c[CONFIGS + 1] = {{.kind = PODS_APPLY, .pod = p}};
+    struct pod_change c[CONFIGS + 1] = {{.kind = APPLIED_APPLY, .pod = p}};
     struct error err = {0};
     cr_expect_eq(pod_files_check(set, p, &err), -ENOENT);
     cr_expect_eq(pod_files_check_size(set, c, 1, &err), 0,

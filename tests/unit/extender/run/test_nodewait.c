@@ -23,7 +23,8 @@ static struct moment moment_take(void)
 {
     struct app *app = server_app(simapp_server);
     runner_settle(app->runner);
-    return (struct moment){pods_get(app->pods), writer_snapshot(app->writer)};
+    return (struct moment){applied_get(app->pods),
+                           writer_snapshot(app->writer)};
 }
 
 static void moment_fini(struct moment *m)

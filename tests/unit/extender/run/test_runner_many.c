@@ -110,7 +110,7 @@ static void end_pod(const char *name)
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a = alloc_index_find(s->allocations, "ns", name);
     cleanup_with(pod_status) struct pod_status *gone = pod_status_create(0);
-    gone->state = PODS_GONE;
+    gone->state = APPLIED_GONE;
     if (a)
         node_reports_put(app->told, a->demand.uid, a->node, gone);
 }
@@ -128,7 +128,7 @@ Test(runner_many, whoever_comes_first_gets_what_becomes_free)
     cr_assert_eq(simapp_apply(&urgent, 1), 0);
     end_pod("p0");
     settle();
-    simapp_expect("urgent", PODS_WANTED, "", "");
+    simapp_expect("urgent", APPLIED_WANTED, "", "");
     cr_expect_eq(simapp_allocations(), (size_t)CARDS);
 
     begin_round();
@@ -208,10 +208,10 @@ Test(runner_many, a_job_of_the_same_name_has_its_own_time)
     end_pod("p1");
     clock_set_fake(began_ms + RUNNER_STUCK_MS);
     place_in_part();
-    simapp_expect("ring-x0", PODS_WANTED, "", "");
-    simapp_expect("ring-h1", PODS_PENDING, "NoPlace", "");
+    simapp_expect("ring-x0", APPLIED_WANTED, "", "");
+    simapp_expect("ring-h1", APPLIED_PENDING, "NoPlace", "");
     clock_set_fake(began_ms + 2 * RUNNER_STUCK_MS);
     look_on(LOOKS);
-    simapp_expect("ring-x0", PODS_FAILED, "JobTornDown", "pair 1");
+    simapp_expect("ring-x0", APPLIED_FAILED, "JobTornDown", "pair 1");
     clock_set_fake(-1);
 }

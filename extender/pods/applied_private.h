@@ -1,26 +1,26 @@
 /* What the files of pods share. */
-#ifndef BIGA_EXTENDER_PODS_PODS_PRIVATE_H
-#define BIGA_EXTENDER_PODS_PODS_PRIVATE_H
+#ifndef BIGA_EXTENDER_PODS_APPLIED_PRIVATE_H
+#define BIGA_EXTENDER_PODS_APPLIED_PRIVATE_H
 
 #include <pthread.h>
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 
-struct pods {
+struct applied {
     struct demand_config demand;
     pthread_mutex_t lock;
     struct pod_set *set;
     struct {
         void (*changed)(void *ctx);
         void *ctx;
-    } watchers[PODS_WATCHERS_MAX];
+    } watchers[APPLIED_WATCHERS_MAX];
     size_t n_watchers;
 };
 
 /* With the lock held: the set, with nobody else looking at it, under its next
  * version. */
-struct pod_set *pods_writable(struct pods *p);
-void pods_tell(const struct pods *p);
+struct pod_set *applied_writable(struct applied *p);
+void applied_tell(const struct applied *p);
 
 /* A copy with a reference, to be changed before anybody else has it. */
 struct applied_pod *applied_pod_copy(const struct applied_pod *p);

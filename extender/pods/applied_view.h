@@ -1,9 +1,9 @@
-/* pods_view - what is shown of what was applied, as JSON and as tables.  Pure.
+/* applied_view - what is shown of what was applied, as JSON and as tables.  Pure.
  * What a Secret holds is never shown. */
-#ifndef BIGA_EXTENDER_PODS_PODS_VIEW_H
-#define BIGA_EXTENDER_PODS_PODS_VIEW_H
+#ifndef BIGA_EXTENDER_PODS_APPLIED_VIEW_H
+#define BIGA_EXTENDER_PODS_APPLIED_VIEW_H
 
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 #include "lib/base/table.h"

@@ -1,4 +1,4 @@
-#include "extender/pods/pods_apply.h"
+#include "extender/pods/applied_apply.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -10,24 +10,24 @@
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };
 
-void pods_body_fini(struct pods_body *b)
+void applied_body_fini(struct applied_body *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         applied_pod_unref(b->changes[i].pod);
         applied_config_unref(b->changes[i].config);
     }
     free(b->changes);
-    *b = (struct pods_body){0};
+    *b = (struct applied_body){0};
 }
 
-void pods_new_uid(char ret_uid[PODS_UID_SIZE])
+void applied_new_uid(char ret_uid[APPLIED_UID_SIZE])
 {
     unsigned char u[16];
     if (getrandom(u, sizeof u, 0) != sizeof u)
         abort(); /* it never gives less, once the system is up */
     u[6] = (unsigned char)((u[6] & 0x0f) | 0x40);
     u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
-    (void)snprintf(ret_uid, PODS_UID_SIZE,
+    (void)snprintf(ret_uid, APPLIED_UID_SIZE,
                    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
                    "%02x%02x%02x%02x%02x%02x",
                    u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
@@ -144,7 +144,7 @@ static int check_placing(const cJSON *json, struct error *err)
 /* Where we are. */
 struct applying {
     const struct demand_config *config;
-    struct pods_body *body;
+    struct applied_body *body;
     char where[WHERE_MAX]; /* "document 2, items[3]" */
     struct template *templates;
     size_t n_templates, templates_cap;
@@ -205,24 +205,24 @@ static bool is_same(const struct pod_change *a, const struct pod_change *b)
 /* Takes the object of `change` over. */
 static int add(struct applying *x, struct pod_change change)
 {
-    struct pods_body *b = x->body;
+    struct applied_body *b = x->body;
     b->changes = xgrow(b->changes, b->n, &b->cap, sizeof *b->changes);
     b->changes[b->n++] = change;
     for (size_t i = 0; i + 1 < b->n; i++)
         if (is_same(&b->changes[i], &change))
             return error_set(x->err, EINVAL,
                              "metadata.name: there are two of that name");
-    if (b->n > PODS_CHANGES_MAX)
+    if (b->n > APPLIED_CHANGES_MAX)
         return error_set(x->err, EINVAL, "more than %d objects at once",
-                         PODS_CHANGES_MAX);
+                         APPLIED_CHANGES_MAX);
     return 0;
 }
 
 static int create_pod(struct applying *x, cJSON *json, cJSON *metadata,
                       struct applied_pod **ret_pod)
 {
-    char uid[PODS_UID_SIZE];
-    pods_new_uid(uid);
+    char uid[APPLIED_UID_SIZE];
+    applied_new_uid(uid);
     normalise(json, metadata, uid);
     cleanup_free char *text = cJSON_PrintUnformatted(json);
     struct jscan s;
@@ -244,7 +244,7 @@ static const char *buddy_of(const cJSON *metadata)
 
 static int apply_pod(struct applying *x, cJSON *json, cJSON *metadata)
 {
-    struct pod_change change = {.kind = PODS_APPLY};
+    struct pod_change change = {.kind = APPLIED_APPLY};
     int e = check_placing(json, x->err);
     if (e == 0)
         e = create_pod(x, json, metadata, &change.pod);
@@ -267,9 +267,9 @@ static int apply_template(struct applying *x, cJSON *json,
                           const cJSON *metadata)
 {
     const char *namespace = text_of(metadata, "namespace");
-    if (x->n_templates == PODS_CHANGES_MAX)
+    if (x->n_templates == APPLIED_CHANGES_MAX)
         return error_set(x->err, EINVAL, "more than %d PodTemplates at once",
-                         PODS_CHANGES_MAX);
+                         APPLIED_CHANGES_MAX);
     char *text = cJSON_PrintUnformatted(json);
     x->templates = xgrow(x->templates, x->n_templates, &x->templates_cap,
                          sizeof *x->templates);
@@ -418,11 +418,11 @@ static bool at_end(struct jscan *s)
     return s->p == s->end;
 }
 
-int pods_body_read(const char *data, size_t size,
-                   const struct demand_config *config,
-                   struct pods_body *ret_body, struct error *err)
+int applied_body_read(const char *data, size_t size,
+                      const struct demand_config *config,
+                      struct applied_body *ret_body, struct error *err)
 {
-    struct pods_body body = {0};
+    struct applied_body body = {0};
     struct applying x = {.config = config, .body = &body, .err = err};
     struct jscan s;
     struct jtext bytes;
@@ -441,7 +441,7 @@ int pods_body_read(const char *data, size_t size,
                       "the body: is empty, must have a Pod, ConfigMap, Secret "
                       "or List");
     if (e < 0) {
-        pods_body_fini(&body);
+        applied_body_fini(&body);
         return e;
     }
     *ret_body = body;

@@ -1,4 +1,4 @@
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "extender/keep/writer.h"
-#include "extender/pods/pods_apply.h"
+#include "extender/pods/applied_apply.h"
 #include "lib/base/str.h"
 #include "lib/io/log.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 static struct demand_config config;
-static struct pods *pods;
+static struct applied *pods;
 static struct writer *w;
 static char *dir;
 static unsigned told;
@@ -27,15 +27,15 @@ static void count(void *ctx)
 
 static void begin(void)
 {
-    pods = pods_create(&config);
-    pods_watch(pods, count, NULL);
+    pods = applied_create(&config);
+    applied_watch(pods, count, NULL);
     w = sim_writer_with(dir, pods);
 }
 
 static void end(void)
 {
     writer_stop(w);
-    pods_destroy(pods);
+    applied_destroy(pods);
 }
 
 static void set_up(void)
@@ -55,11 +55,11 @@ static void tear_down(void)
 TestSuite(pods, .init = set_up, .fini = tear_down);
 
 /* Apply a body; its changes stay the caller's. */
-static int apply_body(const char *text, struct pods_body *ret_body,
+static int apply_body(const char *text, struct applied_body *ret_body,
                       struct error *err)
 {
-    cr_assert_eq(pods_body_read(text, strlen(text), &config, ret_body, err), 0,
-                 "%s", err->text);
+    cr_assert_eq(applied_body_read(text, strlen(text), &config, ret_body, err),
+                 0, "%s", err->text);
     struct writer_op op = {.kind = WRITER_PODS,
                            .changes = ret_body->changes,
                            .n_changes = ret_body->n};
@@ -70,10 +70,10 @@ static int apply_body(const char *text, struct pods_body *ret_body,
 
 static int apply(const char *text)
 {
-    struct pods_body body;
+    struct applied_body body;
     struct error err = {0};
     int r = apply_body(text, &body, &err);
-    pods_body_fini(&body);
+    applied_body_fini(&body);
     return r;
 }
 
@@ -101,7 +101,7 @@ static int change(struct pod_change c)
 static const char *all(void)
 {
     static char text[1024];
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     size_t n = 0;
     text[0] = '\0';
     for (size_t i = 0; i < s->n_pods; i++)
@@ -117,7 +117,7 @@ static const char *all(void)
 
 static char *uid_of(const char *name)
 {
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     const struct applied_pod *p = pod_set_find(s, "default", name);
     cr_assert(p, "%s", name);
     return xstrdup(p->uid);
@@ -139,7 +139,7 @@ Test(pods, are_applied_once)
     cr_expect_eq(apply(pod("a", "i:2")), -EEXIST);
     cleanup_free char *same = uid_of("a");
     cr_expect_str_eq(uid, same);
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     cr_expect_eq(pod_set_find_uid(s, uid), pod_set_find(s, "default", "a"));
     cr_expect_lt(pod_set_find(s, "default", "b")->number,
                  pod_set_find(s, "default", "a")->number);
@@ -200,7 +200,7 @@ Test(pods, immutable_configs_stay)
     cr_assert_eq(apply(FIXED(SAME, IMMUTABLE)), 0, "nothing new");
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         cr_expect_eq(apply(others[i]), -EEXIST, "%s", others[i]);
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     const struct applied_config *c = pod_set_config(s, false, "default", "m");
     cr_expect(c->immutable && c->n_entries == 2 && c->entries[0].size == 1);
     cr_assert_eq(change((struct pod_change){.kind = CONFIG_DELETE,
@@ -223,10 +223,10 @@ Test(pods, replace_configs)
     char text[256];
     (void)snprintf(text, sizeof text, MAP, "1");
     cr_assert_eq(apply(text), 0);
-    cleanup_with(pod_set) struct pod_set *before = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *before = applied_get(pods);
     (void)snprintf(text, sizeof text, MAP, "22");
     cr_assert_eq(apply(text), 0);
-    cleanup_with(pod_set) struct pod_set *after = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *after = applied_get(pods);
     cr_expect_eq(pod_set_config(before, false, "default", "m")->entries[0].size,
                  1, "who looked before sees what was");
     cr_expect_eq(pod_set_config(after, false, "default", "m")->entries[0].size,
@@ -238,7 +238,7 @@ Test(pods, replace_configs)
               "\"stringData\":{\"a\":\"over\",\"b\":\"\"}}"),
         0);
     cr_expect_str_eq(all(), "c:m s:m ");
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     const struct applied_config *c = pod_set_config(s, true, "default", "m");
     cr_assert_eq(c->n_entries, 2);
     cr_expect_str_eq(c->entries[0].data, "over");
@@ -257,18 +257,20 @@ Test(pods, replace_configs)
 /* A pod is told to end, ends, and is forgotten; each survives a restart. */
 Test(pods, end_and_are_forgotten)
 {
-    struct pod_change c = {
-        .kind = PODS_DELETE, .namespace = "default", .name = "a", .grace_s = 5};
+    struct pod_change c = {.kind = APPLIED_DELETE,
+                           .namespace = "default",
+                           .name = "a",
+                           .grace_s = 5};
     cr_assert_eq(apply(pod("a", "i:1")), 0);
     cr_assert_eq(apply(pod("b", "i:1")), 0);
     cleanup_with(pod_status) struct pod_status *status = pod_status_create(1);
-    status->state = PODS_FAILED;
+    status->state = APPLIED_FAILED;
     (void)snprintf(status->reason, sizeof status->reason, "ExitCode");
     (void)snprintf(status->message, sizeof status->message, "it ended with 3");
-    cr_assert_eq(change((struct pod_change){.kind = PODS_END,
+    cr_assert_eq(change((struct pod_change){.kind = APPLIED_END,
                                             .namespace = "default",
                                             .name = "b",
-                                            .ended = PODS_FAILED,
+                                            .ended = APPLIED_FAILED,
                                             .status = status}),
                  0);
     cr_assert_eq(change(c), 0);
@@ -279,14 +281,14 @@ Test(pods, end_and_are_forgotten)
     cr_expect_str_eq(all(), "a- b ");
     cleanup_free char *same = uid_of("a");
     cr_expect_str_eq(uid, same);
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     cr_expect_eq(pod_set_find(s, "default", "a")->grace_s, 5);
     const struct applied_pod *b = pod_set_find(s, "default", "b");
-    cr_expect_eq(b->ended, PODS_FAILED);
-    cr_expect_eq(b->status->state, PODS_FAILED);
+    cr_expect_eq(b->ended, APPLIED_FAILED);
+    cr_expect_eq(b->status->state, APPLIED_FAILED);
     cr_expect_str_eq(b->status->reason, "ExitCode");
 
-    c.kind = PODS_FORGET;
+    c.kind = APPLIED_FORGET;
     c.uid = b->uid;
     cr_expect_eq(change(c), -ENOENT, "of another uid");
     c.uid = uid;
@@ -303,24 +305,24 @@ Test(pods, tell_how_they_fare)
     cr_assert_eq(apply(pod("a", "i:1")), 0);
     cleanup_free char *uid = uid_of("a");
     unsigned before = told;
-    s->state = PODS_RUNNING;
+    s->state = APPLIED_RUNNING;
     s->ready = true;
     s->containers[0].restarts = 3;
-    cr_expect_eq(pods_set_status(pods, "nobody", s), -ENOENT);
+    cr_expect_eq(applied_set_status(pods, "nobody", s), -ENOENT);
     cr_expect_eq(told, before);
-    cr_expect_eq(pods_set_status(pods, uid, s), 0);
+    cr_expect_eq(applied_set_status(pods, uid, s), 0);
     cr_expect_eq(told, before + 1);
-    cr_expect_eq(pods_set_status(pods, uid, s), 0);
+    cr_expect_eq(applied_set_status(pods, uid, s), 0);
     cr_expect_eq(told, before + 1, "no news");
     /* a delete leaves it as it is */
-    cr_expect_eq(change((struct pod_change){.kind = PODS_DELETE,
+    cr_expect_eq(change((struct pod_change){.kind = APPLIED_DELETE,
                                             .namespace = "default",
                                             .name = "a",
                                             .grace_s = -1}),
                  0);
-    cleanup_with(pod_set) struct pod_set *set = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(pods);
     const struct applied_pod *p = pod_set_find_uid(set, uid);
-    cr_expect_eq(p->status->state, PODS_RUNNING);
+    cr_expect_eq(p->status->state, APPLIED_RUNNING);
     cr_expect_eq(pod_status_restarts(p->status), 3);
     cr_expect(p->deleting);
     cr_expect_eq(p->grace_s, 30, "its own");
@@ -333,20 +335,20 @@ Test(pods, keep_why_they_are_over)
     cleanup_with(pod_status) struct pod_status *gone = pod_status_create(0);
     cr_assert_eq(apply(pod("a", "i:1")), 0);
     cleanup_free char *uid = uid_of("a");
-    over->state = PODS_FAILED;
+    over->state = APPLIED_FAILED;
     (void)snprintf(over->reason, sizeof over->reason, "JobFailed");
-    gone->state = PODS_GONE;
+    gone->state = APPLIED_GONE;
     (void)snprintf(gone->reason, sizeof gone->reason, "Stopped");
-    cr_assert_eq(change((struct pod_change){.kind = PODS_END,
+    cr_assert_eq(change((struct pod_change){.kind = APPLIED_END,
                                             .namespace = "default",
                                             .name = "a",
-                                            .ended = PODS_FAILED,
+                                            .ended = APPLIED_FAILED,
                                             .status = over}),
                  0);
-    cr_assert_eq(pods_set_status(pods, uid, gone), 0);
-    cleanup_with(pod_set) struct pod_set *set = pods_get(pods);
+    cr_assert_eq(applied_set_status(pods, uid, gone), 0);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(pods);
     const struct applied_pod *p = pod_set_find_uid(set, uid);
-    cr_expect_eq(p->status->state, PODS_GONE);
+    cr_expect_eq(p->status->state, APPLIED_GONE);
     cr_expect_str_eq(p->status->reason, "JobFailed");
 }
 
@@ -358,7 +360,7 @@ static void *look(void *ctx)
     size_t seen = 0;
     (void)ctx;
     while (!atomic_load(&stop_it)) {
-        cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+        cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
         for (size_t i = 0; i < s->n_pods; i++)
             seen += pod_set_find_uid(s, s->pods[i]->uid) == s->pods[i] &&
                     s->by_uid[i] != NULL;
@@ -380,10 +382,10 @@ Test(pods, are_read_while_they_change)
         cr_assert_eq(apply(pod(name, "i:1")), 0);
         cleanup_free char *uid = uid_of(name);
         cleanup_with(pod_status) struct pod_status *s = pod_status_create(0);
-        s->state = PODS_RUNNING;
-        cr_assert_eq(pods_set_status(pods, uid, s), 0);
+        s->state = APPLIED_RUNNING;
+        cr_assert_eq(applied_set_status(pods, uid, s), 0);
         if (i % 2)
-            cr_assert_eq(change((struct pod_change){.kind = PODS_FORGET,
+            cr_assert_eq(change((struct pod_change){.kind = APPLIED_FORGET,
                                                     .namespace = "default",
                                                     .name = name}),
                          0);
@@ -391,7 +393,7 @@ Test(pods, are_read_while_they_change)
     atomic_store(&stop_it, true);
     for (int i = 0; i < 2; i++)
         (void)pthread_join(threads[i], NULL);
-    cleanup_with(pod_set) struct pod_set *s = pods_get(pods);
+    cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     cr_expect_eq(s->n_pods, 25);
 }
 
@@ -441,10 +443,10 @@ Test(pods, name_what_is_wrong)
          "line 1"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct pods_body body;
+        struct applied_body body;
         struct error err = {0};
-        cr_expect_eq(pods_body_read(bad[i].text, strlen(bad[i].text), &config,
-                                    &body, &err),
+        cr_expect_eq(applied_body_read(bad[i].text, strlen(bad[i].text),
+                                       &config, &body, &err),
                      -EINVAL, "%s", bad[i].text);
         cr_expect(strstr(err.text, bad[i].what), "%s: no %s", err.text,
                   bad[i].what);
@@ -460,7 +462,7 @@ Test(pods, refuse_a_config_that_is_too_big)
         size_t text = encoded ? (size_t)(MAX + 2) / 3 * 4 : MAX;
         for (size_t more = 0; more < 2; more++) {
             cleanup_str struct str body = STR_INIT(4 << 20);
-            struct pods_body read;
+            struct applied_body read;
             struct error err = {0};
             str_addf(&body,
                      "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
@@ -469,11 +471,11 @@ Test(pods, refuse_a_config_that_is_too_big)
             for (size_t n = text + more * 4; n > 2; n--)
                 str_add_c(&body, 'A');
             str_add(&body, encoded ? "==\"}}" : "AA\"}}");
-            int e = pods_body_read(str_text(&body), body.size, &config, &read,
-                                   &err);
+            int e = applied_body_read(str_text(&body), body.size, &config,
+                                      &read, &err);
             cr_expect_eq(e, more ? -EINVAL : 0, "%s: %s", members[i], err.text);
             if (e == 0)
-                pods_body_fini(&read);
+                applied_body_fini(&read);
             else
                 cr_expect(strstr(err.text, "more than 1048576 bytes"), "%s",
                           err.text);
@@ -527,7 +529,8 @@ Test(pods, are_the_api_servers_in_a_cluster)
     struct writer_config other = {.store = STORE_KUBERNETES, .fresh_ms = 1000};
     struct writer *kube = NULL;
     struct error err = {0};
-    struct pod_change c = {.kind = PODS_DELETE, .namespace = "n", .name = "p"};
+    struct pod_change c = {
+        .kind = APPLIED_DELETE, .namespace = "n", .name = "p"};
     struct writer_op op = {.kind = WRITER_PODS, .changes = &c, .n_changes = 1};
     cr_assert_eq(writer_start(&other, &kube, &err), 0, "%s", err.text);
     cr_expect_eq(writer_run(kube, &op), -ENOTSUP);

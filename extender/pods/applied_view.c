@@ -1,4 +1,4 @@
-#include "extender/pods/pods_view.h"
+#include "extender/pods/applied_view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,9 +18,9 @@ enum pod_state pod_state_shown(const struct applied_pod *p,
 {
     enum pod_state state = p->status->state;
     /* that it was then removed from its node is no news of how it ended */
-    if (p->end && state == PODS_GONE)
+    if (p->end && state == APPLIED_GONE)
         return p->ended;
-    return state == PODS_PENDING && place ? PODS_WANTED : state;
+    return state == APPLIED_PENDING && place ? APPLIED_WANTED : state;
 }
 
 /* Where a pod is, and what is said of it. */
@@ -28,7 +28,7 @@ struct shown {
     const struct allocation *place;
     bool ready;
     const char *reason; /* the status's, or what is to be said besides */
-    char message[PODS_MESSAGE_MAX + 1];
+    char message[APPLIED_MESSAGE_MAX + 1];
 };
 
 /* Its node says nothing any more: what is known of the pod may be otherwise.

@@ -2,7 +2,7 @@
  * at them. */
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 
 static int compare_pod(const struct applied_pod *p, const char *namespace,
                        const char *name)
@@ -81,7 +81,7 @@ struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid)
 /* One that will not run (again) asks for nothing. */
 uint8_t applied_pod_runs(const struct applied_pod *p)
 {
-    if (p->deleting || p->ended == PODS_FAILED)
+    if (p->deleting || p->ended == APPLIED_FAILED)
         return 0;
     return p->demand.role == ROLE_HOST ? RUNS_HOST : RUNS_CARDS;
 }
@@ -171,8 +171,8 @@ static struct pod_set *copy_set(const struct pod_set *s)
     const size_t from = offsetof(struct pod_set, version); /* refs move */
     memcpy((char *)n + from, (const char *)s + from, sizeof *n - from);
     atomic_init(&n->refs, 1);
-    n->pods = xcalloc(s->pods_cap + 1, sizeof(*n->pods));
-    n->by_uid = xcalloc(s->pods_cap + 1, sizeof(*n->by_uid));
+    n->pods = xcalloc(s->applied_cap + 1, sizeof(*n->pods));
+    n->by_uid = xcalloc(s->applied_cap + 1, sizeof(*n->by_uid));
     n->configs = xcalloc(s->configs_cap + 1, sizeof(*n->configs));
     for (size_t i = 0; i < s->n_pods; i++) {
         n->pods[i] = applied_pod_ref(s->pods[i]);
@@ -183,7 +183,7 @@ static struct pod_set *copy_set(const struct pod_set *s)
     return n;
 }
 
-struct pod_set *pods_writable(struct pods *p)
+struct pod_set *applied_writable(struct applied *p)
 {
     /* references are only taken with the lock held */
     if (atomic_load_explicit(&p->set->refs, memory_order_acquire) > 1) {
@@ -227,9 +227,9 @@ void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
 void pod_set_put(struct pod_set *s, struct applied_pod *p)
 {
     pod_set_remove(s, p->namespace, p->name);
-    if (s->n_pods == s->pods_cap) {
-        size_t cap = s->pods_cap;
-        s->pods = xgrow(s->pods, s->n_pods, &s->pods_cap, sizeof(*s->pods));
+    if (s->n_pods == s->applied_cap) {
+        size_t cap = s->applied_cap;
+        s->pods = xgrow(s->pods, s->n_pods, &s->applied_cap, sizeof(*s->pods));
         s->by_uid = xgrow(s->by_uid, s->n_pods, &cap, sizeof(*s->by_uid));
     }
     insert_at(s->pods, s->n_pods, pod_from(s, p->namespace, p->name), p);

@@ -1,12 +1,12 @@
-/* pods - what was applied in embedded mode, where no API server keeps it:
+/* applied - what was applied in embedded mode, where no API server keeps it:
  * pods, ConfigMaps and Secrets, and what became of the pods.
  *
  * What was applied is durable (the store's tables pods and configs) and is
  * changed by the writer thread alone, by operations WRITER_PODS.  How pods
  * fare is kept in memory, is set by any thread, and is told again after a
  * start.  Readers take the current set, which never changes under them. */
-#ifndef BIGA_EXTENDER_PODS_PODS_H
-#define BIGA_EXTENDER_PODS_PODS_H
+#ifndef BIGA_EXTENDER_PODS_APPLIED_H
+#define BIGA_EXTENDER_PODS_APPLIED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,40 +19,40 @@
 #include "model/pod/podspec.h"
 
 enum {
-    PODS_MAX = 65536,         /* pods, and configs, that are kept */
-    PODS_CHANGES_MAX = 4096,  /* of one operation */
-    PODS_BODY_MAX = 16 << 20, /* bytes of one request */
-    PODS_WATCHERS_MAX = 4,
-    PODS_CONTAINERS_MAX = 2 * PODSPEC_CONTAINERS_MAX,
-    PODS_REASON_MAX = 63,
-    PODS_MESSAGE_MAX = 512,
-    PODS_UID_SIZE = 36 + 1, /* of a UUID, with its NUL */
+    APPLIED_MAX = 65536,         /* pods, and configs, that are kept */
+    APPLIED_CHANGES_MAX = 4096,  /* of one operation */
+    APPLIED_BODY_MAX = 16 << 20, /* bytes of one request */
+    APPLIED_WATCHERS_MAX = 4,
+    APPLIED_CONTAINERS_MAX = 2 * PODSPEC_CONTAINERS_MAX,
+    APPLIED_REASON_MAX = 63,
+    APPLIED_MESSAGE_MAX = 512,
+    APPLIED_UID_SIZE = 36 + 1, /* of a UUID, with its NUL */
 };
 
 /* --- how a pod fares: immutable, ref-counted ------------------------------ */
 
 enum pod_state {
-    PODS_PENDING, /* it has no place; the reason says why */
+    APPLIED_PENDING, /* it has no place; the reason says why */
     /* it has one; as the node says */
-    PODS_WANTED, /* also: the node has not said anything yet */
-    PODS_PREPARING,
-    PODS_PULLING,
-    PODS_CREATING,
-    PODS_RUNNING,
-    PODS_STOPPING,
-    PODS_GONE,
-    PODS_FAILED,
-    PODS_STATES
+    APPLIED_WANTED, /* also: the node has not said anything yet */
+    APPLIED_PREPARING,
+    APPLIED_PULLING,
+    APPLIED_CREATING,
+    APPLIED_RUNNING,
+    APPLIED_STOPPING,
+    APPLIED_GONE,
+    APPLIED_FAILED,
+    APPLIED_STATES
 };
 const char *pod_state_name(enum pod_state state); /* "pending" … */
-/* PODS_STATES when there is none of that name. */
+/* APPLIED_STATES when there is none of that name. */
 enum pod_state pod_state_parse(const char *name);
 
 struct pod_container {
     char name[64], state[16];
     int32_t exit_code;
     uint32_t restarts;
-    char reason[PODS_REASON_MAX + 1];
+    char reason[APPLIED_REASON_MAX + 1];
 };
 
 struct pod_status {
@@ -60,18 +60,18 @@ struct pod_status {
     enum pod_state state;
     bool ready;
     enum pod_ran {
-        PODS_RAN_UNKNOWN, /* its node does not say */
-        PODS_RAN_NEVER,
-        PODS_RAN_ONCE, /* it was ready once, also before this start */
+        APPLIED_RAN_UNKNOWN, /* its node does not say */
+        APPLIED_RAN_NEVER,
+        APPLIED_RAN_ONCE, /* it was ready once, also before this start */
     } ran;
     uint32_t attempt;
-    char reason[PODS_REASON_MAX + 1];   /* a word, "" none */
-    char message[PODS_MESSAGE_MAX + 1]; /* what to do next, "" nothing */
-    char address[64];                   /* "" not known */
+    char reason[APPLIED_REASON_MAX + 1];   /* a word, "" none */
+    char message[APPLIED_MESSAGE_MAX + 1]; /* what to do next, "" nothing */
+    char address[64];                      /* "" not known */
     size_t n_containers;
-    struct pod_container *containers; /* at most PODS_CONTAINERS_MAX */
+    struct pod_container *containers; /* at most APPLIED_CONTAINERS_MAX */
 };
-/* PODS_PENDING with nothing to say; fill it in before anybody else has it. */
+/* APPLIED_PENDING with nothing to say; fill it in before anybody else has it. */
 struct pod_status *pod_status_create(size_t n_containers);
 struct pod_status *pod_status_ref(struct pod_status *s);
 void pod_status_unref(struct pod_status *s); /* NULL allowed */
@@ -84,7 +84,7 @@ uint32_t pod_status_restarts(const struct pod_status *s);
 
 struct applied_pod {
     atomic_uint refs;
-    char uid[PODS_UID_SIZE]; /* given by us when it was applied */
+    char uid[APPLIED_UID_SIZE]; /* given by us when it was applied */
     char *namespace, *name;
     char *json; /* the Pod, with namespace and uid; without its status and what
                  * only an API server writes; members in order of their
@@ -100,8 +100,8 @@ struct applied_pod {
     uint32_t grace_s; /* how long it has to end, when deleting */
     /* Over for good: it is stopped where it is, and not placed again.  Durable,
      * with the reason and message of its status, which after a start is
-     * { state: ended, reason, message }.  PODS_GONE: it ended well;
-     * PODS_FAILED; PODS_PENDING: it is not over. */
+     * { state: ended, reason, message }.  APPLIED_GONE: it ended well;
+     * APPLIED_FAILED; APPLIED_PENDING: it is not over. */
     enum pod_state ended;
     struct pod_status *end;    /* what it ended with; NULL: it is not over */
     struct pod_status *status; /* never NULL */
@@ -162,7 +162,7 @@ struct pod_set {
     uint64_t version; /* grows with each change, also of a status; from another
                        * number after each start */
     struct applied_pod **pods; /* by namespace, name */
-    size_t n_pods, pods_cap;
+    size_t n_pods, applied_cap;
     struct applied_pod **by_uid;
     struct applied_config **configs; /* by namespace, kind, name */
     size_t n_configs, configs_cap;
@@ -189,29 +189,31 @@ struct podspec_source pod_set_source(const struct pod_set *s);
 
 /* --- the registry --------------------------------------------------------- */
 
-struct pods;
-struct pods *pods_create(const struct demand_config *config);
-void pods_destroy(struct pods *p); /* NULL allowed */
+struct applied;
+struct applied *applied_create(const struct demand_config *config);
+void applied_destroy(struct applied *p); /* NULL allowed */
 
 /* The current set; the caller owns the reference.  Any thread; hardly ever
  * waits. */
-struct pod_set *pods_get(struct pods *p);
-uint64_t pods_version(struct pods *p);
+struct pod_set *applied_get(struct applied *p);
+uint64_t applied_version(struct applied *p);
 
 /* Have `changed` called after each change, on the thread that made it, without
- * a lock being held.  It must not block; pods_get() may be called in it. At
- * most PODS_WATCHERS_MAX; not while threads use `p`. */
-void pods_watch(struct pods *p, void (*changed)(void *ctx), void *ctx);
+ * a lock being held.  It must not block; applied_get() may be called in it. At
+ * most APPLIED_WATCHERS_MAX; not while threads use `p`. */
+void applied_watch(struct applied *p, void (*changed)(void *ctx), void *ctx);
 
 /* How the pod of that uid fares (a reference is taken). -ENOENT: there is no
  * such pod. 0 also when it is no news: then nobody is called.  Any thread. */
-int pods_set_status(struct pods *p, const char *uid, struct pod_status *status);
+int applied_set_status(struct applied *p, const char *uid,
+                       struct pod_status *status);
 /* The same of many at once; unknown uids are passed over. */
 struct pod_report {
     const char *uid;
     struct pod_status *status;
 };
-void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n);
+void applied_set_statuses(struct applied *p, const struct pod_report *list,
+                          size_t n);
 
 /* --- changes: operations WRITER_PODS (writer.h) --------------------------- */
 
@@ -219,17 +221,17 @@ void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n);
  * until it is done. */
 struct pod_change {
     enum pod_change_kind {
-        PODS_APPLY,  /* pod: a new one; one that is there with the same spec is
-                    * PODS_UNCHANGED, another spec -EEXIST; but a service's is
-                    * PODS_REPLACED: it is what comes next */
-        PODS_DELETE, /* it is to end: namespace, name, grace_s (< 0: its own).
+        APPLIED_APPLY, /* pod: a new one; one that is there with the same spec is
+                    * APPLIED_UNCHANGED, another spec -EEXIST; but a service's is
+                    * APPLIED_REPLACED: it is what comes next */
+        APPLIED_DELETE, /* it is to end: namespace, name, grace_s (< 0: its own).
                      * Again with another grace: that counts. -ENOENT */
-        PODS_END,    /* it is over: namespace, name, ended, status (whose state,
+        APPLIED_END, /* it is over: namespace, name, ended, status (whose state,
                        * reason and message it has from now on; a reference is
                        * taken; statuses of state FAILED and GONE that nodes
                        * tell later leave reason and message as they are).
-                       * Again: PODS_UNCHANGED. -ENOENT */
-        PODS_FORGET, /* it is gone from its node and has no allocation (release
+                       * Again: APPLIED_UNCHANGED. -ENOENT */
+        APPLIED_FORGET, /* it is gone from its node and has no allocation (release
                      * it first, or before it in the same batch): namespace,
                      * name. -ENOENT */
         CONFIG_APPLY,  /* config: new, or in place of the one there; of one that
@@ -245,18 +247,18 @@ struct pod_change {
                       * any */
     int64_t grace_s;
     bool roll;            /* delete: for what comes next; else nothing does */
-    enum pod_state ended; /* end: PODS_GONE or PODS_FAILED */
+    enum pod_state ended; /* end: APPLIED_GONE or APPLIED_FAILED */
     struct pod_status *status; /* end */
 
     /* the outcome */
     enum pod_result {
-        PODS_UNCHANGED,
-        PODS_CREATED,
-        PODS_REPLACED,
-        PODS_DELETED, /* or: is to be */
-        PODS_ENDED,
+        APPLIED_UNCHANGED,
+        APPLIED_CREATED,
+        APPLIED_REPLACED,
+        APPLIED_DELETED, /* or: is to be */
+        APPLIED_ENDED,
     } result;
-    char result_uid[PODS_UID_SIZE]; /* of the pod that is there now */
+    char result_uid[APPLIED_UID_SIZE]; /* of the pod that is there now */
 };
 const char *pod_result_name(enum pod_result result); /* "unchanged" … */
 

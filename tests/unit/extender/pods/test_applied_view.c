@@ -1,9 +1,9 @@
-#include "extender/pods/pods_view.h"
+#include "extender/pods/applied_view.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 #include "lib/base/mem.h"
 
 /* How a pod with its place on a node of that status is shown. */
@@ -23,7 +23,7 @@ static void expect_silent(enum node_status status, bool silent)
                  0, "%s", err.text);
     pod_status_unref(p->status);
     p->status = pod_status_create(0);
-    p->status->state = PODS_RUNNING;
+    p->status->state = APPLIED_RUNNING;
     p->status->ready = true;
 
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
@@ -46,7 +46,7 @@ static void expect_silent(enum node_status status, bool silent)
                  node_status_name(status), str_text(&out));
 }
 
-Test(pods_view, says_that_its_node_is_silent)
+Test(applied_view, says_that_its_node_is_silent)
 {
     expect_silent(NODE_READY, false);
     expect_silent(NODE_STALE, true);

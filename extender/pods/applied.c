@@ -1,15 +1,15 @@
-#include "extender/pods/pods.h"
+#include "extender/pods/applied.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 
 /* --- the registry ----------------------------------------------------------- */
 
-struct pods *pods_create(const struct demand_config *config)
+struct applied *applied_create(const struct demand_config *config)
 {
-    struct pods *p = xcalloc(1, sizeof *p);
+    struct applied *p = xcalloc(1, sizeof *p);
     uint32_t first = 0;
     p->demand = *config;
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail on Linux */
@@ -20,7 +20,7 @@ struct pods *pods_create(const struct demand_config *config)
     return p;
 }
 
-void pods_destroy(struct pods *p)
+void applied_destroy(struct applied *p)
 {
     if (!p)
         return;
@@ -29,7 +29,7 @@ void pods_destroy(struct pods *p)
     free(p);
 }
 
-struct pod_set *pods_get(struct pods *p)
+struct pod_set *applied_get(struct applied *p)
 {
     pthread_mutex_lock(&p->lock);
     struct pod_set *s = pod_set_ref(p->set);
@@ -37,7 +37,7 @@ struct pod_set *pods_get(struct pods *p)
     return s;
 }
 
-uint64_t pods_version(struct pods *p)
+uint64_t applied_version(struct applied *p)
 {
     pthread_mutex_lock(&p->lock);
     uint64_t version = p->set->version;
@@ -45,15 +45,15 @@ uint64_t pods_version(struct pods *p)
     return version;
 }
 
-void pods_watch(struct pods *p, void (*changed)(void *ctx), void *ctx)
+void applied_watch(struct applied *p, void (*changed)(void *ctx), void *ctx)
 {
-    if (p->n_watchers == PODS_WATCHERS_MAX)
+    if (p->n_watchers == APPLIED_WATCHERS_MAX)
         abort(); /* a mistake of ours */
     p->watchers[p->n_watchers].changed = changed;
     p->watchers[p->n_watchers++].ctx = ctx;
 }
 
-void pods_tell(const struct pods *p)
+void applied_tell(const struct applied *p)
 {
     for (size_t i = 0; i < p->n_watchers; i++)
         p->watchers[i].changed(p->watchers[i].ctx);
@@ -64,8 +64,8 @@ void pods_tell(const struct pods *p)
 struct pod_status *pod_status_create(size_t n_containers)
 {
     struct pod_status *s = xcalloc(1, sizeof *s);
-    if (n_containers > PODS_CONTAINERS_MAX)
-        n_containers = PODS_CONTAINERS_MAX;
+    if (n_containers > APPLIED_CONTAINERS_MAX)
+        n_containers = APPLIED_CONTAINERS_MAX;
     atomic_init(&s->refs, 1);
     s->n_containers = n_containers;
     s->containers = xcalloc(n_containers + 1, sizeof *s->containers);
@@ -115,33 +115,33 @@ uint32_t pod_status_restarts(const struct pod_status *s)
     return n;
 }
 
-static const char *const state_names[PODS_STATES] = {
-    [PODS_PENDING] = "pending",     [PODS_WANTED] = "wanted",
-    [PODS_PREPARING] = "preparing", [PODS_PULLING] = "pulling",
-    [PODS_CREATING] = "creating",   [PODS_RUNNING] = "running",
-    [PODS_STOPPING] = "stopping",   [PODS_GONE] = "gone",
-    [PODS_FAILED] = "failed",
+static const char *const state_names[APPLIED_STATES] = {
+    [APPLIED_PENDING] = "pending",     [APPLIED_WANTED] = "wanted",
+    [APPLIED_PREPARING] = "preparing", [APPLIED_PULLING] = "pulling",
+    [APPLIED_CREATING] = "creating",   [APPLIED_RUNNING] = "running",
+    [APPLIED_STOPPING] = "stopping",   [APPLIED_GONE] = "gone",
+    [APPLIED_FAILED] = "failed",
 };
 
 const char *pod_state_name(enum pod_state state)
 {
-    return (unsigned)state < PODS_STATES ? state_names[state] : "";
+    return (unsigned)state < APPLIED_STATES ? state_names[state] : "";
 }
 
 enum pod_state pod_state_parse(const char *name)
 {
-    for (unsigned i = 0; i < PODS_STATES; i++)
+    for (unsigned i = 0; i < APPLIED_STATES; i++)
         if (strcmp(state_names[i], name) == 0)
             return (enum pod_state)i;
-    return PODS_STATES;
+    return APPLIED_STATES;
 }
 
 const char *pod_result_name(enum pod_result result)
 {
     static const char *const names[] = {
-        [PODS_UNCHANGED] = "unchanged", [PODS_CREATED] = "created",
-        [PODS_REPLACED] = "replaced",   [PODS_DELETED] = "deleted",
-        [PODS_ENDED] = "ended",
+        [APPLIED_UNCHANGED] = "unchanged", [APPLIED_CREATED] = "created",
+        [APPLIED_REPLACED] = "replaced",   [APPLIED_DELETED] = "deleted",
+        [APPLIED_ENDED] = "ended",
     };
     return (unsigned)result < ARRAY_LEN(names) ? names[result] : "";
 }
@@ -151,7 +151,7 @@ static struct pod_status *keep_end(const struct applied_pod *pod,
                                    struct pod_status *status)
 {
     if (!pod->end ||
-        (status->state != PODS_FAILED && status->state != PODS_GONE))
+        (status->state != APPLIED_FAILED && status->state != APPLIED_GONE))
         return pod_status_ref(status);
     struct pod_status *s = pod_status_create(status->n_containers);
     s->state = status->state;
@@ -167,7 +167,8 @@ static struct pod_status *keep_end(const struct applied_pod *pod,
 }
 
 /* With the lock held: 0 changed, 1 no news, -ENOENT. */
-static int set_status(struct pods *p, const char *uid, struct pod_status *told)
+static int set_status(struct applied *p, const char *uid,
+                      struct pod_status *told)
 {
     const struct applied_pod *old = pod_set_find_uid(p->set, uid);
     if (!old)
@@ -176,7 +177,7 @@ static int set_status(struct pods *p, const char *uid, struct pod_status *told)
     if (pod_status_equal(old->status, status))
         return 1;
     cleanup_with(applied_pod) struct applied_pod *fresh = applied_pod_copy(old);
-    struct pod_set *set = pods_writable(p);
+    struct pod_set *set = applied_writable(p);
     pod_status_unref(fresh->status);
     fresh->status = steal(&status);
     fresh->version = set->version;
@@ -184,17 +185,19 @@ static int set_status(struct pods *p, const char *uid, struct pod_status *told)
     return 0;
 }
 
-int pods_set_status(struct pods *p, const char *uid, struct pod_status *status)
+int applied_set_status(struct applied *p, const char *uid,
+                       struct pod_status *status)
 {
     pthread_mutex_lock(&p->lock);
     int r = set_status(p, uid, status);
     pthread_mutex_unlock(&p->lock);
     if (r == 0)
-        pods_tell(p);
+        applied_tell(p);
     return r < 0 ? r : 0;
 }
 
-void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n)
+void applied_set_statuses(struct applied *p, const struct pod_report *list,
+                          size_t n)
 {
     bool news = false;
     pthread_mutex_lock(&p->lock);
@@ -202,5 +205,5 @@ void pods_set_statuses(struct pods *p, const struct pod_report *list, size_t n)
         news |= set_status(p, list[i].uid, list[i].status) == 0;
     pthread_mutex_unlock(&p->lock);
     if (news)
-        pods_tell(p);
+        applied_tell(p);
 }

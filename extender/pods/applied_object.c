@@ -1,7 +1,7 @@
 /* One pod, ConfigMap or Secret that was applied, read from its JSON. */
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 #include "lib/base/base64.h"
 #include "lib/base/json.h"
 #include "model/pod/prepare.h"
@@ -56,7 +56,7 @@ struct applied_pod *applied_pod_copy(const struct applied_pod *p)
 bool applied_pod_same(const struct applied_pod *a, const struct applied_pod *b)
 {
     const char *in_a = strstr(a->json, a->uid), *in_b = strstr(b->json, b->uid);
-    size_t uid = PODS_UID_SIZE - 1;
+    size_t uid = APPLIED_UID_SIZE - 1;
     if (!in_a || !in_b || a->size != b->size ||
         in_a - a->json != in_b - b->json)
         return false;
@@ -104,12 +104,12 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
         err->code = -e;
     if (e < 0)
         return e;
-    if (strcmp(spec->uid, uid) != 0 || strlen(uid) != PODS_UID_SIZE - 1)
+    if (strcmp(spec->uid, uid) != 0 || strlen(uid) != APPLIED_UID_SIZE - 1)
         return error_set(err, EINVAL, "metadata.uid: is \"%s\", must be \"%s\"",
                          spec->uid, uid);
     struct applied_pod *p = xcalloc(1, sizeof *p);
     atomic_init(&p->refs, 1);
-    memcpy(p->uid, uid, PODS_UID_SIZE);
+    memcpy(p->uid, uid, APPLIED_UID_SIZE);
     p->namespace = steal(&spec->namespace);
     p->name = steal(&spec->name);
     p->json = xstrndup(json, size);
@@ -119,7 +119,7 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
     spec->n_refs = 0;
     p->demand = demand;
     p->grace_s = spec->grace_s;
-    p->ended = PODS_PENDING;
+    p->ended = APPLIED_PENDING;
     p->status = pod_status_create(0);
     *ret_pod = p;
     return 0;
@@ -158,7 +158,7 @@ static void foreign_demand(const struct applied_pod_names *names,
     struct demand d = {.role = ROLE_NONE, .size = 1};
     cleanup_with(json) cJSON *tree = NULL;
     struct error ignored;
-    memcpy(d.uid, names->uid, PODS_UID_SIZE);
+    memcpy(d.uid, names->uid, APPLIED_UID_SIZE);
     (void)snprintf(d.namespace, sizeof d.namespace, "%s", names->namespace);
     (void)snprintf(d.name, sizeof d.name, "%s", names->name);
     (void)json_parse(json, size, &tree, &ignored); /* NULL has no members */
@@ -182,7 +182,7 @@ applied_pod_create_foreign(const struct applied_pod_names *names,
 {
     struct error ignored; /* `why` says enough */
     struct demand d;
-    if (strlen(names->uid) != PODS_UID_SIZE - 1 ||
+    if (strlen(names->uid) != APPLIED_UID_SIZE - 1 ||
         strlen(names->namespace) > DEMAND_NAMESPACE_MAX ||
         strlen(names->name) > DEMAND_NAME_MAX)
         return NULL;
@@ -192,13 +192,13 @@ applied_pod_create_foreign(const struct applied_pod_names *names,
         foreign_demand(names, json, size, &d);
     struct applied_pod *p = xcalloc(1, sizeof *p);
     atomic_init(&p->refs, 1);
-    memcpy(p->uid, names->uid, PODS_UID_SIZE);
+    memcpy(p->uid, names->uid, APPLIED_UID_SIZE);
     p->namespace = xstrdup(names->namespace);
     p->name = xstrdup(names->name);
     p->json = xstrndup(json, size);
     p->size = size;
     p->demand = d;
-    p->ended = PODS_PENDING;
+    p->ended = APPLIED_PENDING;
     p->status = pod_status_create(0);
     p->fault = xstrdup(why);
     return p;

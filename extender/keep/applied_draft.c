@@ -1,8 +1,8 @@
-#include "extender/keep/pods_draft.h"
+#include "extender/keep/applied_draft.h"
 
 #include <string.h>
 
-#include "extender/pods/pods_private.h"
+#include "extender/pods/applied_private.h"
 #include "lib/base/strmap.h"
 #include "lib/io/log.h"
 
@@ -16,8 +16,8 @@ struct entry {
     bool ends;                     /* its status is what the pod has now */
 };
 
-struct pods_draft {
-    struct pods *pods;
+struct applied_draft {
+    struct applied *pods;
     struct pod_set *set; /* as it was when the draft began */
     struct entry **log;
     size_t n, cap;
@@ -25,17 +25,17 @@ struct pods_draft {
     long n_pods, n_configs; /* that there would be */
 };
 
-struct pods_draft *pods_draft_begin(struct pods *p)
+struct applied_draft *applied_draft_begin(struct applied *p)
 {
-    struct pods_draft *d = xcalloc(1, sizeof *d);
+    struct applied_draft *d = xcalloc(1, sizeof *d);
     d->pods = p;
-    d->set = pods_get(p);
+    d->set = applied_get(p);
     d->n_pods = (long)d->set->n_pods;
     d->n_configs = (long)d->set->n_configs;
     return d;
 }
 
-void pods_draft_drop(struct pods_draft *d)
+void applied_draft_drop(struct applied_draft *d)
 {
     if (!d)
         return;
@@ -64,14 +64,14 @@ static char *key_of(bool is_config, bool secret, const char *namespace,
 }
 
 static const struct applied_pod *
-find_pod(const struct pods_draft *d, const char *namespace, const char *name)
+find_pod(const struct applied_draft *d, const char *namespace, const char *name)
 {
     cleanup_free char *key = key_of(false, false, namespace, name);
     const struct entry *e = strmap_get(&d->newest, key);
     return e ? e->pod : pod_set_find(d->set, namespace, name);
 }
 
-static const struct applied_config *find_config(const struct pods_draft *d,
+static const struct applied_config *find_config(const struct applied_draft *d,
                                                 bool secret,
                                                 const char *namespace,
                                                 const char *name)
@@ -81,7 +81,7 @@ static const struct applied_config *find_config(const struct pods_draft *d,
     return e ? e->config : pod_set_config(d->set, secret, namespace, name);
 }
 
-static struct entry *note(struct pods_draft *d, bool is_config, bool secret,
+static struct entry *note(struct applied_draft *d, bool is_config, bool secret,
                           const char *namespace, const char *name)
 {
     struct entry *e = xcalloc(1, sizeof *e);
@@ -107,14 +107,15 @@ static bool is_rolled(const struct applied_pod *old,
            (!old->deleting || old->next);
 }
 
-static int check_apply(const struct pods_draft *d, const struct applied_pod *p,
-                       long *n_pods, struct error *err)
+static int check_apply(const struct applied_draft *d,
+                       const struct applied_pod *p, long *n_pods,
+                       struct error *err)
 {
     const struct applied_pod *old = find_pod(d, p->namespace, p->name);
     if (!old) {
-        if (++*n_pods > PODS_MAX)
+        if (++*n_pods > APPLIED_MAX)
             return error_set(err, EFBIG, "pod %s/%s would be more than %d pods",
-                             p->namespace, p->name, PODS_MAX);
+                             p->namespace, p->name, APPLIED_MAX);
         return 0;
     }
     if (is_rolled(old, p))
@@ -172,7 +173,7 @@ static int check_immutable(const struct applied_config *old,
     return 0;
 }
 
-static int check_config(const struct pods_draft *d,
+static int check_config(const struct applied_draft *d,
                         const struct applied_config *c, long *n_configs,
                         struct error *err)
 {
@@ -180,14 +181,14 @@ static int check_config(const struct pods_draft *d,
                                                    c->name);
     if (old)
         return check_immutable(old, c, err);
-    if (++*n_configs > PODS_MAX)
+    if (++*n_configs > APPLIED_MAX)
         return error_set(err, EFBIG,
                          "%s/%s would be more than %d ConfigMaps and Secrets",
-                         c->namespace, c->name, PODS_MAX);
+                         c->namespace, c->name, APPLIED_MAX);
     return 0;
 }
 
-static int check_pod(const struct pods_draft *d, const struct pod_change *c,
+static int check_pod(const struct applied_draft *d, const struct pod_change *c,
                      struct error *err)
 {
     const struct applied_pod *p = find_pod(d, c->namespace, c->name);
@@ -200,26 +201,26 @@ static int check_pod(const struct pods_draft *d, const struct pod_change *c,
     return 0;
 }
 
-int pods_draft_check(const struct pods_draft *d,
-                     const struct pod_change *changes, size_t n,
-                     size_t *ret_failed, struct error *err)
+int applied_draft_check(const struct applied_draft *d,
+                        const struct pod_change *changes, size_t n,
+                        size_t *ret_failed, struct error *err)
 {
     long n_pods = d->n_pods, n_configs = d->n_configs;
     int e = 0;
-    if (n > PODS_CHANGES_MAX) {
-        *ret_failed = PODS_CHANGES_MAX;
+    if (n > APPLIED_CHANGES_MAX) {
+        *ret_failed = APPLIED_CHANGES_MAX;
         return error_set(err, EFBIG, "%zu changes at once, the limit is %d", n,
-                         PODS_CHANGES_MAX);
+                         APPLIED_CHANGES_MAX);
     }
     for (size_t i = 0; i < n; i++) {
         const struct pod_change *c = &changes[i];
         switch (c->kind) {
-        case PODS_APPLY:
+        case APPLIED_APPLY:
             e = check_apply(d, c->pod, &n_pods, err);
             break;
-        case PODS_DELETE:
-        case PODS_END:
-        case PODS_FORGET:
+        case APPLIED_DELETE:
+        case APPLIED_END:
+        case APPLIED_FORGET:
             e = check_pod(d, c, err);
             break;
         case CONFIG_APPLY:
@@ -265,19 +266,19 @@ static int store_pod(struct store *store, const struct applied_pod *p,
 }
 
 /* What comes next of a service; nothing when that is what is there. */
-static int make_next(struct pods_draft *d, struct store *store,
+static int make_next(struct applied_draft *d, struct store *store,
                      struct pod_change *c, struct error *err)
 {
     const struct applied_pod *old = find_pod(d, c->pod->namespace,
                                              c->pod->name);
     bool back = !old->deleting && applied_pod_same(old, c->pod);
     const struct applied_pod *last = old->next ? old->next : old;
-    memcpy(c->result_uid, last->uid, PODS_UID_SIZE);
-    c->result = PODS_UNCHANGED;
+    memcpy(c->result_uid, last->uid, APPLIED_UID_SIZE);
+    c->result = APPLIED_UNCHANGED;
     if (applied_pod_same(last, c->pod))
         return 0;
-    c->result = PODS_REPLACED;
-    memcpy(c->result_uid, back ? old->uid : c->pod->uid, PODS_UID_SIZE);
+    c->result = APPLIED_REPLACED;
+    memcpy(c->result_uid, back ? old->uid : c->pod->uid, APPLIED_UID_SIZE);
     cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
     applied_pod_unref(p->next);
     p->next = back ? NULL : applied_pod_ref(c->pod);
@@ -289,15 +290,15 @@ static int make_next(struct pods_draft *d, struct store *store,
     return e;
 }
 
-static int make_apply(struct pods_draft *d, struct store *store,
+static int make_apply(struct applied_draft *d, struct store *store,
                       struct pod_change *c, struct error *err)
 {
     struct applied_pod *p = c->pod;
     const struct applied_pod *old = find_pod(d, p->namespace, p->name);
     if (old && is_rolled(old, p))
         return make_next(d, store, c, err);
-    c->result = old ? PODS_UNCHANGED : PODS_CREATED;
-    memcpy(c->result_uid, old ? old->uid : p->uid, PODS_UID_SIZE);
+    c->result = old ? APPLIED_UNCHANGED : APPLIED_CREATED;
+    memcpy(c->result_uid, old ? old->uid : p->uid, APPLIED_UID_SIZE);
     if (old)
         return 0;
     p->number = store_take_version(store);
@@ -309,17 +310,17 @@ static int make_apply(struct pods_draft *d, struct store *store,
     return e;
 }
 
-static int make_delete(struct pods_draft *d, struct store *store,
+static int make_delete(struct applied_draft *d, struct store *store,
                        struct pod_change *c, struct error *err)
 {
     const struct applied_pod *old = find_pod(d, c->namespace, c->name);
     uint32_t grace = c->grace_s < 0 ? old->grace_s : (uint32_t)c->grace_s;
-    memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
+    memcpy(c->result_uid, old->uid, APPLIED_UID_SIZE);
     bool drops = old->next && !c->roll;
     c->result = old->deleting && grace == old->grace_s && !drops
-                    ? PODS_UNCHANGED
-                    : PODS_DELETED;
-    if (c->result == PODS_UNCHANGED)
+                    ? APPLIED_UNCHANGED
+                    : APPLIED_DELETED;
+    if (c->result == APPLIED_UNCHANGED)
         return 0;
     cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
     p->deleting = true;
@@ -334,15 +335,15 @@ static int make_delete(struct pods_draft *d, struct store *store,
     return e;
 }
 
-static int make_end(struct pods_draft *d, struct store *store,
+static int make_end(struct applied_draft *d, struct store *store,
                     struct pod_change *c, struct error *err)
 {
     const struct applied_pod *old = find_pod(d, c->namespace, c->name);
-    c->result = PODS_UNCHANGED;
+    c->result = APPLIED_UNCHANGED;
     if (!old || old->end)
         return 0;
-    c->result = PODS_ENDED;
-    memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
+    c->result = APPLIED_ENDED;
+    memcpy(c->result_uid, old->uid, APPLIED_UID_SIZE);
     cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
     p->ended = c->ended;
     p->end = pod_status_ref(c->status);
@@ -358,14 +359,14 @@ static int make_end(struct pods_draft *d, struct store *store,
 }
 
 /* What comes next is there now. */
-static int make_succeed(struct pods_draft *d, struct store *store,
+static int make_succeed(struct applied_draft *d, struct store *store,
                         struct pod_change *c, const struct applied_pod *old,
                         struct error *err)
 {
     cleanup_with(applied_pod) struct applied_pod *p =
         applied_pod_copy(old->next);
-    c->result = PODS_REPLACED;
-    memcpy(c->result_uid, p->uid, PODS_UID_SIZE);
+    c->result = APPLIED_REPLACED;
+    memcpy(c->result_uid, p->uid, APPLIED_UID_SIZE);
     p->number = store_take_version(store);
     int e = store_pod(store, p, err);
     if (e == 0) {
@@ -375,17 +376,17 @@ static int make_succeed(struct pods_draft *d, struct store *store,
     return e;
 }
 
-static int make_forget(struct pods_draft *d, struct store *store,
+static int make_forget(struct applied_draft *d, struct store *store,
                        struct pod_change *c, struct error *err)
 {
     const struct applied_pod *old = find_pod(d, c->namespace, c->name);
-    c->result = PODS_UNCHANGED;
+    c->result = APPLIED_UNCHANGED;
     if (!old) /* forgotten by this very operation */
         return 0;
     if (old->next)
         return make_succeed(d, store, c, old, err);
-    c->result = PODS_DELETED;
-    memcpy(c->result_uid, old->uid, PODS_UID_SIZE);
+    c->result = APPLIED_DELETED;
+    memcpy(c->result_uid, old->uid, APPLIED_UID_SIZE);
     int e = store_delete_pod(store, c->namespace, c->name, err);
     if (e == 0) {
         (void)note(d, false, false, c->namespace, c->name);
@@ -394,16 +395,16 @@ static int make_forget(struct pods_draft *d, struct store *store,
     return e;
 }
 
-static int make_config(struct pods_draft *d, struct store *store,
+static int make_config(struct applied_draft *d, struct store *store,
                        struct pod_change *c, struct error *err)
 {
     struct applied_config *n = c->config;
     const struct applied_config *old = find_config(d, n->secret, n->namespace,
                                                    n->name);
-    c->result = old ? PODS_REPLACED : PODS_CREATED;
+    c->result = old ? APPLIED_REPLACED : APPLIED_CREATED;
     if (old && old->size == n->size &&
         memcmp(old->json, n->json, n->size) == 0) {
-        c->result = PODS_UNCHANGED;
+        c->result = APPLIED_UNCHANGED;
         return 0;
     }
     const struct store_config row = {n->secret, n->namespace, n->name, n->json,
@@ -417,13 +418,13 @@ static int make_config(struct pods_draft *d, struct store *store,
     return e;
 }
 
-static int make_config_delete(struct pods_draft *d, struct store *store,
+static int make_config_delete(struct applied_draft *d, struct store *store,
                               struct pod_change *c, struct error *err)
 {
-    c->result = PODS_UNCHANGED;
+    c->result = APPLIED_UNCHANGED;
     if (!find_config(d, c->secret, c->namespace, c->name))
         return 0;
-    c->result = PODS_DELETED;
+    c->result = APPLIED_DELETED;
     int e = store_delete_config(store, c->secret, c->namespace, c->name, err);
     if (e == 0) {
         (void)note(d, true, c->secret, c->namespace, c->name);
@@ -432,17 +433,17 @@ static int make_config_delete(struct pods_draft *d, struct store *store,
     return e;
 }
 
-int pods_draft_make(struct pods_draft *d, struct store *store,
-                    struct pod_change *c, struct error *err)
+int applied_draft_make(struct applied_draft *d, struct store *store,
+                       struct pod_change *c, struct error *err)
 {
     switch (c->kind) {
-    case PODS_APPLY:
+    case APPLIED_APPLY:
         return make_apply(d, store, c, err);
-    case PODS_DELETE:
+    case APPLIED_DELETE:
         return make_delete(d, store, c, err);
-    case PODS_END:
+    case APPLIED_END:
         return make_end(d, store, c, err);
-    case PODS_FORGET:
+    case APPLIED_FORGET:
         return make_forget(d, store, c, err);
     case CONFIG_APPLY:
         return make_config(d, store, c, err);
@@ -480,14 +481,14 @@ static void commit_config(struct pod_set *set, const struct entry *e)
     pod_set_put_config(set, e->config);
 }
 
-void pods_draft_commit(struct pods_draft *d)
+void applied_draft_commit(struct applied_draft *d)
 {
-    struct pods *p = d->pods;
+    struct applied *p = d->pods;
     bool news = d->n > 0;
     pod_set_unref(steal(&d->set));
     if (news) {
         pthread_mutex_lock(&p->lock);
-        struct pod_set *set = pods_writable(p);
+        struct pod_set *set = applied_writable(p);
         for (size_t i = 0; i < d->n; i++)
             if (d->log[i]->is_config)
                 commit_config(set, d->log[i]);
@@ -495,16 +496,16 @@ void pods_draft_commit(struct pods_draft *d)
                 commit_pod(set, d->log[i]);
         pthread_mutex_unlock(&p->lock);
     }
-    pods_draft_drop(d);
+    applied_draft_drop(d);
     if (news)
-        pods_tell(p);
+        applied_tell(p);
 }
 
 /* --- the start ------------------------------------------------------------------ */
 
 /* What a newer program has stored, and we do not understand, is not forgotten:
  * it may run. NULL when nothing can be made of it. */
-static struct applied_pod *load_one(const struct pods *p,
+static struct applied_pod *load_one(const struct applied *p,
                                     const struct applied_pod_names *names,
                                     const char *json, size_t size)
 {
@@ -519,13 +520,13 @@ static struct applied_pod *load_one(const struct pods *p,
     return pod;
 }
 
-static void load_next(const struct pods *p, const struct store_pod *row,
+static void load_next(const struct applied *p, const struct store_pod *row,
                       struct applied_pod *pod)
 {
-    char uid[PODS_UID_SIZE] = "";
+    char uid[APPLIED_UID_SIZE] = "";
     const struct applied_pod_names names = {row->namespace, row->name, uid};
-    size_t size = strlen(row->next), at = PODS_UID_SIZE - 1;
-    if (size < PODS_UID_SIZE)
+    size_t size = strlen(row->next), at = APPLIED_UID_SIZE - 1;
+    if (size < APPLIED_UID_SIZE)
         return;
     memcpy(uid, row->next, at);
     pod->next = load_one(p, &names, row->next + at, size - at);
@@ -533,7 +534,7 @@ static void load_next(const struct pods *p, const struct store_pod *row,
 
 static int load_pod(void *ctx, const struct store_pod *row)
 {
-    struct pods *p = ctx;
+    struct applied *p = ctx;
     const struct applied_pod_names names = {row->namespace, row->name,
                                             row->uid};
     cleanup_with(applied_pod) struct applied_pod *pod =
@@ -543,7 +544,7 @@ static int load_pod(void *ctx, const struct store_pod *row)
     pod->number = row->number;
     pod->deleting = row->deleting;
     pod->grace_s = row->grace_s;
-    if (row->ended && row->ended < PODS_STATES) {
+    if (row->ended && row->ended < APPLIED_STATES) {
         pod->ended = (enum pod_state)row->ended;
         pod->status->state = pod->ended;
         (void)snprintf(pod->status->reason, sizeof pod->status->reason, "%s",
@@ -560,7 +561,7 @@ static int load_pod(void *ctx, const struct store_pod *row)
 
 static int load_config(void *ctx, const struct store_config *row)
 {
-    struct pods *p = ctx;
+    struct applied *p = ctx;
     struct error err = {0};
     cleanup_with(applied_config) struct applied_config *c = NULL;
     if (applied_config_create(row->json, row->size, &c, &err) < 0) {
@@ -573,7 +574,7 @@ static int load_config(void *ctx, const struct store_config *row)
     return 0;
 }
 
-int pods_load(struct pods *p, struct store *store, struct error *err)
+int pods_load(struct applied *p, struct store *store, struct error *err)
 {
     int e = store_each_config(store, load_config, p, err);
     return e == 0 ? store_each_pod(store, load_pod, p, err) : e;
