@@ -144,16 +144,16 @@ static int start_pairing(struct cluster *c, struct error *err)
     int r = c->config.events ? events_start(&events, &c->events, err) : 0;
     if (r < 0)
         return r;
-    struct pairing_config pairing = {.kube = c->config.kube,
-                                     .demand = c->app->demand,
-                                     .events = c->events,
-                                     .may_write = may_bind,
-                                     .ctx = c};
-    r = pairing_start(&pairing, &c->pairing, err);
+    struct pair_controller_config pairing = {.kube = c->config.kube,
+                                             .demand = c->app->demand,
+                                             .events = c->events,
+                                             .may_write = may_bind,
+                                             .ctx = c};
+    r = pair_controller_start(&pairing, &c->pairing, err);
     if (r < 0)
         return r;
     writer_on_overfull(c->app->writer, on_overfull, c);
-    struct cluster_pod_listener listener = pairing_listener(c->pairing);
+    struct cluster_pod_listener listener = pair_controller_listener(c->pairing);
     cluster_pods_listen(c->pods, &listener);
     cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
                                      .put = on_pod, .gone = on_gone, .ctx = c});
@@ -265,7 +265,7 @@ void cluster_stop(struct cluster *c)
         return;
     cluster_lead_end(c); /* elect still asks to lead, with what ends now */
     reflector_stop(c->reflector);
-    pairing_stop(c->pairing);
+    pair_controller_stop(c->pairing);
     waker_stop(c->waker);
     binder_stop(c->binder); /* no bind is on its way when the Lease is free */
     writer_on_overfull(c->app->writer, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "extender/cluster/cluster_rooms.h"
 #include "extender/cluster/elect.h"
 #include "extender/cluster/events.h"
-#include "extender/cluster/pairing.h"
+#include "extender/cluster/pair_controller.h"
 #include "extender/cluster/waker.h"
 #include "lib/kube/client.h"
 
@@ -50,7 +50,7 @@ struct cluster {
     struct elect *elect;
     atomic_bool electing;  /* elect is there; the others start before it */
     struct events *events; /* NULL: none are written */
-    struct pairing *pairing;
+    struct pair_controller *pairing;
     struct waker *waker;
     struct cluster_lead lead;
 };

@@ -1,4 +1,4 @@
-#include "extender/cluster/pairing.h"
+#include "extender/cluster/pair_controller.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,23 +18,24 @@ enum {
     MAKE_ERROR_MAX = 256, /* of an error's text in one for people */
 };
 
-struct pairing {
-    struct pairing_config config;
+struct pair_controller {
+    struct pair_controller_config config;
     struct kube_client *client;
     struct http_answer answer, other;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     bool stopping, listed;
-    struct pairs *pairs;
-    struct pairing_counts counts;
+    struct pair_rules *pairs;
+    struct pair_controller_counts counts;
 };
 
 /* --- calls -------------------------------------------------------------- */
 
-static int call(struct pairing *p, const char *method, const struct str *path,
-                const struct str *body, enum kube_body type,
-                struct http_answer *answer, struct error *err)
+static int call(struct pair_controller *p, const char *method,
+                const struct str *path, const struct str *body,
+                enum kube_body type, struct http_answer *answer,
+                struct error *err)
 {
     struct kube_request request = {
         .method = method,
@@ -42,13 +43,13 @@ static int call(struct pairing *p, const char *method, const struct str *path,
         .type = type,
         .body = body ? body->data : NULL,
         .body_size = body ? body->size : 0,
-        .timeout_ms = PAIRING_CALL_MS,
+        .timeout_ms = PAIR_CONTROLLER_CALL_MS,
     };
     return kube_call(p->client, &request, answer, err);
 }
 
-static int delete_pod(struct pairing *p, const struct pairs_action *a,
-                      struct error *err)
+static int delete_pod(struct pair_controller *p,
+                      const struct pair_rules_action *a, struct error *err)
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     cleanup_str struct str body = STR_INIT(PATH_MAX_BYTES);
@@ -63,8 +64,9 @@ static int delete_pod(struct pairing *p, const struct pairs_action *a,
 }
 
 /* One condition of a pod's status, by server-side apply: ours alone. */
-static int apply_condition(struct pairing *p, const struct pairs_action *a,
-                           const char *type, bool is_true, const char *reason,
+static int apply_condition(struct pair_controller *p,
+                           const struct pair_rules_action *a, const char *type,
+                           bool is_true, const char *reason,
                            const char *message, struct error *err)
 {
     char now[CLOCK_UTC_MAX];
@@ -73,7 +75,7 @@ static int apply_condition(struct pairing *p, const struct pairs_action *a,
     clock_format_utc((int64_t)time(NULL), now);
     kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
     str_addf(&path, "/status?fieldManager=biga-%s&force=true",
-             a->kind == PAIRS_MARK ? "paired" : "xpu-ready");
+             a->kind == PAIR_RULES_MARK ? "paired" : "xpu-ready");
     str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
                    "\"name\":");
     str_add_json(&body, a->name);
@@ -91,15 +93,17 @@ static int apply_condition(struct pairing *p, const struct pairs_action *a,
     return r == -EBUSY ? -ENOENT : r;
 }
 
-static int get(struct pairing *p, const char *namespace, const char *kind,
-               const char *name, struct http_answer *answer, struct error *err)
+static int get(struct pair_controller *p, const char *namespace,
+               const char *kind, const char *name, struct http_answer *answer,
+               struct error *err)
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     kube_path_object(&path, "/api/v1", namespace, kind, name);
     return call(p, "GET", &path, NULL, KUBE_JSON, answer, err);
 }
 
-static int post_buddy(struct pairing *p, const struct pairs_action *a,
+static int post_buddy(struct pair_controller *p,
+                      const struct pair_rules_action *a,
                       const struct kube_pod *pod, struct error *err)
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
@@ -121,8 +125,8 @@ static int post_buddy(struct pairing *p, const struct pairs_action *a,
 
 /* The name is taken: by the xPU pod that we have made for this host pod, as
  * when its answer was lost, or by somebody else's? */
-static int check_taken(struct pairing *p, const struct pairs_action *a,
-                       struct error *err)
+static int check_taken(struct pair_controller *p,
+                       const struct pair_rules_action *a, struct error *err)
 {
     struct kube_pod there;
     struct error ignored;
@@ -157,8 +161,9 @@ static const char *make_hint(int result, bool has_template)
     }
 }
 
-static int make_buddy(struct pairing *p, const struct pairs_action *a,
-                      bool *ret_has_template, struct error *err)
+static int make_buddy(struct pair_controller *p,
+                      const struct pair_rules_action *a, bool *ret_has_template,
+                      struct error *err)
 {
     struct kube_pod pod;
     *ret_has_template = false;
@@ -183,7 +188,8 @@ static int make_buddy(struct pairing *p, const struct pairs_action *a,
 
 /* --- one action --------------------------------------------------------- */
 
-static void post_event(struct pairing *p, const struct pairs_action *a,
+static void post_event(struct pair_controller *p,
+                       const struct pair_rules_action *a,
                        enum events_reason reason, const char *text)
 {
     struct demand pod = {0};
@@ -193,7 +199,7 @@ static void post_event(struct pairing *p, const struct pairs_action *a,
     events_post(p->config.events, &pod, reason, text);
 }
 
-static int tell(struct pairing *p, const struct pairs_action *a,
+static int tell(struct pair_controller *p, const struct pair_rules_action *a,
                 struct error *err)
 {
     int r = apply_condition(p, a, KUBE_POD_XPU_READY, a->ready, a->reason,
@@ -206,7 +212,8 @@ static int tell(struct pairing *p, const struct pairs_action *a,
 }
 
 /* `a->text` says afterwards what became of it. */
-static int make(struct pairing *p, struct pairs_action *a, struct error *err)
+static int make(struct pair_controller *p, struct pair_rules_action *a,
+                struct error *err)
 {
     bool has_template;
     int r = make_buddy(p, a, &has_template, err);
@@ -228,45 +235,46 @@ static int make(struct pairing *p, struct pairs_action *a, struct error *err)
 
 /* A pod that stays on its card although its host pod has ended must not be
  * known to the log alone. */
-static void tell_kept(struct pairing *p, const struct pairs_action *a,
+static void tell_kept(struct pair_controller *p,
+                      const struct pair_rules_action *a,
                       const struct error *err)
 {
-    char text[PAIRS_TEXT_MAX];
+    char text[PAIR_RULES_TEXT_MAX];
     (void)snprintf(text, sizeof text,
                    "cannot be deleted, although %s, and is tried again: %.*s",
                    a->text, MAKE_ERROR_MAX, err->text);
     post_event(p, a, EVENTS_PAIR_NOT_ENDED, text);
 }
 
-static int carry_out(struct pairing *p, struct pairs_action *a)
+static int carry_out(struct pair_controller *p, struct pair_rules_action *a)
 {
     struct error err = {0};
     int r = 0;
     switch (a->kind) {
-    case PAIRS_DELETE:
+    case PAIR_RULES_DELETE:
         r = delete_pod(p, a, &err);
         if (r == 0)
             post_event(p, a, EVENTS_PAIR_ENDED, a->text);
         else if (r != -ENOENT)
             tell_kept(p, a, &err);
         break;
-    case PAIRS_MAKE:
+    case PAIR_RULES_MAKE:
         r = make(p, a, &err);
         break;
-    case PAIRS_MARK:
+    case PAIR_RULES_MARK:
         r = apply_condition(p, a, KUBE_POD_PAIRED, true, "HostPod", a->host_uid,
                             &err);
         break;
-    case PAIRS_TELL:
+    case PAIR_RULES_TELL:
         r = tell(p, a, &err);
         break;
     }
     if (r == 0)
-        log_event(LOG_INFO, "pair", "did", pairs_kind_name(a->kind),
+        log_event(LOG_INFO, "pair", "did", pair_rules_kind_name(a->kind),
                   "namespace", a->namespace, "pod", a->name, "made", a->made,
                   "text", a->text, NULL);
-    else if (r != -ENOENT || a->kind == PAIRS_MAKE) /* else it is gone */
-        log_event(LOG_WARN, "pair-failed", "to", pairs_kind_name(a->kind),
+    else if (r != -ENOENT || a->kind == PAIR_RULES_MAKE) /* else it is gone */
+        log_event(LOG_WARN, "pair-failed", "to", pair_rules_kind_name(a->kind),
                   "namespace", a->namespace, "pod", a->name, "error", err.text,
                   NULL);
     return r;
@@ -274,16 +282,16 @@ static int carry_out(struct pairing *p, struct pairs_action *a)
 
 /* --- the thread --------------------------------------------------------- */
 
-static bool may_write(const struct pairing *p)
+static bool may_write(const struct pair_controller *p)
 {
     return !p->config.may_write ||
-           p->config.may_write(p->config.ctx, PAIRING_CALL_MS);
+           p->config.may_write(p->config.ctx, PAIR_CONTROLLER_CALL_MS);
 }
 
 static void *pairing_thread(void *ctx)
 {
-    struct pairing *p = ctx;
-    struct pairs_action a;
+    struct pair_controller *p = ctx;
+    struct pair_rules_action a;
     pthread_mutex_lock(&p->lock);
     while (!p->stopping) {
         int64_t now_ms = clock_ms();
@@ -291,14 +299,14 @@ static void *pairing_thread(void *ctx)
             (void)clock_wait(&p->wake, &p->lock, now_ms + IDLE_MS);
             continue;
         }
-        if (!pairs_next(p->pairs, now_ms, &a)) {
-            (void)clock_wait(&p->wake, &p->lock, pairs_due(p->pairs));
+        if (!pair_rules_next(p->pairs, now_ms, &a)) {
+            (void)clock_wait(&p->wake, &p->lock, pair_rules_due(p->pairs));
             continue;
         }
         pthread_mutex_unlock(&p->lock);
         int r = carry_out(p, &a);
         pthread_mutex_lock(&p->lock);
-        pairs_report(p->pairs, &a, r, clock_ms());
+        pair_rules_report(p->pairs, &a, r, clock_ms());
         *(r == 0 ? &p->counts.done[a.kind] : &p->counts.failed[a.kind]) += 1;
     }
     pthread_mutex_unlock(&p->lock);
@@ -307,57 +315,58 @@ static void *pairing_thread(void *ctx)
 
 static void on_put(void *ctx, const struct kube_pod *pod)
 {
-    struct pairing *p = ctx;
+    struct pair_controller *p = ctx;
     pthread_mutex_lock(&p->lock);
-    pairs_put(p->pairs, pod, clock_ms());
+    pair_rules_put(p->pairs, pod, clock_ms());
     pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
 static void on_gone(void *ctx, const char *uid)
 {
-    struct pairing *p = ctx;
+    struct pair_controller *p = ctx;
     pthread_mutex_lock(&p->lock);
-    pairs_gone(p->pairs, uid, clock_ms());
+    pair_rules_gone(p->pairs, uid, clock_ms());
     pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
 static void on_listed(void *ctx)
 {
-    struct pairing *p = ctx;
+    struct pair_controller *p = ctx;
     pthread_mutex_lock(&p->lock);
     p->listed = true;
     pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
-struct cluster_pod_listener pairing_listener(struct pairing *p)
+struct cluster_pod_listener pair_controller_listener(struct pair_controller *p)
 {
     return (struct cluster_pod_listener){on_put, on_gone, on_listed, p};
 }
 
-void pairing_lead(struct pairing *p)
+void pair_controller_lead(struct pair_controller *p)
 {
     pthread_mutex_lock(&p->lock);
-    pairs_again(p->pairs, clock_ms());
+    pair_rules_again(p->pairs, clock_ms());
     pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
-void pairing_counts(struct pairing *p, struct pairing_counts *ret_counts)
+void pair_controller_counts(struct pair_controller *p,
+                            struct pair_controller_counts *ret_counts)
 {
     pthread_mutex_lock(&p->lock);
     *ret_counts = p->counts;
-    ret_counts->n_pods = pairs_n_pods(p->pairs);
+    ret_counts->n_pods = pair_rules_n_pods(p->pairs);
     pthread_mutex_unlock(&p->lock);
 }
 
 /* --- start and stop ----------------------------------------------------- */
 
-static void destroy(struct pairing *p)
+static void destroy(struct pair_controller *p)
 {
-    pairs_destroy(p->pairs);
+    pair_rules_destroy(p->pairs);
     kube_client_destroy(p->client);
     str_fini(&p->answer.body);
     str_fini(&p->other.body);
@@ -366,16 +375,18 @@ static void destroy(struct pairing *p)
     free(p);
 }
 
-int pairing_start(const struct pairing_config *config,
-                  struct pairing **ret_pairing, struct error *err)
+int pair_controller_start(const struct pair_controller_config *config,
+                          struct pair_controller **ret_pairing,
+                          struct error *err)
 {
-    struct pairing *p = xcalloc(1, sizeof *p);
+    struct pair_controller *p = xcalloc(1, sizeof *p);
     p->config = *config;
     p->answer.body.max = p->other.body.max = KUBE_ANSWER_MAX;
-    p->pairs = pairs_create();
+    p->pairs = pair_rules_create();
     (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail on Linux */
     clock_wait_init(&p->wake);
-    int r = kube_client_create(config->kube, PAIRING_CALL_MS, &p->client, err);
+    int r = kube_client_create(config->kube, PAIR_CONTROLLER_CALL_MS,
+                               &p->client, err);
     if (r == 0) {
         int rc = pthread_create(&p->thread, NULL, pairing_thread, p);
         r = rc ? error_errno(err, rc, "starting the thread of pairs") : 0;
@@ -388,7 +399,7 @@ int pairing_start(const struct pairing_config *config,
     return 0;
 }
 
-void pairing_stop(struct pairing *p)
+void pair_controller_stop(struct pair_controller *p)
 {
     if (!p)
         return;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/cluster/pairs.h"
+#include "extender/cluster/pair_rules.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
@@ -28,83 +28,84 @@ static void own(struct kube_pod *p, const struct kube_pod *host)
 }
 
 /* The next action, which must be of that kind about that pod. */
-static struct pairs_action next(struct pairs *p, int64_t now_ms,
-                                enum pairs_kind kind, const char *name)
+static struct pair_rules_action next(struct pair_rules *p, int64_t now_ms,
+                                     enum pair_rules_kind kind,
+                                     const char *name)
 {
-    struct pairs_action a;
-    cr_assert(pairs_next(p, now_ms, &a), "nothing is due");
-    cr_assert_eq(a.kind, kind, "it is to %s %s", pairs_kind_name(a.kind),
+    struct pair_rules_action a;
+    cr_assert(pair_rules_next(p, now_ms, &a), "nothing is due");
+    cr_assert_eq(a.kind, kind, "it is to %s %s", pair_rules_kind_name(a.kind),
                  a.name);
     cr_assert_str_eq(a.name, name);
     return a;
 }
 
-static void quiet(struct pairs *p, int64_t now_ms)
+static void quiet(struct pair_rules *p, int64_t now_ms)
 {
-    struct pairs_action a;
-    bool some = pairs_next(p, now_ms, &a);
-    cr_assert_not(some, "it is to %s %s", pairs_kind_name(a.kind), a.name);
+    struct pair_rules_action a;
+    bool some = pair_rules_next(p, now_ms, &a);
+    cr_assert_not(some, "it is to %s %s", pair_rules_kind_name(a.kind), a.name);
 }
 
 Test(pairs, a_pair_is_marked_told_and_ended)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     xpu.phase = POD_PENDING;
     xpu.ready = false;
     xpu.node[0] = '\0';
-    pairs_put(p, &xpu, 0);
-    pairs_put(p, &host, 0);
+    pair_rules_put(p, &xpu, 0);
+    pair_rules_put(p, &host, 0);
     quiet(p, 0);
     memcpy(xpu.node, "n1", 3);
-    pairs_put(p, &xpu, 1);
-    struct pairs_action a = next(p, 1, PAIRS_MARK, "x");
+    pair_rules_put(p, &xpu, 1);
+    struct pair_rules_action a = next(p, 1, PAIR_RULES_MARK, "x");
     cr_assert_str_eq(a.host_uid, "hu");
-    pairs_report(p, &a, 0, 1);
+    pair_rules_report(p, &a, 0, 1);
     quiet(p, 1);
     memcpy(xpu.paired_uid, "hu", 3);
     xpu.phase = POD_RUNNING;
     xpu.ready = true;
-    pairs_put(p, &xpu, 2);
-    a = next(p, 2, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, 2);
+    a = next(p, 2, PAIR_RULES_TELL, "h");
     cr_assert(a.ready);
     cr_assert_str_eq(a.reason, "XpuPodsReady");
-    pairs_report(p, &a, 0, 2);
+    pair_rules_report(p, &a, 0, 2);
     quiet(p, 2);
     /* seen by a later leader, it is not told again */
     host.xpu_ready = 1;
-    pairs_put(p, &host, 3);
-    pairs_again(p, 3);
+    pair_rules_put(p, &host, 3);
+    pair_rules_again(p, 3);
     quiet(p, 3);
 
     xpu.ready = false;
-    pairs_put(p, &xpu, 4);
-    a = next(p, 4, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, 4);
+    a = next(p, 4, PAIR_RULES_TELL, "h");
     cr_assert_not(a.ready);
-    pairs_report(p, &a, 0, 4);
+    pair_rules_report(p, &a, 0, 4);
 
     host.phase = POD_SUCCEEDED;
-    pairs_put(p, &host, 5);
-    a = next(p, 5, PAIRS_DELETE, "x");
+    pair_rules_put(p, &host, 5);
+    a = next(p, 5, PAIR_RULES_DELETE, "x");
     cr_assert_str_eq(a.uid, "xu");
-    pairs_report(p, &a, 0, 5);
+    pair_rules_report(p, &a, 0, 5);
     quiet(p, 5);
-    cr_assert_eq(pairs_due(p), 5 + PAIRS_SHOWN_MS);
+    cr_assert_eq(pair_rules_due(p), 5 + PAIR_RULES_SHOWN_MS);
     /* it is still there: once more */
-    (void)next(p, 5 + PAIRS_SHOWN_MS, PAIRS_DELETE, "x");
-    pairs_gone(p, "xu", 20000);
+    (void)next(p, 5 + PAIR_RULES_SHOWN_MS, PAIR_RULES_DELETE, "x");
+    pair_rules_gone(p, "xu", 20000);
     quiet(p, 20000);
-    pairs_gone(p, "hu", 20000);
-    cr_assert_eq(pairs_n_pods(p), 0);
-    cr_assert_eq(pairs_due(p), INT64_MAX);
-    pairs_destroy(p);
+    pair_rules_gone(p, "hu", 20000);
+    cr_assert_eq(pair_rules_n_pods(p), 0);
+    cr_assert_eq(pair_rules_due(p), INT64_MAX);
+    pair_rules_destroy(p);
 }
 
 /* A leader that never saw the host pod knows by the mark that there was one. */
 Test(pairs, orphans_of_an_earlier_leader)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod marked = pod(ROLE_XPU, "marked", "u1", 1);
     struct kube_pod early = pod(ROLE_XPU, "early", "u2", 2);
     struct kube_pod owned = pod(ROLE_XPU, "owned", "u3", 3);
@@ -112,68 +113,68 @@ Test(pairs, orphans_of_an_earlier_leader)
     memcpy(marked.paired_uid, "gone", 5);
     memcpy(owned.paired_uid, "gone", 5);
     memcpy(owned.owner_uid, "gone", 5);
-    pairs_put(p, &marked, 0);
-    pairs_put(p, &early, 0);
-    pairs_put(p, &owned, 0);
-    pairs_put(p, &service, 0);
-    cr_assert_eq(pairs_n_pods(p), 3);
-    struct pairs_action a = next(p, 0, PAIRS_DELETE, "marked");
-    pairs_report(p, &a, -EAGAIN, 0);
+    pair_rules_put(p, &marked, 0);
+    pair_rules_put(p, &early, 0);
+    pair_rules_put(p, &owned, 0);
+    pair_rules_put(p, &service, 0);
+    cr_assert_eq(pair_rules_n_pods(p), 3);
+    struct pair_rules_action a = next(p, 0, PAIR_RULES_DELETE, "marked");
+    pair_rules_report(p, &a, -EAGAIN, 0);
     quiet(p, 0);
-    quiet(p, PAIRS_BACKOFF_MIN_MS - 1);
-    a = next(p, PAIRS_BACKOFF_MIN_MS, PAIRS_DELETE, "marked");
-    pairs_report(p, &a, -ENOENT, PAIRS_BACKOFF_MIN_MS);
-    quiet(p, PAIRS_BACKOFF_MIN_MS);
-    pairs_destroy(p);
+    quiet(p, PAIR_RULES_BACKOFF_MIN_MS - 1);
+    a = next(p, PAIR_RULES_BACKOFF_MIN_MS, PAIR_RULES_DELETE, "marked");
+    pair_rules_report(p, &a, -ENOENT, PAIR_RULES_BACKOFF_MIN_MS);
+    quiet(p, PAIR_RULES_BACKOFF_MIN_MS);
+    pair_rules_destroy(p);
 }
 
 /* A host pod that is still ending keeps its xPU pods, and one that takes its
  * place, too. */
 Test(pairs, xpu_pods_end_after_their_host_pod)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     struct kube_pod again = pod(ROLE_HOST, "h2", "hu2", 0);
     struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.paired_uid, "hu", 3);
     host.xpu_ready = 1;
     host.deleting = true;
-    pairs_put(p, &host, 0);
-    pairs_put(p, &xpu, 0);
+    pair_rules_put(p, &host, 0);
+    pair_rules_put(p, &xpu, 0);
     quiet(p, 0);
-    pairs_put(p, &again, 1);
-    pairs_gone(p, "hu", 2);
-    struct pairs_action a = next(p, 2, PAIRS_MARK, "x");
+    pair_rules_put(p, &again, 1);
+    pair_rules_gone(p, "hu", 2);
+    struct pair_rules_action a = next(p, 2, PAIR_RULES_MARK, "x");
     cr_assert_str_eq(a.host_uid, "hu2");
-    pairs_report(p, &a, 0, 2);
-    (void)next(p, 2, PAIRS_TELL, "h2");
-    pairs_gone(p, "hu2", 3);
-    (void)next(p, 3, PAIRS_DELETE, "x");
-    pairs_destroy(p);
+    pair_rules_report(p, &a, 0, 2);
+    (void)next(p, 2, PAIR_RULES_TELL, "h2");
+    pair_rules_gone(p, "hu2", 3);
+    (void)next(p, 3, PAIR_RULES_DELETE, "x");
+    pair_rules_destroy(p);
 }
 
 /* It is told, once, that there is no buddy, and why. */
-static void expect_no_buddy(struct pairs *p, const char *host, const char *text,
-                            int64_t now_ms)
+static void expect_no_buddy(struct pair_rules *p, const char *host,
+                            const char *text, int64_t now_ms)
 {
-    struct pairs_action a = next(p, now_ms, PAIRS_TELL, host);
+    struct pair_rules_action a = next(p, now_ms, PAIR_RULES_TELL, host);
     cr_assert_not(a.ready);
     cr_assert_str_eq(a.reason, KUBE_POD_NO_BUDDY);
     cr_assert_str_eq(a.text, text);
-    pairs_report(p, &a, 0, now_ms);
+    pair_rules_report(p, &a, 0, now_ms);
 }
 
 /* Make it fail, for that reason; later by how long is not looked at. */
-static int64_t fail_to_make(struct pairs *p, const char *host, const char *why,
-                            int result)
+static int64_t fail_to_make(struct pair_rules *p, const char *host,
+                            const char *why, int result)
 {
-    struct pairs_action a;
-    int64_t now = pairs_due(p);
-    if (!pairs_next(p, now, &a)) /* it was only looked at */
-        now = pairs_due(p);
-    a = next(p, now, PAIRS_MAKE, host);
+    struct pair_rules_action a;
+    int64_t now = pair_rules_due(p);
+    if (!pair_rules_next(p, now, &a)) /* it was only looked at */
+        now = pair_rules_due(p);
+    a = next(p, now, PAIR_RULES_MAKE, host);
     (void)snprintf(a.text, sizeof a.text, "%s", why);
-    pairs_report(p, &a, result, now);
+    pair_rules_report(p, &a, result, now);
     return now;
 }
 
@@ -181,26 +182,26 @@ static int64_t fail_to_make(struct pairs *p, const char *host, const char *why,
  * whether that one runs or not, until the buddy is there. */
 Test(pairs, what_keeps_a_buddy_away_is_told)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     memcpy(host.buddy, "tmpl", 5);
     host.ready = true; /* no readiness gate keeps it from being so */
-    pairs_put(p, &host, 0);
+    pair_rules_put(p, &host, 0);
     int64_t now = fail_to_make(p, "h", "no such template", -ENOENT);
     expect_no_buddy(p, "h", "no such template", now);
     quiet(p, now);
     host.xpu_ready = 0;
     host.no_buddy = hash_bytes("no such template", 16);
-    pairs_put(p, &host, now);
+    pair_rules_put(p, &host, now);
     (void)fail_to_make(p, "h", "no such template", -ENOENT);
-    quiet(p, pairs_due(p) - 1);
+    quiet(p, pair_rules_due(p) - 1);
     now = fail_to_make(p, "h", "quota", -EACCES);
     expect_no_buddy(p, "h", "quota", now);
     /* another leader knows what was told, and what it did not say */
     host.no_buddy = hash_bytes("quota", 5);
-    pairs_destroy(p);
-    p = pairs_create();
-    pairs_put(p, &host, now);
+    pair_rules_destroy(p);
+    p = pair_rules_create();
+    pair_rules_put(p, &host, now);
     now = fail_to_make(p, "h", "quota", -EACCES);
     quiet(p, now);
     now = fail_to_make(p, "h", "webhook", -EINVAL);
@@ -211,16 +212,16 @@ Test(pairs, what_keeps_a_buddy_away_is_told)
     struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
     own(&xpu, &host);
     xpu.ready = false;
-    pairs_put(p, &xpu, now);
-    struct pairs_action a = next(p, now, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, now);
+    struct pair_rules_action a = next(p, now, PAIR_RULES_TELL, "h");
     cr_assert_not(a.ready);
     cr_assert_str_eq(a.reason, "XpuPodNotReady");
-    pairs_report(p, &a, 0, now);
+    pair_rules_report(p, &a, 0, now);
     xpu.ready = true;
-    pairs_put(p, &xpu, now);
-    a = next(p, now, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, now);
+    a = next(p, now, PAIR_RULES_TELL, "h");
     cr_assert(a.ready);
-    pairs_destroy(p);
+    pair_rules_destroy(p);
 }
 
 /* An API server that has too much to do for a moment says nothing of the
@@ -229,22 +230,22 @@ Test(pairs, a_short_overload_is_not_told)
 {
     static const int results[] = {-EAGAIN, -ETIMEDOUT, -ECONNREFUSED, -EIO};
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
-        struct pairs *p = pairs_create();
+        struct pair_rules *p = pair_rules_create();
         struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
         memcpy(host.buddy, "tmpl", 5);
-        pairs_put(p, &host, 0);
+        pair_rules_put(p, &host, 0);
         int64_t now = 0;
-        for (int n = 1; n < PAIRS_TRIES; n++) {
+        for (int n = 1; n < PAIR_RULES_TRIES; n++) {
             now = fail_to_make(p, "h", "overload", results[i]);
             quiet(p, now);
         }
-        cr_expect_geq(pairs_due(p), 15000, "it took longer each time");
+        cr_expect_geq(pair_rules_due(p), 15000, "it took longer each time");
         now = fail_to_make(p, "h", "overload", results[i]);
         expect_no_buddy(p, "h", "overload", now);
         /* what is for good is told at once, whatever was before */
-        pairs_destroy(p);
-        p = pairs_create();
-        pairs_put(p, &host, 0);
+        pair_rules_destroy(p);
+        p = pair_rules_create();
+        pair_rules_put(p, &host, 0);
         now = fail_to_make(p, "h", "overload", results[i]);
         quiet(p, now);
         now = fail_to_make(p, "h", "quota", -EACCES);
@@ -252,7 +253,7 @@ Test(pairs, a_short_overload_is_not_told)
         /* and is not taken back by an overload */
         now = fail_to_make(p, "h", "overload", results[i]);
         quiet(p, now);
-        pairs_destroy(p);
+        pair_rules_destroy(p);
     }
 }
 
@@ -260,28 +261,28 @@ Test(pairs, a_short_overload_is_not_told)
 Test(pairs, a_buddy_that_is_not_wanted_any_more)
 {
     for (unsigned i = 0; i < 4; i++) {
-        struct pairs *p = pairs_create();
+        struct pair_rules *p = pair_rules_create();
         struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
         memcpy(host.buddy, "tmpl", 5);
         if (i & 1)
             host.node[0] = '\0';
-        pairs_put(p, &host, 0);
+        pair_rules_put(p, &host, 0);
         int64_t now = fail_to_make(p, "h", "no such template", -ENOENT);
         expect_no_buddy(p, "h", "no such template", now);
         host.xpu_ready = 0;
         host.no_buddy = hash_bytes("no such template", 16);
         if (i & 2) { /* another leader */
-            pairs_destroy(p);
-            p = pairs_create();
+            pair_rules_destroy(p);
+            p = pair_rules_create();
         }
         host.buddy[0] = '\0';
-        pairs_put(p, &host, now);
-        struct pairs_action a = next(p, now, PAIRS_TELL, "h");
+        pair_rules_put(p, &host, now);
+        struct pair_rules_action a = next(p, now, PAIR_RULES_TELL, "h");
         cr_assert_not(a.ready);
         cr_assert_str_eq(a.reason, "XpuPodNotReady");
-        pairs_report(p, &a, 0, now);
+        pair_rules_report(p, &a, 0, now);
         quiet(p, now);
-        pairs_destroy(p);
+        pair_rules_destroy(p);
     }
 }
 
@@ -289,188 +290,188 @@ Test(pairs, a_buddy_that_is_not_wanted_any_more)
  * and a host pod that has changed meanwhile is no failure. */
 Test(pairs, a_buddy_that_comes_late_is_awaited)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     memcpy(host.buddy, "tmpl", 5);
     host.xpu_ready = 0;
     host.no_buddy = 1;
-    pairs_put(p, &host, 0);
+    pair_rules_put(p, &host, 0);
     int64_t now = fail_to_make(p, "h", "it has changed", -ECANCELED);
     quiet(p, now);
     now = fail_to_make(p, "h", "", 0);
     struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
     own(&xpu, &host);
     xpu.ready = false;
-    pairs_put(p, &xpu, now);
-    struct pairs_action a = next(p, now, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, now);
+    struct pair_rules_action a = next(p, now, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodNotReady");
-    pairs_destroy(p);
+    pair_rules_destroy(p);
 }
 
 Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     memcpy(host.buddy, "tmpl", 5);
     host.phase = POD_PENDING;
     host.node[0] = '\0';
-    pairs_put(p, &host, 0);
-    struct pairs_action a = next(p, 0, PAIRS_MAKE, "h");
+    pair_rules_put(p, &host, 0);
+    struct pair_rules_action a = next(p, 0, PAIR_RULES_MAKE, "h");
     cr_assert_str_eq(a.made, "h-xpu");
     cr_assert_str_eq(a.buddy, "tmpl");
     /* no such template yet: later again, at longer and longer intervals */
-    int64_t now = 0, wait = PAIRS_BACKOFF_MIN_MS;
+    int64_t now = 0, wait = PAIR_RULES_BACKOFF_MIN_MS;
     for (int i = 0; i < 8; i++) {
         (void)snprintf(a.text, sizeof a.text, "no such template");
-        pairs_report(p, &a, -ENOENT, now);
+        pair_rules_report(p, &a, -ENOENT, now);
         if (i == 0)
             expect_no_buddy(p, "h", "no such template", now);
         quiet(p, now + wait - 1);
         now += wait;
-        a = next(p, now, PAIRS_MAKE, "h");
-        wait = wait * 2 < PAIRS_BACKOFF_MAX_MS ? wait * 2
-                                               : PAIRS_BACKOFF_MAX_MS;
+        a = next(p, now, PAIR_RULES_MAKE, "h");
+        wait = wait * 2 < PAIR_RULES_BACKOFF_MAX_MS ? wait * 2
+                                                    : PAIR_RULES_BACKOFF_MAX_MS;
     }
-    pairs_report(p, &a, 0, now);
+    pair_rules_report(p, &a, 0, now);
     quiet(p, now);
 
     struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "x1", 0);
     own(&xpu, &host);
-    pairs_put(p, &xpu, now);
-    quiet(p, now + PAIRS_RESTART_MAX_MS);
-    now += PAIRS_RESTART_MAX_MS;
+    pair_rules_put(p, &xpu, now);
+    quiet(p, now + PAIR_RULES_RESTART_MAX_MS);
+    now += PAIR_RULES_RESTART_MAX_MS;
     memcpy(host.node, "n1", 3);
     host.phase = POD_RUNNING;
     host.xpu_ready = 1;
-    pairs_put(p, &host, now);
-    a = next(p, now, PAIRS_TELL, "h");
+    pair_rules_put(p, &host, now);
+    a = next(p, now, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodsReady");
-    pairs_report(p, &a, 0, now);
+    pair_rules_report(p, &a, 0, now);
     quiet(p, now);
 
     xpu.phase = POD_FAILED;
-    pairs_put(p, &xpu, now);
-    a = next(p, now, PAIRS_MAKE, "h");
+    pair_rules_put(p, &xpu, now);
+    a = next(p, now, PAIR_RULES_MAKE, "h");
     cr_assert_str_eq(a.made, "h-xpu-2");
-    pairs_report(p, &a, 0, now);
-    a = next(p, now, PAIRS_TELL, "h");
+    pair_rules_report(p, &a, 0, now);
+    a = next(p, now, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodFailed");
-    pairs_report(p, &a, 0, now);
+    pair_rules_report(p, &a, 0, now);
 
     struct kube_pod second = pod(ROLE_XPU, "h-xpu-2", "x2", 0);
     own(&second, &host);
     second.phase = POD_FAILED;
-    pairs_put(p, &second, now);
+    pair_rules_put(p, &second, now);
     /* the older one is of no more use; the next comes later */
-    a = next(p, now, PAIRS_DELETE, "h-xpu");
-    pairs_report(p, &a, 0, now);
+    a = next(p, now, PAIR_RULES_DELETE, "h-xpu");
+    pair_rules_report(p, &a, 0, now);
     quiet(p, now);
-    pairs_gone(p, "x1", now);
-    quiet(p, now + 2 * PAIRS_RESTART_MS - 1);
-    a = next(p, now + 2 * PAIRS_RESTART_MS, PAIRS_MAKE, "h");
+    pair_rules_gone(p, "x1", now);
+    quiet(p, now + 2 * PAIR_RULES_RESTART_MS - 1);
+    a = next(p, now + 2 * PAIR_RULES_RESTART_MS, PAIR_RULES_MAKE, "h");
     cr_assert_str_eq(a.made, "h-xpu-3");
-    pairs_report(p, &a, 0, now);
+    pair_rules_report(p, &a, 0, now);
 
     /* one that succeeded is not made again */
     struct kube_pod third = pod(ROLE_XPU, "h-xpu-3", "x3", 0);
     own(&third, &host);
     third.phase = POD_SUCCEEDED;
-    pairs_put(p, &third, now);
-    a = next(p, now, PAIRS_DELETE, "h-xpu-2");
-    pairs_report(p, &a, -ENOENT, now);
-    pairs_gone(p, "x2", now);
-    a = next(p, now, PAIRS_TELL, "h");
+    pair_rules_put(p, &third, now);
+    a = next(p, now, PAIR_RULES_DELETE, "h-xpu-2");
+    pair_rules_report(p, &a, -ENOENT, now);
+    pair_rules_gone(p, "x2", now);
+    a = next(p, now, PAIR_RULES_TELL, "h");
     cr_assert(a.ready);
-    pairs_report(p, &a, 0, now);
-    quiet(p, now + PAIRS_RESTART_MAX_MS);
-    pairs_destroy(p);
+    pair_rules_report(p, &a, 0, now);
+    quiet(p, now + PAIR_RULES_RESTART_MAX_MS);
+    pair_rules_destroy(p);
 }
 
 Test(pairs, an_owner_that_has_ended_is_still_there)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.owner_uid, "hu", 3);
     host.xpu_ready = 1;
-    pairs_put(p, &host, 0);
-    pairs_put(p, &xpu, 0);
+    pair_rules_put(p, &host, 0);
+    pair_rules_put(p, &xpu, 0);
     quiet(p, 0);
     host.phase = POD_SUCCEEDED;
-    pairs_put(p, &host, 1);
-    struct pairs_action a = next(p, 1, PAIRS_DELETE, "x");
-    pairs_report(p, &a, 0, 1);
+    pair_rules_put(p, &host, 1);
+    struct pair_rules_action a = next(p, 1, PAIR_RULES_DELETE, "x");
+    pair_rules_report(p, &a, 0, 1);
     quiet(p, 1);
-    pairs_destroy(p);
+    pair_rules_destroy(p);
 }
 
 Test(pairs, what_is_wrong_is_told_as_it_changes)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.paired_uid, "hu", 3);
     host.xpu_ready = 1;
-    pairs_put(p, &host, 0);
-    pairs_put(p, &xpu, 0);
+    pair_rules_put(p, &host, 0);
+    pair_rules_put(p, &xpu, 0);
     quiet(p, 0);
     xpu.deleting = true;
-    pairs_put(p, &xpu, 1);
-    struct pairs_action a = next(p, 1, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, 1);
+    struct pair_rules_action a = next(p, 1, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodNotReady");
-    pairs_report(p, &a, 0, 1);
+    pair_rules_report(p, &a, 0, 1);
     quiet(p, 1);
-    pairs_gone(p, "xu", 2);
-    a = next(p, 2, PAIRS_TELL, "h");
+    pair_rules_gone(p, "xu", 2);
+    a = next(p, 2, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodGone");
-    pairs_report(p, &a, 0, 2);
+    pair_rules_report(p, &a, 0, 2);
     quiet(p, 2);
-    pairs_destroy(p);
+    pair_rules_destroy(p);
 }
 
 Test(pairs, a_lost_xpu_pod_is_told)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
     struct kube_pod xpu = pod(ROLE_XPU, "x", "xu", 0);
     memcpy(xpu.paired_uid, "hu", 3);
     host.xpu_ready = 1;
-    pairs_put(p, &host, 0);
-    pairs_put(p, &xpu, 0);
+    pair_rules_put(p, &host, 0);
+    pair_rules_put(p, &xpu, 0);
     quiet(p, 0);
-    pairs_gone(p, "xu", 1);
-    struct pairs_action a = next(p, 1, PAIRS_TELL, "h");
+    pair_rules_gone(p, "xu", 1);
+    struct pair_rules_action a = next(p, 1, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodGone");
     cr_assert_str_eq(a.text, "xPU pod x is gone");
     cr_assert_not(a.ready);
-    pairs_report(p, &a, 0, 1);
+    pair_rules_report(p, &a, 0, 1);
     quiet(p, 1);
-    pairs_put(p, &xpu, 2);
-    a = next(p, 2, PAIRS_TELL, "h");
+    pair_rules_put(p, &xpu, 2);
+    a = next(p, 2, PAIR_RULES_TELL, "h");
     cr_assert(a.ready);
-    pairs_destroy(p);
+    pair_rules_destroy(p);
 }
 
 Test(pairs, names_of_buddies_are_names)
 {
-    struct pairs *p = pairs_create();
+    struct pair_rules *p = pair_rules_create();
     char name[DEMAND_NAME_MAX + 1];
     memset(name, 'a', DEMAND_NAME_MAX);
     name[DEMAND_NAME_MAX] = '\0';
     struct kube_pod one = pod(ROLE_HOST, name, "u1", 0);
     name[DEMAND_NAME_MAX - 1] = 'b';
     struct kube_pod two = pod(ROLE_HOST, name, "u2", 1);
-    struct pairs_action a, b;
+    struct pair_rules_action a, b;
     memcpy(one.buddy, "t", 2);
     memcpy(two.buddy, "t", 2);
-    pairs_put(p, &one, 0);
-    cr_assert(pairs_next(p, 0, &a));
-    pairs_report(p, &a, 0, 0);
-    pairs_put(p, &two, 0);
-    cr_assert(pairs_next(p, 0, &b));
+    pair_rules_put(p, &one, 0);
+    cr_assert(pair_rules_next(p, 0, &a));
+    pair_rules_report(p, &a, 0, 0);
+    pair_rules_put(p, &two, 0);
+    cr_assert(pair_rules_next(p, 0, &b));
     cr_assert_eq(strlen(a.made), DEMAND_NAME_MAX);
     cr_assert_str_neq(a.made, b.made);
-    pairs_destroy(p);
+    pair_rules_destroy(p);
 }
 
 /* --- at random, against a model of the API server ----------------------- */
@@ -478,7 +479,7 @@ Test(pairs, names_of_buddies_are_names)
 enum { PODS = 24, PAIRS = 4, STEPS = 200000 };
 
 struct world {
-    struct pairs *p;
+    struct pair_rules *p;
     struct kube_pod pods[PODS];
     bool there[PODS];
     const char *reasons[PODS]; /* that were told, or NULL */
@@ -487,7 +488,7 @@ struct world {
     unsigned uids;
     uint64_t random;
     int64_t now_ms;
-    unsigned done[PAIRS_TELL + 1];
+    unsigned done[PAIR_RULES_TELL + 1];
 };
 
 static unsigned roll(struct world *w, unsigned n)
@@ -540,7 +541,7 @@ static int add(struct world *w, enum pod_role role, int pair, const char *name)
 
 static void put(struct world *w, int i)
 {
-    pairs_put(w->p, &w->pods[i], w->now_ms);
+    pair_rules_put(w->p, &w->pods[i], w->now_ms);
 }
 
 static void catch_up(struct world *w)
@@ -555,7 +556,7 @@ static void take_away(struct world *w, int i)
     int pair = w->pods[i].demand.pair;
     catch_up(w);
     w->there[i] = false;
-    pairs_gone(w->p, w->pods[i].demand.uid, w->now_ms);
+    pair_rules_gone(w->p, w->pods[i].demand.uid, w->now_ms);
     bool any = false;
     for (int j = 0; j < PODS; j++)
         any |= w->there[j] && w->pods[j].demand.pair == pair;
@@ -602,16 +603,17 @@ static void happen(struct world *w)
 
 /* What the API server makes of an action; every one of them must be right at
  * this moment. */
-static int carry_out(struct world *w, const struct pairs_action *a)
+static int carry_out(struct world *w, const struct pair_rules_action *a)
 {
     int i = find(w, a->uid);
-    cr_assert_geq(i, 0, "%s of a pod that is gone", pairs_kind_name(a->kind));
+    cr_assert_geq(i, 0, "%s of a pod that is gone",
+                  pair_rules_kind_name(a->kind));
     struct kube_pod *pod = &w->pods[i];
     if (roll(w, 4) == 0)
         return -EAGAIN;
     w->done[a->kind]++;
     switch (a->kind) {
-    case PAIRS_DELETE:
+    case PAIR_RULES_DELETE:
         cr_assert_eq(pod->demand.role, ROLE_XPU);
         if (!pod->owner_uid[0] || !finished(pod))
             cr_assert_null(unended(w, pod->demand.pair));
@@ -622,7 +624,7 @@ static int carry_out(struct world *w, const struct pairs_action *a)
         }
         take_away(w, i);
         break;
-    case PAIRS_MAKE: {
+    case PAIR_RULES_MAKE: {
         char host_uid[DEMAND_UID_MAX + 1];
         memcpy(host_uid, pod->demand.uid, sizeof host_uid);
         cr_assert(pod->buddy[0] && !finished(pod) && !pod->deleting);
@@ -645,12 +647,12 @@ static int carry_out(struct world *w, const struct pairs_action *a)
             w->unseen = made; /* until something else is told */
         break;
     }
-    case PAIRS_MARK:
+    case PAIR_RULES_MARK:
         cr_assert_str_eq(pod->owner_uid, "");
         memcpy(pod->paired_uid, a->host_uid, sizeof pod->paired_uid);
         put(w, i);
         break;
-    case PAIRS_TELL:
+    case PAIR_RULES_TELL:
         cr_assert_eq(pod->demand.role, ROLE_HOST);
         cr_assert(pod->xpu_ready != (int8_t)a->ready ||
                   w->reasons[i] != a->reason);
@@ -669,23 +671,23 @@ static int carry_out(struct world *w, const struct pairs_action *a)
  * as it should be. */
 static void settle(struct world *w)
 {
-    struct pairs_action a;
+    struct pair_rules_action a;
     for (int i = 0; i < PODS; i++)
         if (w->there[i])
             put(w, i);
     for (unsigned n = 0; n < 5000; n++) {
-        while (pairs_next(w->p, w->now_ms, &a))
-            pairs_report(w->p, &a, carry_out(w, &a), w->now_ms);
+        while (pair_rules_next(w->p, w->now_ms, &a))
+            pair_rules_report(w->p, &a, carry_out(w, &a), w->now_ms);
         catch_up(w);
-        if (pairs_due(w->p) == INT64_MAX)
+        if (pair_rules_due(w->p) == INT64_MAX)
             break;
-        w->now_ms = pairs_due(w->p);
+        w->now_ms = pair_rules_due(w->p);
         if (n > 2000) /* what is deleting ends at last */
             for (int i = 0; i < PODS; i++)
                 if (w->there[i] && w->pods[i].deleting)
                     take_away(w, i);
     }
-    cr_assert_eq(pairs_due(w->p), INT64_MAX);
+    cr_assert_eq(pair_rules_due(w->p), INT64_MAX);
     for (int i = 0; i < PODS; i++) {
         const struct kube_pod *pod = &w->pods[i];
         int pair = pod->demand.pair;
@@ -701,22 +703,23 @@ static void settle(struct world *w)
 
 Test(pairs, at_random)
 {
-    struct world w = {.p = pairs_create(), .random = 7, .unseen = -1};
-    struct pairs_action a;
+    struct world w = {.p = pair_rules_create(), .random = 7, .unseen = -1};
+    struct pair_rules_action a;
     for (unsigned step = 0; step < STEPS; step++) {
         w.now_ms += roll(&w, 2000);
         if (roll(&w, 3) == 0)
             happen(&w);
         if (roll(&w, 500) == 0)
-            pairs_again(w.p, w.now_ms);
-        if (pairs_next(w.p, w.now_ms, &a))
-            pairs_report(w.p, &a, carry_out(&w, &a), w.now_ms);
+            pair_rules_again(w.p, w.now_ms);
+        if (pair_rules_next(w.p, w.now_ms, &a))
+            pair_rules_report(w.p, &a, carry_out(&w, &a), w.now_ms);
         if (step % 5000 == 0)
             settle(&w);
     }
     settle(&w);
-    for (unsigned kind = 0; kind <= PAIRS_TELL; kind++)
+    for (unsigned kind = 0; kind <= PAIR_RULES_TELL; kind++)
         cr_assert_gt(w.done[kind], 100, "%s: %u",
-                     pairs_kind_name((enum pairs_kind)kind), w.done[kind]);
-    pairs_destroy(w.p);
+                     pair_rules_kind_name((enum pair_rules_kind)kind),
+                     w.done[kind]);
+    pair_rules_destroy(w.p);
 }

@@ -1,9 +1,9 @@
-/* pairs_private - what pairs*.c share: a pair of pods as it was seen, and what
+/* pair_rules_private - what pairs*.c share: a pair of pods as it was seen, and what
  * to do about one. */
-#ifndef BIGA_EXTENDER_CLUSTER_PAIRS_PRIVATE_H
-#define BIGA_EXTENDER_CLUSTER_PAIRS_PRIVATE_H
+#ifndef BIGA_EXTENDER_CLUSTER_PAIR_RULES_PRIVATE_H
+#define BIGA_EXTENDER_CLUSTER_PAIR_RULES_PRIVATE_H
 
-#include "extender/cluster/pairs.h"
+#include "extender/cluster/pair_rules.h"
 
 enum { NEVER_TOLD = -1 };
 
@@ -61,9 +61,9 @@ struct member *pair_find(const struct pair *pair, const char *uid);
 
 /* What is to be done now, if anything. */
 bool pair_next(struct pair *pair, int64_t now_ms,
-               struct pairs_action *ret_action);
+               struct pair_rules_action *ret_action);
 /* To tell what is worth telling again from what is not. */
-uint64_t pairs_text_hash(const struct pairs_action *a);
+uint64_t pair_rules_text_hash(const struct pair_rules_action *a);
 /* When nothing is: when will there be, if nothing changes?  INT64_MAX:
  * never. */
 int64_t pair_wait(const struct pair *pair, int64_t now_ms);

@@ -1,23 +1,23 @@
-#include "extender/cluster/pairs.h"
+#include "extender/cluster/pair_rules.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/cluster/pairs_private.h"
+#include "extender/cluster/pair_rules_private.h"
 #include "lib/base/backoff.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/kube/client.h"
 
-struct pairs {
+struct pair_rules {
     struct strmap pods;  /* by uid */
     struct strmap pairs; /* by key */
     struct pair **heap;  /* by due time */
     size_t n_heap, heap_cap;
 };
 
-const char *pairs_kind_name(enum pairs_kind kind)
+const char *pair_rules_kind_name(enum pair_rules_kind kind)
 {
     static const char *const names[] = {"delete", "make", "mark", "tell"};
     return (unsigned)kind < ARRAY_LEN(names) ? names[kind] : "?";
@@ -25,13 +25,13 @@ const char *pairs_kind_name(enum pairs_kind kind)
 
 /* --- the heap ----------------------------------------------------------- */
 
-static void heap_set(struct pairs *p, size_t at, struct pair *pair)
+static void heap_set(struct pair_rules *p, size_t at, struct pair *pair)
 {
     p->heap[at] = pair;
     pair->place = at + 1;
 }
 
-static void heap_up(struct pairs *p, size_t at)
+static void heap_up(struct pair_rules *p, size_t at)
 {
     struct pair *pair = p->heap[at];
     while (at > 0 && pair->due_ms < p->heap[(at - 1) / 2]->due_ms) {
@@ -41,7 +41,7 @@ static void heap_up(struct pairs *p, size_t at)
     heap_set(p, at, pair);
 }
 
-static void heap_down(struct pairs *p, size_t at)
+static void heap_down(struct pair_rules *p, size_t at)
 {
     struct pair *pair = p->heap[at];
     for (;;) {
@@ -58,7 +58,7 @@ static void heap_down(struct pairs *p, size_t at)
 }
 
 /* Look at a pair at `due_ms`. */
-static void set_due(struct pairs *p, struct pair *pair, int64_t due_ms)
+static void set_due(struct pair_rules *p, struct pair *pair, int64_t due_ms)
 {
     if (!pair->place) {
         p->heap = xgrow(p->heap, p->n_heap, &p->heap_cap, sizeof(*p->heap));
@@ -69,7 +69,7 @@ static void set_due(struct pairs *p, struct pair *pair, int64_t due_ms)
     heap_down(p, pair->place - 1);
 }
 
-static void heap_remove(struct pairs *p, struct pair *pair)
+static void heap_remove(struct pair_rules *p, struct pair *pair)
 {
     size_t at = pair->place;
     if (!at)
@@ -85,9 +85,9 @@ static void heap_remove(struct pairs *p, struct pair *pair)
 
 /* --- the registry ------------------------------------------------------- */
 
-struct pairs *pairs_create(void)
+struct pair_rules *pair_rules_create(void)
 {
-    return xcalloc(1, sizeof(struct pairs));
+    return xcalloc(1, sizeof(struct pair_rules));
 }
 
 static void member_destroy(struct member *m)
@@ -108,7 +108,7 @@ static void pair_destroy(struct pair *pair)
     free(pair);
 }
 
-void pairs_destroy(struct pairs *p)
+void pair_rules_destroy(struct pair_rules *p)
 {
     if (!p)
         return;
@@ -124,7 +124,7 @@ void pairs_destroy(struct pairs *p)
     free(p);
 }
 
-static struct pair *pair_get(struct pairs *p, const struct demand *pod)
+static struct pair *pair_get(struct pair_rules *p, const struct demand *pod)
 {
     char key[DEMAND_PAIR_KEY_MAX];
     demand_pair_key(pod, key);
@@ -138,7 +138,7 @@ static struct pair *pair_get(struct pairs *p, const struct demand *pod)
     return pair;
 }
 
-static void pair_leave(struct pairs *p, struct member *m)
+static void pair_leave(struct pair_rules *p, struct member *m)
 {
     struct pair *pair = m->pair;
     m->pair = NULL;
@@ -164,23 +164,24 @@ static void set_text(char **text, const char *value)
     *text = xstrdup(value);
 }
 
-void pairs_put(struct pairs *p, const struct kube_pod *pod, int64_t now_ms)
+void pair_rules_put(struct pair_rules *p, const struct kube_pod *pod,
+                    int64_t now_ms)
 {
     const struct demand *d = &pod->demand;
     struct member *m = strmap_get(&p->pods, d->uid);
     bool ours = !pod->broken && (d->role == ROLE_HOST || d->role == ROLE_XPU);
     if (!ours) {
-        pairs_gone(p, d->uid, now_ms);
+        pair_rules_gone(p, d->uid, now_ms);
         return;
     }
     struct pair *pair = pair_get(p, d);
     if (m && m->pair != pair) { /* it was labelled anew */
-        pairs_gone(p, d->uid, now_ms);
+        pair_rules_gone(p, d->uid, now_ms);
         pair = pair_get(p, d);
         m = NULL;
     }
     if (!m) {
-        if (pair->n >= PAIRS_MEMBERS_MAX)
+        if (pair->n >= PAIR_RULES_MEMBERS_MAX)
             return;
         m = xcalloc(1, sizeof *m);
         memcpy(m->uid, d->uid, sizeof m->uid);
@@ -207,7 +208,7 @@ void pairs_put(struct pairs *p, const struct kube_pod *pod, int64_t now_ms)
     set_due(p, pair, now_ms);
 }
 
-void pairs_gone(struct pairs *p, const char *uid, int64_t now_ms)
+void pair_rules_gone(struct pair_rules *p, const char *uid, int64_t now_ms)
 {
     struct member *m = strmap_remove(&p->pods, uid);
     if (!m)
@@ -225,7 +226,7 @@ void pairs_gone(struct pairs *p, const char *uid, int64_t now_ms)
         set_due(p, pair, now_ms);
 }
 
-void pairs_again(struct pairs *p, int64_t now_ms)
+void pair_rules_again(struct pair_rules *p, int64_t now_ms)
 {
     size_t pos = 0;
     for (struct pair *pair; (pair = strmap_next(&p->pairs, &pos));) {
@@ -234,15 +235,15 @@ void pairs_again(struct pairs *p, int64_t now_ms)
     }
 }
 
-size_t pairs_n_pods(const struct pairs *p)
+size_t pair_rules_n_pods(const struct pair_rules *p)
 {
     return p->pods.n;
 }
 
 /* --- one after the other ------------------------------------------------ */
 
-bool pairs_next(struct pairs *p, int64_t now_ms,
-                struct pairs_action *ret_action)
+bool pair_rules_next(struct pair_rules *p, int64_t now_ms,
+                     struct pair_rules_action *ret_action)
 {
     while (p->n_heap && p->heap[0]->due_ms <= now_ms) {
         struct pair *pair = p->heap[0];
@@ -259,7 +260,7 @@ bool pairs_next(struct pairs *p, int64_t now_ms,
 
 /* The next try has a time of its own: what is to be told is told at once, but
  * for what passes: that only when it lasts. */
-static void note_unmade(struct pair *pair, const struct pairs_action *a,
+static void note_unmade(struct pair *pair, const struct pair_rules_action *a,
                         bool passes, int64_t now_ms)
 {
     if (strcmp(pair->unmade_for, a->uid) != 0) {
@@ -268,15 +269,15 @@ static void note_unmade(struct pair *pair, const struct pairs_action *a,
         pair->n_unmade = pair->n_passing = 0;
     }
     pair->n_passing = passes ? pair->n_passing + 1 : 0;
-    if (!passes || pair->n_passing >= PAIRS_TRIES)
+    if (!passes || pair->n_passing >= PAIR_RULES_TRIES)
         set_text(&pair->unmade, a->text);
     pair->n_unmade++;
-    pair->unmade_due_ms = now_ms + backoff_grown(PAIRS_BACKOFF_MIN_MS,
-                                                 PAIRS_BACKOFF_MAX_MS,
+    pair->unmade_due_ms = now_ms + backoff_grown(PAIR_RULES_BACKOFF_MIN_MS,
+                                                 PAIR_RULES_BACKOFF_MAX_MS,
                                                  pair->n_unmade);
 }
 
-static void note_made(struct pair *pair, const struct pairs_action *a,
+static void note_made(struct pair *pair, const struct pair_rules_action *a,
                       int64_t now_ms)
 {
     free(steal(&pair->unmade));
@@ -290,39 +291,41 @@ static void note_made(struct pair *pair, const struct pairs_action *a,
     pair->made_ms = now_ms;
 }
 
-void pairs_report(struct pairs *p, const struct pairs_action *a, int result,
-                  int64_t now_ms)
+void pair_rules_report(struct pair_rules *p, const struct pair_rules_action *a,
+                       int result, int64_t now_ms)
 {
     struct pair *pair = strmap_get(&p->pairs, a->pair);
     if (!pair)
         return;
     struct member *m = pair_find(pair, a->uid);
-    bool gone = result == -ENOENT && a->kind != PAIRS_MAKE;
-    bool unmade = result < 0 && a->kind == PAIRS_MAKE && result != -ECANCELED;
+    bool gone = result == -ENOENT && a->kind != PAIR_RULES_MAKE;
+    bool unmade = result < 0 && a->kind == PAIR_RULES_MAKE &&
+                  result != -ECANCELED;
     if (result < 0 && !gone && !unmade) {
         pair->failures++;
         set_due(p, pair,
-                now_ms + backoff_grown(PAIRS_BACKOFF_MIN_MS,
-                                       PAIRS_BACKOFF_MAX_MS, pair->failures));
+                now_ms + backoff_grown(PAIR_RULES_BACKOFF_MIN_MS,
+                                       PAIR_RULES_BACKOFF_MAX_MS,
+                                       pair->failures));
         return;
     }
     pair->failures = 0;
     if (unmade)
         note_unmade(pair, a, kube_error_passes(result), now_ms);
-    else if (a->kind == PAIRS_MAKE)
+    else if (a->kind == PAIR_RULES_MAKE)
         note_made(pair, a, now_ms);
-    else if (a->kind == PAIRS_TELL) {
+    else if (a->kind == PAIR_RULES_TELL) {
         pair->told = a->ready;
         pair->told_reason = a->reason;
-        pair->told_text = pairs_text_hash(a);
-    } else if (m && a->kind == PAIRS_DELETE)
+        pair->told_text = pair_rules_text_hash(a);
+    } else if (m && a->kind == PAIR_RULES_DELETE)
         m->deleted_ms = now_ms;
     else if (m)
         m->marked_ms = now_ms;
     set_due(p, pair, now_ms);
 }
 
-int64_t pairs_due(const struct pairs *p)
+int64_t pair_rules_due(const struct pair_rules *p)
 {
     return p->n_heap ? p->heap[0]->due_ms : INT64_MAX;
 }

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/cluster/pairs_private.h"
+#include "extender/cluster/pair_rules_private.h"
 #include "lib/base/backoff.h"
 #include "lib/base/hash.h"
 
 static void act_on(const struct pair *pair, const struct member *m,
-                   enum pairs_kind kind, struct pairs_action *a)
+                   enum pair_rules_kind kind, struct pair_rules_action *a)
 {
     memset(a, 0, sizeof *a);
     a->kind = kind;
@@ -20,7 +20,7 @@ static void act_on(const struct pair *pair, const struct member *m,
 /* Has what was written then not been seen, although there was time? */
 static bool is_to_write(int64_t written_ms, int64_t now_ms)
 {
-    return written_ms == 0 || now_ms - written_ms >= PAIRS_SHOWN_MS;
+    return written_ms == 0 || now_ms - written_ms >= PAIR_RULES_SHOWN_MS;
 }
 
 static const struct member *unended_host(const struct pair *pair)
@@ -44,7 +44,7 @@ static bool is_left_to_owner(const struct pair *pair, const struct member *m)
 
 /* The host pod has ended, and no other has taken its place. */
 static bool next_orphan(struct pair *pair, int64_t now_ms,
-                        struct pairs_action *a)
+                        struct pair_rules_action *a)
 {
     if (unended_host(pair))
         return false;
@@ -55,7 +55,7 @@ static bool next_orphan(struct pair *pair, int64_t now_ms,
             is_left_to_owner(pair, m) || !paired ||
             !is_to_write(m->deleted_ms, now_ms))
             continue;
-        act_on(pair, m, PAIRS_DELETE, a);
+        act_on(pair, m, PAIR_RULES_DELETE, a);
         (void)snprintf(a->text, sizeof a->text,
                        "the host pod of its pair has ended");
         return true;
@@ -63,7 +63,8 @@ static bool next_orphan(struct pair *pair, int64_t now_ms,
     return false;
 }
 
-static bool next_mark(struct pair *pair, int64_t now_ms, struct pairs_action *a)
+static bool next_mark(struct pair *pair, int64_t now_ms,
+                      struct pair_rules_action *a)
 {
     const struct member *host = pair_running_host(pair);
     if (!host)
@@ -74,7 +75,7 @@ static bool next_mark(struct pair *pair, int64_t now_ms, struct pairs_action *a)
             !m->node[0] || strcmp(m->paired_uid, host->uid) == 0 ||
             !is_to_write(m->marked_ms, now_ms))
             continue;
-        act_on(pair, m, PAIRS_MARK, a);
+        act_on(pair, m, PAIR_RULES_MARK, a);
         memcpy(a->host_uid, host->uid, sizeof a->host_uid);
         return true;
     }
@@ -163,7 +164,8 @@ static int64_t make_at(const struct pair *pair, const struct member *host)
         return pair->unmade_due_ms;
     if (strcmp(pair->made_for, host->uid) != 0)
         return 0;
-    return pair->made_ms + backoff_grown(PAIRS_RESTART_MS, PAIRS_RESTART_MAX_MS,
+    return pair->made_ms + backoff_grown(PAIR_RULES_RESTART_MS,
+                                         PAIR_RULES_RESTART_MAX_MS,
                                          pair->restarts);
 }
 
@@ -177,7 +179,8 @@ static const struct member *buddy_host(const struct pair *pair)
     return NULL;
 }
 
-static bool next_make(struct pair *pair, int64_t now_ms, struct pairs_action *a)
+static bool next_make(struct pair *pair, int64_t now_ms,
+                      struct pair_rules_action *a)
 {
     const struct member *host = buddy_host(pair);
     struct buddies b;
@@ -190,13 +193,13 @@ static bool next_make(struct pair *pair, int64_t now_ms, struct pairs_action *a)
             !member_is_finished(m) || m == b.newest_ended || m->deleting ||
             !is_to_write(m->deleted_ms, now_ms))
             continue;
-        act_on(pair, m, PAIRS_DELETE, a);
+        act_on(pair, m, PAIR_RULES_DELETE, a);
         (void)snprintf(a->text, sizeof a->text, "a newer one has ended, too");
         return true;
     }
     if (b.alive || b.succeeded || make_at(pair, host) > now_ms)
         return false;
-    act_on(pair, host, PAIRS_MAKE, a);
+    act_on(pair, host, PAIR_RULES_MAKE, a);
     buddy_name(host->name, b.number + 1, a->made);
     memcpy(a->buddy, host->buddy, strlen(host->buddy) + 1);
     return true;
@@ -206,7 +209,7 @@ static bool next_make(struct pair *pair, int64_t now_ms, struct pairs_action *a)
 
 /* 1: all there; 0: one has failed or is gone; NEVER_TOLD: on the way. */
 static int xpu_state(const struct pair *pair, const struct member *host,
-                     struct pairs_action *a)
+                     struct pair_rules_action *a)
 {
     const struct member *failed = NULL;
     struct buddies b;
@@ -257,20 +260,20 @@ static int xpu_state(const struct pair *pair, const struct member *host,
     return 0;
 }
 
-uint64_t pairs_text_hash(const struct pairs_action *a)
+uint64_t pair_rules_text_hash(const struct pair_rules_action *a)
 {
     return hash_bytes(a->text, strlen(a->text));
 }
 
 /* How many xPU pods are ready is news by its reason alone; what a buddy lacks
  * may be another thing than before. */
-static bool is_told(const struct pair *pair, const struct pairs_action *tell,
-                    int state)
+static bool is_told(const struct pair *pair,
+                    const struct pair_rules_action *tell, int state)
 {
     if (state != pair->told)
         return false;
     if (strcmp(tell->reason, KUBE_POD_NO_BUDDY) == 0)
-        return pair->told_text == pairs_text_hash(tell);
+        return pair->told_text == pair_rules_text_hash(tell);
     return !pair->told_reason || strcmp(pair->told_reason, tell->reason) == 0;
 }
 
@@ -286,10 +289,10 @@ static const struct member *waiting_host(const struct pair *pair)
     return NULL;
 }
 
-static bool next_tell(struct pair *pair, struct pairs_action *a)
+static bool next_tell(struct pair *pair, struct pair_rules_action *a)
 {
     const struct member *host = pair_running_host(pair);
-    struct pairs_action tell = {0};
+    struct pair_rules_action tell = {0};
     if (!host) /* one that waits for a node, too, has to hear of its buddy */
         host = waiting_host(pair);
     if (!host)
@@ -308,7 +311,7 @@ static bool next_tell(struct pair *pair, struct pairs_action *a)
         pair->lost = false;
     if (state == NEVER_TOLD || is_told(pair, &tell, state))
         return false;
-    act_on(pair, host, PAIRS_TELL, a);
+    act_on(pair, host, PAIR_RULES_TELL, a);
     a->ready = state == 1;
     a->reason = tell.reason;
     memcpy(a->text, tell.text, sizeof a->text);
@@ -335,7 +338,7 @@ struct member *pair_find(const struct pair *pair, const char *uid)
 }
 
 bool pair_next(struct pair *pair, int64_t now_ms,
-               struct pairs_action *ret_action)
+               struct pair_rules_action *ret_action)
 {
     return next_orphan(pair, now_ms, ret_action) ||
            next_make(pair, now_ms, ret_action) ||
@@ -358,9 +361,9 @@ int64_t pair_wait(const struct pair *pair, int64_t now_ms)
         if (at > now_ms)
             due = least(due, at);
         if (m->deleted_ms && member_is_alive(m))
-            due = least(due, m->deleted_ms + PAIRS_SHOWN_MS);
+            due = least(due, m->deleted_ms + PAIR_RULES_SHOWN_MS);
         if (m->marked_ms && !m->paired_uid[0])
-            due = least(due, m->marked_ms + PAIRS_SHOWN_MS);
+            due = least(due, m->marked_ms + PAIR_RULES_SHOWN_MS);
     }
-    return due > now_ms ? due : now_ms + PAIRS_SHOWN_MS;
+    return due > now_ms ? due : now_ms + PAIR_RULES_SHOWN_MS;
 }
