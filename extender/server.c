@@ -15,7 +15,7 @@
 #include "extender/judge/plans.h"
 #include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/run/nodewait.h"
+#include "extender/run/node_poll.h"
 #include "extender/run/runner.h"
 #include "extender/serve/routes_ask.h"
 #include "extender/serve/routes_nodes.h"
@@ -191,7 +191,7 @@ static int start_runner(struct server *s, struct error *err)
     if (!s->app.pods)
         return 0;
     s->app.told = node_reports_create();
-    int r = nodewait_start(&s->app, &s->app.nodewait, err);
+    int r = node_poll_start(&s->app, &s->app.nodewait, err);
     return r == 0 ? runner_start(&s->app, &s->app.runner, err) : r;
 }
 
@@ -264,7 +264,7 @@ void server_stop(struct server *s)
         return;
     atomic_store(&s->app.ready, false);
     access_quiesce(s->app.access);
-    nodewait_stop(s->app.nodewait);
+    node_poll_stop(s->app.nodewait);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
@@ -280,7 +280,7 @@ void server_stop(struct server *s)
     binds_destroy(s->app.binds);
     applied_destroy(s->app.pods);
     runner_destroy(s->app.runner);
-    nodewait_destroy(s->app.nodewait);
+    node_poll_destroy(s->app.nodewait);
     node_reports_destroy(s->app.told);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);

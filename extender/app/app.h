@@ -27,7 +27,7 @@ struct app {
     struct applied *pods;         /* that were applied; NULL: in a cluster */
     struct node_reports *told;    /* what nodes say of them; the same */
     struct runner *runner;        /* places them; the same */
-    struct nodewait *nodewait;    /* nodes that wait for them; the same */
+    struct node_poll *nodewait;   /* nodes that wait for them; the same */
     struct access *access;        /* NULL: everybody may call everything */
     struct tls *tls;              /* NULL: plain HTTP */
     uint64_t instance;            /* another one after each start; in ETags */

@@ -9,7 +9,7 @@
 #include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
 #include "extender/pods/node_reports.h"
-#include "extender/run/nodewait.h"
+#include "extender/run/node_poll.h"
 #include "extender/run/runner.h"
 #include "extender/serve/routes_doubt.h"
 #include "lib/base/mem.h"
@@ -135,10 +135,10 @@ static void reply_pods(struct httpd_request *rq, void *arg)
         return;
     }
     str_addf(out, "{\"version\":%" PRIu64,
-             nodewait_version(app->nodewait, set, s, node));
+             node_poll_version(app->nodewait, set, s, node));
     /* what it said to an extender before this start is not known any more */
     if (!version ||
-        !nodewait_knows(app->nodewait, strtoull(version, NULL, 10)) ||
+        !node_poll_knows(app->nodewait, strtoull(version, NULL, 10)) ||
         doubt_wants(app, node))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
@@ -159,14 +159,14 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     const char *node = node_take(rq, app);
     if (!node || !httpd_query_only(rq, params) ||
         !read_number(rq, "version", INT64_MAX, &version) ||
-        !read_number(rq, "wait", NODEWAIT_MAX_S, &wait_s))
+        !read_number(rq, "wait", NODE_POLL_MAX_S, &wait_s))
         return;
     node_reports_asked(app->told, node, clock_ms());
     doubt_end(app, node);
     httpd_then(rq, reply_pods, app);
     if (wait_s && httpd_query(rq, "version") &&
-        nodewait_suspend(app->nodewait, rq, node, version,
-                         (int64_t)wait_s * 1000))
+        node_poll_suspend(app->nodewait, rq, node, version,
+                          (int64_t)wait_s * 1000))
         return;
     reply_pods(rq, app);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "extender/pods/node_reports.h"
-#include "extender/run/nodewait.h"
+#include "extender/run/node_poll.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
@@ -71,9 +71,9 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    nodewait_stop(x.app.nodewait);
+    node_poll_stop(x.app.nodewait);
     test_extender_stop(&x);
-    nodewait_destroy(x.app.nodewait);
+    node_poll_destroy(x.app.nodewait);
     raw_reply_fini(&reply);
     tmpdir_remove(dir);
 }
@@ -255,7 +255,7 @@ static void ask(void)
 {
     struct error err;
     if (!x.app.nodewait)
-        cr_assert_eq(nodewait_start(&x.app, &x.app.nodewait, &err), 0);
+        cr_assert_eq(node_poll_start(&x.app, &x.app.nodewait, &err), 0);
     cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
     writer_sweep(x.app.writer); /* after what was posted */
 }

@@ -1,4 +1,4 @@
-#include "extender/run/nodewait.h"
+#include "extender/run/node_poll.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -35,14 +35,14 @@ static void moment_fini(struct moment *m)
 
 static uint64_t version(const struct moment *m, const char *node)
 {
-    return nodewait_version(server_app(simapp_server)->nodewait, m->set,
-                            m->snapshot, node);
+    return node_poll_version(server_app(simapp_server)->nodewait, m->set,
+                             m->snapshot, node);
 }
 
 /* As many as are counted; names that nobody has. */
 static void ask_for_many(const struct moment *m)
 {
-    for (unsigned i = 0; i < NODEWAIT_NODES_MAX; i++) {
+    for (unsigned i = 0; i < NODE_POLL_NODES_MAX; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "n%u", i);
         (void)version(m, name);
@@ -80,14 +80,14 @@ Test(nodewait, another_content_is_another_version)
 /* Whoever asks for very many names has nothing kept for more of them. */
 Test(nodewait, of_too_many_nodes_versions_are_not_kept)
 {
-    struct nodewait *w = server_app(simapp_server)->nodewait;
+    struct node_poll *w = server_app(simapp_server)->nodewait;
     struct moment before, after;
     const char *node = place_pod(&before, &after);
     ask_for_many(&before);
     uint64_t first = version(&before, node), second = version(&after, node);
     cr_expect_neq(first, second);
-    cr_expect(nodewait_knows(w, first));
-    cr_expect(nodewait_knows(w, second));
+    cr_expect(node_poll_knows(w, first));
+    cr_expect(node_poll_knows(w, second));
     cr_expect_eq(version(&before, node), first, "nothing is kept");
     cr_expect_eq(version(&after, node), second);
     moment_fini(&before);

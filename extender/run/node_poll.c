@@ -1,4 +1,4 @@
-#include "extender/run/nodewait.h"
+#include "extender/run/node_poll.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct version {
     uint64_t number, sum;
 };
 
-struct nodewait {
+struct node_poll {
     struct app *app;
     pthread_t thread;
     bool started;
@@ -44,22 +44,22 @@ struct nodewait {
 
 /* --- versions ----------------------------------------------------------- */
 
-static uint64_t first_version(const struct nodewait *w)
+static uint64_t first_version(const struct node_poll *w)
 {
     return ((w->app->instance & (INT32_MAX >> 1)) | 1) << VERSION_SHIFT;
 }
 
-bool nodewait_knows(const struct nodewait *w, uint64_t version)
+bool node_poll_knows(const struct node_poll *w, uint64_t version)
 {
     return version >> VERSION_SHIFT == first_version(w) >> VERSION_SHIFT;
 }
 
 /* NULL when there are too many. */
-static struct version *version_open(struct nodewait *w, const char *node,
+static struct version *version_open(struct node_poll *w, const char *node,
                                     uint64_t sum)
 {
     struct version *v = strmap_get(&w->versions, node);
-    if (v || w->versions.n >= NODEWAIT_NODES_MAX)
+    if (v || w->versions.n >= NODE_POLL_NODES_MAX)
         return v;
     v = xcalloc(1, sizeof *v);
     v->node = xstrdup(node);
@@ -69,7 +69,7 @@ static struct version *version_open(struct nodewait *w, const char *node,
     return v;
 }
 
-static uint64_t version_set(struct nodewait *w, const char *node, uint64_t sum)
+static uint64_t version_set(struct node_poll *w, const char *node, uint64_t sum)
 {
     uint64_t number = first_version(w) | (sum & ((1 << VERSION_SHIFT) - 1));
     pthread_mutex_lock(&w->lock);
@@ -84,8 +84,8 @@ static uint64_t version_set(struct nodewait *w, const char *node, uint64_t sum)
     return number;
 }
 
-uint64_t nodewait_version(struct nodewait *w, const struct pod_set *set,
-                          const struct snapshot *s, const char *node)
+uint64_t node_poll_version(struct node_poll *w, const struct pod_set *set,
+                           const struct snapshot *s, const char *node)
 {
     return version_set(w, node, node_pods_sum(set, s, node));
 }
@@ -101,7 +101,7 @@ static void waiter_resume(struct waiter *x)
 
 /* Those who waited long enough, or for what is there now; the others wait
  * on. */
-static void resume_due(struct nodewait *w, struct waiter *list, bool changed)
+static void resume_due(struct node_poll *w, struct waiter *list, bool changed)
 {
     cleanup_with(pod_set) struct pod_set *set = applied_get(w->app->pods);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w->app->writer);
@@ -112,7 +112,7 @@ static void resume_due(struct nodewait *w, struct waiter *list, bool changed)
         bool look = changed || x->fresh;
         x->fresh = false;
         if (x->due_ms <= now_ms ||
-            (look && nodewait_version(w, set, s, x->node) != x->version)) {
+            (look && node_poll_version(w, set, s, x->node) != x->version)) {
             waiter_resume(x);
             continue;
         }
@@ -123,7 +123,7 @@ static void resume_due(struct nodewait *w, struct waiter *list, bool changed)
     }
 }
 
-static int64_t next_due(const struct nodewait *w)
+static int64_t next_due(const struct node_poll *w)
 {
     int64_t due_ms = INT64_MAX;
     for (const struct waiter *x = w->waiters; x; x = x->next)
@@ -134,7 +134,7 @@ static int64_t next_due(const struct nodewait *w)
 
 static void *nodewait_thread(void *ctx)
 {
-    struct nodewait *w = ctx;
+    struct node_poll *w = ctx;
     pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
         if (!w->dirty && !w->fresh &&
@@ -158,8 +158,8 @@ static void *nodewait_thread(void *ctx)
     return NULL;
 }
 
-bool nodewait_suspend(struct nodewait *w, struct httpd_request *rq,
-                      const char *node, uint64_t version, int64_t wait_ms)
+bool node_poll_suspend(struct node_poll *w, struct httpd_request *rq,
+                       const char *node, uint64_t version, int64_t wait_ms)
 {
     pthread_mutex_lock(&w->lock);
     bool waits = !w->stopping;
@@ -182,7 +182,7 @@ bool nodewait_suspend(struct nodewait *w, struct httpd_request *rq,
 
 static void nodewait_changed(void *ctx)
 {
-    struct nodewait *w = ctx;
+    struct node_poll *w = ctx;
     pthread_mutex_lock(&w->lock);
     w->dirty = true;
     pthread_cond_signal(&w->wake);
@@ -191,10 +191,10 @@ static void nodewait_changed(void *ctx)
 
 /* --- start and stop ----------------------------------------------------- */
 
-int nodewait_start(struct app *app, struct nodewait **ret_wait,
-                   struct error *err)
+int node_poll_start(struct app *app, struct node_poll **ret_wait,
+                    struct error *err)
 {
-    struct nodewait *w = xcalloc(1, sizeof *w);
+    struct node_poll *w = xcalloc(1, sizeof *w);
     w->app = app;
     (void)pthread_mutex_init(&w->lock, NULL); /* never fails on Linux */
     clock_wait_init(&w->wake);
@@ -207,14 +207,14 @@ int nodewait_start(struct app *app, struct nodewait **ret_wait,
     }
     pthread_mutex_unlock(&w->lock);
     if (e) {
-        nodewait_destroy(w);
+        node_poll_destroy(w);
         return error_errno(err, e, "starting the thread of waiting nodes");
     }
     *ret_wait = w;
     return 0;
 }
 
-void nodewait_stop(struct nodewait *w)
+void node_poll_stop(struct node_poll *w)
 {
     if (!w || !w->started)
         return;
@@ -226,11 +226,11 @@ void nodewait_stop(struct nodewait *w)
     w->started = false;
 }
 
-void nodewait_destroy(struct nodewait *w)
+void node_poll_destroy(struct node_poll *w)
 {
     if (!w)
         return;
-    nodewait_stop(w);
+    node_poll_stop(w);
     size_t pos = 0;
     for (struct version *v; (v = strmap_next(&w->versions, &pos));) {
         free(v->node);
