@@ -120,13 +120,13 @@ static void create_parts(struct cluster *c)
                                       .is_busy = is_busy,
                                       .unaccounted = on_unaccounted,
                                       .ctx = c});
-    c->rooms = cluster_rooms_create(c->feed, &app->demand);
+    c->rooms = host_capacity_create(c->feed, &app->demand);
     cluster_nodes_each(c->nodes, each_node, c);
-    cluster_nodes_next(c->nodes, &cluster_rooms_nodes, c->rooms);
+    cluster_nodes_next(c->nodes, &host_capacity_nodes, c->rooms);
     cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
-                                     .put = cluster_rooms_put_pod,
-                                     .gone = cluster_rooms_gone_pod,
-                                     .listed = cluster_rooms_listed_pods,
+                                     .put = host_capacity_put_pod,
+                                     .gone = host_capacity_gone_pod,
+                                     .listed = host_capacity_listed_pods,
                                      .ctx = c->rooms});
     fabric_files_join(app->fabric,
                       &(struct fabric_nodes){cluster_nodes_changed,
@@ -157,7 +157,7 @@ static int start_pairing(struct cluster *c, struct error *err)
     cluster_pods_listen(c->pods, &listener);
     cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
                                      .put = on_pod, .gone = on_gone, .ctx = c});
-    cluster_rooms_listen(c->rooms, on_pod, c);
+    host_capacity_listen(c->rooms, on_pod, c);
     return 0;
 }
 
@@ -209,7 +209,7 @@ static int start_reflector(struct cluster *c, struct error *err)
                                          "fieldSelector=spec.nodeName%21%3D%2C"
                                          "status.phase%21%3DSucceeded%2C"
                                          "status.phase%21%3DFailed",
-                                .handler = cluster_rooms_pods,
+                                .handler = host_capacity_pods,
                                 .ctx = c->rooms},
     };
     return reflector_start(c->config.kube, kinds, CLUSTER_KINDS, &c->reflector,
@@ -279,7 +279,7 @@ void cluster_stop(struct cluster *c)
     cluster_beats_destroy(c->beats);
     cluster_nodes_destroy(c->nodes);
     cluster_pods_destroy(c->pods);
-    cluster_rooms_destroy(c->rooms);
+    host_capacity_destroy(c->rooms);
     free(c->identity);
     free(c->beats_path);
     free(c);

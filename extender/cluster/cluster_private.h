@@ -7,9 +7,9 @@
 
 #include "extender/cluster/cluster.h"
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/cluster_rooms.h"
 #include "extender/cluster/elect.h"
 #include "extender/cluster/events.h"
+#include "extender/cluster/host_capacity.h"
 #include "extender/cluster/pair_controller.h"
 #include "extender/cluster/waker.h"
 #include "lib/kube/client.h"
@@ -44,7 +44,7 @@ struct cluster {
     struct cluster_beats *beats;
     struct cluster_nodes *nodes;
     struct cluster_pods *pods;
-    struct cluster_rooms *rooms;
+    struct host_capacity *rooms;
     struct binder *binder;
     struct reflector *reflector;
     struct elect *elect;

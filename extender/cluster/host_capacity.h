@@ -1,34 +1,34 @@
-/* cluster_rooms - the CPUs and memory that hosts have left for our pods: each
+/* host_capacity - the CPUs and memory that hosts have left for our pods: each
  * Node's allocatable less what all other bound pods request, kept as sums per
  * node.  Tells the writer (WRITER_ROOMS) what has changed, not more often than
  * every ROOMS_MS. */
-#ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_ROOMS_H
-#define BIGA_EXTENDER_CLUSTER_CLUSTER_ROOMS_H
+#ifndef BIGA_EXTENDER_CLUSTER_HOST_CAPACITY_H
+#define BIGA_EXTENDER_CLUSTER_HOST_CAPACITY_H
 
 #include "extender/cluster/cluster_parts.h"
 
 enum { ROOMS_MS = 50 };
 
-struct cluster_rooms;
+struct host_capacity;
 /* `feed` and `demand` outlive it. */
-struct cluster_rooms *cluster_rooms_create(struct feed *feed,
+struct host_capacity *host_capacity_create(struct feed *feed,
                                            const struct demand_config *demand);
-void cluster_rooms_destroy(struct cluster_rooms *r); /* NULL allowed */
+void host_capacity_destroy(struct host_capacity *r); /* NULL allowed */
 
-/* ctx of all is the struct cluster_rooms; all run on the reflector's thread.
+/* ctx of all is the struct host_capacity; all run on the reflector's thread.
  * The collection of Nodes, handed on by cluster_nodes: */
-extern const struct reflector_handler cluster_rooms_nodes;
+extern const struct reflector_handler host_capacity_nodes;
 /* pods without a role that are bound and not finished (a collection of its
  * own: spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed and label
  * !biga.dev/role): */
-extern const struct reflector_handler cluster_rooms_pods;
+extern const struct reflector_handler host_capacity_pods;
 /* and who is told of each of these; before the reflector starts. */
-void cluster_rooms_listen(struct cluster_rooms *r,
+void host_capacity_listen(struct host_capacity *r,
                           void (*put)(void *ctx, const struct kube_pod *pod),
                           void *ctx);
 /* pods with a role, from cluster_pods: */
-void cluster_rooms_put_pod(void *ctx, const struct kube_pod *pod);
-void cluster_rooms_gone_pod(void *ctx, const char *uid);
-void cluster_rooms_listed_pods(void *ctx);
+void host_capacity_put_pod(void *ctx, const struct kube_pod *pod);
+void host_capacity_gone_pod(void *ctx, const char *uid);
+void host_capacity_listed_pods(void *ctx);
 
 #endif

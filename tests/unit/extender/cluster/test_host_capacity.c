@@ -1,6 +1,6 @@
 /* Rooms of hosts from the JSON of Nodes and pods, as the API server sends it,
  * against a model; through the feed to a writer. */
-#include "extender/cluster/cluster_rooms.h"
+#include "extender/cluster/host_capacity.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct model {
 
 static struct writer *writer;
 static struct feed *feed;
-static struct cluster_rooms *rooms;
+static struct host_capacity *rooms;
 static struct demand_config config;
 static uint64_t seed;
 
@@ -43,12 +43,12 @@ static void start(void)
     demand_config_default(&config);
     writer = sim_writer(NULL);
     feed = feed_create(writer);
-    rooms = cluster_rooms_create(feed, &config);
+    rooms = host_capacity_create(feed, &config);
 }
 
 static void stop(void)
 {
-    cluster_rooms_destroy(rooms);
+    host_capacity_destroy(rooms);
     feed_destroy(feed);
     writer_stop(writer);
 }
@@ -63,7 +63,7 @@ static void sleep_ms(long ms)
 
 static void settle(void)
 {
-    cluster_rooms_listed_pods(rooms);
+    host_capacity_listed_pods(rooms);
     while (feed_n_waiting(feed))
         sleep_ms(1);
 }
@@ -152,12 +152,12 @@ static void send_pod(const struct pod *p, unsigned i, const char *phase)
     struct error err;
     pod_json(p, i, phase, &json);
     if (p->kind == OTHER) {
-        cluster_rooms_pods.put(rooms, json.data, json.size);
+        host_capacity_pods.put(rooms, json.data, json.size);
         return;
     }
     cr_assert_eq(kube_pod_read(json.data, json.size, &config, &pod, &err), 0,
                  "%s", err.text);
-    cluster_rooms_put_pod(rooms, &pod);
+    host_capacity_put_pod(rooms, &pod);
 }
 
 static void put_pod(struct model *m, unsigned i)
@@ -184,9 +184,9 @@ static void drop_pod(struct model *m, unsigned i)
     uid_of(i, uid);
     if (p->kind == OTHER) {
         pod_json(p, i, "Running", &json);
-        cluster_rooms_pods.gone(rooms, json.data, json.size);
+        host_capacity_pods.gone(rooms, json.data, json.size);
     } else {
-        cluster_rooms_gone_pod(rooms, uid);
+        host_capacity_gone_pod(rooms, uid);
     }
     *p = (struct pod){.kind = GONE};
 }
@@ -200,20 +200,20 @@ static void change_node(struct model *m, unsigned i, bool known)
     m->known[i] = m->seen[i] = known;
     node_json(m, i, &json);
     if (known)
-        cluster_rooms_nodes.put(rooms, json.data, json.size);
+        host_capacity_nodes.put(rooms, json.data, json.size);
     else
-        cluster_rooms_nodes.gone(rooms, json.data, json.size);
+        host_capacity_nodes.gone(rooms, json.data, json.size);
 }
 
 static void relist_pods(struct model *m)
 {
-    cluster_rooms_pods.list(rooms);
+    host_capacity_pods.list(rooms);
     for (unsigned i = 0; i < PODS; i++)
         m->pods[i].seen = m->pods[i].kind != OTHER;
     for (unsigned i = 0; i < PODS; i++)
         if (m->pods[i].kind == OTHER && sim_random(&seed) % 4)
             put_pod(m, i);
-    cluster_rooms_pods.listed(rooms);
+    host_capacity_pods.listed(rooms);
     for (unsigned i = 0; i < PODS; i++)
         if (!m->pods[i].seen)
             m->pods[i] = (struct pod){.kind = GONE};
@@ -221,12 +221,12 @@ static void relist_pods(struct model *m)
 
 static void relist_nodes(struct model *m)
 {
-    cluster_rooms_nodes.list(rooms);
+    host_capacity_nodes.list(rooms);
     memset(m->seen, 0, sizeof m->seen);
     for (unsigned i = 0; i < HOSTS; i++)
         if (sim_random(&seed) % 4)
             change_node(m, i, true);
-    cluster_rooms_nodes.listed(rooms);
+    host_capacity_nodes.listed(rooms);
     for (unsigned i = 0; i < HOSTS; i++)
         m->known[i] = m->known[i] && m->seen[i];
 }
@@ -316,14 +316,14 @@ Test(cluster_rooms, take_what_is_wrong_for_nothing)
         "{\"metadata\":{\"name\":\"h\"},\"status\":{\"allocatable\":{",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        cluster_rooms_nodes.put(rooms, texts[i], strlen(texts[i]));
-        cluster_rooms_nodes.gone(rooms, texts[i], strlen(texts[i]));
-        cluster_rooms_pods.put(rooms, texts[i], strlen(texts[i]));
-        cluster_rooms_pods.gone(rooms, texts[i], strlen(texts[i]));
+        host_capacity_nodes.put(rooms, texts[i], strlen(texts[i]));
+        host_capacity_nodes.gone(rooms, texts[i], strlen(texts[i]));
+        host_capacity_pods.put(rooms, texts[i], strlen(texts[i]));
+        host_capacity_pods.gone(rooms, texts[i], strlen(texts[i]));
     }
     static const char some[] = "{\"metadata\":{\"name\":\"h\"},\"status\":{"
                                "\"allocatable\":{\"cpu\":4,\"pods\":\"x\"}}}";
-    cluster_rooms_nodes.put(rooms, some, strlen(some));
+    host_capacity_nodes.put(rooms, some, strlen(some));
     settle();
     cr_assert_eq(room_of("h").cpu_milli, 4000);
     cr_assert_eq(room_of("h").memory_mib, INT64_MAX);
@@ -344,8 +344,8 @@ Test(cluster_rooms, pass_pods_without_a_role_on)
         "\"labels\":{\"biga.dev/rol\":\"host\"}},\"spec\":{\"nodeName\":"
         "\"h0\",\"containers\":[]}}";
     char told[ERROR_TEXT_MAX] = "";
-    cluster_rooms_listen(rooms, on_pod, told);
-    cluster_rooms_pods.put(rooms, json, sizeof json - 1);
+    host_capacity_listen(rooms, on_pod, told);
+    host_capacity_pods.put(rooms, json, sizeof json - 1);
     cr_expect_str_eq(told, "p: metadata.labels[\"biga.dev/rol\"]: is no key of "
                            "Biga; did you mean biga.dev/role?");
     settle();

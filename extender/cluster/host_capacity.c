@@ -1,4 +1,4 @@
-#include "extender/cluster/cluster_rooms.h"
+#include "extender/cluster/host_capacity.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "lib/io/log.h"
 #include "model/pod/quantity.h"
 
-struct cluster_rooms {
+struct host_capacity {
     struct feed *feed;
     const struct demand_config *demand;
     void (*put)(void *ctx,
@@ -33,7 +33,7 @@ static void free_rooms(struct feed_op *o)
 }
 
 /* All that changed, in one operation; called with the lock. */
-static void tell(struct cluster_rooms *r)
+static void tell(struct host_capacity *r)
 {
     size_t n = host_requests_n_changed(r->sums), room = 0;
     r->sent_ms = clock_ms();
@@ -56,7 +56,7 @@ static void tell(struct cluster_rooms *r)
 
 static void *rooms_thread(void *ctx)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
         int64_t due_ms = r->sent_ms + ROOMS_MS;
@@ -174,12 +174,12 @@ static bool read_node(const char *json, size_t size, struct nodeobj *ret_node)
 
 /* --- events ------------------------------------------------------------- */
 
-static void begin(struct cluster_rooms *r)
+static void begin(struct host_capacity *r)
 {
     pthread_mutex_lock(&r->lock);
 }
 
-static void end(struct cluster_rooms *r)
+static void end(struct host_capacity *r)
 {
     if (host_requests_n_changed(r->sums))
         pthread_cond_signal(&r->wake);
@@ -188,7 +188,7 @@ static void end(struct cluster_rooms *r)
 
 static void list_nodes(void *ctx)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     begin(r);
     host_requests_list_hosts(r->sums);
     end(r);
@@ -196,7 +196,7 @@ static void list_nodes(void *ctx)
 
 static void put_node(void *ctx, const char *json, size_t size)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     struct nodeobj node;
     if (!read_node(json, size, &node)) {
         log_event(LOG_WARN, "node-not-read", "text",
@@ -210,7 +210,7 @@ static void put_node(void *ctx, const char *json, size_t size)
 
 static void gone_node(void *ctx, const char *json, size_t size)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     struct nodeobj node;
     if (!read_node(json, size, &node))
         return;
@@ -222,14 +222,14 @@ static void gone_node(void *ctx, const char *json, size_t size)
 /* What is complete is told before anything that comes after it. */
 static void listed_nodes(void *ctx)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     begin(r);
     host_requests_listed_hosts(r->sums);
     tell(r);
     end(r);
 }
 
-const struct reflector_handler cluster_rooms_nodes = {list_nodes, put_node,
+const struct reflector_handler host_capacity_nodes = {list_nodes, put_node,
                                                       gone_node, listed_nodes};
 
 /* Has cluster_pods adopted an allocation of a host pod for it?  That takes the
@@ -249,7 +249,7 @@ static bool is_charged_elsewhere(const struct kube_pod *pod)
            strcmp(a->node, pod->node) == 0;
 }
 
-static void put_pod(struct cluster_rooms *r, enum host_requests_source source,
+static void put_pod(struct host_capacity *r, enum host_requests_source source,
                     const struct kube_pod *pod)
 {
     bool counts = pod->node[0] && !kube_pod_is_finished(pod) &&
@@ -267,13 +267,13 @@ static void put_pod(struct cluster_rooms *r, enum host_requests_source source,
 
 static void list_pods(void *ctx)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     begin(r);
     host_requests_list(r->sums, HOST_REQUESTS_OTHERS);
     end(r);
 }
 
-static bool read_pod(struct cluster_rooms *r, const char *json, size_t size,
+static bool read_pod(struct host_capacity *r, const char *json, size_t size,
                      struct kube_pod *ret_pod)
 {
     struct error err;
@@ -285,7 +285,7 @@ static bool read_pod(struct cluster_rooms *r, const char *json, size_t size,
 
 static void put_other(void *ctx, const char *json, size_t size)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     struct kube_pod pod;
     if (!read_pod(r, json, size, &pod))
         return;
@@ -296,7 +296,7 @@ static void put_other(void *ctx, const char *json, size_t size)
 
 static void gone_other(void *ctx, const char *json, size_t size)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     struct kube_pod pod;
     if (!read_pod(r, json, size, &pod))
         return;
@@ -307,14 +307,14 @@ static void gone_other(void *ctx, const char *json, size_t size)
 
 static void listed_pods(void *ctx)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     begin(r);
     host_requests_listed(r->sums, HOST_REQUESTS_OTHERS);
     tell(r);
     end(r);
 }
 
-void cluster_rooms_listen(struct cluster_rooms *r,
+void host_capacity_listen(struct host_capacity *r,
                           void (*put)(void *ctx, const struct kube_pod *pod),
                           void *ctx)
 {
@@ -322,25 +322,25 @@ void cluster_rooms_listen(struct cluster_rooms *r,
     r->ctx = ctx;
 }
 
-const struct reflector_handler cluster_rooms_pods = {list_pods, put_other,
+const struct reflector_handler host_capacity_pods = {list_pods, put_other,
                                                      gone_other, listed_pods};
 
-void cluster_rooms_put_pod(void *ctx, const struct kube_pod *pod)
+void host_capacity_put_pod(void *ctx, const struct kube_pod *pod)
 {
     put_pod(ctx, HOST_REQUESTS_ROLES, pod);
 }
 
-void cluster_rooms_gone_pod(void *ctx, const char *uid)
+void host_capacity_gone_pod(void *ctx, const char *uid)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     begin(r);
     host_requests_remove(r->sums, HOST_REQUESTS_ROLES, uid);
     end(r);
 }
 
-void cluster_rooms_listed_pods(void *ctx)
+void host_capacity_listed_pods(void *ctx)
 {
-    struct cluster_rooms *r = ctx;
+    struct host_capacity *r = ctx;
     begin(r);
     tell(r);
     end(r);
@@ -348,10 +348,10 @@ void cluster_rooms_listed_pods(void *ctx)
 
 /* --- begin and end ------------------------------------------------------ */
 
-struct cluster_rooms *cluster_rooms_create(struct feed *feed,
+struct host_capacity *host_capacity_create(struct feed *feed,
                                            const struct demand_config *demand)
 {
-    struct cluster_rooms *r = xcalloc(1, sizeof *r);
+    struct host_capacity *r = xcalloc(1, sizeof *r);
     r->feed = feed;
     r->demand = demand;
     r->sums = host_requests_create();
@@ -362,7 +362,7 @@ struct cluster_rooms *cluster_rooms_create(struct feed *feed,
     return r;
 }
 
-void cluster_rooms_destroy(struct cluster_rooms *r)
+void host_capacity_destroy(struct host_capacity *r)
 {
     if (!r)
         return;
