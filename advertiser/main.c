@@ -17,7 +17,7 @@
 #include "advertiser/publish/sender.h"
 #include "advertiser/publish/slicewatch.h"
 #include "advertiser/settings.h"
-#include "advertiser/sim/crew.h"
+#include "advertiser/sim/sim_hosts.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 #include "lib/io/clock.h"
@@ -52,7 +52,7 @@ struct program {
     struct fleet *fleet;
     struct reprobe *reprobe;
     struct slicewatch *watch; /* NULL: not in a cluster */
-    struct crew *crew;
+    struct sim_hosts *crew;
     struct acting *acting; /* NULL: not asked to */
     int signals;           /* a signalfd */
     int64_t next_look;     /* PUBLISH_NEVER: on SIGHUP alone */
@@ -142,8 +142,8 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
         n_threads = (n + HOSTS_PER_THREAD - 1) / HOSTS_PER_THREAD;
     if (n_threads > CREW_THREADS)
         n_threads = CREW_THREADS;
-    int created = crew_create(kind, &p->config, &p->sending, n_threads,
-                              &p->crew, err);
+    int created = sim_hosts_create(kind, &p->config, &p->sending, n_threads,
+                                   &p->crew, err);
     if (created < 0)
         return created;
     for (size_t i = 0; i < n; i++) {
@@ -153,10 +153,10 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
         if (r < 0)
             return r;
         cleanup_with(topo) struct topo *shown = topo_of(p, topo);
-        crew_add(p->crew, shown);
+        sim_hosts_add(p->crew, shown);
         show_progress(p, "described", i + 1);
     }
-    return crew_start(p->crew, err);
+    return sim_hosts_start(p->crew, err);
 }
 
 static int start_acting(struct program *p, const struct topo *topo,
@@ -246,7 +246,7 @@ static void stop(struct program *p, const char *signal_name)
     p->stop_deadline = p->stopping ? now : now + WITHDRAW_MS;
     p->stopping = true;
     if (p->crew)
-        crew_stop(p->crew, p->set.withdraw);
+        sim_hosts_stop(p->crew, p->set.withdraw);
     else
         fleet_stop(p->fleet, p->set.withdraw, now);
 }
@@ -279,7 +279,8 @@ static int wait_ms(const struct program *p)
 
 static void announce(struct program *p)
 {
-    size_t n = crew_n_nodes(p->crew), done = crew_n_published(p->crew);
+    size_t n = sim_hosts_n_nodes(p->crew),
+           done = sim_hosts_n_published(p->crew);
     if (p->announced)
         return;
     if (done < n) {
@@ -332,7 +333,7 @@ static void run(struct program *p)
 static void run_crew(struct program *p)
 {
     struct pollfd fd = {.fd = p->signals, .events = POLLIN};
-    while (!crew_is_done(p->crew)) {
+    while (!sim_hosts_is_done(p->crew)) {
         if (p->stopping && clock_ms() >= p->stop_deadline)
             return;
         (void)poll(&fd, 1, CREW_POLL_MS); /* a failed wait is a short one */
@@ -450,7 +451,7 @@ static int publish(struct program *p)
     bool left;
     if (p->crew) {
         run_crew(p);
-        left = crew_left_slices(p->crew);
+        left = sim_hosts_left_slices(p->crew);
     } else {
         run(p);
         left = fleet_due(p->fleet) != PUBLISH_NEVER ||
@@ -489,7 +490,7 @@ int main(int argc, char **argv)
                              : publish(&p);
     acting_destroy(p.acting);
     slicewatch_stop(p.watch);
-    crew_destroy(p.crew);
+    sim_hosts_destroy(p.crew);
     fleet_destroy(p.fleet);
     reprobe_destroy(p.reprobe);
     sender_destroy(p.sender);

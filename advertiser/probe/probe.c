@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "advertiser/probe/cards.h"
-#include "advertiser/probe/described.h"
+#include "advertiser/probe/card_description.h"
+#include "advertiser/probe/card_models.h"
 #include "advertiser/probe/hwxml.h"
 #include "advertiser/probe/scan.h"
 #include "advertiser/sim/hostfile.h"
@@ -57,7 +57,7 @@ static bool same_card(const struct scan_function *a,
     if (same_pci_device(a, b))
         return true;
     return a->addr.domain == b->addr.domain && a->vendor_id == b->vendor_id &&
-           cards_have_switch(a->vendor_id) && a->n_foreign < a->n_path &&
+           card_models_have_switch(a->vendor_id) && a->n_foreign < a->n_path &&
            a->n_foreign == b->n_foreign && b->n_foreign < b->n_path &&
            pci_addr_compare(&a->path[a->n_foreign], &b->path[b->n_foreign]) ==
                0;
@@ -303,7 +303,7 @@ static int hostfile_probe(const char *path, const char *node,
         return rc;
     rc = hostfile_read(shape ? shape->text : text, size, node, &topo, err);
     if (rc == 0 && cards)
-        rc = described_build(topo, cards, ret_topo, err);
+        rc = card_description_build(topo, cards, ret_topo, err);
     else if (rc == 0)
         *ret_topo = steal(&topo);
     return rc < 0 ? error_wrap(err, "%s", path) : 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/probe/cards.h"
+#include "advertiser/probe/card_models.h"
 #include "advertiser/probe/vpd.h"
 #include "lib/base/mem.h"
 #include "model/topo/cpulist.h"
@@ -364,7 +364,7 @@ static void setup_read(const struct look *look, struct scan_function *f)
         (!f->interface[0] && !card_model_find(f->vendor_id, f->device_id)))
         return;
     pci_addr_format(&f->addr, pci);
-    cardlook_read(look->sysroot, pci, f->interface, &f->look);
+    pci_function_read(look->sysroot, pci, f->interface, &f->look);
 }
 
 static int function_add(const struct look *look, hwloc_obj_t obj)

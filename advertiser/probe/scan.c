@@ -193,8 +193,8 @@ static int scan_check(struct scan *scan, struct error *err)
             return error_set(err, EINVAL, "hwloc left a damaged result");
         f->vendor[SCAN_TEXT_SIZE - 1] = f->model[SCAN_TEXT_SIZE - 1] = '\0';
         f->serial[SCAN_TEXT_SIZE - 1] = f->rdma[SCAN_TEXT_SIZE - 1] = '\0';
-        f->look.link[CARDLOOK_TEXT_SIZE - 1] = '\0';
-        f->look.mode[CARDLOOK_TEXT_SIZE - 1] = '\0';
+        f->look.link[PCI_FUNCTION_TEXT_SIZE - 1] = '\0';
+        f->look.mode[PCI_FUNCTION_TEXT_SIZE - 1] = '\0';
         f->interface[SCAN_TEXT_SIZE - 1] = f->guid[SCAN_TEXT_SIZE - 1] = '\0';
     }
     for (uint32_t i = 0; i < scan->n_numas; i++)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/probe/cardlook.h"
+#include "advertiser/probe/pci_function.h"
 #include "lib/base/error.h"
 #include "model/topo/topo.h"
 
@@ -33,7 +33,7 @@ struct scan_function {
     char interface[SCAN_TEXT_SIZE];
     char rdma[SCAN_TEXT_SIZE];
     char guid[SCAN_TEXT_SIZE];
-    struct cardlook look;
+    struct pci_function look;
 };
 
 /* A NUMA node that has CPUs. */

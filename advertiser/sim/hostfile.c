@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/probe/cards.h"
+#include "advertiser/probe/card_models.h"
 #include "lib/base/str.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "advertiser/sim/crew.h"
+#include "advertiser/sim/sim_hosts.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -24,19 +24,19 @@ struct hand {
     bool left; /* once done */
 };
 
-struct crew {
-    struct hand hands[CREW_THREADS_MAX];
+struct sim_hosts {
+    struct hand hands[SIM_HOSTS_THREADS_MAX];
     size_t n_hands, n_nodes;
 };
 
-int crew_create(const struct publish_kind *kind,
-                const struct publish_config *config,
-                const struct sender_config *sender, size_t n_threads,
-                struct crew **ret_crew, struct error *err)
+int sim_hosts_create(const struct publish_kind *kind,
+                     const struct publish_config *config,
+                     const struct sender_config *sender, size_t n_threads,
+                     struct sim_hosts **ret_crew, struct error *err)
 {
-    cleanup_with(crew) struct crew *c = xcalloc(1, sizeof *c);
-    if (n_threads > CREW_THREADS_MAX)
-        n_threads = CREW_THREADS_MAX;
+    cleanup_with(sim_hosts) struct sim_hosts *c = xcalloc(1, sizeof *c);
+    if (n_threads > SIM_HOSTS_THREADS_MAX)
+        n_threads = SIM_HOSTS_THREADS_MAX;
     for (; c->n_hands < n_threads; c->n_hands++) {
         struct hand *h = &c->hands[c->n_hands];
         h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -61,7 +61,7 @@ static void order(struct hand *h, enum order what)
     (void)!write(h->wake, &one, sizeof one);
 }
 
-void crew_destroy(struct crew *c)
+void sim_hosts_destroy(struct sim_hosts *c)
 {
     if (!c)
         return;
@@ -78,7 +78,7 @@ void crew_destroy(struct crew *c)
     free(c);
 }
 
-void crew_add(struct crew *c, struct topo *topo)
+void sim_hosts_add(struct sim_hosts *c, struct topo *topo)
 {
     (void)fleet_add(c->hands[c->n_nodes++ % c->n_hands].fleet, topo,
                     clock_ms());
@@ -114,7 +114,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-int crew_start(struct crew *c, struct error *err)
+int sim_hosts_start(struct sim_hosts *c, struct error *err)
 {
     for (size_t i = 0; i < c->n_hands; i++) {
         struct hand *h = &c->hands[i];
@@ -127,18 +127,18 @@ int crew_start(struct crew *c, struct error *err)
     return 0;
 }
 
-void crew_stop(struct crew *c, bool withdraw)
+void sim_hosts_stop(struct sim_hosts *c, bool withdraw)
 {
     for (size_t i = 0; i < c->n_hands; i++)
         order(&c->hands[i], withdraw ? WITHDRAW : STOP);
 }
 
-size_t crew_n_nodes(const struct crew *c)
+size_t sim_hosts_n_nodes(const struct sim_hosts *c)
 {
     return c->n_nodes;
 }
 
-size_t crew_n_published(const struct crew *c)
+size_t sim_hosts_n_published(const struct sim_hosts *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n_hands; i++)
@@ -146,7 +146,7 @@ size_t crew_n_published(const struct crew *c)
     return n;
 }
 
-bool crew_is_done(const struct crew *c)
+bool sim_hosts_is_done(const struct sim_hosts *c)
 {
     bool done = true;
     for (size_t i = 0; i < c->n_hands; i++)
@@ -154,7 +154,7 @@ bool crew_is_done(const struct crew *c)
     return done;
 }
 
-bool crew_left_slices(const struct crew *c)
+bool sim_hosts_left_slices(const struct sim_hosts *c)
 {
     bool left = false;
     for (size_t i = 0; i < c->n_hands; i++)

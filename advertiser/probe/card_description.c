@@ -1,4 +1,4 @@
-#include "advertiser/probe/described.h"
+#include "advertiser/probe/card_description.h"
 
 #include "lib/base/mem.h"
 
@@ -154,8 +154,9 @@ static void device_add(struct topo_builder *b, const struct topo *topo,
     }
 }
 
-int described_build(const struct topo *topo, const struct cardfile *cards,
-                    struct topo **ret_topo, struct error *err)
+int card_description_build(const struct topo *topo,
+                           const struct cardfile *cards, struct topo **ret_topo,
+                           struct error *err)
 {
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(topo_node(topo));

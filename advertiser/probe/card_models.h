@@ -1,6 +1,6 @@
-/* cards - what a PCI function is, by its ids and its class. */
-#ifndef BIGA_ADVERTISER_PROBE_CARDS_H
-#define BIGA_ADVERTISER_PROBE_CARDS_H
+/* card_models - what a PCI function is, by its ids and its class. */
+#ifndef BIGA_ADVERTISER_PROBE_CARD_MODELS_H
+#define BIGA_ADVERTISER_PROBE_CARD_MODELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ const struct card_model *card_model_find(uint16_t vendor_id,
 
 /* True when cards of this vendor have a PCIe switch of their own, with each of
  * their functions as a PCI device behind it. */
-bool cards_have_switch(uint16_t vendor_id);
+bool card_models_have_switch(uint16_t vendor_id);
 
 enum pci_role { PCI_ROLE_OTHER, PCI_ROLE_GPU, PCI_ROLE_NIC };
 

@@ -1,4 +1,4 @@
-#include "advertiser/probe/cardlook.h"
+#include "advertiser/probe/pci_function.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -27,11 +27,11 @@ static void put(const char *name, const char *text)
     cr_assert_eq(fclose(f), 0);
 }
 
-static struct cardlook look(const char *interface)
+static struct pci_function look(const char *interface)
 {
-    struct cardlook l;
+    struct pci_function l;
     memset(&l, 'x', sizeof l);
-    cardlook_read(root, PCI, interface, &l);
+    pci_function_read(root, PCI, interface, &l);
     return l;
 }
 
@@ -54,7 +54,7 @@ Test(cardlook, everything_is_told)
     put("class/net/eth2/compat/devlink/mode", "switchdev\n");
     put("bus/pci/devices/" PCI "/sriov_totalvfs", "16\n");
     put("bus/pci/devices/" PCI "/sriov_numvfs", "8\n");
-    struct cardlook l = look("eth2");
+    struct pci_function l = look("eth2");
     cr_expect_str_eq(l.link, "up");
     cr_expect_eq(l.link_mbps, 200000);
     cr_expect_str_eq(l.mode, "switchdev");
@@ -69,7 +69,7 @@ Test(cardlook, everything_is_told)
 
 Test(cardlook, what_is_not_told_is_unknown)
 {
-    struct cardlook l = look("eth2");
+    struct pci_function l = look("eth2");
     cr_expect_str_empty(l.link);
     cr_expect_str_empty(l.mode);
     cr_expect_eq(l.link_mbps, 0);
@@ -97,7 +97,7 @@ Test(cardlook, nonsense_is_unknown)
         put("class/net/eth2/speed", texts[i]);
         put("bus/pci/devices/" PCI "/sriov_totalvfs", texts[i]);
         put("bus/pci/devices/" PCI "/sriov_numvfs", "8\n");
-        struct cardlook l = look("eth2");
+        struct pci_function l = look("eth2");
         cr_expect_eq(l.link_mbps, 0, "%s", texts[i]);
         cr_expect_eq(l.vfs_max, 0, "%s", texts[i]);
         cr_expect_eq(l.vfs, 0, "%s", texts[i]);

@@ -1,4 +1,4 @@
-#include "advertiser/probe/cardlook.h"
+#include "advertiser/probe/pci_function.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -8,18 +8,18 @@
 
 /* One line of a file of /sys; "" when there is none, or it is no plain
  * word. */
-static void word_read(const char *path, char ret_word[CARDLOOK_TEXT_SIZE])
+static void word_read(const char *path, char ret_word[PCI_FUNCTION_TEXT_SIZE])
 {
-    char text[CARDLOOK_TEXT_SIZE + 1];
+    char text[PCI_FUNCTION_TEXT_SIZE + 1];
     ret_word[0] = '\0';
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, CARDLOOK_TEXT_SIZE);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, PCI_FUNCTION_TEXT_SIZE);
     if (n <= 0)
         return;
     text[n] = '\0';
     text[strcspn(text, "\n")] = '\0';
     size_t size = strlen(text);
-    if (size < CARDLOOK_TEXT_SIZE &&
+    if (size < PCI_FUNCTION_TEXT_SIZE &&
         strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == size)
         memcpy(ret_word, text, size + 1);
 }
@@ -27,7 +27,7 @@ static void word_read(const char *path, char ret_word[CARDLOOK_TEXT_SIZE])
 /* 0 when it is none, or more than `max`. */
 static uint32_t number_read(const char *path, uint32_t max)
 {
-    char word[CARDLOOK_TEXT_SIZE];
+    char word[PCI_FUNCTION_TEXT_SIZE];
     word_read(path, word);
     if (strspn(word, "0123456789") != strlen(word))
         return 0; /* a link that is down has the speed -1 */
@@ -38,11 +38,11 @@ static uint32_t number_read(const char *path, uint32_t max)
 /* The files are those of the kernel's sysfs-class-net and sysfs-bus-pci; the
  * mode is one that the vendor's driver adds to them (compat/devlink), where it
  * is installed: the kernel's own tells it to devlink only. */
-void cardlook_read(const char *sysroot, const char *pci, const char *interface,
-                   struct cardlook *ret_look)
+void pci_function_read(const char *sysroot, const char *pci,
+                       const char *interface, struct pci_function *ret_look)
 {
     char path[PATH_MAX];
-    struct cardlook look = {0};
+    struct pci_function look = {0};
     if (interface[0] && !strchr(interface, '/')) {
         (void)snprintf(path, sizeof path, "%s/sys/class/net/%s/operstate",
                        sysroot, interface);

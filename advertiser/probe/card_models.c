@@ -1,4 +1,4 @@
-#include "advertiser/probe/cards.h"
+#include "advertiser/probe/card_models.h"
 
 #include "lib/base/mem.h"
 
@@ -60,7 +60,7 @@ const struct card_model *card_model_find(uint16_t vendor_id, uint16_t device_id)
 }
 
 /* [ids] "DSC Capri Upstream Port", "DSC Virtual Downstream Port" */
-bool cards_have_switch(uint16_t vendor_id)
+bool card_models_have_switch(uint16_t vendor_id)
 {
     return vendor_id == 0x1dd8;
 }
