@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "advertiser/acting.h"
+#include "advertiser/actuation.h"
 #include "advertiser/places.h"
 #include "advertiser/probe/print.h"
 #include "advertiser/probe/reprobe.h"
-#include "advertiser/publish/fleet.h"
+#include "advertiser/publish/publisher.h"
 #include "advertiser/publish/sender.h"
-#include "advertiser/publish/slicewatch.h"
+#include "advertiser/publish/slice_watch.h"
 #include "advertiser/settings.h"
 #include "advertiser/sim/sim_hosts.h"
 #include "lib/base/mem.h"
@@ -49,13 +49,13 @@ struct program {
     struct publish_config config;
     /* this host, or simulated ones: */
     struct sender *sender;
-    struct fleet *fleet;
+    struct publisher *fleet;
     struct reprobe *reprobe;
-    struct slicewatch *watch; /* NULL: not in a cluster */
+    struct slice_watch *watch; /* NULL: not in a cluster */
     struct sim_hosts *crew;
-    struct acting *acting; /* NULL: not asked to */
-    int signals;           /* a signalfd */
-    int64_t next_look;     /* PUBLISH_NEVER: on SIGHUP alone */
+    struct actuation *acting; /* NULL: not asked to */
+    int signals;              /* a signalfd */
+    int64_t next_look;        /* PUBLISH_NEVER: on SIGHUP alone */
     int64_t next_trim;
     int64_t started, next_progress;
     bool announced; /* all nodes are published, and that was said */
@@ -126,7 +126,7 @@ static struct topo *topo_of(struct program *p, struct topo *seen)
 {
     struct topo *shown = NULL;
     if (p->acting)
-        return acting_publish(p->acting);
+        return actuation_publish(p->acting);
     /* an extender that keeps pods itself asks nobody else to run them */
     return !p->kube &&
                    places_mark(seen, TOPO_RUNS_NONE, NULL, 0, &shown, NULL) == 0
@@ -148,8 +148,8 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
         return created;
     for (size_t i = 0; i < n; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
-        int r = fleet_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i, n,
-                                &topo, err);
+        int r = publisher_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i,
+                                    n, &topo, err);
         if (r < 0)
             return r;
         cleanup_with(topo) struct topo *shown = topo_of(p, topo);
@@ -162,31 +162,31 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
 static int start_acting(struct program *p, const struct topo *topo,
                         struct error *err)
 {
-    const struct acting_config config = {
+    const struct actuation_config config = {
         .set = &p->set,
         .node = p->node,
         .boot_id = p->boot_id,
         .extender = p->kube ? NULL : &p->sending.http,
     };
-    return acting_create(&config, topo, &p->acting, err);
+    return actuation_create(&config, topo, &p->acting, err);
 }
 
 static int add_this_host(struct program *p, const struct publish_kind *kind,
                          struct error *err)
 {
     cleanup_with(topo) struct topo *topo = NULL;
-    p->fleet = fleet_create(kind, &p->config, sender_send, p->sender);
+    p->fleet = publisher_create(kind, &p->config, sender_send, p->sender);
     int r = reprobe_run(&p->look, &topo, err);
     if (r == 0)
         r = reprobe_create(&p->look, &p->reprobe, err);
     if (r == 0 && p->set.actuate)
         r = start_acting(p, topo, err);
     if (r == 0 && p->kube)
-        r = slicewatch_start(p->kube, p->node, &p->watch, err);
+        r = slice_watch_start(p->kube, p->node, &p->watch, err);
     if (r < 0)
         return r;
     cleanup_with(topo) struct topo *shown = topo_of(p, topo);
-    (void)fleet_add(p->fleet, shown, clock_ms());
+    (void)publisher_add(p->fleet, shown, clock_ms());
     bool live = !p->look.source.xml && !p->look.source.fsroot &&
                 !p->look.source.hostfile;
     p->next_look = live && p->set.interval_ms > 0
@@ -212,7 +212,7 @@ static void start_look(struct program *p)
 static void publish_topo(struct program *p, struct topo *seen)
 {
     cleanup_with(topo) struct topo *topo = topo_of(p, seen);
-    fleet_update(p->fleet, 0, topo, clock_ms());
+    publisher_update(p->fleet, 0, topo, clock_ms());
 }
 
 /* What was seen last stays published while a look fails. */
@@ -223,7 +223,7 @@ static void take_look(struct program *p)
     if (reprobe_finish(p->reprobe, &topo, &err) == 0) {
         p->last.text[0] = '\0';
         if (p->acting)
-            acting_look(p->acting, topo);
+            actuation_look(p->acting, topo);
         publish_topo(p, topo);
     } else if (strcmp(err.text, p->last.text) != 0) {
         p->last = err;
@@ -235,8 +235,8 @@ static void take_look(struct program *p)
 static void take_notices(struct program *p)
 {
     struct publish_notice notice;
-    while (slicewatch_take(p->watch, &notice))
-        fleet_notice(p->fleet, 0, &notice, clock_ms());
+    while (slice_watch_take(p->watch, &notice))
+        publisher_notice(p->fleet, 0, &notice, clock_ms());
 }
 
 static void stop(struct program *p, const char *signal_name)
@@ -248,7 +248,7 @@ static void stop(struct program *p, const char *signal_name)
     if (p->crew)
         sim_hosts_stop(p->crew, p->set.withdraw);
     else
-        fleet_stop(p->fleet, p->set.withdraw, now);
+        publisher_stop(p->fleet, p->set.withdraw, now);
 }
 
 static void take_signals(struct program *p)
@@ -264,15 +264,15 @@ static void take_signals(struct program *p)
 
 static int wait_ms(const struct program *p)
 {
-    int64_t until = fleet_due(p->fleet), now = clock_ms();
+    int64_t until = publisher_due(p->fleet), now = clock_ms();
     if (p->next_look < until && !p->stopping)
         until = p->next_look;
     if (p->stopping && p->stop_deadline < until)
         until = p->stop_deadline;
     if (p->next_trim < until)
         until = p->next_trim;
-    if (p->acting && acting_due(p->acting) < until)
-        until = acting_due(p->acting);
+    if (p->acting && actuation_due(p->acting) < until)
+        until = actuation_due(p->acting);
     int64_t ms = until - now;
     return ms < 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
@@ -305,10 +305,10 @@ static void run(struct program *p)
     struct pollfd fds[] = {
         {.fd = p->signals, .events = POLLIN},
         {.fd = reprobe_fd(p->reprobe), .events = POLLIN},
-        {.fd = p->acting ? acting_fd(p->acting) : -1, .events = POLLIN},
-        {.fd = p->watch ? slicewatch_fd(p->watch) : -1, .events = POLLIN},
+        {.fd = p->acting ? actuation_fd(p->acting) : -1, .events = POLLIN},
+        {.fd = p->watch ? slice_watch_fd(p->watch) : -1, .events = POLLIN},
     };
-    while (fleet_due(p->fleet) != PUBLISH_NEVER) {
+    while (publisher_due(p->fleet) != PUBLISH_NEVER) {
         if (p->stopping && clock_ms() >= p->stop_deadline)
             return;
         (void)poll(fds, ARRAY_LEN(fds),
@@ -317,16 +317,16 @@ static void run(struct program *p)
         if (fds[1].revents)
             take_look(p);
         /* a card is lost, or there again */
-        if (fds[2].revents && acting_moved(p->acting))
+        if (fds[2].revents && actuation_moved(p->acting))
             publish_topo(p, NULL);
         if (fds[3].revents)
             take_notices(p);
         if (p->acting)
-            acting_step(p->acting, clock_ms());
+            actuation_step(p->acting, clock_ms());
         trim(p);
         if (clock_ms() >= p->next_look && !p->stopping)
             start_look(p);
-        (void)fleet_step(p->fleet, clock_ms()); /* nothing due is fine */
+        (void)publisher_step(p->fleet, clock_ms()); /* nothing due is fine */
     }
 }
 
@@ -454,8 +454,8 @@ static int publish(struct program *p)
         left = sim_hosts_left_slices(p->crew);
     } else {
         run(p);
-        left = fleet_due(p->fleet) != PUBLISH_NEVER ||
-               fleet_left_slices(p->fleet);
+        left = publisher_due(p->fleet) != PUBLISH_NEVER ||
+               publisher_left_slices(p->fleet);
     }
     return left ? ADVERTISER_LEFT : ADVERTISER_OK;
 }
@@ -488,10 +488,10 @@ int main(int argc, char **argv)
     int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
                : p.set.print ? print(&p)
                              : publish(&p);
-    acting_destroy(p.acting);
-    slicewatch_stop(p.watch);
+    actuation_destroy(p.acting);
+    slice_watch_stop(p.watch);
     sim_hosts_destroy(p.crew);
-    fleet_destroy(p.fleet);
+    publisher_destroy(p.fleet);
     reprobe_destroy(p.reprobe);
     sender_destroy(p.sender);
     kube_config_destroy(p.kube);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/pod/rights.h"
-#include "advertiser/publish/fleet.h"
+#include "advertiser/publish/publisher.h"
 #include "lib/base/mem.h"
 
 #define AT(member) offsetof(struct settings, member)
@@ -128,7 +128,7 @@ static const struct conf_setting settings[] = {
      .offset = AT(fleet),
      .otherwise = "0",
      .min = 0,
-     .max = FLEET_MAX,
+     .max = PUBLISHER_MAX,
      .metavar = "N",
      .help = "Publish N simulated hosts instead of this one, for labs and "
              "demonstrations."},

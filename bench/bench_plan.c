@@ -19,7 +19,7 @@
 
 enum { ROUNDS = 120, PAIRS = 512, HOSTS_MAX = 100000 };
 
-struct fleet {
+struct publisher {
     size_t n;
     struct shape *shapes[BENCHHOST_SHAPES];
     struct node_state idle[BENCHHOST_SHAPES];
@@ -52,7 +52,7 @@ static struct demand pair_of(unsigned cards, unsigned gpus)
     return d;
 }
 
-static const struct node_state *pooled(struct fleet *f,
+static const struct node_state *pooled(struct publisher *f,
                                        const struct node_state *state)
 {
     size_t at = hash_bytes(state, sizeof *state) & f->pool_mask;
@@ -64,7 +64,7 @@ static const struct node_state *pooled(struct fleet *f,
 
 /* Pods of random size come to a host, and some of them go again, until half
  * to four fifths of its cards are taken. */
-static void load_host(struct fleet *f, size_t i)
+static void load_host(struct publisher *f, size_t i)
 {
     static const uint8_t sizes[8][2] = {{1, 1}, {1, 1}, {1, 0}, {1, 0},
                                         {2, 2}, {2, 1}, {1, 2}, {4, 0}};
@@ -85,7 +85,7 @@ static void load_host(struct fleet *f, size_t i)
 
 /* Memory for 0 to 3 pairs of 16 GiB, or plenty.  (CPUs would also be looked
  * for on NUMA nodes, which is not what is compared here.) */
-static void room_host(struct fleet *f, size_t i)
+static void room_host(struct publisher *f, size_t i)
 {
     bool short_of = roll(3) == 0;
     f->rooms[i] = (struct host_room){
@@ -95,7 +95,7 @@ static void room_host(struct fleet *f, size_t i)
     };
 }
 
-static void fleet_init(struct fleet *f, size_t n)
+static void fleet_init(struct publisher *f, size_t n)
 {
     const size_t per[2] = {8, 16};
     memset(f, 0, sizeof *f);
@@ -122,7 +122,7 @@ static void fleet_init(struct fleet *f, size_t n)
     chance = before;
 }
 
-static void fleet_fini(struct fleet *f)
+static void fleet_fini(struct publisher *f)
 {
     for (size_t i = 0; i < BENCHHOST_SHAPES; i++)
         shape_destroy(f->shapes[i]);
@@ -136,7 +136,7 @@ static void fleet_fini(struct fleet *f)
 /* --- what is measured --------------------------------------------------- */
 
 struct task {
-    struct fleet *fleet;
+    struct publisher *fleet;
     struct demand demand;
     uint32_t size;
     int within;
@@ -232,7 +232,7 @@ static void measure(const char *what, struct task *t,
 
 static void measure_fleet(size_t n, unsigned rounds)
 {
-    struct fleet f;
+    struct publisher f;
     fleet_init(&f, n);
     struct task gpu = {.fleet = &f,
                        .demand = pair_of(1, 1),

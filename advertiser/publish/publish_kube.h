@@ -4,7 +4,7 @@
 #ifndef BIGA_ADVERTISER_PUBLISH_PUBLISH_KUBE_H
 #define BIGA_ADVERTISER_PUBLISH_PUBLISH_KUBE_H
 
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 #include "advertiser/publish/publish.h"
 #include "advertiser/publish/retry.h"
 #include "lib/kube/lease.h"
@@ -57,12 +57,12 @@ struct kube_slot {
     bool known; /* as `version` it is what the topology and epoch say */
     bool write; /* it is to be written */
     int64_t generation;
-    char version[KUBEOBJ_TEXT_MAX + 1];
+    char version[KUBE_OBJECTS_TEXT_MAX + 1];
 };
 
 struct kube_surplus { /* a slice that is to be deleted */
     char name[SLICE_NAME_MAX + 1];
-    char version[KUBEOBJ_TEXT_MAX + 1];
+    char version[KUBE_OBJECTS_TEXT_MAX + 1];
 };
 
 struct kube_machine {
@@ -80,7 +80,7 @@ struct kube_machine {
     int64_t begun_ms;                      /* when it was sent */
     int64_t beat_due, check_due, tell_due; /* in IDLE */
 
-    char node_uid[KUBEOBJ_TEXT_MAX + 1];
+    char node_uid[KUBE_OBJECTS_TEXT_MAX + 1];
     struct kube_lease lease; /* as last read or written */
     bool held;               /* it has been ours, and is as far as we know */
     bool superseded;         /* it is somebody else's */
@@ -137,7 +137,7 @@ void kube_answer(void *m, int64_t now_ms, const struct publish_answer *a);
  * that needs another generation. */
 enum kube_verdict { KUBE_KEEP, KUBE_RENEW, KUBE_CLEAR };
 enum kube_verdict kube_judge(struct kube_machine *k,
-                             const struct kubeobj_slices *there,
+                             const struct kube_objects_slices *there,
                              int64_t now_ms);
 /* Which of the pool's slices is called so; k->n: none. */
 size_t kube_slot_of(const struct kube_machine *k, const char *name);
@@ -155,7 +155,7 @@ void kube_notice(void *m, const struct publish_notice *notice, int64_t now_ms);
 void kube_check_soon(struct kube_machine *k, int64_t now_ms);
 /* A check has found that it is not as we left it, which was `before`. */
 void kube_tell_change(struct kube_machine *k, const struct kube_slot *before,
-                      const struct kubeobj_slices *there, int64_t now_ms);
+                      const struct kube_objects_slices *there, int64_t now_ms);
 
 /* --- what is sent: publish_kube_send.c ---------------------------------- */
 

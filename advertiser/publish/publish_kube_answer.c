@@ -120,7 +120,7 @@ static bool is_ok(const struct publish_answer *a)
 static void answer_node(struct kube_machine *k, int64_t now_ms,
                         const struct publish_answer *a)
 {
-    struct kubeobj node;
+    struct kube_objects node;
     struct error err;
     if (a->status == 404)
         k->settled = k->held = false; /* the slices go with the Node */
@@ -128,7 +128,7 @@ static void answer_node(struct kube_machine *k, int64_t now_ms,
         fail(k, now_ms, a);
         return;
     }
-    if (kubeobj_read(a->body, a->body_size, &node, &err) < 0) {
+    if (kube_objects_read(a->body, a->body_size, &node, &err) < 0) {
         fail_unreadable(k, now_ms, a, &err);
         return;
     }
@@ -225,9 +225,9 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
 static bool take_written(struct kube_machine *k, int64_t now_ms,
                          const struct publish_answer *a)
 {
-    struct kubeobj object;
+    struct kube_objects object;
     struct error err;
-    if (kubeobj_read(a->body, a->body_size, &object, &err) < 0) {
+    if (kube_objects_read(a->body, a->body_size, &object, &err) < 0) {
         look_again(k, KUBE_LEASE, now_ms);
         return false;
     }
@@ -265,13 +265,13 @@ static void answer_take(struct kube_machine *k, int64_t now_ms,
 static void answer_list(struct kube_machine *k, int64_t now_ms,
                         const struct publish_answer *a)
 {
-    cleanup_with(kubeobj_slices) struct kubeobj_slices *there = NULL;
+    cleanup_with(kube_objects_slices) struct kube_objects_slices *there = NULL;
     struct error err;
     if (!is_ok(a)) {
         fail(k, now_ms, a);
         return;
     }
-    if (kubeobj_read_slices(a->body, a->body_size, &there, &err) < 0) {
+    if (kube_objects_read_slices(a->body, a->body_size, &there, &err) < 0) {
         fail_unreadable(k, now_ms, a, &err);
         return;
     }
@@ -314,7 +314,7 @@ static void answer_write(struct kube_machine *k, int64_t now_ms,
                          const struct publish_answer *a)
 {
     struct kube_slot *slot = &k->slots[k->index];
-    struct kubeobj object;
+    struct kube_objects object;
     struct error err;
     if (a->status == 409 || (a->status == 404 && slot->exists)) {
         if (k->conflicts >= CONFLICTS_MAX)
@@ -326,7 +326,7 @@ static void answer_write(struct kube_machine *k, int64_t now_ms,
         fail(k, now_ms, a);
         return;
     }
-    if (kubeobj_read(a->body, a->body_size, &object, &err) < 0) {
+    if (kube_objects_read(a->body, a->body_size, &object, &err) < 0) {
         look_again(k, KUBE_LIST, now_ms);
         return;
     }
@@ -388,8 +388,8 @@ static void answer_release(struct kube_machine *k, int64_t now_ms,
         fail(k, now_ms, a);
     } else {
         /* without a version it is deleted as it is */
-        struct kubeobj object = {0};
-        (void)kubeobj_read(a->body, a->body_size, &object, NULL);
+        struct kube_objects object = {0};
+        (void)kube_objects_read(a->body, a->body_size, &object, NULL);
         (void)snprintf(k->lease.resource_version,
                        sizeof k->lease.resource_version, "%s", object.version);
         begin_withdrawal(k, now_ms);

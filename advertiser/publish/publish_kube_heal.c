@@ -84,13 +84,13 @@ struct change {
 
 static void find_change(const struct kube_machine *k,
                         const struct kube_slot *before,
-                        const struct kubeobj_slices *there,
+                        const struct kube_objects_slices *there,
                         struct change *ret_change)
 {
     struct change c = {.by = ""};
     unsigned n_before = 0, n_ours = 0;
     for (size_t i = 0; i < there->n; i++) {
-        const struct kubeobj *o = &there->items[i].object;
+        const struct kube_objects *o = &there->items[i].object;
         size_t at = kube_slot_of(k, o->name);
         bool ours = at < k->n && before[at].exists;
         n_ours += ours;
@@ -121,7 +121,7 @@ static void log_change(const struct kube_machine *k, const struct change *c)
 }
 
 void kube_tell_change(struct kube_machine *k, const struct kube_slot *before,
-                      const struct kubeobj_slices *there, int64_t now_ms)
+                      const struct kube_objects_slices *there, int64_t now_ms)
 {
     struct change c;
     find_change(k, before, there, &c);

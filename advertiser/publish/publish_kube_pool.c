@@ -58,8 +58,8 @@ static bool is_as_written(const struct kube_slot *before, const char *version)
 
 /* Sort what is there into slots and surplus; `ret_slices` by slot. */
 static void sort_out(struct kube_machine *k, const struct kube_slot *before,
-                     const struct kubeobj_slices *there,
-                     const struct kubeobj_slice **ret_items)
+                     const struct kube_objects_slices *there,
+                     const struct kube_objects_slice **ret_items)
 {
     k->highest = 0;
     k->more = there->more;
@@ -67,7 +67,7 @@ static void sort_out(struct kube_machine *k, const struct kube_slot *before,
     kube_surplus_clear(k);
     memset(k->slots, 0, sizeof k->slots);
     for (size_t i = 0; i < there->n; i++) {
-        const struct kubeobj *o = &there->items[i].object;
+        const struct kube_objects *o = &there->items[i].object;
         size_t at = kube_slot_of(k, o->name);
         bool absurd = o->generation >= KUBE_GENERATION_MAX &&
                       !(at < k->n && is_as_written(&before[at], o->version));
@@ -88,7 +88,7 @@ static void sort_out(struct kube_machine *k, const struct kube_slot *before,
 
 /* Its metadata, when the content is known to be right. */
 static bool is_labelled(const struct kube_machine *k,
-                        const struct kubeobj_slice *item)
+                        const struct kube_objects_slice *item)
 {
     return item->slice && item->object.n_owners == 1 &&
            strcmp(item->object.owner, k->node_uid) == 0 &&
@@ -98,9 +98,9 @@ static bool is_labelled(const struct kube_machine *k,
 
 static enum kube_verdict judge(struct kube_machine *k,
                                const struct kube_slot *before,
-                               const struct kubeobj_slices *there)
+                               const struct kube_objects_slices *there)
 {
-    const struct kubeobj_slice *items[SLICE_POOL_SLICES_MAX] = {0};
+    const struct kube_objects_slice *items[SLICE_POOL_SLICES_MAX] = {0};
     struct slice *slices[SLICE_POOL_SLICES_MAX] = {0};
     sort_out(k, before, there, items);
     if (k->clear_first)
@@ -139,7 +139,8 @@ static bool has_work(const struct kube_machine *k)
 }
 
 enum kube_verdict kube_judge(struct kube_machine *k,
-                             const struct kubeobj_slices *there, int64_t now_ms)
+                             const struct kube_objects_slices *there,
+                             int64_t now_ms)
 {
     struct kube_slot before[SLICE_POOL_SLICES_MAX];
     memcpy(before, k->slots, sizeof before);

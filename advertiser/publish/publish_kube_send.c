@@ -86,9 +86,9 @@ static void write_annotations(const struct kube_machine *k,
     str_addf(&what, "%" PRId64 " %s %s", k->epoch.generation, k->holder, now);
     str_add(&rq->body, "{\"metadata\":{\"uid\":");
     str_add_json(&rq->body, k->node_uid);
-    str_add(&rq->body, ",\"annotations\":{\"" KUBEOBJ_TOPOLOGY "\":");
+    str_add(&rq->body, ",\"annotations\":{\"" KUBE_OBJECTS_TOPOLOGY "\":");
     str_add_json(&rq->body, k->hash);
-    str_add(&rq->body, ",\"" KUBEOBJ_PUBLISHED "\":");
+    str_add(&rq->body, ",\"" KUBE_OBJECTS_PUBLISHED "\":");
     str_add_json(&rq->body, str_text(&what));
     str_add(&rq->body, "}}}");
     rq->merge_patch = true;

@@ -2,8 +2,8 @@
 #ifndef BIGA_ADVERTISER_PUBLISH_SENDER_H
 #define BIGA_ADVERTISER_PUBLISH_SENDER_H
 
-#include "advertiser/publish/fleet.h"
 #include "advertiser/publish/publish.h"
+#include "advertiser/publish/publisher.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/http/http.h"
@@ -22,7 +22,7 @@ int sender_create(const struct sender_config *config,
 void sender_destroy(struct sender *s); /* NULL allowed */
 DEFINE_CLEANUP(sender, struct sender *, sender_destroy)
 
-/* A fleet_send_f whose context is a sender. */
+/* A publisher_send_f whose context is a sender. */
 int sender_send(void *sender, const struct publish_request *request,
                 struct http_answer *ret_answer, struct error *err);
 

@@ -13,7 +13,7 @@
 enum order { GO, STOP, WITHDRAW, ABANDON };
 
 struct hand {
-    struct fleet *fleet; /* the thread's, once it runs */
+    struct publisher *fleet; /* the thread's, once it runs */
     struct sender *sender;
     pthread_t thread;
     bool running;
@@ -47,7 +47,7 @@ int sim_hosts_create(const struct publish_kind *kind,
             (void)close(h->wake); /* nothing is kept in it */
             return r;
         }
-        h->fleet = fleet_create(kind, config, sender_send, h->sender);
+        h->fleet = publisher_create(kind, config, sender_send, h->sender);
     }
     *ret_crew = steal(&c);
     return 0;
@@ -71,7 +71,7 @@ void sim_hosts_destroy(struct sim_hosts *c)
         struct hand *h = &c->hands[i];
         if (h->running)
             (void)pthread_join(h->thread, NULL); /* ours: joinable */
-        fleet_destroy(h->fleet);
+        publisher_destroy(h->fleet);
         sender_destroy(h->sender);
         (void)close(h->wake); /* nothing is kept in it */
     }
@@ -80,13 +80,13 @@ void sim_hosts_destroy(struct sim_hosts *c)
 
 void sim_hosts_add(struct sim_hosts *c, struct topo *topo)
 {
-    (void)fleet_add(c->hands[c->n_nodes++ % c->n_hands].fleet, topo,
-                    clock_ms());
+    (void)publisher_add(c->hands[c->n_nodes++ % c->n_hands].fleet, topo,
+                        clock_ms());
 }
 
-static int wait_ms(const struct fleet *f)
+static int wait_ms(const struct publisher *f)
 {
-    int64_t ms = fleet_due(f) - clock_ms();
+    int64_t ms = publisher_due(f) - clock_ms();
     return ms < 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
 
@@ -95,7 +95,7 @@ static void *work(void *arg)
     struct hand *h = arg;
     struct pollfd fd = {.fd = h->wake, .events = POLLIN};
     enum order obeyed = GO;
-    while (fleet_due(h->fleet) != PUBLISH_NEVER) {
+    while (publisher_due(h->fleet) != PUBLISH_NEVER) {
         (void)poll(&fd, 1, wait_ms(h->fleet)); /* a failed one is short */
         uint64_t count;
         (void)!read(h->wake, &count, sizeof count); /* clears it */
@@ -103,13 +103,13 @@ static void *work(void *arg)
         if (now == ABANDON)
             break;
         if (now != obeyed)
-            fleet_stop(h->fleet, now == WITHDRAW, clock_ms());
+            publisher_stop(h->fleet, now == WITHDRAW, clock_ms());
         obeyed = now;
-        (void)fleet_step(h->fleet, clock_ms()); /* nothing due is fine */
-        atomic_store(&h->n_published, fleet_n_published(h->fleet));
+        (void)publisher_step(h->fleet, clock_ms()); /* nothing due is fine */
+        atomic_store(&h->n_published, publisher_n_published(h->fleet));
     }
-    h->left = fleet_due(h->fleet) != PUBLISH_NEVER ||
-              fleet_left_slices(h->fleet);
+    h->left = publisher_due(h->fleet) != PUBLISH_NEVER ||
+              publisher_left_slices(h->fleet);
     atomic_store(&h->done, true);
     return NULL;
 }

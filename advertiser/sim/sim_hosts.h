@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "advertiser/publish/fleet.h"
+#include "advertiser/publish/publisher.h"
 #include "advertiser/publish/sender.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
@@ -26,7 +26,7 @@ DEFINE_CLEANUP(sim_hosts, struct sim_hosts *, sim_hosts_destroy)
 /* Before the start. */
 void sim_hosts_add(struct sim_hosts *c, struct topo *topo);
 int sim_hosts_start(struct sim_hosts *c, struct error *err);
-/* As fleet_stop(), soon. */
+/* As publisher_stop(), soon. */
 void sim_hosts_stop(struct sim_hosts *c, bool withdraw);
 
 size_t sim_hosts_n_nodes(const struct sim_hosts *c);

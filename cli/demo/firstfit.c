@@ -14,7 +14,7 @@ static int first_free(const struct host *h, enum device_kind kind,
     return -1;
 }
 
-static bool *copy_taken(const struct fleet *f, size_t host)
+static bool *copy_taken(const struct publisher *f, size_t host)
 {
     size_t n = f->hosts[host].n;
     bool *copy = xcalloc(n + 1, sizeof *copy);
@@ -22,7 +22,7 @@ static bool *copy_taken(const struct fleet *f, size_t host)
     return copy;
 }
 
-void firstfit(const struct fleet *fleet, size_t n,
+void firstfit(const struct publisher *fleet, size_t n,
               struct placement *ret_placements)
 {
     size_t placed = 0;
@@ -69,7 +69,7 @@ static bool take_closest(const struct host *h, bool *taken,
     return true;
 }
 
-size_t best_relations(const struct fleet *fleet, size_t n,
+size_t best_relations(const struct publisher *fleet, size_t n,
                       enum relation *ret_relations)
 {
     size_t count[RELATION_COUNT] = {0}, total = 0;
@@ -85,7 +85,8 @@ size_t best_relations(const struct fleet *fleet, size_t n,
     return total;
 }
 
-size_t room_within(const struct fleet *fleet, size_t host, enum relation worst)
+size_t room_within(const struct publisher *fleet, size_t host,
+                   enum relation worst)
 {
     cleanup_free bool *taken = copy_taken(fleet, host);
     enum relation r;

@@ -17,7 +17,7 @@ struct placement {
 };
 
 /* Hosts, and which of their devices others have (by host, then device). */
-struct fleet {
+struct publisher {
     const struct host *hosts;
     size_t n_hosts;
     bool *const *taken;
@@ -25,16 +25,17 @@ struct fleet {
 
 /* For each of `n` pairs the first host, in the given order, with a free card
  * and a free GPU, and there the first free card and the first free GPU. */
-void firstfit(const struct fleet *fleet, size_t n,
+void firstfit(const struct publisher *fleet, size_t n,
               struct placement *ret_placements);
 
 /* The `n` best relations that pairs of one card and one GPU each can have
  * at the same time, best first: on each host the closest pair is taken until
  * none is left.  Returns how many there are, at most `n`. */
-size_t best_relations(const struct fleet *fleet, size_t n,
+size_t best_relations(const struct publisher *fleet, size_t n,
                       enum relation *ret_relations);
 
 /* How many pairs that are no worse than `worst` one host has room for. */
-size_t room_within(const struct fleet *fleet, size_t host, enum relation worst);
+size_t room_within(const struct publisher *fleet, size_t host,
+                   enum relation worst);
 
 #endif

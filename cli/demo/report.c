@@ -123,7 +123,7 @@ void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
         r->taken[i] = xcalloc(hosts[i].n + 1, sizeof *r->taken[i]);
     read_pairs(r, items, true);
     read_pairs(r, items, false);
-    const struct fleet fleet = {hosts, n_hosts, r->taken};
+    const struct publisher fleet = {hosts, n_hosts, r->taken};
     firstfit(&fleet, n_pairs, r->blind);
     r->n_possible = best_relations(&fleet, n_pairs, r->possible);
 }
@@ -401,7 +401,7 @@ static size_t cover(const struct report *r, size_t *rooms, size_t n)
  * that can be; SIZE_MAX: nowhere. */
 static size_t fewest_leaves(const struct report *r)
 {
-    const struct fleet fleet = {r->hosts, r->n_hosts, r->taken};
+    const struct publisher fleet = {r->hosts, r->n_hosts, r->taken};
     size_t n = demo_n_leaves(r->n_hosts), best = SIZE_MAX;
     cleanup_free size_t *rooms = xcalloc(n + 1, sizeof *rooms);
     for (size_t i = 0; i < r->n_hosts; i++)

@@ -101,19 +101,19 @@ struct topo *kworld_make_topo(unsigned n_nics, const char *model)
     return topo;
 }
 
-struct fleet *kworld_start(const struct publish_config *c, unsigned n_nics,
-                           const char *model)
+struct publisher *kworld_start(const struct publish_config *c, unsigned n_nics,
+                               const char *model)
 {
     cleanup_with(topo) struct topo *topo = kworld_make_topo(n_nics, model);
-    struct fleet *f = fleet_create(&publish_kube, c, world_send, NULL);
-    fleet_add(f, topo, kworld.now);
+    struct publisher *f = publisher_create(&publish_kube, c, world_send, NULL);
+    publisher_add(f, topo, kworld.now);
     return f;
 }
 
-void kworld_update(struct fleet *f, unsigned n_nics, const char *model)
+void kworld_update(struct publisher *f, unsigned n_nics, const char *model)
 {
     cleanup_with(topo) struct topo *topo = kworld_make_topo(n_nics, model);
-    fleet_update(f, 0, topo, kworld.now);
+    publisher_update(f, 0, topo, kworld.now);
 }
 
 /* --- a watch ------------------------------------------------------------ */
@@ -134,32 +134,33 @@ void kworld_watch(void)
 }
 
 /* As the program does it: between two calls. */
-void kworld_deliver(struct fleet *f)
+void kworld_deliver(struct publisher *f)
 {
     for (size_t i = 0; i < kworld.n_notices; i++) {
         const struct kworld_notice *n = &kworld.notices[i];
-        fleet_notice(f, 0,
-                     &(struct publish_notice){n->name, n->version, n->gone},
-                     kworld.now);
+        publisher_notice(f, 0,
+                         &(struct publish_notice){n->name, n->version, n->gone},
+                         kworld.now);
     }
     kworld.n_notices = 0;
 }
 
-void kworld_run_both(struct fleet *f, struct fleet *g, int64_t until)
+void kworld_run_both(struct publisher *f, struct publisher *g, int64_t until)
 {
     for (;;) {
         kworld_deliver(f);
-        struct fleet *next = g && fleet_due(g) < fleet_due(f) ? g : f;
-        if (fleet_due(next) > until)
+        struct publisher *next = g && publisher_due(g) < publisher_due(f) ? g
+                                                                          : f;
+        if (publisher_due(next) > until)
             break;
-        if (fleet_due(next) > kworld.now)
-            kworld.now = fleet_due(next);
-        cr_assert(fleet_step(next, kworld.now));
+        if (publisher_due(next) > kworld.now)
+            kworld.now = publisher_due(next);
+        cr_assert(publisher_step(next, kworld.now));
     }
     kworld.now = until;
 }
 
-void kworld_run_until(struct fleet *f, int64_t until)
+void kworld_run_until(struct publisher *f, int64_t until)
 {
     kworld_run_both(f, NULL, until);
 }
@@ -199,7 +200,8 @@ void kworld_assert_told(void)
     char hash[17];
     int64_t g;
     cr_assert_eq(simkube_pool(kworld.kube, "h", hash, &g), SIMKUBE_WHOLE);
-    cr_assert_str_eq(kworld_annotation(KWORLD_NODE, KUBEOBJ_TOPOLOGY), hash);
+    cr_assert_str_eq(kworld_annotation(KWORLD_NODE, KUBE_OBJECTS_TOPOLOGY),
+                     hash);
 }
 
 void kworld_edit_spec(const char *part, size_t n)

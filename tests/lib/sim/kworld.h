@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/publish/fleet.h"
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 #include "advertiser/publish/publish.h"
+#include "advertiser/publish/publisher.h"
 #include "tests/lib/sim/simkube.h"
 
 /* Parts of paths, as simkube.h takes them. */
@@ -22,7 +22,7 @@
 enum { KWORLD_LOG_MAX = 8192, KWORLD_HASHES_MAX = 64 };
 
 struct kworld_notice {
-    char name[SLICE_NAME_MAX + 1], version[KUBEOBJ_TEXT_MAX + 1];
+    char name[SLICE_NAME_MAX + 1], version[KUBE_OBJECTS_TEXT_MAX + 1];
     bool gone;
 };
 
@@ -55,17 +55,17 @@ const char *kworld_sent(size_t from);
 /* --- advertisers -------------------------------------------------------- */
 
 /* One with so many NICs of this model: 128 to a slice. */
-struct fleet *kworld_start(const struct publish_config *config, unsigned n_nics,
-                           const char *model);
+struct publisher *kworld_start(const struct publish_config *config,
+                               unsigned n_nics, const char *model);
 /* The same, as a topology that may be published from now on. */
 struct topo *kworld_make_topo(unsigned n_nics, const char *model);
-void kworld_update(struct fleet *f, unsigned n_nics, const char *model);
+void kworld_update(struct publisher *f, unsigned n_nics, const char *model);
 /* Let time go on until `until`, for one or two fleets. */
-void kworld_run_until(struct fleet *f, int64_t until);
-void kworld_run_both(struct fleet *f, struct fleet *g, int64_t until);
+void kworld_run_until(struct publisher *f, int64_t until);
+void kworld_run_both(struct publisher *f, struct publisher *g, int64_t until);
 /* From now on the first of them has a watch. */
 void kworld_watch(void);
-void kworld_deliver(struct fleet *f);
+void kworld_deliver(struct publisher *f);
 
 /* --- what is there ------------------------------------------------------ */
 

@@ -425,7 +425,7 @@ Test(firstfit, takes_what_comes_first)
     struct placement at[5];
     bool taken[2][8] = {{false}};
     bool *const all[] = {taken[0], taken[1]};
-    struct fleet fleet = {h, 2, all};
+    struct publisher fleet = {h, 2, all};
     make_host(HOST("n1"), &h[0]);
     make_host(HOST("n2"), &h[1]);
     firstfit(&fleet, 5, at);
@@ -447,7 +447,7 @@ Test(firstfit, the_best_there_is)
     enum relation best[5];
     bool taken[2][8] = {{false}};
     bool *const all[] = {taken[0], taken[1]};
-    struct fleet fleet = {h, 2, all};
+    struct publisher fleet = {h, 2, all};
     make_host(HOST("n1"), &h[0]);
     make_host(HOST("n2"), &h[1]);
     cr_assert_eq(best_relations(&fleet, 5, best), 4);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/publish/fleet.h"
+#include "advertiser/publish/publisher.h"
 #include "advertiser/sim/hosts.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
@@ -112,12 +112,12 @@ static int server_send(void *ctx, const struct publish_request *rq,
 }
 
 /* Let time go on until `until`, sending whatever falls due. */
-static void run_until(struct fleet *f, int64_t until)
+static void run_until(struct publisher *f, int64_t until)
 {
-    while (fleet_due(f) <= until) {
-        if (fleet_due(f) > now)
-            now = fleet_due(f);
-        cr_assert(fleet_step(f, now));
+    while (publisher_due(f) <= until) {
+        if (publisher_due(f) > now)
+            now = publisher_due(f);
+        cr_assert(publisher_step(f, now));
     }
     now = until;
 }
@@ -147,20 +147,20 @@ static struct topo *make_topo(const char *node, unsigned n_nics)
     return topo;
 }
 
-static struct fleet *fleet_of_one(struct server *s, unsigned n_nics,
-                                  const struct publish_config *c)
+static struct publisher *fleet_of_one(struct server *s, unsigned n_nics,
+                                      const struct publish_config *c)
 {
     cleanup_with(topo) struct topo *topo = make_topo("h", n_nics);
-    struct fleet *f = fleet_create(&publish_direct, c, server_send, s);
+    struct publisher *f = publisher_create(&publish_direct, c, server_send, s);
     log_set_level((enum log_level)(LOG_ERROR + 1));
-    fleet_add(f, topo, now);
+    publisher_add(f, topo, now);
     return f;
 }
 
-static void update(struct fleet *f, unsigned n_nics)
+static void update(struct publisher *f, unsigned n_nics)
 {
     cleanup_with(topo) struct topo *topo = make_topo("h", n_nics);
-    fleet_update(f, 0, topo, now);
+    publisher_update(f, 0, topo, now);
 }
 
 /* What was sent since `from`, as "GPPD". */
@@ -192,7 +192,7 @@ static int64_t generation_of(struct server *s, const char *name)
 Test(publish, start_then_heartbeats_of_equal_bytes)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     int64_t start = now;
     run_until(f, start + 14999);
     cr_assert_str_eq(sent(&s, 0), "GPPP");
@@ -202,15 +202,15 @@ Test(publish, start_then_heartbeats_of_equal_bytes)
         cr_assert_str_eq(s.log[i].path, s.log[1].path);
     }
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-0"), 1);
-    cr_assert_eq(fleet_n_published(f), 1);
-    fleet_destroy(f);
+    cr_assert_eq(publisher_n_published(f), 1);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
 Test(publish, change_is_published_at_once_one_generation_up)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     run_until(f, now + 1000);
     size_t before = s.n_log;
     update(f, 3); /* the same: nothing */
@@ -220,7 +220,7 @@ Test(publish, change_is_published_at_once_one_generation_up)
     run_until(f, now);
     cr_assert_str_eq(sent(&s, before), "P");
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-0"), 2);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -236,13 +236,13 @@ Test(publish, restart_keeps_or_raises_the_generation)
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
         struct publish_config c = config;
         c.boot_id = starts[i].boot_id;
-        struct fleet *f = fleet_of_one(&s, starts[i].n_nics, &c);
+        struct publisher *f = fleet_of_one(&s, starts[i].n_nics, &c);
         run_until(f, now + 100);
         cr_expect_eq(generation_of(&s, "h-xpu.biga.dev-0"),
                      starts[i].generation, "start %zu", i);
-        fleet_stop(f, false, now);
-        cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
-        fleet_destroy(f); /* a kill: nothing is withdrawn */
+        publisher_stop(f, false, now);
+        cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
+        publisher_destroy(f); /* a kill: nothing is withdrawn */
     }
     server_clear(&s);
 }
@@ -250,7 +250,7 @@ Test(publish, restart_keeps_or_raises_the_generation)
 Test(publish, pool_of_several_slices_shrinks)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 300, &config);
     run_until(f, now + 5000);
     cr_assert_str_eq(sent(&s, 0), "GPPPPPP");
     cr_assert_eq(server_count(&s), 3);
@@ -260,7 +260,7 @@ Test(publish, pool_of_several_slices_shrinks)
     cr_assert_str_eq(sent(&s, before), "PPD");
     cr_assert_eq(server_count(&s), 2);
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-1"), 2);
-    fleet_destroy(f);
+    publisher_destroy(f);
 
     /* a restart finds what an earlier, bigger pool left */
     f = fleet_of_one(&s, 3, &config);
@@ -268,7 +268,7 @@ Test(publish, pool_of_several_slices_shrinks)
     run_until(f, now);
     cr_assert_str_eq(sent(&s, before), "GPD");
     cr_assert_eq(server_count(&s), 1);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -276,28 +276,28 @@ Test(publish, pool_of_several_slices_shrinks)
 Test(publish, change_in_the_middle_of_a_round)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 300, &config);
-    cr_assert(fleet_step(f, now)); /* GET */
-    cr_assert(fleet_step(f, now)); /* PUT 0 */
+    struct publisher *f = fleet_of_one(&s, 300, &config);
+    cr_assert(publisher_step(f, now)); /* GET */
+    cr_assert(publisher_step(f, now)); /* PUT 0 */
     update(f, 129);
     run_until(f, now);
     cr_assert_str_eq(sent(&s, 0), "GPPPD");
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-0"), 2);
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-1"), 2);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
 Test(publish, heartbeat_restores_what_the_server_lost)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 300, &config);
     run_until(f, now + 1000);
     server_clear(&s);
     run_until(f, now + 5000);
     cr_assert_eq(server_count(&s), 3);
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-2"), 1);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -315,7 +315,7 @@ static void assert_back_off(const struct server *s, size_t from)
 Test(publish, outage_is_survived_with_back_off_and_jitter)
 {
     struct server s = {.down = true};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     run_until(f, now + 600000);
     cr_assert_gt(s.n_log, 20);
     assert_back_off(&s, 0);
@@ -332,7 +332,7 @@ Test(publish, outage_is_survived_with_back_off_and_jitter)
     before = s.n_log;
     run_until(f, now + 10000); /* the usual pace again */
     cr_assert_str_eq(sent(&s, before), "PP");
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -342,14 +342,14 @@ Test(publish, errors_are_tried_again)
     static const long statuses[] = {500, 503, 507, 400, 413, 404, 302, 429};
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         struct server s = {.status = statuses[i]};
-        struct fleet *f = fleet_of_one(&s, 3, &config);
+        struct publisher *f = fleet_of_one(&s, 3, &config);
         run_until(f, now + 100000);
         cr_assert_gt(s.n_log, 5);
         assert_back_off(&s, 1);
         s.status = 0;
         run_until(f, now + 30000);
         cr_assert_eq(server_count(&s), 1);
-        fleet_destroy(f);
+        publisher_destroy(f);
         server_clear(&s);
     }
 }
@@ -357,11 +357,12 @@ Test(publish, errors_are_tried_again)
 Test(publish, jitter_differs_between_nodes)
 {
     struct server a = {.down = true}, b = {.down = true};
-    struct fleet *f = fleet_of_one(&a, 3, &config);
-    struct fleet *g = fleet_create(&publish_direct, &config, server_send, &b);
+    struct publisher *f = fleet_of_one(&a, 3, &config);
+    struct publisher *g = publisher_create(&publish_direct, &config,
+                                           server_send, &b);
     cleanup_with(topo) struct topo *topo = make_topo("other", 3);
     int64_t start = now;
-    fleet_add(g, topo, start);
+    publisher_add(g, topo, start);
     run_until(f, start + 20000);
     now = start;
     run_until(g, start + 20000);
@@ -369,23 +370,23 @@ Test(publish, jitter_differs_between_nodes)
     for (size_t i = 0; i < a.n_log && !differ; i++)
         differ = a.log[i].at != b.log[i].at;
     cr_assert(differ);
-    fleet_destroy(f);
-    fleet_destroy(g);
+    publisher_destroy(f);
+    publisher_destroy(g);
 }
 
 Test(publish, conflict_at_the_start_is_gone_above_once)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     run_until(f, now);
     update(f, 4);
     run_until(f, now); /* generation 2 is there */
-    fleet_destroy(f);
+    publisher_destroy(f);
 
     /* between our GET and our PUT somebody raised it to 2 */
     struct server t = {.conflicts = 1};
     f = fleet_of_one(&t, 3, &config);
-    cr_assert(fleet_step(f, now)); /* GET: nothing there */
+    cr_assert(publisher_step(f, now)); /* GET: nothing there */
     (void)snprintf(t.stored[0].path, PUBLISH_PATH_MAX, "%s", s.stored[0].path);
     t.stored[0].body = s.stored[0].body;
     t.n_stored = 1;
@@ -393,14 +394,14 @@ Test(publish, conflict_at_the_start_is_gone_above_once)
     run_until(f, now);
     cr_assert_str_eq(sent(&t, 0), "GPGP");
     cr_assert_eq(generation_of(&t, "h-xpu.biga.dev-0"), 3);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&t);
 }
 
 Test(publish, second_conflict_means_superseded)
 {
     struct server s = {.status = 409};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     run_until(f, now);
     cr_assert_str_eq(sent(&s, 0), "GPGP");
     run_until(f, now + 300000); /* slowly, and nothing but PUT */
@@ -408,19 +409,19 @@ Test(publish, second_conflict_means_superseded)
     cr_assert_leq(s.n_log, 4 + 20);
     for (size_t i = 4; i < s.n_log; i++)
         cr_assert_eq(s.log[i].method, 'P');
-    cr_assert_eq(fleet_n_published(f), 0);
+    cr_assert_eq(publisher_n_published(f), 0);
     /* who was superseded withdraws nothing */
     size_t before = s.n_log;
-    fleet_stop(f, true, now);
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
+    publisher_stop(f, true, now);
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
     cr_assert_eq(s.n_log, before);
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish, superseded_later_does_not_take_over)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     run_until(f, now + 1000);
     s.status = 409;
     size_t before = s.n_log;
@@ -439,39 +440,39 @@ Test(publish, superseded_later_does_not_take_over)
     before = s.n_log;
     run_until(f, now + 10000);
     cr_assert_str_eq(sent(&s, before), "PP");
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
 Test(publish, clean_stop_withdraws_the_first_slice_last)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 300, &config);
     run_until(f, now + 1000);
     size_t before = s.n_log;
-    fleet_stop(f, true, now);
+    publisher_stop(f, true, now);
     run_until(f, now);
     cr_assert_str_eq(sent(&s, before), "DDD");
     cr_assert_str_eq(strrchr(s.log[s.n_log - 1].path, '/') + 1,
                      "h-xpu.biga.dev-0");
     cr_assert_eq(server_count(&s), 0);
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
-    cr_assert_not(fleet_left_slices(f));
-    fleet_destroy(f);
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
+    cr_assert_not(publisher_left_slices(f));
+    publisher_destroy(f);
     server_clear(&s);
 }
 
 Test(publish, stop_during_an_outage_ends_and_says_so)
 {
     struct server s = {0};
-    struct fleet *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 300, &config);
     run_until(f, now + 1000);
     s.down = true;
-    fleet_stop(f, true, now);
+    publisher_stop(f, true, now);
     run_until(f, now);
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
-    cr_assert(fleet_left_slices(f));
-    fleet_destroy(f);
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
+    cr_assert(publisher_left_slices(f));
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -479,13 +480,13 @@ Test(publish, stop_during_an_outage_ends_and_says_so)
 Test(publish, stop_before_the_first_answer_sends_nothing)
 {
     struct server s = {.down = true};
-    struct fleet *f = fleet_of_one(&s, 3, &config);
+    struct publisher *f = fleet_of_one(&s, 3, &config);
     run_until(f, now + 1000);
     size_t before = s.n_log;
-    fleet_stop(f, true, now);
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
+    publisher_stop(f, true, now);
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
     cr_assert_eq(s.n_log, before);
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* --- many nodes --------------------------------------------------------- */
@@ -493,25 +494,26 @@ Test(publish, stop_before_the_first_answer_sends_nothing)
 Test(fleet, publishes_all_and_keeps_them_alive)
 {
     struct server s = {0};
-    struct fleet *f = fleet_create(&publish_direct, &config, server_send, &s);
+    struct publisher *f = publisher_create(&publish_direct, &config,
+                                           server_send, &s);
     log_set_level((enum log_level)(LOG_ERROR + 1));
     for (size_t i = 0; i < 21; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
         struct error err;
-        cr_assert_eq(fleet_host_topo("lab", "", i, 21, &topo, &err), 0, "%s",
-                     err.text);
-        fleet_add(f, topo, now);
+        cr_assert_eq(publisher_host_topo("lab", "", i, 21, &topo, &err), 0,
+                     "%s", err.text);
+        publisher_add(f, topo, now);
     }
     run_until(f, now + 4999);
     cr_assert_eq(s.n_log, 42);
-    cr_assert_eq(fleet_n_published(f), 21);
+    cr_assert_eq(publisher_n_published(f), 21);
     cr_assert_eq(server_count(&s), 21);
     run_until(f, now + 10000);
     cr_assert_eq(s.n_log, 42 + 2 * 21);
-    fleet_stop(f, true, now);
+    publisher_stop(f, true, now);
     run_until(f, now);
     cr_assert_eq(server_count(&s), 0);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -519,16 +521,17 @@ Test(fleet, publishes_all_and_keeps_them_alive)
 Test(fleet, one_connection_backs_off_once)
 {
     struct server s = {0};
-    struct fleet *f = fleet_create(&publish_direct, &config, server_send, &s);
+    struct publisher *f = publisher_create(&publish_direct, &config,
+                                           server_send, &s);
     log_set_level((enum log_level)(LOG_ERROR + 1));
     for (size_t i = 0; i < 50; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "n%zu", i);
         cleanup_with(topo) struct topo *topo = make_topo(name, 1);
-        fleet_add(f, topo, now);
+        publisher_add(f, topo, now);
     }
     run_until(f, now + 1000);
-    cr_assert_eq(fleet_n_published(f), 50);
+    cr_assert_eq(publisher_n_published(f), 50);
     s.down = true;
     size_t before = s.n_log;
     run_until(f, now + 120000);
@@ -538,7 +541,7 @@ Test(fleet, one_connection_backs_off_once)
     before = s.n_log;
     run_until(f, now + 30000);
     cr_assert_geq(s.n_log - before, 50);
-    fleet_destroy(f);
+    publisher_destroy(f);
     server_clear(&s);
 }
 
@@ -549,15 +552,16 @@ Test(fleet, hosts_differ_by_name_and_serial)
     struct topo *none;
     struct error err;
     const char *shape = host_shapes[0].name;
-    cr_assert_eq(fleet_host_topo("r1-", shape, 0, 120, &a, &err), 0);
-    cr_assert_eq(fleet_host_topo("r1-", shape, 1, 120, &b, &err), 0);
+    cr_assert_eq(publisher_host_topo("r1-", shape, 0, 120, &a, &err), 0);
+    cr_assert_eq(publisher_host_topo("r1-", shape, 1, 120, &b, &err), 0);
     cr_assert_str_eq(topo_node(a), "r1-001");
     cr_assert_str_eq(topo_node(b), "r1-002");
     cr_assert_gt(topo_count(a, DEVICE_CARD, NULL), 0);
     cr_assert_str_neq(topo_device(a, 0)->serial, topo_device(b, 0)->serial);
 
-    cr_assert_eq(fleet_host_topo("h", "no-such", 0, 1, &none, &err), -EINVAL);
+    cr_assert_eq(publisher_host_topo("h", "no-such", 0, 1, &none, &err),
+                 -EINVAL);
     cr_assert_not_null(strstr(err.text, "no-such"));
     cr_assert_not_null(strstr(err.text, shape), "says what there is");
-    cr_assert_eq(fleet_host_topo("-h", shape, 0, 1, &none, &err), -EINVAL);
+    cr_assert_eq(publisher_host_topo("-h", shape, 0, 1, &none, &err), -EINVAL);
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 #include "advertiser/publish/publish_kube.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/kworld.h"
@@ -16,7 +16,7 @@ TestSuite(publish_kube, .init = kworld_begin, .fini = kworld_end);
 
 Test(publish_kube, start_then_one_call_for_each_heartbeat)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     int64_t begun = kworld.now;
     kworld_run_until(f, begun + KUBE_TELL_MS - 1);
     cr_assert_str_eq(kworld_sent(0),
@@ -26,7 +26,7 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
     cr_assert_eq(kworld_generation(), 1);
     kworld_assert_told();
     cr_assert_str_eq(kworld_holder(), "boot-1/a");
-    cr_assert_eq(fleet_n_published(f), 1);
+    cr_assert_eq(publisher_n_published(f), 1);
     const cJSON *slice = simkube_find(kworld.kube, SLICE, 0);
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(slice, "metadata");
     cleanup_free char *owners = cJSON_PrintUnformatted(
@@ -41,12 +41,12 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
     cr_assert_leq(kworld.log[6].at, begun + 10001);
     cr_assert_eq(kworld.log[7].at - kworld.log[6].at, 10000);
     cr_assert_eq(kworld.log[8].at - kworld.log[7].at, 10000);
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, change_is_published_at_once_and_told)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + KUBE_TELL_MS);
     size_t before = kworld.n_log;
     kworld_update(f, 3, "a"); /* the same: nothing */
@@ -65,7 +65,7 @@ Test(publish_kube, change_is_published_at_once_and_told)
         cr_assert_eq(kworld_generation(), 2 + i);
         kworld_assert_told();
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* The reader looks after each step. */
@@ -73,7 +73,7 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
 {
     static const unsigned sizes[] = {3,   300, 300, 200, 3,
                                      500, 129, 128, 0,   1000};
-    struct fleet *f = kworld_start(&kworld_config, 1, "start");
+    struct publisher *f = kworld_start(&kworld_config, 1, "start");
     kworld_run_until(f, kworld.now);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         char model[8];
@@ -85,24 +85,24 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
                      sizes[i] ? (sizes[i] + 127) / 128 : 1);
         kworld_assert_told();
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, change_in_the_middle_of_a_round)
 {
     for (int steps = 0; steps < 14; steps++) {
-        struct fleet *f = kworld_start(&kworld_config, 300, "a");
+        struct publisher *f = kworld_start(&kworld_config, 300, "a");
         for (int i = 0; i < steps; i++)
-            (void)fleet_step(f, kworld.now);
+            (void)publisher_step(f, kworld.now);
         kworld_update(f, steps % 2 ? 400 : 130, "b");
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         kworld_assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), steps % 2 ? 4 : 2);
-        fleet_stop(f, true, kworld.now);
+        publisher_stop(f, true, kworld.now);
         kworld_run_until(f, kworld.now);
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 0);
         cr_assert_eq(simkube_count(kworld.kube, LEASE), 0);
-        fleet_destroy(f);
+        publisher_destroy(f);
     }
 }
 
@@ -123,7 +123,7 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
         (void)snprintf(instance, sizeof instance, "i%zu", i);
         c.boot_id = starts[i].boot_id;
         c.instance = instance;
-        struct fleet *f = kworld_start(&c, starts[i].n_nics, "a");
+        struct publisher *f = kworld_start(&c, starts[i].n_nics, "a");
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         cr_expect_eq(kworld_generation() > last, starts[i].raised, "start %zu",
                      i);
@@ -131,7 +131,7 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
         cr_assert_str_eq(kworld_annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
                          starts[i].boot_id);
         kworld_assert_told();
-        fleet_destroy(f); /* a kill: nothing is withdrawn */
+        publisher_destroy(f); /* a kill: nothing is withdrawn */
     }
 }
 
@@ -139,24 +139,25 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
 
 Test(publish_kube, deleted_slices_are_back_and_told)
 {
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (int i = 0; i < 3; i++) {
         simkube_delete(kworld.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
         cleanup_free char *told =
-            xstrdup(kworld_annotation(NODE, KUBEOBJ_PUBLISHED));
+            xstrdup(kworld_annotation(NODE, KUBE_OBJECTS_PUBLISHED));
         kworld_run_until(f, kworld.now + 60000);
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
         cr_assert_eq(kworld_generation(), i == 2 ? 2 : 1,
                      "the content is the same");
-        cr_assert_str_neq(kworld_annotation(NODE, KUBEOBJ_PUBLISHED), told);
+        cr_assert_str_neq(kworld_annotation(NODE, KUBE_OBJECTS_PUBLISHED),
+                          told);
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
 {
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (int64_t i = 0; i < 3; i++) {
         kworld_edit_spec(SLICE, (size_t)i);
@@ -178,7 +179,7 @@ Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
             cJSON_GetObjectItemCaseSensitive(
                 simkube_find(kworld.kube, SLICE, i), "metadata"),
             "ownerReferences"));
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, generations_of_others_are_gone_above)
@@ -191,7 +192,7 @@ Test(publish_kube, generations_of_others_are_gone_above)
                                     4503599627370496.0,
                                     3377699720527872.0};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-        struct fleet *f = kworld_start(&kworld_config, 300, "a");
+        struct publisher *f = kworld_start(&kworld_config, 300, "a");
         kworld_run_until(f, kworld.now + 5000);
         kworld_set_generation(SLICE, values[i]);
         kworld_run_until(f, kworld.now + 120000);
@@ -200,16 +201,16 @@ Test(publish_kube, generations_of_others_are_gone_above)
         cr_assert_lt(kworld_generation(), (int64_t)1 << 53);
         kworld_assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
-        fleet_stop(f, true, kworld.now);
+        publisher_stop(f, true, kworld.now);
         kworld_run_until(f, kworld.now);
-        fleet_destroy(f);
+        publisher_destroy(f);
     }
 }
 
 /* Slices of our driver and node that nobody asked for. */
 Test(publish_kube, foreign_slices_are_deleted)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (unsigned i = 0; i < 100; i++) {
         char name[16];
@@ -221,13 +222,13 @@ Test(publish_kube, foreign_slices_are_deleted)
     kworld.foreign = false;
     kworld_look(NULL);
     kworld_assert_told();
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
 {
     simkube_delete(kworld.kube, NODE);
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 100000);
     cr_assert_eq(simkube_count(kworld.kube, "/"), 0);
     cr_assert_lt(kworld.n_log, 20);
@@ -248,29 +249,29 @@ Test(publish_kube, waits_for_its_node_and_follows_a_new_one)
         cr_assert_eq(there, 3);
         kworld_assert_told();
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, lost_lease_is_written_again_and_told)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 15000);
     cleanup_free char *told =
-        xstrdup(kworld_annotation(NODE, KUBEOBJ_PUBLISHED));
+        xstrdup(kworld_annotation(NODE, KUBE_OBJECTS_PUBLISHED));
     simkube_delete(kworld.kube, LEASE);
     kworld_run_until(f, kworld.now + 10000);
     cr_assert_str_eq(kworld_holder(), "boot-1/a");
-    cr_assert_str_neq(kworld_annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    cr_assert_str_neq(kworld_annotation(NODE, KUBE_OBJECTS_PUBLISHED), told);
     cr_assert_eq(kworld_generation(), 1);
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 Test(publish_kube, outage_is_survived_and_the_return_is_told)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 30000);
     cleanup_free char *told =
-        xstrdup(kworld_annotation(NODE, KUBEOBJ_PUBLISHED));
+        xstrdup(kworld_annotation(NODE, KUBE_OBJECTS_PUBLISHED));
     size_t before = kworld.n_log;
     kworld.down = true;
     kworld_run_until(f, kworld.now + 300000);
@@ -278,13 +279,13 @@ Test(publish_kube, outage_is_survived_and_the_return_is_told)
     cr_assert_geq(kworld.n_log - before, 30);
     kworld.down = false;
     kworld_run_until(f, kworld.now + 10000);
-    cr_assert_str_neq(kworld_annotation(NODE, KUBEOBJ_PUBLISHED), told);
+    cr_assert_str_neq(kworld_annotation(NODE, KUBE_OBJECTS_PUBLISHED), told);
     cr_assert_eq(kworld_generation(), 1);
     before = kworld.n_log;
     kworld_run_until(f, kworld.now + 200000);
     cr_assert_geq(kworld.n_log - before, 20 + 6);
     cr_assert_leq(kworld.n_log - before, 20 + 16, "%s", kworld_sent(before));
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* Whatever is refused is tried again, without haste, and works when it is
@@ -306,7 +307,7 @@ Test(publish_kube, refusals_are_tried_again)
         simkube_refuse(kworld.kube, calls[call].method, calls[call].part,
                        statuses[i % ARRAY_LEN(statuses)]);
         size_t before = kworld.n_log = 0;
-        struct fleet *f = kworld_start(&kworld_config, 3, "a");
+        struct publisher *f = kworld_start(&kworld_config, 3, "a");
         kworld_run_until(f, kworld.now + 100000);
         cr_assert_leq(kworld.n_log - before, 150, "%s %s: %s",
                       calls[call].method, calls[call].part,
@@ -314,10 +315,10 @@ Test(publish_kube, refusals_are_tried_again)
         simkube_refuse(kworld.kube, "", "", 0);
         kworld_run_until(f, kworld.now + 20000);
         kworld_assert_told();
-        fleet_stop(f, true, kworld.now);
+        publisher_stop(f, true, kworld.now);
         kworld_run_until(f, kworld.now);
         cr_assert_eq(simkube_count(kworld.kube, "/"), 1, "only the Node");
-        fleet_destroy(f);
+        publisher_destroy(f);
     }
 }
 
@@ -325,7 +326,7 @@ Test(publish_kube, refusals_are_tried_again)
 Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
 {
     static const char *const parts[] = {NODE, PUBLISH_COLLECTION "?"};
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 1000);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         simkube_refuse(kworld.kube, "", parts[i], 403);
@@ -336,7 +337,7 @@ Test(publish_kube, heartbeats_go_on_while_checks_and_notes_are_refused)
         cr_assert_eq(beats, 20, "%s", kworld_sent(before));
         simkube_refuse(kworld.kube, "", "", 0);
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* --- two of them -------------------------------------------------------- */
@@ -346,9 +347,9 @@ Test(publish_kube, newest_start_wins)
     struct publish_config other = kworld_config;
     other.instance = "b";
     other.boot_id = "boot-2";
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_run_until(f, kworld.now + 20000);
-    struct fleet *g = kworld_start(&other, 200, "b");
+    struct publisher *g = kworld_start(&other, 200, "b");
     kworld_run_both(f, g, kworld.now + 200000);
     cr_assert_str_eq(kworld_holder(), "boot-2/b");
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 2);
@@ -359,7 +360,7 @@ Test(publish_kube, newest_start_wins)
     cr_assert_eq(kworld_generation(), before);
     cr_assert_str_eq(kworld_annotation(SLICE, SLICE_ANNOTATION_BOOT_ID),
                      "boot-2");
-    fleet_destroy(g); /* killed: 4 times 30 s later it is free */
+    publisher_destroy(g); /* killed: 4 times 30 s later it is free */
     kworld_run_until(f, kworld.now + 90000);
     cr_assert_str_eq(kworld_holder(), "boot-2/b");
     kworld_run_until(f, kworld.now + 70000);
@@ -367,7 +368,7 @@ Test(publish_kube, newest_start_wins)
     cr_assert_gt(kworld_generation(), before);
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 1);
     kworld_assert_told();
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* A generation is claimed in the Lease first: that fails. */
@@ -375,11 +376,11 @@ Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
 {
     struct publish_config other = kworld_config;
     other.instance = "b";
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_run_until(f, kworld.now + 1);
     kworld_update(f, 300, "b");
     kworld_run_until(f, kworld.now);
-    struct fleet *g = kworld_start(&other, 300, "b");
+    struct publisher *g = kworld_start(&other, 300, "b");
     kworld_run_until(g, kworld.now);
     cr_assert_eq(kworld_generation(), 2, "nothing was to be written");
     size_t before = kworld.n_log;
@@ -388,8 +389,8 @@ Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
     cr_assert_str_eq(kworld_sent(before), "PG");
     cr_assert(strstr(kworld.log[before].path, LEASE));
     cr_assert_eq(kworld_generation(), 2);
-    fleet_destroy(f);
-    fleet_destroy(g);
+    publisher_destroy(f);
+    publisher_destroy(g);
 }
 
 /* Who ends cleanly gives way at once; who was superseded deletes nothing. */
@@ -397,66 +398,66 @@ Test(publish_kube, clean_stop_gives_way)
 {
     struct publish_config other = kworld_config;
     other.instance = "b";
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 20000);
-    struct fleet *g = kworld_start(&other, 3, "a");
+    struct publisher *g = kworld_start(&other, 3, "a");
     kworld_run_both(f, g, kworld.now + 40000);
     cr_assert_str_eq(kworld_holder(), "boot-1/b");
-    fleet_stop(g, true, kworld.now);
+    publisher_stop(g, true, kworld.now);
     kworld_run_until(g, kworld.now);
     cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
     kworld_run_until(f, kworld.now + 30000);
     cr_assert_str_eq(kworld_holder(), "boot-1/a");
     kworld_assert_told();
 
-    fleet_destroy(g);
+    publisher_destroy(g);
     g = kworld_start(&other, 3, "a");
     kworld_run_until(g, kworld.now + 1000); /* f has not noticed yet */
     size_t before = simkube_count(kworld.kube, "/");
-    fleet_stop(f, true, kworld.now);
+    publisher_stop(f, true, kworld.now);
     kworld_run_until(f, kworld.now);
     cr_assert_eq(simkube_count(kworld.kube, "/"), before);
     cr_assert_str_eq(kworld_holder(), "boot-1/b");
-    cr_assert_not(fleet_left_slices(f));
-    fleet_destroy(f);
-    fleet_destroy(g);
+    cr_assert_not(publisher_left_slices(f));
+    publisher_destroy(f);
+    publisher_destroy(g);
 }
 
 /* --- stopping ----------------------------------------------------------- */
 
 Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 {
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_run_until(f, kworld.now + 1);
     size_t before = kworld.n_log;
-    fleet_stop(f, true, kworld.now);
+    publisher_stop(f, true, kworld.now);
     kworld_run_until(f, kworld.now);
     cr_assert_str_eq(kworld_sent(before), "PDDDD");
     cr_assert(strstr(kworld.log[kworld.n_log - 2].path, "-0"));
     cr_assert(strstr(kworld.log[kworld.n_log - 1].path, LEASE));
     cr_assert_eq(simkube_count(kworld.kube, "/"), 1);
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
-    cr_assert_not(fleet_left_slices(f));
-    fleet_destroy(f);
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
+    cr_assert_not(publisher_left_slices(f));
+    publisher_destroy(f);
 }
 
 Test(publish_kube, stop_during_an_outage_ends_and_says_so)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 1);
     kworld.down = true;
-    fleet_stop(f, true, kworld.now);
+    publisher_stop(f, true, kworld.now);
     kworld_run_until(f, kworld.now);
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
-    cr_assert(fleet_left_slices(f));
-    fleet_destroy(f);
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
+    cr_assert(publisher_left_slices(f));
+    publisher_destroy(f);
 
     f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 1000);
-    fleet_stop(f, true, kworld.now); /* nothing was accepted yet */
-    cr_assert_eq(fleet_due(f), PUBLISH_NEVER);
-    cr_assert_not(fleet_left_slices(f));
-    fleet_destroy(f);
+    publisher_stop(f, true, kworld.now); /* nothing was accepted yet */
+    cr_assert_eq(publisher_due(f), PUBLISH_NEVER);
+    cr_assert_not(publisher_left_slices(f));
+    publisher_destroy(f);
 }
 
 /* --- hints -------------------------------------------------------------- */

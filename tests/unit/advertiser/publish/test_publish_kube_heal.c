@@ -11,7 +11,7 @@
 TestSuite(publish_kube_heal, .init = kworld_begin, .fini = kworld_end);
 
 /* From the notice to the last call, and what was sent. */
-static void assert_healed(struct fleet *f, const char *calls)
+static void assert_healed(struct publisher *f, const char *calls)
 {
     size_t before = kworld.n_log;
     kworld_run_until(f, kworld.now + KUBE_HEAL_MS);
@@ -23,7 +23,7 @@ static void assert_healed(struct fleet *f, const char *calls)
 
 Test(publish_kube_heal, what_others_do_is_put_right_at_once)
 {
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_watch();
     kworld_run_until(f, kworld.now + 5000);
     simkube_delete(kworld.kube, SLICE); /* as a kubelet that starts */
@@ -47,13 +47,13 @@ Test(publish_kube_heal, what_others_do_is_put_right_at_once)
     assert_healed(f, "GLD");
     kworld_run_until(f, kworld.now + KUBE_TELL_MS);
     kworld_assert_told();
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* What an advertiser writes itself is no news to it. */
 Test(publish_kube_heal, its_own_writes_are_not_checked)
 {
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_watch();
     for (unsigned i = 0; i < 4; i++) {
         size_t before = kworld.n_log;
@@ -62,18 +62,18 @@ Test(publish_kube_heal, its_own_writes_are_not_checked)
         for (size_t j = before; i && j < kworld.n_log; j++)
             cr_expect_neq(kworld.log[j].method, 'L', "%s", kworld_sent(before));
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* It happens while the slices are being written. */
 Test(publish_kube_heal, what_is_noticed_during_a_round_is_checked_after_it)
 {
-    struct fleet *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 300, "a");
     kworld_watch();
     kworld_run_until(f, kworld.now + 5000);
     kworld_update(f, 300, "b");
     for (int i = 0; i < 3; i++) /* claimed, and two of them are written */
-        cr_assert(fleet_step(f, kworld.now));
+        cr_assert(publisher_step(f, kworld.now));
     simkube_delete(kworld.kube, SLICE "xpu.biga.dev-0");
     kworld_deliver(f);
     size_t before = kworld.n_log;
@@ -81,19 +81,19 @@ Test(publish_kube_heal, what_is_noticed_during_a_round_is_checked_after_it)
     cr_assert_str_eq(kworld_sent(before), "PGLO");
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 3);
     (void)kworld_generation();
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* After a gap of the watch nothing is sure. */
 Test(publish_kube_heal, a_gap_is_looked_into)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 5000);
     simkube_delete(kworld.kube, SLICE);
-    fleet_notice(f, 0, &(struct publish_notice){.name = "", .version = ""},
-                 kworld.now);
+    publisher_notice(f, 0, &(struct publish_notice){.name = "", .version = ""},
+                     kworld.now);
     assert_healed(f, "GLPO");
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* How many lists there were since. */
@@ -109,7 +109,7 @@ static size_t n_lists(size_t from)
  * a heartbeat, and again at once when it has been quiet. */
 Test(publish_kube_heal, a_fight_is_no_storm)
 {
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_watch();
     kworld_run_until(f, kworld.now + 5000);
     size_t before = kworld.n_log;
@@ -126,7 +126,7 @@ Test(publish_kube_heal, a_fight_is_no_storm)
         assert_healed(f, "GLPP");
         kworld_run_until(f, kworld.now + 600);
     }
-    fleet_destroy(f);
+    publisher_destroy(f);
 }
 
 /* Who is superseded leaves it to the other. */
@@ -134,15 +134,15 @@ Test(publish_kube_heal, who_is_superseded_puts_nothing_right)
 {
     struct publish_config other = kworld_config;
     other.instance = "b";
-    struct fleet *f = kworld_start(&kworld_config, 3, "a");
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
     kworld_run_until(f, kworld.now + 5000);
-    struct fleet *g = kworld_start(&other, 3, "a");
+    struct publisher *g = kworld_start(&other, 3, "a");
     kworld_run_both(f, g, kworld.now + 30000);
     kworld_watch();
     kworld_edit_spec(SLICE, 0);
     size_t before = kworld.n_log;
     kworld_run_until(f, kworld.now + KUBE_HEAL_MS);
     cr_expect_str_eq(kworld_sent(before), "");
-    fleet_destroy(f);
-    fleet_destroy(g);
+    publisher_destroy(f);
+    publisher_destroy(g);
 }

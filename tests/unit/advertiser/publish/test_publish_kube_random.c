@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 #include "advertiser/publish/publish_kube.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
@@ -33,7 +33,7 @@ struct flight {
 };
 
 struct notice {
-    char name[SLICE_NAME_MAX + 1], version[KUBEOBJ_TEXT_MAX + 1];
+    char name[SLICE_NAME_MAX + 1], version[KUBE_OBJECTS_TEXT_MAX + 1];
     bool gone;
 };
 
@@ -418,7 +418,7 @@ static void assert_right(uint64_t seed)
                                          "metadata"),
         "annotations");
     cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-                         notes, KUBEOBJ_TOPOLOGY)),
+                         notes, KUBE_OBJECTS_TOPOLOGY)),
                      hash);
     for (size_t i = 0; i < slice_count(topos[a->topo]); i++) {
         const cJSON *labels = cJSON_GetObjectItemCaseSensitive(

@@ -200,7 +200,7 @@ Test(plan, rooms, .timeout = 120)
 /* --- what must not matter ----------------------------------------------- */
 
 enum { HOSTS = 96 };
-struct fleet {
+struct publisher {
     struct shape *shapes[BENCHHOST_SHAPES];
     struct node_state own[HOSTS];
     const struct node_state *states[HOSTS];
@@ -216,7 +216,7 @@ static struct demand pair_of(unsigned cards, unsigned gpus)
     return d;
 }
 
-static void fleet_init(struct fleet *f)
+static void fleet_init(struct publisher *f)
 {
     const size_t per[2] = {3, 2};
     memset(f, 0, sizeof *f);
@@ -240,14 +240,14 @@ static void fleet_init(struct fleet *f)
                                        HOSTS, f->states, f->leaves, NULL};
 }
 
-static void fleet_fini(struct fleet *f)
+static void fleet_fini(struct publisher *f)
 {
     for (size_t i = 0; i < BENCHHOST_SHAPES; i++)
         shape_destroy(f->shapes[i]);
     fabric_unref((struct fabric *)f->cluster.fabric);
 }
 
-static struct plan *plan_of(const struct fleet *f, const struct demand *d,
+static struct plan *plan_of(const struct publisher *f, const struct demand *d,
                             uint32_t size, int within)
 {
     struct plan_job job = {.size = size,
@@ -269,7 +269,7 @@ Test(plan, addresses_do_not_matter, .timeout = 180)
 {
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned round = 0; round < 40; round++) {
-        struct fleet f;
+        struct publisher f;
         fleet_init(&f);
         struct demand d = pair_of(1 + roll(3), roll(3));
         uint32_t size = 1 + roll(odds(50) ? 8 : 200);
@@ -301,7 +301,7 @@ Test(plan, refusals_are_monotone, .timeout = 180)
     unsigned refused = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned round = 0; round < 20; round++) {
-        struct fleet f;
+        struct publisher f;
         fleet_init(&f);
         struct demand d = pair_of(1 + roll(4), roll(3));
         for (int within = 0; within < 3; within++) {
@@ -337,7 +337,7 @@ Test(plan, large_jobs_of_several_shapes, .timeout = 180)
     unsigned planned = 0, aligned = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned round = 0; round < 40; round++) {
-        struct fleet f;
+        struct publisher f;
         struct demand shapes[2] = {pair_of(2, 0), pair_of(1, 1)};
         uint8_t shape_of[SIZE];
         struct plan_job job = {.size = SIZE,

@@ -12,7 +12,7 @@
 
 enum { LEAVES = 6, PER_LEAF = 7, HOSTS = LEAVES * PER_LEAF, CARDS = 4 };
 
-struct fleet {
+struct publisher {
     struct shape *shape;
     struct node_state used[CARDS + 1]; /* with so many cards taken */
     const struct node_state *states[HOSTS];
@@ -28,7 +28,7 @@ static uint32_t least(uint32_t a, int64_t b)
     return b < 0 ? 0 : b < a ? (uint32_t)b : a;
 }
 
-static uint32_t count_holds(const struct fleet *f, size_t i, uint32_t taken)
+static uint32_t count_holds(const struct publisher *f, size_t i, uint32_t taken)
 {
     const struct host_room *room = &f->rooms[i];
     uint32_t n = CARDS - taken;
@@ -40,7 +40,7 @@ static uint32_t count_holds(const struct fleet *f, size_t i, uint32_t taken)
     return n;
 }
 
-static void fleet_roll(struct fleet *f)
+static void fleet_roll(struct publisher *f)
 {
     const size_t per = LEAVES;
     f->pair.cpu_milli = odds(70) ? 1 + roll(3000) : 0;
@@ -63,7 +63,7 @@ static void fleet_roll(struct fleet *f)
                               .rooms = f->rooms};
 }
 
-static void fleet_init(struct fleet *f)
+static void fleet_init(struct publisher *f)
 {
     memset(f, 0, sizeof *f);
     f->pair = (struct demand){.role = ROLE_HOST,
@@ -90,7 +90,7 @@ static void fleet_init(struct fleet *f)
     topo_unref(topo);
 }
 
-static int plan(const struct fleet *f, uint32_t size, int within,
+static int plan(const struct publisher *f, uint32_t size, int within,
                 struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
     struct plan_job job = {.size = size,
@@ -110,7 +110,7 @@ static int compare_down(const void *a, const void *b)
 }
 
 /* The fewest leaves that hold so many. */
-static uint32_t fewest_leaves(const struct fleet *f, uint32_t size)
+static uint32_t fewest_leaves(const struct publisher *f, uint32_t size)
 {
     uint32_t sums[LEAVES] = {0}, n = 0;
     for (size_t i = 0; i < HOSTS; i++)
@@ -121,7 +121,7 @@ static uint32_t fewest_leaves(const struct fleet *f, uint32_t size)
     return n;
 }
 
-static void check(const struct fleet *f, uint32_t size, uint32_t total,
+static void check(const struct publisher *f, uint32_t size, uint32_t total,
                   uint32_t best_leaf)
 {
     cleanup_with(plan) struct plan *found = NULL;
@@ -148,7 +148,7 @@ static void check(const struct fleet *f, uint32_t size, uint32_t total,
 
 Test(plan_hosts, hold_what_they_have_room_for)
 {
-    static struct fleet f;
+    static struct publisher f;
     (void)chance_init();
     fleet_init(&f);
     for (unsigned round = 0; round < 400; round++) {

@@ -4,21 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *json = (const char *)data;
-    cleanup_with(kubeobj_slices) struct kubeobj_slices *all = NULL;
-    struct kubeobj one;
+    cleanup_with(kube_objects_slices) struct kube_objects_slices *all = NULL;
+    struct kube_objects one;
     struct error err;
-    if (kubeobj_read(json, size, &one, &err) == 0 &&
-        (!*one.name || strlen(one.uid) > KUBEOBJ_TEXT_MAX))
+    if (kube_objects_read(json, size, &one, &err) == 0 &&
+        (!*one.name || strlen(one.uid) > KUBE_OBJECTS_TEXT_MAX))
         abort();
-    if (kubeobj_read_slices(json, size, &all, &err) == 0 &&
-        (all->n > KUBEOBJ_SLICES_MAX || (all->more && all->n == 0)))
+    if (kube_objects_read_slices(json, size, &all, &err) == 0 &&
+        (all->n > KUBE_OBJECTS_SLICES_MAX || (all->more && all->n == 0)))
         abort();
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -8,17 +8,18 @@
 #define META \
     "\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"7\""
 
-static struct kubeobj read_(const char *json)
+static struct kube_objects read_(const char *json)
 {
-    struct kubeobj o;
+    struct kube_objects o;
     struct error err;
-    cr_assert_eq(kubeobj_read(json, strlen(json), &o, &err), 0, "%s", err.text);
+    cr_assert_eq(kube_objects_read(json, strlen(json), &o, &err), 0, "%s",
+                 err.text);
     return o;
 }
 
 Test(kubeobj, reads_a_node)
 {
-    struct kubeobj o = read_(
+    struct kube_objects o = read_(
         "{\"kind\":\"Node\"," META
         ",\"labels\":{\"a\":\"b\"},\"annotations\":{\"x\":\"y\","
         "\"biga.dev/topology\":\"36ca84eee1605ee6\"}},\"spec\":{\"taints\":"
@@ -32,7 +33,7 @@ Test(kubeobj, reads_a_node)
 
 Test(kubeobj, reads_owners_and_the_pool)
 {
-    struct kubeobj o = read_(
+    struct kube_objects o = read_(
         "{" META ",\"ownerReferences\":[{\"kind\":\"Pod\",\"uid\":\"p\"},"
         "{\"uid\":\"q\",\"name\":\"n\",\"kind\":\"Node\"}]},\"spec\":{"
         "\"pool\":{\"name\":\"n\",\"generation\":12}}}");
@@ -91,9 +92,9 @@ Test(kubeobj, refuses_what_it_could_not_write_over)
         "0123456789012345678901234\"}}",
         "{" META "},\"spec\":{\"pool\":{\"generation\":\"1\"}}}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct kubeobj o;
+        struct kube_objects o;
         struct error err = {0};
-        cr_expect_eq(kubeobj_read(texts[i], strlen(texts[i]), &o, &err),
+        cr_expect_eq(kube_objects_read(texts[i], strlen(texts[i]), &o, &err),
                      -EINVAL, "%s", texts[i]);
         cr_expect(*err.text);
     }
@@ -104,21 +105,22 @@ Test(kubeobj, lists_what_it_cannot_decode_and_not_without_end)
 {
     cleanup_str struct str text = STR_INIT(1 << 20);
     str_add(&text, "{\"metadata\":{},\"items\":[");
-    for (int i = 0; i < KUBEOBJ_SLICES_MAX + 5; i++)
+    for (int i = 0; i < KUBE_OBJECTS_SLICES_MAX + 5; i++)
         str_addf(&text, "%s{" META "},\"spec\":{}}", i ? "," : "");
     str_add(&text, "]}");
-    cleanup_with(kubeobj_slices) struct kubeobj_slices *all = NULL;
+    cleanup_with(kube_objects_slices) struct kube_objects_slices *all = NULL;
     struct error err;
-    cr_assert_eq(kubeobj_read_slices(text.data, text.size, &all, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(all->n, KUBEOBJ_SLICES_MAX);
+    cr_assert_eq(kube_objects_read_slices(text.data, text.size, &all, &err), 0,
+                 "%s", err.text);
+    cr_assert_eq(all->n, KUBE_OBJECTS_SLICES_MAX);
     cr_assert(all->more);
     cr_assert_null(all->items[0].slice);
 
-    cleanup_with(kubeobj_slices) struct kubeobj_slices *none = NULL;
+    cleanup_with(kube_objects_slices) struct kube_objects_slices *none = NULL;
     const char *empty = "{\"items\":null}";
-    cr_assert_eq(kubeobj_read_slices(empty, strlen(empty), &none, &err), 0);
+    cr_assert_eq(kube_objects_read_slices(empty, strlen(empty), &none, &err),
+                 0);
     cr_assert_eq(none->n, 0);
-    cr_assert_eq(kubeobj_read_slices("{\"items\":[1]}", 13, &none, &err),
+    cr_assert_eq(kube_objects_read_slices("{\"items\":[1]}", 13, &none, &err),
                  -EINVAL);
 }

@@ -1,4 +1,4 @@
-#include "advertiser/acting.h"
+#include "advertiser/actuation.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 
-struct acting {
-    struct acting_config config;
+struct actuation {
+    struct actuation_config config;
     char *dir; /* absolute */
     int fd;    /* an eventfd */
     struct topo *seen;
@@ -34,7 +34,7 @@ struct acting {
 /* On any thread. */
 static void on_changed(void *ctx)
 {
-    struct acting *a = ctx;
+    struct actuation *a = ctx;
     const uint64_t one = 1;
     ssize_t n = write(a->fd, &one, sizeof one);
     (void)n; /* a counter that is full wakes as well */
@@ -43,14 +43,14 @@ static void on_changed(void *ctx)
     pthread_mutex_unlock(&a->lock);
 }
 
-int acting_fd(const struct acting *a)
+int actuation_fd(const struct actuation *a)
 {
     return a->fd;
 }
 
 /* --- places --------------------------------------------------------------- */
 
-static void note(struct acting *a, int result, const struct error *err)
+static void note(struct actuation *a, int result, const struct error *err)
 {
     if (result == 0) {
         a->last.text[0] = '\0';
@@ -61,13 +61,13 @@ static void note(struct acting *a, int result, const struct error *err)
     }
 }
 
-static int set_places(struct acting *a, struct error *err)
+static int set_places(struct actuation *a, struct error *err)
 {
-    a->next_touch = clock_ms() + ACTING_TOUCH_MS;
+    a->next_touch = clock_ms() + ACTUATION_TOUCH_MS;
     return actuator_set_places(a->actuator, a->places, a->n_places, err);
 }
 
-static int look(struct acting *a, const struct topo *topo, struct error *err)
+static int look(struct actuation *a, const struct topo *topo, struct error *err)
 {
     cleanup_with(cardfile) struct cardfile *cards = NULL;
     const struct settings *s = a->config.set;
@@ -83,13 +83,13 @@ static int look(struct acting *a, const struct topo *topo, struct error *err)
     return set_places(a, err);
 }
 
-void acting_look(struct acting *a, const struct topo *topo)
+void actuation_look(struct actuation *a, const struct topo *topo)
 {
     struct error err = {0};
     note(a, look(a, topo, &err), &err);
 }
 
-bool acting_moved(struct acting *a)
+bool actuation_moved(struct actuation *a)
 {
     struct act_place_view views[ACT_PLACES_MAX];
     uint64_t count;
@@ -102,7 +102,7 @@ bool acting_moved(struct acting *a)
     return moved;
 }
 
-struct topo *acting_publish(struct acting *a)
+struct topo *actuation_publish(struct actuation *a)
 {
     struct topo *marked = NULL;
     struct error err = {0};
@@ -115,17 +115,17 @@ struct topo *acting_publish(struct acting *a)
     return r == 0 ? marked : topo_ref(a->seen);
 }
 
-int64_t acting_due(const struct acting *a)
+int64_t actuation_due(const struct actuation *a)
 {
     return a->next_touch;
 }
 
-void acting_step(struct acting *a, int64_t now_ms)
+void actuation_step(struct actuation *a, int64_t now_ms)
 {
     struct error err = {0};
     if (now_ms < a->next_touch)
         return;
-    a->next_touch = now_ms + ACTING_TOUCH_MS;
+    a->next_touch = now_ms + ACTUATION_TOUCH_MS;
     if (!places_touch(a->places, a->n_places))
         return;
     log_event(LOG_INFO, "card-keys-changed", "node", a->config.node, NULL);
@@ -159,7 +159,7 @@ static int make_dir(const char *given, char **ret_dir, struct error *err)
     return 0;
 }
 
-static int create_actuator(struct acting *a, struct error *err)
+static int create_actuator(struct actuation *a, struct error *err)
 {
     const struct settings *s = a->config.set;
     const struct actuator_config config = {
@@ -178,7 +178,7 @@ static int create_actuator(struct acting *a, struct error *err)
     return actuator_create(&config, &a->actuator, err);
 }
 
-static int start_feed(struct acting *a, struct error *err)
+static int start_feed(struct actuation *a, struct error *err)
 {
     struct feed *feed = NULL;
     if (!a->config.extender)
@@ -196,7 +196,8 @@ static int start_feed(struct acting *a, struct error *err)
     return 0;
 }
 
-static int start(struct acting *a, const struct topo *topo, struct error *err)
+static int start(struct actuation *a, const struct topo *topo,
+                 struct error *err)
 {
     a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->fd < 0)
@@ -218,23 +219,24 @@ static int start(struct acting *a, const struct topo *topo, struct error *err)
     return r;
 }
 
-int acting_create(const struct acting_config *config, const struct topo *topo,
-                  struct acting **ret_acting, struct error *err)
+int actuation_create(const struct actuation_config *config,
+                     const struct topo *topo, struct actuation **ret_acting,
+                     struct error *err)
 {
-    struct acting *a = xcalloc(1, sizeof *a);
+    struct actuation *a = xcalloc(1, sizeof *a);
     a->config = *config;
     a->fd = -1;
     (void)pthread_mutex_init(&a->lock, NULL);
     int r = start(a, topo, err);
     if (r < 0) {
-        acting_destroy(a);
+        actuation_destroy(a);
         return r;
     }
     *ret_acting = a;
     return 0;
 }
 
-void acting_destroy(struct acting *a)
+void actuation_destroy(struct actuation *a)
 {
     if (!a)
         return;

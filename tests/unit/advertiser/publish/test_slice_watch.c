@@ -1,5 +1,5 @@
 /* What a watch of a node's slices hands on, against a server with a script. */
-#include "advertiser/publish/slicewatch.h"
+#include "advertiser/publish/slice_watch.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
@@ -21,13 +21,13 @@ enum { PATIENCE_MS = 60000, MANY = 40 };
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 
 /* Notices as lines, until there are `n` of them. */
-static void take(struct slicewatch *w, size_t n, struct str *text)
+static void take(struct slice_watch *w, size_t n, struct str *text)
 {
-    struct pollfd fd = {.fd = slicewatch_fd(w), .events = POLLIN};
+    struct pollfd fd = {.fd = slice_watch_fd(w), .events = POLLIN};
     while (n > 0) {
         struct publish_notice notice;
         cr_assert_eq(poll(&fd, 1, PATIENCE_MS), 1, "after %s", str_text(text));
-        while (slicewatch_take(w, &notice)) {
+        while (slice_watch_take(w, &notice)) {
             str_addf(text, "%s %s%s\n", *notice.name ? notice.name : "gap",
                      notice.version, notice.gone ? "gone" : "");
             cr_assert_gt(n--, 0, "%s", str_text(text));
@@ -39,17 +39,17 @@ static void play(const struct fakeapi_answer *script, size_t n_script,
                  const char *told)
 {
     struct fakeapi *api = fakeapi_start(script, n_script);
-    cleanup_with(slicewatch) struct slicewatch *w = NULL;
+    cleanup_with(slice_watch) struct slice_watch *w = NULL;
     cleanup_str struct str text = STR_INIT(65536);
     struct error err = {0};
-    cr_assert_eq(slicewatch_start(fakeapi_config(api), "h", &w, &err), 0, "%s",
+    cr_assert_eq(slice_watch_start(fakeapi_config(api), "h", &w, &err), 0, "%s",
                  err.text);
     size_t n = 0;
     for (const char *c = told; *c; c++)
         n += *c == '\n';
     take(w, n, &text);
     cr_expect_str_eq(str_text(&text), told);
-    slicewatch_stop(steal(&w));
+    slice_watch_stop(steal(&w));
     cleanup_free char *requests = fakeapi_requests(api);
     cr_expect_null(strstr(requests, "not expected"), "%s", requests);
     fakeapi_stop(api);
@@ -98,20 +98,20 @@ Test(slicewatch, keeps_no_more_than_it_has_room_for)
     const struct fakeapi_answer script[] = {
         {.body = LIST("")}, {.body = str_text(&body)}, {.status = 403}};
     struct fakeapi *api = fakeapi_start(script, ARRAY_LEN(script));
-    cleanup_with(slicewatch) struct slicewatch *w = NULL;
+    cleanup_with(slice_watch) struct slice_watch *w = NULL;
     struct error err = {0};
-    cr_assert_eq(slicewatch_start(fakeapi_config(api), "h", &w, &err), 0);
+    cr_assert_eq(slice_watch_start(fakeapi_config(api), "h", &w, &err), 0);
     while (fakeapi_n_requests(api) < 3) /* it has read all */
         (void)poll(NULL, 0, 1);
     struct publish_notice notice;
-    cr_assert(slicewatch_take(w, &notice));
+    cr_assert(slice_watch_take(w, &notice));
     cr_expect_str_eq(notice.name, "",
                      "a gap stands for what there was no "
                      "room for");
     size_t n = 1;
-    for (; slicewatch_take(w, &notice); n++)
+    for (; slice_watch_take(w, &notice); n++)
         cr_expect_neq(*notice.name, '\0');
     cr_expect_lt(n, MANY);
-    slicewatch_stop(steal(&w));
+    slice_watch_stop(steal(&w));
     fakeapi_stop(api);
 }

@@ -1,4 +1,4 @@
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +19,24 @@ static void read_text(struct jscan *s, char *ret_text, size_t size)
     (void)jtext_decode(&text, ret_text);
 }
 
-static void read_annotations(struct jscan *s, struct kubeobj *o)
+static void read_annotations(struct jscan *s, struct kube_objects *o)
 {
     struct jtext key;
     if (jscan_null(s) || !jscan_object(s))
         return;
     while (jscan_member(s, &key)) {
         struct jtext value;
-        if (!jtext_is(&key, KUBEOBJ_TOPOLOGY))
+        if (!jtext_is(&key, KUBE_OBJECTS_TOPOLOGY))
             (void)jscan_skip(s);
-        else if (jscan_string(s, &value) && value.size <= KUBEOBJ_TEXT_MAX)
+        else if (jscan_string(s, &value) && value.size <= KUBE_OBJECTS_TEXT_MAX)
             (void)jtext_decode(&value, o->topology);
     }
 }
 
-static void read_owner(struct jscan *s, struct kubeobj *o)
+static void read_owner(struct jscan *s, struct kube_objects *o)
 {
     struct jtext key, kind = {0};
-    char uid[KUBEOBJ_TEXT_MAX + 1] = "";
+    char uid[KUBE_OBJECTS_TEXT_MAX + 1] = "";
     if (!jscan_object(s))
         return;
     while (jscan_member(s, &key)) {
@@ -52,7 +52,7 @@ static void read_owner(struct jscan *s, struct kubeobj *o)
         memcpy(o->owner, uid, sizeof uid);
 }
 
-static void read_owners(struct jscan *s, struct kubeobj *o)
+static void read_owners(struct jscan *s, struct kube_objects *o)
 {
     if (jscan_null(s) || !jscan_array(s))
         return;
@@ -61,7 +61,7 @@ static void read_owners(struct jscan *s, struct kubeobj *o)
 }
 
 struct editor {
-    char name[KUBEOBJ_EDITOR_MAX + 1];
+    char name[KUBE_OBJECTS_EDITOR_MAX + 1];
     char time[32]; /* RFC 3339 in UTC: the greater one is later */
 };
 
@@ -88,12 +88,12 @@ static void read_editor(struct jscan *s, struct editor *ret_editor)
         else
             (void)jscan_skip(s);
     }
-    if (strcmp(e.name, KUBEOBJ_MANAGER) != 0 &&
+    if (strcmp(e.name, KUBE_OBJECTS_MANAGER) != 0 &&
         strcmp(e.time, ret_editor->time) >= 0)
         *ret_editor = e;
 }
 
-static void read_editors(struct jscan *s, struct kubeobj *o)
+static void read_editors(struct jscan *s, struct kube_objects *o)
 {
     struct editor last = {0};
     if (jscan_null(s) || !jscan_array(s))
@@ -103,7 +103,7 @@ static void read_editors(struct jscan *s, struct kubeobj *o)
     memcpy(o->editor, last.name, sizeof o->editor);
 }
 
-static void read_metadata(struct jscan *s, struct kubeobj *o)
+static void read_metadata(struct jscan *s, struct kube_objects *o)
 {
     struct jtext key;
     if (!jscan_object(s))
@@ -127,7 +127,7 @@ static void read_metadata(struct jscan *s, struct kubeobj *o)
 }
 
 /* Of anything but a slice there is nothing in it for us. */
-static void read_spec(struct jscan *s, struct kubeobj *o)
+static void read_spec(struct jscan *s, struct kube_objects *o)
 {
     struct jtext key;
     if (jscan_peek(s) != JKIND_OBJECT || !jscan_object(s)) {
@@ -148,10 +148,10 @@ static void read_spec(struct jscan *s, struct kubeobj *o)
     }
 }
 
-int kubeobj_read(const char *json, size_t size, struct kubeobj *ret_object,
-                 struct error *err)
+int kube_objects_read(const char *json, size_t size,
+                      struct kube_objects *ret_object, struct error *err)
 {
-    struct kubeobj o = {0};
+    struct kube_objects o = {0};
     struct jscan s;
     struct jtext key;
     jscan_init_kube(&s, json, size);
@@ -174,15 +174,15 @@ int kubeobj_read(const char *json, size_t size, struct kubeobj *ret_object,
 
 /* --- lists -------------------------------------------------------------- */
 
-static int take_item(struct kubeobj_slices *all, const struct jtext *raw,
+static int take_item(struct kube_objects_slices *all, const struct jtext *raw,
                      struct error *err)
 {
-    if (all->n == KUBEOBJ_SLICES_MAX) {
+    if (all->n == KUBE_OBJECTS_SLICES_MAX) {
         all->more = true;
         return 0;
     }
-    struct kubeobj_slice *item = &all->items[all->n];
-    int r = kubeobj_read(raw->data, raw->size, &item->object, err);
+    struct kube_objects_slice *item = &all->items[all->n];
+    int r = kube_objects_read(raw->data, raw->size, &item->object, err);
     if (r < 0)
         return error_wrap(err, "items[%zu]", all->n);
     all->n++;
@@ -193,10 +193,11 @@ static int take_item(struct kubeobj_slices *all, const struct jtext *raw,
     return 0;
 }
 
-int kubeobj_read_slices(const char *json, size_t size,
-                        struct kubeobj_slices **ret_slices, struct error *err)
+int kube_objects_read_slices(const char *json, size_t size,
+                             struct kube_objects_slices **ret_slices,
+                             struct error *err)
 {
-    cleanup_with(kubeobj_slices) struct kubeobj_slices *all =
+    cleanup_with(kube_objects_slices) struct kube_objects_slices *all =
         xcalloc(1, sizeof *all);
     struct jscan s;
     struct jtext key, raw;
@@ -221,7 +222,7 @@ int kubeobj_read_slices(const char *json, size_t size,
     return 0;
 }
 
-void kubeobj_slices_destroy(struct kubeobj_slices *s)
+void kube_objects_slices_destroy(struct kube_objects_slices *s)
 {
     if (!s)
         return;

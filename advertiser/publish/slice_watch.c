@@ -1,4 +1,4 @@
-#include "advertiser/publish/slicewatch.h"
+#include "advertiser/publish/slice_watch.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "advertiser/publish/kubeobj.h"
+#include "advertiser/publish/kube_objects.h"
 #include "lib/kube/reflector.h"
 
 /* More than that are one: anything may have changed. */
@@ -15,11 +15,11 @@ enum { NOTICES_MAX = 32 };
 
 struct notice {
     char name[SLICE_NAME_MAX + 1];
-    char version[KUBEOBJ_TEXT_MAX + 1];
+    char version[KUBE_OBJECTS_TEXT_MAX + 1];
     bool gone;
 };
 
-struct slicewatch {
+struct slice_watch {
     char *query;
     int fd;
     struct reflector *reflector;
@@ -31,7 +31,7 @@ struct slicewatch {
 
 /* --- the reflector's thread --------------------------------------------- */
 
-static void add(struct slicewatch *w, const struct notice *notice)
+static void add(struct slice_watch *w, const struct notice *notice)
 {
     const uint64_t one = 1;
     (void)pthread_mutex_lock(&w->lock);
@@ -46,13 +46,13 @@ static void add(struct slicewatch *w, const struct notice *notice)
     (void)!write(w->fd, &one, sizeof one);
 }
 
-static void add_object(struct slicewatch *w, const char *json, size_t size,
+static void add_object(struct slice_watch *w, const char *json, size_t size,
                        bool gone)
 {
-    struct kubeobj o;
+    struct kube_objects o;
     struct notice notice = {.gone = gone};
     struct error ignored; /* a check reads it, too, and says what is wrong */
-    if (kubeobj_read(json, size, &o, &ignored) == 0) {
+    if (kube_objects_read(json, size, &o, &ignored) == 0) {
         memcpy(notice.name, o.name, sizeof notice.name);
         if (!gone)
             memcpy(notice.version, o.version, sizeof notice.version);
@@ -78,10 +78,10 @@ static void on_listed(void *ctx)
 
 /* --- who takes ---------------------------------------------------------- */
 
-int slicewatch_start(const struct kube_config *kube, const char *node,
-                     struct slicewatch **ret_watch, struct error *err)
+int slice_watch_start(const struct kube_config *kube, const char *node,
+                      struct slice_watch **ret_watch, struct error *err)
 {
-    cleanup_with(slicewatch) struct slicewatch *w = xcalloc(1, sizeof *w);
+    cleanup_with(slice_watch) struct slice_watch *w = xcalloc(1, sizeof *w);
     (void)pthread_mutex_init(&w->lock, NULL);
     w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->fd < 0)
@@ -102,7 +102,7 @@ int slicewatch_start(const struct kube_config *kube, const char *node,
     return r;
 }
 
-void slicewatch_stop(struct slicewatch *w)
+void slice_watch_stop(struct slice_watch *w)
 {
     if (!w)
         return;
@@ -114,12 +114,12 @@ void slicewatch_stop(struct slicewatch *w)
     free(w);
 }
 
-int slicewatch_fd(const struct slicewatch *w)
+int slice_watch_fd(const struct slice_watch *w)
 {
     return w->fd;
 }
 
-bool slicewatch_take(struct slicewatch *w, struct publish_notice *ret_notice)
+bool slice_watch_take(struct slice_watch *w, struct publish_notice *ret_notice)
 {
     uint64_t count;
     (void)pthread_mutex_lock(&w->lock);

@@ -1,4 +1,4 @@
-#include "advertiser/publish/fleet.h"
+#include "advertiser/publish/publisher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-struct fleet {
+struct publisher {
     const struct publish_kind *kind;
     const struct publish_config *config;
-    fleet_send_f *send;
+    publisher_send_f *send;
     void *ctx;
     void **machines; /* of that kind */
     size_t n, machines_cap;
@@ -23,11 +23,11 @@ struct fleet {
     struct http_answer answer;
 };
 
-struct fleet *fleet_create(const struct publish_kind *kind,
-                           const struct publish_config *config,
-                           fleet_send_f *send, void *ctx)
+struct publisher *publisher_create(const struct publish_kind *kind,
+                                   const struct publish_config *config,
+                                   publisher_send_f *send, void *ctx)
 {
-    struct fleet *f = xcalloc(1, sizeof *f);
+    struct publisher *f = xcalloc(1, sizeof *f);
     f->kind = kind;
     f->config = config;
     f->send = send;
@@ -37,7 +37,7 @@ struct fleet *fleet_create(const struct publish_kind *kind,
     return f;
 }
 
-void fleet_destroy(struct fleet *f)
+void publisher_destroy(struct publisher *f)
 {
     if (!f)
         return;
@@ -52,19 +52,19 @@ void fleet_destroy(struct fleet *f)
 
 /* --- the heap ----------------------------------------------------------- */
 
-static int64_t due_at(const struct fleet *f, size_t place)
+static int64_t due_at(const struct publisher *f, size_t place)
 {
     return f->kind->due(f->machines[f->heap[place]]);
 }
 
-static void swap_places(struct fleet *f, size_t a, size_t b)
+static void swap_places(struct publisher *f, size_t a, size_t b)
 {
     size_t held = f->heap[a];
     f->heap[a] = f->heap[b];
     f->heap[b] = held;
 }
 
-static void sift_up(struct fleet *f, size_t place)
+static void sift_up(struct publisher *f, size_t place)
 {
     while (place > 0 && due_at(f, place) < due_at(f, (place - 1) / 2)) {
         swap_places(f, place, (place - 1) / 2);
@@ -72,7 +72,7 @@ static void sift_up(struct fleet *f, size_t place)
     }
 }
 
-static void sift_down(struct fleet *f, size_t place)
+static void sift_down(struct publisher *f, size_t place)
 {
     for (;;) {
         size_t least = place;
@@ -86,7 +86,7 @@ static void sift_down(struct fleet *f, size_t place)
     }
 }
 
-static void rebuild_heap(struct fleet *f)
+static void rebuild_heap(struct publisher *f)
 {
     for (size_t i = f->n / 2; i-- > 0;)
         sift_down(f, i);
@@ -94,7 +94,7 @@ static void rebuild_heap(struct fleet *f)
 
 /* --- nodes -------------------------------------------------------------- */
 
-size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms)
+size_t publisher_add(struct publisher *f, struct topo *topo, int64_t now_ms)
 {
     const char *node = topo_node(topo);
     uint64_t seed = hash_bytes(node, strlen(node)) ^ (uint64_t)now_ms;
@@ -109,16 +109,16 @@ size_t fleet_add(struct fleet *f, struct topo *topo, int64_t now_ms)
     return f->n - 1;
 }
 
-void fleet_update(struct fleet *f, size_t index, struct topo *topo,
-                  int64_t now_ms)
+void publisher_update(struct publisher *f, size_t index, struct topo *topo,
+                      int64_t now_ms)
 {
     f->kind->update(f->machines[index], topo, now_ms);
     if (!f->down)
         rebuild_heap(f);
 }
 
-void fleet_notice(struct fleet *f, size_t index,
-                  const struct publish_notice *notice, int64_t now_ms)
+void publisher_notice(struct publisher *f, size_t index,
+                      const struct publish_notice *notice, int64_t now_ms)
 {
     if (!f->kind->notice)
         return;
@@ -127,7 +127,7 @@ void fleet_notice(struct fleet *f, size_t index,
         rebuild_heap(f);
 }
 
-void fleet_stop(struct fleet *f, bool withdraw, int64_t now_ms)
+void publisher_stop(struct publisher *f, bool withdraw, int64_t now_ms)
 {
     for (size_t i = 0; i < f->n; i++)
         f->kind->stop(f->machines[i], withdraw, now_ms);
@@ -135,12 +135,12 @@ void fleet_stop(struct fleet *f, bool withdraw, int64_t now_ms)
     rebuild_heap(f);
 }
 
-int64_t fleet_due(const struct fleet *f)
+int64_t publisher_due(const struct publisher *f)
 {
     return f->n ? due_at(f, 0) : PUBLISH_NEVER;
 }
 
-bool fleet_step(struct fleet *f, int64_t now_ms)
+bool publisher_step(struct publisher *f, int64_t now_ms)
 {
     if (f->n == 0)
         return false;
@@ -174,17 +174,17 @@ bool fleet_step(struct fleet *f, int64_t now_ms)
     return true;
 }
 
-size_t fleet_n_nodes(const struct fleet *f)
+size_t publisher_n_nodes(const struct publisher *f)
 {
     return f->n;
 }
 
-size_t fleet_n_published(const struct fleet *f)
+size_t publisher_n_published(const struct publisher *f)
 {
     return f->n_published;
 }
 
-bool fleet_left_slices(const struct fleet *f)
+bool publisher_left_slices(const struct publisher *f)
 {
     for (size_t i = 0; i < f->n; i++)
         if (f->kind->left_slices(f->machines[i]))
@@ -219,16 +219,17 @@ static int find_shape(const char *shapes, size_t n,
                      one, str_text(&known));
 }
 
-int fleet_host_topo(const char *prefix, const char *shapes, size_t n,
-                    size_t n_nodes, struct topo **ret_topo, struct error *err)
+int publisher_host_topo(const char *prefix, const char *shapes, size_t n,
+                        size_t n_nodes, struct topo **ret_topo,
+                        struct error *err)
 {
     const struct host_shape *shape = NULL;
-    char node[FLEET_PREFIX_MAX + 24];
+    char node[PUBLISHER_PREFIX_MAX + 24];
     int digits = snprintf(NULL, 0, "%zu", n_nodes);
-    if (strlen(prefix) > FLEET_PREFIX_MAX)
+    if (strlen(prefix) > PUBLISHER_PREFIX_MAX)
         return error_set(err, EINVAL,
                          "--fleet-prefix: has %zu characters, the limit is %d",
-                         strlen(prefix), FLEET_PREFIX_MAX);
+                         strlen(prefix), PUBLISHER_PREFIX_MAX);
     (void)snprintf(node, sizeof node, "%s%0*zu", prefix, digits, n + 1);
     int r = find_shape(shapes, n, &shape, err);
     if (r < 0)
