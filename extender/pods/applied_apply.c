@@ -6,7 +6,7 @@
 #include "extender/pods/buddy.h"
 #include "extender/pods/kube_pod.h"
 #include "lib/base/json.h"
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };
 
@@ -228,7 +228,7 @@ static int create_pod(struct applying *x, cJSON *json, cJSON *metadata,
     struct jscan s;
     jscan_init(&s, text, strlen(text));
     /* before all else: a misspelt role is not a missing one */
-    if (words_check(&s, x->err) < 0) {
+    if (pod_keys_check(&s, x->err) < 0) {
         x->err->code = EINVAL;
         return -EINVAL;
     }

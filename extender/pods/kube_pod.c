@@ -453,7 +453,7 @@ int kube_pod_read(const char *json, size_t size,
     /* most pods of a cluster have no key of ours, right or wrong */
     if (memmem(json, size, "biga.dev", 8)) {
         jscan_init_kube(&s, json, size);
-        (void)words_check(&s, &pod.odd); /* that it is JSON is known */
+        (void)pod_keys_check(&s, &pod.odd); /* that it is JSON is known */
     }
     *ret_pod = pod;
     return 0;

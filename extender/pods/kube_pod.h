@@ -11,7 +11,7 @@
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
 #include "model/pod/demand.h"
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 /* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
  * there; on an xPU pod, with the uid of its host pod as message. */

@@ -16,7 +16,7 @@
 #include "extender/state/overcommit.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 /* --- why ---------------------------------------------------------------- */
 
@@ -451,7 +451,7 @@ static int read_simulated(const struct simulation *sim, struct jscan *s,
 {
     struct jscan keys = *s;
     struct error odd = {0};
-    int unknown = words_check(&keys, &odd);
+    int unknown = pod_keys_check(&keys, &odd);
     int r = demand_read(s, &sim->app->demand, ret_demand, err);
     if (unknown != -EDOM || r == -EINVAL)
         return r;

@@ -3,7 +3,7 @@
 #include "extender/cluster/cluster.h"
 #include "extender/judge/why.h"
 #include "extender/pods/applied.h"
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 /* Of a pod that was applied to an older extender, which did not look. */
 static bool find_applied(struct applied *pods, const struct demand *pod,
@@ -16,7 +16,7 @@ static bool find_applied(struct applied *pods, const struct demand *pod,
     if (!p)
         return false;
     jscan_init(&s, p->json, p->size);
-    if (words_check(&s, &odd) == 0)
+    if (pod_keys_check(&s, &odd) == 0)
         return false;
     str_add(text, odd.text);
     return true;

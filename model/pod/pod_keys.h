@@ -1,8 +1,8 @@
-/* words - the keys of the pod contract (schema/pod.md), each at its place, and
+/* pod_keys - the keys of the pod contract (schema/pod.md), each at its place, and
  * whether a pod has a key biga.dev/… that is none of them: misspelt, or where
  * nobody looks for it.  Pure. */
-#ifndef BIGA_MODEL_POD_WORDS_H
-#define BIGA_MODEL_POD_WORDS_H
+#ifndef BIGA_MODEL_POD_POD_KEYS_H
+#define BIGA_MODEL_POD_POD_KEYS_H
 
 #include <stddef.h>
 
@@ -29,7 +29,7 @@ struct word {
 };
 
 /* The n-th word, from 0; false when there are no more. */
-bool words_get(size_t n, struct word *ret_word);
+bool pod_keys_get(size_t n, struct word *ret_word);
 
 /* Look at the labels, annotations, requests, limits and readiness gates of the
  * pod under the cursor, whatever its role; only keys biga.dev/… are looked at, those of
@@ -38,6 +38,6 @@ bool words_get(size_t n, struct word *ret_word);
  * 0 when all are words; -EDOM with the first that is none and what was
  * probably meant (`metadata.annotations["biga.dev/aling"]: is no key of Biga;
  * did you mean biga.dev/align?`); or -EINVAL for malformed JSON. */
-int words_check(struct jscan *s, struct error *err);
+int pod_keys_check(struct jscan *s, struct error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err = {0}, other = {0};
     jscan_init(&s, (const char *)data, size);
     again = skip = s;
-    int r = words_check(&s, &err);
-    require(words_check(&again, &other) == r && err.code == other.code &&
+    int r = pod_keys_check(&s, &err);
+    require(pod_keys_check(&again, &other) == r && err.code == other.code &&
             strcmp(err.text, other.text) == 0);
     bool sound = jscan_skip(&skip);
     require(sound == (r != -EINVAL));

@@ -1,4 +1,4 @@
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 #include <string.h>
 #include <strings.h>
@@ -32,7 +32,7 @@ static bool is_ours(const char *key)
     return strncasecmp(key, PREFIX, PREFIX_SIZE) == 0;
 }
 
-bool words_get(size_t n, struct word *ret_word)
+bool pod_keys_get(size_t n, struct word *ret_word)
 {
     enum {
         TEXTS = POD_INDEX_ANNOTATION + 1 - POD_ROLE,
@@ -68,7 +68,7 @@ static bool guess(const char *key, enum word_place place, struct word *ret_word)
     struct word w;
     size_t least = NEAR_NOT;
     bool near_place = false;
-    for (size_t i = 0; words_get(i, &w); i++) {
+    for (size_t i = 0; pod_keys_get(i, &w); i++) {
         size_t d = is_ours(w.key)
                        ? near_guess(key + PREFIX_SIZE, w.key + PREFIX_SIZE)
                        : NEAR_NOT;
@@ -87,7 +87,7 @@ static enum word_place find(const char *key, enum word_place place)
 {
     struct word w;
     enum word_place found = WORD_PLACES;
-    for (size_t i = 0; words_get(i, &w) && found != place; i++)
+    for (size_t i = 0; pod_keys_get(i, &w) && found != place; i++)
         if (strcmp(w.key, key) == 0)
             found = w.place;
     return found;
@@ -248,7 +248,7 @@ static void check_spec(struct jscan *s, struct error *first)
     }
 }
 
-int words_check(struct jscan *s, struct error *err)
+int pod_keys_check(struct jscan *s, struct error *err)
 {
     struct error first = {0};
     struct jtext key;

@@ -1,4 +1,4 @@
-#include "model/pod/words.h"
+#include "model/pod/pod_keys.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int check(const char *json)
     struct jscan s;
     err = (struct error){0};
     jscan_init(&s, json, strlen(json));
-    return words_check(&s, &err);
+    return pod_keys_check(&s, &err);
 }
 
 #define LABELS(keys) "{\"metadata\":{\"name\":\"p\",\"labels\":{" keys "}}}"
@@ -40,7 +40,7 @@ Test(words, every_word_at_its_place_passes_and_nowhere_else)
     struct word w;
     char json[512];
     size_t n = 0;
-    for (; words_get(n, &w); n++)
+    for (; pod_keys_get(n, &w); n++)
         for (unsigned p = 0; p < WORD_PLACES; p++) {
             bool foreign = strncmp(w.key, "biga.dev/", 9) != 0;
             cleanup_str struct str text = STR_INIT(512);
@@ -159,7 +159,7 @@ Test(words, the_document_and_the_table_have_the_same_words)
             str_add(&rows, cell);
         }
     }
-    for (size_t i = 0; words_get(i, &w); i++) {
+    for (size_t i = 0; pod_keys_get(i, &w); i++) {
         if (strncmp(w.key, "biga.dev/", 9) != 0 || w.place == WORD_GATE ||
             strcmp(w.key, "biga.dev/allocation") == 0)
             continue;
