@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED
@@ -37,7 +37,7 @@ void scan_text(char ret_text[SCAN_TEXT_SIZE], const char *text)
     }
     for (size_t i = 0, n; i < size; i += n) {
         bool hidden;
-        n = hidden_next(text + i, size - i, &hidden);
+        n = hidden_text_next(text + i, size - i, &hidden);
         if (used + n > TOPO_TEXT_MAX)
             break;
         if (hidden)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/near.h"
+#include "lib/base/nearest_word.h"
 
 enum { VERB_ARGS_MAX = 1000 };
 
@@ -127,9 +127,9 @@ const struct verb *verb_find(const char *name)
 const struct verb *verb_suggest(const char *word)
 {
     const struct verb *best = NULL;
-    size_t least = NEAR_NOT;
+    size_t least = NEAREST_WORD_NOT;
     for (size_t i = 0; i < n_verbs; i++) {
-        size_t d = near_guess(word, verbs[i].name);
+        size_t d = nearest_word_guess(word, verbs[i].name);
         if (d < least) {
             least = d;
             best = &verbs[i];

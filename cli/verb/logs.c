@@ -9,7 +9,7 @@
 #include "cli/base/verbs.h"
 #include "cli/verb/onhost.h"
 #include "lib/base/base64.h"
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -84,7 +84,7 @@ void log_clean(const char *data, size_t size, struct log_cut *cut,
     memcpy(cut->bytes, text + end, cut->n);
     for (size_t i = 0, n; i < end; i += n) {
         bool hidden;
-        n = hidden_next(text + i, end - i, &hidden);
+        n = hidden_text_next(text + i, end - i, &hidden);
         if (!hidden || (text[i] && strchr("\n\t\r", text[i])))
             str_add_n(out, text + i, n);
         else

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 
 /* Texts repeat what was wrong, and end on a terminal. */
 static void make_plain(char *text)
 {
-    text[hidden_blank(text, strlen(text))] = '\0';
+    text[hidden_text_blank(text, strlen(text))] = '\0';
 }
 
 int error_set(struct error *err, int code, const char *fmt, ...)

@@ -1,6 +1,6 @@
 #include "lib/base/text.h"
 
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 #include "lib/base/utf8.h"
 
 size_t text_width_n(const char *text, size_t size)
@@ -39,7 +39,7 @@ static void add_clean(const char *text, size_t size, bool escape,
 {
     for (size_t i = 0, n; i < size; i += n) {
         bool hidden;
-        n = hidden_next(text + i, size - i, &hidden);
+        n = hidden_text_next(text + i, size - i, &hidden);
         const char *other = escape ? entity(text[i]) : NULL;
         if (hidden)
             str_add_c(out, '?');
@@ -59,7 +59,7 @@ void text_clean_lines(struct str *text)
 {
     if (text->size == 0)
         return;
-    text->size = hidden_blank(text->data, text->size);
+    text->size = hidden_text_blank(text->data, text->size);
     text->data[text->size] = '\0';
 }
 
@@ -86,7 +86,7 @@ static void add_hidden(const char *text, size_t n, struct str *out)
     else if (n == 1 && (unsigned char)*text >= 0x80)
         str_add(out, "\xef\xbf\xbd");
     else
-        add_number(hidden_number(text, n), out);
+        add_number(hidden_text_number(text, n), out);
 }
 
 void text_quote_n(const char *text, size_t size, struct str *out)
@@ -94,7 +94,7 @@ void text_quote_n(const char *text, size_t size, struct str *out)
     str_add_c(out, '"');
     for (size_t i = 0, n; i < size; i += n) {
         bool hidden;
-        n = hidden_next(text + i, size - i, &hidden);
+        n = hidden_text_next(text + i, size - i, &hidden);
         if (hidden) {
             add_hidden(text + i, n, out);
             continue;

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "lib/base/hex.h"
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 #include "lib/base/mem.h"
 
 void grpc_prefix(size_t size, unsigned char ret_prefix[GRPC_PREFIX])
@@ -126,7 +126,7 @@ void grpc_text(const char *data, size_t size, char *ret_text, size_t text_size)
     for (size_t i = 0, n; i < size; i += n) {
         const char *at = data + i;
         bool hidden;
-        n = hidden_next(at, size - i, &hidden);
+        n = hidden_text_next(at, size - i, &hidden);
         char other = *at == '\n' || *at == '\t' || *at == '\r' ? ' ' : '?';
         size_t add = hidden ? 1 : n;
         if (used + add >= text_size)

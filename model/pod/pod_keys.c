@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/near.h"
+#include "lib/base/nearest_word.h"
 #include "lib/base/utf8.h"
 #include "model/pod/pod.h"
 #include "model/pod/prepare.h"
@@ -66,20 +66,21 @@ static const char *const place_names[WORD_PLACES] = {
 static bool guess(const char *key, enum word_place place, struct word *ret_word)
 {
     struct word w;
-    size_t least = NEAR_NOT;
+    size_t least = NEAREST_WORD_NOT;
     bool near_place = false;
     for (size_t i = 0; pod_keys_get(i, &w); i++) {
-        size_t d = is_ours(w.key)
-                       ? near_guess(key + PREFIX_SIZE, w.key + PREFIX_SIZE)
-                       : NEAR_NOT;
+        size_t d = is_ours(w.key) ? nearest_word_guess(key + PREFIX_SIZE,
+                                                       w.key + PREFIX_SIZE)
+                                  : NEAREST_WORD_NOT;
         bool here = w.place == place;
-        if (d == NEAR_NOT || d > least || (d == least && near_place >= here))
+        if (d == NEAREST_WORD_NOT || d > least ||
+            (d == least && near_place >= here))
             continue;
         least = d;
         near_place = here;
         *ret_word = w;
     }
-    return least != NEAR_NOT;
+    return least != NEAREST_WORD_NOT;
 }
 
 /* Where the key may stand; WORD_PLACES: nowhere. */

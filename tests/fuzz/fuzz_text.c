@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/error.h"
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
@@ -18,7 +18,7 @@ static void expect_shown(const char *text, const char *but)
     const size_t size = strlen(text);
     for (size_t i = 0, n; i < size; i += n) {
         bool hidden;
-        n = hidden_next(text + i, size - i, &hidden);
+        n = hidden_text_next(text + i, size - i, &hidden);
         if (hidden && !strchr(but, text[i]))
             abort();
     }

@@ -8,7 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "lib/io/trim.h"
+#include "lib/io/mem_trim.h"
 
 enum {
     TRIM_FIRST_MS = 3000,
@@ -480,7 +480,7 @@ static void trim(struct actuator *a)
         return;
     a->trim_ms = now + TRIM_MS;
     (void)pthread_mutex_unlock(&a->lock);
-    (void)trim_memory();
+    (void)mem_trim_memory();
     (void)pthread_mutex_lock(&a->lock);
 }
 

@@ -1,4 +1,4 @@
-#include "lib/base/near.h"
+#include "lib/base/nearest_word.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ static size_t min2(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-size_t near_distance(const char *a, const char *b)
+size_t nearest_word_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
     size_t d[WORD_MAX + 1][WORD_MAX + 1];
@@ -31,11 +31,11 @@ size_t near_distance(const char *a, const char *b)
     return d[n][m];
 }
 
-size_t near_guess(const char *word, const char *name)
+size_t nearest_word_guess(const char *word, const char *name)
 {
     size_t len = strlen(word), limit = len < 3 ? 1 : 1 + len / 4;
     if (len >= 2 && strncmp(word, name, len) == 0)
         return 0;
-    size_t d = near_distance(word, name);
-    return d <= limit ? d : NEAR_NOT;
+    size_t d = nearest_word_distance(word, name);
+    return d <= limit ? d : NEAREST_WORD_NOT;
 }

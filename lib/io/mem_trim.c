@@ -1,4 +1,4 @@
-#include "lib/io/trim.h"
+#include "lib/io/mem_trim.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static size_t trim_line(const char *line)
     return madvise(at, size, MADV_DONTNEED) == 0 ? size : 0;
 }
 
-size_t trim_memory(void)
+size_t mem_trim_memory(void)
 {
     char line[4096];
     size_t n = 0;

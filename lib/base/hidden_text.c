@@ -1,4 +1,4 @@
-#include "lib/base/hidden.h"
+#include "lib/base/hidden_text.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const struct {
     {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
 };
 
-uint32_t hidden_number(const char *text, size_t n)
+uint32_t hidden_text_number(const char *text, size_t n)
 {
     static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t number = (unsigned char)text[0] & masks[n];
@@ -26,14 +26,14 @@ uint32_t hidden_number(const char *text, size_t n)
     return number;
 }
 
-size_t hidden_next(const char *text, size_t size, bool *ret_hidden)
+size_t hidden_text_next(const char *text, size_t size, bool *ret_hidden)
 {
     const unsigned char first = (unsigned char)text[0];
     size_t n = utf8_sequence(text, size);
     *ret_hidden = n == 0;
     if (n == 0 || (first >= ' ' && first < 0x7f))
         return 1;
-    uint32_t number = hidden_number(text, n);
+    uint32_t number = hidden_text_number(text, n);
     size_t i = 0;
     while (i < sizeof ranges / sizeof *ranges && number > ranges[i].last)
         i++;
@@ -42,12 +42,12 @@ size_t hidden_next(const char *text, size_t size, bool *ret_hidden)
     return n;
 }
 
-size_t hidden_blank(char *text, size_t size)
+size_t hidden_text_blank(char *text, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0, n; i < size; i += n) {
         bool hidden;
-        n = hidden_next(text + i, size - i, &hidden);
+        n = hidden_text_next(text + i, size - i, &hidden);
         if (hidden && text[i] != '\n' && text[i] != '\t') {
             text[used++] = '?';
             continue;

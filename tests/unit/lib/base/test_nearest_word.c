@@ -1,0 +1,31 @@
+#include "lib/base/nearest_word.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+Test(near, distance)
+{
+    cr_assert_eq(nearest_word_distance("", ""), 0);
+    cr_assert_eq(nearest_word_distance("abc", ""), 3);
+    cr_assert_eq(nearest_word_distance("abc", "acb"), 1);
+    cr_assert_eq(nearest_word_distance("abc", "abd"), 1);
+    cr_assert_eq(nearest_word_distance("kitten", "sitting"), 3);
+}
+
+Test(near, long_words_that_begin_alike_are_not_the_same)
+{
+    char a[65], b[65];
+    memset(a, 'x', sizeof a);
+    memset(b, 'x', sizeof b);
+    a[64] = b[40] = '\0';
+    cr_assert_eq(nearest_word_distance(a, b), 64);
+    cr_assert_eq(nearest_word_guess(a, b), NEAREST_WORD_NOT);
+}
+
+Test(near, guesses_what_is_close_or_begun)
+{
+    cr_assert_eq(nearest_word_guess("aling", "align"), 1);
+    cr_assert_eq(nearest_word_guess("memory", "memory-mib"), 0);
+    cr_assert_eq(nearest_word_guess("colour", "cores"), NEAREST_WORD_NOT);
+    cr_assert_eq(nearest_word_guess("", "a"), 1);
+}
