@@ -1,5 +1,5 @@
 /* help - the settings of `biga` and what it says about itself. */
-#include "cli/base/local.h"
+#include "cli/base/host_socket.h"
 #include "cli/base/verbs.h"
 #include "lib/base/mem.h"
 
@@ -111,7 +111,7 @@ static const struct conf_setting settings[] = {
     {.name = "socket",
      .type = CONF_TEXT,
      .offset = SETTING(socket),
-     .otherwise = LOCAL_SOCKET,
+     .otherwise = HOST_SOCKET_SOCKET,
      .metavar = "PATH",
      .help = "card, pods, logs, exec: the socket of this host's advertiser, "
              "actuator.sock in the folder of its --actuate."},

@@ -12,8 +12,8 @@
 #include "cli/base/process.h"
 #include "cli/base/verbs.h"
 #include "cli/demo/demo_fabric.h"
-#include "cli/demo/pods.h"
-#include "cli/demo/report.h"
+#include "cli/demo/demo_pods.h"
+#include "cli/demo/demo_report.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -380,22 +380,24 @@ static int show(struct demo *d, struct error *err)
 {
     cleanup_with(json) cJSON *allocations = NULL, *job = NULL;
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
-    struct report r;
+    struct demo_report r;
     int rc = get(d, "/v1/allocations?limit=100000", &allocations, err);
     if (rc < 0 ||
         (rc = get(d, "/v1/jobs/" DEMO_NAMESPACE "/" DEMO_JOB, &job, err)) < 0)
         return rc;
-    report_init(&r, d->hosts, d->n_hosts, (size_t)d->c->set.pairs, allocations);
-    report_pairs(&r, d->c->colours, &out);
+    demo_report_init(&r, d->hosts, d->n_hosts, (size_t)d->c->set.pairs,
+                     allocations);
+    demo_report_pairs(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
-    report_leaves(&r, d->c->colours, &out);
+    demo_report_leaves(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
-    report_summary(&r, &out);
+    demo_report_summary(&r, &out);
     str_add_c(&out, '\n');
-    report_picture(&r, d->c->colours, &out);
+    demo_report_picture(&r, d->c->colours, &out);
     str_add_c(&out, '\n');
-    bool good = report_check(&r, &out) && report_agrees(&r, job, &out);
-    report_fini(&r);
+    bool good = demo_report_check(&r, &out) &&
+                demo_report_agrees(&r, job, &out);
+    demo_report_fini(&r);
     fwrite(str_text(&out), 1, out.size, stdout);
     fflush(stdout);
     return good ? 0

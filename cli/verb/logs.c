@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/base/local.h"
+#include "cli/base/host_socket.h"
 #include "cli/base/verbs.h"
-#include "cli/verb/onhost.h"
+#include "cli/verb/host_pods.h"
 #include "lib/base/base64.h"
 #include "lib/base/hidden_text.h"
 #include "lib/base/mem.h"
@@ -25,16 +25,16 @@ enum {
 };
 
 /* A pod that must be on `card` is. */
-static int check_card(struct local *l, const char *pod, const char *card)
+static int check_card(struct host_socket *l, const char *pod, const char *card)
 {
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
     if (!card)
         return 0;
-    local_pod_path(pod, "", &path);
-    int rc = local_try(l, "GET", str_text(&path), &json);
+    host_socket_pod_path(pod, "", &path);
+    int rc = host_socket_try(l, "GET", str_text(&path), &json);
     if (rc < 0)
-        return local_complain(l);
+        return host_socket_complain(l);
     if (rc == 0 && strcmp(json_text(json, "place"), card) != 0) {
         cleanup_str struct str clean = STR_INIT(512);
         text_clean(json_text(json, "place"), &clean);
@@ -115,7 +115,7 @@ static int print_bytes(FILE *to, const struct str *bytes, struct log_cut *cut)
  */
 
 struct following {
-    struct local l;
+    struct host_socket l;
     const char *pod;
     /* where to go on; attempt 0: the advertiser knows none */
     uint64_t offset, attempt;
@@ -129,7 +129,7 @@ struct following {
 
 static void add_path(const struct following *f, size_t max, struct str *path)
 {
-    local_pod_path(f->pod, "/logs", path);
+    host_socket_pod_path(f->pod, "/logs", path);
     str_addf(path, "?offset=%" PRIu64 "&max=%zu", f->offset, max);
     if (f->attempt)
         str_addf(path, "&attempt=%" PRIu64, f->attempt);
@@ -190,7 +190,7 @@ static int fetch(struct following *f)
     add_path(f, asked, &path);
     str_reset(&f->piece);
     f->news = false;
-    int rc = local_try_text(&f->l, str_text(&path), TIMEOUT_S);
+    int rc = host_socket_try_text(&f->l, str_text(&path), TIMEOUT_S);
     if (rc < 0 && f->l.answer.status == 400 && asked > PIECE_OLD) {
         f->ask = f->ask_max = PIECE_OLD; /* an advertiser of before */
         return fetch(f);
@@ -251,8 +251,8 @@ static bool goes_on(struct following *f)
 {
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
-    local_pod_path(f->pod, "/state", &path);
-    if (local_try(&f->l, "GET", str_text(&path), &json) != 0)
+    host_socket_pod_path(f->pod, "/state", &path);
+    if (host_socket_try(&f->l, "GET", str_text(&path), &json) != 0)
         return f->l.answer.status >= 500;
     const char *state = json_text(json, "state");
     return strcmp(state, "failed") != 0 && strcmp(state, "gone") != 0;
@@ -265,7 +265,7 @@ static bool is_patient(struct following *f)
     if (!f->l.cli->set.follow || status < 502 || status > 504)
         return false;
     if (!f->complained)
-        (void)local_complain(&f->l); /* and goes on */
+        (void)host_socket_complain(&f->l); /* and goes on */
     f->complained = true;
     return true;
 }
@@ -279,7 +279,7 @@ static int follow(struct following *f)
         if (rc > 0)
             return rc;
         if (rc < 0 && !is_patient(f))
-            return local_complain(&f->l);
+            return host_socket_complain(&f->l);
         f->complained &= rc < 0;
         if (f->news) {
             rc = print_and_fetch(f);
@@ -307,13 +307,13 @@ int show_logs(struct cli *c, const char *pod, const char *card)
                           .ask = PIECE_FIRST,
                           .ask_max = PIECE_MAX,
                           .piece = STR_INIT(PIECE_MAX)};
-    int rc = local_open(c, &f.l);
+    int rc = host_socket_open(c, &f.l);
     if (rc)
         return rc;
     rc = check_card(&f.l, pod, card);
     if (rc == 0)
         rc = follow(&f);
-    local_close(&f.l);
+    host_socket_close(&f.l);
     str_fini(&f.piece);
     return rc;
 }
@@ -360,19 +360,20 @@ int run_command(struct cli *c, const char *pod, const char *card, int argc,
 {
     cleanup_str struct str path = STR_INIT(4096), body = STR_INIT(1 << 20);
     cleanup_with(json) cJSON *json = NULL;
-    struct local l;
-    int rc = local_open(c, &l);
+    struct host_socket l;
+    int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
     rc = check_card(&l, pod, card);
-    local_pod_path(pod, "/exec", &path);
+    host_socket_pod_path(pod, "/exec", &path);
     write_body(c, argc, argv, &body);
     if (rc == 0)
-        rc = local_ask(&l, "POST", str_text(&path), &body,
-                       (unsigned)c->set.exec_timeout + EXEC_SPARE_S, &json);
+        rc = host_socket_ask(&l, "POST", str_text(&path), &body,
+                             (unsigned)c->set.exec_timeout + EXEC_SPARE_S,
+                             &json);
     if (rc == 0 && json)
         rc = show_result(json);
-    local_close(&l);
+    host_socket_close(&l);
     return rc;
 }
 

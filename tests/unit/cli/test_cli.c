@@ -7,9 +7,9 @@
 #include "cli/base/table.h"
 #include "cli/base/verbs.h"
 #include "cli/demo/demo_fabric.h"
+#include "cli/demo/demo_pods.h"
+#include "cli/demo/demo_report.h"
 #include "cli/demo/firstfit.h"
-#include "cli/demo/pods.h"
-#include "cli/demo/report.h"
 #include "cli/verb/host.h"
 #include "model/pod/demand.h"
 
@@ -488,14 +488,14 @@ static cJSON *allocations(const struct member *members)
 static bool verdict(cJSON *json, struct str *text)
 {
     cleanup_host struct host h = {0};
-    struct report r;
+    struct demo_report r;
     make_host(HOST("n1"), &h);
-    report_init(&r, &h, 1, 2, json);
-    report_pairs(&r, false, text);
-    report_summary(&r, text);
-    report_picture(&r, false, text);
-    bool good = report_check(&r, text);
-    report_fini(&r);
+    demo_report_init(&r, &h, 1, 2, json);
+    demo_report_pairs(&r, false, text);
+    demo_report_summary(&r, text);
+    demo_report_picture(&r, false, text);
+    bool good = demo_report_check(&r, text);
+    demo_report_fini(&r);
     cJSON_Delete(json);
     return good;
 }
@@ -648,19 +648,19 @@ Test(report, draws_the_leaves)
     cleanup_host struct host h = {0};
     cleanup_str struct str text = STR_INIT(4096);
     cJSON *json = allocations(members);
-    struct report r;
+    struct demo_report r;
     make_host(HOST("n1"), &h);
-    report_init(&r, &h, 1, 2, json);
-    report_leaves(&r, false, &text);
+    demo_report_init(&r, &h, 1, 2, json);
+    demo_report_leaves(&r, false, &text);
     cr_expect_str_eq(str_text(&text), "LEAF   BIGA   | FIRST FIT\n"
                                       "leaf1  n1 ■□  | n1 □□\n");
     cJSON *job = parse("{\"score\":{\"leaves\":1,\"crossings\":0}}");
-    cr_expect(report_agrees(&r, job, &text));
+    cr_expect(demo_report_agrees(&r, job, &text));
     cJSON_Delete(job);
     job = parse("{\"score\":{\"leaves\":2,\"crossings\":0}}");
-    cr_expect_not(report_agrees(&r, job, &text));
+    cr_expect_not(demo_report_agrees(&r, job, &text));
     cJSON_Delete(job);
-    report_fini(&r);
+    demo_report_fini(&r);
     cJSON_Delete(json);
 }
 

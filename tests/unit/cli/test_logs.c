@@ -10,7 +10,7 @@
 
 #include "advertiser/act/face/socket.h"
 #include "cli/base/verbs.h"
-#include "cli/verb/onhost.h"
+#include "cli/verb/host_pods.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd.h"
 #include "tests/lib/card/actrig.h"

@@ -1,6 +1,6 @@
 /* biga card, pods, logs and exec, against the socket with an actuator that has
  * no cards. */
-#include "cli/verb/onhost.h"
+#include "cli/verb/host_pods.h"
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>

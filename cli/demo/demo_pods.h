@@ -1,7 +1,7 @@
-/* pods - the pods of the demo as JSON, and kube-scheduler's part: filter with
+/* demo_pods - the pods of the demo as JSON, and kube-scheduler's part: filter with
  * all node names, prioritize with those that are left, bind to the best. */
-#ifndef BIGA_CLI_DEMO_PODS_H
-#define BIGA_CLI_DEMO_PODS_H
+#ifndef BIGA_CLI_DEMO_DEMO_PODS_H
+#define BIGA_CLI_DEMO_DEMO_PODS_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "cli/base/local.h"
+#include "cli/base/host_socket.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 enum { TIMEOUT_S = 10 };
 
-int local_open(struct cli *c, struct local *ret_local)
+int host_socket_open(struct cli *c, struct host_socket *ret_local)
 {
     cleanup_free char *base = xasprintf("unix:%s", c->set.socket);
     struct error err = {0};
@@ -16,8 +16,8 @@ int local_open(struct cli *c, struct local *ret_local)
                 c->set.socket);
         return CLI_USAGE;
     }
-    *ret_local = (struct local){.cli = c,
-                                .answer = {.body = STR_INIT(STR_MAX_DEFAULT)}};
+    *ret_local = (struct host_socket){
+        .cli = c, .answer = {.body = STR_INIT(STR_MAX_DEFAULT)}};
     const struct http_config config = {
         .base = base, .timeout_ms = TIMEOUT_S * 1000, .stop = &ret_local->stop};
     if (http_client_open(&config, &ret_local->http, &err)) {
@@ -27,13 +27,13 @@ int local_open(struct cli *c, struct local *ret_local)
     return 0;
 }
 
-void local_close(struct local *l)
+void host_socket_close(struct host_socket *l)
 {
     http_client_destroy(l->http);
     str_fini(&l->answer.body);
 }
 
-static int complain_silent(const struct local *l, const struct error *err)
+static int complain_silent(const struct host_socket *l, const struct error *err)
 {
     const char *path = l->cli->set.socket;
     if (access(path, R_OK | W_OK) < 0 && errno == EACCES)
@@ -57,7 +57,7 @@ static int complain_silent(const struct local *l, const struct error *err)
     return CLI_FAILED;
 }
 
-int local_complain(const struct local *l)
+int host_socket_complain(const struct host_socket *l)
 {
     cleanup_str struct str why = STR_INIT(4096), clean = STR_INIT(4096);
     http_answer_error(&l->answer, &why);
@@ -67,7 +67,7 @@ int local_complain(const struct local *l)
     return CLI_FAILED;
 }
 
-static int call(struct local *l, const struct http_request *rq)
+static int call(struct host_socket *l, const struct http_request *rq)
 {
     struct error err = {0};
     if (http_send(l->http, rq, &l->answer, &err) == 0)
@@ -75,7 +75,7 @@ static int call(struct local *l, const struct http_request *rq)
     return complain_silent(l, &err);
 }
 
-static int parse(struct local *l, cJSON **ret_json)
+static int parse(struct host_socket *l, cJSON **ret_json)
 {
     struct error err = {0};
     const struct str *body = &l->answer.body;
@@ -86,13 +86,13 @@ static int parse(struct local *l, cJSON **ret_json)
     return CLI_FAILED;
 }
 
-static bool is_success(const struct local *l)
+static bool is_success(const struct host_socket *l)
 {
     return l->answer.status >= 200 && l->answer.status <= 299;
 }
 
-int local_try(struct local *l, const char *method, const char *path,
-              cJSON **ret_json)
+int host_socket_try(struct host_socket *l, const char *method, const char *path,
+                    cJSON **ret_json)
 {
     const struct http_request rq = {.method = method, .path = path};
     int rc = call(l, &rq);
@@ -101,7 +101,8 @@ int local_try(struct local *l, const char *method, const char *path,
     return is_success(l) ? parse(l, ret_json) : -1;
 }
 
-int local_try_text(struct local *l, const char *path, unsigned timeout_s)
+int host_socket_try_text(struct host_socket *l, const char *path,
+                         unsigned timeout_s)
 {
     const struct http_request rq = {.method = "GET",
                                     .path = path,
@@ -113,8 +114,9 @@ int local_try_text(struct local *l, const char *path, unsigned timeout_s)
     return is_success(l) ? 0 : -1;
 }
 
-int local_ask(struct local *l, const char *method, const char *path,
-              const struct str *body, unsigned timeout_s, cJSON **ret_json)
+int host_socket_ask(struct host_socket *l, const char *method, const char *path,
+                    const struct str *body, unsigned timeout_s,
+                    cJSON **ret_json)
 {
     const struct http_request rq = {
         .method = method,
@@ -127,14 +129,14 @@ int local_ask(struct local *l, const char *method, const char *path,
     if (rc)
         return rc;
     if (!is_success(l))
-        return local_complain(l);
+        return host_socket_complain(l);
     if (!l->cli->set.json)
         return parse(l, ret_json);
     str_add_n(&l->cli->out, str_text(&l->answer.body), l->answer.body.size);
     return 0;
 }
 
-void local_pod_path(const char *pod, const char *rest, struct str *path)
+void host_socket_pod_path(const char *pod, const char *rest, struct str *path)
 {
     cleanup_str struct str key = STR_INIT(1024);
     cli_pod_key(pod, &key);
@@ -148,7 +150,7 @@ void local_pod_path(const char *pod, const char *rest, struct str *path)
     str_add(path, rest);
 }
 
-void local_card_path(const char *card, const char *rest, struct str *path)
+void host_socket_card_path(const char *card, const char *rest, struct str *path)
 {
     str_add(path, "/v1/cards/");
     cli_add_encoded(path, card);

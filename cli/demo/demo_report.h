@@ -1,8 +1,8 @@
-/* report - what the demo shows at the end: which pair got what, what a
+/* demo_report - what the demo shows at the end: which pair got what, what a
  * scheduler that does not know the topology would have given, and a picture.
  * Pure. */
-#ifndef BIGA_CLI_DEMO_REPORT_H
-#define BIGA_CLI_DEMO_REPORT_H
+#ifndef BIGA_CLI_DEMO_DEMO_REPORT_H
+#define BIGA_CLI_DEMO_DEMO_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct pair_result {
     bool followed;       /* its xPU pod is on the same node and card */
 };
 
-struct report {
+struct demo_report {
     const struct host *hosts;
     size_t n_hosts, n_pairs;
     struct pair_result *pairs;
@@ -32,26 +32,30 @@ struct report {
 
 /* Read the job's pairs from the answer of /v1/allocations and work out the
  * yardsticks.  `hosts` stays the caller's. */
-void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
-                 size_t n_pairs, const cJSON *allocations);
-void report_fini(struct report *r);
+void demo_report_init(struct demo_report *r, const struct host *hosts,
+                      size_t n_hosts, size_t n_pairs, const cJSON *allocations);
+void demo_report_fini(struct demo_report *r);
 
-void report_pairs(const struct report *r, bool colours, struct str *out);
+void demo_report_pairs(const struct demo_report *r, bool colours,
+                       struct str *out);
 /* How many of the pairs are aligned, and how far they are spread over the
  * fabric, here and there. */
-void report_summary(const struct report *r, struct str *out);
+void demo_report_summary(const struct demo_report *r, struct str *out);
 /* The host with most of the pairs, with who is on which card. */
-void report_picture(const struct report *r, bool colours, struct str *out);
+void demo_report_picture(const struct demo_report *r, bool colours,
+                         struct str *out);
 
 /* Leaf by leaf, which pairs are on which host, here and there. */
-void report_leaves(const struct report *r, bool colours, struct str *out);
+void demo_report_leaves(const struct demo_report *r, bool colours,
+                        struct str *out);
 
 /* Every pair is placed, its xPU pod on its card, as many pairs are aligned
  * (PXB or better) as can be, and, when all are, on the fewest leaves; else
  * says what is not. */
-bool report_check(const struct report *r, struct str *out);
+bool demo_report_check(const struct demo_report *r, struct str *out);
 /* Does the server (`job`: its answer of /v1/jobs/NS/NAME) count leaves and
  * crossings as we do?  Else says so. */
-bool report_agrees(const struct report *r, const cJSON *job, struct str *out);
+bool demo_report_agrees(const struct demo_report *r, const cJSON *job,
+                        struct str *out);
 
 #endif

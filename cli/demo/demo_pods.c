@@ -1,4 +1,4 @@
-#include "cli/demo/pods.h"
+#include "cli/demo/demo_pods.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* onhost - pods on this host and its cards: what they write, and commands in
+/* host_pods - pods on this host and its cards: what they write, and commands in
  * them. */
-#ifndef BIGA_CLI_VERB_ONHOST_H
-#define BIGA_CLI_VERB_ONHOST_H
+#ifndef BIGA_CLI_VERB_HOST_PODS_H
+#define BIGA_CLI_VERB_HOST_PODS_H
 
 #include "cli/base/cli.h"
 

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/local.h"
+#include "cli/base/host_socket.h"
 #include "cli/base/verbs.h"
-#include "cli/verb/onhost.h"
+#include "cli/verb/host_pods.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 
@@ -102,12 +102,12 @@ static void choose_pods(cJSON *list, const char *place, const char *namespace)
 }
 
 /* The name of a card (or "host") that is meant by its name or PCI address. */
-static int find_card(struct local *l, const char *card, struct str *name)
+static int find_card(struct host_socket *l, const char *card, struct str *name)
 {
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str known = STR_INIT(4096);
     const cJSON *x, *list;
-    int rc = local_ask(l, "GET", "/v1/cards", NULL, 0, &json);
+    int rc = host_socket_ask(l, "GET", "/v1/cards", NULL, 0, &json);
     list = rc == 0 ? json_list(json, "items") : NULL;
     cJSON_ArrayForEach(x, list)
     {
@@ -130,20 +130,20 @@ static int find_card(struct local *l, const char *card, struct str *name)
 /* What is on this host (card NULL), or on one card. */
 static int show_pods(struct cli *c, const char *card)
 {
-    struct local l;
+    struct host_socket l;
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str place = STR_INIT(1024);
     const bool as_json = c->set.json;
-    int rc = local_open(c, &l);
+    int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
     c->set.json = false; /* what is asked is for us */
     if (card)
         rc = find_card(&l, card, &place);
     if (rc == 0)
-        rc = local_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
+        rc = host_socket_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
     c->set.json = as_json;
-    local_close(&l);
+    host_socket_close(&l);
     if (rc)
         return rc;
     cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
@@ -228,30 +228,30 @@ static void places_render(struct cli *c, const cJSON *list)
 
 static int card_ps(struct cli *c, const char *card)
 {
-    struct local l;
+    struct host_socket l;
     cleanup_with(json) cJSON *json = NULL;
     if (card)
         return show_pods(c, card);
-    int rc = local_open(c, &l);
+    int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
-    rc = local_ask(&l, "GET", "/v1/cards", NULL, 0, &json);
+    rc = host_socket_ask(&l, "GET", "/v1/cards", NULL, 0, &json);
     if (rc == 0 && json)
         places_render(c, json_list(json, "items"));
-    local_close(&l);
+    host_socket_close(&l);
     return rc;
 }
 
 static int card_drain(struct cli *c, const char *card, bool drain)
 {
-    struct local l;
+    struct host_socket l;
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str path = STR_INIT(4096);
-    int rc = local_open(c, &l);
+    int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
-    local_card_path(card, drain ? "/drain" : "/undrain", &path);
-    rc = local_ask(&l, "POST", str_text(&path), NULL, 0, &json);
+    host_socket_card_path(card, drain ? "/drain" : "/undrain", &path);
+    rc = host_socket_ask(&l, "POST", str_text(&path), NULL, 0, &json);
     if (rc == 0 && json) {
         double n = json_number(json, "pods");
         text_clean(json_text(json, "name"), &c->out);
@@ -264,7 +264,7 @@ static int card_drain(struct cli *c, const char *card, bool drain)
                                      "nothing runs there.\n"
                                    : " takes pods again.\n");
     }
-    local_close(&l);
+    host_socket_close(&l);
     return rc;
 }
 
@@ -293,17 +293,17 @@ static int card_objects(struct cli *c, const char *card)
         {"CONTAINER", false}, {"ATTEMPT", true}, {"STATE", false},
         {"OF", false},
     };
-    struct local l;
+    struct host_socket l;
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_table struct table t;
     const cJSON *x;
     table_init(&t, columns, ARRAY_LEN(columns));
-    int rc = local_open(c, &l);
+    int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
-    local_card_path(card, "/objects", &path);
-    rc = local_ask(&l, "GET", str_text(&path), NULL, 0, &json);
+    host_socket_card_path(card, "/objects", &path);
+    rc = host_socket_ask(&l, "GET", str_text(&path), NULL, 0, &json);
     const cJSON *items = json ? json_list(json, "items") : NULL;
     cJSON_ArrayForEach(x, items)
     {
@@ -313,7 +313,7 @@ static int card_objects(struct cli *c, const char *card)
         table_render(&t, c->colours, &c->out);
     else if (rc == 0 && json)
         str_add(&c->out, "Nothing is on that card.\n");
-    local_close(&l);
+    host_socket_close(&l);
     return rc;
 }
 

@@ -1,17 +1,17 @@
-#include "cli/demo/report.h"
+#include "cli/demo/demo_report.h"
 
 #include <string.h>
 
 #include "cli/base/cli.h"
 #include "cli/demo/demo_fabric.h"
-#include "cli/demo/pods.h"
+#include "cli/demo/demo_pods.h"
 #include "lib/base/mem.h"
 
 enum { NOTE_MAX = 128 }; /* behind a device in the picture */
 
 /* --- reading -------------------------------------------------------------- */
 
-static int find_host(const struct report *r, const char *name)
+static int find_host(const struct demo_report *r, const char *name)
 {
     for (size_t i = 0; i < r->n_hosts; i++)
         if (strcmp(r->hosts[i].name, name) == 0)
@@ -26,7 +26,7 @@ static int first_device(const struct host *h, const cJSON *a, const char *list)
     return x && x->child ? host_find(h, json_text(x->child, "id")) : -1;
 }
 
-static void read_host_pod(struct report *r, struct pair_result *p,
+static void read_host_pod(struct demo_report *r, struct pair_result *p,
                           const cJSON *a)
 {
     int host = find_host(r, json_text(a, "node"));
@@ -46,7 +46,7 @@ static void read_host_pod(struct report *r, struct pair_result *p,
     };
 }
 
-static void read_xpu_pod(const struct report *r, struct pair_result *p,
+static void read_xpu_pod(const struct demo_report *r, struct pair_result *p,
                          const cJSON *a)
 {
     int host = find_host(r, json_text(a, "node"));
@@ -54,7 +54,7 @@ static void read_xpu_pod(const struct report *r, struct pair_result *p,
                   first_device(&r->hosts[host], a, "cards") == (int)p->at.card;
 }
 
-static void read_service(struct report *r, const cJSON *a)
+static void read_service(struct demo_report *r, const cJSON *a)
 {
     int host = find_host(r, json_text(a, "node"));
     int card = host < 0 ? -1 : first_device(&r->hosts[host], a, "cards");
@@ -67,7 +67,7 @@ static void read_service(struct report *r, const cJSON *a)
 }
 
 /* The devices of a pod that is in no job. */
-static void read_tenant(struct report *r, const cJSON *a)
+static void read_tenant(struct demo_report *r, const cJSON *a)
 {
     static const char *const lists[] = {"cards", "gpus"};
     int host = find_host(r, json_text(a, "node"));
@@ -86,7 +86,8 @@ static void read_tenant(struct report *r, const cJSON *a)
 }
 
 /* Host pods first: an xPU pod is judged by the host pod of its pair. */
-static void read_pairs(struct report *r, const cJSON *items, bool host_pods)
+static void read_pairs(struct demo_report *r, const cJSON *items,
+                       bool host_pods)
 {
     const cJSON *a;
     cJSON_ArrayForEach(a, items)
@@ -109,12 +110,12 @@ static void read_pairs(struct report *r, const cJSON *items, bool host_pods)
     }
 }
 
-void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
-                 size_t n_pairs, const cJSON *allocations)
+void demo_report_init(struct demo_report *r, const struct host *hosts,
+                      size_t n_hosts, size_t n_pairs, const cJSON *allocations)
 {
     const cJSON *items = json_list(allocations, "items");
-    *r =
-        (struct report){.hosts = hosts, .n_hosts = n_hosts, .n_pairs = n_pairs};
+    *r = (struct demo_report){
+        .hosts = hosts, .n_hosts = n_hosts, .n_pairs = n_pairs};
     r->pairs = xcalloc(n_pairs + 1, sizeof *r->pairs);
     r->blind = xcalloc(n_pairs + 1, sizeof *r->blind);
     r->possible = xcalloc(n_pairs + 1, sizeof *r->possible);
@@ -128,7 +129,7 @@ void report_init(struct report *r, const struct host *hosts, size_t n_hosts,
     r->n_possible = best_relations(&fleet, n_pairs, r->possible);
 }
 
-void report_fini(struct report *r)
+void demo_report_fini(struct demo_report *r)
 {
     free(r->pairs);
     free(r->blind);
@@ -137,19 +138,19 @@ void report_fini(struct report *r)
     for (size_t i = 0; i < r->n_hosts; i++)
         free(r->taken[i]);
     free(r->taken);
-    *r = (struct report){0};
+    *r = (struct demo_report){0};
 }
 
 /* --- showing -------------------------------------------------------------- */
 
-static const char *device_text(const struct report *r,
+static const char *device_text(const struct demo_report *r,
                                const struct placement *at, size_t device)
 {
     const struct host_device *d = &r->hosts[at->host].devices[device];
     return *d->pci ? d->pci : d->id;
 }
 
-static void add_placement(struct table *t, const struct report *r,
+static void add_placement(struct table *t, const struct demo_report *r,
                           const struct placement *at)
 {
     if (!at->placed) {
@@ -165,7 +166,7 @@ static void add_placement(struct table *t, const struct report *r,
     table_add_style(t, relation_style(relation), relation);
 }
 
-static void add_first_fit(struct table *t, const struct report *r,
+static void add_first_fit(struct table *t, const struct demo_report *r,
                           const struct placement *at)
 {
     const char *relation = relation_name(at->relation);
@@ -179,7 +180,8 @@ static void add_first_fit(struct table *t, const struct report *r,
 }
 
 /* As wide as a terminal, 80 columns, with the names of the demo. */
-void report_pairs(const struct report *r, bool colours, struct str *out)
+void demo_report_pairs(const struct demo_report *r, bool colours,
+                       struct str *out)
 {
     static const struct table_column columns[] = {
         {"PAIR", true},     {"NODE", false},        {"CARD", false},
@@ -203,13 +205,13 @@ void report_pairs(const struct report *r, bool colours, struct str *out)
     table_render(&t, colours, out);
 }
 
-static const struct placement *place_of(const struct report *r, size_t pair,
-                                        bool blind)
+static const struct placement *place_of(const struct demo_report *r,
+                                        size_t pair, bool blind)
 {
     return blind ? &r->blind[pair] : &r->pairs[pair].at;
 }
 
-static size_t count_within(const struct report *r, bool blind,
+static size_t count_within(const struct demo_report *r, bool blind,
                            enum relation worst)
 {
     size_t n = 0;
@@ -222,7 +224,7 @@ static size_t count_within(const struct report *r, bool blind,
 
 /* How many leaves the pairs are on, and how often neighbours in rank are on
  * different ones. */
-static size_t count_leaves(const struct report *r, bool blind,
+static size_t count_leaves(const struct demo_report *r, bool blind,
                            size_t *ret_crossings)
 {
     cleanup_free bool *used = xcalloc(r->n_hosts + 1, sizeof *used);
@@ -241,7 +243,7 @@ static size_t count_leaves(const struct report *r, bool blind,
     return n;
 }
 
-static void summarize(const struct report *r, const char *who, bool blind,
+static void summarize(const struct demo_report *r, const char *who, bool blind,
                       struct str *out)
 {
     size_t placed = count_within(r, blind, RELATION_SYS);
@@ -260,7 +262,7 @@ static void summarize(const struct report *r, const char *who, bool blind,
              crossings == 1 ? "crossing" : "crossings");
 }
 
-void report_summary(const struct report *r, struct str *out)
+void demo_report_summary(const struct demo_report *r, struct str *out)
 {
     summarize(r, "Biga:     ", false, out);
     summarize(r, "First fit:", true, out);
@@ -274,8 +276,8 @@ void report_summary(const struct report *r, struct str *out)
 /* --- the leaves --------------------------------------------------------- */
 
 /* "host02 ■■■□": a square for each pair, filled when it is aligned. */
-static void add_squares(struct table *t, const struct report *r, size_t leaf,
-                        bool blind)
+static void add_squares(struct table *t, const struct demo_report *r,
+                        size_t leaf, bool blind)
 {
     cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX - 1);
     size_t before = SIZE_MAX;
@@ -295,7 +297,7 @@ static void add_squares(struct table *t, const struct report *r, size_t leaf,
     table_add(t, str_text(&text));
 }
 
-static bool is_on_leaf(const struct report *r, size_t leaf)
+static bool is_on_leaf(const struct demo_report *r, size_t leaf)
 {
     for (size_t i = 0; i < r->n_pairs; i++)
         for (int blind = 0; blind < 2; blind++)
@@ -305,7 +307,8 @@ static bool is_on_leaf(const struct report *r, size_t leaf)
     return false;
 }
 
-void report_leaves(const struct report *r, bool colours, struct str *out)
+void demo_report_leaves(const struct demo_report *r, bool colours,
+                        struct str *out)
 {
     static const struct table_column columns[] = {
         {"LEAF", false}, {"BIGA", false}, {"| FIRST FIT", false}};
@@ -324,7 +327,7 @@ void report_leaves(const struct report *r, bool colours, struct str *out)
 
 /* --- one host ----------------------------------------------------------- */
 
-static size_t busiest_host(const struct report *r)
+static size_t busiest_host(const struct demo_report *r)
 {
     cleanup_free size_t *count = xcalloc(r->n_hosts + 1, sizeof *count);
     size_t best = 0;
@@ -346,7 +349,8 @@ static void add_note(char (*notes)[NOTE_MAX], const char **shown, size_t device,
     shown[device] = notes[device];
 }
 
-void report_picture(const struct report *r, bool colours, struct str *out)
+void demo_report_picture(const struct demo_report *r, bool colours,
+                         struct str *out)
 {
     if (!r->n_hosts)
         return;
@@ -385,7 +389,7 @@ static int larger_first(const void *a, const void *b)
 
 /* The fewest of `n` leaves, with so much room each, that have room for all
  * pairs; SIZE_MAX when they have not.  Sorts `rooms`. */
-static size_t cover(const struct report *r, size_t *rooms, size_t n)
+static size_t cover(const struct demo_report *r, size_t *rooms, size_t n)
 {
     size_t total = 0;
     qsort(rooms, n, sizeof *rooms, larger_first);
@@ -399,7 +403,7 @@ static size_t cover(const struct report *r, size_t *rooms, size_t n)
 
 /* The fewest leaves on which all pairs can be aligned, below one spine if
  * that can be; SIZE_MAX: nowhere. */
-static size_t fewest_leaves(const struct report *r)
+static size_t fewest_leaves(const struct demo_report *r)
 {
     const struct publisher fleet = {r->hosts, r->n_hosts, r->taken};
     size_t n = demo_n_leaves(r->n_hosts), best = SIZE_MAX;
@@ -414,7 +418,7 @@ static size_t fewest_leaves(const struct report *r)
     return best == SIZE_MAX ? cover(r, rooms, n) : best;
 }
 
-static bool check_leaves(const struct report *r, struct str *out)
+static bool check_leaves(const struct demo_report *r, struct str *out)
 {
     size_t crossings, leaves = count_leaves(r, false, &crossings);
     size_t fewest = r->n_hosts ? fewest_leaves(r) : SIZE_MAX;
@@ -425,7 +429,7 @@ static bool check_leaves(const struct report *r, struct str *out)
     return false;
 }
 
-bool report_check(const struct report *r, struct str *out)
+bool demo_report_check(const struct demo_report *r, struct str *out)
 {
     size_t aligned = count_within(r, false, RELATION_PXB), could = 0;
     bool good = true;
@@ -447,7 +451,8 @@ bool report_check(const struct report *r, struct str *out)
     return good && check_leaves(r, out);
 }
 
-bool report_agrees(const struct report *r, const cJSON *job, struct str *out)
+bool demo_report_agrees(const struct demo_report *r, const cJSON *job,
+                        struct str *out)
 {
     const cJSON *score = cJSON_GetObjectItemCaseSensitive(job, "score");
     size_t crossings, leaves = count_leaves(r, false, &crossings);
