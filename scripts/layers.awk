@@ -1,36 +1,28 @@
 # Who may include whom.  A file's layer is its folder; a layer may include
 # itself and the layers listed for it.
 #
-#   model/base < model < model/io < model/kube < advertiser | extender | cli
-#   model/base < card, and of model/io what stands on model/base alone: the
-#   Makefile links biga-card with that
+#   lib < model < advertiser | extender | cli
+#   lib < card: the Makefile links biga-card with what stands on lib/base alone
 #
 # advertiser, extender and cli never include each other.  bench/replay, which
 # plays the extender on the advertiser's hosts, stands on all of them.  tests
 # and bench may include anything but each other's files.
 BEGIN {
-    may["model/base"] = ""
-    may["model"] = "model/base"
-    may["model/io"] = "model/base model"
-    may["model/kube"] = "model/base model model/io"
-    may["advertiser"] = "model/base model model/io model/kube"
-    may["extender"] = "model/base model model/io model/kube"
-    may["cli"] = "model/base model model/io model/kube"
-    may["card"] = "model/base model/io"
-    may["bench/replay"] = "model/base model model/io model/kube advertiser " \
-                          "extender cli"
-    may["tests"] = "model/base model model/io model/kube advertiser extender cli " \
-                   "bench/replay card"
-    may["bench"] = "model/base model model/io model/kube advertiser extender cli " \
-                   "tests"
+    may["lib"] = ""
+    may["model"] = "lib"
+    may["advertiser"] = "lib model"
+    may["extender"] = "lib model"
+    may["cli"] = "lib model"
+    may["card"] = "lib"
+    may["bench/replay"] = "lib model advertiser extender cli"
+    may["tests"] = "lib model advertiser extender cli bench/replay card"
+    may["bench"] = "lib model advertiser extender cli tests"
     # what pure code has no business with
     split("arpa/ netinet/ sys/socket sys/stat sys/types pthread time unistd " \
           "fcntl poll signal microhttpd curl/ sqlite3 gnutls dirent",
           impure, " ")
 }
 function layer(path) {
-    if (path ~ /^model\/(base|io|kube)\//)
-        return substr(path, 1, index(substr(path, 7), "/") + 5)
     if (path ~ /^bench\/replay\//)
         return "bench/replay"
     return substr(path, 1, index(path, "/") - 1)

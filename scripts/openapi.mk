@@ -1,2 +1,2 @@
 # The description of the HTTP interface is a part of the extender.
-$(BUILD)/obj/extender/openapi.o: schema/openapi.yaml
+$(BUILD)/obj/extender/view/openapi.o: schema/openapi.yaml

@@ -43,7 +43,7 @@ def build():
 def points():
     """The names of all points of the actuator, from the table itself, or
     those asked for."""
-    with open(os.path.join(cards.ROOT, "model", "io", "failpoint.c"),
+    with open(os.path.join(cards.ROOT, "lib", "io", "failpoint.c"),
               encoding="utf-8") as f:
         return [p for p in re.findall(r'"(act-[a-z-]+)"', f.read())
                 if p in sys.argv[1:] or not sys.argv[1:]]
