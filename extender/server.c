@@ -188,10 +188,10 @@ static int start_cluster(struct server *s, const struct server_config *config,
 /* Embedded, we are what runs the pods, too. */
 static int start_runner(struct server *s, struct error *err)
 {
-    if (!s->app.pods)
+    if (!s->app.applied)
         return 0;
-    s->app.told = node_reports_create();
-    int r = node_poll_start(&s->app, &s->app.nodewait, err);
+    s->app.reports = node_reports_create();
+    int r = node_poll_start(&s->app, &s->app.node_poll, err);
     return r == 0 ? runner_start(&s->app, &s->app.runner, err) : r;
 }
 
@@ -207,11 +207,11 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.max_candidates = config->max_candidates;
     s->app.demand = config->demand;
     s->app.metrics = app_metrics_create();
-    s->app.seen = pending_demands_create();
+    s->app.demands = pending_demands_create();
     s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE)
-        w.pods = s->app.pods = applied_create(&config->demand);
+        w.pods = s->app.applied = applied_create(&config->demand);
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */
     (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
@@ -264,7 +264,7 @@ void server_stop(struct server *s)
         return;
     atomic_store(&s->app.ready, false);
     access_quiesce(s->app.access);
-    node_poll_stop(s->app.nodewait);
+    node_poll_stop(s->app.node_poll);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
@@ -276,12 +276,12 @@ void server_stop(struct server *s)
     policy_file_close(s->app.policy);
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
-    pending_demands_destroy(s->app.seen);
+    pending_demands_destroy(s->app.demands);
     binds_destroy(s->app.binds);
-    applied_destroy(s->app.pods);
+    applied_destroy(s->app.applied);
     runner_destroy(s->app.runner);
-    node_poll_destroy(s->app.nodewait);
-    node_reports_destroy(s->app.told);
+    node_poll_destroy(s->app.node_poll);
+    node_reports_destroy(s->app.reports);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);

@@ -16,22 +16,22 @@ struct app {
     struct writer *writer;
     struct metrics *metrics; /* of app_metrics_create() */
     struct demand_config demand;
-    int64_t max_candidates;       /* nodes in a filter's answer; 0: all */
-    struct pending_demands *seen; /* pods that were asked about */
-    struct binds *binds;          /* that are under way in a cluster */
-    struct plans *plans;          /* that were made; NULL: none is kept */
-    struct scratch_pool *scratch; /* working memory of scheduler requests */
-    struct policy_file *policy;   /* NULL: none is configured */
-    struct fabric_files *fabric;  /* the same */
-    struct cluster *cluster;      /* NULL: embedded */
-    struct applied *pods;         /* that were applied; NULL: in a cluster */
-    struct node_reports *told;    /* what nodes say of them; the same */
-    struct runner *runner;        /* places them; the same */
-    struct node_poll *nodewait;   /* nodes that wait for them; the same */
-    struct access *access;        /* NULL: everybody may call everything */
-    struct tls *tls;              /* NULL: plain HTTP */
-    uint64_t instance;            /* another one after each start; in ETags */
-    atomic_bool ready;            /* the first snapshot is up; /readyz */
+    int64_t max_candidates;          /* nodes in a filter's answer; 0: all */
+    struct pending_demands *demands; /* pods that were asked about */
+    struct binds *binds;             /* that are under way in a cluster */
+    struct plans *plans;             /* that were made; NULL: none is kept */
+    struct scratch_pool *scratch;    /* working memory of scheduler requests */
+    struct policy_file *policy;      /* NULL: none is configured */
+    struct fabric_files *fabric;     /* the same */
+    struct cluster *cluster;         /* NULL: embedded */
+    struct applied *applied;         /* that were applied; NULL: in a cluster */
+    struct node_reports *reports;    /* what nodes say of them; the same */
+    struct runner *runner;           /* places them; the same */
+    struct node_poll *node_poll;     /* nodes that wait for them; the same */
+    struct access *access;           /* NULL: everybody may call everything */
+    struct tls *tls;                 /* NULL: plain HTTP */
+    uint64_t instance; /* another one after each start; in ETags */
+    atomic_bool ready; /* the first snapshot is up; /readyz */
 };
 
 /* The metrics of the extender, in the order of their table. */

@@ -275,7 +275,7 @@ static void put_pending(struct cluster_pods *c, struct entry *e,
     set_state(c, e, STATE_PENDING);
     move(c, e, &pod->demand, is_room_made_for(pod) ? pod->nominated : "",
          false);
-    pending_demands_offer(c->config.app->seen, &pod->demand,
+    pending_demands_offer(c->config.app->demands, &pod->demand,
                           pod->broken ? pod->why.text : NULL);
     pthread_mutex_lock(&c->lock);
     if (!e->demand && !pod->broken && c->n_demands < PENDING_MAX) {
@@ -397,7 +397,7 @@ static void put_finished(struct cluster_pods *c, struct entry *e)
 static void forget(struct cluster_pods *c, struct entry *e)
 {
     struct demand d;
-    struct pending_demands *seen = c->config.app->seen;
+    struct pending_demands *seen = c->config.app->demands;
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].gone(c->listeners[i].ctx, e->uid);
     move_no_more(c, e);

@@ -14,7 +14,7 @@ struct member {
     enum pod_phase phase;
     bool deleting, ready;
     int xpu_ready;     /* what the host pod says of it: 0, 1 or NEVER_TOLD */
-    uint64_t no_buddy; /* of podobj */
+    uint64_t no_buddy; /* of kube_pod */
     struct pair *pair;
     int64_t deleted_ms, marked_ms; /* when that was written; 0: never */
 };

@@ -103,7 +103,7 @@ static void waiter_resume(struct waiter *x)
  * on. */
 static void resume_due(struct node_poll *w, struct waiter *list, bool changed)
 {
-    cleanup_with(pod_set) struct pod_set *set = applied_get(w->app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(w->app->applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w->app->writer);
     int64_t now_ms = clock_ms();
     while (list) {
@@ -202,7 +202,7 @@ int node_poll_start(struct app *app, struct node_poll **ret_wait,
     int e = pthread_create(&w->thread, NULL, nodewait_thread, w);
     w->started = e == 0;
     if (w->started) {
-        applied_watch(app->pods, nodewait_changed, w);
+        applied_watch(app->applied, nodewait_changed, w);
         writer_watch(app->writer, nodewait_changed, w);
     }
     pthread_mutex_unlock(&w->lock);

@@ -68,7 +68,7 @@ static bool has_place(void *ctx, const char *uid, const char *node)
 {
     struct now *now = ctx;
     if (!now->set) { /* newer than all that was said: see node_reports_prune() */
-        now->set = applied_get(now->app->pods);
+        now->set = applied_get(now->app->applied);
         now->snapshot = writer_snapshot(now->app->writer);
     }
     const struct allocation *a =
@@ -84,8 +84,8 @@ static void prune_told(struct look *l)
     size_t n = 0;
     for (size_t i = 0; i < l->n_members; i++)
         n += l->members[i].told.state != APPLIED_PENDING;
-    if (node_reports_n_pods(now.app->told) > n)
-        node_reports_prune(now.app->told, has_place, &now);
+    if (node_reports_n_pods(now.app->reports) > n)
+        node_reports_prune(now.app->reports, has_place, &now);
     snapshot_unref(now.snapshot);
     pod_set_unref(now.set);
 }
@@ -95,7 +95,7 @@ static void look_init(struct look *l, struct runner *r)
     memset(l, 0, sizeof *l);
     l->r = r;
     l->due_ms = INT64_MAX;
-    l->set = applied_get(r->app->pods);
+    l->set = applied_get(r->app->applied);
     l->snapshot = writer_snapshot(r->app->writer);
     l->members = xcalloc(l->set->n_pods + 1, sizeof *l->members);
     for (size_t i = 0; i < l->set->n_pods; i++) {
@@ -103,7 +103,7 @@ static void look_init(struct look *l, struct runner *r)
         m->pod = l->set->pods[i];
         m->place = alloc_index_find_uid(l->snapshot->allocations, m->pod->uid);
         if (m->place)
-            node_reports_get(r->app->told, m->pod->uid, m->place->node,
+            node_reports_get(r->app->reports, m->pod->uid, m->place->node,
                              &m->told);
     }
     prune_told(l);
@@ -140,7 +140,7 @@ void look_tell(struct look *l, const struct member *m, enum pod_state state,
 void look_flush(struct look *l)
 {
     if (l->n_reports > 0)
-        applied_set_statuses(l->r->app->pods, l->reports, l->n_reports);
+        applied_set_statuses(l->r->app->applied, l->reports, l->n_reports);
     for (size_t i = 0; i < l->n_reports; i++)
         pod_status_unref(l->reports[i].status);
     l->n_reports = 0;
@@ -179,9 +179,9 @@ static void look_free(struct look *l, const struct member *m)
         return;
     }
     l->acted = true;
-    node_reports_forget(app->told, m->pod->uid);
-    if (app->seen)
-        pending_demands_forget(app->seen, m->pod->namespace, m->pod->name);
+    node_reports_forget(app->reports, m->pod->uid);
+    if (app->demands)
+        pending_demands_forget(app->demands, m->pod->namespace, m->pod->name);
     metrics_count(app->metrics, APP_RELEASES, r < 0 ? "unknown" : "released");
     log_event(LOG_INFO, "pod-gone", "namespace", m->pod->namespace, "pod",
               m->pod->name, "node", m->place->node, NULL);
@@ -332,7 +332,7 @@ int runner_start(struct app *app, struct runner **ret_runner, struct error *err)
     int e = pthread_create(&r->thread, NULL, runner_thread, r);
     r->started = e == 0;
     if (r->started) {
-        applied_watch(app->pods, runner_changed, r);
+        applied_watch(app->applied, runner_changed, r);
         writer_watch(app->writer, runner_changed, r);
     }
     pthread_mutex_unlock(&r->lock);

@@ -235,7 +235,7 @@ static struct pod_status *copy_status(const struct pod_status *from)
 static struct pod_status *status_without(struct look *l,
                                          const struct member *host)
 {
-    struct pod_status *s = host->place ? node_reports_status(l->r->app->told,
+    struct pod_status *s = host->place ? node_reports_status(l->r->app->reports,
                                                              host->pod->uid,
                                                              host->place->node)
                                        : NULL;
@@ -270,13 +270,13 @@ static void tell_host(struct look *l, const struct member *host,
                        f->message);
     }
     if (!pod_status_equal(s, now))
-        (void)applied_set_status(l->r->app->pods, host->pod->uid,
+        (void)applied_set_status(l->r->app->applied, host->pod->uid,
                                  s); /* or gone */
     /* what its node has said meanwhile must not be lost under ours */
-    cleanup_with(pod_status) struct pod_status *after =
-        node_reports_status(l->r->app->told, host->pod->uid, host->place->node);
+    cleanup_with(pod_status) struct pod_status *after = node_reports_status(
+        l->r->app->reports, host->pod->uid, host->place->node);
     if (after && after->state != s->state)
-        (void)applied_set_status(l->r->app->pods, host->pod->uid, after);
+        (void)applied_set_status(l->r->app->applied, host->pod->uid, after);
 }
 
 static void tell_hosts(struct look *l, const struct group *pair)
@@ -338,11 +338,12 @@ static void tell_wanted(struct look *l, const struct member *m)
     look_tell(l, m, APPLIED_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
     look_flush(l);
     /* the node may have spoken while we did */
-    struct pod_status *told = node_reports_status(app->told, m->pod->uid,
+    struct pod_status *told = node_reports_status(app->reports, m->pod->uid,
                                                   m->place->node);
     if (told) {
         struct pod_status *whole = runner_status(m->pod, told);
-        (void)applied_set_status(app->pods, m->pod->uid, whole); /* or gone */
+        (void)applied_set_status(app->applied, m->pod->uid,
+                                 whole); /* or gone */
         pod_status_unref(whole);
     }
     pod_status_unref(told);

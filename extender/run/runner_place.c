@@ -353,7 +353,7 @@ static bool is_half_begun(const struct look *l, const struct group *g)
             return false;
         /* what its node has not told since our start may well run */
         if (m->told.state == APPLIED_PENDING && !member_never_began(l, m) &&
-            node_reports_asked_ago(l->r->app->told, m->place->node,
+            node_reports_asked_ago(l->r->app->reports, m->place->node,
                                    clock_ms()) < 0)
             return false;
     }

@@ -13,9 +13,9 @@ enum { SILENT_MS = 45000 }; /* longer than a node's question may take */
 
 uint64_t live_status_version(const struct app *app)
 {
-    return app->pods
-               ? applied_version(app->pods) + node_reports_version(app->told)
-               : 0;
+    return app->applied ? applied_version(app->applied) +
+                              node_reports_version(app->reports)
+                        : 0;
 }
 
 /* Take the brace off that closes the object; whoever did puts it back. */
@@ -56,8 +56,8 @@ void live_status_card(const struct app *app, const struct node *node,
     size_t first;
     (void)view_count(node, DEVICE_CARD, &first);
     const struct device *d = topo_device(node->topo, first + card);
-    if (!app->told ||
-        !node_reports_place(app->told, node->name, d->id, &told) ||
+    if (!app->reports ||
+        !node_reports_place(app->reports, node->name, d->id, &told) ||
         !reopen(out))
         return;
     if (!*d->health)
@@ -71,7 +71,8 @@ void live_status_card(const struct app *app, const struct node *node,
 static void add_silence(const struct app *app, const struct allocation *place,
                         struct str *out)
 {
-    int64_t ago_ms = node_reports_asked_ago(app->told, place->node, clock_ms());
+    int64_t ago_ms = node_reports_asked_ago(app->reports, place->node,
+                                            clock_ms());
     if (ago_ms < 0)
         str_addf(out,
                  "node %s has not asked for its pods since this extender "
@@ -89,8 +90,9 @@ void live_status_trouble(const struct app *app, const struct applied_pod *p,
                          const struct allocation *place, struct str *out)
 {
     const struct pod_status *s = p->status;
-    int64_t ago_ms =
-        place ? node_reports_asked_ago(app->told, place->node, clock_ms()) : 0;
+    int64_t ago_ms = place ? node_reports_asked_ago(app->reports, place->node,
+                                                    clock_ms())
+                           : 0;
     if (*s->reason)
         str_add(out, s->reason);
     if (*s->reason && *s->message)

@@ -75,8 +75,8 @@ static void add_scheduler(const struct app *app, const struct why *why,
 void pending_summary(const struct app *app, const struct why *why,
                      struct str *out)
 {
-    cleanup_with(pod_set) struct pod_set *set = app->pods
-                                                    ? applied_get(app->pods)
+    cleanup_with(pod_set) struct pod_set *set = app->applied
+                                                    ? applied_get(app->applied)
                                                     : NULL;
     int64_t lease_s = pending_lease_s(app, why);
     why_summary(why, out);

@@ -25,8 +25,8 @@ static void why_fares(const struct app *app, const struct allocation *a,
                       struct str *text)
 {
     cleanup_str struct str trouble = STR_INIT(4096);
-    cleanup_with(pod_set) struct pod_set *set = app->pods
-                                                    ? applied_get(app->pods)
+    cleanup_with(pod_set) struct pod_set *set = app->applied
+                                                    ? applied_get(app->applied)
                                                     : NULL;
     const struct applied_pod *p = set ? pod_set_find_uid(set, a->demand.uid)
                                       : NULL;
@@ -119,7 +119,7 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     struct app *app = ctx;
     size_t n = 0;
     cleanup_with(candidates) struct candidates *names =
-        pending_demands_candidates(app->seen, demand->uid);
+        pending_demands_candidates(app->demands, demand->uid);
     cleanup_free int32_t *indexes = candidates_indexes(names, snapshot, &n);
     cleanup_why struct why why;
     struct why_names last = {indexes, n};
@@ -173,7 +173,7 @@ static bool why_unaccounted(struct httpd_request *rq, struct app *app,
     if (!app->cluster ||
         !cluster_find_unaccounted(app->cluster, namespace, name, &text))
         return false;
-    if (!pending_demands_find_name(app->seen, namespace, name, &demand,
+    if (!pending_demands_find_name(app->demands, namespace, name, &demand,
                                    &refusal)) {
         memset(&demand, 0, sizeof demand);
         (void)snprintf(demand.namespace, sizeof demand.namespace, "%s",
@@ -239,9 +239,9 @@ static bool why_applied(struct httpd_request *rq, struct app *app,
                         const struct snapshot *snapshot, const char *namespace,
                         const char *name)
 {
-    if (!app->pods)
+    if (!app->applied)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     const struct applied_pod *p = pod_set_find(set, namespace, name);
     if (p)
         why_waiting(rq, app, snapshot, set, p);
@@ -253,9 +253,9 @@ static bool why_applied_job(struct httpd_request *rq, struct app *app,
                             const struct snapshot *snapshot,
                             const char *namespace, const char *job)
 {
-    if (!app->pods)
+    if (!app->applied)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     const struct applied_pod *p = live_status_spokesman(set, snapshot,
                                                         namespace, job);
     const struct allocation *place = p ? pod_place(p, snapshot) : NULL;
@@ -277,7 +277,7 @@ static bool why_job(struct httpd_request *rq, struct app *app,
         alloc_index_find_job(snapshot->allocations, namespace, job, &n);
     if (why_applied_job(rq, app, snapshot, namespace, job))
         return true;
-    bool seen = pending_demands_find_job(app->seen, namespace, job,
+    bool seen = pending_demands_find_job(app->demands, namespace, job,
                                          is_allocated, snapshot, &demand);
     if (seen && !is_allocated(snapshot, &demand) && demand.role != ROLE_NONE)
         why_pending(rq, app, snapshot, &demand);
@@ -296,7 +296,7 @@ static void why_pod(struct httpd_request *rq, struct app *app,
     cleanup_free char *refusal = NULL;
     const struct allocation *a = alloc_index_find(snapshot->allocations,
                                                   namespace, name);
-    bool seen = !a && pending_demands_find_name(app->seen, namespace, name,
+    bool seen = !a && pending_demands_find_name(app->demands, namespace, name,
                                                 &demand, &refusal);
     if (a)
         why_allocated(rq, app, snapshot, a);

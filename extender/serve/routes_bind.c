@@ -237,7 +237,7 @@ static void bind_start(struct httpd_request *rq, struct app *app,
         bind_post(b);
         return;
     }
-    b->candidates = pending_demands_candidates(app->seen, binding->uid);
+    b->candidates = pending_demands_candidates(app->demands, binding->uid);
     b->op.kind = WRITER_BIND;
     b->op.node = b->binding.node;
     b->op.demand = &b->demand;
@@ -296,7 +296,7 @@ static bool is_ours(struct httpd_request *rq, struct app *app,
 static bool find_demand(struct app *app, const char *uid,
                         struct demand *ret_demand)
 {
-    return pending_demands_find_uid(app->seen, uid, ret_demand) ||
+    return pending_demands_find_uid(app->demands, uid, ret_demand) ||
            (app->cluster && cluster_find_pod(app->cluster, uid, ret_demand));
 }
 

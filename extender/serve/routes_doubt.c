@@ -81,7 +81,7 @@ static void note_strangers(struct app *app, const char *node,
         const struct allocation *a = alloc_index_find_uid(s->allocations,
                                                           p->uid);
         bool known = a && strcmp(a->node, node) == 0;
-        node_reports_stranger(app->told, node, p->uid,
+        node_reports_stranger(app->reports, node, p->uid,
                               !known && p->status->state != APPLIED_GONE);
     }
 }
@@ -102,7 +102,7 @@ static void word_done(struct writer_op *op)
 
 void doubt_end(struct app *app, const char *node)
 {
-    if (!doubt_wants(app, node) || !node_reports_all(app->told, node))
+    if (!doubt_wants(app, node) || !node_reports_all(app->reports, node))
         return;
     struct word *word = xcalloc(1, sizeof *word);
     word->node = xstrdup(node);
@@ -122,6 +122,6 @@ void doubt_heard(struct app *app, const char *node,
         return;
     note_strangers(app, node, status);
     if (status->whole)
-        node_reports_whole(app->told, node);
+        node_reports_whole(app->reports, node);
     doubt_end(app, node);
 }

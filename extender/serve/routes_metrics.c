@@ -58,16 +58,16 @@ static void gauge_store(struct app *app)
 static void gauge_pods(struct app *app, const struct snapshot *s)
 {
     size_t pods[APPLIED_STATES] = {0}, places[PLACE_HEALTHS] = {0};
-    if (!app->pods)
+    if (!app->applied)
         return;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     for (size_t i = 0; i < set->n_pods; i++)
         pods[pod_state_shown(set->pods[i], pod_place(set->pods[i], s))]++;
     for (unsigned i = 0; i < APPLIED_STATES; i++) {
         const char *state = pod_state_name((enum pod_state)i);
         metrics_set(app->metrics, APP_PODS, &state, (int64_t)pods[i]);
     }
-    node_reports_count_places(app->told, places);
+    node_reports_count_places(app->reports, places);
     for (unsigned i = 0; i < PLACE_HEALTHS; i++) {
         const char *health = place_health_name((enum place_health)i);
         metrics_set(app->metrics, APP_PLACES, &health, (int64_t)places[i]);

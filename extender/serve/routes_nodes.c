@@ -31,7 +31,7 @@ static const char *node_take(struct httpd_request *rq, struct app *app)
 {
     char own[TLS_NAME_MAX + 1] = "";
     const char *node = httpd_arg(rq, 0);
-    if (!app->pods || !app->nodewait) {
+    if (!app->applied || !app->node_poll) {
         httpd_fail(rq, 404, "this extender keeps no pods");
         return NULL;
     }
@@ -127,7 +127,7 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     char next[APPLIED_UID_SIZE];
     /* before the snapshot: what was given back since is not in that one */
     uint64_t fed = writer_fed(app->writer, node);
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     uint64_t newest = node_pods_newest(set, s, node);
     if (newest > fed) {
@@ -135,10 +135,10 @@ static void reply_pods(struct httpd_request *rq, void *arg)
         return;
     }
     str_addf(out, "{\"version\":%" PRIu64,
-             node_poll_version(app->nodewait, set, s, node));
+             node_poll_version(app->node_poll, set, s, node));
     /* what it said to an extender before this start is not known any more */
     if (!version ||
-        !node_poll_knows(app->nodewait, strtoull(version, NULL, 10)) ||
+        !node_poll_knows(app->node_poll, strtoull(version, NULL, 10)) ||
         doubt_wants(app, node))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
@@ -161,11 +161,11 @@ static void on_pods(struct httpd_request *rq, void *ctx)
         !read_number(rq, "version", INT64_MAX, &version) ||
         !read_number(rq, "wait", NODE_POLL_MAX_S, &wait_s))
         return;
-    node_reports_asked(app->told, node, clock_ms());
+    node_reports_asked(app->reports, node, clock_ms());
     doubt_end(app, node);
     httpd_then(rq, reply_pods, app);
     if (wait_s && httpd_query(rq, "version") &&
-        node_poll_suspend(app->nodewait, rq, node, version,
+        node_poll_suspend(app->node_poll, rq, node, version,
                           (int64_t)wait_s * 1000))
         return;
     reply_pods(rq, app);
@@ -178,7 +178,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
 static void take_pods(struct app *app, const char *node,
                       const struct node_report *status)
 {
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     cleanup_free struct pod_report *reports = xcalloc(status->n_pods + 1,
                                                       sizeof *reports);
@@ -190,11 +190,11 @@ static void take_pods(struct app *app, const char *node,
                                                           p->uid);
         if (!pod || !a || strcmp(a->node, node) != 0)
             continue;
-        node_reports_put(app->told, p->uid, node, p->status);
+        node_reports_put(app->reports, p->uid, node, p->status);
         reports[n].uid = p->uid;
         reports[n++].status = runner_status(pod, p->status);
     }
-    applied_set_statuses(app->pods, reports, n);
+    applied_set_statuses(app->applied, reports, n);
     for (size_t i = 0; i < n; i++)
         pod_status_unref(reports[i].status);
 }
@@ -214,7 +214,7 @@ static void on_status(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
-    node_reports_places(app->told, node, status);
+    node_reports_places(app->reports, node, status);
     take_pods(app, node, status);
     doubt_heard(app, node, status);
     runner_wake(app->runner);

@@ -19,7 +19,7 @@ static const char *const no_params[] = {NULL};
 /* In a cluster pods are the API server's; the request is then failed. */
 static bool is_embedded(struct httpd_request *rq, const struct app *app)
 {
-    if (app->pods)
+    if (app->applied)
         return true;
     httpd_fail(rq, 404,
                "this extender is part of a cluster (--store kubernetes): the "
@@ -124,7 +124,8 @@ static void apply_finish(struct httpd_request *rq, void *arg)
         httpd_fail(rq, status_of(c->op.result), "%s; nothing was applied",
                    c->op.error.text);
     } else {
-        cleanup_with(pod_set) struct pod_set *set = applied_get(c->app->pods);
+        cleanup_with(pod_set) struct pod_set *set =
+            applied_get(c->app->applied);
         write_results(c, set, httpd_reply(rq));
     }
     change_free(c);
@@ -159,7 +160,7 @@ static void on_apply(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, httpd_unread(&err), "%s; nothing was applied", err.text);
         return;
     }
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     if (pod_files_check_size(set, body.changes, body.n, &err) < 0) {
         applied_body_fini(&body);
         httpd_fail(rq, 400, "%s; nothing was applied", err.text);
@@ -272,7 +273,7 @@ static bool look_begin(struct look *look, struct httpd_request *rq,
     char etag[96];
     const char *have = httpd_header(rq, "If-None-Match");
     look->snapshot = writer_snapshot(app->writer);
-    look->set = applied_get(app->pods);
+    look->set = applied_get(app->applied);
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
                    look->snapshot->number, look->set->version,

@@ -456,7 +456,7 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
         !list_begin(&list, rq, ctx, view_allocation_heads))
         return;
     cleanup_with(pod_set) struct pod_set *set =
-        list.app->pods ? applied_get(list.app->pods) : NULL;
+        list.app->applied ? applied_get(list.app->applied) : NULL;
     cleanup_free const struct allocation **all =
         alloc_index_list(list.snapshot->allocations, &n);
     for (size_t i = 0; i < n; i++) {
@@ -490,8 +490,8 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    cleanup_with(pod_set) struct pod_set *set = app->pods
-                                                    ? applied_get(app->pods)
+    cleanup_with(pod_set) struct pod_set *set = app->applied
+                                                    ? applied_get(app->applied)
                                                     : NULL;
     alignment_encode(s, a, httpd_reply(rq));
     live_status_allocation(app, set, a, httpd_reply(rq));

@@ -43,8 +43,8 @@ static void release_finish(struct httpd_request *rq, void *arg)
                                   : 500,
                    "%s", release->op.error.text);
     } else {
-        if (app->seen)
-            pending_demands_forget(app->seen, httpd_arg(rq, 0),
+        if (app->demands)
+            pending_demands_forget(app->demands, httpd_arg(rq, 0),
                                    httpd_arg(rq, 1));
         str_add(httpd_reply(rq), "{\"released\":{\"namespace\":");
         str_add_json(httpd_reply(rq), httpd_arg(rq, 0));
@@ -70,9 +70,9 @@ static bool is_of_pod(struct app *app, const struct httpd_request *rq)
 /* It was applied, and its node was never told of it: nothing has begun. */
 static bool is_unfed(struct app *app, const struct httpd_request *rq)
 {
-    if (!app->pods)
+    if (!app->applied)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a =
         alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
@@ -84,9 +84,9 @@ static bool is_unfed(struct app *app, const struct httpd_request *rq)
  * is left: else two pods might have one card. */
 static bool is_applied(struct app *app, const struct httpd_request *rq)
 {
-    if (!app->pods)
+    if (!app->applied)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     const struct applied_pod *p = pod_set_find(set, httpd_arg(rq, 0),
                                                httpd_arg(rq, 1));
     return p && !p->deleting && p->ended == APPLIED_PENDING;
@@ -102,9 +102,9 @@ struct ending {
 static bool is_ending(struct app *app, const struct httpd_request *rq,
                       struct ending *ret_ending)
 {
-    if (!app->pods)
+    if (!app->applied)
         return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a =
         alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));

@@ -267,13 +267,13 @@ static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
     struct scratch *m = scratch_take(app->scratch);
     int r = verb(app, m, snapshot, body, httpd_reply(rq), &err);
     if (r == 0 && err.code == EDOM)
-        pending_demands_refuse(app->seen, &m->args.demand, err.text);
+        pending_demands_refuse(app->demands, &m->args.demand, err.text);
     else if (r == 0 && verb == filter_with &&
              demand_is_planned(&m->args.demand))
-        pending_demands_put_planned(app->seen, &m->args.demand, snapshot,
+        pending_demands_put_planned(app->demands, &m->args.demand, snapshot,
                                     m->indexes, m->args.n);
     else if (r == 0)
-        pending_demands_put(app->seen, &m->args.demand);
+        pending_demands_put(app->demands, &m->args.demand);
     else
         httpd_fail(rq, 400, "%s", err.text);
     if (r == 0 && app->cluster && verb == filter_with)

@@ -27,7 +27,7 @@ static bool find(const struct app *app, const struct demand *pod,
 {
     if (app->cluster)
         return cluster_find_odd(app->cluster, pod->namespace, pod->name, text);
-    return app->pods && find_applied(app->pods, pod, text);
+    return app->applied && find_applied(app->applied, pod, text);
 }
 
 void unknown_keys_write_pod(const struct app *app, const struct demand *pod,

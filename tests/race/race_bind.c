@@ -210,7 +210,7 @@ static void start(struct cluster *c)
         pod_name(i, name);
         struct demand d = sim_pod(name, ROLE_HOST, "", 0);
         bindserver_pod(c->server, d.name, d.uid);
-        pending_demands_put(c->x.app.seen, &d);
+        pending_demands_put(c->x.app.demands, &d);
     }
     bindserver_chaos(c->server, 300, 3);
 }

@@ -188,7 +188,7 @@ static void publish(struct race *r, const char *node)
 static size_t n_left(struct race *r)
 {
     struct app *app = server_app(r->server);
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->pods);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     return set->n_pods + alloc_index_size(s->allocations);
 }

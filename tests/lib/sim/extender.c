@@ -16,11 +16,11 @@ void test_extender_start(struct test_extender *x,
     struct error err;
     *x = (struct test_extender){0};
     demand_config_default(&x->app.demand);
-    x->app.pods = applied_create(&x->app.demand);
-    x->app.told = node_reports_create();
-    x->app.writer = sim_writer_with(NULL, x->app.pods);
+    x->app.applied = applied_create(&x->app.demand);
+    x->app.reports = node_reports_create();
+    x->app.writer = sim_writer_with(NULL, x->app.applied);
     x->app.metrics = app_metrics_create();
-    x->app.seen = pending_demands_create();
+    x->app.demands = pending_demands_create();
     x->app.binds = binds_create();
     x->app.instance = 1;
     struct httpd_config config = {
@@ -43,9 +43,9 @@ void test_extender_stop(struct test_extender *x)
 {
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
-    node_reports_destroy(x->app.told);
-    applied_destroy(x->app.pods);
-    pending_demands_destroy(x->app.seen);
+    node_reports_destroy(x->app.reports);
+    applied_destroy(x->app.applied);
+    pending_demands_destroy(x->app.demands);
     binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);
 }

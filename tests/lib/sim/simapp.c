@@ -127,7 +127,7 @@ void simapp_expect(const char *name, enum pod_state state, const char *reason,
                    const char *part)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        applied_get(server_app(simapp_server)->pods);
+        applied_get(server_app(simapp_server)->applied);
     const struct applied_pod *p = pod_set_find(set, "ns", name);
     cr_assert(p, "pod %s is not there", name);
     const struct pod_status *s = p->status;
@@ -142,7 +142,7 @@ void simapp_expect(const char *name, enum pod_state state, const char *reason,
 bool simapp_has(const char *name)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        applied_get(server_app(simapp_server)->pods);
+        applied_get(server_app(simapp_server)->applied);
     return pod_set_find(set, "ns", name) != NULL;
 }
 

@@ -44,7 +44,7 @@ static struct topo *described(const char *json)
     return topo;
 }
 
-Test(described, a_card_takes_what_the_file_says)
+Test(card_description, a_card_takes_what_the_file_says)
 {
     cleanup_with(topo) struct topo *topo = described(
         "{\"cards\":[{\"match\":{\"serial\":\"S1\"},\"model\":\"M\","
@@ -65,7 +65,7 @@ Test(described, a_card_takes_what_the_file_says)
     cr_expect_eq(topo_n_devices(topo), 8);
 }
 
-Test(described, an_excluded_card_is_nics)
+Test(card_description, an_excluded_card_is_nics)
 {
     cleanup_with(topo) struct topo *topo = described(
         "{\"cards\":[{\"match\":{\"pci\":\"01:00\"},\"exclude\":true}]}");
@@ -83,7 +83,7 @@ Test(described, an_excluded_card_is_nics)
     cr_expect_eq(d->cores, 0);
 }
 
-Test(described, a_device_that_is_matched_is_a_card)
+Test(card_description, a_device_that_is_matched_is_a_card)
 {
     cleanup_with(topo) struct topo *topo = described(
         "{\"cards\":[{\"match\":{\"pci\":\"04:00\"},\"arch\":\"arm64\","

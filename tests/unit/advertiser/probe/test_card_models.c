@@ -6,7 +6,7 @@
 #include "lib/base/mem.h"
 #include "tests/lib/testdata.h"
 
-Test(cards, known_cards_are_found)
+Test(card_models, known_cards_are_found)
 {
     static const struct {
         uint16_t vendor_id, device_id;
@@ -32,7 +32,7 @@ Test(cards, known_cards_are_found)
 
 /* A NIC of the same vendor, a virtual function, a management function and
  * the switch of a card are no card. */
-Test(cards, others_are_not)
+Test(card_models, others_are_not)
 {
     static const uint16_t ids[][2] = {
         {0x15b3, 0x101f}, {0x15b3, 0x1021}, {0x15b3, 0x101e}, {0x15b3, 0xc2d3},
@@ -43,7 +43,7 @@ Test(cards, others_are_not)
                        ids[i][0], ids[i][1]);
 }
 
-Test(cards, no_row_is_there_twice)
+Test(card_models, no_row_is_there_twice)
 {
     for (size_t i = 0; i < n_card_models; i++) {
         const struct card_model *m = &card_models[i];
@@ -53,7 +53,7 @@ Test(cards, no_row_is_there_twice)
     }
 }
 
-Test(cards, roles_follow_class_and_id)
+Test(card_models, roles_follow_class_and_id)
 {
     static const struct {
         uint16_t class_id, vendor_id, device_id;
@@ -89,14 +89,14 @@ Test(cards, roles_follow_class_and_id)
             cases[i].vendor_id, cases[i].device_id);
 }
 
-Test(cards, vendors_have_names)
+Test(card_models, vendors_have_names)
 {
     cr_expect_str_eq(pci_vendor_name(0x10de), "NVIDIA");
     cr_expect_str_eq(pci_vendor_name(0x1234), "");
 }
 
 /* The table in the documentation is this one. */
-Test(cards, each_is_documented)
+Test(card_models, each_is_documented)
 {
     size_t size;
     cleanup_free char *text = testdata_read("schema/cards.md", &size);

@@ -45,9 +45,9 @@ static void end(void)
     tmpdir_remove(root);
 }
 
-TestSuite(cardlook, .init = begin, .fini = end);
+TestSuite(pci_function, .init = begin, .fini = end);
 
-Test(cardlook, everything_is_told)
+Test(pci_function, everything_is_told)
 {
     put("class/net/eth2/operstate", "up\n");
     put("class/net/eth2/speed", "200000\n");
@@ -67,7 +67,7 @@ Test(cardlook, everything_is_told)
     cr_expect_str_empty(l.link);
 }
 
-Test(cardlook, what_is_not_told_is_unknown)
+Test(pci_function, what_is_not_told_is_unknown)
 {
     struct pci_function l = look("eth2");
     cr_expect_str_empty(l.link);
@@ -84,7 +84,7 @@ Test(cardlook, what_is_not_told_is_unknown)
     cr_expect_str_empty(l.mode);
 }
 
-Test(cardlook, nonsense_is_unknown)
+Test(pci_function, nonsense_is_unknown)
 {
     static const char *const texts[] = {
         "\n",

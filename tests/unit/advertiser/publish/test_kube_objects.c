@@ -17,7 +17,7 @@ static struct kube_objects read_(const char *json)
     return o;
 }
 
-Test(kubeobj, reads_a_node)
+Test(kube_objects, reads_a_node)
 {
     struct kube_objects o = read_(
         "{\"kind\":\"Node\"," META
@@ -31,7 +31,7 @@ Test(kubeobj, reads_a_node)
     cr_assert_eq(o.generation, 0);
 }
 
-Test(kubeobj, reads_owners_and_the_pool)
+Test(kube_objects, reads_owners_and_the_pool)
 {
     struct kube_objects o = read_(
         "{" META ",\"ownerReferences\":[{\"kind\":\"Pod\",\"uid\":\"p\"},"
@@ -50,7 +50,7 @@ Test(kubeobj, reads_owners_and_the_pool)
     "{\"manager\":\"" manager "\",\"operation\":\"Update\",\"time\":\"" time \
     "\",\"fieldsV1\":{\"f:spec\":{\"f:pool\":{}}}}"
 
-Test(kubeobj, reads_who_else_has_changed_it_last)
+Test(kube_objects, reads_who_else_has_changed_it_last)
 {
     static const struct {
         const char *fields, *editor;
@@ -78,7 +78,7 @@ Test(kubeobj, reads_who_else_has_changed_it_last)
     cr_expect_str_eq(read_(str_text(&text)).editor, "", "longer than allowed");
 }
 
-Test(kubeobj, refuses_what_it_could_not_write_over)
+Test(kube_objects, refuses_what_it_could_not_write_over)
 {
     static const char *const texts[] = {
         "",
@@ -101,7 +101,7 @@ Test(kubeobj, refuses_what_it_could_not_write_over)
 }
 
 /* What is no slice of ours is listed all the same, to be replaced. */
-Test(kubeobj, lists_what_it_cannot_decode_and_not_without_end)
+Test(kube_objects, lists_what_it_cannot_decode_and_not_without_end)
 {
     cleanup_str struct str text = STR_INIT(1 << 20);
     str_add(&text, "{\"metadata\":{},\"items\":[");

@@ -55,7 +55,7 @@ static void play(const struct fakeapi_answer *script, size_t n_script,
     fakeapi_stop(api);
 }
 
-Test(slicewatch, hands_on_what_is_told_of_the_nodes_slices)
+Test(slice_watch, hands_on_what_is_told_of_the_nodes_slices)
 {
     static const struct fakeapi_answer script[] = {
         {.path = PUBLISH_COLLECTION "?fieldSelector=spec.nodeName%3Dh"
@@ -71,7 +71,7 @@ Test(slicewatch, hands_on_what_is_told_of_the_nodes_slices)
 }
 
 /* A list after a gap says nothing of what is gone. */
-Test(slicewatch, a_list_is_a_gap)
+Test(slice_watch, a_list_is_a_gap)
 {
     static const struct fakeapi_answer script[] = {
         {.body = LIST("")},
@@ -82,7 +82,7 @@ Test(slicewatch, a_list_is_a_gap)
 }
 
 /* What cannot be read may be anything. */
-Test(slicewatch, what_it_cannot_read_is_a_gap)
+Test(slice_watch, what_it_cannot_read_is_a_gap)
 {
     static const struct fakeapi_answer script[] = {
         {.body = LIST("{\"metadata\":{\"name\":5}}")}};
@@ -90,7 +90,7 @@ Test(slicewatch, what_it_cannot_read_is_a_gap)
 }
 
 /* Nobody takes them for a while: it remembers that there were some. */
-Test(slicewatch, keeps_no_more_than_it_has_room_for)
+Test(slice_watch, keeps_no_more_than_it_has_room_for)
 {
     cleanup_str struct str body = STR_INIT(1 << 20);
     for (int i = 0; i < MANY; i++)

@@ -54,7 +54,7 @@ static void set_up(void)
     there = sim_writer(NULL);
     app = (struct app){.writer = sim_writer(NULL),
                        .metrics = app_metrics_create(),
-                       .seen = pending_demands_create()};
+                       .demands = pending_demands_create()};
     demand_config_default(&app.demand);
     for (unsigned i = 1; i <= 2; i++) {
         char name[8];
@@ -82,7 +82,7 @@ static void tear_down(void)
     cluster_pods_destroy(c);
     writer_stop(app.writer);
     writer_stop(there);
-    pending_demands_destroy(app.seen);
+    pending_demands_destroy(app.demands);
     metrics_destroy(app.metrics);
     str_fini(&told);
     str_fini(&told_why);
@@ -343,18 +343,18 @@ Test(cluster_pods, pods_that_wait_are_known)
     put("a", NULL, "Pending", NULL);
     cr_assert(cluster_pods_find(c, "uid-a", &d));
     cr_expect_eq(d.role, ROLE_HOST);
-    cr_expect(pending_demands_find_uid(app.seen, "uid-a", &seen));
+    cr_expect(pending_demands_find_uid(app.demands, "uid-a", &seen));
     /* what filter saw is not overwritten */
     struct demand asked = sim_pod("b", ROLE_HOST, "", 0);
     asked.cards = asked.pair_cards = 3;
-    pending_demands_put(app.seen, &asked);
+    pending_demands_put(app.demands, &asked);
     put("b", NULL, "Pending", NULL);
-    cr_assert(pending_demands_find_uid(app.seen, "uid-b", &seen));
+    cr_assert(pending_demands_find_uid(app.demands, "uid-b", &seen));
     cr_expect_eq(seen.cards, 3);
     put("a", "n1", "Pending", NULL);
     cr_expect_not(cluster_pods_find(c, "uid-a", &d));
     gone("b");
-    cr_expect_not(pending_demands_find_uid(app.seen, "uid-b", &seen));
+    cr_expect_not(pending_demands_find_uid(app.demands, "uid-b", &seen));
 }
 
 #define REFUSED                                                        \

@@ -47,7 +47,7 @@ static void quiet(struct pair_rules *p, int64_t now_ms)
     cr_assert_not(some, "it is to %s %s", pair_rules_kind_name(a.kind), a.name);
 }
 
-Test(pairs, a_pair_is_marked_told_and_ended)
+Test(pair_rules, a_pair_is_marked_told_and_ended)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -103,7 +103,7 @@ Test(pairs, a_pair_is_marked_told_and_ended)
 }
 
 /* A leader that never saw the host pod knows by the mark that there was one. */
-Test(pairs, orphans_of_an_earlier_leader)
+Test(pair_rules, orphans_of_an_earlier_leader)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod marked = pod(ROLE_XPU, "marked", "u1", 1);
@@ -130,7 +130,7 @@ Test(pairs, orphans_of_an_earlier_leader)
 
 /* A host pod that is still ending keeps its xPU pods, and one that takes its
  * place, too. */
-Test(pairs, xpu_pods_end_after_their_host_pod)
+Test(pair_rules, xpu_pods_end_after_their_host_pod)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -180,7 +180,7 @@ static int64_t fail_to_make(struct pair_rules *p, const char *host,
 
 /* What keeps a buddy from being made stands on its host pod, as it is now,
  * whether that one runs or not, until the buddy is there. */
-Test(pairs, what_keeps_a_buddy_away_is_told)
+Test(pair_rules, what_keeps_a_buddy_away_is_told)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -226,7 +226,7 @@ Test(pairs, what_keeps_a_buddy_away_is_told)
 
 /* An API server that has too much to do for a moment says nothing of the
  * buddy; one that never answers does. */
-Test(pairs, a_short_overload_is_not_told)
+Test(pair_rules, a_short_overload_is_not_told)
 {
     static const int results[] = {-EAGAIN, -ETIMEDOUT, -ECONNREFUSED, -EIO};
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
@@ -258,7 +258,7 @@ Test(pairs, a_short_overload_is_not_told)
 }
 
 /* Whoever wants no buddy any more lacks none, whether it runs or waits. */
-Test(pairs, a_buddy_that_is_not_wanted_any_more)
+Test(pair_rules, a_buddy_that_is_not_wanted_any_more)
 {
     for (unsigned i = 0; i < 4; i++) {
         struct pair_rules *p = pair_rules_create();
@@ -288,7 +288,7 @@ Test(pairs, a_buddy_that_is_not_wanted_any_more)
 
 /* One that was made by this leader, after another one could not, is awaited;
  * and a host pod that has changed meanwhile is no failure. */
-Test(pairs, a_buddy_that_comes_late_is_awaited)
+Test(pair_rules, a_buddy_that_comes_late_is_awaited)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -308,7 +308,7 @@ Test(pairs, a_buddy_that_comes_late_is_awaited)
     pair_rules_destroy(p);
 }
 
-Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
+Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -387,7 +387,7 @@ Test(pairs, a_buddy_is_made_once_and_again_when_it_fails)
     pair_rules_destroy(p);
 }
 
-Test(pairs, an_owner_that_has_ended_is_still_there)
+Test(pair_rules, an_owner_that_has_ended_is_still_there)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -405,7 +405,7 @@ Test(pairs, an_owner_that_has_ended_is_still_there)
     pair_rules_destroy(p);
 }
 
-Test(pairs, what_is_wrong_is_told_as_it_changes)
+Test(pair_rules, what_is_wrong_is_told_as_it_changes)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -429,7 +429,7 @@ Test(pairs, what_is_wrong_is_told_as_it_changes)
     pair_rules_destroy(p);
 }
 
-Test(pairs, a_lost_xpu_pod_is_told)
+Test(pair_rules, a_lost_xpu_pod_is_told)
 {
     struct pair_rules *p = pair_rules_create();
     struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
@@ -452,7 +452,7 @@ Test(pairs, a_lost_xpu_pod_is_told)
     pair_rules_destroy(p);
 }
 
-Test(pairs, names_of_buddies_are_names)
+Test(pair_rules, names_of_buddies_are_names)
 {
     struct pair_rules *p = pair_rules_create();
     char name[DEMAND_NAME_MAX + 1];
@@ -701,7 +701,7 @@ static void settle(struct world *w)
     }
 }
 
-Test(pairs, at_random)
+Test(pair_rules, at_random)
 {
     struct world w = {.p = pair_rules_create(), .random = 7, .unseen = -1};
     struct pair_rules_action a;

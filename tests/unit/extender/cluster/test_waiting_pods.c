@@ -152,7 +152,7 @@ static struct demand lease_place(struct rig *r)
     return first;
 }
 
-Test(waiting, a_lease_that_ends)
+Test(waiting_pods, a_lease_that_ends)
 {
     struct rig r = start(2);
     int64_t until_ms = 0;
@@ -176,7 +176,7 @@ Test(waiting, a_lease_that_ends)
     finish(&r);
 }
 
-Test(waiting, a_lease_that_is_given_back)
+Test(waiting_pods, a_lease_that_is_given_back)
 {
     struct rig r = start(2);
     (void)lease_place(&r);
@@ -186,7 +186,7 @@ Test(waiting, a_lease_that_is_given_back)
     finish(&r);
 }
 
-Test(waiting, a_release)
+Test(waiting_pods, a_release)
 {
     struct rig r = start(1);
     struct demand other = sim_pod("other", ROLE_HOST, "", 0);
@@ -197,7 +197,7 @@ Test(waiting, a_release)
     finish(&r);
 }
 
-Test(waiting, a_follower_that_takes_over)
+Test(waiting_pods, a_follower_that_takes_over)
 {
     struct rig r = start(2);
     (void)lease_place(&r);
@@ -218,7 +218,7 @@ Test(waiting, a_follower_that_takes_over)
     finish(&r);
 }
 
-Test(waiting, a_quota)
+Test(waiting_pods, a_quota)
 {
     struct rig r = start(1);
     set_policy(&r, "{\"quotas\":[{\"namespace\":\"ns\",\"cards\":0}]}");
@@ -228,7 +228,7 @@ Test(waiting, a_quota)
     finish(&r);
 }
 
-Test(waiting, a_share_of_a_service)
+Test(waiting_pods, a_share_of_a_service)
 {
     struct rig r = start(1);
     r.pod = sim_need(sim_pod("waits", ROLE_XPU, "", 0), 8, 1024);
@@ -241,7 +241,7 @@ Test(waiting, a_share_of_a_service)
     finish(&r);
 }
 
-Test(waiting, a_node_that_is_heard_again)
+Test(waiting_pods, a_node_that_is_heard_again)
 {
     struct rig r = start(1);
     clock_set_fake(BEGIN_MS + 60000);
@@ -253,7 +253,7 @@ Test(waiting, a_node_that_is_heard_again)
     finish(&r);
 }
 
-Test(waiting, a_node_that_is_back)
+Test(waiting_pods, a_node_that_is_back)
 {
     struct rig r = start(1);
     run(&r,
@@ -264,7 +264,7 @@ Test(waiting, a_node_that_is_back)
     finish(&r);
 }
 
-Test(waiting, a_slice_that_changes)
+Test(waiting_pods, a_slice_that_changes)
 {
     struct rig r = start(1);
     struct demand other = sim_pod("other", ROLE_HOST, "", 0);
@@ -284,7 +284,7 @@ Test(waiting, a_slice_that_changes)
 }
 
 /* A whole job has room once the host has. */
-Test(waiting, room_of_a_host)
+Test(waiting_pods, room_of_a_host)
 {
     struct rig r = start(2);
     const struct writer_room none = {.node = "n0", .room = {INT64_MAX, 64, 10}};
@@ -303,7 +303,7 @@ Test(waiting, room_of_a_host)
 
 /* --- when it is not ---------------------------------------------------------- */
 
-Test(waiting, what_kubernetes_has_told_already)
+Test(waiting_pods, what_kubernetes_has_told_already)
 {
     struct rig r = start(1);
     struct demand other = sim_pod("other", ROLE_HOST, "", 0);
@@ -317,7 +317,7 @@ Test(waiting, what_kubernetes_has_told_already)
     finish(&r);
 }
 
-Test(waiting, who_does_not_wait)
+Test(waiting_pods, who_does_not_wait)
 {
     struct rig r = start(1);
     struct kube_pod pod = object(&r.pod);
@@ -360,7 +360,7 @@ static unsigned woken_within(struct rig *r, int64_t *from_s, int64_t n_s,
 
 /* Whoever was woken and is not asked about waits for something else: not each
  * time that a place becomes free, and less and less often. */
-Test(waiting, who_is_woken_in_vain)
+Test(waiting_pods, who_is_woken_in_vain)
 {
     struct rig r = start(1);
     int64_t s = 0;
@@ -377,7 +377,7 @@ Test(waiting, who_is_woken_in_vain)
 }
 
 /* What the API server refuses for good is not said each few seconds. */
-Test(waiting, a_wake_that_is_refused_for_good)
+Test(waiting_pods, a_wake_that_is_refused_for_good)
 {
     static const int refusals[] = {-EACCES, -EINVAL, -EPROTO, -ENOENT};
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
@@ -401,7 +401,7 @@ Test(waiting, a_wake_that_is_refused_for_good)
 
 /* A call that fails is made again; one that is refused each time it is asked
  * about, while it would fit, is woken less and less often. */
-Test(waiting, a_call_that_fails)
+Test(waiting_pods, a_call_that_fails)
 {
     struct rig r = start(1);
     struct kube_pod pod = object(&r.pod);
@@ -421,7 +421,7 @@ Test(waiting, a_call_that_fails)
 
 /* Who waits for Biga goes before who may wait for anything; then who matters
  * more, and then who came first. */
-Test(waiting, in_order)
+Test(waiting_pods, in_order)
 {
     struct waiting_pods *w = waiting_pods_create();
     static const struct {

@@ -139,7 +139,7 @@ static void run(struct world *w, int64_t until_ms)
 /* --- news is not kept waiting -------------------------------------------- */
 
 /* 200 have room; while they are woken one more has. */
-Test(pace, one_more_after_a_burst)
+Test(wake_pace, one_more_after_a_burst)
 {
     struct world *w = start(201, true);
     w->room[200] = false;
@@ -161,7 +161,7 @@ Test(pace, one_more_after_a_burst)
 }
 
 /* All that have room are woken, and then comes one more. */
-Test(pace, one_more_after_all)
+Test(wake_pace, one_more_after_all)
 {
     struct world *w = start(201, true);
     give_room(w, 0, 200);
@@ -178,7 +178,7 @@ Test(pace, one_more_after_all)
 
 /* An API server that does not answer keeps the next ones for as long as its
  * call lasts. */
-Test(pace, one_more_after_a_call_that_hangs)
+Test(wake_pace, one_more_after_a_call_that_hangs)
 {
     struct world *w = start(2, true);
     w->call_ms = 3000;
@@ -198,7 +198,7 @@ Test(pace, one_more_after_a_call_that_hangs)
 
 /* A new leader has many to wake, of which it knows nothing; one of them is
  * asked about and refused meanwhile, and has room then. */
-Test(pace, one_more_after_a_failover)
+Test(wake_pace, one_more_after_a_failover)
 {
     enum { LAST = MANY - 1 };
     struct world *w = start(MANY, false);
@@ -219,7 +219,7 @@ Test(pace, one_more_after_a_failover)
 /* --- and costs little ------------------------------------------------------ */
 
 /* Something changes all the time, and nobody has room: a fifth at most. */
-Test(pace, judging_takes_a_fifth)
+Test(wake_pace, judging_takes_a_fifth)
 {
     struct world *w = start(500, true);
     int64_t begun_ms = w->now_ms;
@@ -236,7 +236,7 @@ Test(pace, judging_takes_a_fifth)
 
 /* Those that were to be woken, and have no room any more, keep nobody from
  * being judged. */
-Test(pace, room_that_is_gone)
+Test(wake_pace, room_that_is_gone)
 {
     struct world *w = start(MANY, true);
     w->judge_ms = 2;
@@ -255,7 +255,7 @@ Test(pace, room_that_is_gone)
 
 /* The first change begins the grace; while somebody else leads nothing is
  * done. */
-Test(pace, grace_and_idleness)
+Test(wake_pace, grace_and_idleness)
 {
     struct wake_pace p;
     int64_t due_ms;

@@ -52,7 +52,7 @@ static void tear_down(void)
     tmpdir_remove(dir);
 }
 
-TestSuite(pods, .init = set_up, .fini = tear_down);
+TestSuite(applied, .init = set_up, .fini = tear_down);
 
 /* Apply a body; its changes stay the caller's. */
 static int apply_body(const char *text, struct applied_body *ret_body,
@@ -127,7 +127,7 @@ static char *uid_of(const char *name)
     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{" \
     "\"name\":\"m\"},\"data\":{\"k\":\"%s\"}}"
 
-Test(pods, are_applied_once)
+Test(applied, are_applied_once)
 {
     cr_expect_eq(apply(pod("b", "i:1")), 0);
     cr_expect_eq(apply(pod("a", "i:1")), 0);
@@ -146,7 +146,7 @@ Test(pods, are_applied_once)
 }
 
 /* The order of members, and what an API server writes, say nothing. */
-Test(pods, are_the_same_in_any_order)
+Test(applied, are_the_same_in_any_order)
 {
     cr_expect_eq(apply("{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\","
                        "\"labels\":{\"biga.dev/role\":\"xpu\",\"x\":\"y\"}},"
@@ -163,7 +163,7 @@ Test(pods, are_the_same_in_any_order)
     cr_expect_str_eq(all(), "a ");
 }
 
-Test(pods, are_applied_together_or_not)
+Test(applied, are_applied_together_or_not)
 {
     cleanup_str struct str body = STR_INIT(4096);
     cr_assert_eq(apply(pod("b", "i:1")), 0);
@@ -178,7 +178,7 @@ Test(pods, are_applied_together_or_not)
 }
 
 /* As with an API server, also after a start. */
-Test(pods, immutable_configs_stay)
+Test(applied, immutable_configs_stay)
 {
 #define FIXED(data, more)                                                   \
     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":" \
@@ -218,7 +218,7 @@ Test(pods, immutable_configs_stay)
         -EEXIST);
 }
 
-Test(pods, replace_configs)
+Test(applied, replace_configs)
 {
     char text[256];
     (void)snprintf(text, sizeof text, MAP, "1");
@@ -255,7 +255,7 @@ Test(pods, replace_configs)
 }
 
 /* A pod is told to end, ends, and is forgotten; each survives a restart. */
-Test(pods, end_and_are_forgotten)
+Test(applied, end_and_are_forgotten)
 {
     struct pod_change c = {.kind = APPLIED_DELETE,
                            .namespace = "default",
@@ -299,7 +299,7 @@ Test(pods, end_and_are_forgotten)
     cr_expect_str_eq(all(), "b ");
 }
 
-Test(pods, tell_how_they_fare)
+Test(applied, tell_how_they_fare)
 {
     cleanup_with(pod_status) struct pod_status *s = pod_status_create(1);
     cr_assert_eq(apply(pod("a", "i:1")), 0);
@@ -329,7 +329,7 @@ Test(pods, tell_how_they_fare)
 }
 
 /* Why it was over is kept while it is stopped. */
-Test(pods, keep_why_they_are_over)
+Test(applied, keep_why_they_are_over)
 {
     cleanup_with(pod_status) struct pod_status *over = pod_status_create(0);
     cleanup_with(pod_status) struct pod_status *gone = pod_status_create(0);
@@ -370,7 +370,7 @@ static void *look(void *ctx)
     return NULL;
 }
 
-Test(pods, are_read_while_they_change)
+Test(applied, are_read_while_they_change)
 {
     pthread_t threads[2];
     atomic_store(&stop_it, false);
@@ -399,7 +399,7 @@ Test(pods, are_read_while_they_change)
 
 /* --- bodies ------------------------------------------------------------------- */
 
-Test(pods, name_what_is_wrong)
+Test(applied, name_what_is_wrong)
 {
     static const struct {
         const char *text, *what;
@@ -453,7 +453,7 @@ Test(pods, name_what_is_wrong)
     }
 }
 
-Test(pods, refuse_a_config_that_is_too_big)
+Test(applied, refuse_a_config_that_is_too_big)
 {
     enum { MAX = PODSPEC_FILES_SIZE_MAX };
     static const char *const members[] = {"data", "binaryData"};
@@ -496,7 +496,7 @@ static void execute(const char *sql)
     cr_assert_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-Test(pods, get_tables_in_an_older_database)
+Test(applied, get_tables_in_an_older_database)
 {
     end();
     execute("DROP TABLE pods; DROP TABLE configs; PRAGMA user_version = 1");
@@ -507,7 +507,7 @@ Test(pods, get_tables_in_an_older_database)
     cr_expect_str_eq(all(), "a ");
 }
 
-Test(pods, are_saved_from_a_damaged_database)
+Test(applied, are_saved_from_a_damaged_database)
 {
     char text[256];
     (void)snprintf(text, sizeof text, MAP, "1");
@@ -524,7 +524,7 @@ Test(pods, are_saved_from_a_damaged_database)
     cr_expect_str_eq(uid, same);
 }
 
-Test(pods, are_the_api_servers_in_a_cluster)
+Test(applied, are_the_api_servers_in_a_cluster)
 {
     struct writer_config other = {.store = STORE_KUBERNETES, .fresh_ms = 1000};
     struct writer *kube = NULL;
@@ -558,7 +558,7 @@ static struct demand foreign_demand(const char *pair, const char *size)
 }
 
 /* Whatever stands there: pairs are gone through one by one. */
-Test(pods, not_understood_are_within_limits)
+Test(applied, not_understood_are_within_limits)
 {
     static const struct {
         const char *text;

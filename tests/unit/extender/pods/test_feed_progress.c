@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-Test(fed, is_known_once_it_is_committed)
+Test(feed_progress, is_known_once_it_is_committed)
 {
     struct feed_progress *f = feed_progress_create();
     cr_expect_eq(feed_progress_number(f, "a"), 0);

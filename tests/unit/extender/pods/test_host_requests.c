@@ -172,7 +172,7 @@ static void relist(struct host_requests *s, struct model *m)
         m->pods[i].there = m->pods[i].there && m->pods[i].seen;
 }
 
-Test(podsums, are_those_of_the_pods, .timeout = 180)
+Test(host_requests, are_those_of_the_pods, .timeout = 180)
 {
     static struct model m;
     struct host_requests *s = host_requests_create();
@@ -202,7 +202,7 @@ Test(podsums, are_those_of_the_pods, .timeout = 180)
     host_requests_destroy(s);
 }
 
-Test(podsums, tell_only_what_changed)
+Test(host_requests, tell_only_what_changed)
 {
     struct host_requests *s = host_requests_create();
     struct host_requests_pod pod = {"u", "h", 1000, 2048};
@@ -231,7 +231,7 @@ Test(podsums, tell_only_what_changed)
     host_requests_destroy(s);
 }
 
-Test(podsums, of_many_pods_are_small)
+Test(host_requests, of_many_pods_are_small)
 {
     enum { MANY = 100000, LIMIT = 16 << 20 };
     struct host_requests *s = host_requests_create();

@@ -28,11 +28,11 @@ static struct kube_pod read_spec(const char *spec)
     return pod;
 }
 
-Test(podobj, a_running_pod)
+Test(kube_pod, a_running_pod)
 {
     size_t size;
     cleanup_free char *json =
-        testdata_read("tests/fuzz/corpus/podobj/bound.json", &size);
+        testdata_read("tests/fuzz/corpus/kube_pod/bound.json", &size);
     struct kube_pod pod = read_text(json, size);
     cr_expect_not(pod.broken, "%s", pod.why.text);
     cr_expect_eq(pod.demand.role, ROLE_HOST);
@@ -62,11 +62,11 @@ Test(podobj, a_running_pod)
     cr_expect_not(kube_pod_is_finished(&pod));
 }
 
-Test(podobj, a_pending_pod)
+Test(kube_pod, a_pending_pod)
 {
     size_t size;
     cleanup_free char *json =
-        testdata_read("tests/fuzz/corpus/podobj/pending.json", &size);
+        testdata_read("tests/fuzz/corpus/kube_pod/pending.json", &size);
     struct kube_pod pod = read_text(json, size);
     cr_expect_not(pod.broken, "%s", pod.why.text);
     cr_expect_eq(pod.demand.role, ROLE_XPU);
@@ -83,11 +83,11 @@ Test(podobj, a_pending_pod)
     cr_expect_null(pod.allocation.data);
 }
 
-Test(podobj, a_pod_that_breaks_the_contract_keeps_its_names)
+Test(kube_pod, a_pod_that_breaks_the_contract_keeps_its_names)
 {
     size_t size;
     cleanup_free char *json =
-        testdata_read("tests/fuzz/corpus/podobj/broken.json", &size);
+        testdata_read("tests/fuzz/corpus/kube_pod/broken.json", &size);
     struct kube_pod pod = read_text(json, size);
     cr_expect(pod.broken);
     cr_expect(strstr(pod.why.text, "memory"), "%s", pod.why.text);
@@ -101,7 +101,7 @@ Test(podobj, a_pod_that_breaks_the_contract_keeps_its_names)
 }
 
 /* The API server takes it in any text that has no rule. */
-Test(podobj, a_nul_hides_no_pod)
+Test(kube_pod, a_nul_hides_no_pod)
 {
     static const char json[] =
         "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
@@ -118,7 +118,7 @@ Test(podobj, a_nul_hides_no_pod)
     cr_expect_str_eq(text, "\xef\xbf\xbd{}");
 }
 
-Test(podobj, requests)
+Test(kube_pod, requests)
 {
     static const struct {
         const char *spec;
@@ -164,7 +164,7 @@ Test(podobj, requests)
 }
 
 /* Of pods without a role demand_read() takes no name that is not sound. */
-Test(podobj, names_are_always_set)
+Test(kube_pod, names_are_always_set)
 {
     static const char json[] = "{\"metadata\":{\"name\":\"a\",\"namespace\":"
                                "\"b\",\"uid\":\"c&d\"}}";
@@ -174,7 +174,7 @@ Test(podobj, names_are_always_set)
     cr_expect_str_eq(pod.demand.uid, "c&d");
 }
 
-Test(podobj, what_is_no_pod)
+Test(kube_pod, what_is_no_pod)
 {
     static const struct {
         const char *json, *word;
@@ -214,7 +214,7 @@ static uint64_t no_buddy(const char *condition)
 }
 
 /* The text that stands there is known again, whatever its escapes. */
-Test(podobj, the_lack_of_a_buddy)
+Test(kube_pod, the_lack_of_a_buddy)
 {
     const char *said = "no \"t\"";
     cr_expect_eq(no_buddy("\"status\":\"False\",\"reason\":\"BuddyFailed\","
@@ -237,7 +237,7 @@ static bool unschedulable(const char *condition)
     return read_text(json, strlen(json)).unschedulable;
 }
 
-Test(podobj, where_room_is_made_for_it)
+Test(kube_pod, where_room_is_made_for_it)
 {
     static const char json[] =
         "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\"},"
@@ -247,7 +247,7 @@ Test(podobj, where_room_is_made_for_it)
     cr_expect_eq(pod.phase, POD_PENDING);
 }
 
-Test(podobj, what_the_scheduler_has_put_aside)
+Test(kube_pod, what_the_scheduler_has_put_aside)
 {
     cr_expect(unschedulable("\"type\":\"PodScheduled\",\"status\":\"False\","
                             "\"reason\":\"Unschedulable\""));

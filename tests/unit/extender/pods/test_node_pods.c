@@ -31,7 +31,7 @@ static void stop(void)
     pod_set_unref(set);
 }
 
-TestSuite(nodepods, .init = start, .fini = stop);
+TestSuite(node_pods, .init = start, .fini = stop);
 
 /* Pod "pI", which has its place there as the number-th. */
 static void add_pod(unsigned i, uint64_t number, const char *annotation,
@@ -86,7 +86,7 @@ static void read_items(const struct str *text, bool whole[PODS],
     }
 }
 
-Test(nodepods, never_says_more_than_a_node_takes)
+Test(node_pods, never_says_more_than_a_node_takes)
 {
     bool whole[PODS] = {false};
     char next[APPLIED_UID_SIZE] = "";
@@ -109,7 +109,7 @@ Test(nodepods, never_says_more_than_a_node_takes)
     cr_expect_eq(n, PODS, "two answers have all of them");
 }
 
-Test(nodepods, has_those_that_came_first)
+Test(node_pods, has_those_that_came_first)
 {
     char next[APPLIED_UID_SIZE];
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
@@ -128,7 +128,7 @@ Test(nodepods, has_those_that_came_first)
 }
 
 /* It grew after the pod was placed. */
-Test(nodepods, says_why_a_pod_cannot_have_its_files)
+Test(node_pods, says_why_a_pod_cannot_have_its_files)
 {
     char next[APPLIED_UID_SIZE];
     struct applied_config *c = NULL;
@@ -156,7 +156,7 @@ Test(nodepods, says_why_a_pod_cannot_have_its_files)
 }
 
 /* Somebody may still want to know why it failed. */
-Test(nodepods, pods_that_are_over_are_kept_until_they_are_deleted)
+Test(node_pods, pods_that_are_over_are_kept_until_they_are_deleted)
 {
     char next[APPLIED_UID_SIZE];
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
@@ -200,7 +200,7 @@ static void put_config(const char *kind, const char *namespace,
 }
 
 /* Else each node with pods would be told everything at each change. */
-Test(nodepods, only_what_its_pods_take_from_concerns_a_node)
+Test(node_pods, only_what_its_pods_take_from_concerns_a_node)
 {
     static const struct {
         const char *kind, *namespace, *name;

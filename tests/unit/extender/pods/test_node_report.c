@@ -15,7 +15,7 @@ static void refused(const char *json, const char *text)
     cr_expect_null(s);
 }
 
-Test(nodestatus, reads_all)
+Test(node_report, reads_all)
 {
     const char *json =
         "{\"boot\":\"b\",\"pods\":[{\"uid\":\"u2\",\"state\":\"failed\","
@@ -45,7 +45,7 @@ Test(nodestatus, reads_all)
     cr_expect_str_eq(s->places[0].runtime, "containerd 1.6");
 }
 
-Test(nodestatus, takes_what_newer_and_older_nodes_say)
+Test(node_report, takes_what_newer_and_older_nodes_say)
 {
     const char *json =
         "{\"boot\":\"b\",\"new\":1,\"pods\":[{\"uid\":\"u1\",\"state\":"
@@ -66,7 +66,7 @@ Test(nodestatus, takes_what_newer_and_older_nodes_say)
             "pods[0].ran: must be true or false");
 }
 
-Test(nodestatus, cuts_what_is_long)
+Test(node_report, cuts_what_is_long)
 {
     cleanup_str struct str json = STR_INIT(65536);
     cleanup_with(node_report) struct node_report *s = NULL;
@@ -82,7 +82,7 @@ Test(nodestatus, cuts_what_is_long)
                  "between characters");
 }
 
-Test(nodestatus, refuses)
+Test(node_report, refuses)
 {
     refused("{\"boot\":\"b\",\"pods\":[{\"uid\":\"u\",\"state\":\"up\"}]}",
             "pods[0].state: is \"up\", must be one of wanted, preparing, "

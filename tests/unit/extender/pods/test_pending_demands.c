@@ -14,7 +14,7 @@ static struct demand pod(unsigned i, unsigned uid)
     return d;
 }
 
-Test(seen, remembers_by_uid_and_by_name)
+Test(pending_demands, remembers_by_uid_and_by_name)
 {
     struct pending_demands *s = pending_demands_create();
     struct demand d = pod(3, 30), found;
@@ -34,7 +34,7 @@ Test(seen, remembers_by_uid_and_by_name)
     pending_demands_destroy(s);
 }
 
-Test(seen, a_new_pod_of_the_same_name_is_the_newest)
+Test(pending_demands, a_new_pod_of_the_same_name_is_the_newest)
 {
     struct pending_demands *s = pending_demands_create();
     struct demand a = pod(1, 10), b = pod(1, 11), found;
@@ -47,7 +47,7 @@ Test(seen, a_new_pod_of_the_same_name_is_the_newest)
     pending_demands_destroy(s);
 }
 
-Test(seen, the_oldest_make_room)
+Test(pending_demands, the_oldest_make_room)
 {
     struct pending_demands *s = pending_demands_create();
     struct demand found;
@@ -67,7 +67,7 @@ Test(seen, the_oldest_make_room)
     pending_demands_destroy(s);
 }
 
-Test(seen, a_pod_without_uid_is_not_kept)
+Test(pending_demands, a_pod_without_uid_is_not_kept)
 {
     struct pending_demands *s = pending_demands_create();
     struct demand d = pod(1, 1), found;
@@ -78,7 +78,7 @@ Test(seen, a_pod_without_uid_is_not_kept)
     pending_demands_destroy(s);
 }
 
-Test(seen, keeps_why_a_pod_was_refused)
+Test(pending_demands, keeps_why_a_pod_was_refused)
 {
     struct pending_demands *s = pending_demands_create();
     struct demand d = pod(1, 10), found;

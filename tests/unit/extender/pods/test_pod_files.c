@@ -53,7 +53,7 @@ static void stop(void)
     pod_set_unref(set);
 }
 
-TestSuite(podfiles, .init = start, .fini = stop);
+TestSuite(pod_files, .init = start, .fini = stop);
 
 static struct applied_pod *pod(const char *volumes, const char *env)
 {
@@ -84,7 +84,7 @@ static struct applied_pod *pod(const char *volumes, const char *env)
     "\"configMapKeyRef\":{\"name\":\"c0\",\"key\":\"none\",\"optional\":"    \
     "true}}}]"
 
-Test(podfiles, has_the_keys_that_are_taken)
+Test(pod_files, has_the_keys_that_are_taken)
 {
     cleanup_with(applied_pod) struct applied_pod *p = pod(SOME_VOLUMES,
                                                           SOME_ENV);
@@ -100,7 +100,7 @@ Test(podfiles, has_the_keys_that_are_taken)
         "{\"kind\":\"ConfigMap\",\"name\":\"c2\",\"data\":{\"k\":\"djI=\"}}]");
 }
 
-Test(podfiles, whole_config_maps_go_whole)
+Test(pod_files, whole_config_maps_go_whole)
 {
     cleanup_with(applied_pod) struct applied_pod *p =
         pod("{\"name\":\"a\",\"configMap\":{\"name\":\"c0\"}}",
@@ -133,7 +133,7 @@ static void expect_refused(const struct pod_set *where,
     cr_expect_eq(out.size, 0);
 }
 
-Test(podfiles, three_large_volumes_are_refused)
+Test(pod_files, three_large_volumes_are_refused)
 {
     cleanup_with(applied_pod) struct applied_pod *p =
         pod("{\"name\":\"a\",\"configMap\":{\"name\":\"c0\"}},"
@@ -166,7 +166,7 @@ static struct applied_config *parts(unsigned i)
     return c;
 }
 
-Test(podfiles, three_large_sources_of_variables_are_refused)
+Test(pod_files, three_large_sources_of_variables_are_refused)
 {
     cleanup_with(applied_pod) struct applied_pod *p = pod(
         "", "\"envFrom\":[{\"configMapRef\":{\"name\":\"d0\"}},{\"prefix\":\"A"

@@ -11,7 +11,7 @@ static void start(void)
     simapp_begin(NULL);
 }
 
-TestSuite(nodewait, .init = start, .fini = simapp_end);
+TestSuite(node_poll, .init = start, .fini = simapp_end);
 
 /* What there is to say at one time. */
 struct moment {
@@ -23,7 +23,7 @@ static struct moment moment_take(void)
 {
     struct app *app = server_app(simapp_server);
     runner_settle(app->runner);
-    return (struct moment){applied_get(app->pods),
+    return (struct moment){applied_get(app->applied),
                            writer_snapshot(app->writer)};
 }
 
@@ -35,7 +35,7 @@ static void moment_fini(struct moment *m)
 
 static uint64_t version(const struct moment *m, const char *node)
 {
-    return node_poll_version(server_app(simapp_server)->nodewait, m->set,
+    return node_poll_version(server_app(simapp_server)->node_poll, m->set,
                              m->snapshot, node);
 }
 
@@ -63,7 +63,7 @@ static const char *place_pod(struct moment *ret_before,
     return a->node;
 }
 
-Test(nodewait, another_content_is_another_version)
+Test(node_poll, another_content_is_another_version)
 {
     struct moment before, after;
     const char *node = place_pod(&before, &after);
@@ -78,9 +78,9 @@ Test(nodewait, another_content_is_another_version)
 }
 
 /* Whoever asks for very many names has nothing kept for more of them. */
-Test(nodewait, of_too_many_nodes_versions_are_not_kept)
+Test(node_poll, of_too_many_nodes_versions_are_not_kept)
 {
-    struct node_poll *w = server_app(simapp_server)->nodewait;
+    struct node_poll *w = server_app(simapp_server)->node_poll;
     struct moment before, after;
     const char *node = place_pod(&before, &after);
     ask_for_many(&before);

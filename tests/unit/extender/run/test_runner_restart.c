@@ -38,7 +38,7 @@ static void apply_service(const char *notes)
 static unsigned count_ready(const char *part, unsigned *ret_new)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        applied_get(server_app(simapp_server)->pods);
+        applied_get(server_app(simapp_server)->applied);
     unsigned n = 0;
     *ret_new = 0;
     for (size_t i = 0; i < set->n_pods; i++) {

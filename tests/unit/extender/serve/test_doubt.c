@@ -66,14 +66,14 @@ static void set_up(void)
     test_extender_start(&x, routes, n_read_routes + n_node_routes, NULL);
     atomic_store(&x.app.ready, true);
     lose_all();
-    node_reports_asked(x.app.told, "n1", clock_ms());
+    node_reports_asked(x.app.reports, "n1", clock_ms());
 }
 
 static void tear_down(void)
 {
-    node_poll_stop(x.app.nodewait);
+    node_poll_stop(x.app.node_poll);
     test_extender_stop(&x);
-    node_poll_destroy(x.app.nodewait);
+    node_poll_destroy(x.app.node_poll);
     raw_reply_fini(&reply);
     tmpdir_remove(dir);
 }
@@ -237,12 +237,12 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
     for (int i = 0; i <= NODE_REPORT_PODS_MAX; i++) {
         char uid[16];
         (void)snprintf(uid, sizeof uid, "x%d", i);
-        node_reports_stranger(x.app.told, "n1", uid, true);
+        node_reports_stranger(x.app.reports, "n1", uid, true);
     }
     for (int i = 0; i <= NODE_REPORT_PODS_MAX; i++) {
         char uid[16];
         (void)snprintf(uid, sizeof uid, "x%d", i);
-        node_reports_stranger(x.app.told, "n1", uid, false);
+        node_reports_stranger(x.app.reports, "n1", uid, false);
     }
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
@@ -254,8 +254,8 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
 static void ask(void)
 {
     struct error err;
-    if (!x.app.nodewait)
-        cr_assert_eq(node_poll_start(&x.app, &x.app.nodewait, &err), 0);
+    if (!x.app.node_poll)
+        cr_assert_eq(node_poll_start(&x.app, &x.app.node_poll, &err), 0);
     cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
     writer_sweep(x.app.writer); /* after what was posted */
 }
@@ -298,8 +298,8 @@ Test(doubt, outlasts_a_telling_that_is_late)
  * one before. */
 Test(doubt, outlasts_a_telling_that_was_not_asked_for)
 {
-    node_reports_destroy(x.app.told);
-    x.app.told = node_reports_create();
+    node_reports_destroy(x.app.reports);
+    x.app.reports = node_reports_create();
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
     ask();

@@ -94,7 +94,7 @@ static struct demand make_pod(struct cluster *c, const char *name)
 {
     struct demand d = sim_pod(name, ROLE_HOST, "", 0);
     bindserver_pod(c->server, d.name, d.uid);
-    pending_demands_put(c->x.app.seen, &d);
+    pending_demands_put(c->x.app.demands, &d);
     return d;
 }
 
@@ -315,7 +315,7 @@ Test(routes_bind, binds_pods_without_a_role)
     start(&c);
     struct demand d = sim_pod("p1", ROLE_NONE, "", 0);
     bindserver_pod(c.server, d.name, d.uid);
-    pending_demands_put(c.x.app.seen, &d);
+    pending_demands_put(c.x.app.demands, &d);
     cr_expect_str_eq(ask(&c, "p1", "n7", text), "");
     cr_assert(bindserver_node(c.server, "p1", node, &note));
     cr_expect_str_eq(node, "n7");

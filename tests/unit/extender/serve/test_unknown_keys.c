@@ -10,10 +10,10 @@ static void start(void)
     simapp_begin(NULL);
 }
 
-TestSuite(odd, .init = start, .fini = simapp_end);
+TestSuite(unknown_keys, .init = start, .fini = simapp_end);
 
 /* simapp hands pods over as they are stored, as an older extender left them. */
-Test(odd, a_stored_pod_with_a_key_that_is_none_is_warned_of)
+Test(unknown_keys, a_stored_pod_with_a_key_that_is_none_is_warned_of)
 {
     const struct simapp_pod pods[] = {
         {.name = "a", .role = "xpu", .notes = ",\"biga.dev/aling\":\"pix\""},

@@ -54,7 +54,7 @@ static const char *allowed(struct writer *w, const struct demand *d)
     return n == 1 ? name : n ? "any" : "none";
 }
 
-Test(moves, a_registry)
+Test(moving_pods, a_registry)
 {
     struct demand host = sim_pod("h", ROLE_HOST, "j", 1);
     struct demand xpu = sim_pod("x", ROLE_XPU, "j", 1);
@@ -87,7 +87,7 @@ Test(moves, a_registry)
 
 /* While its host pod is nominated, an xPU pod goes nowhere else, though it fits
  * everywhere; in either order, until the nomination is gone. */
-Test(moves, a_pair_waits_where_room_is_made)
+Test(moving_pods, a_pair_waits_where_room_is_made)
 {
     struct writer *w = start();
     struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
@@ -111,7 +111,7 @@ Test(moves, a_pair_waits_where_room_is_made)
 }
 
 /* So does one whose pair is planned, also with a whole job. */
-Test(moves, a_plan_has_the_pair_there)
+Test(moving_pods, a_plan_has_the_pair_there)
 {
     for (int size = 1; size <= 3; size += 2) {
         struct writer *w = start();
@@ -135,7 +135,7 @@ Test(moves, a_plan_has_the_pair_there)
 }
 
 /* A node that nobody knows (any more) is not waited for, whoever asks. */
-Test(moves, nobody_waits_for_a_node_that_is_gone)
+Test(moving_pods, nobody_waits_for_a_node_that_is_gone)
 {
     for (int size = 1; size <= 3; size += 2) {
         struct writer *w = start();
@@ -203,7 +203,7 @@ static void expect_sound(struct writer *w)
 
 /* What was held for a pair that now comes to another node is given to others,
  * and held for it no more. */
-Test(moves, a_hold_moves_with_its_pair)
+Test(moving_pods, a_hold_moves_with_its_pair)
 {
     struct writer *w = start();
     fill(w, 0, N_CARDS - 2);
@@ -234,7 +234,7 @@ static bool waits(struct writer *w, const struct demand *d)
 }
 
 /* No pair is bound before there is room for all of them; then all have it. */
-Test(moves, a_job_waits_until_all_have_room)
+Test(moving_pods, a_job_waits_until_all_have_room)
 {
     struct writer *w = start();
     struct demand pods[N_NODES];
@@ -269,7 +269,7 @@ Test(moves, a_job_waits_until_all_have_room)
 }
 
 /* Two that were nominated to the same room do not keep each other out. */
-Test(moves, who_is_first_has_another_place)
+Test(moving_pods, who_is_first_has_another_place)
 {
     struct writer *w = start();
     struct demand pods[2] = {sim_member("a", ROLE_HOST, "team", 0, 2),
@@ -334,7 +334,7 @@ static unsigned preempt(struct writer *w, const struct demand *d, unsigned n,
 
 /* Of a job of three pairs each pod asks, with ever more proposed, since those
  * before it are nominated; with what they evict known, or not yet. */
-Test(moves, a_job_evicts_as_many_as_it_has_pairs)
+Test(moving_pods, a_job_evicts_as_many_as_it_has_pairs)
 {
     for (int known = 0; known < 2; known++) {
         struct writer *w = start();
@@ -371,7 +371,7 @@ Test(moves, a_job_evicts_as_many_as_it_has_pairs)
 
 /* Who waits for room of the others asks again whom to evict: nobody but those who
  * leave already. */
-Test(moves, who_waits_evicts_nobody)
+Test(moving_pods, who_waits_evicts_nobody)
 {
     struct writer *w = start();
     bool evicted[LOWS] = {false};
@@ -404,7 +404,7 @@ Test(moves, who_waits_evicts_nobody)
 
 /* A pod that nobody else asks with gets what the scheduler has chosen, which may
  * be for a disruption budget. */
-Test(moves, one_pair_keeps_what_was_proposed)
+Test(moving_pods, one_pair_keeps_what_was_proposed)
 {
     struct writer *w = start();
     struct demand d = sim_member("vip", ROLE_XPU, "vip", 0, 1);
@@ -441,7 +441,7 @@ static void ignore(struct writer_op *op)
 }
 
 /* Those that come together make one snapshot. */
-Test(moves, a_batch_makes_one_snapshot)
+Test(moving_pods, a_batch_makes_one_snapshot)
 {
     enum { N = 8 };
     struct writer *w = start();

@@ -76,7 +76,7 @@ static void assert_says(struct writer *w, const char *pod, const char *text)
 static const enum store_kind kinds[] = {STORE_KUBERNETES, STORE_SQLITE};
 
 /* The lie lets two pods in; the truth has room for one. */
-Test(overfull, what_a_lie_let_in_is_told_when_it_ends)
+Test(overcommit, what_a_lie_let_in_is_told_when_it_ends)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct writer *w = start(kinds[i]);
@@ -108,7 +108,7 @@ Test(overfull, what_a_lie_let_in_is_told_when_it_ends)
     }
 }
 
-Test(overfull, a_card_that_is_gone_is_told)
+Test(overcommit, a_card_that_is_gone_is_told)
 {
     struct writer *w = start(STORE_SQLITE);
     cr_assert_eq(sim_publish(w, "n1", 4, "boot", 1), 0);
@@ -125,7 +125,7 @@ Test(overfull, a_card_that_is_gone_is_told)
 }
 
 /* Heartbeats and what does not concern cards change nothing. */
-Test(overfull, nothing_is_told_of_what_fits)
+Test(overcommit, nothing_is_told_of_what_fits)
 {
     struct writer *w = start(STORE_SQLITE);
     publish(w, CORES, 1);

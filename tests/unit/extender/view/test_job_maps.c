@@ -80,7 +80,7 @@ static void clear(void)
     n_ranks = n_topos = 0;
 }
 
-TestSuite(maps, .fini = clear);
+TestSuite(job_maps, .fini = clear);
 
 static void expect_map(enum map_format format, const char *golden)
 {
@@ -118,21 +118,21 @@ static void four_pairs(void)
     put("host-b", b, 1, "card-0000-a1-00", NULL);
 }
 
-Test(maps, hostfile)
+Test(job_maps, hostfile)
 {
     four_pairs();
     expect_map(MAP_HOSTFILE, "host-b slots=3 max_slots=3\n"
                              "host-a slots=1 max_slots=1\n");
 }
 
-Test(maps, dpu_hostfile)
+Test(job_maps, dpu_hostfile)
 {
     four_pairs();
     expect_map(MAP_DPU_HOSTFILE, "host-b-card-0000-a1-00 slots=3 max_slots=3\n"
                                  "bf2-a.cluster slots=2 max_slots=2\n");
 }
 
-Test(maps, rankfile)
+Test(job_maps, rankfile)
 {
     four_pairs();
     expect_map(MAP_RANKFILE, "rank 0=host-b slot=16-23,48-55\n"
@@ -141,7 +141,7 @@ Test(maps, rankfile)
                              "rank 3=host-b slot=24-31,56-63\n");
 }
 
-Test(maps, ucx)
+Test(job_maps, ucx)
 {
     four_pairs();
     expect_map(MAP_UCX, "0 host-b UCX_NET_DEVICES=mlx5_4:1\n"
@@ -150,7 +150,7 @@ Test(maps, ucx)
                         "3 host-b UCX_NET_DEVICES=mlx5_4:1\n");
 }
 
-Test(maps, urom)
+Test(job_maps, urom)
 {
     four_pairs();
     expect_map(MAP_UROM,
@@ -159,13 +159,13 @@ Test(maps, urom)
                "host-b dpu bf2-a.cluster 0000:21:00.0 mlx5_0:1\n");
 }
 
-Test(maps, no_ranks_are_no_lines)
+Test(job_maps, no_ranks_are_no_lines)
 {
     for (int i = 0; i < MAP_FORMATS; i++)
         expect_map((enum map_format)i, "");
 }
 
-Test(maps, without_cpu_lists_ranks_are_bound_to_packages)
+Test(job_maps, without_cpu_lists_ranks_are_bound_to_packages)
 {
     static const char *const none[2] = {"", ""};
     struct topo *a = make_node("host-a", none, 32, cards, 2);
@@ -175,14 +175,14 @@ Test(maps, without_cpu_lists_ranks_are_bound_to_packages)
                              "rank 1=host-a slot=0:*\n");
 }
 
-Test(maps, a_pair_of_two_numa_nodes_is_bound_where_it_was_placed)
+Test(job_maps, a_pair_of_two_numa_nodes_is_bound_where_it_was_placed)
 {
     struct topo *a = make_node("host-a", cpu_lists, 32, cards, 2);
     put("host-a", a, 1, "card-0000-21-00", "card-0000-a1-00");
     expect_map(MAP_RANKFILE, "rank 0=host-a slot=16-31,48-63\n");
 }
 
-Test(maps, more_ranks_than_cpus_are_refused)
+Test(job_maps, more_ranks_than_cpus_are_refused)
 {
     static const char *const few[2] = {"0-1", "2-3"};
     struct topo *a = make_node("host-a", few, 2, cards, 2);
@@ -192,7 +192,7 @@ Test(maps, more_ranks_than_cpus_are_refused)
                                  "CPUs for 3 ranks of the job");
 }
 
-Test(maps, what_is_not_known_is_told)
+Test(job_maps, what_is_not_known_is_told)
 {
     static const char *const none[2] = {"", ""};
     static const struct card_text bare[] = {
@@ -212,7 +212,7 @@ Test(maps, what_is_not_known_is_told)
                             "no known RDMA or network device");
 }
 
-Test(maps, a_node_that_is_gone_has_hosts_only)
+Test(job_maps, a_node_that_is_gone_has_hosts_only)
 {
     put("host-z", NULL, -1, "card-0000-21-00", NULL);
     expect_map(MAP_HOSTFILE, "host-z slots=1 max_slots=1\n");
@@ -222,7 +222,7 @@ Test(maps, a_node_that_is_gone_has_hosts_only)
                             "no known RDMA or network device");
 }
 
-Test(maps, texts_of_nodes_add_no_lines)
+Test(job_maps, texts_of_nodes_add_no_lines)
 {
     static const struct card_text evil[] = {
         {"0000:21:00.0", "mlx5_0\nrank 9=x", "eth 2", "tcp://a b\nc:1", 0, 0},
@@ -238,7 +238,7 @@ Test(maps, texts_of_nodes_add_no_lines)
                              "no known RDMA device");
 }
 
-Test(maps, formats_have_names)
+Test(job_maps, formats_have_names)
 {
     enum map_format format;
     struct error err = {0};

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-Test(near, distance)
+Test(nearest_word, distance)
 {
     cr_assert_eq(nearest_word_distance("", ""), 0);
     cr_assert_eq(nearest_word_distance("abc", ""), 3);
@@ -12,7 +12,7 @@ Test(near, distance)
     cr_assert_eq(nearest_word_distance("kitten", "sitting"), 3);
 }
 
-Test(near, long_words_that_begin_alike_are_not_the_same)
+Test(nearest_word, long_words_that_begin_alike_are_not_the_same)
 {
     char a[65], b[65];
     memset(a, 'x', sizeof a);
@@ -22,7 +22,7 @@ Test(near, long_words_that_begin_alike_are_not_the_same)
     cr_assert_eq(nearest_word_guess(a, b), NEAREST_WORD_NOT);
 }
 
-Test(near, guesses_what_is_close_or_begun)
+Test(nearest_word, guesses_what_is_close_or_begun)
 {
     cr_assert_eq(nearest_word_guess("aling", "align"), 1);
     cr_assert_eq(nearest_word_guess("memory", "memory-mib"), 0);

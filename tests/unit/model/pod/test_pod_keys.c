@@ -32,7 +32,7 @@ static void refuse(const char *json, const char *text)
     cr_expect_str_eq(err.text, text);
 }
 
-Test(words, every_word_at_its_place_passes_and_nowhere_else)
+Test(pod_keys, every_word_at_its_place_passes_and_nowhere_else)
 {
     static const char *const forms[WORD_PLACES] = {
         LABELS("\"%s\":\"1\""), NOTES("\"%s\":\"1\""), REQUESTS("\"%s\":\"1\""),
@@ -54,7 +54,7 @@ Test(words, every_word_at_its_place_passes_and_nowhere_else)
     cr_expect_geq(n, 23);
 }
 
-Test(words, a_misspelt_key_is_told_with_what_was_meant)
+Test(pod_keys, a_misspelt_key_is_told_with_what_was_meant)
 {
     refuse(NOTES("\"a\":\"b\",\"biga.dev/aling\":\"pix\""),
            "metadata.annotations[\"biga.dev/aling\"]: is no key of Biga; did "
@@ -80,7 +80,7 @@ Test(words, a_misspelt_key_is_told_with_what_was_meant)
            "schema/pod.md has them all");
 }
 
-Test(words, a_word_at_the_wrong_place_is_told_where_it_belongs)
+Test(pod_keys, a_word_at_the_wrong_place_is_told_where_it_belongs)
 {
     refuse(
         LABELS("\"biga.dev/align\":\"pix\""),
@@ -99,7 +99,7 @@ Test(words, a_word_at_the_wrong_place_is_told_where_it_belongs)
            "you mean biga.dev/XpuReady?");
 }
 
-Test(words, of_two_that_are_as_near_the_one_of_the_place_is_meant)
+Test(pod_keys, of_two_that_are_as_near_the_one_of_the_place_is_meant)
 {
     /* biga.dev/card is a resource, biga.dev/cards an annotation */
     refuse(NOTES("\"biga.dev/car\":\"1\""),
@@ -110,7 +110,7 @@ Test(words, of_two_that_are_as_near_the_one_of_the_place_is_meant)
            "of Biga; did you mean biga.dev/card?");
 }
 
-Test(words, what_others_write_is_theirs)
+Test(pod_keys, what_others_write_is_theirs)
 {
     cr_expect_eq(
         check(NOTES("\"example.biga.dev/aling\":\"x\",\"biga.device/x"
@@ -123,7 +123,7 @@ Test(words, what_others_write_is_theirs)
     cr_expect_eq(check("[]"), 0);
 }
 
-Test(words, escapes_and_long_keys_are_seen_through)
+Test(pod_keys, escapes_and_long_keys_are_seen_through)
 {
     cleanup_str struct str json = STR_INIT(8192);
     cr_expect_eq(check(NOTES("\"biga.dev\\/align\":\"pix\"")), 0);
@@ -142,7 +142,7 @@ Test(words, escapes_and_long_keys_are_seen_through)
 
 /* Every key of the first table in schema/pod.md is a word, and every word stands
  * there; what is written by Biga needs no row. */
-Test(words, the_document_and_the_table_have_the_same_words)
+Test(pod_keys, the_document_and_the_table_have_the_same_words)
 {
     static const char *const kinds[WORD_PLACES] = {"label", "annotation",
                                                    "resource"};
