@@ -188,7 +188,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) build-fp -name '*.d' 2>/dev/null)
 
 # --- show and test --------------------------------------------------------
 export BIGA_BUILD := $(BUILD)
@@ -229,9 +229,8 @@ kube-down:
 
 # Real runtimes as cards; where there can be none (no root, no namespaces) the
 # tests are skipped, with the reason.
-test-cards: programs
+test-cards: programs $(FP)/biga-advertiser
 	@scripts/setup --cards || true
-	@$(IN_FP) build-fp/biga-advertiser
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
 	@scripts/setup --cards
@@ -251,7 +250,6 @@ AGAIN   = $(MAKE) --no-print-directory
 IN_ASAN = $(AGAIN) BUILD=build-asan OPT='-O1 -g' \
   SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 IN_TSAN = $(AGAIN) BUILD=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread
-IN_FP   = $(AGAIN) BUILD=build-fp CFLAGS=-DFAILPOINTS
 IN_FUZZ = $(AGAIN) BUILD=build-fuzz CC=clang OPT='-O1 -g' \
   SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
   FUZZER=-fsanitize=fuzzer
@@ -261,7 +259,6 @@ instrumented:
 	@$(IN_ASAN) unit-built
 	@$(IN_TSAN) race-built
 	@$(IN_FUZZ) fuzz-built
-	@$(IN_FP) programs race-built
 .PHONY: unit-built race-built fuzz-built
 unit-built: $(UNIT) $(FUZZ)
 race-built: $(RACE)
@@ -284,13 +281,38 @@ race-run: $(RACE)
 	@$$(setarch -R true 2>/dev/null && echo setarch -R) \
 	  scripts/run-tests --race $(RACE)
 
-failpoints:
-	@$(IN_FP) failpoints-run
-.PHONY: failpoints-run
-failpoints-run: programs $(filter %/race_failpoints,$(RACE))
+# Programs that die, hang or fail at the points that $BIGA_FAILPOINTS names.
+# Only what has such points is compiled again; the linker takes it before what
+# the archives have.
+FP     := build-fp
+FP_SRC := $(shell grep -lw 'failpoint\|FAILPOINTS' $(SRC_ALL))
+fp_obj  = $(patsubst %.c,$(FP)/obj/%.o,$(filter-out $(1),$(FP_SRC)))
+$(FP)/obj/%.o: %.c | $(BUILD)/.setup
+	@mkdir -p $(dir $@)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DFAILPOINTS -MMD -MP -c -o $@ $<
+$(FP)/biga-extender: $(call fp_obj,tests/% advertiser/%) \
+    $(BUILD)/obj/extender/main.o $(BUILD)/libbiga-extender.a
+$(FP)/biga-advertiser: $(call fp_obj,tests/% extender/%) \
+    $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
+$(FP)/race_failpoints: $(call fp_obj,) $(TEST_LIBS)
+$(FP)/biga-extender $(FP)/biga-advertiser $(FP)/race_failpoints: \
+    $(BUILD)/libbiga-model.a
+	$(call say,LINK,$@)
+	$(Q)$(link) $(TEST_SOME)
+# what has no such point is beside them all the same
+$(FP)/biga $(FP)/biga-card: $(FP)/%: $(BUILD)/%
+	@mkdir -p $(dir $@)
+	$(Q)ln -sf $(abspath $<) $@
+$(FP)/kubectl-biga: | $(FP)/biga
+	$(Q)ln -sf biga $@
+
+.PHONY: failpoints-built
+failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga \
+    biga-card kubectl-biga race_failpoints)
+failpoints: failpoints-built
 	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
-	@BIGA_BUILD=$(BUILD) scripts/run-tests \
-	  --race $(filter %/race_failpoints,$(RACE)) \
+	@BIGA_BUILD=$(FP) scripts/run-tests --race $(FP)/race_failpoints \
 	  --kube tests/kube/failpoints.py
 
 FUZZ_SECONDS ?= 60
