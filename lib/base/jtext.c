@@ -90,7 +90,7 @@ static size_t decode_escape(const char *p, const char *end, char *dst,
 
 size_t jtext_decode(const struct jtext *t, char *dst)
 {
-    const char *p = t->data, *end = p + t->size;
+    const char *p = t->data, *end = t->size ? p + t->size : p; /* or NULL */
     char *out = dst;
     while (p < end) {
         const char *slash = t->escaped ? memchr(p, '\\', (size_t)(end - p))
