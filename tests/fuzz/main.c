@@ -1,5 +1,6 @@
 /* Runs a fuzz target on the files of folders, so that a corpus is a test
- * without a fuzzer:  fuzz_x tests/fuzz/corpus/x  */
+ * without a fuzzer:  fuzz_x tests/fuzz/corpus/x  Options, which a fuzzer would
+ * heed, are passed over. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ static int run_folder(const char *folder)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (run_folder(argv[i]) <= 0)
+        if (argv[i][0] != '-' && run_folder(argv[i]) <= 0)
             return 1;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/http/rawclient.h"
+#include "tests/lib/sanitized.h"
 
 enum { REQUEST_MS = 1000, LASTS_MS = 20000, BODY_MAX = 64 << 20 };
 
@@ -343,7 +344,7 @@ Test(httpd, takes_large_bodies_in_bounded_memory)
         cr_assert_str_eq(reply.body.data, "67108864 67108864 0");
         close(fd);
     }
-#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+#ifndef SANITIZED /* a sanitizer keeps what was freed */
     cr_assert_lt(rss_kib() - before, (BODY_MAX >> 10) * 5 / 4);
 #else
     (void)before;

@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "tests/lib/http/h2rig.h"
 #include "tests/lib/http/rawclient.h"
+#include "tests/lib/sanitized.h"
 
 enum {
     BODY_MAX = 64 << 20,
@@ -31,7 +32,7 @@ static void make_short(void)
 }
 
 /* A sanitizer maps far more than is left here. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SANITIZED
 #define NEED_A_LIMIT() cr_skip_test("a sanitizer needs more address space")
 #else
 #define NEED_A_LIMIT() (void)0
