@@ -113,6 +113,8 @@ $(BUILD)/.setup: scripts/setup
 
 include $(wildcard scripts/*.mk)
 
+# TEST_CFLAGS: what to compile tests with besides, in a build of its own
+$(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/lib/%.o: ALL_CFLAGS += $(TEST_CFLAGS)
 $(BUILD)/obj/%.o: %.c | $(BUILD)/.setup
 	@mkdir -p $(dir $@)
 	$(call say,CC,$<)
@@ -247,35 +249,40 @@ bench: programs $(BENCH)
 
 # Builds of their own, beside the one that is used.
 AGAIN   = $(MAKE) --no-print-directory
-IN_ASAN = $(AGAIN) BUILD=build-asan OPT='-O1 -g' \
-  SAN='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
-IN_TSAN = $(AGAIN) BUILD=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread
-IN_FUZZ = $(AGAIN) BUILD=build-fuzz CC=clang OPT='-O1 -g' \
-  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
-  FUZZER=-fsanitize=fuzzer
+IN_TSAN = $(AGAIN) BUILD=build-tsan OPT='-O1 -g' \
+  SAN=-fsanitize=thread
+# AddressSanitizer, UndefinedBehaviorSanitizer and what libFuzzer counts: one
+# build for unit tests, corpora and fuzzing.  Tests themselves need not be fast.
+# SAN_COVER=-fsanitize=fuzzer-no-link lets a fuzzer see what is compared, too,
+# which makes everything a third slower.
+SAN_CC    ?= clang
+SAN_COVER ?= -fsanitize-coverage=inline-8bit-counters,pc-table
+IN_SAN  = $(AGAIN) BUILD=build-san CC='$(SAN_CC)' OPT='-O2 -gline-tables-only' \
+  SAN='-fsanitize=address,undefined -fno-sanitize-recover=all $(SAN_COVER)' \
+  TEST_CFLAGS=-O0 FUZZER=-fsanitize=fuzzer
 
-# All that asan, race, failpoints and fuzz run, built and not run.
-instrumented:
-	@$(IN_ASAN) unit-built
-	@$(IN_TSAN) race-built
-	@$(IN_FUZZ) fuzz-built
-.PHONY: unit-built race-built fuzz-built
+# All that asan, fuzz and race run, built and not run.
+instrumented: san-built tsan-built
+san-built:
+	+@$(IN_SAN) unit-built
+tsan-built:
+	+@$(IN_TSAN) race-built
+.PHONY: san-built tsan-built unit-built race-built
 unit-built: $(UNIT) $(FUZZ)
 race-built: $(RACE)
-fuzz-built: $(FUZZ)
 
 # A sanitizer never goes on after a finding.  A leak must abort, because
 # Criterion only looks at how a test's process dies.
 asan: export ASAN_OPTIONS = abort_on_error=1:detect_leaks=1:quarantine_size_mb=4
 asan: export UBSAN_OPTIONS = print_stacktrace=1:abort_on_error=1
 asan:
-	@$(IN_ASAN) test-unit
+	+@$(IN_SAN) test-unit
 
 # Exit status 66 is a finding.  The runtime wants an unrandomized layout.
 race: export TSAN_OPTIONS = halt_on_error=1 second_deadlock_stack=1 \
     suppressions=$(CURDIR)/tests/race/tsan.supp
 race:
-	@$(IN_TSAN) race-run
+	+@$(IN_TSAN) race-run
 .PHONY: race-run
 race-run: $(RACE)
 	@$$(setarch -R true 2>/dev/null && echo setarch -R) \
@@ -317,7 +324,7 @@ failpoints: failpoints-built
 
 FUZZ_SECONDS ?= 60
 fuzz:
-	@$(IN_FUZZ) fuzz-run
+	+@$(IN_SAN) fuzz-run
 .PHONY: fuzz-run
 fuzz-run: $(FUZZ)
 	@scripts/run-fuzz $(FUZZ_SECONDS) $(FUZZ)
@@ -377,7 +384,7 @@ define HELP
   race          the race programs with TSan
   failpoints    die at every named point of the bind path
   fuzz          fuzz each target for FUZZ_SECONDS (60) seconds
-  instrumented  build what these four run, and run nothing
+  instrumented  build what asan, race and fuzz run, and run nothing
   bench         measure; BENCH_ARGS go to bench/run
   docs          docs/settings.md and manual pages from the settings
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
