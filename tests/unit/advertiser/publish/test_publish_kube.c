@@ -44,6 +44,30 @@ Test(publish_kube, start_then_one_call_for_each_heartbeat)
     publisher_destroy(f);
 }
 
+/* Many that start together do not go on together. */
+Test(publish_kube, first_heartbeats_are_spread_evenly)
+{
+    enum { HOSTS = 500, BEAT_MS = 10000, BINS = 10 };
+    int bins[BINS] = {0};
+    for (int i = 0; i < HOSTS; i++) {
+        kworld_end();
+        kworld_begin();
+        kworld.now += 7919 * i; /* another seed, as of another host */
+        struct publisher *f = kworld_start(&kworld_config, 3, "a");
+        int64_t begun = kworld.now;
+        kworld_run_until(f, begun + BEAT_MS + 1);
+        size_t n = 5; /* after GGOLO; a note on the Node is another's matter */
+        while (n + 1 < kworld.n_log && kworld.log[n].method != 'P')
+            n++;
+        cr_assert_eq(kworld.log[n].method, 'P', "%s", kworld_sent(0));
+        int64_t after = kworld.log[n].at - begun;
+        bins[after * BINS / (BEAT_MS + 1)]++;
+        publisher_destroy(f);
+    }
+    for (int i = 0; i < BINS; i++)
+        cr_expect_leq(bins[i], 2 * HOSTS / BINS, "%d: %d", i, bins[i]);
+}
+
 Test(publish_kube, change_is_published_at_once_and_told)
 {
     struct publisher *f = kworld_start(&kworld_config, 3, "a");
