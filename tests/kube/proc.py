@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import threading
 import time
 
 PR_SET_PDEATHSIG = 1
+HANGS = 300.0  # seconds after which what is waited for will not come any more
 
 
 class Ended(RuntimeError):
@@ -63,9 +65,10 @@ def limit(seconds, began):
     return seconds * patience() + stalls.since(began)
 
 
-def wait_for(what, true, timeout=30.0, every=0.05):
-    """The first true value of true(); TimeoutError after timeout seconds,
-    or longer on a busy machine, see limit().
+def wait_for(what, true, timeout=HANGS, every=0.05):
+    """The first true value of true(); TimeoutError after timeout seconds, if
+    they are fewer than HANGS longer on a busy machine, see limit().  The time
+    only ends a test that hangs: how long something takes is not judged by it.
 
     An exception of true() counts as false and is told at the end; Ended is
     not waited out.
@@ -82,7 +85,8 @@ def wait_for(what, true, timeout=30.0, every=0.05):
             raise
         except Exception as error:  # what is waited for may not be there yet
             last = error
-        if time.monotonic() >= began + limit(timeout, began):
+        most = timeout if timeout >= HANGS else limit(timeout, began)
+        if time.monotonic() >= began + most:
             why = f": {last}" if last else ""
             raise TimeoutError(f"{what}: not within "
                                f"{time.monotonic() - began:.0f} s{why}")
@@ -140,7 +144,8 @@ class Process:
         self._child = None
         self._where = None  # (modification time, content) of the file
 
-    def _read(self):
+    def state(self):
+        """What its file says of it: pid, start, argv; None without one."""
         try:
             with open(self.file, encoding="utf-8") as f:
                 return json.load(f)
@@ -152,7 +157,7 @@ class Process:
         """The process's number while it runs, else None."""
         if self._child is not None:
             self._child.poll()  # or it stays a zombie
-        state = self._read()
+        state = self.state()
         if state and start_time(state["pid"]) == state["start"]:
             return state["pid"]
         return None
@@ -163,7 +168,7 @@ class Process:
 
     @property
     def started(self):
-        state = self._read()
+        state = self.state()
         return state["start"] if state else 0
 
     def start(self, *more):
@@ -200,18 +205,34 @@ class Process:
         self.send(signal.SIGCONT)
 
     def _gone(self, timeout):
-        wait_for(f"{self.name} ends", lambda: not self.running, timeout, 0.01)
+        """Wait until the process has ended with all its threads."""
+        pid = self.pid
+        if pid is None:
+            return
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        try:
+            if not self.running:  # the number may be another's by now
+                return
+            if not select.select([handle], [], [], timeout)[0]:
+                raise TimeoutError(f"{self.name} ends: not within "
+                                   f"{timeout:.0f} s")
+        finally:
+            os.close(handle)
+        wait_for(f"{self.name} ends", lambda: not self.running)
 
     def kill(self):
         """End it as kill -9 does, and wait until it is gone."""
         try:
             self.send(signal.SIGKILL)
-            self._gone(30)
+            self._gone(HANGS)
         except ProcessLookupError:
             pass
         self._forget()
 
-    def stop(self, timeout=20.0):
+    def stop(self, timeout=60.0):
         """End it as SIGTERM does; after timeout seconds as kill -9 does.
 
         Returns whether it ended by itself.
