@@ -4,6 +4,7 @@ Each has a log and a file with its pid and its start time, so that whoever
 stops it later ends this process and never another that got its number.
 """
 import ctypes
+import fcntl
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -93,22 +95,38 @@ def wait_for(what, true, timeout=HANGS, every=0.05):
         time.sleep(every)
 
 
-_given = set()
+_given = {}  # port: the lock that keeps it for this process
+PORTS = os.path.join(tempfile.gettempdir(), f"biga-ports-{os.getuid()}")
 
 
 def free_port():
-    """A free port of 127.0.0.1, below those that the kernel hands out."""
+    """A free port of 127.0.0.1, below those that the kernel hands out.  It is
+    this process's as long as that lives, so that what it starts there can end
+    and come back while other tests look for ports."""
+    os.makedirs(PORTS, mode=0o700, exist_ok=True)
     while True:
         port = random.randrange(20000, 32000)
         if port in _given:
             continue
-        with socket.socket() as s:
-            try:
+        lock = open(os.path.join(PORTS, str(port)), "ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as s:
                 s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        _given.add(port)
+        except OSError:
+            lock.close()
+            continue
+        _given[port] = lock
         return port
+
+
+def keep_port(port):
+    """Of a program that another process has started: as free_port()."""
+    if port not in _given:
+        os.makedirs(PORTS, mode=0o700, exist_ok=True)
+        lock = open(os.path.join(PORTS, str(port)), "ab")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _given[port] = lock
 
 
 def start_time(pid):
