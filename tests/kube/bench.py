@@ -93,7 +93,7 @@ class Bench:
     def biga_on(self):
         if not self.extender.running:
             self.extender.start()
-        self.lab.leader(30)
+        self.lab.leader()
         reader = self.lab.read_api(self.extender, self.token())
 
         def all_ready():
@@ -103,7 +103,7 @@ class Bench:
                 [line for line in found.splitlines()
                  if line.startswith("biga_nodes")]
             return nodes
-        wait_for("all nodes are ready", all_ready, 60)
+        wait_for("all nodes are ready", all_ready)
 
     def token(self):
         if not hasattr(self, "_token"):
@@ -153,7 +153,7 @@ class Bench:
     def clear(self):
         self.api.delete_all("pods", "default")
         wait_for("pods go", lambda: not self.api.list("pods", "default",
-                                                      limit=1), 60, 0.2)
+                                                      limit=1), every=0.2)
 
 
 def main():
@@ -168,7 +168,7 @@ def main():
         print(f"{args.nodes} nodes are there", flush=True)
         lab.advertise(args.nodes, "host", "--fleet-shapes=dell-xe9680-bf3",
                       "--heartbeat=10s")
-        lab.wait_slices(args.nodes, 120)
+        lab.wait_slices(args.nodes)
         print(f"{args.nodes} simulated hosts publish", flush=True)
         bench = Bench(c, lab, args)
         bench.biga_on()

@@ -147,7 +147,7 @@ class Cluster:
                              "cluster's; give an empty folder")
 
     def start(self, feature_gates=None, runtime_config=None,
-              apiserver_args=(), controllers=None, wait=60.0):
+              apiserver_args=(), controllers=None):
         """etcd, kube-apiserver and kube-controller-manager, ready.
 
         feature_gates: {"GenericWorkload": True}, for all of them.
@@ -159,14 +159,13 @@ class Cluster:
         try:
             self._start(feature_gates or {}, runtime_config or {},
                         apiserver_args,
-                        CONTROLLERS if controllers is None else controllers,
-                        wait)
+                        CONTROLLERS if controllers is None else controllers)
         except BaseException:
             self.stop()
             raise
         return self
 
-    def _start(self, features, runtime, more, controllers, wait):
+    def _start(self, features, runtime, more, controllers):
         names = ("etcd", "etcd-peer", "apiserver", "scheduler")
         self.ports = {name: free_port() for name in names}
         with open(self.marker, "w", encoding="utf-8") as f:
@@ -178,22 +177,21 @@ class Cluster:
         self.etcd = self._etcd().start()
         self.apiserver = self._apiserver(features, runtime, more).start()
         self.api = self._admin()
-        self.wait_ready(wait)
+        self.wait_ready()
         self.say(f"kube-apiserver is ready at {self.server}")
         if controllers:
             self.controller_manager = self._controllers(
                 features, controllers).start()
             wait_for("the service account of new pods",
                      lambda: self.controller_manager.alive() and
-                     self.api.get("serviceaccounts", "default", "default"),
-                     wait)
+                     self.api.get("serviceaccounts", "default", "default"))
             self.say("controllers run")
 
     def stop(self):
         """End what runs in the folder, the youngest first; etcd is last."""
         for process in running_in(self.folder):
             # the API server waits for watchers, etcd for the API server
-            process.stop(timeout=30)
+            process.stop()
 
     # --- who is who ---------------------------------------------------------
     def _make_pki(self):
@@ -348,7 +346,7 @@ class Cluster:
             config["profiles"] = profiles
         return config
 
-    def start_scheduler(self, config=None, wait=60.0, args=()):
+    def start_scheduler(self, config=None, args=()):
         """kube-scheduler with this configuration, ready.
 
         Ends the one before, if any.  Its metrics: scheduler_metrics().
@@ -373,7 +371,7 @@ class Cluster:
         self.scheduler = self.process("scheduler", argv, env={
             "HTTP2_READ_IDLE_TIMEOUT_SECONDS": "3",
             "HTTP2_PING_TIMEOUT_SECONDS": "2"}).start()
-        wait_for("kube-scheduler is ready", self._scheduler_ready, wait)
+        wait_for("kube-scheduler is ready", self._scheduler_ready)
         return self.scheduler
 
     def _scheduler_call(self, where):
@@ -391,11 +389,11 @@ class Cluster:
     def scheduler_metrics(self):
         return self._scheduler_call("/metrics")
 
-    def wait_ready(self, wait=60.0):
+    def wait_ready(self):
         """Until the API server answers /readyz with ok."""
         return wait_for(
             "kube-apiserver is ready", lambda: self.etcd.alive() and
-            self.apiserver.alive() and self.api.call("GET", "/readyz"), wait)
+            self.apiserver.alive() and self.api.call("GET", "/readyz"))
 
     def kubectl(self, *args, stdin=None, check=True, config="admin"):
         """Run kubectl; its standard output, or with check=False all of

@@ -26,7 +26,7 @@ class Points:
     def __init__(self, c, lab, nodes):
         self.api, self.lab, self.nodes = c.api, lab, nodes
         self.extender = lab.extender("one", "--fresh=1m")
-        lab.leader(25)
+        lab.leader()
         self.read = lab.read_api(self.extender)
         self.scheduler = Scheduler(lab, self.extender)
 
@@ -36,7 +36,7 @@ class Points:
             "holderIdentity": "", "leaseDurationSeconds": 1}})
         self.extender.env = {"BIGA_FAILPOINTS": points}
         self.extender.start()
-        self.lab.leader(25)
+        self.lab.leader()
 
     def bind(self, made):
         """As the scheduler would, and then once more."""

@@ -97,8 +97,8 @@ def bound(api, namespace="default", **query):
             if p["spec"].get("nodeName")}
 
 
-def wait_bound(api, wanted, timeout=30.0, namespace="default"):
-    """Wait until all pods of these names have a node; {pod: node}."""
+def wait_bound(api, wanted, namespace="default"):
+    """Until all pods of these names have a node; {pod: node}."""
     wanted = set(wanted)
 
     def all_bound():
@@ -109,7 +109,7 @@ def wait_bound(api, wanted, timeout=30.0, namespace="default"):
                 f"{len(lacking)} of {len(wanted)} have none, as "
                 + why_pending(api, sorted(lacking)[0], namespace))
         return {name: got[name] for name in wanted}
-    return wait_for("pods get nodes", all_bound, timeout, 0.2)
+    return wait_for("pods get nodes", all_bound, every=0.1)
 
 
 def why_pending(api, name, namespace="default"):
@@ -217,15 +217,15 @@ class Extender(Process):
         """An Api for one of its listeners; tls: ca, cert, key, token."""
         return Api(self.url(kind, tls=bool(tls.get("ca"))), **tls)
 
-    def wait_up(self, timeout=30.0, **tls):
+    def wait_up(self, **tls):
         """Until /healthz answers 200: it runs, leader or not."""
         return wait_for(f"{self.name} is up", lambda: self.alive() and
-                        self.api(**tls).call("GET", "/healthz"), timeout)
+                        self.api(**tls).call("GET", "/healthz"))
 
-    def wait_ready(self, timeout=30.0, **tls):
+    def wait_ready(self, **tls):
         """Until /readyz answers 200: it binds."""
         return wait_for(f"{self.name} is ready", lambda: self.alive() and
-                        self.api(**tls).call("GET", "/readyz"), timeout)
+                        self.api(**tls).call("GET", "/readyz"))
 
 
 class Advertiser(Process):

@@ -73,7 +73,7 @@ class History:
     def stop(self):
         self.stopped.set()
 
-    def wait_caught_up(self, timeout=20.0):
+    def wait_caught_up(self):
         """Until it has seen all that was there when this was called."""
         want = {p["metadata"]["uid"]: p["spec"].get("nodeName")
                 for p in self.api.list("pods", **QUERY)}
@@ -87,7 +87,7 @@ class History:
             assert not lacks and not more, \
                 f"it lacks {len(lacks)} pods and has {len(more)} more"
             return True
-        wait_for("the watch has caught up", same, timeout)
+        wait_for("the watch has caught up", same)
 
     def check(self):
         with self.lock:

@@ -68,7 +68,7 @@ class Lab:
         where = path("pods", "default") + "?dryRun=All"
         # the API server goes by the policies of a moment ago
         wait_for("the policy is not in force any more", lambda: self.c.api.raw(
-            "POST", where, pod)[0] == 201, 30, 0.2)
+            "POST", where, pod)[0] == 201, every=0.2)
 
     def bind(self, user, role, cluster=False, namespace=None):
         kind = "Cluster" if cluster else ""
@@ -187,9 +187,9 @@ class Lab:
             return status == 200
         return [e for e in self.extenders if e.running and is_ready(e)]
 
-    def leader(self, timeout=60.0):
+    def leader(self):
         """Wait for a replica that binds."""
-        return wait_for("a replica leads", self.ready, timeout)[0]
+        return wait_for("a replica leads", self.ready)[0]
 
     def start_service(self):
         """One address for all replicas; returns the scheduler's URL."""
@@ -250,7 +250,7 @@ class Lab:
             sys.executable, "-B", os.path.join(HERE, "kubelet.py"),
             self.c.folder]).start()
 
-    def wait_slices(self, n, timeout=60.0, by=None):
+    def wait_slices(self, n, by=None):
         """Until the slices of n nodes are there, for as long as the
         advertiser `by` runs."""
         def enough():
@@ -260,7 +260,7 @@ class Lab:
                      self.c.api.list("resourceslices")}
             assert len(nodes) >= n, f"{len(nodes)} of {n}"
             return True
-        return wait_for("nodes publish", enough, timeout, 0.2)
+        return wait_for("nodes publish", enough, every=0.2)
 
     def up(self, nodes=16, replicas=2, say=lambda text: None,
            shapes="dell-xe9680-bf3", gpus=8, cpu=224, extender=(),

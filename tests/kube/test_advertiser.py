@@ -59,7 +59,7 @@ class Host:
         """(generation, content hash) of the complete pool, or None."""
         return whole(self.slices())
 
-    def wait_published(self, timeout=30.0, but=None):
+    def wait_published(self, but=None):
         """Until the pool is complete, another than `but`, and told."""
         def published():
             self.program.alive()
@@ -67,7 +67,7 @@ class Host:
             assert pool and pool != but, f"pool is {pool}"
             assert self.told()[0] == pool[1], f"told {self.told()}, is {pool}"
             return pool
-        return wait_for(f"{self.name} is published", published, timeout)
+        return wait_for(f"{self.name} is published", published)
 
     def renewed(self):
         return self.lease()["spec"]["renewTime"]
@@ -140,7 +140,7 @@ def shipped(t, c):
     fleet.start()
     try:
         wait_for("all are published", lambda: fleet.alive() and
-                 "fleet ready" in fleet.text(), 30)
+                 "fleet ready" in fleet.text())
         for name, shape in hosts.items():
             want = shapes.slices(name, "--hostfile", shape)
             got = c.api.list("resourceslices",
@@ -186,7 +186,7 @@ def at_once(host, what, done):
     def seen():
         beats.add(host.renewed())
         return done()
-    wait_for(what, seen, 66)
+    wait_for(what, seen)
     assert len(beats) <= 3, f"{what}: after {len(beats) - 1} heartbeats"
 
 
@@ -231,7 +231,7 @@ def superseding(old, new):
     assert old.holder() == second, "they do not fight over it"
     assert old.pool() == pool, "equal content is not written again"
     new.program.stop()
-    wait_for("the older one is back", lambda: old.holder() == first, 30)
+    wait_for("the older one is back", lambda: old.holder() == first)
     old.wait_published()
 
 
@@ -251,7 +251,7 @@ def new_node(c, host):
     host.wait_published()
     c.api.delete("nodes", None, host.name)
     wait_for("its objects are collected",
-             lambda: not host.slices() and not host.lease(), 30)
+             lambda: not host.slices() and not host.lease())
     wait_for("it says what is missing", lambda: "no such Node" in
              host.program.text())
     made = add_node(c.api, node(host.name))
@@ -291,7 +291,7 @@ def many(t, c):
     began = time.monotonic()
     fleet.start()
     wait_for("all are published", lambda: fleet.alive() and
-             "fleet ready" in fleet.text(), 30)
+             "fleet ready" in fleet.text())
     t.note(f"{NODES} nodes published in {time.monotonic() - began:.1f} s, "
            f"with {share:.1f} times the load that there is room for")
     time.sleep(21)

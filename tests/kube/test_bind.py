@@ -27,7 +27,7 @@ class Bench:
     def __init__(self, c, lab, nodes):
         self.c, self.api, self.lab, self.nodes = c, c.api, lab, nodes
         self.extender = lab.extender("one", "--fresh=1m")
-        lab.leader(25)
+        lab.leader()
         self.read = lab.read_api(self.extender)
         self.scheduler = Scheduler(lab, self.extender)
 
@@ -72,7 +72,7 @@ class Bench:
             return self.api.get("leases", "biga-system", "biga-extender")[
                 "spec"]["renewTime"]
         was = when()
-        wait_for("the Lease is renewed", lambda: when() != was, 15)
+        wait_for("the Lease is renewed", lambda: when() != was)
 
 
 def refused(t, b):
@@ -174,8 +174,8 @@ def unanswered(t, c, b):
             assert b.promised("hangs")
         finally:
             c.apiserver.resume()
-        c.wait_ready(30)
-        b.lab.leader(30)
+        c.wait_ready()
+        b.lab.leader()
         b.settle("hangs")
         t.note("in the end it was " + (b.bound("hangs") or "not bound"))
         assert b.bind(made, node) == ""
@@ -189,8 +189,8 @@ def unanswered(t, c, b):
         t.within(5, began)
         assert error, "nobody can have bound it"
         c.apiserver.start()
-        c.wait_ready(30)
-        b.lab.leader(30)
+        c.wait_ready()
+        b.lab.leader()
         b.settle("away")
         wait_for("it is bound after all",
                  lambda: b.bind(made, node) == "", every=0.5)
@@ -207,7 +207,7 @@ def unanswered(t, c, b):
             concurrent.futures.wait(waits)
         answered = [w.result() for w in waits if not w.exception()]
         b.extender.start()
-        b.lab.leader(30)
+        b.lab.leader()
         had = agree(b.read, api)
         t.note(f"{answered.count('')} were answered, {len(had)} bound"
                if had is not True else "none was bound")

@@ -217,20 +217,20 @@ def annotated(api):
     return found
 
 
-def agree(read, api, timeout=15.0):
+def agree(read, api):
     def same():
         one, other = allocations(read), annotated(api)
         assert one == other, f"extender {one}, pods {other}"
         return one or True
-    return wait_for("allocations are what pods say", same, timeout, 0.05)
+    return wait_for("allocations are what pods say", same)
 
 
-def wait_status(read, node, status, timeout=20.0):
+def wait_status(read, node, status):
     def is_so():
         got = statuses(read).get(node)
         assert got == status, f"{node} is {got}"
         return True
-    wait_for(f"{node} is {status}", is_so, timeout, 0.05)
+    wait_for(f"{node} is {status}", is_so)
 
 
 def schedule(api, scheduler, obj, nodes):
@@ -245,7 +245,7 @@ def schedule(api, scheduler, obj, nodes):
 def learning(t, c, lab, nodes, beats):
     api = c.api
     one = lab.extender("one", "--fresh=4s")
-    lab.leader(25)
+    lab.leader()
     read = lab.read_api(one)
     scheduler = Scheduler(lab, one)
 
@@ -384,9 +384,9 @@ def coming_back(t, c, lab, nodes, one):
         held = agree(read, api)
         c.apiserver.stop()
         c.apiserver.start()
-        c.wait_ready(30)
+        c.wait_ready()
         api.delete("pods", "default", "e-host", gracePeriodSeconds=0)
-        wait_for("the watch goes on", lambda: allocations(read) == before, 30)
+        wait_for("the watch goes on", lambda: allocations(read) == before)
         assert held != before
         one.wait_ready()
         for node in nodes:
@@ -457,7 +457,7 @@ def failing_over(t, c, lab, nodes):
     with t.check("a leader that ends gives the Lease back"):
         leader.stop()
         began = time.monotonic()
-        now = lab.leader(10)
+        now = lab.leader()
         t.within(5, began)
         assert now is other, now.name
         t.note(f"{now.name} was ready {time.monotonic() - began:.1f} s after")
@@ -485,7 +485,7 @@ def failing_over(t, c, lab, nodes):
             now.kill()
             began = time.monotonic()
             concurrent.futures.wait(waits)
-        other = lab.leader(20)
+        other = lab.leader()
         t.within(15, began)
         t.note(f"{other.name} was ready {time.monotonic() - began:.1f} s "
                f"after; {sum(1 for e in errors if e == '')} binds were "

@@ -51,7 +51,7 @@ class Failover:
                                  daemon=True)
         comes.start()
         wait_for("some pods are bound",
-                 lambda: self.history.n_bound() >= EARLY, 60, 0.005)
+                 lambda: self.history.n_bound() >= EARLY, every=0.005)
         self.comes = comes
         return len(pods)
 
@@ -70,14 +70,14 @@ class Failover:
         """All are bound, once; how long nobody was."""
         t, history = self.t, self.history
         wait_for("all pods are bound", lambda: history.n_bound() >= n or
-                 self._pending(n), 120, 0.1)
+                 self._pending(n), every=0.1)
         self.comes.join(60)
         gap, at = history.gap(since)
         t.note(f"{what}: {gap:.1f} s without a bind, from "
                f"{at - since:+.1f} s; all {n} bound after "
                f"{time.monotonic() - since:.1f} s")
         t.within(limit, at, at + gap)
-        leader = self.lab.leader(30)
+        leader = self.lab.leader()
         self.agree(leader)
         history.wait_caught_up()
         history.check()
@@ -108,9 +108,9 @@ class Failover:
         """All pods go, and with them all that was promised."""
         self.history.stop()
         self.api.delete_all("pods", "default")
-        leader = self.lab.leader(30)
+        leader = self.lab.leader()
         wait_for("nothing is promised", lambda: not jobs.items(
-            self.reader(leader), "/v1/allocations"), 60, 0.2)
+            self.reader(leader), "/v1/allocations"), every=0.2)
 
     def again(self, extender):
         """Bring back a replica."""
@@ -135,8 +135,8 @@ def stopped(f):
         old = f.lab.leader()
         since = time.monotonic()
         old.pause()
-        wait_for("another leads", lambda: f.lab.ready() not in ([], [old]),
-                 30, 0.2)
+        wait_for("another leads",
+                 lambda: f.lab.ready() not in ([], [old]), every=0.2)
         time.sleep(max(0.0, since + 20 - time.monotonic()))
         said = len(old.text())
         old.resume()
@@ -154,7 +154,7 @@ def ended(f):
         n = f.begin("ended")
         old = f.lab.leader()
         since = time.monotonic()
-        assert old.stop(timeout=15), "it was killed"
+        assert old.stop(), "it was killed"
         assert old.exit_status() == 0, old.exit_status()
         f.t.note(f"it ended after {time.monotonic() - since:.1f} s")
         f.finish(n, since, 3, "SIGTERM")
@@ -169,7 +169,7 @@ def no_server(f):
         f.c.apiserver.kill()
         time.sleep(12)
         f.c.apiserver.start()
-        f.c.wait_ready(60)
+        f.c.wait_ready()
         f.t.note(f"it was away for {time.monotonic() - since:.1f} s")
         f.finish(n, since, 40, "no API server")
         f.clear()
@@ -181,7 +181,7 @@ def twice(f):
         first = f.lab.leader()
         since = time.monotonic()
         first.kill()
-        second = f.lab.leader(30)
+        second = f.lab.leader()
         assert second is not first
         f.again(first)
         second.kill()

@@ -81,7 +81,7 @@ def same(t, b):
         time.sleep(1)
         assert not fleet.bound(api), "bound before all are there"
         fleet.add_pods(api, pods[-1:], 1)
-        fleet.wait_bound(api, [p["metadata"]["name"] for p in pods], 40)
+        fleet.wait_bound(api, [p["metadata"]["name"] for p in pods])
         t.note(f"bound {time.monotonic() - began:.1f} s after the first was "
                "created")
         got = placement(api, pods)
@@ -101,7 +101,7 @@ def same(t, b):
         group(api, "rack", len(pods), rack=True)
         before = filtered(b)
         fleet.add_pods(api, pods, 1)
-        fleet.wait_bound(api, [p["metadata"]["name"] for p in pods], 40)
+        fleet.wait_bound(api, [p["metadata"]["name"] for p in pods])
         t.note(f"{filtered(b) - before} filter calls for {len(pods)} pods")
         racks = {rack_of(node) for (node, _, _), _ in
                  placement(api, pods).values()}

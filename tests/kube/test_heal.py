@@ -22,7 +22,7 @@ class Heal:
         self.t, self.api, self.nodes = t, c.api, nodes
         self.extender = lab.extender("one", "--fresh=1m")
         self.follower = lab.extender("two", "--fresh=1m")
-        lab.leader(25)
+        lab.leader()
         self.read = lab.read_api(self.extender)
         self.reads = [lab.read_api(e) for e in lab.extenders]
         self.lab = lab

@@ -81,11 +81,11 @@ class Bench:
         self.random.shuffle(pods)
         return pods
 
-    def some(self, pods, n, timeout=30):
+    def some(self, pods, n):
         """Until n of these pods have a node."""
         names = {p["metadata"]["name"] for p in pods}
         wait_for(f"{n} pods are bound", lambda: len(
-            names & fleet.bound(self.api).keys()) >= n, timeout, 0.02)
+            names & fleet.bound(self.api).keys()) >= n, every=0.02)
 
     def placement(self, prefix=""):
         """{pod: (node, its cards, its GPUs)} as the pods say."""
@@ -101,11 +101,11 @@ class Bench:
             found[got["pod"]["name"]] = where(got["allocation"])
         return found
 
-    def whole(self, pods, timeout=60):
+    def whole(self, pods):
         """Until all pods of a job are bound, aligned, and nothing is held
         any more; what the extender and biga job say of it."""
         names = [p["metadata"]["name"] for p in pods]
-        fleet.wait_bound(self.api, names, timeout)
+        fleet.wait_bound(self.api, names)
         got = {name: a for (_, name), (_, a)
                in jobs.allocations(self.api, "default").items()}
         far = {n: got[n]["relation"] for n in names
@@ -197,7 +197,7 @@ def indexed(t, b):
                     if p["spec"].get("nodeName")]
             assert len(pods) == 2 * SIZE, f"{len(pods)} are bound"
             return pods
-        pods = wait_for("all are bound", both, 40, 0.2)
+        pods = wait_for("all are bound", both, every=0.2)
         t.note(f"all bound after {time.monotonic() - began:.1f} s")
         hosts = {p["metadata"]["uid"]: p for p in pods
                  if p["metadata"]["labels"]["biga.dev/role"] == "host"}
@@ -282,7 +282,7 @@ def retried(t, b):
             began = time.monotonic()
             describe(text)
             advertiser.send(signal.SIGHUP)
-            fleet.wait_bound(api, [pod_name], 10)
+            fleet.wait_bound(api, [pod_name])
             ended = time.monotonic()
             t.note(f"bound {ended - began:.2f} s after SIGHUP")
             t.within(2, began, ended)
@@ -297,7 +297,7 @@ def retried(t, b):
         n["status"] == "ready"])
 
 
-def in_the_middle(t, b, name, job, fault, timeout=60):
+def in_the_middle(t, b, name, job, fault):
     """One half of a job arrives, something happens, the other half comes."""
     with t.check(name):
         pods = b.mixed(job)
@@ -306,7 +306,7 @@ def in_the_middle(t, b, name, job, fault, timeout=60):
         began = time.monotonic()
         after = fault()
         b.create(pods[SIZE:])
-        b.whole(pods, timeout)
+        b.whole(pods)
         t.note(f"whole {time.monotonic() - began:.1f} s after it happened")
         if after:
             after()
@@ -327,7 +327,7 @@ def faults(t, c, b):
             leader.start()
             leader.wait_up(**lab.ca())
         other = [e for e in lab.extenders if e is not leader][0]
-        wait_for("the other leads", lambda: other in lab.ready(), 20)
+        wait_for("the other leads", lambda: other in lab.ready())
         t.note(f"{other.name} was ready {time.monotonic() - began:.1f} s "
                "after kill -9")
         t.within(15, began)
@@ -335,7 +335,7 @@ def faults(t, c, b):
 
     def restart_all():
         for e in lab.extenders:
-            assert e.stop(timeout=10), f"{e.name} was killed"
+            assert e.stop(), f"{e.name} was killed"
         for e in lab.extenders:
             e.start()
 
@@ -346,7 +346,7 @@ def faults(t, c, b):
         c.apiserver.kill()
         time.sleep(1)
         c.apiserver.start()
-        c.wait_ready(30)
+        c.wait_ready()
 
     def cut_wires():
         before = watches(b)

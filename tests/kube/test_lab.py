@@ -54,7 +54,7 @@ def a_job(t, c, reader):
         pods = jobs.pairs("ring", 16)
         for p in pods:
             c.api.create("pods", p)
-        wait_bound(c.api, [p["metadata"]["name"] for p in pods], 60)
+        wait_bound(c.api, [p["metadata"]["name"] for p in pods])
         t.note(f"32 pods bound after {time.monotonic() - began:.1f} s")
         got = [a for (_, name), (_, a) in jobs.allocations(c.api).items()
                if name.startswith("ring-")]
@@ -77,7 +77,7 @@ def ends(t, c, lab, reader):
             reader, "/v1/allocations"))
     with t.check("all programs end when they are told to"):
         for process in (*lab.extenders, *lab.advertisers):
-            assert process.stop(timeout=10), f"{process.name} was killed"
+            assert process.stop(), f"{process.name} was killed"
             assert process.exit_status() == 0, process.exit_status()
 
 

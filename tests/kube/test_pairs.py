@@ -127,7 +127,7 @@ def unmade(t, b):
                 got["reason"] == "BuddyFailed" and \
                 all(w in got["message"] for w in words), got
             return got["message"]
-        t.note(wait_for("it says " + words[0], told, 90))
+        t.note(wait_for("it says " + words[0], told))
 
     with t.check("a host pod without its PodTemplate says so"):
         api.create("pods", jobs.host_pod("wait", asks={"buddy": "late"}))
@@ -155,7 +155,7 @@ def unmade(t, b):
     with t.check("and is ready once it has its xPU pod"):
         api.delete("resourcequotas", "default", "full")
         wait_for("it is made", lambda: api.maybe(
-            "pods", "default", "wait-xpu"), 90)
+            "pods", "default", "wait-xpu"))
         wait_running(b, "wait-xpu")
         ready(b, "wait", "True", "XpuPodsReady")
         b.audit()

@@ -48,7 +48,7 @@ class Crowd:
             p["spec"]["terminationGracePeriodSeconds"] = 30
         fleet.add_pods(self.api, self.pods, 4)
         self.names = {p["metadata"]["name"] for p in self.pods}
-        self.nodes = fleet.wait_bound(self.api, self.names, 120)
+        self.nodes = fleet.wait_bound(self.api, self.names)
 
     def evicted(self):
         """{node: how many of them are gone, or about to be}."""
@@ -76,13 +76,13 @@ def nominated(b, name):
         pod = b.api.get("pods", "default", name)
         return pod["status"].get("nominatedNodeName") or \
             pod["spec"].get("nodeName")
-    return wait_for(name + " is nominated", has, 30, 0.01)
+    return wait_for(name + " is nominated", has, every=0.01)
 
 
 def expect(t, b, crowd, pods, pairs):
     """They are bound, each pair on one node, and one victim went for each."""
     names = [p["metadata"]["name"] for p in pods]
-    got = fleet.wait_bound(b.api, names, 90)
+    got = fleet.wait_bound(b.api, names)
     for name in names:
         if not name.endswith("-xpu") and name + "-xpu" in got:
             assert got[name] == got[name + "-xpu"], got
@@ -134,7 +134,7 @@ def elsewhere(t, b, node):
             assert bound.get("vip-xpu", node) == node, bound
             assert "vip-xpu" in bound or "makes room" in json.dumps(said), said
             return said["summary"]
-        t.note(wait_for("it is told so", told, 10, 0.05))
+        t.note(wait_for("it is told so", told, every=0.05))
         expect(t, b, crowd, [host, xpu], 1)
         assert fleet.bound(b.api)["vip"] == node
     b.clear()

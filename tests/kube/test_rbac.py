@@ -149,7 +149,7 @@ class Bench:
         for node in NODES:
             publish(self.api, node)
         self.leader = self.lab.extender("leader", "--fresh=1m")
-        self.lab.leader(25)
+        self.lab.leader()
         self.watcher = self.lab.extender("watcher", "--fresh=1m", start=False)
         self.advertiser = self.lab.advertiser(
             "adv", "--hostfile=" + SHAPE, "--heartbeat=500ms")
@@ -196,7 +196,7 @@ class Bench:
             self.right.refused(p.text()[self.marks[p]:])
             for p in self.logs())
 
-    def wait(self, what, true, timeout=20.0):
+    def wait(self, what, true):
         """As wait_for; but no longer than half a second after a program has
         been refused what it is lacking, as it says before long."""
         end = None
@@ -215,7 +215,7 @@ class Bench:
                 end = time.monotonic() + 0.5
             return Denied if end is not None and time.monotonic() > end \
                 else None
-        found = wait_for(what, seen, timeout, 0.02)
+        found = wait_for(what, seen, every=0.02)
         if found is Denied:
             raise Denied(what)
         return found

@@ -73,12 +73,11 @@ class Watcher:
     def count(self, word):
         return sum(line.split(" ")[0] == word for line in self.lines())
 
-    def wait_same(self, c, timeout=30.0):
+    def wait_same(self, c):
         self.process.alive()
         want = names(c)
         wait_for("the watcher holds what the API server has",
-                 lambda: self.process.alive() and self.held() == want,
-                 timeout)
+                 lambda: self.process.alive() and self.held() == want)
 
     def end(self):
         """The last line: how it ended."""
@@ -123,7 +122,7 @@ def forget(c, was):
         except ApiError as error:
             return error.status == 410
         return False
-    wait_for(f"version {was} is forgotten", forgotten, 60)
+    wait_for(f"version {was} is forgotten", forgotten)
 
 
 def in_the_middle(c, program):

@@ -56,7 +56,7 @@ def main():
 
         with t.check("it is once a pod has gone"):
             c.api.delete("pods", "default", f"other-{nodes[0]}")
-            wait_bound(c.api, [p["metadata"]["name"] for p in made], 30)
+            wait_bound(c.api, [p["metadata"]["name"] for p in made])
             for p in made:
                 # the extender ends xPU pods, too
                 c.api.delete("pods", "default", p["metadata"]["name"],
@@ -68,7 +68,7 @@ def main():
             before = sum(left(reader, node) for node in nodes)
             for p in made:
                 c.api.create("pods", p)
-            wait_bound(c.api, [p["metadata"]["name"] for p in made], 30)
+            wait_bound(c.api, [p["metadata"]["name"] for p in made])
             wait_for("host pods are charged", lambda: before - sum(
                 left(reader, node) for node in nodes) == 4 * 8)
         t.finish()

@@ -251,7 +251,7 @@ def tokens(t, c, lab, extender):
         c.api.delete("clusterrolebindings", None, binding)
         began = time.monotonic()
         wait_for("it is refused", lambda: get(lab, extender, reader)[0] ==
-                 403, 12, 0.2)
+                 403, every=0.2)
         t.note(f"after {time.monotonic() - began:.1f} s")
         lab.bind("system:serviceaccount:default:reader-1", "biga-reader",
                  cluster=True)
@@ -277,7 +277,7 @@ def without_api_server(c, lab, extender, reader, t):
         status, text, _ = get(lab, extender)
         assert status == 401, "that needs no API server"
         wait_for("it is asked anew", lambda: get(lab, extender, reader)[0] ==
-                 503, 15, 0.2)
+                 503, every=0.2)
         t.note(f"a verdict held for {time.monotonic() - began:.1f} s")
     finally:
         c.apiserver.resume()
@@ -367,11 +367,11 @@ class Load:
         anew and been answered."""
         bound, was = self.bound(), [(c.good, c.connections)
                                     for c in self.clients]
-        wait_for("pods are bound on and on", lambda: self.bound() >= bound + n,
-                 60, 0.2)
+        wait_for("pods are bound on and on",
+                 lambda: self.bound() >= bound + n, every=0.2)
         wait_for("clients connect anew", lambda: all(
             c.good > good and c.connections > connections
-            for c, (good, connections) in zip(self.clients, was)), 60, 0.1)
+            for c, (good, connections) in zip(self.clients, was)), every=0.1)
 
     def bound(self):
         return sum(1 for name in fleet.bound(self.api)
@@ -388,7 +388,7 @@ class Load:
         """After the end: all was well."""
         self.note_errors()
         names = [f"{self.stem}{i}" for i in range(self.made)]
-        fleet.wait_bound(self.api, names, 60)
+        fleet.wait_bound(self.api, names)
         good = sum(c.good for c in self.clients)
         bad = [text for c in self.clients for text in c.bad]
         t.note(f"{len(names)} pods bound; {good} requests over "
@@ -519,7 +519,7 @@ def rotate_token(t, lab, load, file):
         load.go_round()
         api.delete("nodes", None, "token-1")
         wait_for("the old one is nobody's", lambda: old.raw(
-            "GET", "/api/v1/nodes?limit=1")[0] == 401, 30, 0.2)
+            "GET", "/api/v1/nodes?limit=1")[0] == 401, every=0.2)
         load.go_round(24)
 
 
@@ -567,7 +567,7 @@ def loaded(t, lab, extender, stem):
     load = Load(lab, extender, stem)
     with load:
         yield load
-        wait_for("pods are made", lambda: load.made >= PODS, 60)
+        wait_for("pods are made", lambda: load.made >= PODS)
     with t.check(f"no request and no bind has failed meanwhile ({stem})"):
         load.judge(t)
 

@@ -28,7 +28,7 @@ def wait_aside(b, name):
             "conditions", [])
         return any(c["type"] == "PodScheduled" and
                    c.get("reason") == "Unschedulable" for c in found)
-    wait_for(name + " is put aside", aside, 30, 0.05)
+    wait_for(name + " is put aside", aside, every=0.05)
 
 
 def woken(b, name):
@@ -53,7 +53,7 @@ def refused(b, name, **more):
 
 def bound_soon(t, b, name, since, what):
     """Long before kube-scheduler's own look."""
-    fleet.wait_bound(b.api, [name], 60)
+    fleet.wait_bound(b.api, [name])
     took = time.monotonic() - since
     t.note(f"bound {took:.1f} s after {what}")
     assert woken(b, name), "something else woke it"
@@ -63,7 +63,7 @@ def lease(t, b):
     with t.check("the end of a lease wakes who waits for it"):
         pods = jobs.pairs("slow", CARDS, gpus=0, asks={"exclusive": "true"})
         b.api.create("pods", pods[0])  # the others never come
-        fleet.wait_bound(b.api, [pods[0]["metadata"]["name"]], 30)
+        fleet.wait_bound(b.api, [pods[0]["metadata"]["name"]])
         since = time.monotonic()
         refused(b, "later")
         said = why(b, "later")
@@ -81,18 +81,18 @@ def awaited(t, b):
                  "awaited"):
         write(b.file, [{"namespace": "default", "cards": 0}])
         wait_for("the quota holds", lambda: "0" in json.dumps(
-            b.read().call("GET", "/v1/policy")["quotas"]), 10, 0.1)
+            b.read().call("GET", "/v1/policy")["quotas"]), every=0.1)
         refused(b, "poor")
         b.c.scheduler.pause()
         try:
             write(b.file, [])
-            wait_for("it is woken", lambda: woken(b, "poor"), 10, 0.1)
+            wait_for("it is woken", lambda: woken(b, "poor"), every=0.1)
             said = why(b, "poor")["summary"]
             t.note(said)
             assert "was told so" in said and "awaited" in said, said
         finally:
             b.c.scheduler.resume()
-        fleet.wait_bound(b.api, ["poor"], 60)
+        fleet.wait_bound(b.api, ["poor"])
     b.clear()
 
 
@@ -100,7 +100,7 @@ def policy(t, b, file):
     with t.check("and a quota that is raised"):
         write(file, [{"namespace": "default", "cards": 0}])
         wait_for("the quota holds", lambda: "0" in json.dumps(
-            b.read().call("GET", "/v1/policy")["quotas"]), 10, 0.1)
+            b.read().call("GET", "/v1/policy")["quotas"]), every=0.1)
         refused(b, "poor")
         assert "quota" in why(b, "poor")["summary"]
         since = time.monotonic()
