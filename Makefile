@@ -208,11 +208,12 @@ test-e2e: programs
 
 # Kubernetes is built once, which takes minutes, and says so.  Where there is
 # no Go (status 77) the tests are skipped, with the reason.
-test-kube: programs
+test-kube: programs $(BUILD)/bench/bench_reflector
 	@scripts/setup --kube
 	@for what in '' helm; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
-	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --kube $(KUBE)
+	@env -u MAKEFLAGS -u MAKELEVEL tests/kube/pool \
+	    scripts/run-tests --kube $(KUBE)
 # the scheduler with Biga and without, in turn: some minutes
 bench-kube: programs
 	@scripts/setup --kube

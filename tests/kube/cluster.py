@@ -72,6 +72,10 @@ class Cluster:
         self.bin = None
         self.api = None
         self.ports = {}
+        self.features = {}
+        # the authorities of the API server's clients, which it reads again
+        # when they change
+        self.clients = self.path("pki", "clients.crt")
         self.processes = []
         self.etcd = self.apiserver = None
         self.controller_manager = self.scheduler = None
@@ -105,6 +109,7 @@ class Cluster:
         for name in ("etcd", "apiserver", "controller_manager", "scheduler"):
             found = Process(self.folder, name.replace("_", "-"))
             if found.running:
+                found.argv = found.state()["argv"]
                 setattr(self, name, found)
         self.api = self._admin()
         return self
@@ -197,6 +202,7 @@ class Cluster:
     def _make_pki(self):
         pki = self._pki()
         certs("ca", pki, "--cn", "biga-test-kubernetes")
+        shutil.copy(self.ca, self.clients)
         certs("server", pki, "apiserver", "--san", "127.0.0.1", "--san",
               "localhost", "--san", "kubernetes.default.svc", "--san",
               "10.0.0.1")
@@ -289,7 +295,7 @@ class Cluster:
             "--service-cluster-ip-range=10.0.0.0/24",
             "--tls-cert-file=" + pki("apiserver.crt"),
             "--tls-private-key-file=" + pki("apiserver.key"),
-            "--client-ca-file=" + self.ca,
+            "--client-ca-file=" + self.clients,
             # of nobody: but schedulers complain without one
             "--requestheader-client-ca-file=" + pki("front", "ca.crt"),
             "--requestheader-allowed-names=front-proxy-client",
@@ -364,9 +370,8 @@ class Cluster:
             "--bind-address=127.0.0.1",
             f"--secure-port={self.ports['scheduler']}",
             "--cert-dir=" + self._pki("scheduler"), *args]
-        features = getattr(self, "features", {})
-        if features:
-            argv.append("--feature-gates=" + gates(features))
+        if self.features:
+            argv.append("--feature-gates=" + gates(self.features))
         # as deploy/README.md says
         self.scheduler = self.process("scheduler", argv, env={
             "HTTP2_READ_IDLE_TIMEOUT_SECONDS": "3",
