@@ -130,6 +130,8 @@ class Cluster:
 
     def process(self, name, argv, env=None):
         """A program of this cluster, ended with it; not started yet."""
+        if argv[0].startswith(self.bin):
+            env = {"GOGC": "200", **(env or {})}  # memory instead of time
         found = Process(self.folder, name, argv, env)
         self.processes.append(found)
         return found
@@ -393,6 +395,19 @@ class Cluster:
 
     def scheduler_metrics(self):
         return self._scheduler_call("/metrics")
+
+    def wait_tried(self, n):
+        """Until kube-scheduler has n pods that wait, each tried and put aside
+        until something happens, and nothing to do."""
+        def tried():
+            queues = {name: int(float(count)) for name, count in re.findall(
+                r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)',
+                self.scheduler_metrics(), re.M)}
+            aside = queues.pop("unschedulable") + queues.pop("gated")
+            assert aside == n and not any(queues.values()), \
+                f"{aside} are put aside; {queues}"
+            return True
+        wait_for(f"{n} pods are tried and put aside", tried, every=0.1)
 
     def wait_ready(self):
         """Until the API server answers /readyz with ok."""
