@@ -6,8 +6,8 @@ import subprocess
 
 import fleet
 import jobs
+import pool
 from check import Checks
-from cluster import Cluster
 from lab import Lab
 from proc import wait_for
 from test_cluster import (Beats, Scheduler, agree, allocations, host_pod,
@@ -276,9 +276,8 @@ def shrunk(h):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks()
-        c.start()
         lab = Lab(c, tls=False)
         lab.install()
         lab.allow_changes()

