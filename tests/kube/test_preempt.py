@@ -5,12 +5,11 @@ end on one node, and nobody is evicted for nothing."""
 import json
 import sys
 import threading
-import time
 
 import fleet
 import jobs
+import pool
 from check import Checks
-from cluster import Cluster
 from lab import Lab
 from proc import wait_for
 from test_jobs import Bench
@@ -20,27 +19,32 @@ GPUS = 8  # of one node, which has a card more: an xPU pod fits everywhere
 
 
 class SlowKubelet(fleet.Kubelet):
-    """Pods that are deleted take their time."""
-    grace = 0.0
+    """While it is slow, pods that are deleted do not end."""
+
+    def __init__(self, api):
+        super().__init__(api)
+        self.lock, self.slow, self.ending = threading.Lock(), False, []
 
     def _see(self, obj):
-        meta = obj.get("metadata", {})
-        if not self.grace or not meta.get("deletionTimestamp"):
-            super()._see(obj)
-        elif meta["uid"] not in self.ending:
-            self.ending.add(meta["uid"])
-            threading.Timer(self.grace, super()._see, (obj,)).start()
+        with self.lock:
+            if self.slow and obj.get("metadata", {}).get("deletionTimestamp"):
+                self.ending.append(obj)
+                return
+        super()._see(obj)
 
-    ending = set()
+    def let_go(self):
+        with self.lock:
+            self.slow, ending, self.ending = False, self.ending, []
+        for obj in ending:
+            super()._see(obj)
 
 
 class Crowd:
     """Pods of low priority, each with a GPU and a card for itself, on all
     nodes."""
 
-    def __init__(self, b, grace):
+    def __init__(self, b):
         self.b, self.api = b, b.api
-        b.kubelet.grace = grace
         self.pods = [jobs.host_pod(
             f"low{i:02}", cores=0, asks={"exclusive": "true"},
             priorityClassName="low") for i in range(NODES * GPUS)]
@@ -49,6 +53,7 @@ class Crowd:
         fleet.add_pods(self.api, self.pods, 4)
         self.names = {p["metadata"]["name"] for p in self.pods}
         self.nodes = fleet.wait_bound(self.api, self.names)
+        b.kubelet.slow = True
 
     def evicted(self):
         """{node: how many of them are gone, or about to be}."""
@@ -79,14 +84,25 @@ def nominated(b, name):
     return wait_for(name + " is nominated", has, every=0.01)
 
 
+def considered(b, name):
+    """It has a node, is to get one, or has been told why not."""
+    def has():
+        pod = b.api.get("pods", "default", name)
+        return pod["spec"].get("nodeName") or any(
+            c["type"] == "PodScheduled" and c.get("reason") == "Unschedulable"
+            for c in pod["status"].get("conditions", []))
+    wait_for(name + " is considered", has)
+
+
 def expect(t, b, crowd, pods, pairs):
     """They are bound, each pair on one node, and one victim went for each."""
     names = [p["metadata"]["name"] for p in pods]
+    b.kubelet.let_go()
     got = fleet.wait_bound(b.api, names)
     for name in names:
         if not name.endswith("-xpu") and name + "-xpu" in got:
             assert got[name] == got[name + "-xpu"], got
-    time.sleep(1)  # whoever is evicted for nothing goes late
+    b.c.wait_tried(0)  # nobody is left for whom another could be evicted
     gone = crowd.evicted()
     t.note(f"evicted {gone}; placed {got}")
     assert sum(gone.values()) == pairs, (gone, got)
@@ -96,14 +112,18 @@ def expect(t, b, crowd, pods, pairs):
     b.audit()
 
 
-def one_pair(t, b, first, second, grace):
+def one_pair(t, b, first, second, late):
     who = "xPU" if first else "host"
-    with t.check(f"a pair, the {who} pod first, victims take {grace} s"):
-        crowd = Crowd(b, grace)
+    with t.check(f"a pair, the {who} pod first, victims go "
+                 + ("late" if late else "at once")):
+        crowd = Crowd(b)
+        b.kubelet.slow = late
         pods = [high("vip", xpu=first), high("vip", xpu=second)]
         b.api.create("pods", pods[0])
         node = nominated(b, pods[0]["metadata"]["name"])
         b.api.create("pods", pods[1])
+        if late:
+            considered(b, pods[1]["metadata"]["name"])
         t.note("nominated to " + node)
         expect(t, b, crowd, pods, 1)
     b.clear()
@@ -122,7 +142,7 @@ def elsewhere(t, b, node):
     """The xPU pod would fit everywhere, and its host pod only there."""
     with t.check("while a host pod is nominated to " + node +
                  ", its xPU pod is bound nowhere else"):
-        crowd = Crowd(b, 4)
+        crowd = Crowd(b)
         host, xpu = high("vip", **only_on(node)), high("vip", xpu=True)
         b.api.create("pods", host)
         assert nominated(b, "vip") == node
@@ -143,22 +163,22 @@ def elsewhere(t, b, node):
 def whole_job(t, b, interleave):
     with t.check("a job of three pairs, " + (
             "pairs in turn" if interleave else "all hosts first")):
-        crowd = Crowd(b, 2)
+        crowd = Crowd(b)
         pods = [high("team", 3, i, x) for i in range(3) for x in (False, True)]
         if not interleave:
             pods.sort(key=lambda p: p["metadata"]["name"].endswith("xpu"))
         for p in pods:
             b.api.create("pods", p)
-            time.sleep(0.05)
+        for p in pods:
+            considered(b, p["metadata"]["name"])
         expect(t, b, crowd, pods, 3)
     b.clear()
 
 
 def main():
     wanted = sys.argv[1:]
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks(c.log_ends)
-        c.start()
         for name, value in (("low", 0), ("high", 1000)):
             c.api.create("priorityclasses", {
                 "metadata": {"name": name}, "value": value})
@@ -167,9 +187,9 @@ def main():
         b = Bench(t, c, lab)
         b.kubelet = SlowKubelet(c.api).start()
         if not wanted or "pair" in wanted:
-            for grace in (0, 3):
-                one_pair(t, b, False, True, grace)
-                one_pair(t, b, True, False, grace)
+            for late in (False, True):
+                one_pair(t, b, False, True, late)
+                one_pair(t, b, True, False, late)
         if not wanted or "elsewhere" in wanted:
             for node in fleet.names("host", NODES):
                 elsewhere(t, b, node)
