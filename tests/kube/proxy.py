@@ -14,6 +14,7 @@ class Proxy:
     def __init__(self, to, host="127.0.0.1"):
         self.to, self.host, self.port = to, host, free_port()
         self.whole, self.writers = True, set()
+        self.refused = 0  # connections since it was cut
         self.hungry = 0  # the size of requests whose reply is to be lost
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -25,6 +26,7 @@ class Proxy:
 
     async def _connection(self, reader, writer):
         if not self.whole:
+            self.refused += 1
             writer.transport.abort()
             return
         try:
@@ -56,7 +58,7 @@ class Proxy:
             writer.transport.abort()
 
     async def _set(self, whole):
-        self.whole = whole
+        self.whole, self.refused = whole, 0
         cut = 0 if whole else len(self.writers) // 2
         for writer in set() if whole else set(self.writers):
             writer.transport.abort()
