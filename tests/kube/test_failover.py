@@ -8,16 +8,15 @@ is what the pods say.
 import sys
 import threading
 import time
-from http.client import HTTPException
 
 import fleet
 import jobs
+import pool
 from api import ApiError
 from check import Checks
-from cluster import Cluster
 from history import History
 from lab import Lab
-from proc import wait_for
+from proc import HANGS, wait_for
 
 NODES = 24
 EARLY = 30  # pods that are bound when the leader goes away
@@ -31,6 +30,24 @@ def pods_of(name):
     job = jobs.pairs(f"{name}-ring", 20)
     # so that the leader goes away in the middle of the job
     return found[:20] + job[:20] + found[20:60] + job[20:] + found[60:]
+
+
+class Holders:
+    """Who holds the Lease, one after the other, from now on."""
+
+    def __init__(self, api):
+        self.seen = []
+        self.thread = threading.Thread(
+            target=self._run, args=(api,), daemon=True)
+        self.thread.start()
+        wait_for("the Lease is seen", lambda: self.seen)
+
+    def _run(self, api):
+        for _, obj in api.watch("leases", "biga-system", timeout=HANGS,
+                                fieldSelector="metadata.name=biga-extender"):
+            holder = obj.get("spec", {}).get("holderIdentity", "")
+            if self.seen[-1:] != [holder]:
+                self.seen.append(holder)
 
 
 class Failover:
@@ -56,17 +73,18 @@ class Failover:
         return len(pods)
 
     def _create(self, pods):
+        def made(obj):
+            try:
+                return self.api.create("pods", obj)
+            except ApiError as error:
+                # it was made, unheard; or the server is just back
+                return error.status == 409
+
         def create(obj):
-            while True:
-                try:
-                    return self.api.create("pods", obj)
-                except (ApiError, OSError, HTTPException) as error:
-                    if getattr(error, "status", 0) == 409:
-                        return None  # it was made, unheard
-                time.sleep(0.2)  # the API server is away, or just back
+            wait_for("the pod is made", lambda: made(obj), every=0.2)
         fleet.in_parallel(create, pods, 2)
 
-    def finish(self, n, since, limit, what):
+    def finish(self, n, since, what):
         """All are bound, once; how long nobody was."""
         t, history = self.t, self.history
         wait_for("all pods are bound", lambda: history.n_bound() >= n or
@@ -76,7 +94,6 @@ class Failover:
         t.note(f"{what}: {gap:.1f} s without a bind, from "
                f"{at - since:+.1f} s; all {n} bound after "
                f"{time.monotonic() - since:.1f} s")
-        t.within(limit, at, at + gap)
         leader = self.lab.leader()
         self.agree(leader)
         history.wait_caught_up()
@@ -123,24 +140,26 @@ def killed(f):
         n = f.begin("killed")
         old = f.lab.leader()
         old.kill()
-        f.finish(n, time.monotonic(), 15, "kill -9")
+        f.finish(n, time.monotonic(), "kill -9")
         assert f.lab.leader() is not old
         f.again(old)
         f.clear()
 
 
 def stopped(f):
-    with f.t.check("the leader stands still for 20 s: it binds nothing late"):
+    with f.t.check("the leader stands still: it binds nothing late"):
         n = f.begin("stopped")
         old = f.lab.leader()
         since = time.monotonic()
         old.pause()
         wait_for("another leads",
                  lambda: f.lab.ready() not in ([], [old]), every=0.2)
-        time.sleep(max(0.0, since + 20 - time.monotonic()))
+        n_bound = f.history.n_bound()
+        wait_for("that one binds, or has bound all", lambda:
+                 f.history.n_bound() > n_bound or f.history.n_bound() >= n)
         said = len(old.text())
         old.resume()
-        f.finish(n, since, 15, "SIGSTOP")
+        f.finish(n, since, "SIGSTOP")
         assert f.lab.leader() is not old
         late = [line for line in old.text()[said:].splitlines()
                 if "event=bind " in line and "result=bound" in line]
@@ -150,28 +169,32 @@ def stopped(f):
 
 
 def ended(f):
-    with f.t.check("a leader that is told to end: a gap of 3 s at most"):
+    with f.t.check("a leader that is told to end gives the Lease back"):
         n = f.begin("ended")
         old = f.lab.leader()
+        holders = Holders(f.api)
         since = time.monotonic()
         assert old.stop(), "it was killed"
         assert old.exit_status() == 0, old.exit_status()
         f.t.note(f"it ended after {time.monotonic() - since:.1f} s")
-        f.finish(n, since, 3, "SIGTERM")
+        f.finish(n, since, "SIGTERM")
+        # who gives it back leaves nobody waiting for its end
+        who, nobody = holders.seen[:2]
+        assert who.startswith(old.name) and nobody == "", holders.seen
         f.again(old)
         f.clear()
 
 
 def no_server(f):
-    with f.t.check("no API server for 12 s"):
+    with f.t.check("no API server until nobody leads"):
         n = f.begin("server")
         since = time.monotonic()
         f.c.apiserver.kill()
-        time.sleep(12)
+        wait_for("nobody leads", lambda: not f.lab.ready(), every=0.2)
         f.c.apiserver.start()
         f.c.wait_ready()
         f.t.note(f"it was away for {time.monotonic() - since:.1f} s")
-        f.finish(n, since, 40, "no API server")
+        f.finish(n, since, "no API server")
         f.clear()
 
 
@@ -185,16 +208,15 @@ def twice(f):
         assert second is not first
         f.again(first)
         second.kill()
-        f.finish(n, since, 30, "kill -9, and again")
+        f.finish(n, since, "kill -9, and again")
         assert f.lab.leader() is first
         f.again(second)
         f.clear()
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks(c.log_ends)
-        c.start()
         lab = Lab(c).up(nodes=NODES)
         f = Failover(t, c, lab)
         for test in (killed, stopped, ended, no_server, twice):
