@@ -5,9 +5,9 @@ import concurrent.futures
 import time
 
 import fleet
+import pool
 from api import ApiError
 from check import Checks
-from cluster import Cluster
 from lab import Lab
 from proc import wait_for
 from test_cluster import (Beats, Scheduler, agree, allocations, host_pod,
@@ -165,12 +165,8 @@ def unanswered(t, c, b):
         b.renewed()
         c.apiserver.pause()
         try:
-            began = time.monotonic()
             error = b.scheduler.bind_once(made, node)
-            t.within(5, began)
             assert "try again" in error, error
-            assert b.promised("hangs")
-            time.sleep(0.5)
             assert b.promised("hangs")
         finally:
             c.apiserver.resume()
@@ -184,9 +180,7 @@ def unanswered(t, c, b):
     with t.check("an API server that dies: known when it is back"):
         made, node = b.filtered("away")
         c.apiserver.kill()
-        began = time.monotonic()
         error = b.scheduler.bind_once(made, node)
-        t.within(5, began)
         assert error, "nobody can have bound it"
         c.apiserver.start()
         c.wait_ready()
@@ -199,10 +193,11 @@ def unanswered(t, c, b):
     with t.check("kill -9 while binds are under way, and all over again"):
         b.clear()
         pods = [b.filtered(f"k{i}", cards=1) for i in range(12)]
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            waits = [pool.submit(b.scheduler.bind_once, made, node)
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            waits = [threads.submit(b.scheduler.bind_once, made, node)
                      for made, node in pods]
-            time.sleep(0.02)
+            wait_for("one is answered", lambda: any(
+                w.done() for w in waits), every=0.001)
             b.extender.kill()
             concurrent.futures.wait(waits)
         answered = [w.result() for w in waits if not w.exception()]
@@ -239,9 +234,9 @@ def crowd(t, b):
         return None
     with t.check(f"{MANY} pods at once, each asked for twice"):
         began = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
             for (made, _), node in zip(pods + pods,
-                                       pool.map(bind, pods + pods)):
+                                       threads.map(bind, pods + pods)):
                 nodes.setdefault(made["metadata"]["name"], set()).add(node)
         t.note(f"{2 * MANY} binds in {time.monotonic() - began:.2f} s")
         assert all(len(n) == 1 and None not in n for n in nodes.values()), nodes
@@ -253,9 +248,8 @@ def crowd(t, b):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks()
-        c.start()
         lab = Lab(c, tls=False)
         lab.install()
         nodes = fleet.names("host", NODES)
