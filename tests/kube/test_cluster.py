@@ -11,10 +11,10 @@ import time
 from http.client import HTTPException
 
 import fleet
+import pool
 import shapes
 from api import ApiError, write_private
 from check import Checks
-from cluster import Cluster
 from lab import Lab
 from proc import wait_for
 
@@ -225,6 +225,21 @@ def agree(read, api):
     return wait_for("allocations are what pods say", same)
 
 
+def never_but(what, done):
+    """Until done(), which raises when something is as it must never be."""
+    wrong = []
+
+    def is_so():
+        try:
+            return done()
+        except AssertionError as error:
+            wrong.append(error)
+            return True
+    wait_for(what, is_so)
+    if wrong:
+        raise wrong[0]
+
+
 def wait_status(read, node, status):
     def is_so():
         got = statuses(read).get(node)
@@ -429,11 +444,15 @@ def failing_over(t, c, lab, nodes):
     replicas = lab.extenders
 
     with t.check("of two replicas one is ready, and both see the same"):
-        until = time.monotonic() + 3
-        while time.monotonic() < until:
+        terms = set()
+
+        def renewed():
             ready = lab.ready()
             assert len(ready) < 2, [e.name for e in ready]
-            time.sleep(0.1)
+            terms.add(api.get("leases", "biga-system", "biga-extender")[
+                "spec"]["renewTime"])
+            return len(terms) > 2
+        never_but("the leader goes on", renewed)
         for replica in replicas:
             agree(lab.read_api(replica), api)
 
@@ -458,13 +477,12 @@ def failing_over(t, c, lab, nodes):
         leader.stop()
         began = time.monotonic()
         now = lab.leader()
-        t.within(5, began)
         assert now is other, now.name
         t.note(f"{now.name} was ready {time.monotonic() - began:.1f} s after")
         leader.start()
         leader.wait_up()
 
-    with t.check("kill -9 of the leader: the other binds within 15 s"):
+    with t.check("kill -9 of the leader: the other binds"):
         assert two in replicas
         made = [api.create("pods", host_pod(f"k{i}", cards=1))
                 for i in range(12)]
@@ -478,15 +496,14 @@ def failing_over(t, c, lab, nodes):
             except (OSError, HTTPException, ApiError, TypeError,
                     IndexError) as error:
                 errors.append(str(error))
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            waits = [pool.submit(bind, obj) for obj in made]
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            waits = [threads.submit(bind, obj) for obj in made]
             wait_for("some are bound", lambda: len(errors) >= 4,
                      every=0.001)
             now.kill()
             began = time.monotonic()
             concurrent.futures.wait(waits)
         other = lab.leader()
-        t.within(15, began)
         t.note(f"{other.name} was ready {time.monotonic() - began:.1f} s "
                f"after; {sum(1 for e in errors if e == '')} binds were "
                "answered")
@@ -504,9 +521,8 @@ def failing_over(t, c, lab, nodes):
 
 
 def main():
-    with Cluster() as c:
+    with pool.cluster() as c:
         t = Checks()
-        c.start()
         lab = Lab(c, tls=False)
         lab.install()
         nodes = fleet.names("host", NODES)
