@@ -10,7 +10,6 @@ and kube-scheduler.  kube-scheduler then tries a group as a whole, and asks the
 extender about each of its pods: with topology once for each placement, and
 nothing in the request tells that from what will be bound."""
 import re
-import time
 
 import fleet
 import jobs
@@ -72,18 +71,15 @@ def same(t, b):
         b.audit()
     b.clear()
     with t.check("as a PodGroup they get the same places"):
-        began = time.monotonic()
         pods = jobs.pairs("ring", PAIRS, asks={"align": "pix"})
         group(api, "ring", len(pods))
         members(pods, "ring")
         before = refused(b)
         fleet.add_pods(api, pods[:-1], 1)
-        time.sleep(1)
+        b.c.wait_tried(len(pods) - 1)
         assert not fleet.bound(api), "bound before all are there"
         fleet.add_pods(api, pods[-1:], 1)
         fleet.wait_bound(api, [p["metadata"]["name"] for p in pods])
-        t.note(f"bound {time.monotonic() - began:.1f} s after the first was "
-               "created")
         got = placement(api, pods)
         assert got == alone, {n: (got.get(n), alone[n]) for n in alone
                               if got.get(n) != alone[n]}
@@ -158,11 +154,13 @@ def state(b):
 
 def at_rest(b):
     """The state, when pods are marked and nothing else is on its way."""
+    last = [None]
+
     def still():
-        was = state(b)
-        time.sleep(1)
-        return was if state(b) == was else None
-    return wait_for("nothing changes", still)
+        was, last[0] = last[0], state(b)
+        return was if was == last[0] else None
+    b.c.wait_tried(0)
+    return wait_for("nothing changes", still, every=0.3)
 
 
 def unfitting(t, b):
@@ -189,7 +187,6 @@ def unfitting(t, b):
             fleet.add_pods(api, pods)
             wait_for("the group is refused", lambda: condition(
                 api, job)["status"] == "False")
-            time.sleep(1)
             calls = filtered(b) - asked
             t.note(f"{calls} filter calls; {condition(api, job)['message']}"
                    [:150])
