@@ -7,7 +7,7 @@ import sys
 
 from check import Checks, Skip
 from cluster import ROOT, binaries
-from proc import patience, running_in
+from proc import HANGS, running_in
 
 FOLDER = os.path.join(ROOT, "build", "kube")
 
@@ -23,7 +23,7 @@ def run(text):
     """Each line has to succeed."""
     got = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         text=True, check=False, timeout=240 * patience())
+                         text=True, check=False, timeout=HANGS)
     assert got.returncode == 0, f"exit {got.returncode}:\n{got.stdout}"
     return got.stdout
 

@@ -5,13 +5,15 @@ import os
 import subprocess
 import tempfile
 import threading
-import time
 
 import fleet
+import pool
 from api import ApiError, path
 from check import Checks
-from cluster import HERE, ROOT, Cluster, binaries
-from proc import running_in, start_time, wait_for
+from cluster import HERE, ROOT, binaries
+from proc import HANGS, running_in, start_time, wait_for
+
+NODES = 100
 
 
 def script(name, *args, env=None):
@@ -22,7 +24,8 @@ def script(name, *args, env=None):
 
 
 def up_and_down(t, folder):
-    with t.check("up starts a cluster and says how to use it"):
+    with t.check("up starts a cluster in a folder that had one, and says how "
+                 "to use it"):
         status, said = script("up", folder)
         assert status == 0, said
         assert f". {folder}/env" in said, said
@@ -80,20 +83,13 @@ def failures(t, folder):
                               env={"BIGA_BUILD": "there-is-none"})
         assert status != 0 and "there-is-none" in said, said
         assert not running_in(folder), said
-    with t.check("and its folder can be used again"):
-        status, said = script("up", folder)
-        assert status == 0, said
-        status, said = script("down", folder)
-        assert status == 0 and not running_in(folder), said
 
 
 def fakes(t, c):
-    with t.check("1,000 nodes are there in less than 15 s"):
-        began = time.monotonic()
-        fleet.add_nodes(c.api, fleet.names("host", 1000))
-        t.within(15, began)
+    with t.check(f"{NODES} nodes are there"):
+        fleet.add_nodes(c.api, fleet.names("host", NODES))
         nodes = c.api.list("nodes")
-        assert len(nodes) == 1000, len(nodes)
+        assert len(nodes) == NODES, len(nodes)
         assert not [n for n in nodes if n["spec"].get("taints")], "taints"
     kubelet = fleet.Kubelet(c.api).start()
     with t.check("pods are bound and run"):
@@ -117,7 +113,7 @@ def fakes(t, c):
         begun, ended = threading.Event(), threading.Event()
 
         def watch():
-            for _ in c.api.watch("nodes", timeout=60):
+            for _ in c.api.watch("nodes", timeout=HANGS):
                 begun.set()
             ended.set()
         threading.Thread(target=watch, daemon=True).start()
@@ -126,7 +122,7 @@ def fakes(t, c):
         wait_for("the watch ends", ended.is_set)
         c.apiserver.start()
         c.wait_ready()
-        assert len(c.api.list("nodes")) == 1000
+        assert len(c.api.list("nodes")) == NODES
     with t.check("the scheduler and the kubelets come back by themselves"):
         c.api.create("pods", fleet.pod("late", requests={"cpu": 1}))
         fleet.wait_bound(c.api, ["late"])
@@ -137,23 +133,23 @@ def fakes(t, c):
 
 def identities(t, c):
     with t.check("a node's certificate is the node, and no more"):
-        api = c.user("node-host0001", "system:node:host0001",
+        api = c.user("node-host001", "system:node:host001",
                      ["biga:advertisers"])
         try:
             api.list("pods", "default")
         except ApiError as error:
             assert error.status == 403 and \
-                'User "system:node:host0001"' in str(error), error
+                'User "system:node:host001"' in str(error), error
         else:
             raise AssertionError("it may list pods")
     with t.check("a token can be bound to a node"):
-        token = c.api.token_request("default", "default", "host0001")
+        token = c.api.token_request("default", "default", "host001")
         who = c.api.call("POST", path("tokenreviews"),
                          {"apiVersion": "authentication.k8s.io/v1",
                           "kind": "TokenReview", "spec": {"token": token}})
         extra = who["status"]["user"]["extra"]
         nodes = extra["authentication.kubernetes.io/node-name"]
-        assert nodes == ["host0001"], extra
+        assert nodes == ["host001"], extra
     with t.check("nobody without credentials reads anything"):
         try:
             c.api.as_token(None, c.ca).list("nodes")
@@ -191,9 +187,8 @@ def main():
             up_and_down(t, folder)
         finally:
             script("down", folder)
-    with Cluster() as c:
+    with pool.cluster() as c:
         t.on_failure = c.log_ends
-        c.start()
         c.start_scheduler()
         fakes(t, c)
         identities(t, c)
