@@ -4,13 +4,15 @@
         rack.start()
         rack.cards[0].cri().version()
 
-A card has a network namespace, a wire to the host, /var/lib and
+A card has a network namespace, a wire to the host, /var/lib, /dev/shm and
 /run/containerd of its own, and answers the host over mutual TLS with what
 deploy/card-setup and deploy/certs.sh make.  The host has a containerd with a
-unix socket, in the network of this machine.  Nothing of it is left when the
-rack ends, see keeper.py.
+unix socket, in the network of the script, and a /dev/shm of its own.  A test
+has a network of its own, see require(): racks do not disturb one another.
+Nothing of a rack is left when it ends, see keeper.py.
 """
 import concurrent.futures
+import ctypes
 import hashlib
 import io
 import json
@@ -30,7 +32,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "kube"))
 import keeper  # noqa: E402
 from cri import Cri, client_tls  # noqa: E402
-from proc import Process, patience, start_time, wait_for  # noqa: E402
+from proc import HANGS, Process, start_time, wait_for  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("BIGA_BUILD", "build"))
 PORT = 7443
@@ -39,6 +41,7 @@ SHAPE = "dell-xe9680-bf3"
 PCI = ("0000:1a:00.0", "0000:3c:00.0", "0000:4d:00.0", "0000:5e:00.0",
        "0000:9c:00.0", "0000:bc:00.0", "0000:cc:00.0", "0000:dc:00.0")
 NODE = "host0"
+CLONE_NEWNET = 0x40000000  # of linux/sched.h; os.unshare() is of Python 3.12
 # what every containerd without CNI says when it starts
 USUAL = ("devmapper", "cni config", "cleaning up after shim", "StopContainer")
 
@@ -86,11 +89,16 @@ def lacking():
 
 
 def require():
-    """Ends a test where there can be no cards: it is skipped."""
+    """Ends a test where there can be no cards: it is skipped.  Where there
+    can be, it gets a network of its own, and no address or port of it is in
+    another's way.  Before any thread begins."""
     why = lacking()
     if why:
         print(why)
         sys.exit(77)
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "no network namespace")
+    run("ip", "link", "set", "lo", "up")
 
 
 def may_lower_oom():
@@ -189,21 +197,18 @@ class Place:
             if self.disk_mib is None else \
             f"mount -t tmpfs -o size={self.disk_mib}m none /var/lib && "
         script = (disk +
-                  f"{self.own_memory()}mkdir -p /run/containerd && "
+                  "mount -t tmpfs none /dev/shm && mkdir -p /run/containerd && "
                   f"mount --bind {self.path('run')} /run/containerd && "
                   f"touch {ready} && exec sleep infinity")
         self.init = Process(self.rack.folder, self.name + "-init", [
             *self.enter_network(), "unshare", "--mount", "--propagation",
             "private", "sh", "-c", script]).start()
         wait_for(f"{self.name} is there", lambda: self.init.alive() and
-                 os.path.exists(ready), 10)
+                 os.path.exists(ready))
         self.rack.hold(self.init.pid)
 
     def enter_network(self):
         return []
-
-    def own_memory(self):
-        return ""
 
     def configure(self):
         """What its containerd reads; adapted to what this machine allows."""
@@ -226,16 +231,16 @@ class Place:
         self.containerd.start()
         return self
 
-    def wait_local(self, timeout=30.0):
+    def wait_local(self):
         """Until it answers on its own socket."""
         wait_for(f"{self.name} answers", lambda: self.containerd.alive() and
-                 self.local().version(), timeout)
+                 self.local().version())
         return self
 
-    def wait_up(self, timeout=30.0):
-        return self.wait_local(timeout)
+    def wait_up(self):
+        return self.wait_local()
 
-    def local(self, timeout=10.0):
+    def local(self, timeout=HANGS):
         """Its CRI by unix socket, whatever its network does."""
         return Cri(unix=self.socket, timeout=timeout)
 
@@ -253,13 +258,16 @@ class Place:
         return cri.sandboxes(), cri.containers()
 
     def seen(self, *parts):
-        """The path here of something in /var/lib there."""
-        return os.path.join("/proc", str(self.init.pid), "root", "var",
-                            "lib", *parts)
+        """The path here of something there."""
+        return os.path.join("/proc", str(self.init.pid), "root", *parts)
 
     def store(self):
         """Where files of pods are, there."""
-        return self.seen("biga")
+        return self.seen("var/lib/biga")
+
+    def memory(self, *parts):
+        """Where files of pods in memory are, there."""
+        return self.seen("dev/shm/biga", *parts)
 
     def files(self):
         top = self.store()
@@ -285,14 +293,14 @@ class Place:
 
     def fill_disk(self, leave_kib=0):
         """Fill its disk up to the last KiB; of one with a size only."""
-        top = self.seen()
+        top = self.seen("var/lib")
         free = os.statvfs(top)
         size = free.f_bavail * free.f_bsize - leave_kib * 1024
         with open(os.path.join(top, "filler"), "wb") as f:
             f.write(bytes(max(0, size)))
 
     def clear_disk(self):
-        os.unlink(self.seen("filler"))
+        os.unlink(self.seen("var/lib/filler"))
 
 
 class Card(Place):
@@ -313,9 +321,6 @@ class Card(Place):
 
     def enter_network(self):
         return ["nsenter", f"--net=/run/netns/{self.netns}"]
-
-    def own_memory(self):
-        return "mount -t tmpfs none /dev/shm && "
 
     def plug(self):
         """Its namespace, and a wire between it and the host."""
@@ -352,15 +357,15 @@ class Card(Place):
                           self.rack.pki(f"{name}.crt"),
                           self.rack.pki(f"{name}.key"))
 
-    def cri(self, timeout=10.0, tls=None):
+    def cri(self, timeout=HANGS, tls=None):
         """Its CRI as the node calls it."""
         return Cri(address=(self.address, PORT), tls=tls or self.tls(),
                    timeout=timeout)
 
-    def wait_up(self, timeout=30.0):
-        super().wait_up(timeout)
+    def wait_up(self):
+        super().wait_up()
         wait_for(f"{self.name} answers the host", lambda:
-                 self.containerd.alive() and self.cri().version(), timeout)
+                 self.containerd.alive() and self.cri().version())
         return self
 
     # --- faults ----------------------------------------------------------
@@ -581,7 +586,7 @@ class Rack:
         """Nothing of it is left when this returns."""
         if self.keeper:
             self.keeper.stdin.close()
-            self.keeper.wait(120 * patience())
+            self.keeper.wait(HANGS)
             self.keeper = None
         else:
             keeper.undo(self.record_path)

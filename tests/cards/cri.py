@@ -7,7 +7,7 @@ import socket
 import ssl
 import struct
 
-from proc import patience
+from proc import HANGS
 
 # RFC 9113, 6: types and flags of frames
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = \
@@ -138,12 +138,11 @@ class Stream:
 
 
 class Cri:
-    """unix: a socket's path; or address (host, port), with an SSLContext.
-    timeout: in seconds, where processors are to spare."""
+    """unix: a socket's path; or address (host, port), with an SSLContext."""
 
-    def __init__(self, unix=None, address=None, tls=None, timeout=10.0):
+    def __init__(self, unix=None, address=None, tls=None, timeout=HANGS):
         self.unix, self.address, self.tls = unix, address, tls
-        self.timeout = timeout * patience()
+        self.timeout = timeout
 
     def _connect(self):
         if self.unix:
@@ -243,12 +242,12 @@ class Cri:
         self.call("StartContainer", field(1, made))
         return made
 
-    def exec(self, container, *argv, timeout=10):
+    def exec(self, container, *argv):
         """(exit status, output, errors) of a command in a container."""
         got = dict(fields(self.call(
             "ExecSync", field(1, container)
             + b"".join(field(2, a) for a in argv)
-            + varint(3 << 3) + varint(int(timeout * patience())))))
+            + varint(3 << 3) + varint(int(HANGS)))))
         return got.get(3, 0), got.get(1, b""), got.get(2, b"")
 
     def remove_pod(self, sandbox):

@@ -11,6 +11,7 @@ record whose rack and keeper are both gone is undone by the next rack.
 Processes are found by their namespaces.  One without a name is held open here
 (lines "PID" on the pipe), for its number is another's once it has ended.
 """
+import fcntl
 import glob
 import json
 import os
@@ -75,9 +76,9 @@ def members(namespaces):
         found |= more
 
 
-def kill_all(namespaces, timeout=20.0):
+def kill_all(namespaces):
     """Kill them until none is left; whether that is so."""
-    end = time.monotonic() + timeout * proc.patience()
+    end = time.monotonic() + proc.HANGS
     while pids := members(namespaces):
         for pid in pids:
             try:
@@ -158,8 +159,8 @@ def undo(path, held=None, record=None):
     remove_cgroups(container_ids(folder))
     for name in record["wires"]:
         # with its namespace it would go too, but some time later
-        if os.path.exists(f"/sys/class/net/{name}"):
-            subprocess.run(["ip", "link", "del", name], check=False)
+        subprocess.run(["ip", "link", "del", name], check=False,
+                       stderr=subprocess.DEVNULL)
     for name in record["netns"]:
         if os.path.exists(f"/run/netns/{name}"):
             subprocess.run(["ip", "netns", "del", name], check=False)
@@ -176,14 +177,18 @@ def undo(path, held=None, record=None):
         print(f"keeper: {folder} cannot be removed", file=sys.stderr)
 
 
-def sweep():
-    """Undo what racks have left whose keepers were killed too."""
-    for path in glob.glob(os.path.join(RECORDS, "*.json")):
-        record = read_record(path)
-        if record and not record.get("stays") and not any(
-                proc.start_time(pid) == start
-                for pid, start in record["owners"]):
-            undo(path)
+def sweep(records=RECORDS):
+    """Undo what racks have left whose keepers were killed too; one script at
+    a time."""
+    os.makedirs(records, mode=0o700, exist_ok=True)
+    with open(os.path.join(records, "sweep.lock"), "ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for path in glob.glob(os.path.join(records, "*.json")):
+            record = read_record(path)
+            if record and not record.get("stays") and not any(
+                    proc.start_time(pid) == start
+                    for pid, start in record["owners"]):
+                undo(path)
 
 
 def main():

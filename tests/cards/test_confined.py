@@ -106,22 +106,22 @@ def test_host_pod(t, node):
     names = ["solo-0", "solo-0-xpu"]
     with t.check("a host pod of another user runs, with its files and log"):
         node.apply(host_pod())
-        node.wait_state(names, "running", 60)
+        node.wait_state(names, "running")
 
         def done():
             log = node.biga("logs", "solo-0")
             assert log == "hello\n1000\n", log
             return True
-        wait_for("it has said all", done, 20)
+        wait_for("it has said all", done)
         uid = node.pods()["solo-0"]["uid"]
-        assert os.path.exists(f"/dev/shm/biga/{uid}")
+        assert os.path.exists(node.rack.host.memory(uid))
     with t.check("and everything of it is removed"):
         for name in names:
             node.delete(name)
-        node.wait_gone(names, 30)
+        node.wait_gone(names)
         left = [f for f in node.rack.host.files() if f.count("/") > 1]
         assert not left, left
-        assert not os.path.exists(f"/dev/shm/biga/{uid}")
+        assert not os.path.exists(node.rack.host.memory(uid))
 
 
 def main():
