@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """kill -9 of the advertiser at each of its named points, between the wish for
 a pod and the pod that runs, and between its end and nothing left of it: after
-a restart there is what there would be without, once and not twice, and within
-the grace nothing that nobody wrote down.
+a restart there is what there would be without, once and not twice, and
+nothing that nobody wrote down.
 
     test_crash.py [POINT…]
 
 Needs programs built with -DFAILPOINTS, in $BIGA_FAILPOINTS_BUILD (default
-build-fp); `make test-cards` builds them.
+build-fp); `make test-cards` builds them.  Without arguments, several racks
+share the points.
 """
 import os
 import re
@@ -16,11 +17,13 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cards  # noqa: E402
+import parts  # noqa: E402
 import node as biga_node  # noqa: E402
 from check import Checks  # noqa: E402
 from node import pair, service  # noqa: E402
 from proc import wait_for  # noqa: E402
 
+RACKS = 4
 HITS = (1, 2)
 # ends on SIGTERM, which a first process does not do by itself
 QUICK = ("sh", "-c", "trap 'exit 0' TERM; sleep 100000 & wait")
@@ -63,7 +66,7 @@ class Crash:
     def until(self, true):
         """Until it has died, or this is so; whether it has died."""
         wait_for("it dies, or goes through", lambda: not self.alive() or
-                 true(), 60, 0.05)
+                 true(), every=0.1)
         return not self.alive()
 
     def reach(self, names, state):
@@ -83,7 +86,7 @@ class Crash:
         self.node.advertiser.stop()
         self.restart(where)
         wait_for("it listens", lambda: not self.alive() or
-                 self.node.local("GET", "/v1/cards"), 10)
+                 self.node.local("GET", "/v1/cards"))
 
     def begin(self, pods, where, ready):
         """Apply pods with that point armed, until they are ready; whether it
@@ -93,7 +96,7 @@ class Crash:
         died = self.until(lambda: ready() and self.node.check_cards())
         if died:
             self.restart()
-            wait_for("it goes on", ready, 60, 0.05)
+            wait_for("it goes on", ready)
             self.node.wait_clean()
         return died
 
@@ -105,7 +108,7 @@ class Crash:
                           self.node.check_cards())
         if died:
             self.restart()
-            wait_for("they are gone", lambda: self.gone(names), 60, 0.1)
+            wait_for("they are gone", lambda: self.gone(names), every=0.1)
             self.node.wait_clean()
         return died
 
@@ -165,7 +168,7 @@ class Crash:
         died |= self.until(spoken)
         if died and not self.alive():
             self.restart()
-        wait_for("its last words", spoken, 30)
+        wait_for("its last words", spoken)
         died |= self.end([name], f"{point}=kill:1")
         return died
 
@@ -173,7 +176,7 @@ class Crash:
         """A sandbox with our labels that nobody wrote down, beside one that
         is not ours."""
         card = self.node.rack.cards[0]
-        cri = card.local(60)
+        cri = card.local()
         labels = next(s["labels"] for _, s in self.node.sandboxes())
         mine = {k: v for k, v in labels.items() if k.startswith("biga.dev/")}
         mine |= {"biga.dev/pod-uid": "nobody", "biga.dev/attempt": "1"}
@@ -187,11 +190,11 @@ class Crash:
         died = self.until(removed)
         if died:
             self.restart()
-            wait_for("the orphan is removed", removed,
-                     biga_node.GRACE + 15, 0.1)
+            wait_for("the orphan is removed", removed, every=0.1)
         assert theirs in [s["id"] for s in cri.sandboxes()], "not ours"
         cri.remove_pod(theirs)
         return died
+
 
 def test_pair(t, crash, wanted, reached):
     for point in points():
@@ -201,6 +204,7 @@ def test_pair(t, crash, wanted, reached):
                 assert picture == wanted, picture
                 if died:
                     reached.add(point)
+
 
 def test_others(t, crash, reached):
     for point in points():
@@ -226,16 +230,28 @@ def test_others(t, crash, reached):
         missed = [p for p in points() if p not in reached]
         assert not missed, missed
 
+
+def test_left(t, node):
+    with t.check("nothing is left of any of them"):
+        assert not node.sandboxes_of_pods()
+        for place in node.rack.places:
+            files = [f for f in place.files() if f.count("/") > 1]
+            assert not files, f"{place.name}: {files[:5]}"
+        assert not os.listdir(node.rack.cards[0].memory())
+
+
 def main():
-    why = cards.lacking()
-    if not why and not os.path.exists(os.path.join(build(),
-                                                   "biga-advertiser")):
+    cards.require()
+    why = None
+    if not os.path.exists(os.path.join(build(), "biga-advertiser")):
         why = f"there is no {build()}/biga-advertiser with failpoints"
-    if not why and not points():
+    elif not points():
         why = "the actuator has no failpoints"
     if why:
         print(why)
         sys.exit(77)
+    if not sys.argv[1:]:
+        parts.run([points()[n::RACKS] for n in range(RACKS)])
     with cards.Rack(1) as rack:
         t = Checks(on_failure=rack.tail)
         with t.check("a pair comes and goes without a crash"):
@@ -245,19 +261,12 @@ def main():
             node.apply([SECRET])
             died, wanted = crash.round(points()[0], 1000000)
             assert not died and len(wanted) == 2, wanted
-        if t.failed:
-            t.finish()
-        reached = set()
-        test_pair(t, crash, wanted, reached)
-        test_others(t, crash, reached)
-        with t.check("nothing is left of any of them"):
-            assert not node.sandboxes_of_pods()
-            for place in rack.places:
-                files = [f for f in place.files() if f.count("/") > 1]
-                assert not files, f"{place.name}: {files[:5]}"
-            shm = os.path.join("/proc", str(rack.cards[0].init.pid), "root",
-                               "dev", "shm", "biga")
-            assert not os.listdir(shm)
+        if not t.failed:
+            reached = set()
+            test_pair(t, crash, wanted, reached)
+            test_others(t, crash, reached)
+            test_left(t, node)
     t.finish()
+
 
 main()
