@@ -25,7 +25,6 @@ import sys
 import tarfile
 import tempfile
 import threading
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -175,6 +174,7 @@ class Place:
     def __init__(self, rack, name):
         self.rack, self.name = rack, name
         self.init = self.containerd = None
+        self.frozen = False
         self.disk_mib = None  # the size of its disk, in memory; None: ours
         for folder in ("lib", "run", "pki"):
             os.makedirs(self.path(folder), exist_ok=True)
@@ -277,10 +277,12 @@ class Place:
 
     # --- faults ----------------------------------------------------------
     def freeze(self):
+        self.frozen = True
         self.containerd.pause()
 
     def thaw(self):
         self.containerd.resume()
+        self.frozen = False
 
     def kill(self):
         """kill -9; its pods go on."""
@@ -409,17 +411,6 @@ class Card(Place):
         # wherever the host's default route leads
         run("ip", "-n", self.netns, "link", "set", "eth0",
             "up" if up else "down")
-
-    def flap(self, seconds, hz=1.0):
-        """Its wire goes down and up, hz times a second; it ends up."""
-        end = time.monotonic() + seconds
-        try:
-            while time.monotonic() < end:
-                for up in (False, True):
-                    self.link(up)
-                    time.sleep(0.5 / hz)
-        finally:
-            self.link(True)
 
     def silent(self, yes):
         """The other way to be cut off: packets vanish, no link goes down."""

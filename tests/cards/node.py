@@ -216,8 +216,8 @@ class Node:
 
     # --- what must hold -------------------------------------------------
     def sandboxes(self):
-        """[(place, sandbox)] of ours on all places."""
-        return [(place, s) for place in self.rack.places
+        """[(place, sandbox)] of ours on all places that can be asked."""
+        return [(place, s) for place in self.rack.places if not place.frozen
                 for s in place.local().sandboxes()
                 if "biga.dev/pod-uid" in s["labels"]]
 
@@ -237,7 +237,8 @@ class Node:
 
     def check_cards(self):
         """One live sandbox for each pod that runs, none for others, and
-        nothing of what is gone; what is the helper's own is left out."""
+        nothing of what is gone; what is the helper's own is left out, and
+        what is on a card that is frozen."""
         wanted = {p["uid"]: p for p in self.pods().values()
                   if p.get("state") in ("running", "creating", "pulling",
                                         "preparing", "stopping")}
@@ -249,7 +250,9 @@ class Node:
                 assert uid not in live, \
                     f"{wanted[uid]['name']} runs twice: {live[uid]}, {s}"
                 live[uid] = s
-        running = {u for u, p in wanted.items() if p["state"] == "running"}
+        frozen = {c.id for c in self.rack.cards if c.frozen}
+        running = {u for u, p in wanted.items() if p["state"] == "running"
+                   and not frozen & {c["id"] for c in p["cards"]}}
         lacking = [wanted[u]["name"] for u in running - live.keys()]
         assert not lacking, f"{lacking} are said to run and do not"
         return True

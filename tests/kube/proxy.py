@@ -16,6 +16,7 @@ class Proxy:
         self.whole, self.writers = True, set()
         self.refused = 0  # connections since it was cut
         self.hungry = 0  # the size of requests whose reply is to be lost
+        self.bites = False  # the connection is lost with it
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self._do(asyncio.start_server(self._connection, "127.0.0.1",
@@ -50,6 +51,9 @@ class Proxy:
                         lost["turns"] > HANDSHAKE:
                     self.hungry, lost["reply"] = 0, True
                 if lost["reply"] and not request:
+                    if self.bites:
+                        writer.transport.abort()
+                        return
                     continue
                 writer.write(data)
                 await writer.drain()
@@ -68,11 +72,11 @@ class Proxy:
         """Reset all connections, and every new one; how many there were."""
         return self._do(self._set(False))
 
-    def swallow(self, size):
+    def swallow(self, size, bites=False):
         """The next request over TLS of that size or more that is not a
         connection's first arrives; what is answered to it does not, nor
-        anything else on that connection."""
-        self.hungry = size
+        anything else on that connection, which stands still, or ends."""
+        self.hungry, self.bites = size, bites
 
     def restore(self):
         self._do(self._set(True))
