@@ -101,7 +101,7 @@ def test_files(t, node):
             said = node.biga("logs", "v").split("\n")
             assert said[0].startswith(WORD), said
             return "755" in "".join(said[-2:]) and said
-        said = "\n".join(wait_for("it has spoken", logged, 10))
+        said = "\n".join(wait_for("it has spoken", logged))
         assert "tmpfs" in said and "777\n777\n755" in said, said
     with t.check("arguments on the card do not tell what is in files"):
         assert not spy.seen, spy.seen
@@ -143,21 +143,20 @@ def test_left(t, node):
             pod = node.pods().get("w", {})
             return pod.get("reason") == "FilesLeft" and pod["message"]
         try:
-            message = wait_for("it says why", told, 20)
+            message = wait_for("it says why", told)
             assert "'x' in it" in message and uid in message, message
-            node.wait_gone(["w"], 90)
+            node.wait_gone(["w"])
             assert os.path.exists(kept)
-            with open(node.advertiser.log, encoding="utf-8") as f:
-                assert "act-files-left" in f.read()
+            assert "event=act-files-left" in node.advertiser.text()
         finally:
             cards.run("chattr", "-i", kept)
     with t.check("and goes at the advertiser's next start"):
         node.advertiser.stop()
         node.advertiser.start()
         top = own(card, f"var/lib/biga/pods/{uid}")
-        wait_for("it is gone", lambda: not os.path.exists(top), 60)
-        with open(node.advertiser.log, encoding="utf-8") as f:
-            assert "act-files-removed" in f.read()
+        wait_for("it is gone", lambda: not os.path.exists(top))
+        wait_for("it says so", lambda: "event=act-files-removed" in
+                 node.advertiser.text())
 
 
 def main():
