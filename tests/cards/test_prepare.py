@@ -5,7 +5,6 @@ lets a pod ask of a card.
 """
 import os
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -56,7 +55,7 @@ def asks(name, hook=None, vfs=None):
 
 def end(node, name):
     node.delete(name)
-    node.wait_gone([name], 30)
+    node.wait_gone([name])
 
 
 def reason(node, name, word):
@@ -64,7 +63,7 @@ def reason(node, name, word):
         pod = node.pods()[name]
         assert pod.get("reason") == word, pod
         return pod["message"]
-    return wait_for(f"{name}: {word}", said, 30, 0.1)
+    return wait_for(f"{name}: {word}", said, every=0.1)
 
 
 def test_hook(t, node, hooks):
@@ -72,7 +71,7 @@ def test_hook(t, node, hooks):
     hooks.put("bad", "echo no such firmware >&2; exit 4")
     with t.check("a hook runs before the pod, and is told for whom"):
         node.apply([asks("p0", "look")])
-        node.wait_state(["p0"], "running", 60)
+        node.wait_state(["p0"], "running")
         env = hooks.mark("env")
         for line in (f"BIGA_CARD={node.rack.cards[0].id}", "BIGA_POD=p0",
                      "BIGA_NAMESPACE=default", "BIGA_CARD_PCI=0000:"):
@@ -86,7 +85,7 @@ def test_hook(t, node, hooks):
         assert "HookFailed" in said and "no such firmware" in said, said
     with t.check("and is over once the hook does better"):
         hooks.put("bad", "true")
-        node.wait_state(["p1"], "running", 90)
+        node.wait_state(["p1"], "running")
         end(node, "p1")
     with t.check("a hook that is not there, and a card without functions"):
         node.apply([asks("p2", "none")])
@@ -108,25 +107,32 @@ def test_turns(t, node, hooks):
     names = ["t0", "t1", "t2", "t3"]
     with t.check("a hook that takes its time holds up who wants one, too"):
         node.apply([service("t4", cores=1)])
-        node.wait_state(["t4"], "running", 60)
+        node.wait_state(["t4"], "running")
         node.apply([asks("t0", "long")])
         wait_for("it is begun", lambda: os.path.exists(
-            os.path.join(hooks.marks, "long")), 30)
+            os.path.join(hooks.marks, "long")))
         node.apply([asks(name, "look") for name in names[1:]])
         for name in names[1:]:
             reason(node, name, "WaitsForCard")
     with t.check("and nobody else: others begin and end"):
         node.apply([service("t5", cores=1)])
-        node.wait_state(["t5"], "running", 30)
+        node.wait_state(["t5"], "running")
         end(node, "t4")
         end(node, "t3")
         names.remove("t3")
     with t.check("then it is their turn"):
         hooks.put("look", "true")
         hooks.go("long")
-        node.wait_state(names, "running", 20)
+        node.wait_state(names, "running")
         for name in [*names, "t5"]:
             end(node, name)
+
+
+def waits(node):
+    """Whether the advertiser has the lock's file of a hook open."""
+    folder = f"/proc/{node.advertiser.pid}/fd"
+    return any(os.path.basename(os.readlink(os.path.join(folder, fd)))
+               == "hook-" + node.rack.cards[0].id for fd in os.listdir(folder))
 
 
 def test_kill(t, node, hooks):
@@ -136,24 +142,24 @@ def test_kill(t, node, hooks):
                   f"]; do sleep 0.1; done; echo end >>$L/{name}")
     with t.check("a hook that outlives the advertiser is waited for"):
         node.apply([asks("f0", "flash")])
-        wait_for("it is begun", lambda: hooks.mark("flash"), 30)
+        wait_for("it is begun", lambda: hooks.mark("flash"))
         node.advertiser.kill()
         node.advertiser.start()
-        time.sleep(3)  # it may look, and look again
+        wait_for("it waits", lambda: waits(node))
         assert hooks.mark("flash") == "begun\n", hooks.mark("flash")
         hooks.go("flash")
-        node.wait_state(["f0"], "running", 60)
+        node.wait_state(["f0"], "running")
         assert hooks.mark("flash") == "begun\nend\n" * 2, \
             hooks.mark("flash")
         end(node, "f0")
     with t.check("so is one that an orderly stop finds running"):
         node.apply([asks("f1", "burn")])
-        wait_for("it is begun", lambda: hooks.mark("burn"), 30)
+        wait_for("it is begun", lambda: hooks.mark("burn"))
         node.advertiser.stop()
         assert hooks.mark("burn") == "begun\n", hooks.mark("burn")
         node.advertiser.start()
         hooks.go("burn")
-        node.wait_state(["f1"], "running", 60)
+        node.wait_state(["f1"], "running")
         assert hooks.mark("burn") == "begun\nend\n" * 2, hooks.mark("burn")
         end(node, "f1")
 
@@ -181,7 +187,7 @@ def test_rights(t, node):
         advertiser.argv += ["--allow", "host-pid,privileged"]
         advertiser.start()
         node.apply([master("m2")])
-        node.wait_state(["m2"], "running", 60)
+        node.wait_state(["m2"], "running")
         end(node, "m2")
     with t.check("until that is taken back, as far as it has not begun"):
         node.apply([master("m3", image="later:1")])
