@@ -56,9 +56,9 @@ class Bench:
         made = service(name, cores=1, terminationGracePeriodSeconds=0)
         began = time.perf_counter()
         self.read.call("POST", "/v1/pods", made)
-        wait_for("it runs", lambda: self.state(name) == "running", 30, 0.002)
+        wait_for("it runs", lambda: self.state(name) == "running", every=0.002)
         self.node.delete(name)
-        wait_for("it is gone", lambda: self.state(name) is None, 30, 0.002)
+        wait_for("it is gone", lambda: self.state(name) is None, every=0.002)
         took.append(time.perf_counter() - began)
 
     def window(self, seconds, frozen):
@@ -73,9 +73,9 @@ class Bench:
         # placed on it before it was found to be lost
         names = [f"svc{i}" for i in range(len(self.rack.cards))]
         self.node.apply([service(names[0], cores=8)])
-        self.node.wait_state(names[:1], "running", 60)
+        self.node.wait_state(names[:1], "running")
         self.node.apply([service(n, cores=5) for n in names[1:]])
-        self.node.wait_state(names, "running", 60)
+        self.node.wait_state(names, "running")
         card = self.node.place_of(names[0])
         self.window(seconds / 2, False)  # all is warm then
         self.filters, self.pods = ([], []), ([], [])
@@ -87,7 +87,7 @@ class Bench:
             finally:
                 card.thaw()
             wait_for("it can be chosen again", lambda:
-                     card.id in self.node.capacity(), 30, 0.05)
+                     card.id in self.node.capacity())
             print(f"window {i + 1} of {windows}", file=sys.stderr)
 
     def report(self):

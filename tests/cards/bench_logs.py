@@ -69,11 +69,11 @@ def main():
         node = Node(rack).start()
         card = rack.cards[0]
         node.apply([service("writer", args=("sh", "-c", WRITE))])
-        node.wait_state(["writer"], "running", 60)
+        node.wait_state(["writer"], "running")
         container = next(c["id"] for c in card.cri().containers()
                          if c["name"] == "main")
         wait_for("it has written", lambda: card.cri().exec(
-            container, "busybox", "test", "-e", "/ended")[0] == 0, 120)
+            container, "busybox", "test", "-e", "/ended")[0] == 0)
         by_biga(node)  # all is warm then
         found = [(by_biga(node), by_hand(card, container))
                  for _ in range(rounds)]

@@ -104,7 +104,7 @@ def tell_fault(rack, biga):
     story.tell(f"power cut of {victim.id}")
     victim.power_cut()
     wait_for("its capacity is withdrawn",
-             lambda: victim.id not in biga.capacity(), 15, 0.1)
+             lambda: victim.id not in biga.capacity(), every=0.1)
     time.sleep(0.5)  # for the story
     say()
     show(biga, "ps")
@@ -112,9 +112,9 @@ def tell_fault(rack, biga):
     victim.start()
     victim.wait_up()
     wait_for("its capacity is back",
-             lambda: victim.id in biga.capacity(), 30, 0.1)
-    wait_for("its pod runs there again", lambda: is_new(biga), 40, 0.1)
-    biga.wait_state(JOB, "running", 30)
+             lambda: victim.id in biga.capacity(), every=0.1)
+    wait_for("its pod runs there again", lambda: is_new(biga), every=0.1)
+    biga.wait_state(JOB, "running")
     time.sleep(0.5)  # for the story
     story.end()
     say()
@@ -126,7 +126,7 @@ def tell_fault(rack, biga):
 
 def demo(rack, biga):
     show(biga, "apply", EXAMPLE)
-    biga.wait_state(JOB + ("metrics",), "running", 40)
+    biga.wait_state(JOB + ("metrics",), "running")
     show(biga, "ps")
     say("What an xPU pod of the job wrote, on its card:")
     say()
@@ -134,7 +134,7 @@ def demo(rack, biga):
     tell_fault(rack, biga)
     show(biga, "ps")
     show(biga, "delete", "job", "ring")
-    biga.wait_gone(JOB, 30)
+    biga.wait_gone(JOB)
     say("Deleted: nothing of the job is left on any card.")
 
 

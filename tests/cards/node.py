@@ -11,10 +11,7 @@ import urllib.parse
 
 import cards
 import fleet
-from proc import patience, wait_for
-
-GRACE = 30  # seconds, after which what nobody wrote down is removed
-
+from proc import HANGS, wait_for
 
 # --- pods ---------------------------------------------------------------------
 def container(args, image="busybox:static", limits=None, **more):
@@ -134,14 +131,13 @@ class Node:
         found = self.call("GET", "/v1/nodes/" + cards.NODE)["cardList"]
         return {card["id"] for card in found if card["healthy"]}
 
-    def wait_capacity(self, n, timeout=30.0):
+    def wait_capacity(self, n):
         return wait_for(f"{n} cards can be chosen",
-                        lambda: len(self.capacity()) == n, timeout, 0.05)
+                        lambda: len(self.capacity()) == n)
 
-    def local(self, method, path, body=None, timeout=30.0):
+    def local(self, method, path, body=None):
         """What the actuator's own socket answers."""
-        connection = Local(os.path.join(self.state, "actuator.sock"),
-                           timeout * patience())
+        connection = Local(os.path.join(self.state, "actuator.sock"), HANGS)
         try:
             connection.request(
                 method, path, None if body is None else json.dumps(body),
@@ -160,13 +156,13 @@ class Node:
         return next((c["health"], c["reason"]) for c in found
                     if c["name"] == card.id)
 
-    def wait_health(self, card, health, timeout=15.0):
+    def wait_health(self, card, health):
         """Until it is in that health; its reason."""
         def reached():
             now, reason = self.health(card)
             assert now == health, f"is {now}: {reason}"
             return reason or True
-        return wait_for(f"{card.name} is {health}", reached, timeout, 0.05)
+        return wait_for(f"{card.name} is {health}", reached)
 
     def apply(self, pods):
         """As `biga apply` of a file; YAML reads JSON too."""
@@ -194,7 +190,7 @@ class Node:
         return {name: p.get("state") for name, p in self.pods().items()
                 if names is None or name in names}
 
-    def wait_state(self, names, state, timeout=30.0):
+    def wait_state(self, names, state):
         """Until all these pods are in that state."""
         names = set(names)
 
@@ -208,11 +204,11 @@ class Node:
                        for n, s in sorted(late.items())]
                 raise AssertionError("; ".join(why[:4]))
             return True
-        wait_for(f"{len(names)} pods are {state}", reached, timeout, 0.1)
+        wait_for(f"{len(names)} pods are {state}", reached)
 
-    def wait_gone(self, names, timeout=30.0):
+    def wait_gone(self, names):
         wait_for(f"{len(set(names))} pods are gone",
-                 lambda: not self.states(set(names)), timeout, 0.1)
+                 lambda: not self.states(set(names)))
 
     # --- what must hold -------------------------------------------------
     def sandboxes(self):
@@ -257,9 +253,9 @@ class Node:
         assert not lacking, f"{lacking} are said to run and do not"
         return True
 
-    def wait_clean(self, timeout=GRACE + 10.0):
+    def wait_clean(self):
         wait_for("cards have what they should have", self.check_cards,
-                 timeout, 0.25)
+                 every=0.25)
 
     def picture(self):
         """The state of all pods and what runs for them, without what is new

@@ -13,7 +13,7 @@ import cards  # noqa: E402
 import fleet  # noqa: E402
 from check import Checks  # noqa: E402
 from node import Node, service  # noqa: E402
-from proc import patience, wait_for  # noqa: E402
+from proc import HANGS, wait_for  # noqa: E402
 
 LINES = 750000  # 72 MiB
 LINE = "%09d what a pod has to say, which is about as long as lines of " \
@@ -55,11 +55,11 @@ def read_logs(node):
 
 def test_logs(t, node):
     node.apply([writer()])
-    node.wait_state(["writer"], "running", 60)
+    node.wait_state(["writer"], "running")
     size = len(LINE % 0 + "\n") * LINES
     with t.check("it has written all of it"):
         wait_for("it has ended", lambda: "done" in node.biga(
-            "exec", "writer", "--", "busybox", "cat", "/ended", ok=False), 120)
+            "exec", "writer", "--", "busybox", "cat", "/ended", ok=False))
     with t.check("a log of over 64 MiB is given whole"):
         status, got, text, said = read_logs(node)
         assert size > 64 << 20 and (status, got, said) == (0, size, ""), \
@@ -70,8 +70,7 @@ def test_logs(t, node):
             try:
                 assert logs.stdout.read(1)
                 for _ in range(8):
-                    node.local("GET", "/v1/pods/default/writer/logs?max=100",
-                               timeout=10)
+                    node.local("GET", "/v1/pods/default/writer/logs?max=100")
                 assert logs.poll() is None, "it has ended"
             finally:
                 logs.kill()
@@ -79,11 +78,10 @@ def test_logs(t, node):
         with start_logs(node) as logs:
             assert logs.stdout.read(1)
             logs.stdout.close()
-            logs.wait(10 * patience())
+            logs.wait(HANGS)
         assert logs.returncode != 0
         for _ in range(8):
-            node.local("GET", "/v1/pods/default/writer/logs?max=100",
-                       timeout=10)
+            node.local("GET", "/v1/pods/default/writer/logs?max=100")
 
 
 def main():

@@ -32,7 +32,7 @@ class Keys:
                 w in reason.lower() for w in words), f"{health}: {reason}"
             assert card.id not in self.node.capacity(), "can be chosen"
             return reason
-        self.t.note(f"{card.name}: " + wait_for("it is refused", said, 20))
+        self.t.note(f"{card.name}: " + wait_for("it is refused", said))
 
     def card_shows(self, card, **how):
         """Another certificate of the card; containerd reads it at its
@@ -40,7 +40,7 @@ class Keys:
         card.make_keys(**how).restart().wait_local()
 
     def well(self, card):
-        self.node.wait_health(card, "ready", 30)
+        self.node.wait_health(card, "ready")
 
     def node_shows(self, pki, *more):
         """Another certificate of the node, for the cards of this rack."""
@@ -112,7 +112,7 @@ def main():
             rack.start()
             node = biga_node.Node(rack).start()
             node.apply([service("svc0"), service("svc1")])
-            node.wait_state(["svc0", "svc1"], "running", 60)
+            node.wait_state(["svc0", "svc1"], "running")
         if not t.failed:
             keys = Keys(t, rack, node)
             test_card(t, rack, keys)
