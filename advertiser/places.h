@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "advertiser/act/core/actuator.h"
-#include "advertiser/probe/cardfile.h"
+#include "advertiser/describe/cardfile.h"
 #include "lib/base/error.h"
 #include "model/topo/topo.h"
 

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "advertiser/probe/card_description.h"
-#include "advertiser/probe/card_models.h"
+#include "advertiser/describe/card_description.h"
+#include "advertiser/describe/card_models.h"
+#include "advertiser/describe/hostfile.h"
+#include "advertiser/describe/hosts.h"
 #include "advertiser/probe/hwxml.h"
 #include "advertiser/probe/scan.h"
-#include "advertiser/sim/hostfile.h"
-#include "advertiser/sim/hosts.h"
 #include "lib/base/str.h"
 #include "lib/io/file.h"
 #include "lib/io/log.h"

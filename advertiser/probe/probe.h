@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "advertiser/probe/cardfile.h"
+#include "advertiser/describe/cardfile.h"
 #include "lib/base/error.h"
 #include "model/topo/topo.h"
 

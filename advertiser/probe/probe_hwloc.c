@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/probe/card_models.h"
+#include "advertiser/describe/card_models.h"
 #include "advertiser/probe/vpd.h"
 #include "lib/base/mem.h"
 #include "model/topo/cpulist.h"

@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "advertiser/probe/cardfile.h"
+#include "advertiser/describe/cardfile.h"
 #include "lib/base/mem.h"
 
 struct reprobe {

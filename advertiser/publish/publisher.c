@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/sim/hostfile.h"
-#include "advertiser/sim/hosts.h"
+#include "advertiser/describe/hostfile.h"
+#include "advertiser/describe/hosts.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/probe/cardfile.h"
+#include "advertiser/describe/cardfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "advertiser/describe/hostfile.h"
 #include "advertiser/probe/print.h"
-#include "advertiser/sim/hostfile.h"
 #include "tests/lib/roundtrip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

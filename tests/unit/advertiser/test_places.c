@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "advertiser/sim/hostfile.h"
-#include "advertiser/sim/hosts.h"
+#include "advertiser/describe/hostfile.h"
+#include "advertiser/describe/hosts.h"
 #include "model/slice/slice.h"
 #include "tests/lib/tmpdir.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/sim/hostfile.h"
-#include "advertiser/sim/hosts.h"
+#include "advertiser/describe/hostfile.h"
+#include "advertiser/describe/hosts.h"
 #include "lib/base/json.h"
 
 static struct topo *host(const char *text)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/describe/hosts.h"
 #include "advertiser/publish/publisher.h"
-#include "advertiser/sim/hosts.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advertiser/describe/hosts.h"
 #include "advertiser/probe/probe.h"
-#include "advertiser/sim/hosts.h"
 #include "model/slice/slice.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/roundtrip.h"

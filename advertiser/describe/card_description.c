@@ -1,4 +1,4 @@
-#include "advertiser/probe/card_description.h"
+#include "advertiser/describe/card_description.h"
 
 #include "lib/base/mem.h"
 

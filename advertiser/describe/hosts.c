@@ -1,4 +1,4 @@
-#include "advertiser/sim/hosts.h"
+#include "advertiser/describe/hosts.h"
 
 #include <string.h>
 

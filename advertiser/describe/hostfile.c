@@ -1,9 +1,9 @@
-#include "advertiser/sim/hostfile.h"
+#include "advertiser/describe/hostfile.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/probe/card_models.h"
+#include "advertiser/describe/card_models.h"
 #include "lib/base/str.h"
 
 enum {

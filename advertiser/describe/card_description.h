@@ -1,8 +1,8 @@
 /* card_description - a host description as the operator's file of cards has it. */
-#ifndef BIGA_ADVERTISER_PROBE_CARD_DESCRIPTION_H
-#define BIGA_ADVERTISER_PROBE_CARD_DESCRIPTION_H
+#ifndef BIGA_ADVERTISER_DESCRIBE_CARD_DESCRIPTION_H
+#define BIGA_ADVERTISER_DESCRIBE_CARD_DESCRIPTION_H
 
-#include "advertiser/probe/cardfile.h"
+#include "advertiser/describe/cardfile.h"
 #include "lib/base/error.h"
 #include "model/topo/topo.h"
 

@@ -1,7 +1,7 @@
 /* hostfile - a host in a few lines, written by a person: packages, NUMA
  * nodes, host bridges, switches, cards, GPUs and NICs (schema/hostfile.md). */
-#ifndef BIGA_ADVERTISER_SIM_HOSTFILE_H
-#define BIGA_ADVERTISER_SIM_HOSTFILE_H
+#ifndef BIGA_ADVERTISER_DESCRIBE_HOSTFILE_H
+#define BIGA_ADVERTISER_DESCRIBE_HOSTFILE_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* card_models - what a PCI function is, by its ids and its class. */
-#ifndef BIGA_ADVERTISER_PROBE_CARD_MODELS_H
-#define BIGA_ADVERTISER_PROBE_CARD_MODELS_H
+#ifndef BIGA_ADVERTISER_DESCRIBE_CARD_MODELS_H
+#define BIGA_ADVERTISER_DESCRIBE_CARD_MODELS_H
 
 #include <stdbool.h>
 #include <stddef.h>

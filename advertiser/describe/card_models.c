@@ -1,4 +1,4 @@
-#include "advertiser/probe/card_models.h"
+#include "advertiser/describe/card_models.h"
 
 #include "lib/base/mem.h"
 

@@ -1,10 +1,10 @@
-#include "advertiser/sim/hostfile.h"
+#include "advertiser/describe/hostfile.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/sim/hosts.h"
+#include "advertiser/describe/hosts.h"
 #include "lib/base/str.h"
 
 static struct topo *read_as(const char *text, const char *node)

@@ -1,6 +1,6 @@
 /* hosts - the host descriptions of advertiser/hosts/, compiled in. */
-#ifndef BIGA_ADVERTISER_SIM_HOSTS_H
-#define BIGA_ADVERTISER_SIM_HOSTS_H
+#ifndef BIGA_ADVERTISER_DESCRIBE_HOSTS_H
+#define BIGA_ADVERTISER_DESCRIBE_HOSTS_H
 
 #include <stddef.h>
 

@@ -13,8 +13,8 @@
  * several entries match, each member is taken from the most particular one
  * that has it: PCI address, then serial, then id; the later on a tie. The
  * most particular one alone decides whether the card is excluded. */
-#ifndef BIGA_ADVERTISER_PROBE_CARDFILE_H
-#define BIGA_ADVERTISER_PROBE_CARDFILE_H
+#ifndef BIGA_ADVERTISER_DESCRIBE_CARDFILE_H
+#define BIGA_ADVERTISER_DESCRIBE_CARDFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "advertiser/probe/cardfile.h"
+#include "advertiser/describe/cardfile.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
