@@ -1,4 +1,4 @@
-/* probe_hwloc - from hwloc's tree of objects to the flat records of a scan. */
+/* scan_hwloc - from hwloc's tree of objects to the flat records of a scan. */
 #include "advertiser/probe/scan.h"
 
 #include <hwloc.h>
