@@ -77,7 +77,7 @@ static void *create(const struct publish_config *config, struct topo *topo,
 {
     struct publisher *p = xcalloc(1, sizeof *p);
     p->config = config;
-    retry_init(&p->retry, config, seed);
+    retry_init(&p->retry, config->backoff_min_ms, config->backoff_max_ms, seed);
     p->state = LOOK;
     p->due = now_ms;
     p->epoch.generation = 1;
@@ -187,8 +187,10 @@ static void retry(struct publisher *p, int64_t now_ms,
                   const struct publish_answer *a)
 {
     const struct retry_event event = {.node = topo_node(p->topo),
-                                      .state = state_names[p->state]};
-    p->due = now_ms + retry_fail(&p->retry, &event, a);
+                                      .state = state_names[p->state],
+                                      .status = a->status,
+                                      .error = a->error};
+    p->due = now_ms + retry_fail(&p->retry, &event);
 }
 
 static void note_success(struct publisher *p)

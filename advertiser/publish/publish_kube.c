@@ -90,7 +90,8 @@ static void *create(const struct publish_config *config, struct topo *topo,
     struct kube_machine *k = xcalloc(1, sizeof *k);
     k->config = config;
     for (unsigned i = 0; i < RETRIES; i++)
-        retry_init(&k->retries[i], config, seed + i);
+        retry_init(&k->retries[i], config->backoff_min_ms,
+                   config->backoff_max_ms, seed + i);
     k->epoch.generation = 1;
     (void)snprintf(k->epoch.boot_id, sizeof k->epoch.boot_id, "%s",
                    config->boot_id);

@@ -34,8 +34,10 @@ static int64_t note_failure(struct kube_machine *k,
         .node = node_of(k),
         .state = kube_state_name(k->state),
         .hint = kube_hint(k, a, &text),
+        .status = a->status,
+        .error = a->error,
     };
-    return retry_fail(&k->retries[retry_of(k)], &event, a);
+    return retry_fail(&k->retries[retry_of(k)], &event);
 }
 
 /* Where something else goes on meanwhile, it does. */

@@ -6,25 +6,22 @@
 #include "lib/base/hash.h"
 #include "lib/io/log.h"
 
-void retry_init(struct retry *r, const struct publish_config *config,
-                uint64_t seed)
+void retry_init(struct retry *r, int64_t min_ms, int64_t max_ms, uint64_t seed)
 {
-    *r = (struct retry){.backoff = {.min_ms = config->backoff_min_ms,
-                                    .max_ms = config->backoff_max_ms,
-                                    .random = seed}};
+    *r = (struct retry){
+        .backoff = {.min_ms = min_ms, .max_ms = max_ms, .random = seed}};
 }
 
-int64_t retry_fail(struct retry *r, const struct retry_event *event,
-                   const struct publish_answer *answer)
+int64_t retry_fail(struct retry *r, const struct retry_event *event)
 {
     int64_t ms = backoff_fail(&r->backoff);
-    const char *text = answer->error ? answer->error : "";
-    uint64_t error = hash_bytes(text, strlen(text)) ^ (uint64_t)answer->status;
+    const char *text = event->error ? event->error : "";
+    uint64_t error = hash_bytes(text, strlen(text)) ^ (uint64_t)event->status;
     if (r->backoff.failures > 1 && error == r->last_error)
         return ms;
     r->last_error = error;
     char status[24], wait[24];
-    (void)snprintf(status, sizeof status, "%ld", answer->status);
+    (void)snprintf(status, sizeof status, "%ld", event->status);
     (void)snprintf(wait, sizeof wait, "%" PRId64, ms);
     if (event->hint)
         log_event(LOG_WARN, "publish-failed", "node", event->node, "state",

@@ -5,7 +5,6 @@
 
 #include <stdint.h>
 
-#include "advertiser/publish/publish.h"
 #include "lib/base/backoff.h"
 
 struct retry {
@@ -13,15 +12,16 @@ struct retry {
     uint64_t last_error; /* hash of what was logged last */
 };
 
-void retry_init(struct retry *r, const struct publish_config *config,
-                uint64_t seed);
-/* One more failure of `node` in `state` (for the log; `hint`: what would
- * help, or NULL): how many milliseconds to wait. */
+void retry_init(struct retry *r, int64_t min_ms, int64_t max_ms, uint64_t seed);
+/* For the log. */
 struct retry_event {
-    const char *node, *state, *hint;
+    const char *node, *state;
+    const char *hint;  /* what would help; NULL: nothing that is known */
+    long status;       /* of HTTP; 0: there was no answer */
+    const char *error; /* NULL: the status says it all */
 };
-int64_t retry_fail(struct retry *r, const struct retry_event *event,
-                   const struct publish_answer *answer);
+/* One more failure: how many milliseconds to wait. */
+int64_t retry_fail(struct retry *r, const struct retry_event *event);
 void retry_succeed(struct retry *r, const char *node);
 /* A number in [0, below), below > 0. */
 int64_t retry_random(struct retry *r, int64_t below);
