@@ -148,8 +148,8 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
         return created;
     for (size_t i = 0; i < n; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
-        int r = publisher_host_topo(p->set.fleet_prefix, p->set.fleet_shapes, i,
-                                    n, &topo, err);
+        int r = sim_hosts_topo(p->set.fleet_prefix, p->set.fleet_shapes, i, n,
+                               &topo, err);
         if (r < 0)
             return r;
         cleanup_with(topo) struct topo *shown = topo_of(p, topo);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/describe/hostfile.h"
-#include "advertiser/describe/hosts.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
@@ -190,51 +188,4 @@ bool publisher_left_slices(const struct publisher *f)
         if (f->kind->left_slices(f->machines[i]))
             return true;
     return false;
-}
-
-/* --- simulated hosts ---------------------------------------------------- */
-
-/* The n-th of a comma-separated list, beginning anew at its end. */
-static int find_shape(const char *shapes, size_t n,
-                      const struct host_shape **ret_shape, struct error *err)
-{
-    if (!shapes || !*shapes) {
-        *ret_shape = &host_shapes[n % n_host_shapes];
-        return 0;
-    }
-    size_t count = 1;
-    for (const char *p = shapes; (p = strchr(p, ',')); p++)
-        count++;
-    const char *name = shapes;
-    for (size_t i = n % count; i > 0; i--)
-        name = strchr(name, ',') + 1;
-    cleanup_free char *one = xstrndup(name, strcspn(name, ","));
-    *ret_shape = host_shape_find(one);
-    if (*ret_shape)
-        return 0;
-    cleanup_str struct str known = STR_INIT(ERROR_TEXT_MAX / 2);
-    for (size_t i = 0; i < n_host_shapes; i++)
-        str_addf(&known, "%s%s", i ? ", " : "", host_shapes[i].name);
-    return error_set(err, EINVAL, "--fleet-shapes: has \"%.64s\", may have %s",
-                     one, str_text(&known));
-}
-
-int publisher_host_topo(const char *prefix, const char *shapes, size_t n,
-                        size_t n_nodes, struct topo **ret_topo,
-                        struct error *err)
-{
-    const struct host_shape *shape = NULL;
-    char node[PUBLISHER_PREFIX_MAX + 24];
-    int digits = snprintf(NULL, 0, "%zu", n_nodes);
-    if (strlen(prefix) > PUBLISHER_PREFIX_MAX)
-        return error_set(err, EINVAL,
-                         "--fleet-prefix: has %zu characters, the limit is %d",
-                         strlen(prefix), PUBLISHER_PREFIX_MAX);
-    (void)snprintf(node, sizeof node, "%s%0*zu", prefix, digits, n + 1);
-    int r = find_shape(shapes, n, &shape, err);
-    if (r < 0)
-        return r;
-    r = hostfile_read(shape->text, strlen(shape->text), node, ret_topo, err);
-    return r < 0 ? error_wrap(err, "host %s of shape %s", node, shape->name)
-                 : 0;
 }

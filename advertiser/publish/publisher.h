@@ -16,7 +16,7 @@
 #include "lib/base/error.h"
 #include "lib/http/http.h"
 
-enum { PUBLISHER_MAX = 100000, PUBLISHER_PREFIX_MAX = 40 };
+enum { PUBLISHER_MAX = 100000 };
 
 /* Sends one request and waits for its answer; as http_call(). */
 typedef int publisher_send_f(void *ctx, const struct publish_request *request,
@@ -49,14 +49,5 @@ size_t publisher_n_nodes(const struct publisher *f);
 size_t publisher_n_published(const struct publisher *f);
 /* Done, but slices of some node may be left on the server. */
 bool publisher_left_slices(const struct publisher *f);
-
-/* Simulated hosts: the n-th of `n_nodes` is called PREFIX and its number,
- * with leading zeros ("host007"), and has the shape that comes next in
- * `shapes`, a comma-separated list of compiled-in host descriptions (""
- * or NULL: all of them).  Fails when a shape or the resulting name is not
- * known or allowed. */
-int publisher_host_topo(const char *prefix, const char *shapes, size_t n,
-                        size_t n_nodes, struct topo **ret_topo,
-                        struct error *err);
 
 #endif

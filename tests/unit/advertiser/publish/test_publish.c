@@ -7,6 +7,7 @@
 
 #include "advertiser/describe/hosts.h"
 #include "advertiser/publish/publisher.h"
+#include "advertiser/sim/sim_hosts.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 
@@ -500,8 +501,8 @@ Test(fleet, publishes_all_and_keeps_them_alive)
     for (size_t i = 0; i < 21; i++) {
         cleanup_with(topo) struct topo *topo = NULL;
         struct error err;
-        cr_assert_eq(publisher_host_topo("lab", "", i, 21, &topo, &err), 0,
-                     "%s", err.text);
+        cr_assert_eq(sim_hosts_topo("lab", "", i, 21, &topo, &err), 0, "%s",
+                     err.text);
         publisher_add(f, topo, now);
     }
     run_until(f, now + 4999);
@@ -552,16 +553,15 @@ Test(fleet, hosts_differ_by_name_and_serial)
     struct topo *none;
     struct error err;
     const char *shape = host_shapes[0].name;
-    cr_assert_eq(publisher_host_topo("r1-", shape, 0, 120, &a, &err), 0);
-    cr_assert_eq(publisher_host_topo("r1-", shape, 1, 120, &b, &err), 0);
+    cr_assert_eq(sim_hosts_topo("r1-", shape, 0, 120, &a, &err), 0);
+    cr_assert_eq(sim_hosts_topo("r1-", shape, 1, 120, &b, &err), 0);
     cr_assert_str_eq(topo_node(a), "r1-001");
     cr_assert_str_eq(topo_node(b), "r1-002");
     cr_assert_gt(topo_count(a, DEVICE_CARD, NULL), 0);
     cr_assert_str_neq(topo_device(a, 0)->serial, topo_device(b, 0)->serial);
 
-    cr_assert_eq(publisher_host_topo("h", "no-such", 0, 1, &none, &err),
-                 -EINVAL);
+    cr_assert_eq(sim_hosts_topo("h", "no-such", 0, 1, &none, &err), -EINVAL);
     cr_assert_not_null(strstr(err.text, "no-such"));
     cr_assert_not_null(strstr(err.text, shape), "says what there is");
-    cr_assert_eq(publisher_host_topo("-h", shape, 0, 1, &none, &err), -EINVAL);
+    cr_assert_eq(sim_hosts_topo("-h", shape, 0, 1, &none, &err), -EINVAL);
 }
