@@ -49,7 +49,7 @@ size_t places_of(const struct topo *topo, const struct cardfile *cards,
     n += add_cards(topo, cards, false, &ret_places[n], max - n);
     struct act_place *host = &ret_places[n++];
     memset(host, 0, sizeof *host);
-    COPY(host->name, PLACE_HOST);
+    COPY(host->name, ACT_HOST);
     COPY(host->endpoint, host_runtime);
     (void)places_touch(ret_places, n);
     return n;

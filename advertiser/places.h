@@ -11,9 +11,6 @@
 #include "lib/base/error.h"
 #include "model/topo/topo.h"
 
-/* The host's own place. */
-#define PLACE_HOST "host"
-
 /* The cards of `topo` with an endpoint, by the card file (NULL: none) and else
  * as the topology has it, and the host, whose runtime is `host_runtime` ("":
  * none).  Returns how many. */

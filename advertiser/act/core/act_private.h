@@ -18,10 +18,10 @@
 
 #include <pthread.h>
 
+#include "advertiser/act/card/health.h"
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/machine/machine.h"
-#include "advertiser/act/pod/health.h"
 #include "advertiser/act/pod/intents.h"
 #include "advertiser/act/pod/listed.h"
 #include "advertiser/act/pod/orphans.h"
@@ -45,7 +45,6 @@ enum {
     DESTROY_MS = 3000, /* the end waits that long for calls */
 };
 
-#define ACT_HOST "host"
 #define ACT_MEMORY_DIR "/dev/shm/biga" /* a place's own memory is below it */
 #define ACT_MEMORY_HELPER "/memory"    /* where the helper has that */
 #define ACT_OWNER_SELF "biga"          /* of helpers */
@@ -209,8 +208,6 @@ void work_virtual(struct place *p);
 
 /* --- config.c -------------------------------------------------------------- */
 
-/* A connection's configuration; `what` must outlive it. */
-struct grpc_config config_grpc(const struct act_place *what);
 struct config_sandbox {
     struct arena arena;
     struct cri_sandbox_config cri;
@@ -237,7 +234,6 @@ char *config_uid_dir(const struct actuator *a, const char *place,
 char *config_pod_dir(const struct actuator *a, const struct entry *p);
 /* Of its volumes in memory; `helper`: as the helper has it. */
 char *config_memory_dir(const char *uid, bool helper);
-bool config_is_local(const struct act_place *what);
 /* Objects are found by these; `list` has room for two. */
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
 

@@ -14,49 +14,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "advertiser/act/card/card.h"
+#include "advertiser/act/card/health.h"
+#include "advertiser/act/pod/pod.h"
 #include "advertiser/cri/cri.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "model/topo/topo.h"
 
 enum {
     ACT_PLACES_MAX = 17, /* 16 cards and the host */
-    ACT_PODS_MAX = 4096, /* of one node */
-    ACT_NAME_MAX = 253,
-    ACT_UID_MAX = 63,
-    ACT_REASON_MAX = 63,   /* "ImageMissing" */
-    ACT_MESSAGE_MAX = 512, /* for a person */
     ACT_CONTAINERS_MAX = 16,
     ACT_ORPHAN_GRACE_MS = 30000,
     ACT_SWEEP_MS = 600000,
 };
 
-/* --- places ------------------------------------------------------------- */
-
-/* Where pods run.  `name` is the card's id ("card-0000-17-00") or "host". */
-struct act_place {
-    char name[ACT_NAME_MAX + 1];
-    char pci[PCI_ADDR_TEXT_MAX]; /* "" for the host */
-    char arch[16];               /* as in image manifests; "" unknown */
-    char endpoint[256];          /* "" : no runtime is known: no pod can come to
-                                  * a card, and what runs there is as lost; the
-                                  * host's pods are run by somebody else, and
-                                  * count as running when the others of their
-                                  * pair are ready */
-    char ca[1024], cert[1024], key[1024];
-    int64_t files_ns; /* when one of the three was written last: with another
-                       * value the connection is made anew */
-    bool plaintext;
-};
-
-enum act_health {
-    ACT_READY,   /* answers */
-    ACT_SUSPECT, /* one probe failed: nothing new is begun there */
-    ACT_LOST,    /* for longer: its capacity is withdrawn */
-    ACT_DRAINED, /* by the operator: what runs stays, nothing new comes */
-};
-const char *act_health_name(enum act_health health); /* "ready" … */
+/* --- places -------------------------------------------------------------- */
 
 struct act_place_view {
     char name[ACT_NAME_MAX + 1], pci[PCI_ADDR_TEXT_MAX], endpoint[256];
@@ -69,42 +42,6 @@ struct act_place_view {
 };
 
 /* --- pods --------------------------------------------------------------- */
-
-enum act_state {
-    ACT_WANTED,    /* written down, nothing begun */
-    ACT_PREPARING, /* the card is configured, files are delivered */
-    ACT_PULLING,
-    ACT_CREATING, /* sandbox and containers */
-    ACT_RUNNING,
-    ACT_STOPPING,
-    ACT_GONE,   /* nothing of it is left there */
-    ACT_FAILED, /* ended, or cannot run; with a reason */
-};
-const char *act_state_name(enum act_state state); /* "wanted" … */
-
-/* What is to be: a pod, whole, and where. */
-struct act_pod {
-    const char *namespace, *name, *uid;
-    const char *place;    /* a place's name */
-    const char *pair_key; /* pods of one pair on this node share it; "" none */
-    bool is_host;         /* the host pod of its pair: begins when the others
-                           * are ready, ends before they do */
-    bool restarts;        /* a service, or what its restart policy says, is
-                           * for the machine to know: from the spec */
-    const char *spec;     /* the Pod's JSON */
-    size_t spec_size;
-    const char *files; /* what its volumes and variables take from elsewhere: a
-                        * JSON list of {"kind":"ConfigMap"|"Secret",
-                        * "name":"…","data":{"KEY":"base64"}}; NULL none */
-    size_t files_size;
-    struct cri_pairs env; /* BIGA_… for every container */
-    int sriov_vfs;        /* virtual functions its card is to have; -1: as is */
-    const char *hook;     /* the operator's hook to run before, "" none */
-    const char *owner;    /* who wants it: "extender", "socket"; at most 15
-                           * bytes; see actuator_keep() */
-    bool held;            /* written down, and not begun before
-                           * actuator_begin() */
-};
 
 struct act_container_view {
     char name[64];

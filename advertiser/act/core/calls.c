@@ -98,7 +98,7 @@ static int find(struct actuator *a, const char *namespace, const char *name,
 static int open_cri(const struct target *t, struct cri **ret_cri,
                     struct error *err)
 {
-    struct grpc_config config = config_grpc(&t->what);
+    struct grpc_config config = card_grpc(&t->what);
     return cri_create(&config, ret_cri, err);
 }
 
@@ -178,7 +178,7 @@ static int log_of_attempt(struct actuator *a, const struct target *t,
     cleanup_free char *file = config_log_name(t->container, log->attempt);
     cleanup_free char *dir = config_uid_dir(a, t->what.name, t->uid);
     cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
-    int e = config_is_local(&t->what)
+    int e = card_is_host(&t->what)
                 ? hostdir_log(path, offset, max, &log->text, &log->next, err)
                 : log_of_card(t, path, offset, max, log, err);
     if (e == 0 && log->attempt < t->attempt && log->next == offset) {

@@ -11,22 +11,6 @@ enum {
     CPU_SHARES_MIN = 2, /* what cgroups have as their least */
 };
 
-struct grpc_config config_grpc(const struct act_place *what)
-{
-    return (struct grpc_config){
-        .endpoint = what->endpoint,
-        .ca = what->ca[0] ? what->ca : NULL,
-        .cert = what->cert[0] ? what->cert : NULL,
-        .key = what->key[0] ? what->key : NULL,
-        .plaintext = what->plaintext,
-    };
-}
-
-bool config_is_local(const struct act_place *what)
-{
-    return strcmp(what->name, ACT_HOST) == 0;
-}
-
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2])
 {
     list[0] = (struct cri_pair){ACT_LABEL_CLUSTER, a->cluster};

@@ -247,7 +247,7 @@ static void open_stream(struct events *v, size_t i)
     s->p->events.deaf = false;
     s->p->events.missed_ms = 0;
     (void)pthread_mutex_unlock(&a->lock);
-    struct grpc_config config = config_grpc(&s->what);
+    struct grpc_config config = card_grpc(&s->what);
     int r = cri_watch_open(v->hub, &config, &who, &s->watch, &err);
     (void)pthread_mutex_lock(&a->lock);
     v->streams[i] = s;

@@ -58,7 +58,7 @@ static int keep_one(struct place *at, const struct act_place *what,
     cleanup_free char *file = config_log_name(u->name, u->noted->attempt);
     cleanup_free char *dir = config_pod_dir(at->a, e);
     cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
-    int r = config_is_local(what)
+    int r = card_is_host(what)
                 ? hostdir_log_tail(path, TAIL_MAX, &t.text, &t.next, err)
                 : tail_by_helper(at, cri, path, &t, err);
     size_t cut = t.text.size > INTENT_LOG_MAX ? t.text.size - INTENT_LOG_MAX
@@ -87,7 +87,7 @@ void kept_take(struct place *at, const struct act_place *what, struct cri *cri,
     (void)pthread_mutex_lock(&at->a->lock);
     bool keep = e->intent->keep;
     (void)pthread_mutex_unlock(&at->a->lock);
-    if (!keep || (!config_is_local(what) && !at->a->helper_image))
+    if (!keep || (!card_is_host(what) && !at->a->helper_image))
         return;
     (void)failpoint("act-before-kept");
     for (size_t i = 0; i < e->m.n_units; i++) {

@@ -112,7 +112,7 @@ static bool begin(struct place *p, char ret_id[CRI_ID_MAX + 1])
     if (!any) { /* all were tried */
         p->sweep_uid[0] = '\0';
         p->sweep_ms = now + a->sweep_ms;
-    } else if (!config_is_local(&p->what) && !ret_id[0]) {
+    } else if (!card_is_host(&p->what) && !ret_id[0]) {
         p->sweep_ms = now + HELPER_MS;
         any = false;
     } else {

@@ -311,7 +311,7 @@ struct asked {
 
 static void ask(struct prober *t, unsigned ms, struct asked *q)
 {
-    struct grpc_config config = config_grpc(&t->what);
+    struct grpc_config config = card_grpc(&t->what);
     if (!t->cri)
         q->e = cri_create(&config, &t->cri, &q->err);
     if (q->e < 0)

@@ -472,7 +472,7 @@ static bool connect_place(struct worker *w)
         return true;
     w->what = p->what;
     w->generation = p->generation;
-    struct grpc_config config = config_grpc(&w->what);
+    struct grpc_config config = card_grpc(&w->what);
     (void)pthread_mutex_unlock(&a->lock);
     cri_destroy(w->cri);
     w->cri = NULL;

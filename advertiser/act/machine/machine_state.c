@@ -8,19 +8,6 @@
 
 /* --- states ------------------------------------------------------------- */
 
-static const char *const state_names[] = {
-    [ACT_WANTED] = "wanted",   [ACT_PREPARING] = "preparing",
-    [ACT_PULLING] = "pulling", [ACT_CREATING] = "creating",
-    [ACT_RUNNING] = "running", [ACT_STOPPING] = "stopping",
-    [ACT_GONE] = "gone",       [ACT_FAILED] = "failed",
-};
-
-const char *act_state_name(enum act_state state)
-{
-    return (size_t)state < ARRAY_LEN(state_names) ? state_names[state]
-                                                  : "unknown";
-}
-
 #define TO(state) (1U << (state))
 static const unsigned moves[] = {
     [ACT_WANTED] = TO(ACT_PREPARING) | TO(ACT_CREATING) | TO(ACT_STOPPING) |

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/pod/pod.h"
 
 enum {
     INTENT_BOOT_MAX = 63,

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/pod/pod.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/pod/podfeed.h"

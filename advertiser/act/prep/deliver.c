@@ -168,7 +168,7 @@ void deliver_card(struct place *at, const struct act_place *what,
         .ctx = at->a,
     };
     bool asks = request.sriov_vfs >= 0 || request.hook[0];
-    if (config_is_local(what) || (asks && !begin_turn(at, r, err)))
+    if (card_is_host(what) || (asks && !begin_turn(at, r, err)))
         return;
     deliver_vfs(at, &request, e, r, err);
     request.sriov_vfs = -1; /* it has them */
@@ -300,7 +300,7 @@ void deliver_files(struct place *at, const struct act_place *what,
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
     cleanup_free char *memory = config_memory_dir(e->intent->uid, false);
-    if (config_is_local(what)) {
+    if (card_is_host(what)) {
         r->e = hostdir_make(dir, memory, e->spec, err);
         r->reason = r->e < 0 ? "FilesFailed" : NULL;
         return;
@@ -334,7 +334,7 @@ int deliver_remove(const struct actuator *a, const struct act_place *what,
                    const char *id, struct cri *cri, const char *uid,
                    bool *ret_said_no, struct error *err)
 {
-    bool local = config_is_local(what);
+    bool local = card_is_host(what);
     cleanup_free char *dir = config_uid_dir(a, what->name, uid);
     cleanup_free char *memory = config_memory_dir(uid, !local);
     struct parcel parcel;
@@ -368,7 +368,7 @@ void deliver_end(struct place *at, const struct act_place *what,
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     cleanup_free char *dir = config_pod_dir(a, e);
-    if (config_is_local(what)) {
+    if (card_is_host(what)) {
         end_files(a, what, "", cri, e, r, err);
         return;
     }

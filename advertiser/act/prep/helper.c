@@ -88,7 +88,7 @@ static void helper_make(struct place *at)
 /* Its logs, and the end of its files, are the helper's. */
 static bool is_served(const struct place *at, const struct entry *e)
 {
-    return at->a->helper_image && !config_is_local(&at->what) &&
+    return at->a->helper_image && !card_is_host(&at->what) &&
            !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
            (e->m.hold == MACHINE_GO || e->intent->stop) &&
            (!e->intent->stop || e->intent->attempt > 0 || deliver_needed(e));

@@ -1,4 +1,4 @@
-#include "advertiser/act/pod/health.h"
+#include "advertiser/act/card/health.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* What the answers of a place make of it. */
 #include <criterion/criterion.h>
 
-#include "advertiser/act/pod/health.h"
+#include "advertiser/act/card/health.h"
 
 /* A place that answers when `up` says so; an answer takes no time, none at
  * all takes the deadline, a refusal none. */

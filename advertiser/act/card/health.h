@@ -6,13 +6,19 @@
  * answers now and then, or became suspect again and again.  Back from suspect
  * it needs two answers in a row, back from lost three: a place that comes and
  * goes stays lost. */
-#ifndef BIGA_ADVERTISER_ACT_POD_HEALTH_H
-#define BIGA_ADVERTISER_ACT_POD_HEALTH_H
+#ifndef BIGA_ADVERTISER_ACT_CARD_HEALTH_H
+#define BIGA_ADVERTISER_ACT_CARD_HEALTH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "advertiser/act/core/actuator.h"
+enum act_health {
+    ACT_READY,   /* answers */
+    ACT_SUSPECT, /* one probe failed: nothing new is begun there */
+    ACT_LOST,    /* for longer: its capacity is withdrawn */
+    ACT_DRAINED, /* by the operator: what runs stays, nothing new comes */
+};
+const char *act_health_name(enum act_health health); /* "ready" … */
 
 enum {
     HEALTH_PROBE_MS = 1500, /* while it is ready; twice as often else */

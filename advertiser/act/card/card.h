@@ -1,0 +1,42 @@
+/* card - where pods run: a card of this node, or the host itself; how its
+ * runtime is reached, and what it is called. */
+#ifndef BIGA_ADVERTISER_ACT_CARD_CARD_H
+#define BIGA_ADVERTISER_ACT_CARD_CARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/grpc/grpc.h"
+#include "model/topo/topo.h"
+
+enum {
+    ACT_NAME_MAX = 253,
+    ACT_UID_MAX = 63,
+    ACT_REASON_MAX = 63,   /* "ImageMissing" */
+    ACT_MESSAGE_MAX = 512, /* for a person */
+};
+
+#define ACT_HOST "host" /* the name of the place that is the host */
+
+/* Where pods run.  `name` is the card's id ("card-0000-17-00") or "host". */
+struct act_place {
+    char name[ACT_NAME_MAX + 1];
+    char pci[PCI_ADDR_TEXT_MAX]; /* "" for the host */
+    char arch[16];               /* as in image manifests; "" unknown */
+    char endpoint[256];          /* "" : no runtime is known: no pod can come to
+                                  * a card, and what runs there is as lost; the
+                                  * host's pods are run by somebody else, and
+                                  * count as running when the others of their
+                                  * pair are ready */
+    char ca[1024], cert[1024], key[1024];
+    int64_t files_ns; /* when one of the three was written last: with another
+                       * value the connection is made anew */
+    bool plaintext;
+};
+
+/* Its runtime sees our own file system. */
+bool card_is_host(const struct act_place *place);
+/* The configuration of a connection; `place` must outlive it. */
+struct grpc_config card_grpc(const struct act_place *place);
+
+#endif
