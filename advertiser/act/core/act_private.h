@@ -19,11 +19,12 @@
 #include <pthread.h>
 
 #include "advertiser/act/card/health.h"
+#include "advertiser/act/card/labels.h"
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/events.h"
+#include "advertiser/act/machine/inventory.h"
 #include "advertiser/act/machine/machine.h"
 #include "advertiser/act/pod/intents.h"
-#include "advertiser/act/pod/listed.h"
 #include "advertiser/act/pod/orphans.h"
 #include "advertiser/act/pod/rights.h"
 #include "model/pod/podspec.h"
@@ -49,11 +50,6 @@ enum {
 #define ACT_MEMORY_HELPER "/memory"    /* where the helper has that */
 #define ACT_OWNER_SELF "biga"          /* of helpers */
 #define ACT_HELPER "biga-helper-"      /* and the place: their UID */
-#define ACT_LABEL_CLUSTER "biga.dev/cluster"
-#define ACT_LABEL_NODE "biga.dev/node"
-#define ACT_LABEL_UID "biga.dev/pod-uid"
-#define ACT_LABEL_ATTEMPT "biga.dev/attempt"
-#define ACT_LABEL_CONTAINER "io.kubernetes.container.name"
 
 struct entry {
     struct intent *intent;

@@ -247,16 +247,15 @@ static void put(char *to, size_t size, const char *text)
 static void put_labels(const struct actuator *a, const struct cri_pair *list,
                        size_t n, struct act_object *o)
 {
-    o->ours = strcmp(listed_label(list, n, ACT_LABEL_CLUSTER), a->cluster) ==
-                  0 &&
-              strcmp(listed_label(list, n, ACT_LABEL_NODE), a->node) == 0;
-    put(o->uid, sizeof o->uid, listed_label(list, n, ACT_LABEL_UID));
+    o->ours = strcmp(label_find(list, n, ACT_LABEL_CLUSTER), a->cluster) == 0 &&
+              strcmp(label_find(list, n, ACT_LABEL_NODE), a->node) == 0;
+    put(o->uid, sizeof o->uid, label_find(list, n, ACT_LABEL_UID));
     if (!o->uid[0])
         put(o->uid, sizeof o->uid,
-            listed_label(list, n, "io.kubernetes.pod.uid"));
+            label_find(list, n, "io.kubernetes.pod.uid"));
     put(o->namespace, sizeof o->namespace,
-        listed_label(list, n, "io.kubernetes.pod.namespace"));
-    put(o->pod, sizeof o->pod, listed_label(list, n, "io.kubernetes.pod.name"));
+        label_find(list, n, "io.kubernetes.pod.namespace"));
+    put(o->pod, sizeof o->pod, label_find(list, n, "io.kubernetes.pod.name"));
 }
 
 static void object_of_sandbox(const struct actuator *a,

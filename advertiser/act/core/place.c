@@ -26,7 +26,7 @@ struct prober {
     bool known;       /* its version was asked for on this connection */
     bool half;        /* containers are listed, sandboxes are to follow */
     int64_t begun_ms; /* of the list */
-    struct listed listed;
+    struct inventory listed;
 };
 
 /* --- threads ------------------------------------------------------------ */
@@ -188,7 +188,7 @@ static void see(struct prober *t, struct entry *e, int64_t now)
         return;
     bool told = e->stirred;
     e->stirred = false;
-    listed_take(&t->listed, e->intent->uid, &found);
+    inventory_take(&t->listed, e->intent->uid, &found);
     if (e->m.listed && sum_of(&found) == sum_of(&e->m.found)) {
         machine_found_fini(&found);
         return;
@@ -208,8 +208,8 @@ static void see_orphans(struct prober *t, int64_t now)
     size_t n_more = p->orphans.n_more;
     p->n_spared = p->n_spared_running = 0;
     for (size_t i = 0; i < a->n_spared; i++)
-        listed_spare(&t->listed, a->spared[i], &p->n_spared,
-                     &p->n_spared_running);
+        inventory_spare(&t->listed, a->spared[i], &p->n_spared,
+                        &p->n_spared_running);
     orphans_update(&p->orphans, t->listed.seen, t->listed.n, now,
                    a->orphan_grace_ms);
     p->swept = true;
@@ -248,9 +248,9 @@ static void take_lists(struct prober *t, int64_t now)
         if (!is_on(e, p))
             continue;
         if (e->intent->state != ACT_GONE)
-            listed_know(&t->listed, e->intent->uid);
+            inventory_know(&t->listed, e->intent->uid);
         else if (e->acted_ms < t->begun_ms) /* its card was away */
-            listed_end(&t->listed, e->intent->uid);
+            inventory_end(&t->listed, e->intent->uid);
         see(t, e, now);
         stirred |= e->stirred && !e->busy; /* somebody was at it */
         if (e->m.changed && !e->busy)
@@ -282,7 +282,7 @@ static int ask_version(struct prober *t, unsigned ms, struct cri_version *v,
 static int list_containers(struct prober *t, unsigned ms, struct error *err)
 {
     struct cri_pair list[2];
-    listed_fini(&t->listed);
+    inventory_fini(&t->listed);
     t->begun_ms = clock_ms();
     int e = cri_list_containers(t->cri, config_ours(t->p->a, list), ms,
                                 &t->listed.containers, err);
@@ -297,7 +297,7 @@ static int list_sandboxes(struct prober *t, unsigned ms, struct error *err)
     int e = cri_list_sandboxes(t->cri, config_ours(t->p->a, list), ms,
                                &t->listed.sandboxes, err);
     if (e == 0)
-        listed_sort(&t->listed); /* while nobody waits for it */
+        inventory_sort(&t->listed); /* while nobody waits for it */
     return e;
 }
 
@@ -511,7 +511,7 @@ static void *prober_thread(void *arg)
     }
     (void)pthread_mutex_unlock(&a->lock);
     cri_destroy(t.cri);
-    listed_fini(&t.listed);
+    inventory_fini(&t.listed);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);
     return NULL;

@@ -85,7 +85,7 @@ static int list_pod(struct worker *w, const char *uid,
     const struct cri_pair label = {ACT_LABEL_UID, uid};
     const struct cri_pairs labels = {&label, 1};
     struct cri_pair ours[2];
-    struct listed listed = {0};
+    struct inventory listed = {0};
     struct cri_pair all[3];
     (void)config_ours(w->p->a, ours);
     all[0] = ours[0];
@@ -98,10 +98,10 @@ static int list_pod(struct worker *w, const char *uid,
         e = cri_list_sandboxes(w->cri, filter, CALL_LIST_MS, &listed.sandboxes,
                                err);
     if (e == 0) {
-        listed_sort(&listed);
-        listed_take(&listed, uid, ret_found);
+        inventory_sort(&listed);
+        inventory_take(&listed, uid, ret_found);
     }
-    listed_fini(&listed);
+    inventory_fini(&listed);
     return e;
 }
 

@@ -15,9 +15,9 @@ static struct cri_pair *labels_of(const char *uid)
     return list;
 }
 
-static struct listed listed_of(const char *const *uids, size_t n)
+static struct inventory listed_of(const char *const *uids, size_t n)
 {
-    struct listed l = {
+    struct inventory l = {
         .containers = {xcalloc(n, sizeof(struct cri_container)), n},
         .sandboxes = {xcalloc(n, sizeof(struct cri_sandbox)), n}};
     for (size_t i = 0; i < n; i++) {
@@ -35,29 +35,29 @@ static struct listed listed_of(const char *const *uids, size_t n)
 Test(act_listed, each_pod_has_its_own)
 {
     static const char *const uids[] = {"b", "", "a", "b", "ab"};
-    struct listed l = listed_of(uids, ARRAY_LEN(uids));
+    struct inventory l = listed_of(uids, ARRAY_LEN(uids));
     struct machine_found found = {0};
-    listed_sort(&l);
+    inventory_sort(&l);
     cr_assert_eq(l.n, 10);
     for (size_t i = 1; i < l.n; i++)
         cr_assert_lt(orphan_order(&l.seen[i - 1], &l.seen[i]), 0);
-    listed_take(&l, "b", &found);
+    inventory_take(&l, "b", &found);
     cr_assert_eq(found.n_sandboxes, 2);
     cr_assert_eq(found.n_containers, 2);
     cr_assert_str_eq(found.containers[0].name, "main");
     machine_found_fini(&found);
-    listed_take(&l, "c", &found);
-    listed_take(&l, "0", &found);
+    inventory_take(&l, "c", &found);
+    inventory_take(&l, "0", &found);
     cr_assert_eq(found.n_sandboxes + found.n_containers, 0);
-    listed_know(&l, "b");
-    listed_know(&l, "zz");
+    inventory_know(&l, "b");
+    inventory_know(&l, "zz");
     size_t n = 0;
     for (size_t i = 0; i < l.n; i++) {
         n += l.seen[i].known;
         cr_assert_eq(l.seen[i].known, strcmp(l.seen[i].uid, "b") == 0);
     }
     cr_assert_eq(n, 4);
-    listed_fini(&l);
+    inventory_fini(&l);
 }
 
 Test(act_listed, a_uid_that_cannot_be_ours_is_none)
@@ -66,9 +66,9 @@ Test(act_listed, a_uid_that_cannot_be_ours_is_none)
     memset(uid, 'u', sizeof uid - 1);
     uid[sizeof uid - 1] = '\0';
     const char *const uids[] = {uid, uid + 1};
-    struct listed l = listed_of(uids, 2);
-    listed_sort(&l);
+    struct inventory l = listed_of(uids, 2);
+    inventory_sort(&l);
     cr_assert_str_eq(l.seen[0].uid, "");
     cr_assert_str_eq(l.seen[3].uid, uid + 1);
-    listed_fini(&l);
+    inventory_fini(&l);
 }

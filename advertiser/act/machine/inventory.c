@@ -1,18 +1,18 @@
-#include "advertiser/act/pod/listed.h"
+#include "advertiser/act/machine/inventory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/card/labels.h"
 #include "lib/base/mem.h"
 
-void listed_fini(struct listed *l)
+void inventory_fini(struct inventory *l)
 {
     cri_containers_fini(&l->containers);
     cri_sandboxes_fini(&l->sandboxes);
     free(l->seen);
-    *l = (struct listed){0};
+    *l = (struct inventory){0};
 }
 
 static int order(const void *a, const void *b)
@@ -23,11 +23,11 @@ static int order(const void *a, const void *b)
 /* "" when it is none that we could have given. */
 static const char *uid_of(const struct cri_pair *list, size_t n)
 {
-    const char *uid = listed_label(list, n, ACT_LABEL_UID);
+    const char *uid = label_find(list, n, ACT_LABEL_UID);
     return strlen(uid) <= ORPHANS_UID_MAX ? uid : "";
 }
 
-void listed_sort(struct listed *l)
+void inventory_sort(struct inventory *l)
 {
     free(l->seen);
     l->n = 0;
@@ -53,7 +53,7 @@ void listed_sort(struct listed *l)
 }
 
 /* The first of a pod, or where it would be. */
-static size_t first_of(const struct listed *l, const char *uid)
+static size_t first_of(const struct inventory *l, const char *uid)
 {
     size_t low = 0, high = l->n;
     while (low < high) {
@@ -66,8 +66,8 @@ static size_t first_of(const struct listed *l, const char *uid)
     return low;
 }
 
-void listed_spare(struct listed *l, const char *uid, size_t *n,
-                  size_t *n_running)
+void inventory_spare(struct inventory *l, const char *uid, size_t *n,
+                     size_t *n_running)
 {
     for (size_t i = first_of(l, uid);
          i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++) {
@@ -78,56 +78,47 @@ void listed_spare(struct listed *l, const char *uid, size_t *n,
     }
 }
 
-void listed_end(struct listed *l, const char *uid)
+void inventory_end(struct inventory *l, const char *uid)
 {
     for (size_t i = first_of(l, uid);
          i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++)
         l->seen[i].over = true;
 }
 
-void listed_know(struct listed *l, const char *uid)
+void inventory_know(struct inventory *l, const char *uid)
 {
     size_t n = 0, n_running = 0;
-    listed_spare(l, uid, &n, &n_running);
+    inventory_spare(l, uid, &n, &n_running);
 }
 
-void listed_take(const struct listed *l, const char *uid,
-                 struct machine_found *found)
-{
-    for (size_t i = first_of(l, uid);
-         i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++) {
-        const struct orphan_seen *s = &l->seen[i];
-        if (s->sandbox)
-            listed_sandbox(&l->sandboxes.list[s->at], found);
-        else
-            listed_container(&l->containers.list[s->at], found);
-    }
-}
-
-/* --- one of them ---------------------------------------------------------- */
-
-const char *listed_label(const struct cri_pair *list, size_t n, const char *key)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].key, key) == 0)
-            return list[i].value;
-    return "";
-}
-
-void listed_sandbox(const struct cri_sandbox *s, struct machine_found *found)
+static void add_sandbox(const struct cri_sandbox *s,
+                        struct machine_found *found)
 {
     struct machine_sandbox as = {.attempt = s->attempt, .ready = s->ready};
     memcpy(as.id, s->id, sizeof as.id);
     machine_found_sandbox(found, &as);
 }
 
-void listed_container(const struct cri_container *c,
-                      struct machine_found *found)
+static void add_container(const struct cri_container *c,
+                          struct machine_found *found)
 {
     struct machine_container as = {.attempt = c->attempt, .state = c->state};
     memcpy(as.id, c->id, sizeof as.id);
     memcpy(as.sandbox_id, c->sandbox_id, sizeof as.sandbox_id);
     (void)snprintf(as.name, sizeof as.name, "%s",
-                   listed_label(c->labels, c->n_labels, ACT_LABEL_CONTAINER));
+                   label_find(c->labels, c->n_labels, ACT_LABEL_CONTAINER));
     machine_found_container(found, &as);
+}
+
+void inventory_take(const struct inventory *l, const char *uid,
+                    struct machine_found *found)
+{
+    for (size_t i = first_of(l, uid);
+         i < l->n && strcmp(l->seen[i].uid, uid) == 0; i++) {
+        const struct orphan_seen *s = &l->seen[i];
+        if (s->sandbox)
+            add_sandbox(&l->sandboxes.list[s->at], found);
+        else
+            add_container(&l->containers.list[s->at], found);
+    }
 }
