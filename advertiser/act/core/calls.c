@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/card/hostdir.h"
 #include "advertiser/act/core/act_private.h"
 #include "advertiser/act/pod/left.h"
-#include "advertiser/act/prep/hostdir.h"
 #include "lib/base/mem.h"
 
 enum {

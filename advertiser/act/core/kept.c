@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/card/hostdir.h"
 #include "advertiser/act/core/act_private.h"
 #include "advertiser/act/pod/left.h"
-#include "advertiser/act/prep/hostdir.h"
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/card/helper_args.h"
+#include "advertiser/act/card/hostdir.h"
 #include "advertiser/act/core/act_private.h"
-#include "advertiser/act/prep/hostdir.h"
-#include "advertiser/act/prep/parcel.h"
 #include "advertiser/act/prep/prep.h"
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
@@ -186,8 +186,9 @@ bool deliver_needed(const struct entry *e)
 }
 
 /* -EIO with biga-card's own words when it says no. */
-static int run(struct cri *cri, const char *id, const struct parcel *parcel,
-               struct cri_exec *ret_exec, struct error *err)
+static int run(struct cri *cri, const char *id,
+               const struct helper_args *parcel, struct cri_exec *ret_exec,
+               struct error *err)
 {
     int e = helper_run(cri, id, parcel->argv, parcel->n, ret_exec, err);
     if (e < 0)
@@ -209,7 +210,7 @@ static void exec_fini(struct cri_exec *exec)
 }
 
 static int run_only(struct cri *cri, const char *id,
-                    const struct parcel *parcel, struct error *err)
+                    const struct helper_args *parcel, struct error *err)
 {
     struct cri_exec exec = {0};
     int e = run(cri, id, parcel, &exec, err);
@@ -222,26 +223,26 @@ static int run_only(struct cri *cri, const char *id,
 static int send_files(struct cri *cri, const char *id, const char *dir,
                       const struct podspec *spec, struct error *err)
 {
-    size_t size = parcel_contents(spec);
+    size_t size = helper_args_contents(spec);
     cleanup_free char *text = xasprintf("%zu", size);
     struct cri_exec exec = {0};
-    struct parcel_pad pad = {0};
-    struct parcel ask, send;
+    struct helper_args_pad pad = {0};
+    struct helper_args ask, send;
     int e = 0;
     if (size > 0) {
-        parcel_init(&ask, "pad", dir);
-        parcel_add(&ask, text);
+        helper_args_init(&ask, "pad", dir);
+        helper_args_add(&ask, text);
         e = run(cri, id, &ask, &exec, err);
-        parcel_fini(&ask);
+        helper_args_fini(&ask);
         if (e == 0)
-            e = parcel_pad(&exec.out, &exec.err, size, &pad, err);
+            e = helper_args_pad(&exec.out, &exec.err, size, &pad, err);
         (void)failpoint("act-after-pad");
     }
     if (e == 0) {
-        parcel_init(&send, "files", dir);
-        parcel_files(&send, spec, size > 0 ? &pad : NULL);
+        helper_args_init(&send, "files", dir);
+        helper_args_files(&send, spec, size > 0 ? &pad : NULL);
         e = run_only(cri, id, &send, err);
-        parcel_fini(&send);
+        helper_args_fini(&send);
     }
     exec_fini(&exec);
     return e;
@@ -252,15 +253,15 @@ static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
 {
     cleanup_free char *dir = config_pod_dir(a, e);
     cleanup_free char *memory = config_memory_dir(e->intent->uid, true);
-    struct parcel parcel;
+    struct helper_args parcel;
     int r = 0;
-    if (parcel_has(e->spec, false))
+    if (helper_args_has(e->spec, false))
         r = send_files(cri, id, dir, e->spec, err);
-    if (r == 0 && parcel_has(e->spec, true)) {
-        parcel_init(&parcel, "memory", memory);
-        parcel_memory(&parcel, e->spec);
+    if (r == 0 && helper_args_has(e->spec, true)) {
+        helper_args_init(&parcel, "memory", memory);
+        helper_args_memory(&parcel, e->spec);
         r = run_only(cri, id, &parcel, err);
-        parcel_fini(&parcel);
+        helper_args_fini(&parcel);
     }
     return r;
 }
@@ -337,16 +338,16 @@ int deliver_remove(const struct actuator *a, const struct act_place *what,
     bool local = card_is_host(what);
     cleanup_free char *dir = config_uid_dir(a, what->name, uid);
     cleanup_free char *memory = config_memory_dir(uid, !local);
-    struct parcel parcel;
+    struct helper_args parcel;
     struct cri_exec exec = {0};
     *ret_said_no = local;
     if (local)
         return remove_on_host(dir, memory, err);
-    parcel_init(&parcel, "rm", dir);
-    parcel_add(&parcel, memory);
+    helper_args_init(&parcel, "rm", dir);
+    helper_args_add(&parcel, memory);
     int e = run(cri, id, &parcel, &exec, err);
     *ret_said_no = e < 0 && exec.exit_code != 0;
-    parcel_fini(&parcel);
+    helper_args_fini(&parcel);
     exec_fini(&exec);
     return e;
 }

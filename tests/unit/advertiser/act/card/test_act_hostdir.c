@@ -9,7 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "advertiser/act/prep/hostdir.h"
+#include "advertiser/act/card/hostdir.h"
 #include "lib/base/mem.h"
 #include "tests/lib/tmpdir.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/prep/parcel.h"
+#include "advertiser/act/card/helper_args.h"
 #include "card/card.h"
 #include "lib/base/base64.h"
 #include "tests/lib/testdata.h"
@@ -44,8 +44,8 @@ static void ask_pad(const char *dir, struct str *out, struct str *text)
     struct error err = {0};
     size_t n = 0;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    cr_assert_eq(card_pad(dir, parcel_contents(&spec), fd, id, &err), 0, "%s",
-                 err.text);
+    cr_assert_eq(card_pad(dir, helper_args_contents(&spec), fd, id, &err), 0,
+                 "%s", err.text);
     close(fd);
     cleanup_free char *data = testdata_read(path, &n);
     (void)unlink(path);
@@ -74,17 +74,17 @@ Test(act_parcel, arrives_and_is_hidden_on_the_way)
     cleanup_free char *dir = xasprintf("%s/u-1", top);
     cleanup_str struct str out = STR_INIT(1 << 20), text = STR_INIT(100);
     cleanup_str struct str clear = STR_INIT(100);
-    struct parcel_pad pad = {0};
-    struct parcel p;
+    struct helper_args_pad pad = {0};
+    struct helper_args p;
     struct error err = {0};
     for (int i = 0; i < BIG; i++)
         big[i] = (char)(i % 251);
-    cr_assert_eq(parcel_contents(&spec), BIG + 10);
+    cr_assert_eq(helper_args_contents(&spec), BIG + 10);
     ask_pad(dir, &out, &text);
-    cr_assert_eq(parcel_pad(&out, &text, BIG + 10, &pad, &err), 0, "%s",
+    cr_assert_eq(helper_args_pad(&out, &text, BIG + 10, &pad, &err), 0, "%s",
                  err.text);
-    parcel_init(&p, "files", dir);
-    parcel_files(&p, &spec, &pad);
+    helper_args_init(&p, "files", dir);
+    helper_args_files(&p, &spec, &pad);
     cr_assert_str_eq(p.argv[0], "/biga-card");
     cr_assert_str_eq(p.argv[1], "files");
     cr_assert_str_eq(p.argv[2], dir);
@@ -96,7 +96,7 @@ Test(act_parcel, arrives_and_is_hidden_on_the_way)
                   "%s", p.argv[i]);
     cr_assert_eq(card_files(dir, p.argv[3], (int)p.n - 4, p.argv + 4, &err), 0,
                  "%s", err.text);
-    parcel_fini(&p);
+    helper_args_fini(&p);
     expect(dir, "e", 0777, NULL, 0);
     expect(dir, "s", 0755, NULL, 0);
     expect(dir, "s/a", 0755, NULL, 0);
@@ -111,14 +111,14 @@ Test(act_parcel, volumes_in_memory_are_elsewhere)
 {
     static const char *const wanted[] = {"/biga-card", "memory", "/memory/u",
                                          "m",          "d777",   "0"};
-    struct parcel p;
-    cr_assert(parcel_has(&spec, true) && parcel_has(&spec, false));
-    parcel_init(&p, "memory", "/memory/u");
-    parcel_memory(&p, &spec);
+    struct helper_args p;
+    cr_assert(helper_args_has(&spec, true) && helper_args_has(&spec, false));
+    helper_args_init(&p, "memory", "/memory/u");
+    helper_args_memory(&p, &spec);
     cr_assert_eq(p.n, ARRAY_LEN(wanted));
     for (size_t i = 0; i < p.n; i++)
         cr_expect_str_eq(p.argv[i], wanted[i]);
-    parcel_fini(&p);
+    helper_args_fini(&p);
 }
 
 Test(act_parcel, folders_alone_need_no_pad)
@@ -126,31 +126,31 @@ Test(act_parcel, folders_alone_need_no_pad)
     static const char *const wanted[] = {"/biga-card", "files", "/d", "-",
                                          "volumes/e",  "d777",  "0"};
     const struct podspec empty = {.volumes = volumes, .n_volumes = 1};
-    struct parcel p;
-    cr_assert_eq(parcel_contents(&empty), 0);
-    parcel_init(&p, "files", "/d");
-    parcel_files(&p, &empty, NULL);
+    struct helper_args p;
+    cr_assert_eq(helper_args_contents(&empty), 0);
+    helper_args_init(&p, "files", "/d");
+    helper_args_files(&p, &empty, NULL);
     cr_assert_eq(p.n, ARRAY_LEN(wanted));
     for (size_t i = 0; i < p.n; i++)
         cr_expect_str_eq(p.argv[i], wanted[i]);
-    parcel_fini(&p);
+    helper_args_fini(&p);
 }
 
 Test(act_parcel, a_pad_that_is_none_is_refused)
 {
     static const char *const bad[] = {"", "pad=", "pad=00", "biga-card: no"};
     cleanup_str struct str out = STR_INIT(64);
-    struct parcel_pad pad = {0};
+    struct helper_args_pad pad = {0};
     struct error err = {0};
     str_add(&out, "1234");
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         cleanup_str struct str text = STR_INIT(64);
         str_add(&text, bad[i]);
-        cr_expect_eq(parcel_pad(&out, &text, 4, &pad, &err), -EPROTO);
+        cr_expect_eq(helper_args_pad(&out, &text, 4, &pad, &err), -EPROTO);
     }
     cleanup_str struct str text = STR_INIT(64);
     str_add(&text, "pad=0123456789abcdef0123456789abcdef\n");
-    cr_expect_eq(parcel_pad(&out, &text, 5, &pad, &err), -EPROTO);
-    cr_expect_eq(parcel_pad(&out, &text, 4, &pad, &err), 0);
+    cr_expect_eq(helper_args_pad(&out, &text, 5, &pad, &err), -EPROTO);
+    cr_expect_eq(helper_args_pad(&out, &text, 4, &pad, &err), 0);
     cr_expect_str_eq(pad.id, "0123456789abcdef0123456789abcdef");
 }

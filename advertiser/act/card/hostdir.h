@@ -1,8 +1,8 @@
 /* hostdir - a pod's directory where the runtime sees the advertiser's own file
  * system (the host): files, logs, and its end.  Paths are those that the
  * actuator makes; no symbolic link is followed below the pod's directory. */
-#ifndef BIGA_ADVERTISER_ACT_PREP_HOSTDIR_H
-#define BIGA_ADVERTISER_ACT_PREP_HOSTDIR_H
+#ifndef BIGA_ADVERTISER_ACT_CARD_HOSTDIR_H
+#define BIGA_ADVERTISER_ACT_CARD_HOSTDIR_H
 
 #include <stddef.h>
 #include <stdint.h>

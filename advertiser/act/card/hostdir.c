@@ -1,4 +1,4 @@
-#include "advertiser/act/prep/hostdir.h"
+#include "advertiser/act/card/hostdir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "advertiser/act/prep/parcel.h"
+#include "advertiser/act/card/helper_args.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,32 +8,32 @@
 
 enum { PIECE = 73728 }; /* bytes; 98304 characters of base64 */
 
-static void add_n(struct parcel *p, const char *text, size_t size)
+static void add_n(struct helper_args *p, const char *text, size_t size)
 {
     p->argv = xgrow(p->argv, p->n, &p->cap, sizeof *p->argv);
     p->argv[p->n++] = arena_strndup(&p->arena, text, size);
 }
 
-void parcel_add(struct parcel *p, const char *text)
+void helper_args_add(struct helper_args *p, const char *text)
 {
     add_n(p, text, strlen(text));
 }
 
-void parcel_init(struct parcel *p, const char *word, const char *dir)
+void helper_args_init(struct helper_args *p, const char *word, const char *dir)
 {
-    *p = (struct parcel){0};
-    parcel_add(p, "/biga-card");
-    parcel_add(p, word);
-    parcel_add(p, dir);
+    *p = (struct helper_args){0};
+    helper_args_add(p, "/biga-card");
+    helper_args_add(p, word);
+    helper_args_add(p, dir);
 }
 
-void parcel_fini(struct parcel *p)
+void helper_args_fini(struct helper_args *p)
 {
     free(p->argv);
     arena_fini(&p->arena);
 }
 
-size_t parcel_contents(const struct podspec *spec)
+size_t helper_args_contents(const struct podspec *spec)
 {
     size_t size = 0;
     for (size_t i = 0; i < spec->n_volumes; i++)
@@ -42,7 +42,7 @@ size_t parcel_contents(const struct podspec *spec)
     return size;
 }
 
-bool parcel_has(const struct podspec *spec, bool in_memory)
+bool helper_args_has(const struct podspec *spec, bool in_memory)
 {
     for (size_t i = 0; i < spec->n_volumes; i++)
         if (spec->volumes[i].in_memory == in_memory)
@@ -50,35 +50,36 @@ bool parcel_has(const struct podspec *spec, bool in_memory)
     return false;
 }
 
-int parcel_pad(const struct str *out, const struct str *err_text, size_t size,
-               struct parcel_pad *ret_pad, struct error *err)
+int helper_args_pad(const struct str *out, const struct str *err_text,
+                    size_t size, struct helper_args_pad *ret_pad,
+                    struct error *err)
 {
     static const char hex[] = "0123456789abcdef";
     const char *id = strstr(str_text(err_text), "pad=");
-    if (!id || strspn(id + 4, hex) != PARCEL_PAD_ID_SIZE - 1)
+    if (!id || strspn(id + 4, hex) != HELPER_ARGS_PAD_ID_SIZE - 1)
         return error_set(err, EPROTO, "biga-card: no id of a pad in \"%.200s\"",
                          str_text(err_text));
     if (out->size != size)
         return error_set(err, EPROTO,
                          "biga-card: a pad of %zu bytes instead of %zu",
                          out->size, size);
-    struct parcel_pad pad = {.bytes = str_text(out), .size = size};
-    memcpy(pad.id, id + 4, PARCEL_PAD_ID_SIZE - 1);
+    struct helper_args_pad pad = {.bytes = str_text(out), .size = size};
+    memcpy(pad.id, id + 4, HELPER_ARGS_PAD_ID_SIZE - 1);
     *ret_pad = pad;
     return 0;
 }
 
-static void add_folder(struct parcel *p, const char *above,
+static void add_folder(struct helper_args *p, const char *above,
                        const struct podspec_volume *v)
 {
     cleanup_free char *name = xasprintf("%s%s", above, v->name);
-    parcel_add(p, name);
-    parcel_add(p, v->kind == PODSPEC_EMPTY ? "d777" : "d755");
-    parcel_add(p, "0");
+    helper_args_add(p, name);
+    helper_args_add(p, v->kind == PODSPEC_EMPTY ? "d777" : "d755");
+    helper_args_add(p, "0");
 }
 
 /* `size` bytes under the pad's, whose first one is `pad`. */
-static void add_piece(struct parcel *p, const char *data, const char *pad,
+static void add_piece(struct helper_args *p, const char *data, const char *pad,
                       size_t size)
 {
     cleanup_free char *hidden = xmalloc(PIECE);
@@ -89,25 +90,25 @@ static void add_piece(struct parcel *p, const char *data, const char *pad,
     add_n(p, str_text(&text), text.size);
 }
 
-static void add_file(struct parcel *p, const struct podspec_volume *v,
+static void add_file(struct helper_args *p, const struct podspec_volume *v,
                      const struct podspec_file *f, const char *pad)
 {
     cleanup_free char *name = xasprintf("volumes/%s/%s", v->name, f->path);
     cleanup_free char *mode = xasprintf("%o", f->mode & 0777U);
     cleanup_free char *n = xasprintf("%zu", (f->size + PIECE - 1) / PIECE);
-    parcel_add(p, name);
-    parcel_add(p, mode);
-    parcel_add(p, n);
+    helper_args_add(p, name);
+    helper_args_add(p, mode);
+    helper_args_add(p, n);
     for (size_t at = 0; at < f->size; at += PIECE)
         add_piece(p, f->data + at, pad + at,
                   f->size - at < PIECE ? f->size - at : PIECE);
 }
 
-void parcel_files(struct parcel *p, const struct podspec *spec,
-                  const struct parcel_pad *pad)
+void helper_args_files(struct helper_args *p, const struct podspec *spec,
+                       const struct helper_args_pad *pad)
 {
     const char *at = pad ? pad->bytes : NULL;
-    parcel_add(p, pad ? pad->id : "-");
+    helper_args_add(p, pad ? pad->id : "-");
     for (size_t i = 0; i < spec->n_volumes; i++) {
         const struct podspec_volume *v = &spec->volumes[i];
         if (v->in_memory)
@@ -121,7 +122,7 @@ void parcel_files(struct parcel *p, const struct podspec *spec,
     }
 }
 
-void parcel_memory(struct parcel *p, const struct podspec *spec)
+void helper_args_memory(struct helper_args *p, const struct podspec *spec)
 {
     for (size_t i = 0; i < spec->n_volumes; i++)
         if (spec->volumes[i].in_memory)
