@@ -113,12 +113,15 @@ static int start_listeners(struct server *s, const struct server_config *config,
         const char *name;
         const struct httpd_route *routes;
         size_t n_routes;
+        enum httpd_admission (*admit)(struct httpd_request *rq, void *ctx);
+        bool anonymous; /* people and probes show tokens, if anything */
         void (*write_error)(struct str *out, unsigned status, const char *text);
     } kinds[SERVER_LISTENERS] = {
-        {"scheduler", scheduler_routes, n_scheduler_routes, NULL},
+        {"scheduler", scheduler_routes, n_scheduler_routes, access_scheduler,
+         false, NULL},
         {"publish", s->publish_table, n_publish_routes + n_node_routes,
-         kube_write_error},
-        {"read", s->read_table, count_read_routes(), NULL},
+         access_publish, false, kube_write_error},
+        {"read", s->read_table, count_read_routes(), access_read, true, NULL},
     };
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
         if (i == SERVER_PUBLISH && s->kube)
@@ -132,10 +135,12 @@ static int start_listeners(struct server *s, const struct server_config *config,
             .threads = 1,
             .connections_max = connections,
             .request_ms = (unsigned)config->request_ms,
+            .anonymous = kinds[i].anonymous,
+            .admit = kinds[i].admit,
             .observe = app_observe,
             .write_error = kinds[i].write_error,
         };
-        guard_listener(&s->guard, (enum server_listener)i, &c);
+        guard_listener(&s->guard, &c);
         if (httpd_start(&c, &s->listeners[i], err) < 0)
             return guard_explain(kinds[i].name, err);
         char port[16];
@@ -144,6 +149,23 @@ static int start_listeners(struct server *s, const struct server_config *config,
                   config->listen[i], "port", port, NULL);
     }
     return 0;
+}
+
+static int start_guard(struct server *s, const struct server_config *config,
+                       struct error *err)
+{
+    struct guard_config c = {.tls_cert = config->tls_cert,
+                             .tls_key = config->tls_key,
+                             .client_ca = config->client_ca,
+                             .plain_anywhere = config->plain_anywhere,
+                             .scheduler_names = config->scheduler_names,
+                             .token_file = config->token_file,
+                             .kubeconfig = config->kubeconfig,
+                             .metrics = s->app.metrics};
+    int r = guard_start(&s->guard, &c, err);
+    s->app.access = s->guard.access;
+    s->app.tls = s->guard.tls;
+    return r;
 }
 
 /* Look after the files that may change. */
@@ -240,9 +262,7 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = writer_start(&w, &s->app.writer, err);
     if (r == 0)
-        r = guard_start(&s->guard, config, s->app.metrics, err);
-    s->app.access = s->guard.access;
-    s->app.tls = s->guard.tls;
+        r = start_guard(s, config, err);
     if (r == 0)
         r = start_cluster(s, config, err);
     if (r == 0)

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#include "extender/app/app.h"
+#include "lib/base/mem.h"
 
 static bool is_given(const char *text)
 {
     return text && *text;
 }
 
-static int start_tls(struct guard *g, const struct server_config *config,
+static int start_tls(struct guard *g, const struct guard_config *config,
                      struct error *err)
 {
     const struct {
@@ -38,10 +38,10 @@ static int start_tls(struct guard *g, const struct server_config *config,
     return tls_create(&c, &g->tls, err);
 }
 
-static int start_access(struct guard *g, const struct server_config *config,
-                        struct metrics *metrics, struct error *err)
+static int start_access(struct guard *g, const struct guard_config *config,
+                        struct error *err)
 {
-    struct access_config c = {.metrics = metrics};
+    struct access_config c = {.metrics = config->metrics};
     if (is_given(config->scheduler_names))
         c.scheduler_names = config->scheduler_names;
     if (is_given(config->token_file)) {
@@ -55,12 +55,12 @@ static int start_access(struct guard *g, const struct server_config *config,
     return access_create(&c, &g->access, err);
 }
 
-int guard_start(struct guard *g, const struct server_config *config,
-                struct metrics *metrics, struct error *err)
+int guard_start(struct guard *g, const struct guard_config *config,
+                struct error *err)
 {
     g->plain_anywhere = config->plain_anywhere;
     int r = start_tls(g, config, err);
-    return r < 0 ? r : start_access(g, config, metrics, err);
+    return r < 0 ? r : start_access(g, config, err);
 }
 
 void guard_fini(struct guard *g)
@@ -70,21 +70,11 @@ void guard_fini(struct guard *g)
     tls_destroy(g->tls);
 }
 
-void guard_listener(const struct guard *g, enum server_listener which,
-                    struct httpd_config *config)
+void guard_listener(const struct guard *g, struct httpd_config *config)
 {
-    static enum httpd_admission (*const admit[SERVER_LISTENERS])(
-        struct httpd_request * rq, void *ctx) = {
-        [SERVER_SCHEDULER] = access_scheduler,
-        [SERVER_PUBLISH] = access_publish,
-        [SERVER_READ] = access_read,
-    };
     config->tls = g->tls;
     config->http2 = g->tls != NULL;
-    /* people and probes show tokens, if anything */
-    config->anonymous = which == SERVER_READ;
     config->loopback = !g->tls && !g->plain_anywhere;
-    config->admit = admit[which];
 }
 
 int guard_explain(const char *listener, struct error *err)
