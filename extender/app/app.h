@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/keep/writer.h"
 #include "lib/http/httpd.h"
-#include "lib/io/metrics.h"
 #include "model/pod/demand.h"
 
 struct app {
@@ -33,47 +33,6 @@ struct app {
     uint64_t instance; /* another one after each start; in ETags */
     atomic_bool ready; /* the first snapshot is up; /readyz */
 };
-
-/* The metrics of the extender, in the order of their table. */
-enum app_metric {
-    APP_HTTP_REQUESTS,   /* listener, route, code */
-    APP_HTTP_DURATION,   /* listener, route */
-    APP_FILTER_REFUSALS, /* reason: reason_word() */
-    APP_PRIORITIZE_ERRORS,
-    APP_BINDS,           /* result: bound, repeated, refused, error, foreign;
-                          * in a cluster also follower, unknown */
-    APP_RELEASES,        /* result: released, unknown, error */
-    APP_SLICES_ACCEPTED, /* kind: heartbeat, created, changed */
-    APP_SLICES_REJECTED, /* reason: invalid, stale, foreign, error */
-    APP_NODES,           /* status: node_status_name() */
-    APP_CARDS,           /* state: card_state_name() */
-    APP_ALLOCATIONS,
-    APP_ALLOCATION_CONFLICTS,
-    APP_SNAPSHOT,     /* its number */
-    APP_POLICY_READS, /* result: accepted, refused */
-    APP_FABRIC_READS, /* the same */
-    APP_SHARES,       /* state: share_state_name() */
-    APP_REFUSALS,     /* listener, reason: httpd_observation's refusal */
-    APP_TLS_NOT_AFTER,
-    APP_TLS_READS,   /* result: accepted, refused */
-    APP_TOKEN_READS, /* the same */
-    APP_REVIEWS,     /* verdict: review_verdict_name() */
-    APP_ADOPTIONS,   /* result: adopted, healed, known, refused */
-    APP_ORPHANS,
-    APP_UNACCOUNTED,
-    APP_LEADER,
-    APP_BINDS_IN_FLIGHT,
-    APP_KUBE_LISTS,    /* collection: its name */
-    APP_KUBE_WATCHES,  /* the same */
-    APP_KUBE_EVENTS,   /* the same */
-    APP_KUBE_FAILURES, /* the same */
-    APP_KUBE_AGE,      /* the same */
-    APP_PODS,          /* state: pod_state_name() */
-    APP_PLACES,        /* health: place_health_name() */
-    APP_WRITABLE,      /* 1 or 0; embedded */
-    APP_METRICS_COUNT
-};
-struct metrics *app_metrics_create(void);
 
 /* The observe hook of every listener; ctx is the struct app. */
 void app_observe(void *ctx, const struct httpd_observation *o);
