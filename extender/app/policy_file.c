@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "extender/view/policy_view.h"
+#include "extender/state/shares.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "lib/io/watch.h"
@@ -69,7 +69,7 @@ static void log_policy(struct app *app)
     char hash[17], quotas[24], services[24], states[SHARE_STATES][24];
     if (!s->policy)
         return;
-    policy_count_shares(s, counts);
+    shares_count(s, counts);
     (void)snprintf(hash, sizeof hash, "%016" PRIx64, s->policy->hash);
     (void)snprintf(quotas, sizeof quotas, "%zu", s->policy->n_quotas);
     (void)snprintf(services, sizeof services, "%zu", s->policy->n_services);

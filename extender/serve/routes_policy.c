@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "extender/app/policy_file.h"
+#include "extender/state/shares.h"
 #include "extender/view/policy_view.h"
 #include "lib/base/mem.h"
 
@@ -11,7 +12,7 @@ void gauge_policy(struct app *app, const struct snapshot *s)
     size_t counts[SHARE_STATES];
     if (!app->policy)
         return;
-    policy_count_shares(s, counts);
+    shares_count(s, counts);
     for (size_t i = 0; i < SHARE_STATES; i++) {
         const char *state = share_state_name((enum share_state)i);
         metrics_set(app->metrics, APP_SHARES, &state, (int64_t)counts[i]);

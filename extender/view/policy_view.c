@@ -56,17 +56,6 @@ static struct where *find_shares(const struct snapshot *s)
     return walk.where;
 }
 
-void policy_count_shares(const struct snapshot *s,
-                         size_t ret_counts[SHARE_STATES])
-{
-    cleanup_free struct where *where = find_shares(s);
-    for (size_t state = 0; state < SHARE_STATES; state++) {
-        ret_counts[state] = 0;
-        for (size_t i = 0; where && i < s->policy->n_services; i++)
-            ret_counts[state] += where[i].counts[state];
-    }
-}
-
 /* --- JSON --------------------------------------------------------------- */
 
 static void add_text(struct str *out, const char *key, const char *text)

@@ -9,10 +9,6 @@
 #include "extender/state/usage.h"
 #include "lib/base/str.h"
 
-/* How many shares of cards there are in each state. */
-void policy_count_shares(const struct snapshot *s,
-                         size_t ret_counts[SHARE_STATES]);
-
 /* Members (no braces): "hash" (null without a policy), "quotas": [{
  * "namespace","cards":{"used","limit"},"cardCores","cardMemoryMiB"}] (limit
  * null: none) and "services": [{"namespace","name","nodes","models","pci",
