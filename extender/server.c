@@ -174,11 +174,11 @@ static int start_reload(struct server *s, struct error *err)
     struct reload_item items[RELOAD_ITEMS_MAX];
     size_t n = 0;
     if (s->app.policy) {
-        policy_file_serve(s->app.policy, &s->app);
+        policy_file_serve(s->app.policy, s->app.writer, s->app.metrics);
         items[n++] = (struct reload_item){policy_file_poll, s->app.policy};
     }
     if (s->app.fabric) {
-        fabric_files_serve(s->app.fabric, &s->app);
+        fabric_files_serve(s->app.fabric, s->app.writer, s->app.metrics);
         items[n++] = (struct reload_item){fabric_files_poll, s->app.fabric};
     }
     if (s->guard.tls)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/app/app_metrics.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "lib/io/watch.h"
@@ -15,7 +16,8 @@ struct fabric_files {
     bool fresh[FABRIC_SOURCES_MAX];       /* texts: what the file has now */
     size_t n;
     struct fabric_labels labels;
-    struct app *app;
+    struct writer *writer;
+    struct metrics *metrics;
     struct fabric_nodes nodes; /* all NULL: none */
     struct str nodes_text;     /* empty but while it is read */
     pthread_mutex_t reading;   /* one at a time; guards all above */
@@ -140,9 +142,9 @@ void fabric_files_close(struct fabric_files *f)
 
 /* --- following ---------------------------------------------------------- */
 
-static void log_fabric(struct app *app)
+static void log_fabric(struct writer *writer)
 {
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(writer);
     char hash[17], hosts[24], domains[24], tiers[24], unknown[24];
     size_t n_unknown = 0;
     for (size_t i = 0; i < s->n_nodes; i++)
@@ -156,11 +158,13 @@ static void log_fabric(struct app *app)
               domains, "hosts", hosts, "unknown-nodes", unknown, NULL);
 }
 
-void fabric_files_serve(struct fabric_files *f, struct app *app)
+void fabric_files_serve(struct fabric_files *f, struct writer *writer,
+                        struct metrics *metrics)
 {
-    f->app = app;
-    metrics_count(app->metrics, APP_FABRIC_READS, "accepted");
-    log_fabric(app);
+    f->writer = writer;
+    f->metrics = metrics;
+    metrics_count(metrics, APP_FABRIC_READS, "accepted");
+    log_fabric(writer);
 }
 
 void fabric_files_join(struct fabric_files *f, const struct fabric_nodes *nodes)
@@ -185,16 +189,15 @@ static void poll_files(struct fabric_files *f)
     pthread_mutex_lock(&f->lock);
     f->error = err;
     pthread_mutex_unlock(&f->lock);
-    metrics_count(f->app->metrics, APP_FABRIC_READS,
-                  r < 0 ? "refused" : "accepted");
+    metrics_count(f->metrics, APP_FABRIC_READS, r < 0 ? "refused" : "accepted");
     if (r < 0) {
         log_event(LOG_ERROR, "fabric-refused", "error", err.text, "in-force",
                   "the fabric before", NULL);
         return;
     }
     struct writer_op op = {.kind = WRITER_SET_FABRIC, .fabric = fabric};
-    (void)writer_run(f->app->writer, &op); /* it has no result */
-    log_fabric(f->app);
+    (void)writer_run(f->writer, &op); /* it has no result */
+    log_fabric(f->writer);
 }
 
 void fabric_files_poll(void *ctx)

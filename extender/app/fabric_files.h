@@ -4,9 +4,10 @@
 #ifndef BIGA_EXTENDER_APP_FABRIC_FILES_H
 #define BIGA_EXTENDER_APP_FABRIC_FILES_H
 
-#include "extender/app/app.h"
+#include "extender/keep/writer.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
+#include "lib/io/metrics.h"
 #include "model/fabric/fabric.h"
 
 struct fabric_files;
@@ -19,9 +20,10 @@ int fabric_files_open(const char *list, const char *labels,
                       struct fabric **ret_fabric, struct error *err);
 void fabric_files_close(struct fabric_files *f); /* NULL allowed */
 
-/* From then on fabric_files_poll() tells this app's writer, metrics and the
- * log of changes. */
-void fabric_files_serve(struct fabric_files *f, struct app *app);
+/* From then on fabric_files_poll() tells the writer, the metrics and the log of
+ * changes. */
+void fabric_files_serve(struct fabric_files *f, struct writer *writer,
+                        struct metrics *metrics);
 /* Nodes with labels that say where they hang, beside the files: what these
  * say comes first. */
 struct fabric_nodes {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/state/shares.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
@@ -11,7 +12,8 @@
 
 struct policy_file {
     struct watched_file file;
-    struct app *app;
+    struct writer *writer;
+    struct metrics *metrics;
     pthread_mutex_t lock; /* guards what follows */
     struct error error;   /* code 0: none */
 };
@@ -62,9 +64,9 @@ void policy_file_close(struct policy_file *f)
 }
 
 /* What is in force now, and which shares find no room. */
-static void log_policy(struct app *app)
+static void log_policy(struct writer *writer)
 {
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(writer);
     size_t counts[SHARE_STATES];
     char hash[17], quotas[24], services[24], states[SHARE_STATES][24];
     if (!s->policy)
@@ -81,11 +83,13 @@ static void log_policy(struct app *app)
               states[SHARE_SHORT], "shares-never", states[SHARE_NEVER], NULL);
 }
 
-void policy_file_serve(struct policy_file *f, struct app *app)
+void policy_file_serve(struct policy_file *f, struct writer *writer,
+                       struct metrics *metrics)
 {
-    f->app = app;
-    metrics_count(app->metrics, APP_POLICY_READS, "accepted");
-    log_policy(app);
+    f->writer = writer;
+    f->metrics = metrics;
+    metrics_count(metrics, APP_POLICY_READS, "accepted");
+    log_policy(writer);
 }
 
 void policy_file_poll(void *ctx)
@@ -97,16 +101,15 @@ void policy_file_poll(void *ctx)
     if (r == 0)
         return;
     note_error(f, &err);
-    metrics_count(f->app->metrics, APP_POLICY_READS,
-                  r < 0 ? "refused" : "accepted");
+    metrics_count(f->metrics, APP_POLICY_READS, r < 0 ? "refused" : "accepted");
     if (r < 0) {
         log_event(LOG_ERROR, "policy-refused", "error", err.text, "in-force",
                   "the policy before", NULL);
         return;
     }
     struct writer_op op = {.kind = WRITER_SET_POLICY, .policy = policy};
-    (void)writer_run(f->app->writer, &op); /* it has no result */
-    log_policy(f->app);
+    (void)writer_run(f->writer, &op); /* it has no result */
+    log_policy(f->writer);
 }
 
 const char *policy_file_path(const struct policy_file *f)

@@ -3,9 +3,10 @@
 #ifndef BIGA_EXTENDER_APP_POLICY_FILE_H
 #define BIGA_EXTENDER_APP_POLICY_FILE_H
 
-#include "extender/app/app.h"
+#include "extender/keep/writer.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"
+#include "lib/io/metrics.h"
 #include "model/decide/policy.h"
 
 struct policy_file;
@@ -15,9 +16,10 @@ int policy_file_open(const char *path, struct policy_file **ret_file,
                      struct policy **ret_policy, struct error *err);
 void policy_file_close(struct policy_file *f); /* NULL allowed */
 
-/* From then on policy_file_poll() tells this app's writer, metrics and the
- * log of changes. */
-void policy_file_serve(struct policy_file *f, struct app *app);
+/* From then on policy_file_poll() tells the writer, the metrics and the log of
+ * changes. */
+void policy_file_serve(struct policy_file *f, struct writer *writer,
+                       struct metrics *metrics);
 /* For a reload_item; ctx is the struct policy_file. */
 void policy_file_poll(void *ctx);
 

@@ -5,13 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/app/reload.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 static char *dir, *path;
-static struct app app;
+static struct writer *writer;
+static struct metrics *metrics;
 static struct policy_file *file;
 
 static void put(const char *text)
@@ -28,14 +30,14 @@ static void set_up(void)
 {
     dir = tmpdir_create();
     path = xasprintf("%s/policy.json", dir);
-    app = (struct app){.writer = sim_writer(NULL),
-                       .metrics = app_metrics_create()};
+    writer = sim_writer(NULL);
+    metrics = app_metrics_create();
 }
 
 static void tear_down(void)
 {
-    writer_stop(app.writer);
-    metrics_destroy(app.metrics);
+    writer_stop(writer);
+    metrics_destroy(metrics);
     policy_file_close(file);
     file = NULL;
     free(path);
@@ -49,7 +51,7 @@ TestSuite(policy_file, .init = set_up, .fini = tear_down);
 /* The quota that is in force, -1 when there is none. */
 static int64_t in_force(void)
 {
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app.writer);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(writer);
     const struct policy_quota *q = policy_find_quota(s->policy, "a");
     return q ? (int64_t)q->cards : -1;
 }
@@ -65,7 +67,7 @@ static const char *error_now(void)
 
 static int64_t reads(const char *result)
 {
-    return metrics_get(app.metrics, APP_POLICY_READS, &result);
+    return metrics_get(metrics, APP_POLICY_READS, &result);
 }
 
 static void open_file(void)
@@ -75,8 +77,8 @@ static void open_file(void)
     cr_assert_eq(policy_file_open(path, &file, &policy, &err), 0, "%s",
                  err.text);
     struct writer_op op = {.kind = WRITER_SET_POLICY, .policy = policy};
-    cr_assert_eq(writer_run(app.writer, &op), 0);
-    policy_file_serve(file, &app);
+    cr_assert_eq(writer_run(writer, &op), 0);
+    policy_file_serve(file, writer, metrics);
 }
 
 Test(policy_file, refuses_a_wrong_or_missing_one)
