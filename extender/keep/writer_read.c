@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/keep/served_slice.h"
 #include "extender/keep/writer_private.h"
-#include "extender/view/kube.h"
 #include "lib/base/mem.h"
 
 enum { LIST_DEFAULT = 500 };
@@ -13,8 +13,8 @@ static int visit_one(void *ctx, const char *name, const char *json, size_t size,
 {
     struct writer_op *op = ctx;
     op->resource_version = version;
-    kube_write_object(&op->out,
-                      &(struct kube_object){name, json, size, version});
+    served_slice_write(&op->out,
+                       &(struct served_slice){name, json, size, version});
     return 0;
 }
 
@@ -43,8 +43,8 @@ static int visit_listed(void *ctx, const char *name, const char *json,
     }
     if (op->n_out++)
         str_add_c(&op->out, ',');
-    kube_write_object(&op->out,
-                      &(struct kube_object){name, json, size, version});
+    served_slice_write(&op->out,
+                       &(struct served_slice){name, json, size, version});
     size_t n = strnlen(name, sizeof op->last - 1);
     memcpy(op->last, name, n);
     op->last[n] = '\0';

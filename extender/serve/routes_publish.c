@@ -5,6 +5,7 @@
 
 #include "extender/admit/access.h"
 #include "extender/app/app.h"
+#include "extender/keep/served_slice.h"
 #include "extender/view/kube.h"
 #include "lib/base/mem.h"
 
@@ -139,9 +140,9 @@ static const char *const write_params[] = {"fieldManager", "fieldValidation",
 static void reply_object(struct httpd_request *rq, const char *name,
                          uint64_t version)
 {
-    struct kube_object object = {.name = name, .resource_version = version};
+    struct served_slice object = {.name = name, .resource_version = version};
     object.json = httpd_body(rq, &object.size);
-    kube_write_object(httpd_reply(rq), &object);
+    served_slice_write(httpd_reply(rq), &object);
 }
 
 static void put_finish(struct httpd_request *rq, void *arg)

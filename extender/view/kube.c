@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "model/slice/slice.h"
@@ -96,65 +95,6 @@ bool kube_wants_table(const char *accept)
 }
 
 /* --- objects -------------------------------------------------------------- */
-
-/* A uid that is the same as long as the name is: RFC 9562, version 8. */
-static void write_uid(struct str *out, const char *name)
-{
-    uint64_t a = hash_bytes(name, strlen(name));
-    uint64_t b = hash_mix(a ^ UINT64_C(0x6a09e667f3bcc909),
-                          UINT64_C(0xbb67ae8584caa73b));
-    str_addf(out, "\"%08x-%04x-8%03x-%04x-%012llx\"", (unsigned)(a >> 32),
-             (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
-             (unsigned)(b >> 48 & 0x3fff) | 0x8000U,
-             (unsigned long long)(b & UINT64_C(0xffffffffffff)));
-}
-
-static bool is_server_set(const struct jtext *key)
-{
-    return jtext_is(key, "resourceVersion") || jtext_is(key, "uid") ||
-           jtext_is(key, "creationTimestamp") || jtext_is(key, "managedFields");
-}
-
-static void write_metadata(struct jscan *s, const struct kube_object *object,
-                           struct str *out)
-{
-    struct jtext key, value;
-    str_addf(out, "{\"resourceVersion\":\"%llu\",\"uid\":",
-             (unsigned long long)object->resource_version);
-    write_uid(out, object->name);
-    (void)jscan_object(s);
-    while (jscan_member(s, &key)) {
-        if (!jscan_raw(s, &value) || is_server_set(&key))
-            continue;
-        str_add(out, ",\"");
-        str_add_n(out, key.data, key.size);
-        str_add(out, "\":");
-        str_add_n(out, value.data, value.size);
-    }
-    str_add_c(out, '}');
-}
-
-void kube_write_object(struct str *out, const struct kube_object *object)
-{
-    struct jscan s;
-    struct jtext key, value;
-    const char *comma = "";
-    jscan_init(&s, object->json, object->size);
-    str_add_c(out, '{');
-    (void)jscan_object(&s);
-    while (jscan_member(&s, &key)) {
-        str_add(out, comma);
-        str_add_c(out, '"');
-        str_add_n(out, key.data, key.size);
-        str_add(out, "\":");
-        comma = ",";
-        if (jtext_is(&key, "metadata"))
-            write_metadata(&s, object, out);
-        else if (jscan_raw(&s, &value))
-            str_add_n(out, value.data, value.size);
-    }
-    str_add_c(out, '}');
-}
 
 bool kube_object_name(const char *json, size_t size, char *ret_name, size_t cap)
 {

@@ -35,17 +35,6 @@ void kube_write_list(struct str *out, const struct kube_list *list);
 void kube_write_table(struct str *out, const struct kube_list *list,
                       bool whole);
 
-/* The stored slice `json` as an API server gives it: with resource version
- * and uid in its metadata, whatever the publisher wrote there.  It has been
- * accepted once, so it can be read. */
-struct kube_object {
-    const char *name;
-    const char *json;
-    size_t size;
-    uint64_t resource_version;
-};
-void kube_write_object(struct str *out, const struct kube_object *object);
-
 /* metadata.name of an object; false when there is none, or it is longer than
  * `cap` - 1 bytes. */
 bool kube_object_name(const char *json, size_t size, char *ret_name,

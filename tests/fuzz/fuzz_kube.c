@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "extender/keep/served_slice.h"
 #include "extender/view/kube.h"
 #include "lib/base/jscan.h"
 #include "lib/base/json.h"
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     jscan_init(&s, json, size);
     if (jscan_peek(&s) != JKIND_OBJECT || json_check(json, size, &err))
         return 0;
-    kube_write_object(&object, &(struct kube_object){"n", json, size, 7});
+    served_slice_write(&object, &(struct served_slice){"n", json, size, 7});
     assert(object.overflow || is_json(&object));
     cleanup_str struct str items = STR_INIT(OUT_MAX);
     str_addf(&items, "[%s]", str_text(&object));
