@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "cli/base/table.h"
 #include "lib/base/mem.h"
+#include "lib/base/table.h"
 
 const struct replay_result *report_biga(const struct replay_report *r)
 {
@@ -71,7 +71,7 @@ static void pairs_table(const struct replay_report *r, struct str *out)
         {"NUMA APART", true},
     };
     cleanup_table struct table t;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->n; i++) {
         const struct replay_result *x = &r->results[i];
         table_add(&t, replay_policy_name(x->policy));
@@ -81,7 +81,7 @@ static void pairs_table(const struct replay_report *r, struct str *out)
         add_percent(&t, x->wide_aligned, x->wide);
         add_percent(&t, x->narrow_apart, x->narrow);
     }
-    table_render(&t, false, out);
+    table_write(&t, false, out);
 }
 
 static void jobs_table(const struct replay_report *r, struct str *out)
@@ -96,7 +96,7 @@ static void jobs_table(const struct replay_report *r, struct str *out)
     };
     const struct replay_result *biga = report_biga(r);
     cleanup_table struct table t;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->n; i++) {
         const struct replay_result *x = &r->results[i];
         table_add(&t, replay_policy_name(x->policy));
@@ -112,7 +112,7 @@ static void jobs_table(const struct replay_report *r, struct str *out)
         else
             table_add(&t, NULL);
     }
-    table_render(&t, false, out);
+    table_write(&t, false, out);
 }
 
 unsigned report_most_cards(const struct replay_report *r)
@@ -137,7 +137,7 @@ static void flow_table(const struct replay_report *r, struct str *out)
     (void)snprintf(refused, sizeof refused, "OF %u CARD%s", most,
                    most > 1 ? "S" : "");
     cleanup_table struct table t;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->n; i++) {
         const struct replay_result *x = &r->results[i];
         const struct size_count *wide = &x->by_cards[most];
@@ -155,7 +155,7 @@ static void flow_table(const struct replay_report *r, struct str *out)
         table_addf(&t, "%.1f", jobs);
         table_addf(&t, "%.1f", hosts);
     }
-    table_render(&t, false, out);
+    table_write(&t, false, out);
 }
 
 void report_table(const struct replay_report *r, struct str *out)
@@ -209,7 +209,7 @@ void report_timings(const struct replay_report *r, struct str *out)
         {"REPLAY, s", true},
     };
     cleanup_table struct table t;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->n; i++) {
         const struct replay_result *x = &r->results[i];
         table_add(&t, replay_policy_name(x->policy));
@@ -218,5 +218,5 @@ void report_timings(const struct replay_report *r, struct str *out)
         table_addf(&t, "%.1f", x->decide_p99_us);
         table_addf(&t, "%.1f", x->wall_s);
     }
-    table_render(&t, false, out);
+    table_write(&t, false, out);
 }

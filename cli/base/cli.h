@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/base/table.h"
 #include "lib/base/json.h"
 #include "lib/base/str.h"
+#include "lib/base/table.h"
 #include "lib/http/http.h"
 
 /* Exit codes; 0 is success. */

@@ -189,7 +189,7 @@ void demo_report_pairs(const struct demo_report *r, bool colours,
         {"xPU POD", false}, {"| FIRST FIT", false},
     };
     cleanup_table struct table t;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < r->n_pairs; i++) {
         const struct pair_result *p = &r->pairs[i];
         table_addf(&t, "%zu", i);
@@ -202,7 +202,7 @@ void demo_report_pairs(const struct demo_report *r, bool colours,
                         p->followed ? "same" : "other");
         add_first_fit(&t, r, &r->blind[i]);
     }
-    table_render(&t, colours, out);
+    table_write(&t, colours, out);
 }
 
 static const struct placement *place_of(const struct demo_report *r,
@@ -313,7 +313,7 @@ void demo_report_leaves(const struct demo_report *r, bool colours,
     static const struct table_column columns[] = {
         {"LEAF", false}, {"BIGA", false}, {"| FIRST FIT", false}};
     cleanup_table struct table t;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     for (size_t leaf = 0; r->n_hosts && leaf < demo_n_leaves(r->n_hosts);
          leaf++) {
         if (!is_on_leaf(r, leaf))
@@ -322,7 +322,7 @@ void demo_report_leaves(const struct demo_report *r, bool colours,
         add_squares(&t, r, leaf, false);
         add_squares(&t, r, leaf, true);
     }
-    table_render(&t, colours, out);
+    table_write(&t, colours, out);
 }
 
 /* --- one host ----------------------------------------------------------- */

@@ -50,14 +50,14 @@ bool allocations_render(struct cli *c, const cJSON *list)
     bool state = any_state(list);
     cleanup_table struct table t;
     const cJSON *a;
-    table_init(&t, columns, ARRAY_LEN(columns) - (state ? 0 : 2));
+    table_init_columns(&t, columns, ARRAY_LEN(columns) - (state ? 0 : 2));
     cJSON_ArrayForEach(a, list)
     {
         add_allocation(&t, a, state);
     }
     table_sort(&t);
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     return t.n_cells > 0;
 }
 

@@ -267,14 +267,14 @@ static void say_pods(struct cli *c, const cJSON *list)
 {
     cleanup_table struct table t;
     const cJSON *x;
-    table_init(&t, pod_columns, ARRAY_LEN(pod_columns));
+    table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
     cJSON_ArrayForEach(x, list)
     {
         add_pod(&t, x);
     }
     table_sort(&t);
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "No pod was applied: biga apply FILE does.\n");
 }
@@ -296,7 +296,7 @@ static void say_containers(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *x;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(x, list)
     {
         bool exited = strcmp(json_text(x, "state"), "exited") == 0;
@@ -312,16 +312,16 @@ static void say_containers(struct cli *c, const cJSON *list)
     if (!t.n_cells)
         return;
     str_add_c(&c->out, '\n');
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
 }
 
 static void say_pod(struct cli *c, const cJSON *pod)
 {
     cleanup_table struct table t;
     cleanup_str struct str attempt = STR_INIT(32);
-    table_init(&t, pod_columns, ARRAY_LEN(pod_columns));
+    table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
     add_pod(&t, pod);
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
     str_add_c(&c->out, '\n');
     str_addf(&attempt, "%.0f", json_number(pod, "attempt"));
     say_fact(c, "uid", json_text(pod, "uid"));

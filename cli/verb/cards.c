@@ -93,14 +93,14 @@ void cards_render(struct cli *c, const cJSON *list)
     bool health = any_health(list);
     cleanup_table struct table t;
     const cJSON *card;
-    table_init(&t, columns, ARRAY_LEN(columns) - !health);
+    table_init_columns(&t, columns, ARRAY_LEN(columns) - !health);
     cJSON_ArrayForEach(card, list)
     {
         add_card(&t, card, health);
     }
     table_sort(&t);
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "There is no card.\n");
 }

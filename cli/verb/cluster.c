@@ -28,7 +28,7 @@ static void collections_render(struct cli *c, const cJSON *list)
                                           "failures"};
     cleanup_table struct table t;
     const cJSON *each;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(each, list)
     {
         table_add(&t, json_text(each, "name"));
@@ -40,7 +40,7 @@ static void collections_render(struct cli *c, const cJSON *list)
             table_addf(&t, "%.0f", json_number(each, numbers[i]));
         table_add(&t, json_text(each, "error"));
     }
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
 }
 
 static void unaccounted_render(struct cli *c, const cJSON *list)

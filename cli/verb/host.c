@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
-#include "cli/base/table.h"
 #include "lib/base/mem.h"
+#include "lib/base/table.h"
 #include "lib/base/text.h"
 
 enum { ID_TEXT_MAX = 253, LABEL_MAX = 64, GROUP_MAX = TOPO_DEVICES_MAX };

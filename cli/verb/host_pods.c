@@ -62,13 +62,13 @@ static void pods_render(struct cli *c, const cJSON *list, const char *place)
     };
     cleanup_table struct table t;
     const cJSON *pod;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(pod, list)
     {
         add_pod(&t, pod);
     }
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_addf(&c->out, "No pod is on %s.\n",
                  place ? place : "this host or its cards");
@@ -214,13 +214,13 @@ static void places_render(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *card;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(card, list)
     {
         add_card(&t, card);
     }
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "There is no card with an endpoint: see "
                          "--card-file of biga-advertiser.\n");
@@ -298,7 +298,7 @@ static int card_objects(struct cli *c, const char *card)
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_table struct table t;
     const cJSON *x;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
@@ -310,7 +310,7 @@ static int card_objects(struct cli *c, const char *card)
         add_object(&t, x);
     }
     if (rc == 0 && json && t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else if (rc == 0 && json)
         str_add(&c->out, "Nothing is on that card.\n");
     host_socket_close(&l);

@@ -47,7 +47,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
         str_add(&path, "&namespace=");
         cli_add_encoded(&path, c->set.namespace);
     }
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     int rc = cli_get(c, str_text(&path), &json);
     if (rc || !json)
         return rc;
@@ -57,7 +57,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
     }
     table_sort(&t);
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "No pod of a job is bound yet.\n");
     return 0;
@@ -89,12 +89,12 @@ static void show_pairs(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *pair;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(pair, list)
     {
         add_pair(&t, pair);
     }
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
 }
 
 static void say_text(struct cli *c, const char *head, const char *text)

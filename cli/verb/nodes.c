@@ -37,7 +37,7 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     const cJSON *node;
     (void)argc;
     (void)argv;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     int rc = cli_get(c, "/v1/nodes?limit=100000", &json);
     if (rc || !json)
         return rc;
@@ -47,7 +47,7 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     }
     table_sort(&t);
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "No node has published its topology: start "
                          "biga-advertiser on the nodes.\n");

@@ -78,7 +78,7 @@ static void quotas_render(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *quota;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(quota, list)
     {
         table_add(&t, json_text(quota, "namespace"));
@@ -88,7 +88,7 @@ static void quotas_render(struct cli *c, const cJSON *list)
     }
     table_sort(&t);
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "No namespace has a quota.\n");
 }
@@ -142,13 +142,13 @@ static void services_render(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *service;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(service, list)
     {
         add_service(&t, service);
     }
     if (t.n_cells)
-        table_render(&t, c->colours, &c->out);
+        table_write(&t, c->colours, &c->out);
     else
         str_add(&c->out, "No service has a share of the cards.\n");
     lacking_render(c, list);

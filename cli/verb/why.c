@@ -45,7 +45,7 @@ static void say_best(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *x;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(x, list)
     {
         const char *relation = cli_relation(x);
@@ -57,7 +57,7 @@ static void say_best(struct cli *c, const cJSON *list)
     if (!t.n_cells)
         return;
     str_add_c(&c->out, '\n');
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
 }
 
 /* Why not elsewhere, most frequent reason first. */
@@ -71,7 +71,7 @@ static void say_reasons(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *x;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(x, list)
     {
         const char *message = json_text(x, "message"),
@@ -84,7 +84,7 @@ static void say_reasons(struct cli *c, const cJSON *list)
     if (!t.n_cells)
         return;
     str_add_c(&c->out, '\n');
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
 }
 
 /* What would make it fit, the smallest change first. */
@@ -111,7 +111,7 @@ static void say_nearest(struct cli *c, const cJSON *list)
     };
     cleanup_table struct table t;
     const cJSON *x;
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
     cJSON_ArrayForEach(x, list)
     {
         table_add(&t, json_text(x, "node"));
@@ -120,7 +120,7 @@ static void say_nearest(struct cli *c, const cJSON *list)
     if (!t.n_cells)
         return;
     str_add_c(&c->out, '\n');
-    table_render(&t, c->colours, &c->out);
+    table_write(&t, c->colours, &c->out);
 }
 
 static void say(struct cli *c, const cJSON *answer)

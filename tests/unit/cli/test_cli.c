@@ -1,10 +1,9 @@
-/* The command line: tables, suggestions, pictures of hosts, first fit, the
+/* The command line: suggestions, pictures of hosts, first fit, the
  * demo's pods and its verdict. */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "cli/base/cli.h"
-#include "cli/base/table.h"
 #include "cli/base/verbs.h"
 #include "cli/demo/demo_fabric.h"
 #include "cli/demo/demo_pods.h"
@@ -26,90 +25,6 @@ static void assert_text(const struct str *got, const char *want)
 {
     cr_assert_str_eq(str_text(got), want, "got:\n%s\nwant:\n%s", str_text(got),
                      want);
-}
-
-/* --- tables --------------------------------------------------------------- */
-
-static const struct table_column two[] = {{"NAME", false}, {"N", true}};
-
-Test(table, rows_are_sorted_by_name)
-{
-    static const char *const names[] = {"n10", "n9", "n1", "n9"};
-    cleanup_table struct table t;
-    cleanup_str struct str out = STR_INIT(4096);
-    table_init(&t, two, 2);
-    table_sort(&t);
-    for (int i = 0; i < 4; i++) {
-        table_add(&t, names[i]);
-        table_addf(&t, "%d", i);
-    }
-    table_sort(&t);
-    table_render(&t, false, &out);
-    assert_text(&out, "NAME  N\nn1    2\nn9    1\nn9    3\nn10   0\n");
-}
-
-Test(table, widths_come_from_the_content)
-{
-    cleanup_table struct table t;
-    cleanup_str struct str out = STR_INIT(4096);
-    table_init(&t, two, 2);
-    table_add(&t, "a-long-name");
-    table_addf(&t, "%d", 5);
-    table_add(&t, "b");
-    table_add(&t, "12345");
-    table_render(&t, false, &out);
-    assert_text(&out, "NAME             N\n"
-                      "a-long-name      5\n"
-                      "b            12345\n");
-}
-
-Test(table, lines_end_without_spaces_and_rows_are_filled_up)
-{
-    static const struct table_column left[] = {{"A", false}, {"B", false}};
-    cleanup_table struct table t;
-    cleanup_str struct str out = STR_INIT(4096);
-    table_init(&t, left, 2);
-    table_add(&t, "x");
-    table_add(&t, "a longer one");
-    table_add(&t, "y");
-    table_render(&t, false, &out);
-    assert_text(&out, "A  B\nx  a longer one\ny  -\n");
-    cr_assert_null(strstr(str_text(&out), " \n"));
-}
-
-Test(table, what_is_unknown_is_a_dash)
-{
-    cleanup_table struct table t;
-    cleanup_str struct str out = STR_INIT(4096);
-    table_init(&t, two, 2);
-    table_add(&t, "");
-    table_add(&t, NULL);
-    table_render(&t, false, &out);
-    assert_text(&out, "NAME  N\n-     -\n");
-}
-
-Test(table, a_server_cannot_steer_the_terminal)
-{
-    cleanup_table struct table t;
-    cleanup_str struct str out = STR_INIT(4096);
-    table_init(&t, two, 2);
-    table_add(&t, "\033[31mred\a\n");
-    table_add(&t, "1");
-    table_render(&t, false, &out);
-    assert_text(&out, "NAME        N\n?[31mred??  1\n");
-}
-
-Test(table, colours_do_not_count_as_width)
-{
-    cleanup_table struct table t;
-    cleanup_str struct str plain = STR_INIT(4096), out = STR_INIT(4096);
-    table_init(&t, two, 2);
-    table_add_style(&t, STYLE_GOOD, "ab");
-    table_add(&t, "1");
-    table_render(&t, true, &out);
-    cr_assert_not_null(strstr(str_text(&out), "\033[32mab\033[0m    1\n"));
-    table_render(&t, false, &plain);
-    cr_assert_null(strchr(str_text(&plain), '\033'));
 }
 
 /* --- verbs ---------------------------------------------------------------- */
