@@ -1,7 +1,8 @@
 /* biga - the command line. */
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
+#include "cli/verbs.h"
 #include "lib/base/mem.h"
 
 static int complain_verb(const char *word)

@@ -14,7 +14,7 @@
 /* Exit codes; 0 is success. */
 enum { CLI_FAILED = 1, CLI_USAGE = 2 };
 
-/* The settings of the command line; see settings in main.c. */
+/* The settings of the command line; see settings.c. */
 struct cli_settings {
     const char *server;
     const char *ca, *cert, *key, *token_file; /* how to be let in there */
@@ -41,6 +41,9 @@ struct cli {
     bool colours;
     struct str out; /* what goes to stdout when the verb is done */
 };
+
+/* Run with the arguments after the verb; returns the exit code. */
+typedef int verb_f(struct cli *c, int argc, char **argv);
 
 /* Ask the server.  On success 0 and, when `ret_json` is not NULL, the answer
  * (the caller's; cJSON_Delete).  With --json the answer's own bytes go to
@@ -75,6 +78,8 @@ void json_join(const cJSON *list, struct str *out);
 int cli_qualify(struct cli *c, const char *what, char **arg);
 /* The same without --namespace. */
 void cli_pod_key(const char *arg, struct str *ret_key);
+/* Append "NS/NAME" of such a name, percent-encoded. */
+void cli_add_name(struct str *path, const char *name);
 
 /* A cell with the PCI addresses (or else the ids) of devices. */
 void cli_add_devices(struct table *t, const cJSON *list);

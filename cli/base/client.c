@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/base/verbs.h"
+#include "cli/base/settings.h"
 #include "lib/base/mem.h"
 #include "model/topo/topo.h"
 
@@ -244,22 +244,12 @@ void json_join(const cJSON *list, struct str *out)
     }
 }
 
-static bool is_given(const struct cli *c, const char *name)
-{
-    size_t n;
-    const struct conf_setting *all = cli_settings_table(&n);
-    for (size_t i = 0; c->given && i < n; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return c->given[i];
-    return false;
-}
-
 int cli_qualify(struct cli *c, const char *what, char **arg)
 {
     const char *slash = strchr(*arg, '/'), *own = c->set.namespace;
     size_t size = slash ? (size_t)(slash - *arg) : 0;
     bool same = own && strlen(own) == size && strncmp(own, *arg, size) == 0;
-    if (slash && !same && is_given(c, "namespace")) {
+    if (slash && !same && cli_is_given(c, "namespace")) {
         fprintf(stderr, "biga: %s: is \"%s\", but --namespace is \"%s\"\n",
                 what, *arg, own);
         return CLI_USAGE;
@@ -276,6 +266,17 @@ void cli_pod_key(const char *arg, struct str *ret_key)
     if (!strchr(arg, '/'))
         str_add(ret_key, "default/");
     str_add(ret_key, arg);
+}
+
+void cli_add_name(struct str *path, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    cleanup_free char *namespace = slash
+                                       ? xstrndup(name, (size_t)(slash - name))
+                                       : xstrdup("default");
+    cli_add_encoded(path, namespace);
+    str_add_c(path, '/');
+    cli_add_encoded(path, slash ? slash + 1 : name);
 }
 
 void cli_add_devices(struct table *t, const cJSON *list)

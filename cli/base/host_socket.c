@@ -138,15 +138,8 @@ int host_socket_ask(struct host_socket *l, const char *method, const char *path,
 
 void host_socket_pod_path(const char *pod, const char *rest, struct str *path)
 {
-    cleanup_str struct str key = STR_INIT(1024);
-    cli_pod_key(pod, &key);
-    const char *slash = strchr(str_text(&key), '/');
-    cleanup_free char *namespace = xstrndup(str_text(&key),
-                                            (size_t)(slash - str_text(&key)));
     str_add(path, "/v1/pods/");
-    cli_add_encoded(path, namespace);
-    str_add_c(path, '/');
-    cli_add_encoded(path, slash + 1);
+    cli_add_name(path, pod);
     str_add(path, rest);
 }
 

@@ -6,8 +6,6 @@
 
 #include "cli/base/cli.h"
 
-#define HOST_SOCKET_SOCKET "/var/lib/biga-advertiser/actuator.sock"
-
 struct host_socket {
     struct cli *cli;
     struct http_client *http;

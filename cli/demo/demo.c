@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "cli/base/process.h"
-#include "cli/base/verbs.h"
+#include "cli/demo/demo.h"
 #include "cli/demo/demo_fabric.h"
 #include "cli/demo/demo_pods.h"
 #include "cli/demo/demo_report.h"

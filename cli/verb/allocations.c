@@ -1,7 +1,7 @@
 /* biga allocations */
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
 /* Was any of them applied? Then there is more to say than where. */

@@ -1,8 +1,8 @@
-/* biga apply, biga delete, biga ps: pods that the extender runs itself. */
+/* biga apply, delete, release, trust: pods that the extender runs itself. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "lib/io/yaml.h"
@@ -201,13 +201,12 @@ int verb_release(struct cli *c, int argc, char **argv)
     cleanup_with(json) cJSON *json = NULL;
     (void)argc;
     cli_pod_key(argv[0], &key);
-    char *slash = strchr(key.data, '/');
-    *slash = '\0';
-    add_path(&path, "allocations", key.data, slash + 1);
+    str_add(&path, "/v1/allocations/");
+    cli_add_name(&path, argv[0]);
     int rc = cli_delete(c, str_text(&path), &json);
     if (rc != 0 || !json)
         return rc;
-    str_addf(&line, "What pod %s/%s had is free again.", key.data, slash + 1);
+    str_addf(&line, "What pod %s had is free again.", key.data);
     text_clean(str_text(&line), &c->out);
     str_add_c(&c->out, '\n');
     return 0;
@@ -232,133 +231,4 @@ int verb_trust(struct cli *c, int argc, char **argv)
     text_clean(str_text(&line), &c->out);
     str_add_c(&c->out, '\n');
     return 0;
-}
-
-/* --- ps -------------------------------------------------------------------- */
-
-static enum table_style state_style(const cJSON *pod)
-{
-    const char *state = json_text(pod, "state");
-    if (strcmp(state, "failed") == 0)
-        return STYLE_BAD;
-    if (strcmp(state, "gone") == 0)
-        return STYLE_DIM;
-    return json_true(pod, "ready") ? STYLE_GOOD : STYLE_FAIR;
-}
-
-static void add_pod(struct table *t, const cJSON *pod)
-{
-    table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
-    table_add(t, json_text(pod, "role"));
-    table_add(t, json_text(pod, "node"));
-    cli_add_devices(t, json_list(pod, "cards"));
-    table_add_style(t, state_style(pod), json_text(pod, "state"));
-    table_add(t, json_true(pod, "ready") ? "yes" : "no");
-    cli_add_known(t, json_number(pod, "restarts"));
-    table_add(t, json_text(pod, "reason"));
-}
-
-static const struct table_column pod_columns[] = {
-    {"POD", false},   {"ROLE", false},  {"NODE", false},    {"CARD", false},
-    {"STATE", false}, {"READY", false}, {"RESTARTS", true}, {"REASON", false},
-};
-
-static void say_pods(struct cli *c, const cJSON *list)
-{
-    cleanup_table struct table t;
-    const cJSON *x;
-    table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
-    cJSON_ArrayForEach(x, list)
-    {
-        add_pod(&t, x);
-    }
-    table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "No pod was applied: biga apply FILE does.\n");
-}
-
-static void say_fact(struct cli *c, const char *what, const char *text)
-{
-    if (!*text)
-        return;
-    str_addf(&c->out, "%-10s", what);
-    text_clean(text, &c->out);
-    str_add_c(&c->out, '\n');
-}
-
-static void say_containers(struct cli *c, const cJSON *list)
-{
-    static const struct table_column columns[] = {
-        {"CONTAINER", false}, {"STATE", false},  {"EXIT", true},
-        {"RESTARTS", true},   {"REASON", false},
-    };
-    cleanup_table struct table t;
-    const cJSON *x;
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cJSON_ArrayForEach(x, list)
-    {
-        bool exited = strcmp(json_text(x, "state"), "exited") == 0;
-        table_add(&t, json_text(x, "name"));
-        table_add(&t, json_text(x, "state"));
-        if (exited) /* signals make it negative on some runtimes */
-            table_addf(&t, "%.0f", json_number(x, "exitCode"));
-        else
-            table_add(&t, "");
-        cli_add_known(&t, json_number(x, "restarts"));
-        table_add(&t, json_text(x, "reason"));
-    }
-    if (!t.n_cells)
-        return;
-    str_add_c(&c->out, '\n');
-    table_write(&t, c->colours, &c->out);
-}
-
-static void say_pod(struct cli *c, const cJSON *pod)
-{
-    cleanup_table struct table t;
-    cleanup_str struct str attempt = STR_INIT(32);
-    table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
-    add_pod(&t, pod);
-    table_write(&t, c->colours, &c->out);
-    str_add_c(&c->out, '\n');
-    str_addf(&attempt, "%.0f", json_number(pod, "attempt"));
-    say_fact(c, "uid", json_text(pod, "uid"));
-    if (*json_text(pod, "job")) {
-        cleanup_str struct str job = STR_INIT(1024);
-        str_addf(&job, "%s, pair %.0f", json_text(pod, "job"),
-                 json_number(pod, "pair"));
-        say_fact(c, "job", str_text(&job));
-    }
-    say_fact(c, "attempt", str_text(&attempt));
-    say_fact(c, "address", json_text(pod, "address"));
-    if (json_true(pod, "deleting"))
-        say_fact(c, "deleting", "it is to end");
-    say_fact(c, "message", json_text(pod, "message"));
-    say_containers(c, json_list(pod, "containers"));
-}
-
-int verb_ps(struct cli *c, int argc, char **argv)
-{
-    cleanup_str struct str path = STR_INIT(4096), key = STR_INIT(1024);
-    cleanup_with(json) cJSON *json = NULL;
-    if (argc == 0) {
-        str_add(&path, "/v1/pods?limit=100000");
-        if (*c->set.namespace) {
-            str_add(&path, "&namespace=");
-            cli_add_encoded(&path, c->set.namespace);
-        }
-    } else {
-        cli_pod_key(argv[0], &key);
-        char *slash = strchr(key.data, '/');
-        *slash = '\0';
-        add_path(&path, "pods", key.data, slash + 1);
-    }
-    int rc = cli_get(c, str_text(&path), &json);
-    if (rc == 0 && json && argc == 0)
-        say_pods(c, json_list(json, "items"));
-    else if (rc == 0 && json)
-        say_pod(c, json);
-    return rc;
 }

@@ -1,7 +1,7 @@
 /* biga cards */
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
 static void add_of(struct table *t, const cJSON *card, const char *have,

@@ -1,5 +1,5 @@
 /* biga cluster */
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 

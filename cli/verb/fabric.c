@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"

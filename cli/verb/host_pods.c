@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "cli/base/host_socket.h"
-#include "cli/base/verbs.h"
-#include "cli/verb/host_pods.h"
+#include "cli/base/settings.h"
+#include "cli/verb/logs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 

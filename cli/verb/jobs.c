@@ -1,7 +1,7 @@
 /* biga jobs, biga job */
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
 /* --- the list ----------------------------------------------------------- */
@@ -225,17 +225,6 @@ static bool asked_map(const struct cli *c, const char **ret_format)
 }
 
 /* `name` is qualified. */
-static void add_path(const char *name, struct str *path)
-{
-    const char *slash = strchr(name, '/');
-    cleanup_str struct str namespace = STR_INIT(4096);
-    str_add_n(&namespace, name, (size_t)(slash - name));
-    str_add(path, "/v1/jobs/");
-    cli_add_encoded(path, str_text(&namespace));
-    str_add_c(path, '/');
-    cli_add_encoded(path, slash + 1);
-}
-
 int verb_job(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str path = STR_INIT(4096);
@@ -254,7 +243,8 @@ int verb_job(struct cli *c, int argc, char **argv)
               stderr);
         return CLI_USAGE;
     }
-    add_path(argv[0], &path);
+    str_add(&path, "/v1/jobs/");
+    cli_add_name(&path, argv[0]);
     if (format) {
         str_addf(&path, "/maps?format=%s", format);
         return cli_get_text(c, str_text(&path));

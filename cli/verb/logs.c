@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "cli/base/host_socket.h"
-#include "cli/base/verbs.h"
-#include "cli/verb/host_pods.h"
+#include "cli/verb/logs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/base64.h"
 #include "lib/base/hidden_text.h"
 #include "lib/base/mem.h"

@@ -1,7 +1,7 @@
 /* biga nodes, biga node */
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
 static enum table_style status_style(const char *status)

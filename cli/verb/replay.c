@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/base/process.h"
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
 #define PROGRAM "biga-replay"

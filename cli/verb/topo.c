@@ -1,6 +1,6 @@
 /* biga topo, biga matrix */
-#include "cli/base/verbs.h"
 #include "cli/verb/host.h"
+#include "cli/verb/verb.h"
 
 /* Fetch a node's topology.  An exit code; `*ret_done` when there is nothing
  * left to print. */

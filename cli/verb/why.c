@@ -1,7 +1,7 @@
 /* biga why, biga simulate */
 #include <string.h>
 
-#include "cli/base/verbs.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
 enum { FILE_MAX = 16 << 20 };

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "cli/base/cli.h"
-#include "cli/base/verbs.h"
+#include "cli/base/settings.h"
 #include "cli/demo/demo_fabric.h"
 #include "cli/demo/demo_pods.h"
 #include "cli/demo/demo_report.h"
 #include "cli/demo/firstfit.h"
 #include "cli/verb/host.h"
+#include "cli/verb/verb.h"
+#include "cli/verbs.h"
 #include "model/pod/demand.h"
 
 static cJSON *parse(const char *text)

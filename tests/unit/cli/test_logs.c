@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 
 #include "advertiser/act/face/socket.h"
-#include "cli/base/verbs.h"
-#include "cli/verb/host_pods.h"
+#include "cli/base/settings.h"
+#include "cli/verb/logs.h"
+#include "cli/verb/verb.h"
+#include "cli/verbs.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd.h"
 #include "tests/lib/card/actrig.h"

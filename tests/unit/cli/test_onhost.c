@@ -1,13 +1,15 @@
 /* biga card, pods, logs and exec, against the socket with an actuator that has
  * no cards. */
-#include "cli/verb/host_pods.h"
+#include "cli/verb/logs.h"
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 #include <pthread.h>
 
 #include "advertiser/act/face/socket.h"
-#include "cli/base/verbs.h"
+#include "cli/base/settings.h"
+#include "cli/verb/verb.h"
+#include "cli/verbs.h"
 #include "lib/base/mem.h"
 #include "tests/lib/card/fakeactuator.inc"
 #include "tests/lib/tmpdir.h"

@@ -1,7 +1,6 @@
-/* host_pods - pods on this host and its cards: what they write, and commands in
- * them. */
-#ifndef BIGA_CLI_VERB_HOST_PODS_H
-#define BIGA_CLI_VERB_HOST_PODS_H
+/* logs - what pods on this host and its cards write, and commands in them. */
+#ifndef BIGA_CLI_VERB_LOGS_H
+#define BIGA_CLI_VERB_LOGS_H
 
 #include "cli/base/cli.h"
 

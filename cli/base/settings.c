@@ -1,6 +1,7 @@
-/* help - the settings of `biga` and what it says about itself. */
-#include "cli/base/host_socket.h"
-#include "cli/base/verbs.h"
+#include "cli/base/settings.h"
+
+#include <string.h>
+
 #include "lib/base/mem.h"
 
 #define SETTING(field) offsetof(struct cli_settings, field)
@@ -111,7 +112,7 @@ static const struct conf_setting settings[] = {
     {.name = "socket",
      .type = CONF_TEXT,
      .offset = SETTING(socket),
-     .otherwise = HOST_SOCKET_SOCKET,
+     .otherwise = SETTINGS_SOCKET,
      .metavar = "PATH",
      .help = "card, pods, logs, exec: the socket of this host's advertiser, "
              "actuator.sock in the folder of its --actuate."},
@@ -196,80 +197,54 @@ static const struct conf_setting settings[] = {
      .help = "demo: where people ask; 127.0.0.1:8700, or a free port."},
 };
 
-static const char about[] =
-    "Asks a Biga extender what it knows: nodes, their cards and how close "
-    "everything in them is, which pod was given what, and why. The commands "
-    "card, pods, logs and exec ask the advertiser of this host instead, over "
-    "its unix socket, as root or its own user.\n\n"
-    "A name without a namespace is one of --namespace, else of \"default\". "
-    "Colours are "
-    "used on a terminal only, and not when NO_COLOR is set. The exit code is 1 "
-    "when the server says no or cannot be reached, 2 for a wrong command "
-    "line.";
-
 const struct conf_setting *cli_settings_table(size_t *ret_n)
 {
     *ret_n = ARRAY_LEN(settings);
     return settings;
 }
 
-void cli_program(struct conf_program *ret_program, struct str *commands,
-                 const char *extra[CLI_EXTRA])
+bool options_have(const char *options, const char *name)
 {
-    for (size_t i = 0; i < n_verbs; i++) /* a paragraph each */
-        str_addf(commands, "%s%s%s%s: %s.", i ? "\n\n" : "", verbs[i].name,
-                 *verbs[i].args ? " " : "", verbs[i].args, verbs[i].help);
-    extra[0] = "Commands";
-    extra[1] = str_text(commands);
-    extra[2] = NULL;
-    *ret_program = (struct conf_program){
-        .name = "biga",
-        .summary = "look into a Biga extender",
-        .usage = "COMMAND [ARGUMENT]… [OPTION]…",
-        .text = about,
-        .settings = settings,
-        .n_settings = ARRAY_LEN(settings),
-        .extra = extra,
-    };
-}
-
-static int help_verb(const char *name)
-{
-    struct conf_setting some[ARRAY_LEN(settings)];
-    const struct verb *v = verb_find(name);
-    if (!v) {
-        fprintf(stderr, "biga: %s: no such command; see biga help\n", name);
-        return CLI_USAGE;
+    size_t len = strlen(name);
+    for (const char *p = options; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (n == len && memcmp(p, name, n) == 0)
+            return true;
+        p += n;
     }
-    bool own = strstr(v->args, "OPTION");
-    bool last = !own && !strstr(v->args, " -- "); /* else they are another's */
-    cleanup_free char *usage =
-        xasprintf("%s%s%s%s%s", v->name, own || last ? "" : " [OPTION]…",
-                  *v->args ? " " : "", v->args, last ? " [OPTION]…" : "");
-    struct conf_program program = {
-        .name = "biga", .summary = v->help, .usage = usage, .settings = some};
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
-        if (options_have(v->options, settings[i].name))
-            some[program.n_settings++] = settings[i];
-    conf_print_help(&program, stdout);
+    return false;
+}
+
+static void complain_option(const struct conf_setting *s, const char *what,
+                            const char *options)
+{
+    fprintf(stderr, "biga: %s: takes no --%s; it takes", what, s->name);
+    for (const char *p = options; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        fprintf(stderr, "%s --%.*s", p == options ? "" : ",", (int)n, p);
+        p += n;
+    }
+    fputs(*options ? "\n" : " no option\n", stderr);
+}
+
+int options_check(const struct cli *c, const char *what, const char *options)
+{
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t i = 0; c->given && i < n; i++)
+        if (c->given[i] && !options_have(options, all[i].name)) {
+            complain_option(&all[i], what, options);
+            return CLI_USAGE;
+        }
     return 0;
 }
 
-int verb_help(struct cli *c, int argc, char **argv)
+bool cli_is_given(const struct cli *c, const char *name)
 {
-    cleanup_str struct str commands = STR_INIT(8192);
-    cleanup_str struct str summary = STR_INIT(16384);
-    cleanup_str struct str list = STR_INIT(8192);
-    const char *extra[CLI_EXTRA];
-    struct conf_program program;
-    (void)c;
-    if (argc == 1)
-        return help_verb(argv[0]);
-    cli_program(&program, &commands, extra);
-    verbs_describe(&list);
-    str_addf(&summary, "%s\n\nCommands:\n%.*s", program.summary,
-             (int)list.size - 1, str_text(&list));
-    program.summary = str_text(&summary);
-    conf_print_help(&program, stdout);
-    return 0;
+    size_t n;
+    const struct conf_setting *all = cli_settings_table(&n);
+    for (size_t i = 0; c->given && i < n; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return c->given[i];
+    return false;
 }

@@ -1,7 +1,9 @@
-#include "cli/base/verbs.h"
+#include "cli/verbs.h"
 
 #include <string.h>
 
+#include "cli/demo/demo.h"
+#include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "lib/base/nearest_word.h"
 
@@ -79,42 +81,6 @@ const struct verb verbs[] = {
      verb_help, "", NAMED_NONE},
 };
 const size_t n_verbs = ARRAY_LEN(verbs);
-
-bool options_have(const char *options, const char *name)
-{
-    size_t len = strlen(name);
-    for (const char *p = options; *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        if (n == len && memcmp(p, name, n) == 0)
-            return true;
-        p += n;
-    }
-    return false;
-}
-
-static void complain_option(const struct conf_setting *s, const char *what,
-                            const char *options)
-{
-    fprintf(stderr, "biga: %s: takes no --%s; it takes", what, s->name);
-    for (const char *p = options; *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        fprintf(stderr, "%s --%.*s", p == options ? "" : ",", (int)n, p);
-        p += n;
-    }
-    fputs(*options ? "\n" : " no option\n", stderr);
-}
-
-int options_check(const struct cli *c, const char *what, const char *options)
-{
-    size_t n;
-    const struct conf_setting *all = cli_settings_table(&n);
-    for (size_t i = 0; c->given && i < n; i++)
-        if (c->given[i] && !options_have(options, all[i].name)) {
-            complain_option(&all[i], what, options);
-            return CLI_USAGE;
-        }
-    return 0;
-}
 
 const struct verb *verb_find(const char *name)
 {

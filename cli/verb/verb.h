@@ -1,0 +1,31 @@
+/* verb - the commands of `biga`, each a function; cli/verbs.c has the table
+ * with their names. */
+#ifndef BIGA_CLI_VERB_VERB_H
+#define BIGA_CLI_VERB_VERB_H
+
+#include "cli/base/cli.h"
+
+/* Tables that several verbs show: a "no card" line, or false, when there is
+ * nothing to show. */
+void cards_render(struct cli *c, const cJSON *list);
+bool allocations_render(struct cli *c, const cJSON *list);
+/* Leaf by leaf, the nodes and which ranks are on them. */
+void leaves_draw(const cJSON *pairs, struct str *out);
+
+/* The functions of the table, by file. */
+verb_f verb_nodes, verb_node;                             /* nodes.c */
+verb_f verb_cards;                                        /* cards.c */
+verb_f verb_topo, verb_matrix;                            /* topo.c */
+verb_f verb_fabric;                                       /* fabric.c */
+verb_f verb_allocations;                                  /* allocations.c */
+verb_f verb_jobs, verb_job;                               /* jobs.c */
+verb_f verb_policy;                                       /* policy.c */
+verb_f verb_cluster;                                      /* cluster.c */
+verb_f verb_why, verb_simulate;                           /* why.c */
+verb_f verb_apply, verb_delete, verb_release, verb_trust; /* apply.c */
+verb_f verb_ps;                                           /* ps.c */
+verb_f verb_replay;                                       /* replay.c */
+verb_f verb_card, verb_pods;                              /* host_pods.c */
+verb_f verb_logs, verb_exec;                              /* logs.c */
+
+#endif
