@@ -3,8 +3,16 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/jrow.h"
 #include "lib/base/mem.h"
 #include "model/pod/quantity.h"
+
+/* Members of another type than expected count as absent: what they mean is
+ * the API server's affair. */
+#define TEXT(key, field) JROW(key, JROW_LAX, jrow_copy, struct kube_pod, field)
+#define WITHIN(key, rows) JROW_OBJECT(key, JROW_LAX, rows)
+#define EACH(key, read) JROW_EACH(key, JROW_LAX, read)
+#define CALL(key, kind, read) JROW_CALL(key, JROW_LAX, kind, read)
 
 /* --- scanning what is not ours ---------------------------------------------
  *
@@ -179,79 +187,54 @@ static void requests_finish(const struct requests *r, struct kube_pod *pod)
 
 /* --- metadata ----------------------------------------------------------- */
 
-static void read_annotations(struct jscan *s, struct kube_pod *pod)
-{
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, WORD_ALLOCATION))
-            (void)take_string(s, &pod->allocation); /* else it is absent */
-        else if (jtext_is(&key, "biga.dev/buddy"))
-            (void)COPY_STRING(s, pod->buddy); /* the same */
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
-}
+/* Texts that are too long are none of ours, and stay empty. */
+struct owner {
+    char kind[16], api[16];
+    char name[sizeof((struct kube_pod *)0)->owner_name];
+    char uid[sizeof((struct kube_pod *)0)->owner_uid];
+};
 
-static void read_owner(struct jscan *s, struct kube_pod *pod)
+static const struct jrow owner_rows[] = {
+    JROW("kind", JROW_LAX, jrow_copy, struct owner, kind),
+    JROW("apiVersion", JROW_LAX, jrow_copy, struct owner, api),
+    JROW("name", JROW_LAX, jrow_copy, struct owner, name),
+    JROW("uid", JROW_LAX, jrow_copy, struct owner, uid),
+    JROW_END,
+};
+
+static void read_owner(struct jscan *s, void *to)
 {
-    char kind[16] = "", api[16] = "";
-    char name[sizeof pod->owner_name] = "", uid[sizeof pod->owner_uid] = "";
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "kind"))
-            (void)COPY_STRING(s, kind); /* too long: none of ours */
-        else if (jtext_is(&key, "apiVersion"))
-            (void)COPY_STRING(s, api); /* the same */
-        else if (jtext_is(&key, "name"))
-            (void)COPY_STRING(s, name); /* the same */
-        else if (jtext_is(&key, "uid"))
-            (void)COPY_STRING(s, uid); /* the same */
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
-    if (strcmp(kind, "Pod") != 0 || strcmp(api, "v1") != 0 || !uid[0] ||
+    struct owner o = {0};
+    struct kube_pod *pod = to;
+    (void)jrow_read(s, JROW_LAX, owner_rows, &o); /* a fault sticks */
+    if (strcmp(o.kind, "Pod") != 0 || strcmp(o.api, "v1") != 0 || !o.uid[0] ||
         pod->owner_uid[0])
         return;
-    memcpy(pod->owner_name, name, sizeof name);
-    memcpy(pod->owner_uid, uid, sizeof uid);
+    memcpy(pod->owner_name, o.name, sizeof o.name);
+    memcpy(pod->owner_uid, o.uid, sizeof o.uid);
 }
 
-static void read_owners(struct jscan *s, struct kube_pod *pod)
+static void read_deletion(struct jscan *s, void *to)
 {
-    if (!enter_array(s))
-        return;
-    while (jscan_element(s))
-        read_owner(s, pod);
+    ((struct kube_pod *)to)->deleting = !jscan_null(s) && jscan_skip(s);
 }
 
-static void read_metadata(struct jscan *s, struct kube_pod *pod)
-{
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "name"))
-            (void)COPY_STRING(s, pod->demand.name); /* checked at the end */
-        else if (jtext_is(&key, "namespace"))
-            (void)COPY_STRING(s, pod->demand.namespace); /* the same */
-        else if (jtext_is(&key, "uid"))
-            (void)COPY_STRING(s, pod->demand.uid); /* the same */
-        else if (jtext_is(&key, "resourceVersion"))
-            (void)COPY_STRING(s, pod->resource_version);
-        else if (jtext_is(&key, "annotations"))
-            read_annotations(s, pod);
-        else if (jtext_is(&key, "ownerReferences"))
-            read_owners(s, pod);
-        else if (jtext_is(&key, "deletionTimestamp"))
-            pod->deleting = !jscan_null(s) && jscan_skip(s);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
-}
+static const struct jrow annotation_rows[] = {
+    JROW(WORD_ALLOCATION, JROW_LAX, jrow_text, struct kube_pod, allocation),
+    TEXT("biga.dev/buddy", buddy),
+    JROW_END,
+};
+
+static const struct jrow metadata_rows[] = {
+    TEXT("name", demand.name), /* these three are checked at the end */
+    TEXT("namespace", demand.namespace),
+    TEXT("uid", demand.uid),
+    TEXT("resourceVersion", resource_version),
+    WITHIN("annotations", annotation_rows),
+    EACH("ownerReferences", read_owner),
+    CALL("deletionTimestamp", JKIND_NONE, read_deletion),
+    JROW_END,
+};
 
 /* --- spec and status ---------------------------------------------------- */
 
@@ -290,17 +273,17 @@ static void read_spec(struct jscan *s, struct kube_pod *pod, struct requests *r)
     }
 }
 
-static void read_phase(struct jscan *s, struct kube_pod *pod)
+static void read_phase(struct jscan *s, void *to)
 {
     static const char *const names[POD_PHASE_UNKNOWN] = {"Pending", "Running",
                                                          "Succeeded", "Failed"};
     struct jtext text;
     unsigned phase = 0;
-    if (!take_string(s, &text))
+    if (!jscan_string(s, &text))
         return;
     while (phase < POD_PHASE_UNKNOWN && !jtext_is(&text, names[phase]))
         phase++;
-    pod->phase = (enum pod_phase)phase;
+    ((struct kube_pod *)to)->phase = (enum pod_phase)phase;
 }
 
 static uint64_t text_hash(const struct jtext *text)
@@ -309,81 +292,63 @@ static uint64_t text_hash(const struct jtext *text)
     return hash_bytes(plain, text->data ? jtext_decode(text, plain) : 0);
 }
 
-static void read_condition(struct jscan *s, struct kube_pod *pod)
+struct condition {
+    struct jtext type, status, message, reason;
+};
+
+static const struct jrow condition_rows[] = {
+    JROW("type", JROW_LAX, jrow_text, struct condition, type),
+    JROW("status", JROW_LAX, jrow_text, struct condition, status),
+    JROW("message", JROW_LAX, jrow_text, struct condition, message),
+    JROW("reason", JROW_LAX, jrow_text, struct condition, reason),
+    JROW_END,
+};
+
+static void read_condition(struct jscan *s, void *to)
 {
-    struct jtext key, type = {0}, status = {0}, message = {0}, reason = {0};
-    if (!enter_object(s))
+    struct condition c = {0};
+    struct kube_pod *pod = to;
+    (void)jrow_read(s, JROW_LAX, condition_rows, &c); /* a fault sticks */
+    bool is_true = c.status.data && jtext_is(&c.status, "True");
+    if (!c.type.data)
         return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "type"))
-            (void)take_string(s, &type); /* stays empty */
-        else if (jtext_is(&key, "status"))
-            (void)take_string(s, &status);
-        else if (jtext_is(&key, "message"))
-            (void)take_string(s, &message);
-        else if (jtext_is(&key, "reason"))
-            (void)take_string(s, &reason);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
-    bool is_true = status.data && jtext_is(&status, "True");
-    if (!type.data)
-        return;
-    if (jtext_is(&type, "Ready"))
+    if (jtext_is(&c.type, "Ready"))
         pod->ready = pod->ready || is_true;
-    else if (jtext_is(&type, "PodScheduled"))
-        pod->unschedulable = !is_true && reason.data &&
-                             jtext_is(&reason, "Unschedulable");
-    else if (jtext_is(&type, KUBE_POD_XPU_READY)) {
+    else if (jtext_is(&c.type, "PodScheduled"))
+        pod->unschedulable = !is_true && c.reason.data &&
+                             jtext_is(&c.reason, "Unschedulable");
+    else if (jtext_is(&c.type, KUBE_POD_XPU_READY)) {
         pod->xpu_ready = is_true;
-        bool no_buddy = reason.data && jtext_is(&reason, KUBE_POD_NO_BUDDY);
-        pod->no_buddy = no_buddy ? text_hash(&message) : 0;
-    } else if (jtext_is(&type, KUBE_POD_PAIRED) && is_true && message.data)
-        /* one that is too long is no UID: it stays empty */
-        (void)copy_text(&message, pod->paired_uid, sizeof pod->paired_uid);
+        bool no_buddy = c.reason.data && jtext_is(&c.reason, KUBE_POD_NO_BUDDY);
+        pod->no_buddy = no_buddy ? text_hash(&c.message) : 0;
+    } else if (jtext_is(&c.type, KUBE_POD_PAIRED) && is_true &&
+               c.message.data &&
+               c.message.size < sizeof pod->paired_uid) /* else no UID */
+        (void)jtext_decode(&c.message, pod->paired_uid);
 }
 
-static void read_container_status(struct jscan *s, struct kube_pod *pod)
+static void read_restarts(struct jscan *s, void *to)
 {
-    struct jtext key;
+    struct kube_pod *pod = to;
     int64_t n;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (!jtext_is(&key, "restartCount") || jscan_peek(s) != JKIND_NUMBER) {
-            (void)jscan_skip(s); /* a fault ends the loop */
-            continue;
-        }
-        if (jscan_int64(s, &n) && n > 0)
-            pod->restarts = (uint32_t)(n > UINT32_MAX - pod->restarts
-                                           ? UINT32_MAX
-                                           : pod->restarts + n);
-    }
+    if (jscan_int64(s, &n) && n > 0)
+        pod->restarts = (uint32_t)(n > UINT32_MAX - pod->restarts
+                                       ? UINT32_MAX
+                                       : pod->restarts + n);
 }
 
-static void read_status(struct jscan *s, struct kube_pod *pod)
-{
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "phase")) {
-            read_phase(s, pod);
-        } else if (jtext_is(&key, "nominatedNodeName")) {
-            struct jtext text;
-            if (take_string(s, &text))
-                (void)copy_text(&text, pod->nominated, sizeof pod->nominated);
-        } else if (jtext_is(&key, "conditions")) {
-            for (bool in = enter_array(s); in && jscan_element(s);)
-                read_condition(s, pod);
-        } else if (jtext_is(&key, "containerStatuses")) {
-            for (bool in = enter_array(s); in && jscan_element(s);)
-                read_container_status(s, pod);
-        } else {
-            (void)jscan_skip(s); /* a fault ends the loop */
-        }
-    }
-}
+static const struct jrow container_status_rows[] = {
+    CALL("restartCount", JKIND_NUMBER, read_restarts),
+    JROW_END,
+};
+
+static const struct jrow status_rows[] = {
+    CALL("phase", JKIND_STRING, read_phase),
+    TEXT("nominatedNodeName", nominated),
+    EACH("conditions", read_condition),
+    JROW_OBJECTS("containerStatuses", JROW_LAX, container_status_rows),
+    JROW_END,
+};
 
 /* --- the whole ---------------------------------------------------------- */
 
@@ -398,11 +363,11 @@ static int read_object(const char *json, size_t size, struct kube_pod *pod,
         return error_set(err, EINVAL, "the pod: must be an object");
     while (jscan_member(&s, &key)) {
         if (jtext_is(&key, "metadata"))
-            read_metadata(&s, pod);
+            (void)jrow_read(&s, JROW_LAX, metadata_rows, pod);
         else if (jtext_is(&key, "spec"))
             read_spec(&s, pod, &requests);
         else if (jtext_is(&key, "status"))
-            read_status(&s, pod);
+            (void)jrow_read(&s, JROW_LAX, status_rows, pod);
         else
             (void)jscan_skip(&s); /* a fault ends the loop */
     }
