@@ -14,63 +14,24 @@
 #define EACH(key, read) JROW_EACH(key, JROW_LAX, read)
 #define CALL(key, kind, read) JROW_CALL(key, JROW_LAX, kind, read)
 
-/* --- scanning what is not ours ---------------------------------------------
- *
- * Members of another type than expected count as absent: what they mean is
- * the API server's affair.  A fault of the JSON sticks to the scanner. */
-
-static bool enter_object(struct jscan *s)
-{
-    if (jscan_peek(s) == JKIND_OBJECT)
-        return jscan_object(s);
-    (void)jscan_skip(s); /* a fault sticks */
-    return false;
-}
-
-static bool enter_array(struct jscan *s)
-{
-    if (jscan_peek(s) == JKIND_ARRAY)
-        return jscan_array(s);
-    (void)jscan_skip(s); /* the same */
-    return false;
-}
-
-static bool take_string(struct jscan *s, struct jtext *ret)
-{
-    if (jscan_peek(s) == JKIND_STRING)
-        return jscan_string(s, ret);
-    (void)jscan_skip(s); /* the same */
-    return false;
-}
-
-/* A string that fits `cap` bytes with its NUL; else `dst` stays as it is. */
-static bool copy_text(const struct jtext *text, char *dst, size_t cap)
-{
-    if (text->size >= cap)
-        return false;
-    (void)jtext_decode(text, dst);
-    return true;
-}
-
-static bool copy_string(struct jscan *s, char *dst, size_t cap)
-{
-    struct jtext text;
-    return take_string(s, &text) && copy_text(&text, dst, cap);
-}
-#define COPY_STRING(s, field) copy_string(s, field, sizeof(field))
-
 /* --- requests ----------------------------------------------------------- */
 
 struct request {
     int64_t cpu, memory; /* both in thousandths; -1: not stated */
 };
 
-struct requests {
+struct reading {
+    struct kube_pod pod;       /* stands first: its rows serve for both */
     struct request containers; /* sum, with sidecars */
     struct request sidecars;   /* sum of those so far */
     struct request init_peak;
-    struct request pod; /* of spec.resources */
+    struct request whole; /* of spec.resources */
     struct request overhead;
+};
+
+struct container {
+    struct request take;
+    struct jtext restart_policy;
 };
 
 static int64_t add(int64_t a, int64_t b)
@@ -92,97 +53,80 @@ static void request_raise(struct request *to, const struct request *r)
         to->memory = r->memory;
 }
 
-static void read_quantity(struct jscan *s, int64_t *ret)
+static void read_quantity(struct jscan *s, void *to)
 {
     struct jtext text;
-    int64_t milli;
-    if (jscan_peek(s) == JKIND_STRING ? !jscan_string(s, &text)
-                                      : !jscan_raw(s, &text))
-        return;
-    if (quantity_parse(text.data, text.size, &milli))
-        *ret = milli;
+    if (jscan_peek(s) == JKIND_STRING ? jscan_string(s, &text)
+                                      : jscan_raw(s, &text))
+        /* what is no quantity counts as not stated */
+        (void)quantity_parse(text.data, text.size, to);
 }
 
 /* {"cpu":"1","memory":"1Gi"} */
-static void read_amounts(struct jscan *s, struct request *ret)
-{
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "cpu"))
-            read_quantity(s, &ret->cpu);
-        else if (jtext_is(&key, "memory"))
-            read_quantity(s, &ret->memory);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
+#define AMOUNTS(name, type, request)                                      \
+    static const struct jrow name[] = {                                   \
+        JROW_CALL_TO("cpu", JROW_LAX, JKIND_NONE, read_quantity, type,    \
+                     request.cpu),                                        \
+        JROW_CALL_TO("memory", JROW_LAX, JKIND_NONE, read_quantity, type, \
+                     request.memory),                                     \
+        JROW_END,                                                         \
     }
-}
+AMOUNTS(container_amounts, struct container, take);
+AMOUNTS(pod_amounts, struct reading, whole);
+AMOUNTS(overhead_amounts, struct reading, overhead);
 
 /* {"requests":{…}}: the API server has put limits there that stand alone. */
-static void read_resources(struct jscan *s, struct request *ret)
-{
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "requests"))
-            read_amounts(s, ret);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
-}
+static const struct jrow container_resources[] = {
+    WITHIN("requests", container_amounts),
+    JROW_END,
+};
+static const struct jrow pod_resources[] = {
+    WITHIN("requests", pod_amounts),
+    JROW_END,
+};
 
-static void read_container(struct jscan *s, struct request *ret,
-                           bool *ret_sidecar)
+static const struct jrow container_rows[] = {
+    WITHIN("resources", container_resources),
+    JROW("restartPolicy", JROW_LAX, jrow_text, struct container,
+         restart_policy),
+    JROW_END,
+};
+
+static void read_container(struct jscan *s, void *to)
 {
-    struct jtext key, policy;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "resources"))
-            read_resources(s, ret);
-        else if (jtext_is(&key, "restartPolicy"))
-            *ret_sidecar = take_string(s, &policy) &&
-                           jtext_is(&policy, "Always");
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
+    struct container c = {.take = {-1, -1}};
+    struct reading *r = to;
+    if (jrow_read(s, JROW_LAX, container_rows, &c))
+        request_add(&r->containers, &c.take);
 }
 
 /* As k8s.io/component-helpers/resource, PodRequests: containers run together;
  * an init container runs beside the sidecars started before it. */
-static void read_containers(struct jscan *s, bool init, struct requests *r)
+static void read_init_container(struct jscan *s, void *to)
 {
-    if (!enter_array(s))
+    struct container c = {.take = {-1, -1}};
+    struct reading *r = to;
+    struct request now = r->sidecars;
+    (void)jrow_read(s, JROW_LAX, container_rows, &c);
+    request_add(&now, &c.take);
+    request_raise(&r->init_peak, &now);
+    if (!c.restart_policy.data || !jtext_is(&c.restart_policy, "Always"))
         return;
-    while (jscan_element(s)) {
-        struct request take = {-1, -1};
-        bool sidecar = false;
-        read_container(s, &take, &sidecar);
-        if (!init || sidecar)
-            request_add(&r->containers, &take);
-        if (!init)
-            continue;
-        struct request now = r->sidecars;
-        request_add(&now, &take);
-        if (sidecar)
-            r->sidecars = now;
-        request_raise(&r->init_peak, &now);
-    }
+    request_add(&r->containers, &c.take);
+    r->sidecars = now;
 }
 
-static void requests_finish(const struct requests *r, struct kube_pod *pod)
+static void requests_finish(struct reading *r)
 {
     struct request all = r->containers;
     request_raise(&all, &r->init_peak);
-    if (r->pod.cpu >= 0) /* stated for the pod as a whole */
-        all.cpu = r->pod.cpu;
-    if (r->pod.memory >= 0)
-        all.memory = r->pod.memory;
+    if (r->whole.cpu >= 0) /* stated for the pod as a whole */
+        all.cpu = r->whole.cpu;
+    if (r->whole.memory >= 0)
+        all.memory = r->whole.memory;
     request_add(&all, &r->overhead);
-    pod->cpu_milli = all.cpu;
-    pod->memory_kib = quantity_kib(all.memory);
+    r->pod.cpu_milli = all.cpu;
+    r->pod.memory_kib = quantity_kib(all.memory);
 }
 
 /* --- metadata ----------------------------------------------------------- */
@@ -238,40 +182,22 @@ static const struct jrow metadata_rows[] = {
 
 /* --- spec and status ---------------------------------------------------- */
 
-static bool has_elements(struct jscan *s)
+static void read_gate(struct jscan *s, void *to)
 {
-    bool any = false;
-    if (!enter_array(s))
-        return false;
-    for (; jscan_element(s); any = true)
-        (void)jscan_skip(s); /* a fault ends the loop */
-    return any;
+    ((struct kube_pod *)to)->gated = true;
+    (void)jscan_skip(s); /* a fault sticks */
 }
 
-static void read_spec(struct jscan *s, struct kube_pod *pod, struct requests *r)
-{
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "nodeName"))
-            (void)COPY_STRING(s, pod->node); /* too long: no such node */
-        else if (jtext_is(&key, "schedulerName"))
-            (void)COPY_STRING(s, pod->scheduler); /* the same */
-        else if (jtext_is(&key, "schedulingGates"))
-            pod->gated = has_elements(s);
-        else if (jtext_is(&key, "containers"))
-            read_containers(s, false, r);
-        else if (jtext_is(&key, "initContainers"))
-            read_containers(s, true, r);
-        else if (jtext_is(&key, "overhead"))
-            read_amounts(s, &r->overhead);
-        else if (jtext_is(&key, "resources"))
-            read_resources(s, &r->pod);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
-}
+static const struct jrow spec_rows[] = {
+    TEXT("nodeName", node), /* too long: no such node */
+    TEXT("schedulerName", scheduler),
+    EACH("schedulingGates", read_gate),
+    EACH("containers", read_container),
+    EACH("initContainers", read_init_container),
+    WITHIN("overhead", overhead_amounts),
+    WITHIN("resources", pod_resources),
+    JROW_END,
+};
 
 static void read_phase(struct jscan *s, void *to)
 {
@@ -352,28 +278,23 @@ static const struct jrow status_rows[] = {
 
 /* --- the whole ---------------------------------------------------------- */
 
-static int read_object(const char *json, size_t size, struct kube_pod *pod,
+static const struct jrow rows[] = {
+    WITHIN("metadata", metadata_rows),
+    WITHIN("spec", spec_rows),
+    WITHIN("status", status_rows),
+    JROW_END,
+};
+
+static int read_object(const char *json, size_t size, struct reading *r,
                        struct error *err)
 {
     struct jscan s;
-    struct jtext key;
-    struct requests requests = {.pod = {-1, -1}};
     jscan_init_kube(&s, json, size);
-    if (!enter_object(&s) && !s.fault)
+    if (!jrow_read(&s, JROW_LAX, rows, r) && !s.fault)
         return error_set(err, EINVAL, "the pod: must be an object");
-    while (jscan_member(&s, &key)) {
-        if (jtext_is(&key, "metadata"))
-            (void)jrow_read(&s, JROW_LAX, metadata_rows, pod);
-        else if (jtext_is(&key, "spec"))
-            read_spec(&s, pod, &requests);
-        else if (jtext_is(&key, "status"))
-            (void)jrow_read(&s, JROW_LAX, status_rows, pod);
-        else
-            (void)jscan_skip(&s); /* a fault ends the loop */
-    }
     if (!jscan_end(&s))
         return jscan_error(&s, err);
-    requests_finish(&requests, pod);
+    requests_finish(r);
     return 0;
 }
 
@@ -398,29 +319,33 @@ int kube_pod_read(const char *json, size_t size,
                   const struct demand_config *config, struct kube_pod *ret_pod,
                   struct error *err)
 {
-    struct kube_pod pod = {.phase = POD_PHASE_UNKNOWN, .xpu_ready = -1};
-    int r = read_object(json, size, &pod, err);
-    if (r == 0)
-        r = check_names(&pod, err);
-    if (r < 0)
-        return r;
+    struct reading r = {
+        .pod = {.phase = POD_PHASE_UNKNOWN, .xpu_ready = -1},
+        .whole = {-1, -1},
+    };
+    int rc = read_object(json, size, &r, err);
+    if (rc == 0)
+        rc = check_names(&r.pod, err);
+    if (rc < 0)
+        return rc;
     struct jscan s;
     struct demand demand;
     jscan_init_kube(&s, json, size);
-    pod.broken = demand_read(&s, config, &demand, &pod.why) < 0;
-    if (!pod.broken) {
+    r.pod.broken = demand_read(&s, config, &demand, &r.pod.why) < 0;
+    if (!r.pod.broken) {
         /* which has no names that are not sound, when nothing hangs on them */
-        memcpy(demand.name, pod.demand.name, sizeof demand.name);
-        memcpy(demand.namespace, pod.demand.namespace, sizeof demand.namespace);
-        memcpy(demand.uid, pod.demand.uid, sizeof demand.uid);
-        pod.demand = demand;
+        memcpy(demand.name, r.pod.demand.name, sizeof demand.name);
+        memcpy(demand.namespace, r.pod.demand.namespace,
+               sizeof demand.namespace);
+        memcpy(demand.uid, r.pod.demand.uid, sizeof demand.uid);
+        r.pod.demand = demand;
     }
     /* most pods of a cluster have no key of ours, right or wrong */
     if (memmem(json, size, "biga.dev", 8)) {
         jscan_init_kube(&s, json, size);
-        (void)pod_keys_check(&s, &pod.odd); /* that it is JSON is known */
+        (void)pod_keys_check(&s, &r.pod.odd); /* that it is JSON is known */
     }
-    *ret_pod = pod;
+    *ret_pod = r.pod;
     return 0;
 }
 
