@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/jrow.h"
 #include "lib/base/mem.h"
 #include "lib/base/nearest_word.h"
 #include "lib/base/utf8.h"
@@ -128,143 +129,120 @@ static int check_key(const struct jtext *raw, const char *path,
 /* --- finding the keys in a pod ---------------------------------------------- */
 
 /* What is not of the expected kind has no keys. */
-static bool enter_object(struct jscan *s)
-{
-    if (jscan_peek(s) == JKIND_OBJECT)
-        return jscan_object(s);
-    (void)jscan_skip(s); /* a fault sticks */
-    return false;
-}
+#define CALL(key, kind, check) JROW_CALL(key, JROW_LAX, kind, check)
+#define WITHIN(key, rows) JROW_OBJECT(key, JROW_LAX, rows)
+
+struct walk {
+    struct error first;
+    const char *list; /* "containers": which is being read */
+    unsigned index;
+};
 
 static void check_map(struct jscan *s, const char *path, enum word_place place,
-                      struct error *first)
+                      struct walk *walk)
 {
     struct jtext key;
-    if (!enter_object(s))
-        return;
+    (void)jscan_object(s); /* it is one */
     while (jscan_member(s, &key)) {
-        if (!first->code)
-            (void)check_key(&key, path, place, first);
+        if (!walk->first.code)
+            (void)check_key(&key, path, place, &walk->first);
         (void)jscan_skip(s); /* a fault ends the loop */
     }
 }
 
-static void check_metadata(struct jscan *s, struct error *first)
+static void check_labels(struct jscan *s, void *walk)
 {
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "labels"))
-            check_map(s, "metadata.labels", WORD_LABEL, first);
-        else if (jtext_is(&key, "annotations"))
-            check_map(s, "metadata.annotations", WORD_ANNOTATION, first);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
+    check_map(s, "metadata.labels", WORD_LABEL, walk);
 }
 
-/* `path` is that of the resources: "spec.containers[0].resources". */
-static void check_resources(struct jscan *s, const char *path,
-                            struct error *first)
+static void check_annotations(struct jscan *s, void *walk)
 {
-    static const char *const maps[] = {"requests", "limits"};
-    struct jtext key;
-    char at[PATH_MAX_SIZE];
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        size_t m = 0;
-        while (m < ARRAY_LEN(maps) && !jtext_is(&key, maps[m]))
-            m++;
-        if (m == ARRAY_LEN(maps)) {
-            (void)jscan_skip(s); /* a fault ends the loop */
-            continue;
-        }
-        (void)snprintf(at, sizeof at, "%s.%s", path, maps[m]);
-        check_map(s, at, WORD_RESOURCE, first);
-    }
+    check_map(s, "metadata.annotations", WORD_ANNOTATION, walk);
 }
 
-static void check_containers(struct jscan *s, const char *list,
-                             struct error *first)
+static void check_amounts(struct jscan *s, const char *map, struct walk *walk)
 {
     char path[PATH_MAX_SIZE];
-    struct jtext key;
-    if (jscan_peek(s) != JKIND_ARRAY) {
-        (void)jscan_skip(s); /* a fault sticks */
-        return;
-    }
+    (void)snprintf(path, sizeof path, "spec.%s[%u].resources.%s", walk->list,
+                   walk->index, map);
+    check_map(s, path, WORD_RESOURCE, walk);
+}
+
+static void check_requests(struct jscan *s, void *walk)
+{
+    check_amounts(s, "requests", walk);
+}
+
+static void check_limits(struct jscan *s, void *walk)
+{
+    check_amounts(s, "limits", walk);
+}
+
+static const struct jrow resources_rows[] = {
+    CALL("requests", JKIND_OBJECT, check_requests),
+    CALL("limits", JKIND_OBJECT, check_limits),
+    JROW_END,
+};
+static const struct jrow container_rows[] = {
+    WITHIN("resources", resources_rows),
+    JROW_END,
+};
+
+static void check_list(struct jscan *s, const char *list, struct walk *walk)
+{
+    walk->list = list;
     (void)jscan_array(s); /* it is one */
-    for (unsigned i = 0; jscan_element(s); i++) {
-        (void)snprintf(path, sizeof path, "spec.%s[%u].resources", list, i);
-        if (!enter_object(s))
-            continue;
-        while (jscan_member(s, &key))
-            if (jtext_is(&key, "resources"))
-                check_resources(s, path, first);
-            else
-                (void)jscan_skip(s); /* a fault ends the loop */
-    }
+    for (walk->index = 0; jscan_element(s); walk->index++)
+        (void)jrow_read(s, JROW_LAX, container_rows, walk);
 }
 
-static void check_gate(struct jscan *s, struct error *first)
+static void check_containers(struct jscan *s, void *walk)
 {
-    struct jtext key, condition;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key))
-        if (!jtext_is(&key, "conditionType") || jscan_peek(s) != JKIND_STRING)
-            (void)jscan_skip(s); /* a fault ends the loop */
-        else if (jscan_string(s, &condition) && !first->code)
-            (void)check_key(&condition, "spec.readinessGates", WORD_GATE,
-                            first);
+    check_list(s, "containers", walk);
 }
 
-static void check_gates(struct jscan *s, struct error *first)
+static void check_init_containers(struct jscan *s, void *walk)
 {
-    if (jscan_peek(s) != JKIND_ARRAY) {
-        (void)jscan_skip(s); /* a fault sticks */
-        return;
-    }
-    (void)jscan_array(s); /* it is one */
-    while (jscan_element(s))
-        check_gate(s, first);
+    check_list(s, "initContainers", walk);
 }
 
-static void check_spec(struct jscan *s, struct error *first)
+static void check_gate(struct jscan *s, void *to)
 {
-    struct jtext key;
-    if (!enter_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "containers"))
-            check_containers(s, "containers", first);
-        else if (jtext_is(&key, "initContainers"))
-            check_containers(s, "initContainers", first);
-        else if (jtext_is(&key, "readinessGates"))
-            check_gates(s, first);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
+    struct walk *walk = to;
+    struct jtext condition;
+    if (jscan_string(s, &condition) && !walk->first.code)
+        (void)check_key(&condition, "spec.readinessGates", WORD_GATE,
+                        &walk->first);
 }
+
+static const struct jrow metadata_rows[] = {
+    CALL("labels", JKIND_OBJECT, check_labels),
+    CALL("annotations", JKIND_OBJECT, check_annotations),
+    JROW_END,
+};
+static const struct jrow gate_rows[] = {
+    CALL("conditionType", JKIND_STRING, check_gate),
+    JROW_END,
+};
+static const struct jrow spec_rows[] = {
+    CALL("containers", JKIND_ARRAY, check_containers),
+    CALL("initContainers", JKIND_ARRAY, check_init_containers),
+    JROW_OBJECTS("readinessGates", JROW_LAX, gate_rows),
+    JROW_END,
+};
+static const struct jrow pod_rows[] = {
+    WITHIN("metadata", metadata_rows),
+    WITHIN("spec", spec_rows),
+    JROW_END,
+};
 
 int pod_keys_check(struct jscan *s, struct error *err)
 {
-    struct error first = {0};
-    struct jtext key;
-    if (enter_object(s))
-        while (jscan_member(s, &key)) {
-            if (jtext_is(&key, "metadata"))
-                check_metadata(s, &first);
-            else if (jtext_is(&key, "spec"))
-                check_spec(s, &first);
-            else
-                (void)jscan_skip(s); /* a fault ends the loop */
-        }
+    struct walk walk = {0};
+    (void)jrow_read(s, JROW_LAX, pod_rows, &walk); /* a fault sticks */
     if (s->fault)
         return jscan_error(s, err);
-    if (first.code)
-        return error_set(err, EDOM, "%s", first.text);
+    if (walk.first.code)
+        return error_set(err, EDOM, "%s", walk.first.text);
     return 0;
 }
