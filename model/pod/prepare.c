@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/base/jscan.h"
+#include "lib/base/jrow.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -33,41 +33,31 @@ static void take(struct jscan *s, bool *seen, struct jtext *ret_text)
     *seen = true;
 }
 
-static void find_annotations(struct jscan *s, struct found *found)
+static void find_vfs(struct jscan *s, void *to)
 {
-    struct jtext key;
-    if (jscan_null(s) || !jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, PREPARE_VFS))
-            take(s, &found->seen_vfs, &found->vfs);
-        else if (jtext_is(&key, PREPARE_HOOK))
-            take(s, &found->seen_hook, &found->hook);
-        else
-            (void)jscan_skip(s);
-    }
+    struct found *found = to;
+    take(s, &found->seen_vfs, &found->vfs);
 }
 
-/* The members `name` of the object under the cursor, one after the other: a
- * second one finds its annotations given twice, or adds none. */
-static void find_in(struct jscan *s, const char *name, struct found *found,
-                    void (*visit)(struct jscan *s, struct found *found))
+static void find_hook(struct jscan *s, void *to)
 {
-    struct jtext key;
-    if (jscan_null(s) || !jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, name))
-            visit(s, found);
-        else
-            (void)jscan_skip(s);
-    }
+    struct found *found = to;
+    take(s, &found->seen_hook, &found->hook);
 }
 
-static void find_metadata(struct jscan *s, struct found *found)
-{
-    find_in(s, "annotations", found, find_annotations);
-}
+static const struct jrow annotation_rows[] = {
+    JROW_CALL(PREPARE_VFS, JROW_STRICT, JKIND_NONE, find_vfs),
+    JROW_CALL(PREPARE_HOOK, JROW_STRICT, JKIND_NONE, find_hook),
+    JROW_END,
+};
+static const struct jrow metadata_rows[] = {
+    JROW_OBJECT("annotations", JROW_NULLABLE, annotation_rows),
+    JROW_END,
+};
+static const struct jrow pod_rows[] = {
+    JROW_OBJECT("metadata", JROW_NULLABLE, metadata_rows),
+    JROW_END,
+};
 
 static int fail_value(const char *key, const struct jtext *t,
                       const char *allowed, struct error *err)
@@ -124,12 +114,8 @@ int prepare_read(const char *json, size_t size, struct prepare *ret_prepare,
     struct prepare p = {.sriov_vfs = -1};
     int rc = 0;
     jscan_init(&s, json, size);
-    if (jscan_peek(&s) != JKIND_OBJECT)
-        (void)jscan_object(&s); /* faults */
-    else
-        find_in(&s, "metadata", &found, find_metadata);
-    if (!jscan_end(&s))
-        return jscan_error(&s, err);
+    if (jrow_parse(&s, JROW_STRICT, pod_rows, &found, err) < 0)
+        return -EINVAL;
     if (found.vfs.data)
         rc = take_vfs(&found.vfs, &p.sriov_vfs, err);
     if (rc == 0 && found.hook.data)
