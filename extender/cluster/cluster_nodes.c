@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/cluster/cluster_parts.h"
+#include "lib/base/jrow.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/log.h"
@@ -184,47 +185,37 @@ void cluster_nodes_write(void *ctx, struct str *out)
 
 /* --- readiness ---------------------------------------------------------- */
 
+struct condition {
+    struct jtext type, status;
+};
+
 /* "Ready" of status.conditions is there, and not True. */
-static bool condition_is_unready(struct jscan *s)
+static void read_condition(struct jscan *s, void *to)
 {
-    struct jtext key, text;
-    bool is_ready = false, is_true = false;
-    if (jscan_peek(s) != JKIND_OBJECT) {
-        (void)jscan_skip(s);
-        return false;
-    }
-    (void)jscan_object(s); /* it is one */
-    while (jscan_member(s, &key)) {
-        if (jscan_peek(s) != JKIND_STRING)
-            (void)jscan_skip(s); /* a fault ends the loop */
-        else if (!jscan_string(s, &text))
-            break;
-        else if (jtext_is(&key, "type"))
-            is_ready = jtext_is(&text, "Ready");
-        else if (jtext_is(&key, "status"))
-            is_true = jtext_is(&text, "True");
-    }
-    return is_ready && !is_true;
+    static const struct jrow rows[] = {
+        JROW("type", JROW_LAX, jrow_text, struct condition, type),
+        JROW("status", JROW_LAX, jrow_text, struct condition, status),
+        JROW_END,
+    };
+    struct condition c = {0};
+    (void)jrow_read(s, JROW_LAX, rows, &c); /* a fault sticks */
+    if (c.type.data && jtext_is(&c.type, "Ready") &&
+        !(c.status.data && jtext_is(&c.status, "True")))
+        *(bool *)to = true;
 }
 
 static bool is_unready(const struct jtext *status)
 {
+    static const struct jrow rows[] = {
+        JROW_EACH("conditions", JROW_LAX, read_condition),
+        JROW_END,
+    };
     struct jscan s;
-    struct jtext key;
     bool unready = false;
     if (!status->data)
         return false;
     jscan_init_kube(&s, status->data, status->size);
-    (void)jscan_object(&s); /* it is one */
-    while (jscan_member(&s, &key)) {
-        if (!jtext_is(&key, "conditions") || jscan_peek(&s) != JKIND_ARRAY) {
-            (void)jscan_skip(&s); /* a fault ends the loop */
-            continue;
-        }
-        (void)jscan_array(&s); /* it is one */
-        while (jscan_element(&s))
-            unready = condition_is_unready(&s) || unready;
-    }
+    (void)jrow_read(&s, JROW_LAX, rows, &unready); /* it is one */
     return unready;
 }
 
