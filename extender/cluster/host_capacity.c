@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "extender/pods/host_requests.h"
-#include "lib/base/jscan.h"
+#include "lib/base/jrow.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "model/pod/quantity.h"
@@ -78,98 +78,64 @@ struct nodeobj {
     struct host_requests_host host;
 };
 
-static bool enter(struct jscan *s)
-{
-    if (jscan_peek(s) == JKIND_OBJECT)
-        return jscan_object(s);
-    (void)jscan_skip(s); /* a fault sticks */
-    return false;
-}
-
-/* A quantity in thousandths; -1: there is none. */
-static int64_t read_milli(struct jscan *s)
+/* A quantity, in units of `unit` thousandths; what is none is left out. */
+static void read_amount(struct jscan *s, int64_t unit, int64_t *amount)
 {
     struct jtext text;
     int64_t milli;
     bool is_text = jscan_peek(s) == JKIND_STRING;
-    if (is_text ? !jscan_string(s, &text) : !jscan_raw(s, &text))
-        return -1;
-    return quantity_parse(text.data, text.size, &milli) ? milli : -1;
+    if ((is_text ? jscan_string(s, &text) : jscan_raw(s, &text)) &&
+        quantity_parse(text.data, text.size, &milli) && milli >= 0)
+        *amount = milli / unit; /* what is there counts down */
 }
 
-static void read_allocatable(struct jscan *s, struct host_requests_host *host)
+static void read_milli(struct jscan *s, void *to)
 {
-    struct jtext key;
-    if (!enter(s))
-        return;
-    while (jscan_member(s, &key)) {
-        int64_t *to = jtext_is(&key, "cpu")      ? &host->cpu_milli
-                      : jtext_is(&key, "memory") ? &host->memory_kib
-                      : jtext_is(&key, "pods")   ? &host->pods
-                                                 : NULL;
-        int64_t milli = to ? read_milli(s) : -1;
-        if (!to)
-            (void)jscan_skip(s); /* a fault ends the loop */
-        else if (milli < 0)
-            continue;
-        else if (to == &host->memory_kib) /* what is there counts down */
-            *to = milli / 1000 / 1024;
-        else
-            *to = to == &host->pods ? milli / 1000 : milli;
-    }
+    read_amount(s, 1, to);
 }
 
-/* An object of which one member is read. */
-typedef void member_f(struct jscan *s, void *ctx);
-static void read_member(struct jscan *s, const char *name, member_f *read,
-                        void *ctx)
+static void read_kib(struct jscan *s, void *to)
 {
-    struct jtext key;
-    if (!enter(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, name))
-            read(s, ctx);
-        else
-            (void)jscan_skip(s); /* a fault ends the loop */
-    }
+    read_amount(s, 1000 * 1024, to);
 }
 
-static void take_name(struct jscan *s, void *ctx)
+static void read_whole(struct jscan *s, void *to)
 {
-    struct nodeobj *node = ctx;
-    struct jtext text;
-    if (jscan_peek(s) != JKIND_STRING)
-        (void)jscan_skip(s); /* a fault sticks */
-    else if (jscan_string(s, &text) && text.size < sizeof node->name)
-        (void)jtext_decode(&text, node->name);
+    read_amount(s, 1000, to);
 }
 
-static void take_allocatable(struct jscan *s, void *ctx)
-{
-    read_allocatable(s, &((struct nodeobj *)ctx)->host);
-}
+#define AMOUNT(key, read, field) \
+    JROW_CALL_TO(key, JROW_LAX, JKIND_NONE, read, struct nodeobj, host.field)
+static const struct jrow allocatable_rows[] = {
+    AMOUNT("cpu", read_milli, cpu_milli),
+    AMOUNT("memory", read_kib, memory_kib),
+    AMOUNT("pods", read_whole, pods),
+    JROW_END,
+};
+static const struct jrow metadata_rows[] = {
+    JROW("name", JROW_LAX, jrow_copy, struct nodeobj, name),
+    JROW_END,
+};
+static const struct jrow status_rows[] = {
+    JROW_OBJECT("allocatable", JROW_LAX, allocatable_rows),
+    JROW_END,
+};
+static const struct jrow node_rows[] = {
+    JROW_OBJECT("metadata", JROW_LAX, metadata_rows),
+    JROW_OBJECT("status", JROW_LAX, status_rows),
+    JROW_END,
+};
 
 /* False when it is no Node. */
 static bool read_node(const char *json, size_t size, struct nodeobj *ret_node)
 {
     struct jscan s;
-    struct jtext key;
     memset(ret_node, 0, sizeof *ret_node);
     ret_node->host = (struct host_requests_host){INT64_MAX, INT64_MAX,
                                                  INT64_MAX};
     jscan_init_kube(&s, json, size);
-    if (!enter(&s))
-        return false;
-    while (jscan_member(&s, &key)) {
-        if (jtext_is(&key, "metadata"))
-            read_member(&s, "name", take_name, ret_node);
-        else if (jtext_is(&key, "status"))
-            read_member(&s, "allocatable", take_allocatable, ret_node);
-        else
-            (void)jscan_skip(&s); /* a fault ends the loop */
-    }
-    return jscan_end(&s) && ret_node->name[0];
+    return jrow_read(&s, JROW_LAX, node_rows, ret_node) && jscan_end(&s) &&
+           ret_node->name[0];
 }
 
 /* --- events ------------------------------------------------------------- */
