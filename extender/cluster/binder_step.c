@@ -7,7 +7,7 @@
 
 #include "extender/cluster/binder_private.h"
 #include "extender/state/allocation.h"
-#include "lib/base/jscan.h"
+#include "lib/base/jrow.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
@@ -21,66 +21,34 @@ struct pod_seen {
     struct jtext uid, deleted, node, allocation;
 };
 
-static void scan_annotations(struct jscan *s, struct pod_seen *pod)
-{
-    struct jtext key;
-    if (jscan_null(s) || !jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "biga.dev/allocation"))
-            (void)jscan_string(s, &pod->allocation); /* the fault sticks */
-        else
-            (void)jscan_skip(s); /* the fault sticks */
-    }
-}
-
-static void scan_metadata(struct jscan *s, struct pod_seen *pod)
-{
-    struct jtext key;
-    if (!jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "uid"))
-            (void)jscan_string(s, &pod->uid); /* the fault sticks */
-        else if (jtext_is(&key, "deletionTimestamp"))
-            (void)(jscan_null(s) || jscan_string(s, &pod->deleted));
-        else if (jtext_is(&key, "annotations"))
-            scan_annotations(s, pod);
-        else
-            (void)jscan_skip(s); /* the fault sticks */
-    }
-}
-
-static void scan_spec(struct jscan *s, struct pod_seen *pod)
-{
-    struct jtext key;
-    if (!jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "nodeName"))
-            (void)jscan_string(s, &pod->node); /* the fault sticks */
-        else
-            (void)jscan_skip(s); /* the fault sticks */
-    }
-}
+#define TEXT(key, how, field) JROW(key, how, jrow_text, struct pod_seen, field)
+static const struct jrow annotation_rows[] = {
+    TEXT("biga.dev/allocation", JROW_STRICT, allocation),
+    JROW_END,
+};
+static const struct jrow metadata_rows[] = {
+    TEXT("uid", JROW_STRICT, uid),
+    TEXT("deletionTimestamp", JROW_NULLABLE, deleted),
+    JROW_OBJECT("annotations", JROW_NULLABLE, annotation_rows),
+    JROW_END,
+};
+static const struct jrow spec_rows[] = {
+    TEXT("nodeName", JROW_STRICT, node),
+    JROW_END,
+};
+static const struct jrow pod_rows[] = {
+    JROW_OBJECT("metadata", JROW_STRICT, metadata_rows),
+    JROW_OBJECT("spec", JROW_STRICT, spec_rows),
+    JROW_END,
+};
 
 static bool scan_pod(const struct str *json, struct pod_seen *ret_pod)
 {
     struct jscan s;
-    struct jtext key;
     memset(ret_pod, 0, sizeof *ret_pod);
     jscan_init_kube(&s, json->data, json->size);
-    if (jscan_object(&s)) {
-        while (jscan_member(&s, &key)) {
-            if (jtext_is(&key, "metadata"))
-                scan_metadata(&s, ret_pod);
-            else if (jtext_is(&key, "spec"))
-                scan_spec(&s, ret_pod);
-            else
-                (void)jscan_skip(&s); /* the fault sticks */
-        }
-    }
-    return jscan_end(&s) && ret_pod->uid.size > 0;
+    return jrow_read(&s, JROW_STRICT, pod_rows, ret_pod) && jscan_end(&s) &&
+           ret_pod->uid.size > 0;
 }
 
 static bool is_text(const struct jtext *t, const char *data, size_t size)
