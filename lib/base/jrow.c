@@ -60,6 +60,18 @@ void jrow_copy(struct jscan *s, const struct jrow *row, void *to)
         (void)jtext_decode(&text, to);
 }
 
+void jrow_fit(struct jscan *s, const struct jrow *row, void *to)
+{
+    struct jtext text;
+    size_t at = jscan_offset(s);
+    if (!jscan_string(s, &text))
+        return;
+    if (text.size < row->size)
+        (void)jtext_decode(&text, to);
+    else
+        jscan_fail(s, "text too long", at);
+}
+
 void jrow_int64(struct jscan *s, const struct jrow *row, void *to)
 {
     (void)row;

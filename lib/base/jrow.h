@@ -106,12 +106,14 @@ bool jrow_wants(struct jscan *s, enum jrow_policy policy, enum jkind kind);
 enum {
     jrow_text_kind = JKIND_STRING,
     jrow_copy_kind = JKIND_STRING,
+    jrow_fit_kind = JKIND_STRING,
     jrow_int64_kind = JKIND_NUMBER,
     jrow_raw_kind = JKIND_NONE,
 };
 jrow_f jrow_text;  /* struct jtext: a string, as it stands */
 jrow_f jrow_copy;  /* char[]: a string, decoded; the field is left as it is
                     * when the string does not fit */
+jrow_f jrow_fit;   /* the same, but one that does not fit is a fault */
 jrow_f jrow_int64; /* int64_t */
 jrow_f jrow_raw;   /* struct jtext: the bytes of a value of any kind */
 

@@ -130,6 +130,22 @@ Test(jrow, leaves_a_text_that_does_not_fit)
     cr_expect_str_eq(t.name, "1234567");
 }
 
+Test(jrow, refuses_a_text_that_must_fit)
+{
+    static const struct jrow rows[] = {
+        JROW("name", JROW_STRICT, jrow_fit, struct thing, name),
+        JROW_END,
+    };
+    struct thing t;
+    struct error err = {0};
+    cr_assert_eq(parse("{\"name\":\"1234567\"}", JROW_STRICT, rows, &t, NULL),
+                 0);
+    cr_expect_str_eq(t.name, "1234567");
+    cr_assert_eq(parse("{\"name\":\"12345678\"}", JROW_STRICT, rows, &t, &err),
+                 -EINVAL);
+    cr_expect_str_eq(err.text, "text too long at line 1 column 9 (byte 8)");
+}
+
 Test(jrow, reads_the_last_of_equal_keys)
 {
     struct thing t;
