@@ -3,219 +3,151 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/jscan.h"
+#include "lib/base/jrow.h"
 
-/* A text into `size` bytes; one that does not fit is a fault. */
-static void read_text(struct jscan *s, char *ret_text, size_t size)
-{
-    struct jtext text;
-    size_t at = jscan_offset(s);
-    if (!jscan_string(s, &text))
-        return;
-    if (text.size >= size) {
-        jscan_fail(s, "text too long", at);
-        return;
-    }
-    (void)jtext_decode(&text, ret_text);
-}
-
-static void read_annotations(struct jscan *s, struct kube_objects *o)
-{
-    struct jtext key;
-    if (jscan_null(s) || !jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        struct jtext value;
-        if (!jtext_is(&key, KUBE_OBJECTS_TOPOLOGY))
-            (void)jscan_skip(s);
-        else if (jscan_string(s, &value) && value.size <= KUBE_OBJECTS_TEXT_MAX)
-            (void)jtext_decode(&value, o->topology);
-    }
-}
-
-static void read_owner(struct jscan *s, struct kube_objects *o)
-{
-    struct jtext key, kind = {0};
-    char uid[KUBE_OBJECTS_TEXT_MAX + 1] = "";
-    if (!jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "kind"))
-            (void)jscan_string(s, &kind);
-        else if (jtext_is(&key, "uid"))
-            read_text(s, uid, sizeof uid);
-        else
-            (void)jscan_skip(s);
-    }
-    o->n_owners++;
-    if (!*o->owner && kind.data && jtext_is(&kind, "Node"))
-        memcpy(o->owner, uid, sizeof uid);
-}
-
-static void read_owners(struct jscan *s, struct kube_objects *o)
-{
-    if (jscan_null(s) || !jscan_array(s))
-        return;
-    while (jscan_element(s))
-        read_owner(s, o);
-}
+#define TEXT(key, field) \
+    JROW(key, JROW_STRICT, jrow_fit, struct kube_objects, field)
 
 struct editor {
     char name[KUBE_OBJECTS_EDITOR_MAX + 1];
     char time[32]; /* RFC 3339 in UTC: the greater one is later */
 };
 
-/* One that is too long is left out: it is only said in the log. */
-static void read_short(struct jscan *s, char *ret_text, size_t size)
+struct reading {
+    struct kube_objects object; /* stands first: its rows serve for both */
+    struct editor last;
+};
+
+struct owner {
+    struct jtext kind;
+    char uid[KUBE_OBJECTS_TEXT_MAX + 1];
+};
+
+static void read_owner(struct jscan *s, void *to)
 {
-    struct jtext text;
-    *ret_text = '\0';
-    if (jscan_string(s, &text) && text.size < size)
-        (void)jtext_decode(&text, ret_text);
+    static const struct jrow rows[] = {
+        JROW("kind", JROW_STRICT, jrow_text, struct owner, kind),
+        JROW("uid", JROW_STRICT, jrow_fit, struct owner, uid),
+        JROW_END,
+    };
+    struct kube_objects *o = to;
+    struct owner owner = {0};
+    (void)jrow_read(s, JROW_STRICT, rows, &owner); /* a fault sticks */
+    o->n_owners++;
+    if (!*o->owner && owner.kind.data && jtext_is(&owner.kind, "Node"))
+        memcpy(o->owner, owner.uid, sizeof owner.uid);
 }
 
-static void read_editor(struct jscan *s, struct editor *ret_editor)
+/* A text that is too long is left out: it is only said in the log. */
+static void read_editor(struct jscan *s, void *to)
 {
-    struct jtext key;
-    struct editor e = {0};
-    if (!jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "manager"))
-            read_short(s, e.name, sizeof e.name);
-        else if (jtext_is(&key, "time"))
-            read_short(s, e.time, sizeof e.time);
-        else
-            (void)jscan_skip(s);
-    }
-    if (strcmp(e.name, KUBE_OBJECTS_MANAGER) != 0 &&
-        strcmp(e.time, ret_editor->time) >= 0)
-        *ret_editor = e;
+    static const struct jrow rows[] = {
+        JROW("manager", JROW_STRICT, jrow_copy, struct editor, name),
+        JROW("time", JROW_STRICT, jrow_copy, struct editor, time),
+        JROW_END,
+    };
+    struct editor e = {0}, *last = &((struct reading *)to)->last;
+    if (jrow_read(s, JROW_STRICT, rows, &e) &&
+        strcmp(e.name, KUBE_OBJECTS_MANAGER) != 0 &&
+        strcmp(e.time, last->time) >= 0)
+        *last = e;
 }
 
-static void read_editors(struct jscan *s, struct kube_objects *o)
-{
-    struct editor last = {0};
-    if (jscan_null(s) || !jscan_array(s))
-        return;
-    while (jscan_element(s))
-        read_editor(s, &last);
-    memcpy(o->editor, last.name, sizeof o->editor);
-}
-
-static void read_metadata(struct jscan *s, struct kube_objects *o)
-{
-    struct jtext key;
-    if (!jscan_object(s))
-        return;
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "name"))
-            read_text(s, o->name, sizeof o->name);
-        else if (jtext_is(&key, "uid"))
-            read_text(s, o->uid, sizeof o->uid);
-        else if (jtext_is(&key, "resourceVersion"))
-            read_text(s, o->version, sizeof o->version);
-        else if (jtext_is(&key, "annotations"))
-            read_annotations(s, o);
-        else if (jtext_is(&key, "ownerReferences"))
-            read_owners(s, o);
-        else if (jtext_is(&key, "managedFields"))
-            read_editors(s, o);
-        else
-            (void)jscan_skip(s);
-    }
-}
-
+static const struct jrow annotation_rows[] = {
+    JROW(KUBE_OBJECTS_TOPOLOGY, JROW_STRICT, jrow_copy, struct kube_objects,
+         topology),
+    JROW_END,
+};
+static const struct jrow metadata_rows[] = {
+    TEXT("name", name),
+    TEXT("uid", uid),
+    TEXT("resourceVersion", version),
+    JROW_OBJECT("annotations", JROW_NULLABLE, annotation_rows),
+    JROW_EACH("ownerReferences", JROW_NULLABLE, read_owner),
+    JROW_EACH("managedFields", JROW_NULLABLE, read_editor),
+    JROW_END,
+};
 /* Of anything but a slice there is nothing in it for us. */
-static void read_spec(struct jscan *s, struct kube_objects *o)
-{
-    struct jtext key;
-    if (jscan_peek(s) != JKIND_OBJECT || !jscan_object(s)) {
-        (void)jscan_skip(s);
-        return;
-    }
-    while (jscan_member(s, &key)) {
-        if (!jtext_is(&key, "pool") || jscan_peek(s) != JKIND_OBJECT) {
-            (void)jscan_skip(s);
-            continue;
-        }
-        for (bool in = jscan_object(s); in && jscan_member(s, &key);) {
-            if (jtext_is(&key, "generation"))
-                (void)jscan_int64(s, &o->generation);
-            else
-                (void)jscan_skip(s);
-        }
-    }
-}
+static const struct jrow pool_rows[] = {
+    JROW("generation", JROW_STRICT, jrow_int64, struct kube_objects,
+         generation),
+    JROW_END,
+};
+static const struct jrow spec_rows[] = {
+    JROW_OBJECT("pool", JROW_LAX, pool_rows),
+    JROW_END,
+};
+static const struct jrow object_rows[] = {
+    JROW_OBJECT("metadata", JROW_STRICT, metadata_rows),
+    JROW_OBJECT("spec", JROW_LAX, spec_rows),
+    JROW_END,
+};
 
 int kube_objects_read(const char *json, size_t size,
                       struct kube_objects *ret_object, struct error *err)
 {
-    struct kube_objects o = {0};
+    struct reading r = {0};
+    struct kube_objects *o = &r.object;
     struct jscan s;
-    struct jtext key;
     jscan_init_kube(&s, json, size);
-    for (bool in = jscan_object(&s); in && jscan_member(&s, &key);) {
-        if (jtext_is(&key, "metadata"))
-            read_metadata(&s, &o);
-        else if (jtext_is(&key, "spec"))
-            read_spec(&s, &o);
-        else
-            (void)jscan_skip(&s);
-    }
-    if (!jscan_end(&s))
-        return jscan_error(&s, err);
-    if (!*o.name || !*o.uid || !*o.version)
+    if (jrow_parse(&s, JROW_STRICT, object_rows, &r, err) < 0)
+        return -EINVAL;
+    if (!*o->name || !*o->uid || !*o->version)
         return error_set(err, EINVAL,
                          "metadata: must have name, uid and resourceVersion");
-    *ret_object = o;
+    memcpy(o->editor, r.last.name, sizeof o->editor);
+    *ret_object = *o;
     return 0;
 }
 
 /* --- lists -------------------------------------------------------------- */
 
-static int take_item(struct kube_objects_slices *all, const struct jtext *raw,
-                     struct error *err)
+struct list_reading {
+    struct kube_objects_slices *all;
+    struct error *err;
+    int rc;
+};
+
+static void read_item(struct jscan *s, void *to)
 {
-    if (all->n == KUBE_OBJECTS_SLICES_MAX) {
-        all->more = true;
-        return 0;
-    }
-    struct kube_objects_slice *item = &all->items[all->n];
-    int r = kube_objects_read(raw->data, raw->size, &item->object, err);
-    if (r < 0)
-        return error_wrap(err, "items[%zu]", all->n);
-    all->n++;
+    struct list_reading *r = to;
+    struct kube_objects_slices *all = r->all;
     struct error ignored; /* it is replaced */
     struct slice *slice;
-    if (slice_decode(raw->data, raw->size, &slice, &ignored) == 0)
+    struct jtext raw;
+    if (!jscan_raw(s, &raw))
+        return;
+    if (all->n == KUBE_OBJECTS_SLICES_MAX) {
+        all->more = true;
+        return;
+    }
+    struct kube_objects_slice *item = &all->items[all->n];
+    if (kube_objects_read(raw.data, raw.size, &item->object, r->err) < 0) {
+        r->rc = error_wrap(r->err, "items[%zu]", all->n);
+        jscan_fail(s, "refused", jscan_offset(s));
+        return;
+    }
+    all->n++;
+    if (slice_decode(raw.data, raw.size, &slice, &ignored) == 0)
         item->slice = slice;
-    return 0;
 }
 
 int kube_objects_read_slices(const char *json, size_t size,
                              struct kube_objects_slices **ret_slices,
                              struct error *err)
 {
+    static const struct jrow rows[] = {
+        JROW_EACH("items", JROW_NULLABLE, read_item),
+        JROW_END,
+    };
     cleanup_with(kube_objects_slices) struct kube_objects_slices *all =
         xcalloc(1, sizeof *all);
+    struct list_reading r = {all, err, 0};
     struct jscan s;
-    struct jtext key, raw;
     jscan_init_kube(&s, json, size);
-    for (bool in = jscan_object(&s); in && jscan_member(&s, &key);) {
-        if (!jtext_is(&key, "items")) {
-            (void)jscan_skip(&s);
-            continue;
-        }
-        bool some = !jscan_null(&s) && jscan_array(&s);
-        while (some && jscan_element(&s)) {
-            if (!jscan_raw(&s, &raw))
-                break;
-            int r = take_item(all, &raw, err);
-            if (r < 0)
-                return r;
-        }
-    }
+    (void)jrow_read(&s, JROW_STRICT, rows, &r); /* a fault sticks */
+    if (r.rc < 0)
+        return r.rc;
     if (!jscan_end(&s))
         return jscan_error(&s, err);
     *ret_slices = steal(&all);
