@@ -17,9 +17,8 @@ int kube_list_read(const char *json, size_t size,
                    char ret_version[KUBE_VERSION_MAX + 1], struct str *ret_next,
                    struct error *err);
 
-/* The metadata of a list or an object, where `s` is; what is missing is left
- * as it is, `next` may be NULL.  A fault stays in `s`. */
-void kube_metadata_read(struct jscan *s, char version[KUBE_VERSION_MAX + 1],
-                        struct str *next);
+/* The version in an object's metadata, where `s` is; "" when it is missing.
+ * A fault stays in `s`. */
+void kube_metadata_read(struct jscan *s, char version[KUBE_VERSION_MAX + 1]);
 
 #endif

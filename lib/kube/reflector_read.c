@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "lib/base/jrow.h"
 #include "lib/kube/reflector_private.h"
 
 /* metadata.resourceVersion of an object that was checked already. */
@@ -14,7 +15,7 @@ static bool object_version(const struct jtext *object,
         return false;
     while (jscan_member(&s, &key)) {
         if (jtext_is(&key, "metadata")) {
-            kube_metadata_read(&s, version, NULL);
+            kube_metadata_read(&s, version);
             return !s.fault && version[0];
         }
         (void)jscan_skip(&s);
@@ -40,32 +41,31 @@ static int event_type(const struct jtext *name, enum event_type *ret_type)
     return -EINVAL;
 }
 
+struct outline {
+    struct jtext type, object;
+};
+
 int event_read(const char *json, size_t size, struct event *ret_event,
                struct error *err)
 {
+    static const struct jrow rows[] = {
+        JROW("type", JROW_STRICT, jrow_text, struct outline, type),
+        JROW("object", JROW_STRICT, jrow_raw, struct outline, object),
+        JROW_END,
+    };
     struct event event = {.type = EVENT_ERROR};
+    struct outline found = {0};
     struct jscan s;
-    struct jtext key, type = {0};
     jscan_init_kube(&s, json, size);
-    if (jscan_object(&s))
-        while (jscan_member(&s, &key)) {
-            if (jtext_is(&key, "type"))
-                (void)jscan_string(&s, &type);
-            else if (jtext_is(&key, "object"))
-                (void)jscan_raw(&s, &event.object);
-            else
-                (void)jscan_skip(&s);
-        }
-    if (!jscan_end(&s)) {
-        (void)jscan_error(&s, err);
+    if (jrow_parse(&s, JROW_STRICT, rows, &found, err) < 0)
         return error_wrap(err, "event");
-    }
-    if (!type.data || event_type(&type, &event.type) < 0)
+    if (!found.type.data || event_type(&found.type, &event.type) < 0)
         return error_set(err, EINVAL, "event: unknown type \"%.*s\"",
-                         (int)(type.size < 40 ? type.size : 40),
-                         type.data ? type.data : "");
-    if (!event.object.data || event.object.data[0] != '{')
+                         (int)(found.type.size < 40 ? found.type.size : 40),
+                         found.type.data ? found.type.data : "");
+    if (!found.object.data || found.object.data[0] != '{')
         return error_set(err, EINVAL, "event: object is missing");
+    event.object = found.object;
     if (event.type != EVENT_ERROR &&
         !object_version(&event.object, event.version))
         return error_set(err, EINVAL,
@@ -75,28 +75,29 @@ int event_read(const char *json, size_t size, struct event *ret_event,
     return 0;
 }
 
+struct answer {
+    int64_t code;
+    struct jtext message;
+};
+
 void status_read(const char *json, size_t size, struct status *ret_status)
 {
+    static const struct jrow rows[] = {
+        JROW("code", JROW_STRICT, jrow_int64, struct answer, code),
+        JROW("message", JROW_STRICT, jrow_text, struct answer, message),
+        JROW_END,
+    };
+    size_t max = sizeof ret_status->message - 1;
+    struct answer answer = {0};
     struct jscan s;
-    struct jtext key, message = {0};
-    int64_t code = 0;
     memset(ret_status, 0, sizeof *ret_status);
     jscan_init_kube(&s, json, size);
-    if (jscan_object(&s))
-        while (jscan_member(&s, &key)) {
-            if (jtext_is(&key, "code"))
-                (void)jscan_int64(&s, &code);
-            else if (jtext_is(&key, "message"))
-                (void)jscan_string(&s, &message);
-            else
-                (void)jscan_skip(&s);
-        }
-    size_t max = sizeof ret_status->message - 1;
-    if (jscan_end(&s) && message.data) {
-        cleanup_free char *text = xmalloc(message.size + 1);
-        size_t n = jtext_decode(&message, text);
+    if (jrow_parse(&s, JROW_STRICT, rows, &answer, NULL) == 0 &&
+        answer.message.data) {
+        cleanup_free char *text = xmalloc(answer.message.size + 1);
+        size_t n = jtext_decode(&answer.message, text);
         memcpy(ret_status->message, text, n < max ? n : max);
-        ret_status->code = code;
+        ret_status->code = answer.code;
         return;
     }
     if (size)
