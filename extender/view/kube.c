@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lib/base/hash.h"
+#include "lib/base/jrow.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "model/slice/slice.h"
@@ -96,29 +98,37 @@ bool kube_wants_table(const char *accept)
 
 /* --- objects -------------------------------------------------------------- */
 
+struct named {
+    char *name;
+    size_t cap;
+    bool found;
+};
+
+static void read_name(struct jscan *s, void *to)
+{
+    struct named *named = to;
+    struct jtext name;
+    if (!jscan_string(s, &name) || name.size >= named->cap)
+        return;
+    (void)jtext_decode(&name, named->name);
+    named->found = true;
+}
+
 bool kube_object_name(const char *json, size_t size, char *ret_name, size_t cap)
 {
+    static const struct jrow metadata_rows[] = {
+        JROW_CALL("name", JROW_STRICT, JKIND_STRING, read_name),
+        JROW_END,
+    };
+    static const struct jrow rows[] = {
+        JROW_OBJECT("metadata", JROW_LAX, metadata_rows),
+        JROW_END,
+    };
+    struct named named = {ret_name, cap, false};
     struct jscan s;
-    struct jtext key, name;
-    bool found = false;
     jscan_init(&s, json, size);
-    (void)jscan_object(&s);
-    while (jscan_member(&s, &key)) {
-        if (!jtext_is(&key, "metadata") || jscan_peek(&s) != JKIND_OBJECT) {
-            (void)jscan_skip(&s);
-            continue;
-        }
-        (void)jscan_object(&s);
-        while (jscan_member(&s, &key)) {
-            if (!jtext_is(&key, "name") || !jscan_string(&s, &name)) {
-                (void)jscan_skip(&s);
-            } else if (name.size < cap) {
-                (void)jtext_decode(&name, ret_name);
-                found = true;
-            }
-        }
-    }
-    return found && jscan_end(&s);
+    return jrow_read(&s, JROW_STRICT, rows, &named) && jscan_end(&s) &&
+           named.found;
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -153,64 +163,46 @@ struct row {
     size_t n_devices, n_cards;
 };
 
-static void scan_pool(struct jscan *s, struct row *row)
+static void count_card(struct jscan *s, void *to)
 {
-    struct jtext key;
-    (void)jscan_object(s);
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "name"))
-            (void)jscan_raw(s, &row->pool);
-        else if (jtext_is(&key, "generation"))
-            (void)jscan_int64(s, &row->generation);
-        else
-            (void)jscan_skip(s);
-    }
+    struct jtext name;
+    if (jscan_string(s, &name) && name.size > 5 &&
+        memcmp(name.data, "card-", 5) == 0)
+        ((struct row *)to)->n_cards++;
 }
 
-static void scan_devices(struct jscan *s, struct row *row)
+static void count_device(struct jscan *s, void *to)
 {
-    struct jtext key, name;
-    (void)jscan_array(s);
-    while (jscan_element(s)) {
-        row->n_devices++;
-        (void)jscan_object(s);
-        while (jscan_member(s, &key)) {
-            if (!jtext_is(&key, "name"))
-                (void)jscan_skip(s);
-            else if (jscan_string(s, &name) && name.size > 5 &&
-                     memcmp(name.data, "card-", 5) == 0)
-                row->n_cards++;
-        }
-    }
+    static const struct jrow rows[] = {
+        JROW_CALL("name", JROW_STRICT, JKIND_STRING, count_card),
+        JROW_END,
+    };
+    ((struct row *)to)->n_devices++;
+    (void)jrow_read(s, JROW_STRICT, rows, to); /* a fault sticks */
 }
 
-static void scan_spec(struct jscan *s, struct row *row)
-{
-    struct jtext key;
-    (void)jscan_object(s);
-    while (jscan_member(s, &key)) {
-        if (jtext_is(&key, "nodeName"))
-            (void)jscan_raw(s, &row->node);
-        else if (jtext_is(&key, "driver"))
-            (void)jscan_raw(s, &row->driver);
-        else if (jtext_is(&key, "pool"))
-            scan_pool(s, row);
-        else if (jtext_is(&key, "devices") && !jscan_null(s))
-            scan_devices(s, row);
-        else if (!jtext_is(&key, "devices"))
-            (void)jscan_skip(s);
-    }
-}
-
-static void scan_name(struct row *row)
-{
-    struct jscan s;
-    struct jtext key;
-    jscan_init(&s, row->metadata.data, row->metadata.size);
-    (void)jscan_object(&s);
-    while (jscan_member(&s, &key))
-        (void)jscan_raw(&s, jtext_is(&key, "name") ? &row->name : &key);
-}
+#define RAW(key, field) JROW(key, JROW_STRICT, jrow_raw, struct row, field)
+static const struct jrow pool_rows[] = {
+    RAW("name", pool),
+    JROW("generation", JROW_STRICT, jrow_int64, struct row, generation),
+    JROW_END,
+};
+static const struct jrow spec_rows[] = {
+    RAW("nodeName", node),
+    RAW("driver", driver),
+    JROW_OBJECT("pool", JROW_STRICT, pool_rows),
+    JROW_EACH("devices", JROW_NULLABLE, count_device),
+    JROW_END,
+};
+static const struct jrow object_rows[] = {
+    RAW("metadata", metadata),
+    JROW_OBJECT("spec", JROW_STRICT, spec_rows),
+    JROW_END,
+};
+static const struct jrow metadata_rows[] = {
+    RAW("name", name),
+    JROW_END,
+};
 
 static struct row scan_row(const struct jtext *object)
 {
@@ -221,18 +213,10 @@ static struct row scan_row(const struct jtext *object)
                       .driver = empty,
                       .pool = empty};
     struct jscan s;
-    struct jtext key;
     jscan_init(&s, object->data, object->size);
-    (void)jscan_object(&s);
-    while (jscan_member(&s, &key)) {
-        if (jtext_is(&key, "metadata"))
-            (void)jscan_raw(&s, &row.metadata);
-        else if (jtext_is(&key, "spec"))
-            scan_spec(&s, &row);
-        else
-            (void)jscan_skip(&s);
-    }
-    scan_name(&row);
+    (void)jrow_read(&s, JROW_STRICT, object_rows, &row); /* was checked */
+    jscan_init(&s, row.metadata.data, row.metadata.size);
+    (void)jrow_read(&s, JROW_STRICT, metadata_rows, &row); /* the same */
     return row;
 }
 
