@@ -268,20 +268,22 @@ struct load {
     struct tls_client_config how[2]; /* before and after the clients' change */
     atomic_int which;
     atomic_bool stopping;
-    atomic_uint good, bad, opened;
+    atomic_uint begun; /* workers */
+    atomic_uint good, bad, opened[WORKERS];
     atomic_uint serial; /* of the server's certificate, as seen last */
 };
 
 static void *load_run(void *arg)
 {
     struct load *l = arg;
+    atomic_uint *opened = &l->opened[atomic_fetch_add(&l->begun, 1)];
     while (!atomic_load(&l->stopping)) {
         struct tls_client c;
         if (!tls_client_open(&c, &l->how[atomic_load(&l->which)])) {
             atomic_fetch_add(&l->bad, 1);
             continue;
         }
-        atomic_fetch_add(&l->opened, 1);
+        atomic_fetch_add(opened, 1);
         atomic_store(&l->serial, tls_client_serial(&c));
         for (int i = 0; i < KEPT_FOR; i++)
             atomic_fetch_add(tls_client_call(&c, "GET", "/", "", NULL) == 200
@@ -293,13 +295,16 @@ static void *load_run(void *arg)
     return NULL;
 }
 
-/* Until every worker has opened at least one connection more. */
+/* Until no worker has a connection any more that it had, or was about to open,
+ * before. */
 static void go_round(struct load *l)
 {
-    unsigned n = atomic_load(&l->opened);
-    for (int i = 0; i < 12000 && atomic_load(&l->opened) < n + 3 * WORKERS; i++)
-        (void)usleep(5000);
-    cr_assert_geq(atomic_load(&l->opened), n + 3 * WORKERS);
+    for (size_t k = 0; k < WORKERS; k++) {
+        unsigned until = atomic_load(&l->opened[k]) + 2;
+        for (int i = 0; i < 12000 && atomic_load(&l->opened[k]) < until; i++)
+            (void)usleep(5000);
+        cr_assert_geq(atomic_load(&l->opened[k]), until);
+    }
 }
 
 Test(tls_files, rotation_drops_no_request)
