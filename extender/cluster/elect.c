@@ -9,7 +9,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/kube/client.h"
-#include "lib/kube/lease.h"
+#include "lib/kube/election.h"
 
 enum {
     AGAIN_MS = 50,     /* between two times that `lead` is asked */

@@ -1,4 +1,4 @@
-#include "lib/kube/lease.h"
+#include "lib/kube/election.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Who holds the lease: step by step, and many random schedules in which
  * requests are lost or late, processes stop or die, clocks are wrong, and
  * somebody deletes the lease.  Never do two hold it. */
-#include "lib/kube/lease.h"
+#include "lib/kube/election.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
