@@ -56,8 +56,8 @@ struct scan {
 };
 
 /* Copy `text` (NULL allowed), cut at TOPO_TEXT_MAX bytes between two
- * characters, what is hidden (hidden.h) replaced by '?', spaces at both ends
- * dropped. */
+ * characters, what is hidden (hidden_text.h) replaced by '?', spaces at both
+ * ends dropped. */
 void scan_text(char ret_text[SCAN_TEXT_SIZE], const char *text);
 
 /* What hwloc is to look at: one is set, or none (the live host). */

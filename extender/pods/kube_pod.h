@@ -33,7 +33,7 @@ struct kube_pod {
     struct demand demand; /* names and uid are always set */
     bool broken;          /* breaks the contract; `why` says how */
     struct error why;
-    struct error odd; /* how a key of it is none of the contract's (words.h);
+    struct error odd; /* how a key of it is none of the contract's (pod_keys.h);
                        * code 0: all are */
     char node[DEMAND_NAME_MAX + 1]; /* "" not bound */
     enum pod_phase phase;

@@ -17,9 +17,8 @@ struct error {
 };
 
 /* Fill `err` (may be NULL) with `code` (positive errno) and a formatted
- * text, cut to ERROR_TEXT_MAX; what is hidden (hidden.h) becomes '?', but for
- * newlines and tabs.
- * Returns -code, so that one can write
+ * text, cut to ERROR_TEXT_MAX; what is hidden (hidden_text.h) becomes '?', but
+ * for newlines and tabs.  Returns -code, so that one can write
  * `return error_set(err, EINVAL, "…")`.  Keeps errno. */
 int error_set(struct error *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

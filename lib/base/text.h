@@ -1,5 +1,5 @@
 /* text - other people's text on a terminal, in a log or in a page: what is
- * hidden there (hidden.h) is made visible. */
+ * hidden there (hidden_text.h) is made visible. */
 #ifndef BIGA_LIB_BASE_TEXT_H
 #define BIGA_LIB_BASE_TEXT_H
 

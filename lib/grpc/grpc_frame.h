@@ -50,8 +50,8 @@ int grpc_head_line(struct grpc_head *h, const char *line, size_t size,
 /* 0: the reply ended with status OK; -EREMOTEIO: with another one; -EPROTO */
 int grpc_head_end(const struct grpc_head *h, struct error *err);
 
-/* Foreign text as a person may see it: what is hidden (hidden.h) becomes '?',
- * line ends and tabs a space; cut between characters. */
+/* Foreign text as a person may see it: what is hidden (hidden_text.h) becomes
+ * '?', line ends and tabs a space; cut between characters. */
 void grpc_text(const char *data, size_t size, char *ret_text, size_t text_size);
 
 #endif

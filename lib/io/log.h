@@ -1,7 +1,7 @@
 /* log - one event, one logfmt line on stderr:
  *   ts=2026-01-02T03:04:05.678Z level=info event=slice-accepted node=h1 gen=3
  * `event` is a stable word; the rest are key=value pairs, quoted when needed,
- * then with all that is hidden (hidden.h) escaped as in JSON.
+ * then with all that is hidden (hidden_text.h) escaped as in JSON.
  * An error is logged once, where it is handled. */
 #ifndef BIGA_LIB_IO_LOG_H
 #define BIGA_LIB_IO_LOG_H

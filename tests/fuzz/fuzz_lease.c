@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/kube/lease.h"
+#include "lib/kube/election.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
