@@ -127,6 +127,7 @@ ok $? "and no token is logged"
 silent() { # BYTES
     exec 3<>"/dev/tcp/127.0.0.1/$(port scheduler)" || return
     printf '%b' "$1" >&3
+    : >"$dir/on.$BASHPID"
     read -r -t 60 -u 3 -N 1 _
     [ $? -gt 128 ] || touch "$dir/cut.$BASHPID"
 }
@@ -138,7 +139,8 @@ for i in $(seq 20); do
     esac
     silents+=($!)
 done
-sleep 0.2
+all_on() { [ "$(find "$dir" -name 'on.*' | wc -l)" = 20 ]; }
+until_true all_on
 "$certs" client "$dir/second" scheduler --cn system:kube-scheduler
 [ "$(filter "$dir/second/scheduler")" = 200 ]
 ok $? "the scheduler is served in a crowd of them"
