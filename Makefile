@@ -181,7 +181,9 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME) $(FUZZER)
-$(BUILD)/race/%: $(BUILD)/obj/tests/race/%.o $(TEST_LIBS)
+# what they do not use is not compiled for ThreadSanitizer
+$(BUILD)/race/%: $(BUILD)/obj/tests/race/%.o \
+    $(filter-out %-replay.a %-cli.a,$(TEST_LIBS))
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
