@@ -308,10 +308,12 @@ static bool save(struct actuator *a, struct entry *e)
     log_event(LOG_ERROR, "act-not-saved", "uid", e->intent->uid, "error",
               err.text, NULL);
     e->m.unsaved = true;
-    machine_say(&e->m, "StateNotWritten",
-                "%s: nothing is begun that is not written down; see to the "
-                "state directory",
-                err.text);
+    /* How a pod ended stays its reason: who is told so goes by it. */
+    if (e->intent->state != ACT_FAILED)
+        machine_say(&e->m, "StateNotWritten",
+                    "%s: nothing is begun that is not written down; see to "
+                    "the state directory",
+                    err.text);
     e->due_ms = clock_ms() + SAVE_RETRY_MS;
     return false;
 }

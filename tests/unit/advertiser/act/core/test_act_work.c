@@ -9,8 +9,10 @@
 #include "advertiser/act/core/act_private.h"
 #include "tests/lib/card/actrig.h"
 
-/* A disk that is full. */
+/* A disk that is full, once it has taken so many more; how often it was. */
 static atomic_bool full;
+static atomic_int n_spare;
+static atomic_uint n_refused;
 
 int sqlite3_step(sqlite3_stmt *q)
 {
@@ -18,8 +20,11 @@ int sqlite3_step(sqlite3_stmt *q)
     const char *sql = sqlite3_sql(q) ? sqlite3_sql(q) : "";
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "sqlite3_step");
-    if (atomic_load(&full) && strncmp(sql, "UPDATE progress", 15) == 0)
+    if (atomic_load(&full) && strncmp(sql, "UPDATE progress", 15) == 0 &&
+        n_spare-- <= 0) {
+        n_refused++;
         return SQLITE_FULL;
+    }
     return real(q);
 }
 
@@ -107,6 +112,43 @@ Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 180)
     cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 0);
     atomic_store(&full, false);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+Test(act_work, an_end_that_cannot_be_written_keeps_its_reason, .timeout = 180)
+{
+    static const char spec[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+        "\"namespace\":\"lab\",\"name\":\"x\",\"uid\":\"x\"},"
+        "\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{"
+        "\"name\":\"a\",\"image\":\"i\","
+        "\"imagePullPolicy\":\"IfNotPresent\"}]}}";
+    const struct act_pod x = {.namespace = "lab",
+                              .name = "x",
+                              .uid = "x",
+                              .place = "card-0",
+                              .pair_key = "",
+                              .owner = "extender",
+                              .spec = spec,
+                              .spec_size = sizeof spec - 1,
+                              .hook = "",
+                              .sriov_vfs = -1};
+    struct actrig r;
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actuator_want(r.a, &x, NULL), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    n_spare = 1; /* that its container has ended */
+    atomic_store(&full, true);
+    cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
+    cr_assert(actrig_reach(&r, "x", ACT_FAILED));
+    n_refused = 0;
+    while (n_refused < 2) /* it was not written down, and told so again */
+        (void)usleep(10000);
+    cr_expect_str_eq(view_of(&r, "x").reason, "Completed");
+    atomic_store(&full, false);
+    cr_assert(actrig_live(&r, 0, "x", 0));
+    cr_expect_str_eq(view_of(&r, "x").reason, "Completed");
     actrig_fini(&r);
 }
 
