@@ -94,7 +94,7 @@ LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extend
 
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
-        test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube bench fuzz race asan \
+        test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall docs man format \
         format-check clean
 .SECONDARY:
@@ -243,6 +243,13 @@ cards-up: programs
 cards-down:
 	@tests/cards/down $(BUILD)/cards
 
+# All at once, with faults, for $SOAK_SECONDS (60); $SOAK_SEED repeats a run.
+soak: programs
+	@scripts/setup --kube
+	@scripts/setup --cards
+	@tests/kube/binaries >/dev/null
+	@tests/soak/soak.py $(SOAK_ARGS)
+
 lint:
 	@scripts/lint
 
@@ -382,6 +389,8 @@ define HELP
   test-cards    tests against real containerds as cards; needs root
   cards-up      start a host and eight cards and leave them; cards-down ends
                 them; CARDS_ARGS go to tests/cards/up
+  soak          faults in all of it at once for SOAK_SECONDS (60), by root;
+                SOAK_SEED=N repeats a run, SOAK_ARGS=cards does a part
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
   asan          unit tests and fuzz corpora with ASan and UBSan
   race          the race programs with TSan
