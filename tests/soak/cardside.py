@@ -14,7 +14,6 @@ import plan
 from api import Api, ApiError
 from cardwatch import WENT_WRONG, Tasks, Watcher
 from faults import CardTarget, Program
-from proc import wait_for
 from record import Wall, short
 from units import Unit, make
 
@@ -296,8 +295,10 @@ class CardSide:
 
     def answers(self):
         """What must be the same after a restart."""
+        # of one that is over only how it ended is kept (schema/store.md)
         pods = {p["name"]: {k: p.get(k) for k in (
-            "uid", "state", "node", "attempt", "deleting", "ended")}
+            "uid", "state", "node", "deleting", "ended", "reason",
+            *(() if p["ended"] else ("attempt",)))}
             for p in self.node.pods().values()}
         held = self.read.call("GET", "/v1/allocations?limit=1000")["items"]
         nodes = {n["name"]: {k: n[k] for k in ("status", "cards", "gpus")}
@@ -354,9 +355,3 @@ class CardSide:
         """All units end, in this thread."""
         for unit in self.live_units():
             self.remove(unit)
-
-    def wait_up(self):
-        """Each place answers again."""
-        for place in self.rack.places:
-            wait_for(f"{place.name} answers", lambda p=place:
-                     p.local().version(), 60)

@@ -364,7 +364,7 @@ class ClusterSide:
 
     def answers(self):
         """What the replica that leads answers."""
-        extender = self.lab.leader(60)
+        extender = self.lab.leader()
         reader = self.reader(extender)
         nodes = {n["name"]: {k: n[k] for k in ("status", "cards", "gpus")}
                  for n in jobs.items(reader, "/v1/nodes")}
@@ -381,12 +381,11 @@ class ClusterSide:
 
     def restart(self, how):
         """The replica that leads, while all is quiet; another leads then."""
-        old = self.lab.leader(60)
+        old = self.lab.leader()
         target = self.targets[old.name]
         self.history.write("restart", name=old.name, how=how)
         target.kill() if how == "kill" else target.finish()
-        wait_for("another leads", lambda: self.lab.ready() not in ([], [old]),
-                 60, 0.1)
+        wait_for("another leads", lambda: self.lab.ready() not in ([], [old]))
         target.start()
         old.wait_up(**self.lab.ca())
 

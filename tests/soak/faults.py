@@ -3,7 +3,9 @@ written down.  Processes die with the thread that starts them, so this is for
 the main thread alone."""
 import os
 import time
+from http.client import HTTPException
 
+from node import Local
 from proc import start_time
 
 KUBERNETES = ("apiserver", "etcd", "scheduler", "controller-manager")
@@ -81,7 +83,7 @@ class Program(Target):
         self.process.kill()
         self.history.write("ended", name=self.name, how="kill")
 
-    def finish(self, timeout=30.0):
+    def finish(self, timeout=120.0):
         """After a SIGTERM, or with one: it ends by itself, and well."""
         began = self.began if self.fault else time.monotonic()
         self.wanted = False
@@ -259,13 +261,19 @@ class CardTarget(Target):
         self.card.clear_disk()
 
     def _drain(self, how):
+        """Whether its advertiser has taken it."""
+        where = Local(os.path.join(self.node.state, "actuator.sock"), 2)
         try:
-            self.node.local("POST", f"/v1/cards/{self.card.id}/{how}",
-                            timeout=2)
-        except (OSError, RuntimeError, ValueError) as error:
-            return str(error)
-        self.history.write("drain", card=self.card.id, on=how == "drain")
-        return None
+            where.request("POST", f"/v1/cards/{self.card.id}/{how}")
+            taken = where.getresponse().status < 300
+        except (OSError, HTTPException):
+            taken = False  # it is away
+        finally:
+            where.close()
+        if taken:
+            self.history.write("drain", card=self.card.id,
+                               on=how == "drain")
+        return taken
 
     def begin_drain(self, _):
         self._drain("drain")
@@ -278,5 +286,5 @@ class CardTarget(Target):
 
     def undrain(self):
         """Again until somebody hears it; the advertiser may be away."""
-        if self.owed and self._drain("undrain") is None:
+        if self.owed and self._drain("undrain"):
             self.owed = False

@@ -4,7 +4,11 @@ import json
 from collections import Counter, defaultdict
 
 import jobs
+import measure
 
+# {who publishes: where to}
+ADVERTISERS = {"east": "apiserver", "west": "apiserver",
+               "advertiser": "embedded", "simulated": "embedded"}
 OVER = ("Succeeded", "Failed")
 GROWS = 1.25              # times, of a process that lives long, and
 SLACK_KIB = 16 << 10      # KiB beside
@@ -314,6 +318,7 @@ def differences(one, other, where=""):
 
 
 def programs(v):
+    faults = measure.Faults(v.events)
     for e in v.of("died", "ended"):
         v.made["end of a program"] += 1
         if not e.get("ours", True):
@@ -321,10 +326,18 @@ def programs(v):
         if e["e"] == "died":
             v.bad("a program died", f"{e['t']:.2f}: {e['name']}, status "
                   f"{e['status']}: " + " | ".join(e["log"]))
-        elif e["how"] == "term" and (not e["clean"] or e["status"] != 0):
+        elif e["how"] == "term" and (not e["clean"] or e["status"] != 0
+                                     and not slices_left(e, faults)):
             v.bad("a program did not end well", f"{e['t']:.2f}: {e['name']}"
                   f", status {e['status']} after {e['took']} s"
                   + ("" if e["clean"] else ", killed"))
+
+
+def slices_left(e, faults):
+    """An advertiser says by its status that nobody took its withdrawal."""
+    server = ADVERTISERS.get(e["name"])
+    return server and e["status"] == 3 and not faults.quiet(
+        [server], e["t"] - e["took"], e["t"], 5)
 
 
 def sizes(v):

@@ -227,6 +227,10 @@ def ended_badly(h):
     h[find(h, e="ended")]["status"] = 1
 
 
+def left_its_slices(h):
+    h[find(h, e="ended")].update(name="east", status=3)
+
+
 def had_to_be_killed(h):
     h[find(h, e="ended")]["clean"] = False
 
@@ -275,6 +279,7 @@ BAD = [(gpu_twice, "given twice in the cluster"),
        (other_answer, "another answer after a restart"),
        (died, "a program died"),
        (ended_badly, "a program did not end well"),
+       (left_its_slices, "a program did not end well"),
        (had_to_be_killed, "a program did not end well"),
        (memory_grows, "a program grows"),
        (files_grow, "a program grows"),
@@ -300,6 +305,10 @@ def test_verdict(t):
         lost_sim(history)
         history.insert(5, {"t": 3, "e": "node-state",
                            "node": "embedded/sim1", "status": "doubtful"})
+        assert not judged(history), judged(history)
+    with t.check("an advertiser may leave its slices when nobody takes them"):
+        history = good() + fault(8, "apiserver", "freeze", 1, 5)
+        left_its_slices(history)
         assert not judged(history), judged(history)
     with t.check("what a killed API server did last is not known"):
         history = good()
