@@ -1,5 +1,5 @@
-/* helper_args - what biga-card (card/card.h) is told to do for the volumes of a
- * pod: its arguments.  Pure. */
+/* helper_args - the arguments of biga-card (card/card.h) that make the volumes
+ * of a pod.  Pure. */
 #ifndef BIGA_ADVERTISER_ACT_CARD_HELPER_ARGS_H
 #define BIGA_ADVERTISER_ACT_CARD_HELPER_ARGS_H
 
@@ -18,7 +18,7 @@ struct helper_args {
     size_t n, cap;
     struct arena arena;
 };
-/* biga-card's word, and the pod's folder. */
+/* `word` is biga-card's command, `dir` the pod's directory. */
 void helper_args_init(struct helper_args *p, const char *word, const char *dir);
 void helper_args_fini(struct helper_args *p);
 void helper_args_add(struct helper_args *p, const char *text);

@@ -18,8 +18,10 @@
 
 #include <pthread.h>
 
+#include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/health.h"
 #include "advertiser/act/card/labels.h"
+#include "advertiser/act/card/pod_dir.h"
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/machine/inventory.h"
@@ -42,14 +44,11 @@ enum {
     CALL_LIST_MS = 5000,
     CALL_PULL_MS = 600000,
     CALL_TELL_MS = 1000, /* a stop: it ends by itself then */
-    CALL_HELPER_MS = 20000,
-    DESTROY_MS = 3000, /* the end waits that long for calls */
+    DESTROY_MS = 3000,   /* the end waits that long for calls */
 };
 
-#define ACT_MEMORY_DIR "/dev/shm/biga" /* a place's own memory is below it */
-#define ACT_MEMORY_HELPER "/memory"    /* where the helper has that */
-#define ACT_OWNER_SELF "biga"          /* of helpers */
-#define ACT_HELPER "biga-helper-"      /* and the place: their UID */
+#define ACT_OWNER_SELF "biga"     /* of helpers */
+#define ACT_HELPER "biga-helper-" /* and the place: their UID */
 
 struct entry {
     struct intent *intent;
@@ -102,6 +101,7 @@ struct place {
 
 struct actuator {
     char *dir, *cluster, *node, *boot_id, *card_dir, *helper_image;
+    struct pod_dirs dirs; /* of the two */
     char *sysfs, *hooks_dir;
     struct rights rights;
     int64_t orphan_grace_ms, probe_ms, lost_ms, sweep_ms;
@@ -221,15 +221,9 @@ bool config_wants_peer(const struct cri_container_config *config);
  * better: `address` is ours, "" not known. */
 void config_set_peer(struct cri_container_config *config, const char *address,
                      struct config_sandbox *within);
-/* The name of a log file below the pod's directory of logs. */
-char *config_log_name(const char *container, uint32_t attempt);
 /* Files and logs of a pod, there: on the host in our own folder, which alone
  * we are sure to be allowed to write to. */
-char *config_uid_dir(const struct actuator *a, const char *place,
-                     const char *uid);
 char *config_pod_dir(const struct actuator *a, const struct entry *p);
-/* Of its volumes in memory; `helper`: as the helper has it. */
-char *config_memory_dir(const char *uid, bool helper);
 /* Objects are found by these; `list` has room for two. */
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
 
@@ -237,17 +231,11 @@ struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
 
 /* Directories and files of a pod, before its sandbox; and their end: a reason
  * in `r` says that who was asked said no, without one nobody answered. */
-void deliver_files(struct place *at, const struct act_place *what,
-                   struct cri *cri, struct entry *p, struct machine_result *r,
+void deliver_files(struct place *at, const struct connection *c,
+                   struct entry *e, struct machine_result *r,
                    struct error *err);
-void deliver_end(struct place *at, const struct act_place *what,
-                 struct cri *cri, struct entry *p, struct machine_result *r,
-                 struct error *err);
-/* Folders of that UID there, by the helper `id`; `*ret_said_no`: it, or we, did
- * not get them removed, else it could not be asked. */
-int deliver_remove(const struct actuator *a, const struct act_place *what,
-                   const char *id, struct cri *cri, const char *uid,
-                   bool *ret_said_no, struct error *err);
+void deliver_end(struct place *at, const struct connection *c, struct entry *e,
+                 struct machine_result *r, struct error *err);
 /* Has it volumes?  On a card they are the helper's to make. */
 bool deliver_needed(const struct entry *e);
 /* Lock held, after each step of a pod: when it uses the card no more, who waits
@@ -270,14 +258,6 @@ bool helper_is_given_up(struct actuator *a, const struct entry *e);
 /* Lock held: its running container, "" none. */
 void helper_id(struct actuator *a, const char *place,
                char ret_id[CRI_ID_MAX + 1]);
-/* As cri_exec_sync(). */
-int helper_run(struct cri *cri, const char *id, const char *const *argv,
-               size_t n_argv, struct cri_exec *ret_exec, struct error *err);
-
-/* The last lines of what biga-card says about a log: "bytes=SIZE", which must
- * be what came (an older one does not say it), and "next=OFFSET". */
-int helper_next(const struct cri_exec *exec, uint64_t *ret_next,
-                struct error *err);
 
 /* --- views.c: with the lock held ------------------------------------------- */
 

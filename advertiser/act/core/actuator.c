@@ -69,6 +69,7 @@ int actuator_create(const struct actuator_config *c,
     a->node = xstrdup(c->node ? c->node : "");
     a->boot_id = copy(c->boot_id);
     a->card_dir = xstrdup(c->card_dir ? c->card_dir : CARD_DIR);
+    a->dirs = (struct pod_dirs){.host = a->dir, .card = a->card_dir};
     a->helper_image = copy(c->helper_image);
     a->sysfs = copy(c->sysfs);
     a->hooks_dir = copy(c->hooks_dir);

@@ -1,26 +1,22 @@
 /* What is answered on the caller's thread, over a connection of its own. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/card/hostdir.h"
+#include "advertiser/act/card/pod_logs.h"
 #include "advertiser/act/core/act_private.h"
 #include "advertiser/act/pod/left.h"
 #include "lib/base/mem.h"
 
 enum {
-    LOG_MISSING = 3, /* how biga-card says that there is none */
-    HELPER_USAGE = 2,
-    HELPER_OLD_MAX = 1 << 20, /* bytes of a log that one of before gives */
     EXEC_MARGIN_MS = 3000,
     EXEC_TIMEOUT_MAX_S = 3600,
 };
 
 /* What a call needs to know, of under the lock. */
 struct target {
-    struct act_place what;
+    struct connection c;
     char id[CRI_ID_MAX + 1]; /* of the container */
     char helper[CRI_ID_MAX + 1];
     char uid[64], container[INTENT_NAME_MAX + 1];
@@ -32,7 +28,7 @@ struct target {
 
 static void take_place(struct place *p, struct target *t)
 {
-    t->what = p->what;
+    t->c.place = p->what;
     t->answers = p->present && p->what.endpoint[0] && p->health.now != ACT_LOST;
     (void)snprintf(t->why, sizeof t->why, "%s",
                    p->reason[0]           ? p->reason
@@ -77,10 +73,10 @@ static int find_locked(struct actuator *a, const char *namespace,
             c->state == CRI_RUNNING)
             memcpy(t->id, c->id, sizeof t->id);
     }
-    helper_id(a, t->what.name, t->helper);
+    helper_id(a, t->c.place.name, t->helper);
     return t->answers ? 0
                       : error_set(err, EHOSTUNREACH, "%s does not answer: %s",
-                                  t->what.name, t->why);
+                                  t->c.place.name, t->why);
 }
 
 static int find(struct actuator *a, const char *namespace, const char *name,
@@ -95,20 +91,12 @@ static int find(struct actuator *a, const char *namespace, const char *name,
     return e;
 }
 
-static int open_cri(const struct target *t, struct cri **ret_cri,
-                    struct error *err)
-{
-    struct grpc_config config = card_grpc(&t->what);
-    return cri_create(&config, ret_cri, err);
-}
-
 int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   const char *container, const char *const *argv, size_t n_argv,
                   uint32_t timeout_s, struct cri_exec *ret_exec,
                   struct error *err)
 {
     struct target t;
-    cleanup_with(cri) struct cri *cri = NULL;
     int e = find(a, namespace, name, container, &t, err);
     if (e < 0)
         return e;
@@ -118,70 +106,34 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                          name, t.container);
     if (timeout_s == 0 || timeout_s > EXEC_TIMEOUT_MAX_S)
         timeout_s = EXEC_TIMEOUT_MAX_S;
-    e = open_cri(&t, &cri, err);
-    if (e < 0)
-        return e;
-    return cri_exec_sync(cri, t.id, argv, n_argv, timeout_s,
-                         timeout_s * 1000 + EXEC_MARGIN_MS, ret_exec, err);
+    e = connection_open(&t.c, err);
+    if (e == 0)
+        e = cri_exec_sync(t.c.cri, t.id, argv, n_argv, timeout_s,
+                          timeout_s * 1000 + EXEC_MARGIN_MS, ret_exec, err);
+    connection_close(&t.c);
+    return e;
 }
 
 /* --- logs --------------------------------------------------------------- */
 
-static int log_by_helper(const struct target *t, const char *path,
-                         uint64_t offset, size_t max, struct cri_exec *ret_exec,
-                         struct error *err)
-{
-    char from[24], most[24];
-    const char *const argv[] = {"/biga-card", "log", path, from, most};
-    cleanup_with(cri) struct cri *cri = NULL;
-    int e = open_cri(t, &cri, err);
-    (void)snprintf(from, sizeof from, "%" PRIu64, offset);
-    (void)snprintf(most, sizeof most, "%zu", max);
-    if (e == 0)
-        e = helper_run(cri, t->helper, argv, ARRAY_LEN(argv), ret_exec, err);
-    if (e < 0 || ret_exec->exit_code != HELPER_USAGE || max <= HELPER_OLD_MAX)
-        return e;
-    cri_exec_fini(ret_exec);
-    (void)snprintf(most, sizeof most, "%d", HELPER_OLD_MAX);
-    return helper_run(cri, t->helper, argv, ARRAY_LEN(argv), ret_exec, err);
-}
-
-static int log_of_card(const struct target *t, const char *path,
-                       uint64_t offset, size_t max, struct act_log *log,
-                       struct error *err)
-{
-    struct cri_exec exec = {.max = max > CRI_EXEC_OUTPUT_MAX ? max : 0};
-    if (!t->helper[0])
-        return error_set(err, EAGAIN,
-                         "Biga's helper does not run on %s: see whether its "
-                         "image is there (ctr -n k8s.io images ls)",
-                         t->what.name);
-    int e = log_by_helper(t, path, offset, max, &exec, err);
-    if (e < 0)
-        return e;
-    log->next = offset;
-    if (exec.exit_code == 0) {
-        e = helper_next(&exec, &log->next, err);
-        str_move(&log->text, &exec.out);
-    } else if (exec.exit_code != LOG_MISSING) {
-        e = error_set(err, EIO, "%.300s", str_text(&exec.err));
-    }
-    cri_exec_fini(&exec);
-    return e;
-}
-
 /* Some of the log that `log` names, which goes on from there. */
-static int log_of_attempt(struct actuator *a, const struct target *t,
-                          size_t max, struct act_log *log, struct error *err)
+static int log_of_attempt(struct actuator *a, struct target *t, size_t max,
+                          struct act_log *log, struct error *err)
 {
-    uint64_t offset = log->next;
-    cleanup_free char *file = config_log_name(t->container, log->attempt);
-    cleanup_free char *dir = config_uid_dir(a, t->what.name, t->uid);
-    cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
-    int e = card_is_host(&t->what)
-                ? hostdir_log(path, offset, max, &log->text, &log->next, err)
-                : log_of_card(t, path, offset, max, log, err);
-    if (e == 0 && log->attempt < t->attempt && log->next == offset) {
+    const struct pod_log ask = {.container = t->container,
+                                .attempt = log->attempt,
+                                .offset = log->next,
+                                .max = max};
+    int e = t->helper[0] ? connection_open(&t->c, err) : 0;
+    const struct pod_access pod = {.place = &t->c.place,
+                                   .dirs = &a->dirs,
+                                   .uid = t->uid,
+                                   .cri = t->c.cri,
+                                   .helper = t->helper};
+    if (e == 0)
+        e = pod_logs_read(&pod, &ask, &log->text, &log->next, err);
+    connection_close(&t->c);
+    if (e == 0 && log->attempt < t->attempt && log->next == ask.offset) {
         log->attempt++; /* nothing more comes in this one */
         log->next = 0;
     }
@@ -338,7 +290,6 @@ int actuator_objects(struct actuator *a, const char *place,
     struct target t = {0};
     struct cri_sandboxes sandboxes = {0};
     struct cri_containers containers = {0};
-    cleanup_with(cri) struct cri *cri = NULL;
     (void)pthread_mutex_lock(&a->lock);
     struct place *p = place_find(a, place);
     if (p)
@@ -349,9 +300,10 @@ int actuator_objects(struct actuator *a, const char *place,
     if (!t.answers)
         return error_set(err, EHOSTUNREACH, "%s does not answer: %s", place,
                          t.why);
-    int e = open_cri(&t, &cri, err);
+    int e = connection_open(&t.c, err);
     if (e == 0)
-        e = list_all(cri, &sandboxes, &containers, err);
+        e = list_all(t.c.cri, &sandboxes, &containers, err);
+    connection_close(&t.c);
     if (e == 0) {
         size_t n = 0;
         struct act_object *list = xcalloc(sandboxes.n + containers.n + 1,

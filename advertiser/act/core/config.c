@@ -18,26 +18,9 @@ struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2])
     return (struct cri_pairs){list, 2};
 }
 
-char *config_uid_dir(const struct actuator *a, const char *place,
-                     const char *uid)
-{
-    bool own = strcmp(place, ACT_HOST) == 0 && a->dir;
-    return xasprintf("%s/pods/%s", own ? a->dir : a->card_dir, uid);
-}
-
 char *config_pod_dir(const struct actuator *a, const struct entry *e)
 {
-    return config_uid_dir(a, e->intent->place, e->intent->uid);
-}
-
-char *config_memory_dir(const char *uid, bool helper)
-{
-    return xasprintf("%s/%s", helper ? ACT_MEMORY_HELPER : ACT_MEMORY_DIR, uid);
-}
-
-char *config_log_name(const char *container, uint32_t attempt)
-{
-    return xasprintf("%s-%" PRIu32 ".log", container, attempt);
+    return pod_dir_path(&a->dirs, e->intent->place, e->intent->uid);
 }
 
 static char *keep(struct arena *arena, char *text)
@@ -158,8 +141,8 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
             .read_only = true,
         };
     if (entry_is_ours(e)) {
-        list[n++] = (struct cri_mount){.container_path = a->card_dir,
-                                       .host_path = a->card_dir};
+        list[n++] = (struct cri_mount){.container_path = a->dirs.card,
+                                       .host_path = a->dirs.card};
         list[n++] = (struct cri_mount){.container_path = ACT_MEMORY_HELPER,
                                        .host_path = ACT_MEMORY_DIR};
     }
@@ -210,7 +193,7 @@ void config_container(const struct actuator *a, const struct entry *e,
         .working_dir = c->working_dir ? c->working_dir : "",
         .labels = labels(a, e, attempt, c->name, arena),
         .log_path = has_logs(a, e)
-                        ? keep(arena, config_log_name(c->name, attempt))
+                        ? keep(arena, pod_dir_log_name(c->name, attempt))
                         : "",
         .cpu_period = c->cpu_limit_milli ? CPU_PERIOD_US : 0,
         .cpu_quota = (int64_t)c->cpu_limit_milli * CPU_PERIOD_US / 1000,

@@ -4,99 +4,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/card/hostdir.h"
+#include "advertiser/act/card/pod_logs.h"
 #include "advertiser/act/core/act_private.h"
 #include "advertiser/act/pod/left.h"
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 
-enum {
-    LOG_MISSING = 3,     /* how biga-card says that there is none */
-    TAIL_MAX = 64 << 10, /* of the file: lines have a head there */
-};
+enum { TAIL_MAX = 64 << 10 }; /* of the file: lines have a head there */
 
-struct tail {
-    struct str text;
-    uint64_t next;
-};
-
-/* -ENOENT when there is none. */
-static int tail_by_helper(struct place *at, struct cri *cri, const char *path,
-                          struct tail *t, struct error *err)
-{
-    char id[CRI_ID_MAX + 1], max[16];
-    const char *const argv[] = {"/biga-card", "tail", path, max};
-    struct cri_exec exec = {0};
-    (void)snprintf(max, sizeof max, "%d", TAIL_MAX);
-    (void)pthread_mutex_lock(&at->a->lock);
-    helper_id(at->a, at->what.name, id);
-    (void)pthread_mutex_unlock(&at->a->lock);
-    if (!id[0])
-        return error_set(err, ESRCH, "Biga's helper does not run there");
-    int e = helper_run(cri, id, argv, ARRAY_LEN(argv), &exec, err);
-    if (e < 0)
-        return e;
-    if (exec.exit_code == 0)
-        e = helper_next(&exec, &t->next, err);
-    else
-        e = error_set(err, exec.exit_code == LOG_MISSING ? ENOENT : EIO,
-                      "biga-card tail ended with exit code %d: %.300s",
-                      (int)exec.exit_code, str_text(&exec.err));
-    if (e == 0)
-        str_move(&t->text, &exec.out);
-    cri_exec_fini(&exec);
-    return e;
-}
-
-static int keep_one(struct place *at, const struct act_place *what,
-                    struct cri *cri, const struct entry *e, size_t index,
+static int save_log(struct actuator *a, const struct pod_access *pod,
+                    const struct intent *i, const struct machine_unit *u,
                     struct error *err)
 {
-    const struct machine_unit *u = &e->m.units[index];
-    struct tail t = {.text = STR_INIT(CRI_EXEC_OUTPUT_MAX)};
-    cleanup_free char *file = config_log_name(u->name, u->noted->attempt);
-    cleanup_free char *dir = config_pod_dir(at->a, e);
-    cleanup_free char *path = xasprintf("%s/logs/%s", dir, file);
-    int r = card_is_host(what)
-                ? hostdir_log_tail(path, TAIL_MAX, &t.text, &t.next, err)
-                : tail_by_helper(at, cri, path, &t, err);
-    size_t cut = t.text.size > INTENT_LOG_MAX ? t.text.size - INTENT_LOG_MAX
-                                              : 0;
+    struct str text = STR_INIT(CRI_EXEC_OUTPUT_MAX);
+    const struct pod_log ask = {
+        .container = u->name, .attempt = u->noted->attempt, .max = TAIL_MAX};
+    uint64_t next = 0;
+    int r = pod_logs_tail(pod, &ask, &text, &next, err);
+    size_t cut = text.size > INTENT_LOG_MAX ? text.size - INTENT_LOG_MAX : 0;
     const struct intent_log log = {
-        .uid = e->intent->uid,
+        .uid = i->uid,
         .container = u->name,
-        .owner = e->intent->owner,
-        .namespace = e->intent->namespace,
-        .name = e->intent->name,
+        .owner = i->owner,
+        .namespace = i->namespace,
+        .name = i->name,
         .init = u->init,
-        .next = t.next,
-        .text = str_text(&t.text) + cut,
-        .size = t.text.size - cut,
+        .next = next,
+        .text = str_text(&text) + cut,
+        .size = text.size - cut,
     };
     if (r == 0)
-        r = intents_put_log(at->a->intents, &log, err);
-    str_fini(&t.text);
+        r = intents_put_log(a->intents, &log, err);
+    str_fini(&text);
     return r;
 }
 
-void kept_take(struct place *at, const struct act_place *what, struct cri *cri,
+void kept_take(struct place *at, const struct connection *c,
                const struct entry *e)
 {
+    struct actuator *a = at->a;
     struct error err = {0};
-    (void)pthread_mutex_lock(&at->a->lock);
+    char id[CRI_ID_MAX + 1];
+    bool host = card_is_host(&c->place);
+    (void)pthread_mutex_lock(&a->lock);
     bool keep = e->intent->keep;
-    (void)pthread_mutex_unlock(&at->a->lock);
-    if (!keep || (!card_is_host(what) && !at->a->helper_image))
+    helper_id(a, c->place.name, id);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (!keep || (!host && !a->helper_image))
         return;
+    const struct pod_access pod = {.place = &c->place,
+                                   .dirs = &a->dirs,
+                                   .uid = e->intent->uid,
+                                   .cri = c->cri,
+                                   .helper = id};
     (void)failpoint("act-before-kept");
     for (size_t i = 0; i < e->m.n_units; i++) {
-        if (e->m.units[i].noted->attempt == 0)
+        const struct machine_unit *u = &e->m.units[i];
+        if (u->noted->attempt == 0)
             continue; /* it was never made */
-        int r = keep_one(at, what, cri, e, i, &err);
+        int r = save_log(a, &pod, e->intent, u, &err);
         if (r < 0 && r != -ENOENT) /* removed before: this was tried again */
-            log_event(LOG_WARN, "act-log-not-kept", "place", what->name, "uid",
-                      e->intent->uid, "container", e->m.units[i].name, "error",
+            log_event(LOG_WARN, "act-log-not-kept", "place", c->place.name,
+                      "uid", e->intent->uid, "container", u->name, "error",
                       err.text, NULL);
     }
     (void)failpoint("act-after-kept");

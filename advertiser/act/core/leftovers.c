@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/card/pod_files.h"
 #include "advertiser/act/core/act_private.h"
 #include "advertiser/act/pod/left.h"
 #include "lib/base/mem.h"
@@ -142,20 +143,24 @@ static void is_removed(struct place *p, const char *uid)
     (void)pthread_mutex_lock(&a->lock);
 }
 
-void leftovers_sweep(struct place *p, const struct act_place *what,
-                     struct cri *cri)
+void leftovers_sweep(struct place *p, const struct connection *c)
 {
+    struct actuator *a = p->a;
     char id[CRI_ID_MAX + 1];
     struct error err = {0};
     p->sweeping = true;
     if (begin(p, id)) {
-        (void)pthread_mutex_unlock(&p->a->lock);
-        bool said_no;
-        int e = deliver_remove(p->a, what, id, cri, p->removing, &said_no,
-                               &err);
-        if (e < 0 && !said_no)
-            cri_reconnect(cri);
-        (void)pthread_mutex_lock(&p->a->lock);
+        const struct pod_access pod = {.place = &c->place,
+                                       .dirs = &a->dirs,
+                                       .uid = p->removing,
+                                       .cri = c->cri,
+                                       .helper = id};
+        bool refused;
+        (void)pthread_mutex_unlock(&a->lock);
+        int e = pod_files_remove(&pod, &refused, &err);
+        if (e < 0 && !refused)
+            cri_reconnect(c->cri);
+        (void)pthread_mutex_lock(&a->lock);
         if (e == 0)
             is_removed(p, p->removing);
         p->removing[0] = '\0';

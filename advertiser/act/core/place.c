@@ -20,9 +20,7 @@ enum {
 /* What the prober keeps for itself. */
 struct prober {
     struct place *p;
-    struct act_place what;
-    unsigned generation;
-    struct cri *cri;
+    struct connection c;
     bool known;       /* its version was asked for on this connection */
     bool half;        /* containers are listed, sandboxes are to follow */
     int64_t begun_ms; /* of the list */
@@ -274,7 +272,7 @@ static void take_lists(struct prober *t, int64_t now)
 static int ask_version(struct prober *t, unsigned ms, struct cri_version *v,
                        struct error *err)
 {
-    int e = cri_version(t->cri, ms, v, err);
+    int e = cri_version(t->c.cri, ms, v, err);
     t->known = e == 0;
     return e;
 }
@@ -284,7 +282,7 @@ static int list_containers(struct prober *t, unsigned ms, struct error *err)
     struct cri_pair list[2];
     inventory_fini(&t->listed);
     t->begun_ms = clock_ms();
-    int e = cri_list_containers(t->cri, config_ours(t->p->a, list), ms,
+    int e = cri_list_containers(t->c.cri, config_ours(t->p->a, list), ms,
                                 &t->listed.containers, err);
     t->half = e == 0;
     return e;
@@ -294,7 +292,7 @@ static int list_containers(struct prober *t, unsigned ms, struct error *err)
 static int list_sandboxes(struct prober *t, unsigned ms, struct error *err)
 {
     struct cri_pair list[2];
-    int e = cri_list_sandboxes(t->cri, config_ours(t->p->a, list), ms,
+    int e = cri_list_sandboxes(t->c.cri, config_ours(t->p->a, list), ms,
                                &t->listed.sandboxes, err);
     if (e == 0)
         inventory_sort(&t->listed); /* while nobody waits for it */
@@ -311,9 +309,7 @@ struct asked {
 
 static void ask(struct prober *t, unsigned ms, struct asked *q)
 {
-    struct grpc_config config = card_grpc(&t->what);
-    if (!t->cri)
-        q->e = cri_create(&config, &t->cri, &q->err);
+    q->e = connection_open(&t->c, &q->err);
     if (q->e < 0)
         return;
     if (!t->known) {
@@ -332,7 +328,7 @@ static void ask(struct prober *t, unsigned ms, struct asked *q)
     }
     if (q->e < 0) {
         t->known = t->half = false;
-        cri_reconnect(t->cri);
+        cri_reconnect(t->c.cri);
     }
 }
 
@@ -375,7 +371,7 @@ static void judge(struct prober *t, const struct asked *q, int64_t sent)
     struct place *p = t->p;
     enum act_health was = p->health.now;
     int64_t now = clock_ms();
-    if (t->generation != p->generation)
+    if (t->c.generation != p->generation)
         return; /* it was another place that answered */
     if (q->e < 0) {
         (void)snprintf(p->reason, sizeof p->reason, "%s", q->err.text);
@@ -401,12 +397,11 @@ static void forget_connection(struct prober *t)
 {
     struct actuator *a = t->p->a;
     (void)pthread_mutex_unlock(&a->lock);
-    cri_destroy(t->cri);
+    connection_close(&t->c);
     (void)pthread_mutex_lock(&a->lock);
-    t->cri = NULL;
     t->known = t->half = false;
-    t->what = t->p->what;
-    t->generation = t->p->generation;
+    t->c.place = t->p->what;
+    t->c.generation = t->p->generation;
 }
 
 /* When to ask next, and what. */
@@ -490,10 +485,10 @@ static void *prober_thread(void *arg)
     struct place *p = t.p;
     struct actuator *a = p->a;
     (void)pthread_mutex_lock(&a->lock);
-    t.what = p->what;
-    t.generation = p->generation;
+    t.c.place = p->what;
+    t.c.generation = p->generation;
     while (!a->stopping) {
-        if (t.generation != p->generation) {
+        if (t.c.generation != p->generation) {
             forget_connection(&t);
         } else if (p->present && p->what.endpoint[0]) {
             probe(&t);
@@ -504,13 +499,13 @@ static void *prober_thread(void *arg)
             int64_t next = work_due(p);
             if (!p->present && !leave_places(a))
                 next = clock_ms() + LEAVE_RETRY_MS;
-            if (!a->stopping && t.generation == p->generation &&
+            if (!a->stopping && t.c.generation == p->generation &&
                 next > clock_ms())
                 (void)clock_wait(&p->wake, &a->lock, next);
         }
     }
     (void)pthread_mutex_unlock(&a->lock);
-    cri_destroy(t.cri);
+    connection_close(&t.c);
     inventory_fini(&t.listed);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);

@@ -19,9 +19,7 @@ enum {
 
 struct worker {
     struct place *p;
-    struct act_place what;
-    unsigned generation;
-    struct cri *cri;
+    struct connection c;
 };
 
 /* --- what is due: with the lock held ------------------------------------ */
@@ -92,11 +90,11 @@ static int list_pod(struct worker *w, const char *uid,
     all[1] = ours[1];
     all[2] = *labels.list;
     const struct cri_pairs filter = {all, ARRAY_LEN(all)};
-    int e = cri_list_containers(w->cri, filter, CALL_LIST_MS,
+    int e = cri_list_containers(w->c.cri, filter, CALL_LIST_MS,
                                 &listed.containers, err);
     if (e == 0)
-        e = cri_list_sandboxes(w->cri, filter, CALL_LIST_MS, &listed.sandboxes,
-                               err);
+        e = cri_list_sandboxes(w->c.cri, filter, CALL_LIST_MS,
+                               &listed.sandboxes, err);
     if (e == 0) {
         inventory_sort(&listed);
         inventory_take(&listed, uid, ret_found);
@@ -111,7 +109,7 @@ static int run_sandbox(struct worker *w, struct entry *e,
 {
     struct config_sandbox config;
     config_sandbox(w->p->a, e, step->attempt, &config);
-    int r = cri_run_sandbox(w->cri, &config.cri, CALL_MS, ret_id, err);
+    int r = cri_run_sandbox(w->c.cri, &config.cri, CALL_MS, ret_id, err);
     config_sandbox_fini(&config);
     return r;
 }
@@ -122,12 +120,12 @@ static int own_address(struct worker *w,
                        char ret_text[GRPC_ADDRESS_MAX], struct error *err)
 {
     struct cri_version version;
-    cri_local_address(w->cri, ret_text);
+    cri_local_address(w->c.cri, ret_text);
     if (ret_text[0] || !config_wants_peer(config) ||
-        strncmp(w->what.endpoint, "tcp://", 6) != 0)
+        strncmp(w->c.place.endpoint, "tcp://", 6) != 0)
         return 0;
-    int e = cri_version(w->cri, CALL_LIST_MS, &version, err);
-    cri_local_address(w->cri, ret_text);
+    int e = cri_version(w->c.cri, CALL_LIST_MS, &version, err);
+    cri_local_address(w->c.cri, ret_text);
     return e;
 }
 
@@ -143,7 +141,7 @@ static int create(struct worker *w, struct entry *e,
     int r = own_address(w, &config, own, err);
     config_set_peer(&config, own, &sandbox);
     if (r == 0)
-        r = cri_create_container(w->cri, step->sandbox_id, &config,
+        r = cri_create_container(w->c.cri, step->sandbox_id, &config,
                                  &sandbox.cri, CALL_MS, ret_id, err);
     config_sandbox_fini(&sandbox);
     return r;
@@ -153,7 +151,7 @@ static int look(struct worker *w, const struct machine_step *step,
                 struct machine_result *r, char *reason, struct error *err)
 {
     struct cri_container c = {0};
-    int e = cri_container_status(w->cri, step->id, CALL_LIST_MS, &c, err);
+    int e = cri_container_status(w->c.cri, step->id, CALL_LIST_MS, &c, err);
     if (e < 0)
         return e;
     r->state = c.state;
@@ -173,14 +171,14 @@ static int look_image(struct worker *w, const char *name,
     (void)pthread_mutex_lock(&w->p->a->lock);
     memcpy(arch, w->p->what.arch, sizeof arch);
     (void)pthread_mutex_unlock(&w->p->a->lock);
-    int code = cri_image_status(w->cri, name, CALL_LIST_MS, &found, err);
+    int code = cri_image_status(w->c.cri, name, CALL_LIST_MS, &found, err);
     r->present = found.present;
     r->uid = found.uid;
     (void)snprintf(username, CRI_TEXT_MAX, "%s", found.username);
     r->username = username;
     if (code == 0 && found.arch[0] && arch[0] && strcmp(found.arch, arch) != 0)
         return error_set(err, ENOEXEC, "image %s is for %s, and %s is %s", name,
-                         found.arch, w->what.name, arch);
+                         found.arch, w->c.place.name, arch);
     return code;
 }
 
@@ -189,7 +187,7 @@ static int pull_image(struct worker *w, struct entry *e, const char *name,
 {
     struct config_sandbox config;
     config_sandbox(w->p->a, e, e->intent->attempt + 1, &config);
-    int code = cri_pull_image(w->cri, name, &config.cri, CALL_PULL_MS, err);
+    int code = cri_pull_image(w->c.cri, name, &config.cri, CALL_PULL_MS, err);
     config_sandbox_fini(&config);
     return code;
 }
@@ -197,7 +195,7 @@ static int pull_image(struct worker *w, struct entry *e, const char *name,
 static int stop(struct worker *w, const struct machine_step *step,
                 struct error *err)
 {
-    return cri_stop_container(w->cri, step->id, step->grace_s,
+    return cri_stop_container(w->c.cri, step->id, step->grace_s,
                               step->grace_s ? CALL_TELL_MS : CALL_MS, err);
 }
 
@@ -213,9 +211,9 @@ static void prepare(struct worker *w, struct entry *e, struct machine_result *r,
         r->reason = "NotAllowed";
         return;
     }
-    deliver_card(w->p, &w->what, e, r, err);
+    deliver_card(w->p, &w->c.place, e, r, err);
     if (r->e == 0)
-        deliver_files(w->p, &w->what, w->cri, e, r, err);
+        deliver_files(w->p, &w->c, e, r, err);
 }
 
 /* What a step gives back is in here. */
@@ -249,7 +247,7 @@ static void do_step(struct worker *w, struct entry *e,
         r->e = create(w, e, step, d->id, err);
         break;
     case MACHINE_START:
-        r->e = cri_start_container(w->cri, step->id, CALL_MS, err);
+        r->e = cri_start_container(w->c.cri, step->id, CALL_MS, err);
         break;
     case MACHINE_LOOK:
         r->e = look(w, step, r, d->reason, err);
@@ -258,19 +256,19 @@ static void do_step(struct worker *w, struct entry *e,
         r->e = stop(w, step, err);
         break;
     case MACHINE_REMOVE:
-        r->e = cri_remove_container(w->cri, step->id, CALL_MS, err);
+        r->e = cri_remove_container(w->c.cri, step->id, CALL_MS, err);
         break;
     case MACHINE_STOP_SANDBOX:
-        r->e = cri_stop_sandbox(w->cri, step->id, CALL_MS, err);
+        r->e = cri_stop_sandbox(w->c.cri, step->id, CALL_MS, err);
         break;
     case MACHINE_REMOVE_SANDBOX:
-        r->e = cri_remove_sandbox(w->cri, step->id, CALL_MS, err);
+        r->e = cri_remove_sandbox(w->c.cri, step->id, CALL_MS, err);
         break;
     case MACHINE_CLEAN:
         if (entry_is_ours(e))
             break;
-        kept_take(w->p, &w->what, w->cri, e);
-        deliver_end(w->p, &w->what, w->cri, e, r, err);
+        kept_take(w->p, &w->c, e);
+        deliver_end(w->p, &w->c, e, r, err);
         break;
     case MACHINE_WAIT:
     case MACHINE_LIST:
@@ -285,14 +283,14 @@ static void call(struct worker *w, struct entry *e,
     step_failpoint("before", step->kind);
     do_step(w, e, step, d);
     step_failpoint("after", step->kind);
-    d->r.code = d->r.e < 0 ? cri_end(w->cri)->code : GRPC_OK;
+    d->r.code = d->r.e < 0 ? cri_end(w->c.cri)->code : GRPC_OK;
     if (d->r.e < 0 && (step->kind == MACHINE_PREPARE || d->r.reason))
         d->r.code = GRPC_UNKNOWN; /* it was not the call that failed */
     d->r.text = d->err.text;
     d->r.id = d->id;
     /* the next call is to meet a connection that is well */
     if (d->r.e < 0 && d->r.code < 0)
-        cri_reconnect(w->cri);
+        cri_reconnect(w->c.cri);
 }
 
 /* --- one pod: with the lock held, released within ----------------------- */
@@ -328,7 +326,7 @@ static bool list(struct worker *w, struct entry *e)
     int r = list_pod(w, e->intent->uid, &found, &err);
     step_failpoint("after", MACHINE_LIST);
     if (r < 0)
-        cri_reconnect(w->cri);
+        cri_reconnect(w->c.cri);
     (void)pthread_mutex_lock(&a->lock);
     if (r == 0) {
         machine_see(&e->m, &found, clock_ms());
@@ -370,7 +368,7 @@ static void take_done(struct worker *w, struct entry *e,
     if (step->kind == MACHINE_RUN_SANDBOX && d->r.e == 0)
         e->configured = false; /* what is found says who uses the card */
     if (step->kind == MACHINE_CLEAN && e->m.left) {
-        log_event(LOG_WARN, "act-files-left", "place", w->what.name, "uid",
+        log_event(LOG_WARN, "act-files-left", "place", w->c.place.name, "uid",
                   e->intent->uid, "error", d->err.text, NULL);
         leftovers_add(w->p, e->intent->uid);
     }
@@ -401,7 +399,7 @@ static bool turn(struct worker *w, struct entry *e)
         return false;
     }
     e->due_ms = 0;
-    if (!place_works(w->p) || w->generation != w->p->generation)
+    if (!place_works(w->p) || w->c.generation != w->p->generation)
         return false;
     if (step.kind == MACHINE_LIST)
         return list(w, e);
@@ -440,21 +438,21 @@ static void work_orphan(struct worker *w, const struct orphan *o)
     (void)pthread_mutex_unlock(&a->lock);
     (void)failpoint("act-before-orphan");
     if (o->sandbox) {
-        e = o->running ? cri_stop_sandbox(w->cri, o->id, CALL_MS, &err) : 0;
+        e = o->running ? cri_stop_sandbox(w->c.cri, o->id, CALL_MS, &err) : 0;
         if (e == 0 || e == -ENOENT)
-            e = cri_remove_sandbox(w->cri, o->id, CALL_MS, &err);
+            e = cri_remove_sandbox(w->c.cri, o->id, CALL_MS, &err);
     } else {
-        e = o->running ? cri_stop_container(w->cri, o->id, 0, CALL_MS, &err)
+        e = o->running ? cri_stop_container(w->c.cri, o->id, 0, CALL_MS, &err)
                        : 0;
         if (e == 0 || e == -ENOENT)
-            e = cri_remove_container(w->cri, o->id, CALL_MS, &err);
+            e = cri_remove_container(w->c.cri, o->id, CALL_MS, &err);
     }
     (void)failpoint("act-after-orphan");
     bool gone = e == 0 || e == -ENOENT;
     log_event(gone ? LOG_INFO : LOG_WARN,
-              gone ? "orphan-removed" : "orphan-stays", "place", w->what.name,
-              "id", o->id, "what", o->sandbox ? "sandbox" : "container",
-              "error", err.text, NULL);
+              gone ? "orphan-removed" : "orphan-stays", "place",
+              w->c.place.name, "id", o->id, "what",
+              o->sandbox ? "sandbox" : "container", "error", err.text, NULL);
     (void)pthread_mutex_lock(&a->lock);
     if (gone)
         orphans_removed(&w->p->orphans, o->id);
@@ -470,15 +468,14 @@ static bool connect_place(struct worker *w)
     struct place *p = w->p;
     struct actuator *a = p->a;
     struct error err = {0};
-    if (w->cri && w->generation == p->generation)
+    if (w->c.cri && w->c.generation == p->generation)
         return true;
-    w->what = p->what;
-    w->generation = p->generation;
-    struct grpc_config config = card_grpc(&w->what);
+    const struct act_place what = p->what;
+    w->c.generation = p->generation;
     (void)pthread_mutex_unlock(&a->lock);
-    cri_destroy(w->cri);
-    w->cri = NULL;
-    int e = cri_create(&config, &w->cri, &err);
+    connection_close(&w->c);
+    w->c.place = what;
+    int e = connection_open(&w->c, &err);
     (void)pthread_mutex_lock(&a->lock);
     return e == 0;
 }
@@ -501,7 +498,7 @@ static bool work_once(struct worker *w, int64_t *idle_end)
         else /* it was wanted since it was listed */
             orphans_removed(&p->orphans, orphan.id);
     } else if (leftovers_due(p) <= now) {
-        leftovers_sweep(p, &w->what, w->cri);
+        leftovers_sweep(p, &w->c);
     } else if (now >= *idle_end) {
         return false;
     } else {
@@ -528,7 +525,7 @@ void *work_thread(void *arg)
     (void)pthread_cond_signal(
         &p->wake); /* the prober looks after what is due */
     (void)pthread_mutex_unlock(&a->lock);
-    cri_destroy(w.cri);
+    connection_close(&w.c);
     (void)pthread_mutex_lock(&a->lock);
     act_thread_ends(a);
     return NULL;

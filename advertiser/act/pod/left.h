@@ -7,7 +7,7 @@
 /* --- kept.c: without the lock ------------------------------------------------ */
 
 /* Of a pod that has ended, before its files are removed: as far as possible. */
-void kept_take(struct place *at, const struct act_place *what, struct cri *cri,
+void kept_take(struct place *at, const struct connection *c,
                const struct entry *e);
 /* As actuator_logs(); -ENOENT when none is kept. */
 int kept_read(struct actuator *a, const struct intent_log *names,
@@ -24,7 +24,6 @@ bool leftovers_busy(const struct actuator *a, const char *uid);
 /* When to try again there. */
 int64_t leftovers_due(const struct place *p);
 /* One of them.  Released meanwhile. */
-void leftovers_sweep(struct place *p, const struct act_place *what,
-                     struct cri *cri);
+void leftovers_sweep(struct place *p, const struct connection *c);
 
 #endif

@@ -1,17 +1,14 @@
 /* What a pod needs on its card before its sandbox: the card's configuration,
  * directories and files; and their end. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/card/helper_args.h"
-#include "advertiser/act/card/hostdir.h"
+#include "advertiser/act/card/pod_files.h"
 #include "advertiser/act/core/act_private.h"
 #include "advertiser/act/prep/prep.h"
 #include "lib/base/mem.h"
-#include "lib/io/failpoint.h"
 
 /* --- the card ----------------------------------------------------------- */
 
@@ -185,87 +182,6 @@ bool deliver_needed(const struct entry *e)
     return e->spec && e->spec->n_volumes > 0;
 }
 
-/* -EIO with biga-card's own words when it says no. */
-static int run(struct cri *cri, const char *id,
-               const struct helper_args *parcel, struct cri_exec *ret_exec,
-               struct error *err)
-{
-    int e = helper_run(cri, id, parcel->argv, parcel->n, ret_exec, err);
-    if (e < 0)
-        return e;
-    return ret_exec->exit_code == 0
-               ? 0
-               : error_set(err, EIO,
-                           "biga-card %s ended with exit code %d: %.300s",
-                           parcel->argv[1], (int)ret_exec->exit_code,
-                           str_text(&ret_exec->err));
-}
-
-static void exec_fini(struct cri_exec *exec)
-{
-    if (exec->out.data)
-        explicit_bzero(exec->out.data, exec->out.size);
-    str_fini(&exec->out);
-    str_fini(&exec->err);
-}
-
-static int run_only(struct cri *cri, const char *id,
-                    const struct helper_args *parcel, struct error *err)
-{
-    struct cri_exec exec = {0};
-    int e = run(cri, id, parcel, &exec, err);
-    exec_fini(&exec);
-    return e;
-}
-
-/* Everybody on the card may read arguments; so what they say is hidden under
- * random bytes, which only the helper and we have. */
-static int send_files(struct cri *cri, const char *id, const char *dir,
-                      const struct podspec *spec, struct error *err)
-{
-    size_t size = helper_args_contents(spec);
-    cleanup_free char *text = xasprintf("%zu", size);
-    struct cri_exec exec = {0};
-    struct helper_args_pad pad = {0};
-    struct helper_args ask, send;
-    int e = 0;
-    if (size > 0) {
-        helper_args_init(&ask, "pad", dir);
-        helper_args_add(&ask, text);
-        e = run(cri, id, &ask, &exec, err);
-        helper_args_fini(&ask);
-        if (e == 0)
-            e = helper_args_pad(&exec.out, &exec.err, size, &pad, err);
-        (void)failpoint("act-after-pad");
-    }
-    if (e == 0) {
-        helper_args_init(&send, "files", dir);
-        helper_args_files(&send, spec, size > 0 ? &pad : NULL);
-        e = run_only(cri, id, &send, err);
-        helper_args_fini(&send);
-    }
-    exec_fini(&exec);
-    return e;
-}
-
-static int deliver_by(struct actuator *a, const char *id, struct cri *cri,
-                      struct entry *e, struct error *err)
-{
-    cleanup_free char *dir = config_pod_dir(a, e);
-    cleanup_free char *memory = config_memory_dir(e->intent->uid, true);
-    struct helper_args parcel;
-    int r = 0;
-    if (helper_args_has(e->spec, false))
-        r = send_files(cri, id, dir, e->spec, err);
-    if (r == 0 && helper_args_has(e->spec, true)) {
-        helper_args_init(&parcel, "memory", memory);
-        helper_args_memory(&parcel, e->spec);
-        r = run_only(cri, id, &parcel, err);
-        helper_args_fini(&parcel);
-    }
-    return r;
-}
-
 /* One that is on its way, as after a reboot of the card, is waited for. */
 static void not_delivered(struct actuator *a, const struct entry *e,
                           struct machine_result *r, struct error *err)
@@ -293,99 +209,72 @@ static void not_delivered(struct actuator *a, const struct entry *e,
                            e->intent->place);
 }
 
-void deliver_files(struct place *at, const struct act_place *what,
-                   struct cri *cri, struct entry *e, struct machine_result *r,
-                   struct error *err)
+/* Lock not held; `id` has to live as long as what is returned. */
+static struct pod_access access_of(struct actuator *a,
+                                   const struct connection *c,
+                                   const struct entry *e,
+                                   char id[CRI_ID_MAX + 1])
 {
-    struct actuator *a = at->a;
+    id[0] = '\0';
+    if (!card_is_host(&c->place)) {
+        (void)pthread_mutex_lock(&a->lock);
+        helper_id(a, c->place.name, id);
+        (void)pthread_mutex_unlock(&a->lock);
+    }
+    return (struct pod_access){.place = &c->place,
+                               .dirs = &a->dirs,
+                               .uid = e->intent->uid,
+                               .cri = c->cri,
+                               .helper = id};
+}
+
+void deliver_files(struct place *at, const struct connection *c,
+                   struct entry *e, struct machine_result *r, struct error *err)
+{
     char id[CRI_ID_MAX + 1];
-    cleanup_free char *dir = config_pod_dir(a, e);
-    cleanup_free char *memory = config_memory_dir(e->intent->uid, false);
-    if (card_is_host(what)) {
-        r->e = hostdir_make(dir, memory, e->spec, err);
-        r->reason = r->e < 0 ? "FilesFailed" : NULL;
+    const struct pod_access pod = access_of(at->a, c, e, id);
+    bool host = card_is_host(&c->place);
+    if (!host && deliver_needed(e) && !id[0]) {
+        not_delivered(at->a, e, r, err);
         return;
     }
-    if (!deliver_needed(e))
-        return;
-    (void)pthread_mutex_lock(&a->lock);
-    helper_id(a, what->name, id);
-    (void)pthread_mutex_unlock(&a->lock);
-    if (!id[0]) {
-        not_delivered(a, e, r, err);
-        return;
-    }
-    r->e = deliver_by(a, id, cri, e, err);
+    r->e = pod_files_make(&pod, e->spec, err);
     if (r->e < 0)
         r->reason = "FilesFailed";
 }
 
 /* --- their end ---------------------------------------------------------- */
 
-static int remove_on_host(const char *dir, const char *memory,
-                          struct error *err)
+static void remove_files(const struct pod_access *pod, struct machine_result *r,
+                         struct error *err)
 {
-    struct error other;
-    int e = hostdir_remove(dir, err);
-    int m = hostdir_remove(memory, e < 0 ? &other : err);
-    return e < 0 ? e : m;
-}
-
-int deliver_remove(const struct actuator *a, const struct act_place *what,
-                   const char *id, struct cri *cri, const char *uid,
-                   bool *ret_said_no, struct error *err)
-{
-    bool local = card_is_host(what);
-    cleanup_free char *dir = config_uid_dir(a, what->name, uid);
-    cleanup_free char *memory = config_memory_dir(uid, !local);
-    struct helper_args parcel;
-    struct cri_exec exec = {0};
-    *ret_said_no = local;
-    if (local)
-        return remove_on_host(dir, memory, err);
-    helper_args_init(&parcel, "rm", dir);
-    helper_args_add(&parcel, memory);
-    int e = run(cri, id, &parcel, &exec, err);
-    *ret_said_no = e < 0 && exec.exit_code != 0;
-    helper_args_fini(&parcel);
-    exec_fini(&exec);
-    return e;
-}
-
-static void end_files(const struct actuator *a, const struct act_place *what,
-                      const char *id, struct cri *cri, const struct entry *e,
-                      struct machine_result *r, struct error *err)
-{
-    bool said_no;
-    r->e = deliver_remove(a, what, id, cri, e->intent->uid, &said_no, err);
-    if (r->e < 0 && said_no)
+    bool refused;
+    r->e = pod_files_remove(pod, &refused, err);
+    if (r->e < 0 && refused)
         r->reason = "FilesLeft";
 }
 
-void deliver_end(struct place *at, const struct act_place *what,
-                 struct cri *cri, struct entry *e, struct machine_result *r,
-                 struct error *err)
+void deliver_end(struct place *at, const struct connection *c, struct entry *e,
+                 struct machine_result *r, struct error *err)
 {
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
-    cleanup_free char *dir = config_pod_dir(a, e);
-    if (card_is_host(what)) {
-        end_files(a, what, "", cri, e, r, err);
+    bool host = card_is_host(&c->place);
+    if (!host &&
+        (!a->helper_image || (e->intent->attempt == 0 && !deliver_needed(e))))
+        return; /* nothing was begun, or nobody could write anything */
+    const struct pod_access pod = access_of(a, c, e, id);
+    if (host || id[0]) {
+        remove_files(&pod, r, err);
         return;
     }
-    if (!a->helper_image || (e->intent->attempt == 0 && !deliver_needed(e)))
-        return; /* nothing was begun, or nobody could write anything */
     (void)pthread_mutex_lock(&a->lock);
-    helper_id(a, what->name, id);
     bool given_up = helper_is_given_up(a, e);
     bool begun = e->intent->attempt > 0 || e->m.prepared;
     (void)pthread_mutex_unlock(&a->lock);
-    if (id[0]) {
-        end_files(a, what, id, cri, e, r, err);
-        return;
-    }
     if (!begun) /* it waited for the helper in vain */
         return;
+    cleanup_free char *dir = config_pod_dir(a, e);
     r->e = error_set(err, ENOENT,
                      "%s cannot be removed, as Biga's helper (image %s) does "
                      "not run there",

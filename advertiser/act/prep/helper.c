@@ -1,9 +1,7 @@
 /* The program that Biga has on each card (biga-card): a pod like others, of
  * ours, made when a pod is first to run there, ended when none is left. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advertiser/act/core/act_private.h"
@@ -237,43 +235,4 @@ void helper_tend(struct place *p)
                (((lonely || failed) && now >= end) || is_outdated(a, e))) {
         entry_stop(a, e, 1); /* who needs it makes the next one */
     }
-}
-
-int helper_run(struct cri *cri, const char *id, const char *const *argv,
-               size_t n_argv, struct cri_exec *ret_exec, struct error *err)
-{
-    return cri_exec_sync(cri, id, argv, n_argv, CALL_HELPER_MS / 1000,
-                         CALL_HELPER_MS, ret_exec, err);
-}
-
-/* The number behind the last "name=" there; false when there is none. */
-static bool last_number(const char *text, const char *name, uint64_t *ret_value)
-{
-    const char *last = NULL;
-    for (const char *at = text; (at = strstr(at, name));)
-        last = at += strlen(name);
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = last ? strtoull(last, &end, 10) : 0;
-    if (!last || end == last || errno)
-        return false;
-    *ret_value = value;
-    return true;
-}
-
-int helper_next(const struct cri_exec *exec, uint64_t *ret_next,
-                struct error *err)
-{
-    const char *text = str_text(&exec->err);
-    uint64_t next, given;
-    if (!last_number(text, "next=", &next))
-        return error_set(err, EPROTO, "biga-card: no offset in \"%.200s\"",
-                         text);
-    if (last_number(text, "bytes=", &given) && given != exec->out.size)
-        return error_set(err, EPROTO,
-                         "biga-card gave %" PRIu64 " bytes of a log, and %zu "
-                         "came: its runtime drops what commands write",
-                         given, exec->out.size);
-    *ret_next = next;
-    return 0;
 }

@@ -1,0 +1,122 @@
+#include "advertiser/act/card/pod_files.h"
+
+#include <errno.h>
+
+#include "advertiser/act/card/helper.h"
+#include "advertiser/act/card/hostdir.h"
+#include "lib/base/mem.h"
+#include "lib/io/failpoint.h"
+
+/* --- on a card ------------------------------------------------------------ */
+
+static int run_args(const struct pod_access *pod,
+                    const struct helper_args *args, struct error *err)
+{
+    struct cri_exec exec = {0};
+    int e = helper_run(pod->cri, pod->helper, args, &exec, err);
+    helper_exec_wipe(&exec);
+    return e;
+}
+
+/* Everybody on the card may read the arguments of a process.  So the contents
+ * of files are sent XORed with random bytes that only the helper and we know. */
+static int send_files(const struct pod_access *pod, const char *dir,
+                      const struct podspec *spec, struct error *err)
+{
+    size_t size = helper_args_contents(spec);
+    cleanup_free char *text = xasprintf("%zu", size);
+    struct cri_exec exec = {0};
+    struct helper_args_pad pad = {0};
+    struct helper_args ask, send;
+    int e = 0;
+    if (size > 0) {
+        helper_args_init(&ask, "pad", dir);
+        helper_args_add(&ask, text);
+        e = helper_run(pod->cri, pod->helper, &ask, &exec, err);
+        helper_args_fini(&ask);
+        if (e == 0)
+            e = helper_args_pad(&exec.out, &exec.err, size, &pad, err);
+        (void)failpoint("act-after-pad");
+    }
+    if (e == 0) {
+        helper_args_init(&send, "files", dir);
+        helper_args_files(&send, spec, size > 0 ? &pad : NULL);
+        e = run_args(pod, &send, err);
+        helper_args_fini(&send);
+    }
+    helper_exec_wipe(&exec);
+    return e;
+}
+
+static int make_on_card(const struct pod_access *pod,
+                        const struct podspec *spec, struct error *err)
+{
+    cleanup_free char *dir = pod_dir_path(pod->dirs, pod->place->name,
+                                          pod->uid);
+    cleanup_free char *memory = pod_dir_memory(pod->uid, true);
+    struct helper_args args;
+    int e = 0;
+    if (spec->n_volumes == 0)
+        return 0;
+    if (!pod->helper[0])
+        return error_set(err, ENOENT, "Biga's helper does not run on %s",
+                         pod->place->name);
+    if (helper_args_has(spec, false))
+        e = send_files(pod, dir, spec, err);
+    if (e == 0 && helper_args_has(spec, true)) {
+        helper_args_init(&args, "memory", memory);
+        helper_args_memory(&args, spec);
+        e = run_args(pod, &args, err);
+        helper_args_fini(&args);
+    }
+    return e;
+}
+
+static int remove_on_card(const struct pod_access *pod, const char *dir,
+                          const char *memory, bool *ret_refused,
+                          struct error *err)
+{
+    struct helper_args args;
+    struct cri_exec exec = {0};
+    helper_args_init(&args, "rm", dir);
+    helper_args_add(&args, memory);
+    int e = helper_run(pod->cri, pod->helper, &args, &exec, err);
+    *ret_refused = e < 0 && exec.exit_code != 0;
+    helper_args_fini(&args);
+    helper_exec_wipe(&exec);
+    return e;
+}
+
+/* --- on either ------------------------------------------------------------ */
+
+static int remove_on_host(const char *dir, const char *memory,
+                          struct error *err)
+{
+    struct error other;
+    int e = hostdir_remove(dir, err);
+    int m = hostdir_remove(memory, e < 0 ? &other : err);
+    return e < 0 ? e : m;
+}
+
+int pod_files_make(const struct pod_access *pod, const struct podspec *spec,
+                   struct error *err)
+{
+    if (!card_is_host(pod->place))
+        return make_on_card(pod, spec, err);
+    cleanup_free char *dir = pod_dir_path(pod->dirs, pod->place->name,
+                                          pod->uid);
+    cleanup_free char *memory = pod_dir_memory(pod->uid, false);
+    return hostdir_make(dir, memory, spec, err);
+}
+
+int pod_files_remove(const struct pod_access *pod, bool *ret_refused,
+                     struct error *err)
+{
+    bool host = card_is_host(pod->place);
+    cleanup_free char *dir = pod_dir_path(pod->dirs, pod->place->name,
+                                          pod->uid);
+    cleanup_free char *memory = pod_dir_memory(pod->uid, !host);
+    *ret_refused = host;
+    return host ? remove_on_host(dir, memory, err)
+                : remove_on_card(pod, dir, memory, ret_refused, err);
+}
