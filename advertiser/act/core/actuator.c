@@ -5,10 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/events.h"
+#include "advertiser/act/core/gone_places.h"
+#include "advertiser/act/core/leftovers.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/prober.h"
+#include "advertiser/act/core/spared.h"
+#include "advertiser/act/core/state.h"
+#include "advertiser/act/core/threads.h"
+#include "advertiser/act/core/views_private.h"
+#include "advertiser/act/core/worker.h"
 #include "advertiser/act/pod/files.h"
 #include "advertiser/act/pod/item.h"
-#include "advertiser/act/pod/left.h"
+#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
@@ -23,7 +33,7 @@ static char *copy(const char *text)
     return text ? xstrdup(text) : NULL;
 }
 
-static void take_intent(void *ctx, struct intent *i)
+static LOCKED void take_intent(void *ctx, struct intent *i)
 {
     struct actuator *a = ctx;
     (void)entry_add(a, i);
@@ -55,6 +65,19 @@ static void set_drained(struct actuator *a, const char *name, bool drained)
         }
 }
 
+/* Nobody else has it yet: the lock is free, also while rows are read. */
+static int load(struct actuator *a, struct error *err)
+{
+    act_lock(a);
+    int e = intents_each_drained(a->intents, take_drained, a, err);
+    if (e == 0)
+        e = intents_each(a->intents, take_intent, a, err);
+    if (e == 0)
+        e = leftovers_load(a, err);
+    act_unlock(a);
+    return e;
+}
+
 int actuator_create(const struct actuator_config *c,
                     struct actuator **ret_actuator, struct error *err)
 {
@@ -82,15 +105,12 @@ int actuator_create(const struct actuator_config *c,
     a->changed = c->changed;
     a->ctx = c->ctx;
     a->version = 1;
+    a->worker = worker_thread;
     int e = rights_parse(c->allow, &a->rights, err);
     if (e == 0)
         e = intents_open(c->dir, &a->intents, err);
     if (e == 0)
-        e = intents_each_drained(a->intents, take_drained, a, err);
-    if (e == 0)
-        e = intents_each(a->intents, take_intent, a, err);
-    if (e == 0)
-        e = leftovers_load(a, err);
+        e = load(a, err);
     if (e < 0)
         return e;
     *ret_actuator = steal(&a);
@@ -101,7 +121,7 @@ int actuator_create(const struct actuator_config *c,
 static bool threads_end(struct actuator *a)
 {
     int64_t end = clock_ms() + DESTROY_MS;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     a->stopping = true;
     a->changed = NULL;
     for (size_t i = 0; i < a->n_places; i++) {
@@ -113,7 +133,7 @@ static bool threads_end(struct actuator *a)
     while (a->n_threads > 0 && clock_ms() < end)
         (void)clock_wait(&a->news, &a->lock, end);
     bool ended = a->n_threads == 0, any = a->has_ended;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (ended && any)
         (void)pthread_join(a->ended, NULL);
     return ended;
@@ -127,13 +147,15 @@ void actuator_destroy(struct actuator *a)
         log_event(LOG_WARN, "act-call-abandoned", NULL);
         return;
     }
+    act_lock(a);
     while (a->n_entries > 0)
         entry_drop(a, a->entries[a->n_entries - 1]);
     for (size_t i = 0; i < a->n_places; i++)
         place_free(a->places[i]);
     for (size_t i = 0; i < a->n_drained; i++)
         free(a->drained[i]);
-    leave_spare(a, NULL, 0);
+    spared_set(a, NULL, 0);
+    act_unlock(a);
     intents_close(a->intents);
     (void)pthread_cond_destroy(&a->news);
     (void)pthread_mutex_destroy(&a->saving);
@@ -169,12 +191,12 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
     if (n > ACT_PLACES_MAX)
         return error_set(err, E2BIG, "%zu places, the limit is %d", n,
                          ACT_PLACES_MAX);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     for (size_t i = 0; i < a->n_places; i++)
         if (!is_among(places, n, a->places[i]->what.name))
-            place_gone(a->places[i]);
+            prober_remove_place(a->places[i]);
     for (size_t i = 0; i < n && e == 0; i++) {
-        struct place *p = place_set(a, &places[i]);
+        struct place *p = prober_set_place(a, &places[i]);
         if (p)
             p->drained = is_drained(a, places[i].name);
         else
@@ -184,8 +206,9 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
     a->placed = true;
     a->version++;
     act_notify(a);
-    (void)leave_places(a); /* what cannot be is logged, and tried again there */
-    (void)pthread_mutex_unlock(&a->lock);
+    (void)gone_places_end_pods(
+        a); /* what cannot be is logged, and tried again there */
+    act_unlock(a);
     return e;
 }
 
@@ -193,7 +216,7 @@ size_t actuator_places(struct actuator *a,
                        struct act_place_view ret_places[ACT_PLACES_MAX])
 {
     size_t n = 0;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     for (size_t i = 0; i < a->n_places && n < ACT_PLACES_MAX; i++)
         if (a->places[i]->present) {
             struct act_place_view *v = &ret_places[n];
@@ -201,21 +224,21 @@ size_t actuator_places(struct actuator *a,
             n += v->endpoint[0] || v->drained || v->n_pods > 0 ||
                  strcmp(v->name, ACT_HOST) == 0;
         }
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return n;
 }
 
 int actuator_drain(struct actuator *a, const char *place, bool drained,
                    struct error *err)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     bool known = place_find(a, place) != NULL || is_drained(a, place);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (!known)
         return error_set(err, ENOENT, "%s: there is no such place", place);
     (void)pthread_mutex_lock(&a->saving);
     int e = intents_drain(a->intents, place, drained, err);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (e == 0) {
         struct place *p = place_find(a, place);
         set_drained(a, place, drained);
@@ -226,7 +249,7 @@ int actuator_drain(struct actuator *a, const char *place, bool drained,
         a->version++;
         act_notify(a);
     }
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     (void)pthread_mutex_unlock(&a->saving);
     return e;
 }
@@ -262,10 +285,10 @@ static int check_texts(const struct act_pod *pod, struct error *err)
 /* Not by us: what it may ask for is for others to say. */
 static bool is_run_elsewhere(struct actuator *a, const char *name)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     const struct place *p = place_find(a, name);
     bool elsewhere = strcmp(name, ACT_HOST) == 0 && p && !p->what.endpoint[0];
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return elsewhere;
 }
 
@@ -289,8 +312,8 @@ static int check_spec(struct actuator *a, const struct act_pod *pod,
 }
 
 /* With the lock held; 1 when it is wanted already. */
-static int check_room(struct actuator *a, const struct act_pod *pod,
-                      struct error *err)
+static LOCKED int check_room(struct actuator *a, const struct act_pod *pod,
+                             struct error *err)
 {
     const struct place *p = place_find(a, pod->place);
     const struct entry *e = entry_by_name(a, pod->namespace, pod->name);
@@ -327,9 +350,9 @@ static int check_room(struct actuator *a, const struct act_pod *pod,
 static int want_locked(struct actuator *a, const struct act_pod *pod,
                        struct error *err)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     int e = check_room(a, pod, err);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (e != 0)
         return e < 0 ? e : 0;
     cleanup_with(intent) struct intent *i = intent_create(pod);
@@ -338,21 +361,21 @@ static int want_locked(struct actuator *a, const struct act_pod *pod,
     (void)failpoint("act-after-wanted");
     if (e < 0)
         return e;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct entry *added = entry_add(a, steal(&i));
     struct place *p = place_find(a, pod->place);
     entry_publish(a, added);
     if (p)
         place_wake(p);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return 0;
 }
 
 bool actuator_knows(struct actuator *a, const char *uid)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     bool known = entry_by_uid(a, uid) != NULL;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return known;
 }
 
@@ -375,7 +398,7 @@ int actuator_want(struct actuator *a, const struct act_pod *pod,
 
 int actuator_begin(struct actuator *a, const char *uid, struct error *err)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct entry *e = entry_by_uid(a, uid);
     if (e && e->intent->held) {
         struct place *p = place_find(a, e->intent->place);
@@ -385,7 +408,7 @@ int actuator_begin(struct actuator *a, const char *uid, struct error *err)
         if (p)
             place_wake(p);
     }
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (!e)
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
     return entry_save_uid(a, uid, err);
@@ -395,7 +418,7 @@ static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
                   bool keep, struct error *err)
 {
     (void)failpoint("act-before-unwanted");
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct entry *e = entry_by_uid(a, uid);
     bool again = e && e->intent->stop && e->stop_saved &&
                  e->intent->keep == keep &&
@@ -404,14 +427,14 @@ static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
         e->intent->keep = keep;
     if (e && !again)
         entry_stop(a, e, grace_s);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (!e)
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
     int r = again ? 0 : entry_save_uid(a, uid, err);
     (void)failpoint("act-after-unwanted");
-    (void)pthread_mutex_lock(&a->lock);
-    (void)leave_places(a); /* the same */
-    (void)pthread_mutex_unlock(&a->lock);
+    act_lock(a);
+    (void)gone_places_end_pods(a); /* the same */
+    act_unlock(a);
     return r;
 }
 
@@ -437,7 +460,7 @@ int actuator_keep(struct actuator *a, const char *owner,
 {
     size_t n_ended = 0;
     int e = 0;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     cleanup_free char **ended = xcalloc(a->n_entries + 1, sizeof *ended);
     for (size_t i = 0; i < a->n_entries; i++) {
         const struct intent *at = a->entries[i]->intent;
@@ -445,7 +468,7 @@ int actuator_keep(struct actuator *a, const char *owner,
             !(n && bsearch(at->uid, uids, n, sizeof *uids, compare_text)))
             ended[n_ended++] = xstrdup(at->uid);
     }
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     for (size_t i = 0; i < n_ended; i++) {
         int r = actuator_unwant(a, ended[i], -1, err);
         if (r < 0 && r != -ENOENT)
@@ -457,24 +480,18 @@ int actuator_keep(struct actuator *a, const char *owner,
 
 int actuator_forget(struct actuator *a, const char *uid, struct error *err)
 {
-    (void)failpoint("act-before-forget");
-    (void)pthread_mutex_lock(&a->saving);
-    (void)pthread_mutex_lock(&a->lock);
-    struct entry *e = entry_by_uid(a, uid);
-    bool gone = e && e->intent->state == ACT_GONE;
-    (void)pthread_mutex_unlock(&a->lock);
-    int r = !e     ? error_set(err, ENOENT, "pod %s: there is none here", uid)
-            : gone ? intents_delete(a->intents, uid, err)
-                   : error_set(err, EBUSY, "pod %s: it is not gone yet", uid);
-    (void)pthread_mutex_lock(&a->lock);
-    e = entry_by_uid(a, uid);
-    if (r == 0 && e) {
-        entry_drop(a, e);
-        act_notify(a);
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    (void)pthread_mutex_unlock(&a->saving);
-    return r;
+    return entry_forget(a, uid, err);
+}
+
+void actuator_told(struct actuator *a, const char *const *uids, size_t n)
+{
+    spared_told(a, uids, n);
+}
+
+int actuator_left(struct actuator *a, const char *place, const char *uid,
+                  struct error *err)
+{
+    return spared_left(a, place, uid, err);
 }
 
 /* --- what is known ------------------------------------------------------- */
@@ -482,12 +499,12 @@ int actuator_forget(struct actuator *a, const char *uid, struct error *err)
 size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods)
 {
     size_t n = 0;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct act_pod_view *list = xcalloc(a->n_entries + 1, sizeof *list);
     for (size_t i = 0; i < a->n_entries; i++)
         if (!entry_is_ours(a->entries[i]))
             view_fill_pod(a, a->entries[i], &list[n++]);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     *ret_pods = list;
     return n;
 }
@@ -495,29 +512,29 @@ size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods)
 int actuator_find(struct actuator *a, const char *namespace, const char *name,
                   struct act_pod_view *ret_pod)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     const struct entry *e = entry_by_name(a, namespace, name);
     if (e)
         view_fill_pod(a, e, ret_pod);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return e ? 0 : -ENOENT;
 }
 
 uint64_t actuator_version(struct actuator *a)
 {
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     uint64_t version = a->version;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return version;
 }
 
 uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms)
 {
     int64_t end = clock_ms() + ms;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     while (a->version <= version && !a->stopping && clock_ms() < end)
         (void)clock_wait(&a->news, &a->lock, end);
     version = a->version;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return version;
 }

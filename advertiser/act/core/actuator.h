@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "advertiser/act/card/card.h"
-#include "advertiser/act/card/health.h"
+#include "advertiser/act/core/views.h"
 #include "advertiser/act/pod/pod.h"
 #include "advertiser/cri/cri.h"
 #include "lib/base/error.h"
@@ -24,51 +24,8 @@
 
 enum {
     ACT_PLACES_MAX = 17, /* 16 cards and the host */
-    ACT_CONTAINERS_MAX = 16,
     ACT_ORPHAN_GRACE_MS = 30000,
     ACT_SWEEP_MS = 600000,
-};
-
-/* --- places -------------------------------------------------------------- */
-
-struct act_place_view {
-    char name[ACT_NAME_MAX + 1], pci[PCI_ADDR_TEXT_MAX], endpoint[256];
-    enum act_health health;
-    bool drained; /* also while lost */
-    char reason[ACT_MESSAGE_MAX];
-    char runtime[CRI_TEXT_MAX]; /* "containerd 1.6.20", "" not known yet */
-    int64_t since_ms;           /* how long it has been in that health */
-    uint32_t n_pods;
-};
-
-/* --- pods --------------------------------------------------------------- */
-
-struct act_container_view {
-    char name[64];
-    enum cri_container_state state;
-    int32_t exit_code;
-    uint32_t restarts;
-    char reason[CRI_TEXT_MAX];
-};
-
-struct act_pod_view {
-    char namespace[64], name[ACT_NAME_MAX + 1], uid[64];
-    char place[ACT_NAME_MAX + 1];
-    char pair_key[512];
-    enum act_state state;
-    char owner[16];
-    bool held;     /* waits for actuator_begin() */
-    bool stopping; /* it is not wanted any more */
-    bool stale;    /* its place does not answer: as last known */
-    bool ready;    /* all containers run */
-    bool ran;      /* they all did once, in this attempt or one before */
-    uint32_t attempt;
-    char reason[ACT_REASON_MAX + 1]; /* "", "ImageMissing", "CardLost" … */
-    char message[ACT_MESSAGE_MAX];   /* what to do next */
-    char address[64];                /* of the pod, "" not known */
-    size_t n_containers;
-    struct act_container_view containers[ACT_CONTAINERS_MAX];
-    uint64_t version; /* grows with each change, over all pods */
 };
 
 /* --- the actuator ------------------------------------------------------- */
@@ -132,8 +89,8 @@ int actuator_unwant(struct actuator *a, const char *uid, int64_t grace_s,
 int actuator_end(struct actuator *a, const char *uid, int64_t grace_s,
                  struct error *err);
 /* Pods of which such is kept, by UID; the caller frees the list. */
-size_t actuator_kept(struct actuator *a, const char *owner,
-                     char (**ret_uids)[ACT_UID_MAX + 1]);
+size_t actuator_saved_logs(struct actuator *a, const char *owner,
+                           char (**ret_uids)[ACT_UID_MAX + 1]);
 int actuator_drop_logs(struct actuator *a, const char *uid, struct error *err);
 /* Unwant all but these; `uids` sorted (the feed is the truth about its pods;
  * pods wanted through the socket stay: `owner` says whose). */

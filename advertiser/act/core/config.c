@@ -1,9 +1,13 @@
 /* A pod as the CRI has it. */
+#include "advertiser/act/core/config.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/card/labels.h"
+#include "advertiser/act/core/entries.h"
 #include "lib/base/mem.h"
 
 enum {

@@ -1,9 +1,12 @@
 /* The table of pods. */
+#include "advertiser/act/core/entries.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/threads.h"
 #include "advertiser/act/pod/files.h"
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
@@ -95,6 +98,11 @@ struct entry *entry_by_name(struct actuator *a, const char *namespace,
             found = e;
     }
     return found;
+}
+
+bool entry_has_volumes(const struct entry *e)
+{
+    return e->spec && e->spec->n_volumes > 0;
 }
 
 bool entry_is_ours(const struct entry *e)
@@ -217,39 +225,40 @@ int entry_write(struct actuator *a, const struct intent *copy,
 
 /* `saving` and `lock` are held; `lock` is released while it is written.  The
  * entry is in the table, and stays while `saving` is held. */
-static int save_held(struct actuator *a, struct entry *e, struct error *err)
+static LOCKED int save_held(struct actuator *a, struct entry *e,
+                            struct error *err)
 {
     struct intent copy = *e->intent; /* what it points to does not change */
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     int r = entry_write(a, &copy, err);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (r == 0 && copy.stop && copy.keep == e->intent->keep &&
         copy.grace_s == e->intent->grace_s)
         e->stop_saved = true;
     return r;
 }
 
-static void before_save(struct actuator *a, const struct entry *e)
+static LOCKED void before_save(struct actuator *a, const struct entry *e)
 {
     enum act_state state = e->intent->state;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     (void)failpoint("act-before-save");
     if (state == ACT_RUNNING)
         (void)failpoint("act-before-running");
     if (state == ACT_GONE)
         (void)failpoint("act-before-gone");
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
 }
 
 int entry_save(struct actuator *a, struct entry *e, struct error *err)
 {
     int r = 0;
     (void)pthread_mutex_lock(&a->saving);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     before_save(a, e);
     if (!e->dropped) /* else its row was deleted, and stays so */
         r = save_held(a, e, err);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     (void)failpoint("act-after-save");
     (void)pthread_mutex_unlock(&a->saving);
     return r;
@@ -258,12 +267,34 @@ int entry_save(struct actuator *a, struct entry *e, struct error *err)
 int entry_save_uid(struct actuator *a, const char *uid, struct error *err)
 {
     (void)pthread_mutex_lock(&a->saving);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct entry *e = entry_by_uid(a, uid);
     int r = e ? save_held(a, e, err) : 0;
     if (r < 0)
         e->m.unsaved = true;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
+    (void)pthread_mutex_unlock(&a->saving);
+    return r;
+}
+
+int entry_forget(struct actuator *a, const char *uid, struct error *err)
+{
+    (void)failpoint("act-before-forget");
+    (void)pthread_mutex_lock(&a->saving);
+    act_lock(a);
+    struct entry *e = entry_by_uid(a, uid);
+    bool gone = e && e->intent->state == ACT_GONE;
+    act_unlock(a);
+    int r = !e     ? error_set(err, ENOENT, "pod %s: there is none here", uid)
+            : gone ? intents_delete(a->intents, uid, err)
+                   : error_set(err, EBUSY, "pod %s: it is not gone yet", uid);
+    act_lock(a);
+    e = entry_by_uid(a, uid);
+    if (r == 0 && e) {
+        entry_drop(a, e);
+        act_notify(a);
+    }
+    act_unlock(a);
     (void)pthread_mutex_unlock(&a->saving);
     return r;
 }

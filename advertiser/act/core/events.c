@@ -8,11 +8,16 @@
 #include "advertiser/act/core/events.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/card/card.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/threads.h"
 #include "lib/base/backoff.h"
 #include "lib/base/mem.h"
+#include "lib/grpc/grpc.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 
@@ -98,16 +103,16 @@ static bool is_among(const struct machine_found *f, const char *id)
     return false;
 }
 
-static struct entry *entry_of(struct place *p, const struct cri_event *event)
+static LOCKED struct entry *entry_of(struct place *p,
+                                     const struct cri_event *event)
 {
     struct actuator *a = p->a;
     struct entry *e = event->uid[0] ? entry_by_uid(a, event->uid) : NULL;
     if (e)
-        return strcmp(e->intent->place, p->what.name) == 0 ? e : NULL;
+        return entry_is_on(e, p) ? e : NULL;
     for (size_t i = 0; i < a->n_entries; i++) {
         e = a->entries[i];
-        if (strcmp(e->intent->place, p->what.name) == 0 &&
-            is_among(&e->m.found, event->container_id))
+        if (entry_is_on(e, p) && is_among(&e->m.found, event->container_id))
             return e;
     }
     return NULL;
@@ -176,12 +181,12 @@ static int take_event(void *ctx, const struct cri_event *event, size_t size)
     if (!event ||
         (event->kind != CRI_EVENT_STOPPED && event->kind != CRI_EVENT_DELETED))
         return 0;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct entry *e = s->generation == s->p->generation ? entry_of(s->p, event)
                                                         : NULL;
     if (e)
         stir(s->p, e);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return 0;
 }
 
@@ -225,14 +230,14 @@ static void take_end(void *ctx, int code, const struct error *err)
     struct actuator *a = s->p->a;
     const struct error well = {.text = "the runtime has ended them"};
     s->watch = NULL;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (s->generation == s->p->generation)
         note_end(s, code, code == 0 ? &well : err);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
 }
 
 /* Lock held, released within. */
-static void open_stream(struct events *v, size_t i)
+static LOCKED void open_stream(struct events *v, size_t i)
 {
     struct actuator *a = v->a;
     struct stream *s = xcalloc(1, sizeof *s);
@@ -246,26 +251,26 @@ static void open_stream(struct events *v, size_t i)
     s->budget = FLOOD_BYTES;
     s->p->events.deaf = false;
     s->p->events.missed_ms = 0;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     struct grpc_config config = card_grpc(&s->what);
     int r = cri_watch_open(v->hub, &config, &who, &s->watch, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     v->streams[i] = s;
     if (r < 0 && s->generation == s->p->generation)
         note_end(s, r, &err);
 }
 
-static void close_stream(struct events *v, size_t i)
+static LOCKED void close_stream(struct events *v, size_t i)
 {
     struct actuator *a = v->a;
     struct stream *s = v->streams[i];
     v->streams[i] = NULL;
     if (s->p->events.live)
         calm_down(s->p, clock_ms());
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     cri_watch_close(s->watch);
     free(s);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
 }
 
 /* It stands for long enough: what it has not told is listed once. */
@@ -287,7 +292,7 @@ static int64_t tend_stream(struct stream *s, int64_t now)
 /* --- the thread --------------------------------------------------------- */
 
 /* Opens and closes what is to be; when to look again. */
-static int64_t look(struct events *v)
+static LOCKED int64_t look(struct events *v)
 {
     struct actuator *a = v->a;
     int64_t now = clock_ms(), due = now + TURN_MS;
@@ -319,21 +324,21 @@ static void *events_thread(void *arg)
 {
     struct events v = {.a = arg};
     struct actuator *a = v.a;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     v.hub = a->events;
     while (!a->stopping) {
         int64_t due = look(&v), now = clock_ms();
-        (void)pthread_mutex_unlock(&a->lock);
+        act_unlock(a);
         grpc_hub_turn(v.hub, due > now ? (unsigned)(due - now) : 0);
-        (void)pthread_mutex_lock(&a->lock);
+        act_lock(a);
     }
     for (size_t i = 0; i < PLACES_KEPT; i++)
         if (v.streams[i])
             close_stream(&v, i);
     a->events = NULL;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     grpc_hub_destroy(v.hub);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     act_thread_ends(a);
     return NULL;
 }

@@ -1,21 +1,20 @@
 /* Folders of pods that are gone, which could not be removed: what was in the
  * way may be gone, too, some time. */
+#include "advertiser/act/core/leftovers.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/pod_files.h"
-#include "advertiser/act/core/act_private.h"
-#include "advertiser/act/pod/left.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/helper_pod.h"
+#include "advertiser/act/core/place.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 
 enum { HELPER_MS = 30000 }; /* until it is looked for biga-card again */
-
-struct leftover {
-    char place[ACT_NAME_MAX + 1], uid[ACT_UID_MAX + 1];
-};
 
 /* --- which there are ------------------------------------------------------- */
 
@@ -50,16 +49,17 @@ void leftovers_add(struct place *p, const char *uid)
 {
     struct actuator *a = p->a;
     struct error err = {0};
-    if (leftovers_due(p) == INT64_MAX) { /* the first; it was just tried */
+    if (place_leftovers_due(p) ==
+        INT64_MAX) { /* the first; it was just tried */
         p->sweep_ms = clock_ms() + a->sweep_ms;
         p->sweep_uid[0] = '\0';
     }
     take(a, p->what.name, uid);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (intents_put_left(a->intents, p->what.name, uid, &err) < 0)
         log_event(LOG_ERROR, "act-not-saved", "uid", uid, "error", err.text,
                   NULL);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
 }
 
 bool leftovers_busy(const struct actuator *a, const char *uid)
@@ -71,15 +71,6 @@ bool leftovers_busy(const struct actuator *a, const char *uid)
 }
 
 /* --- trying again ----------------------------------------------------------- */
-
-int64_t leftovers_due(const struct place *p)
-{
-    const struct actuator *a = p->a;
-    for (size_t i = 0; p->swept && !p->sweeping && i < a->n_leftovers; i++)
-        if (strcmp(a->leftovers[i].place, p->what.name) == 0)
-            return p->sweep_ms;
-    return INT64_MAX;
-}
 
 /* The one after the last that was tried, in order of UIDs. */
 static bool next_uid(struct place *p, char ret_uid[ACT_UID_MAX + 1])
@@ -100,14 +91,14 @@ static bool next_uid(struct place *p, char ret_uid[ACT_UID_MAX + 1])
 
 /* Who adds a pod holds `saving` from looking whether its UID is free until it
  * is there: so none is added under one that is taken here. */
-static bool begin(struct place *p, char ret_id[CRI_ID_MAX + 1])
+static LOCKED bool begin(struct place *p, char ret_id[CRI_ID_MAX + 1])
 {
     struct actuator *a = p->a;
     char uid[ACT_UID_MAX + 1];
     int64_t now = clock_ms();
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     (void)pthread_mutex_lock(&a->saving);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     helper_id(a, p->what.name, ret_id);
     bool any = next_uid(p, uid);
     if (!any) { /* all were tried */
@@ -127,20 +118,20 @@ static bool begin(struct place *p, char ret_id[CRI_ID_MAX + 1])
     return any;
 }
 
-static void is_removed(struct place *p, const char *uid)
+static LOCKED void is_removed(struct place *p, const char *uid)
 {
     struct actuator *a = p->a;
     struct leftover *l = find(a, p->what.name, uid);
     struct error err = {0};
     if (l)
         *l = a->leftovers[--a->n_leftovers];
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     log_event(LOG_INFO, "act-files-removed", "place", p->what.name, "uid", uid,
               NULL);
     if (intents_delete_left(a->intents, p->what.name, uid, &err) < 0)
         log_event(LOG_ERROR, "act-not-saved", "uid", uid, "error", err.text,
                   NULL); /* it is tried once more at the next start */
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
 }
 
 void leftovers_sweep(struct place *p, const struct connection *c)
@@ -156,11 +147,11 @@ void leftovers_sweep(struct place *p, const struct connection *c)
                                        .cri = c->cri,
                                        .helper = id};
         bool refused;
-        (void)pthread_mutex_unlock(&a->lock);
+        act_unlock(a);
         int e = pod_files_remove(&pod, &refused, &err);
         if (e < 0 && !refused)
             cri_reconnect(c->cri);
-        (void)pthread_mutex_lock(&a->lock);
+        act_lock(a);
         if (e == 0)
             is_removed(p, p->removing);
         p->removing[0] = '\0';

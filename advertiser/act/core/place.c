@@ -1,85 +1,16 @@
-/* A place: its thread probes it, and lists what is there. */
-#include <stdio.h>
+#include "advertiser/act/core/place.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
-#include "lib/base/hash.h"
-#include "lib/base/mem.h"
+#include "advertiser/act/core/threads.h"
 #include "lib/io/clock.h"
-#include "lib/io/log.h"
-#include "lib/io/mem_trim.h"
 
-enum {
-    TRIM_FIRST_MS = 3000,
-    TRIM_MS = 60000,
-    THREAD_RETRY_MS = 1000,
-    LEAVE_RETRY_MS = 1000,
-};
-
-/* What the prober keeps for itself. */
-struct prober {
-    struct place *p;
-    struct connection c;
-    bool known;       /* its version was asked for on this connection */
-    bool half;        /* containers are listed, sandboxes are to follow */
-    int64_t begun_ms; /* of the list */
-    struct inventory listed;
-};
-
-/* --- threads ------------------------------------------------------------ */
-
-void act_notify(struct actuator *a)
-{
-    (void)pthread_cond_broadcast(&a->news);
-    if (a->changed)
-        a->changed(a->ctx);
-}
-
-bool act_thread(struct actuator *a, void *(*f)(void *), void *arg)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    (void)pthread_attr_init(&attr); /* cannot fail on Linux */
-    (void)pthread_attr_setstacksize(&attr, PLACE_STACK);
-    a->n_threads++;
-    int code = pthread_create(&thread, &attr, f, arg);
-    (void)pthread_attr_destroy(&attr);
-    if (code == 0)
-        return true;
-    a->n_threads--;
-    log_event(LOG_ERROR, "act-no-thread", "error", strerror(code), NULL);
-    return false;
-}
-
-/* What libraries keep for a thread goes after its last line, so each waits for
- * the one that ended before it, and whoever ends all for the last. */
-void act_thread_ends(struct actuator *a)
-{
-    bool other = a->has_ended;
-    pthread_t before = a->ended;
-    a->ended = pthread_self();
-    a->has_ended = true;
-    a->n_threads--;
-    (void)pthread_cond_broadcast(&a->news);
-    (void)pthread_mutex_unlock(&a->lock);
-    if (other)
-        (void)pthread_join(before, NULL);
-}
-
-/* --- places ------------------------------------------------------------- */
-
-static bool is_on(const struct entry *e, const struct place *p)
-{
-    return strcmp(e->intent->place, p->what.name) == 0;
-}
-
-/* Others see all of its pods anew. */
-static void publish_all(struct place *p)
+void place_publish(struct place *p)
 {
     p->a->version++;
     for (size_t i = 0; i < p->a->n_entries; i++)
-        if (is_on(p->a->entries[i], p))
+        if (entry_is_on(p->a->entries[i], p))
             p->a->entries[i]->version = p->a->version;
     act_notify(p->a);
 }
@@ -109,32 +40,6 @@ enum act_health place_health(const struct place *p)
     return health_shown(&p->health, p->drained);
 }
 
-void place_wake(struct place *p)
-{
-    struct actuator *a = p->a;
-    (void)pthread_cond_signal(&p->wake);
-    if (!place_works(p) || work_due(p) > clock_ms())
-        return;
-    if (p->n_idle > 0)
-        (void)pthread_cond_signal(&p->work);
-    else if (p->n_workers < PLACE_WORKERS && act_thread(a, work_thread, p))
-        p->n_workers++;
-}
-
-void place_gone(struct place *p)
-{
-    if (!p->present)
-        return;
-    p->present = false;
-    p->unread = true;
-    p->generation++;
-    events_wake(p->a);
-    (void)snprintf(p->reason, sizeof p->reason,
-                   "it is not in this node any more");
-    publish_all(p);
-    (void)pthread_cond_signal(&p->wake);
-}
-
 void place_free(struct place *p)
 {
     orphans_fini(&p->orphans);
@@ -145,428 +50,42 @@ void place_free(struct place *p)
     free(p);
 }
 
-/* --- what is listed ----------------------------------------------------- */
-
-/* The same for the same objects in any order. */
-static uint64_t sum_of(const struct machine_found *f)
+int64_t place_leftovers_due(const struct place *p)
 {
-    uint64_t sum = f->n_sandboxes + f->n_containers;
-    for (size_t i = 0; i < f->n_sandboxes; i++) {
-        const struct machine_sandbox *s = &f->sandboxes[i];
-        sum += hash_mix(hash_bytes(s->id, strlen(s->id)),
-                        s->ready ? 0x9e3779b97f4a7c15U : 3);
-    }
-    for (size_t i = 0; i < f->n_containers; i++) {
-        const struct machine_container *c = &f->containers[i];
-        sum += hash_mix(hash_bytes(c->id, strlen(c->id)),
-                        0xd6e8feb86659fd93U + (uint64_t)c->state);
-    }
-    return sum;
+    const struct actuator *a = p->a;
+    for (size_t i = 0; p->swept && !p->sweeping && i < a->n_leftovers; i++)
+        if (strcmp(a->leftovers[i].place, p->what.name) == 0)
+            return p->sweep_ms;
+    return INT64_MAX;
 }
 
-/* Did a container end, and nobody was asked to end it? */
-static bool has_ended(const struct entry *e, const struct machine_found *found)
+int64_t place_due(struct place *p)
 {
-    const struct machine_found *was = &e->m.found;
-    if (e->intent->state != ACT_RUNNING || !e->m.listed)
-        return false;
-    for (size_t i = 0; i < was->n_containers; i++)
-        for (size_t k = 0; k < found->n_containers; k++)
-            if (was->containers[i].state == CRI_RUNNING &&
-                found->containers[k].state == CRI_EXITED &&
-                strcmp(was->containers[i].id, found->containers[k].id) == 0)
-                return true;
-    return false;
-}
-
-static void see(struct prober *t, struct entry *e, int64_t now)
-{
-    struct machine_found found = {0};
-    if (e->busy || e->acted_ms >= t->begun_ms)
-        return;
-    bool told = e->stirred;
-    e->stirred = false;
-    inventory_take(&t->listed, e->intent->uid, &found);
-    if (e->m.listed && sum_of(&found) == sum_of(&e->m.found)) {
-        machine_found_fini(&found);
-        return;
-    }
-    if (!told && has_ended(e, &found))
-        events_missed(t->p, now);
-    machine_see(&e->m, &found, now);
-    e->met = true;
-    e->due_ms = 0;
-    e->m.changed = true;
-}
-
-static void see_orphans(struct prober *t, int64_t now)
-{
-    struct place *p = t->p;
     struct actuator *a = p->a;
-    size_t n_more = p->orphans.n_more;
-    p->n_spared = p->n_spared_running = 0;
-    for (size_t i = 0; i < a->n_spared; i++)
-        inventory_spare(&t->listed, a->spared[i], &p->n_spared,
-                        &p->n_spared_running);
-    orphans_update(&p->orphans, t->listed.seen, t->listed.n, now,
-                   a->orphan_grace_ms);
-    p->swept = true;
-    if (p->orphans.n_more > 0 && n_more == 0) {
-        char text[24];
-        (void)snprintf(text, sizeof text, "%zu", p->orphans.n_more);
-        log_event(LOG_WARN, "orphans-many", "place", p->what.name, "more", text,
-                  NULL);
-    }
-}
-
-/* Something is expected to change there, and it has any pod at all. */
-static bool is_busy(struct place *p, bool *ret_any)
-{
-    bool busy = false, any = false;
-    for (size_t i = 0; i < p->a->n_entries; i++) {
-        const struct entry *e = p->a->entries[i];
-        if (!is_on(e, p) || e->intent->state == ACT_GONE)
-            continue;
-        any = true;
-        busy |= e->intent->state == ACT_CREATING ||
-                e->intent->state == ACT_STOPPING ||
-                (e->intent->state == ACT_RUNNING && !entry_is_ready(p->a, e));
-    }
-    *ret_any = any;
-    return busy;
-}
-
-static void take_lists(struct prober *t, int64_t now)
-{
-    struct place *p = t->p;
-    bool any, stirred = false, unread = p->unread;
-    p->unread = false;
-    for (size_t i = 0; i < p->a->n_entries; i++) {
-        struct entry *e = p->a->entries[i];
-        if (!is_on(e, p))
-            continue;
-        if (e->intent->state != ACT_GONE)
-            inventory_know(&t->listed, e->intent->uid);
-        else if (e->acted_ms < t->begun_ms) /* its card was away */
-            inventory_end(&t->listed, e->intent->uid);
-        see(t, e, now);
-        stirred |= e->stirred && !e->busy; /* somebody was at it */
-        if (e->m.changed && !e->busy)
-            entry_publish(p->a, e);
-    }
-    see_orphans(t, now);
-    if (unread)
-        publish_all(p);
-    t->half = false;
-    bool busy = is_busy(p, &any);
-    bool often = any && !events_live(p, now);
-    p->list_ms = now + (busy || stirred ? PLACE_BUSY_LIST_MS
-                        : often         ? PLACE_LIST_MS
-                                        : PLACE_SWEEP_MS);
-    if (p->orphans.n > 0 && p->list_ms > now + PLACE_LIST_MS)
-        p->list_ms = now + PLACE_LIST_MS;
-}
-
-/* --- probing: without the lock ------------------------------------------ */
-
-static int ask_version(struct prober *t, unsigned ms, struct cri_version *v,
-                       struct error *err)
-{
-    int e = cri_version(t->c.cri, ms, v, err);
-    t->known = e == 0;
-    return e;
-}
-
-static int list_containers(struct prober *t, unsigned ms, struct error *err)
-{
-    struct cri_pair list[2];
-    inventory_fini(&t->listed);
-    t->begun_ms = clock_ms();
-    int e = cri_list_containers(t->c.cri, config_ours(t->p->a, list), ms,
-                                &t->listed.containers, err);
-    t->half = e == 0;
-    return e;
-}
-
-/* Containers first: one whose sandbox is missing then has lost it. */
-static int list_sandboxes(struct prober *t, unsigned ms, struct error *err)
-{
-    struct cri_pair list[2];
-    int e = cri_list_sandboxes(t->c.cri, config_ours(t->p->a, list), ms,
-                               &t->listed.sandboxes, err);
-    if (e == 0)
-        inventory_sort(&t->listed); /* while nobody waits for it */
-    return e;
-}
-
-struct asked {
-    bool lists, at_once; /* what is to be asked */
-    bool listed;         /* both are there */
-    struct cri_version version;
-    int e;
-    struct error err;
-};
-
-static void ask(struct prober *t, unsigned ms, struct asked *q)
-{
-    q->e = connection_open(&t->c, &q->err);
-    if (q->e < 0)
-        return;
-    if (!t->known) {
-        q->e = ask_version(t, ms, &q->version, &q->err);
-    } else if (!q->lists) {
-        q->e = ask_version(t, ms, &q->version, &q->err);
-    } else {
-        if (!t->half)
-            q->e = list_containers(t, ms, &q->err);
-        else
-            q->at_once = true;
-        if (q->e == 0 && q->at_once) {
-            q->e = list_sandboxes(t, ms, &q->err);
-            q->listed = q->e == 0;
-        }
-    }
-    if (q->e < 0) {
-        t->known = t->half = false;
-        cri_reconnect(t->c.cri);
-    }
-}
-
-/* --- the thread --------------------------------------------------------- */
-
-/* Nothing could be done there meanwhile; and a card that was lost may have been
- * rebooted: what it was made ready for is to be done again. */
-static void come_back(struct place *p)
-{
-    bool anew = p->unread || !p->swept;
-    p->n_lives += anew;
-    for (size_t i = 0; i < p->a->n_entries; i++) {
-        struct entry *e = p->a->entries[i];
-        if (!is_on(e, p))
-            continue;
-        e->await_ms = 0;
-        if (anew)
-            e->m.prepared = e->configured = false;
-    }
-    events_begin(p);
-}
-
-static void say_health(struct place *p, enum act_health was)
-{
-    if (was == p->health.now)
-        return;
-    if (p->health.now == ACT_READY)
-        come_back(p);
-    else
-        events_wake(p->a);
-    log_event(p->health.now == ACT_READY ? LOG_INFO : LOG_WARN, "place-health",
-              "place", p->what.name, "health", act_health_name(p->health.now),
-              "reason", p->reason, NULL);
-    p->unread |= p->health.now == ACT_LOST;
-    publish_all(p);
-}
-
-static void judge(struct prober *t, const struct asked *q, int64_t sent)
-{
-    struct place *p = t->p;
-    enum act_health was = p->health.now;
-    int64_t now = clock_ms();
-    if (t->c.generation != p->generation)
-        return; /* it was another place that answered */
-    if (q->e < 0) {
-        (void)snprintf(p->reason, sizeof p->reason, "%s", q->err.text);
-        (void)health_bad(&p->health, sent, now);
-    } else {
-        (void)health_good(&p->health, now);
-        if (p->health.now == ACT_READY)
-            p->reason[0] = '\0';
-        if (q->version.runtime[0])
-            (void)snprintf(p->runtime, sizeof p->runtime, "%.200s %.200s",
-                           q->version.runtime, q->version.version);
-    }
-    say_health(p, was);
-    if (q->listed)
-        take_lists(t, now);
-    if (was != ACT_READY && p->health.now == ACT_READY)
-        p->list_ms = now;
-    if (place_works(p))
-        place_wake(p);
-}
-
-static void forget_connection(struct prober *t)
-{
-    struct actuator *a = t->p->a;
-    (void)pthread_mutex_unlock(&a->lock);
-    connection_close(&t->c);
-    (void)pthread_mutex_lock(&a->lock);
-    t->known = t->half = false;
-    t->c.place = t->p->what;
-    t->c.generation = t->p->generation;
-}
-
-/* When to ask next, and what. */
-static int64_t next_ask(struct prober *t, struct asked *ret_asked)
-{
-    struct place *p = t->p;
-    bool any;
-    bool busy = is_busy(p, &any);
-    bool often = any && !events_live(p, clock_ms());
-    int64_t due = p->health.due_ms, event = events_due(p, t->begun_ms);
-    *ret_asked = (struct asked){0};
-    if (p->health.now != ACT_READY)
+    bool idle = strcmp(p->what.name, ACT_HOST) == 0 && p->present &&
+                !p->what.endpoint[0];
+    int64_t due = INT64_MAX;
+    if (!idle && !place_works(p))
         return due;
-    if (busy && p->list_ms > clock_ms() + PLACE_BUSY_LIST_MS)
-        p->list_ms = clock_ms() + PLACE_BUSY_LIST_MS;
-    if (event != INT64_MAX)
-        t->half = false; /* it may be of before */
-    if (event < p->list_ms)
-        p->list_ms = event;
-    /* with pods, a list is also the probe: one half after the other; where
-     * events come, lists are rare */
-    ret_asked->lists = often || p->orphans.n > 0 || p->list_ms <= due;
-    ret_asked->at_once = busy || !often || !p->swept || event != INT64_MAX;
-    if (often && due > t->begun_ms + PLACE_LIST_MS / 2)
-        due = t->half ? t->begun_ms + PLACE_LIST_MS / 2
-                      : t->begun_ms + PLACE_LIST_MS;
-    if (busy || p->list_ms < due)
-        due = p->list_ms < due ? p->list_ms : due;
-    return due;
-}
-
-/* Until `due`, or before when nobody else would see to what is due there. */
-static void wait_until(struct place *p, int64_t due, int64_t now)
-{
-    int64_t work = p->n_workers == 0 && place_works(p) ? work_due(p)
-                                                       : INT64_MAX;
-    if (work <= now) {
-        place_wake(p);
-        if (p->n_workers > 0)
-            return;
-        work = now + THREAD_RETRY_MS; /* there is no thread to be had */
+    for (size_t i = 0; i < a->n_entries; i++) {
+        const struct entry *e = a->entries[i];
+        if (entry_is_on(e, p) && !e->busy && e->due_ms < due)
+            due = e->due_ms;
     }
-    (void)clock_wait(&p->wake, &p->a->lock, work < due ? work : due);
+    int64_t orphan = a->fed ? orphans_due(&p->orphans) : INT64_MAX;
+    int64_t left = idle ? INT64_MAX : place_leftovers_due(p);
+    due = orphan < due ? orphan : due;
+    return left < due ? left : due;
 }
 
-static void probe(struct prober *t)
+void place_wake(struct place *p)
 {
-    struct place *p = t->p;
     struct actuator *a = p->a;
-    struct asked q;
-    int64_t due = next_ask(t, &q), now = clock_ms();
-    if (now < due) {
-        wait_until(p, due, now);
-        return;
-    }
-    unsigned ms = (unsigned)health_deadline_ms(&p->health);
-    (void)pthread_mutex_unlock(&a->lock);
-    ask(t, ms, &q);
-    (void)pthread_mutex_lock(&a->lock);
-    judge(t, &q, now);
-}
-
-/* Once all have been asked, and when pods have come and gone. */
-static void trim(struct actuator *a)
-{
-    int64_t now = clock_ms();
-    for (size_t i = 0; i < a->n_places; i++)
-        if (a->places[i]->n_workers > 0)
-            return;
-    if (now < a->trim_ms)
-        return;
-    a->trim_ms = now + TRIM_MS;
-    (void)pthread_mutex_unlock(&a->lock);
-    (void)mem_trim_memory();
-    (void)pthread_mutex_lock(&a->lock);
-}
-
-static void *prober_thread(void *arg)
-{
-    struct prober t = {.p = arg};
-    struct place *p = t.p;
-    struct actuator *a = p->a;
-    (void)pthread_mutex_lock(&a->lock);
-    t.c.place = p->what;
-    t.c.generation = p->generation;
-    while (!a->stopping) {
-        if (t.c.generation != p->generation) {
-            forget_connection(&t);
-        } else if (p->present && p->what.endpoint[0]) {
-            probe(&t);
-            helper_tend(p);
-            trim(a);
-        } else {
-            work_virtual(p);
-            int64_t next = work_due(p);
-            if (!p->present && !leave_places(a))
-                next = clock_ms() + LEAVE_RETRY_MS;
-            if (!a->stopping && t.c.generation == p->generation &&
-                next > clock_ms())
-                (void)clock_wait(&p->wake, &a->lock, next);
-        }
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    connection_close(&t.c);
-    inventory_fini(&t.listed);
-    (void)pthread_mutex_lock(&a->lock);
-    act_thread_ends(a);
-    return NULL;
-}
-
-static struct place *place_new(struct actuator *a)
-{
-    if (a->n_places == PLACES_KEPT)
-        return NULL;
-    struct place *p = xcalloc(1, sizeof *p);
-    p->a = a;
-    clock_wait_init(&p->wake);
-    clock_wait_init(&p->work);
-    (void)pthread_mutex_init(&p->prep, NULL); /* cannot fail on Linux */
-    (void)pthread_mutex_init(&p->vfs, NULL);
-    a->places[a->n_places++] = p;
-    a->trim_ms = clock_ms() + TRIM_FIRST_MS;
-    return p;
-}
-
-static bool is_same(const struct act_place *a, const struct act_place *b)
-{
-    return strcmp(a->endpoint, b->endpoint) == 0 && strcmp(a->ca, b->ca) == 0 &&
-           strcmp(a->cert, b->cert) == 0 && strcmp(a->key, b->key) == 0 &&
-           a->plaintext == b->plaintext;
-}
-
-struct place *place_set(struct actuator *a, const struct act_place *what)
-{
-    struct place *p = place_find(a, what->name);
-    if (!p)
-        p = place_new(a);
-    if (!p)
-        return NULL;
-    bool runs = what->endpoint[0], host = strcmp(what->name, ACT_HOST) == 0;
-    bool same = p->present && is_same(&p->what, what);
-    bool new_keys = p->what.files_ns != what->files_ns;
-    p->what = *what;
-    if (same && new_keys)
-        p->generation++; /* other connections, to the card as it was */
-    if (!same) {
-        p->present = true;
-        p->swept = false;
-        p->generation++;
-        p->list_ms = 0;
-        p->reason[0] = p->runtime[0] = '\0';
-        if (!runs)
-            (void)snprintf(p->reason, sizeof p->reason, "%s",
-                           "no endpoint is known: give it one in the card "
-                           "file");
-        p->unread |= !runs && !host;
-        health_init(&p->health, a->probe_ms, a->lost_ms, clock_ms());
-        publish_all(p);
-    }
-    if (!same || new_keys) {
-        p->events = (struct place_events){0};
-        events_wake(a);
-    }
-    if (!p->prober && (runs || host)) /* else there is nothing to do */
-        p->prober = act_thread(a, prober_thread, p);
     (void)pthread_cond_signal(&p->wake);
-    return p;
+    if (!place_works(p) || place_due(p) > clock_ms())
+        return;
+    if (p->n_idle > 0)
+        (void)pthread_cond_signal(&p->work);
+    else if (p->n_workers < PLACE_WORKERS && act_thread(a, a->worker, p))
+        p->n_workers++;
 }

@@ -1,8 +1,12 @@
 /* What others see. */
+#include "advertiser/act/core/views_private.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/views.h"
 #include "lib/io/clock.h"
 
 static void put(char *to, size_t size, const char *text)
@@ -43,8 +47,8 @@ static void fill_address(const char *endpoint, char *ret, size_t size)
     (void)snprintf(ret, size, "%.*s", (int)n, from);
 }
 
-static void fill_stale(const struct entry *e, const struct place *p,
-                       struct act_pod_view *v)
+static LOCKED void fill_stale(const struct entry *e, const struct place *p,
+                              struct act_pod_view *v)
 {
     v->ready = false;
     v->stale = true;
@@ -116,7 +120,7 @@ void view_fill_place(struct place *p, struct act_place_view *v)
         put(v->reason, sizeof v->reason, "drained by the operator");
     for (size_t i = 0; i < p->a->n_entries; i++) {
         const struct entry *e = p->a->entries[i];
-        v->n_pods += strcmp(e->intent->place, p->what.name) == 0 &&
-                     !entry_is_ours(e) && e->intent->state != ACT_GONE;
+        v->n_pods += entry_is_on(e, p) && !entry_is_ours(e) &&
+                     e->intent->state != ACT_GONE;
     }
 }

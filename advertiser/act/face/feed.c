@@ -244,7 +244,7 @@ struct kept {
 static void kept_ask(struct feed *f, struct kept *ret_kept, struct str *path)
 {
     cleanup_free char(*uids)[ACT_UID_MAX + 1] = NULL;
-    size_t n = f->asks_kept ? actuator_kept(f->a, FEED_OWNER, &uids) : 0;
+    size_t n = f->asks_kept ? actuator_saved_logs(f->a, FEED_OWNER, &uids) : 0;
     ret_kept->n = n < PODFEED_KEPT_MAX ? n : PODFEED_KEPT_MAX;
     for (size_t i = 0; i < ret_kept->n; i++) {
         memcpy(ret_kept->uids[i], uids[(f->kept_at + i) % n], sizeof *uids);

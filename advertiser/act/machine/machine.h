@@ -185,6 +185,13 @@ struct machine_result {
 void machine_done(struct machine *m, const struct machine_step *step,
                   const struct machine_result *result, int64_t now_ms);
 
+/* The state, reason and message that others see; `changed` when it differs.
+ * A move that machine_may() forbids does not happen. */
+void machine_move(struct machine *m, enum act_state state);
+void machine_say(struct machine *m, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void machine_quiet(struct machine *m); /* no reason any more */
+
 /* All its containers run (those that have ended well, and are not to come
  * back, count). */
 bool machine_is_ready(const struct machine *m);

@@ -6,12 +6,6 @@
 
 #include "advertiser/act/machine/machine.h"
 
-/* The state, reason and message that others see; `changed` when it differs.
- * A move that machine_may() forbids does not happen. */
-void machine_move(struct machine *m, enum act_state state);
-void machine_say(struct machine *m, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void machine_quiet(struct machine *m); /* no reason any more */
 void machine_fail(struct machine *m, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

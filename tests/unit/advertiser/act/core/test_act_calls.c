@@ -149,7 +149,7 @@ Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 180)
         actrig_close(&r);
         actrig_open(&r);
     }
-    cr_assert_eq(actuator_kept(r.a, "extender", &uids), 1);
+    cr_assert_eq(actuator_saved_logs(r.a, "extender", &uids), 1);
     cr_assert_str_eq(uids[0], "x");
     free(uids);
     cr_assert_eq(actuator_drop_logs(r.a, "x", &err), 0, "%s", err.text);

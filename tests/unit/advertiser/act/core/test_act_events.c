@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/state.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
 
@@ -52,9 +53,9 @@ static bool is_ready(struct actrig *r, const char *name)
 
 static bool is_live(struct actrig *r)
 {
-    (void)pthread_mutex_lock(&r->a->lock);
+    act_lock(r->a);
     bool live = r->a->places[0]->events.live;
-    (void)pthread_mutex_unlock(&r->a->lock);
+    act_unlock(r->a);
     return live;
 }
 

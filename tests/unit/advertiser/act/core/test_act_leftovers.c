@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "tests/lib/card/actrig.h"
 
@@ -36,9 +39,9 @@ static void leave(const char *uid)
     FILE *f = fopen(path, "we");
     cr_assert(f, "%s", path);
     cr_assert_eq(fclose(f), 0);
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     entry_by_uid(r.a, uid)->m.refusals = MACHINE_TRIES - 1;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     cr_assert_eq(actuator_unwant(r.a, uid, 0, &err), 0);
     cr_assert(actrig_reach(&r, uid, ACT_GONE));
     struct act_pod_view v;
@@ -127,9 +130,9 @@ Test(act_leftovers, are_no_more_those_of_a_pod_that_is_there)
     clear("x");
     cr_assert(goes("x"));
     leave("y");
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     (void)snprintf(r.a->places[0]->removing, ACT_UID_MAX + 1, "z");
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     cr_expect_eq(actrig_want(&r, "z", "host"), -EEXIST);
     actrig_fini(&r);
 
@@ -142,11 +145,11 @@ Test(act_leftovers, are_no_more_those_of_a_pod_that_is_there)
     clear("y"); /* it is the next pod's */
     cr_assert_eq(actrig_want(&r, "y", "host"), 0);
     cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     r.a->sweep_ms = 100;
     r.a->places[0]->sweep_ms = 1;
     place_wake(r.a->places[0]);
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     (void)usleep(500000);
     cleanup_free char *path = folder("y");
     cr_expect_eq(access(path, F_OK), 0, "it is in use");

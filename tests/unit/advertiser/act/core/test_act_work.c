@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/state.h"
 #include "tests/lib/card/actrig.h"
 
 /* A disk that is full, once it has taken so many more; how often it was. */
@@ -225,21 +227,21 @@ Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
     cr_assert_eq(actrig_want_as(&r, held), 0);
     cr_assert(has_reason(&r, "x", "Held"));
     struct entry *e = entry_by_uid(r.a, "x");
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     while (e->busy) {
-        (void)pthread_mutex_unlock(&r.a->lock);
+        act_unlock(r.a);
         (void)usleep(1000);
-        (void)pthread_mutex_lock(&r.a->lock);
+        act_lock(r.a);
     }
     e->busy = true; /* we are that worker */
     e->intent->stop = true;
     e->intent->state = ACT_GONE;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     cr_assert_eq(actuator_forget(r.a, "x", &err), 0, "%s", err.text);
     cr_expect_eq(entry_save(r.a, e, &err), 0, "%s", err.text);
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     entry_release(e);
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     reopen(&r);
     cr_expect_eq(actuator_find(r.a, "lab", "x", &v), -ENOENT);
     actrig_fini(&r);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/card/labels.h"
+#include "advertiser/act/machine/inventory.h"
 #include "lib/base/mem.h"
 
 static struct cri_pair *labels_of(const char *uid)

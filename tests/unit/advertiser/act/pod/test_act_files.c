@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/config.h"
+#include "advertiser/act/core/deliver.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/state.h"
 #include "advertiser/act/pod/files.h"
 #include "lib/base/base64.h"
 #include "lib/base/mem.h"
@@ -210,10 +213,10 @@ Test(act_files, volumes_need_the_helper)
     cleanup_with(podspec) struct podspec *some = parse(VOLUMES, "", NULL, 0);
     cleanup_with(podspec) struct podspec *empty =
         parse("{\"name\":\"e\",\"emptyDir\":{}}", "", NULL, 0);
-    cr_expect_not(deliver_needed(&(struct entry){.spec = NULL}));
-    cr_expect_not(deliver_needed(&(struct entry){.spec = none}));
-    cr_expect(deliver_needed(&(struct entry){.spec = some}));
-    cr_expect(deliver_needed(&(struct entry){.spec = empty}),
+    cr_expect_not(entry_has_volumes(&(struct entry){.spec = NULL}));
+    cr_expect_not(entry_has_volumes(&(struct entry){.spec = none}));
+    cr_expect(entry_has_volumes(&(struct entry){.spec = some}));
+    cr_expect(entry_has_volumes(&(struct entry){.spec = empty}),
               "a runtime would make it root's alone to write to");
 }
 

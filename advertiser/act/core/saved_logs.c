@@ -1,12 +1,13 @@
 /* What containers wrote last, kept here when their pod is gone from its place:
  * somebody may want to know why it failed. */
+#include "advertiser/act/core/saved_logs.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/pod_logs.h"
-#include "advertiser/act/core/act_private.h"
-#include "advertiser/act/pod/left.h"
+#include "advertiser/act/core/helper_pod.h"
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
@@ -40,17 +41,17 @@ static int save_log(struct actuator *a, const struct pod_access *pod,
     return r;
 }
 
-void kept_take(struct place *at, const struct connection *c,
-               const struct entry *e)
+void saved_logs_take(struct place *at, const struct connection *c,
+                     const struct entry *e)
 {
     struct actuator *a = at->a;
     struct error err = {0};
     char id[CRI_ID_MAX + 1];
     bool host = card_is_host(&c->place);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     bool keep = e->intent->keep;
     helper_id(a, c->place.name, id);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (!keep || (!host && !a->helper_image))
         return;
     const struct pod_access pod = {.place = &c->place,
@@ -76,9 +77,9 @@ void kept_take(struct place *at, const struct connection *c,
 
 /* Offsets go on from those of the file: whoever has read up to one of them
  * misses nothing, and may see some bytes again. */
-int kept_read(struct actuator *a, const struct intent_log *names,
-              uint64_t offset, size_t max, struct str *ret_text,
-              uint64_t *ret_next, struct error *err)
+int saved_logs_read(struct actuator *a, const struct intent_log *names,
+                    uint64_t offset, size_t max, struct str *ret_text,
+                    uint64_t *ret_next, struct error *err)
 {
     cleanup_str struct str text = STR_INIT(INTENT_LOG_MAX + 1);
     uint64_t next = 0;
@@ -95,32 +96,4 @@ int kept_read(struct actuator *a, const struct intent_log *names,
     str_add_n(ret_text, str_text(&text) + at, n);
     *ret_next = from + at + n;
     return 0;
-}
-
-struct uids {
-    char (*list)[ACT_UID_MAX + 1];
-    size_t n, cap;
-};
-
-static void take_uid(void *ctx, const char *uid)
-{
-    struct uids *u = ctx;
-    u->list = xgrow(u->list, u->n, &u->cap, sizeof *u->list);
-    (void)snprintf(u->list[u->n++], sizeof *u->list, "%s", uid);
-}
-
-size_t actuator_kept(struct actuator *a, const char *owner,
-                     char (**ret_uids)[ACT_UID_MAX + 1])
-{
-    struct uids u = {0};
-    struct error err = {0};
-    if (intents_each_log(a->intents, owner, take_uid, &u, &err) < 0)
-        log_event(LOG_ERROR, "act-kept", "error", err.text, NULL);
-    *ret_uids = u.list;
-    return u.n;
-}
-
-int actuator_drop_logs(struct actuator *a, const char *uid, struct error *err)
-{
-    return intents_delete_logs(a->intents, uid, err);
 }

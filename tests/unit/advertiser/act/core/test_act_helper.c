@@ -7,7 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/helper_pod.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
@@ -30,9 +34,9 @@ int sqlite3_step(sqlite3_stmt *q)
         (void)usleep(atomic_load(&put_ms) * 1000);
     }
     if (strncmp(sql, "DELETE FROM pods", 16) == 0 && atomic_load(&watched)) {
-        (void)pthread_mutex_lock(&r.a->lock);
+        act_lock(r.a);
         atomic_store(&was_there, entry_by_uid(r.a, UID) != NULL);
-        (void)pthread_mutex_unlock(&r.a->lock);
+        act_unlock(r.a);
         atomic_store(&watched, false);
     }
     return real(q);
@@ -48,9 +52,9 @@ static void begin(void)
 /* A place's name is all that the table is asked for. */
 static bool has_helper(void)
 {
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     bool has = entry_by_uid(r.a, UID) != NULL;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     return has;
 }
 
@@ -161,12 +165,12 @@ Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 180)
 /* Whose image it is now; NULL: there is none. */
 static char *image_of_helper(void)
 {
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     const struct entry *e = entry_by_uid(r.a, UID);
     char *image = e && e->spec && !e->intent->stop
                       ? xstrdup(e->spec->containers[0].image)
                       : NULL;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     return image;
 }
 
@@ -203,11 +207,11 @@ static enum act_health health(void)
 /* As if it did so for `ms` already; what that says. */
 static bool awaits(const char *name, int64_t ms)
 {
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     struct entry *e = entry_by_uid(r.a, name);
     e->await_ms = ms ? clock_ms() - ms : 0;
     bool awaited = helper_awaited(place_find(r.a, "card-0"), e);
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     return awaited;
 }
 
@@ -218,12 +222,12 @@ Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 180)
     want_with_volume("web");
     cr_assert(actrig_live(&r, 0, UID, 1)); /* the helper does not run */
     (void)usleep(100000);
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     struct entry *e = entry_by_uid(r.a, "web");
     e->intent->stop = true;
     e->intent->attempt = 1;
     e->m.stop_ms = clock_ms() - 3600000; /* what ran took its time */
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     cr_expect(awaits("web", 0));
     cr_expect(awaits("web", 50000));
     cr_expect_not(awaits("web", 61000));
@@ -235,9 +239,9 @@ Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 180)
     cardserver_freeze(r.cards[0], false);
     while (health() != ACT_READY)
         (void)usleep(10000);
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     int64_t since = e->await_ms;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     cr_expect(since == 0 || clock_ms() - since < 50000);
     actrig_fini(&r);
 }

@@ -9,7 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/card/labels.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/card_setup.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
@@ -35,7 +39,7 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
         return real(mutex);
     const struct act_place what = p->what;
     within = true;
-    deliver_card(p, &what, other, &result, &err);
+    card_setup_run(p, &what, other, &result, &err);
     within = false;
     atomic_fetch_sub(&n_misses, 1);
     return result.e == 0 ? EBUSY : 0;
@@ -163,9 +167,9 @@ Test(act_prepare, a_turn_that_ends_meanwhile_is_noticed)
         .name = "other", .place = "card-0", .hook = "h", .held = true};
     cr_assert_eq(actrig_want_as(&r, held), 0);
     wait_health(ACT_READY);
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     other = entry_by_uid(r.a, "other");
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     atomic_store(&n_misses, 3); /* each doubles the pause */
     int64_t from = clock_ms();
     want("x", "h");
@@ -215,9 +219,9 @@ static void remove_container(void)
 static bool gets_stirred(const char *uid, bool stirred)
 {
     for (int i = 0; i < 6000; i++) {
-        (void)pthread_mutex_lock(&r.a->lock);
+        act_lock(r.a);
         bool is = entry_by_uid(r.a, uid)->stirred;
-        (void)pthread_mutex_unlock(&r.a->lock);
+        act_unlock(r.a);
         if (is == stirred)
             return true;
         (void)usleep(10000);
@@ -290,18 +294,18 @@ static void want_in_vain(const char *name)
         .name = name, .place = "card-0", .sriov_vfs = 8, .held = true};
     struct error err = {0};
     cr_assert_eq(actrig_want_as(&r, pod), 0);
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     entry_by_uid(r.a, name)->m.failures = 20;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     cr_assert_eq(actuator_begin(r.a, name, &err), 0, "%s", err.text);
     cr_assert(has_reason(name, "VfsInUse"));
 }
 
 static int64_t waits_ms(const char *name)
 {
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     int64_t ms = entry_by_uid(r.a, name)->m.retry_ms - clock_ms();
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     return ms;
 }
 
@@ -326,10 +330,10 @@ Test(act_prepare, who_waits_for_functions_is_woken_by_a_failure)
     want("x", "");
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     want_in_vain("y");
-    (void)pthread_mutex_lock(&r.a->lock);
+    act_lock(r.a);
     struct entry *x = entry_by_uid(r.a, "x");
     x->spec->restart = PODSPEC_RESTART_NEVER;
-    (void)pthread_mutex_unlock(&r.a->lock);
+    act_unlock(r.a);
     end_sandbox("x");
     cr_assert(actrig_reach(&r, "x", ACT_FAILED));
     cr_assert(actrig_reach(&r, "y", ACT_RUNNING));

@@ -1,11 +1,25 @@
 /* Doing what the machine says, and removing what nobody wrote down. */
+#include "advertiser/act/core/worker.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
-#include "advertiser/act/machine/machine_private.h"
-#include "advertiser/act/pod/left.h"
+#include "advertiser/act/card/connection.h"
+#include "advertiser/act/card/labels.h"
+#include "advertiser/act/core/card_setup.h"
+#include "advertiser/act/core/config.h"
+#include "advertiser/act/core/deliver.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/events.h"
+#include "advertiser/act/core/helper_pod.h"
+#include "advertiser/act/core/leftovers.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/saved_logs.h"
+#include "advertiser/act/core/spared.h"
+#include "advertiser/act/core/threads.h"
+#include "advertiser/act/machine/inventory.h"
+#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
@@ -24,36 +38,12 @@ struct worker {
 
 /* --- what is due: with the lock held ------------------------------------ */
 
-static bool is_here(const struct place *p, const struct entry *e)
-{
-    return strcmp(e->intent->place, p->what.name) == 0;
-}
-
-int64_t work_due(struct place *p)
-{
-    struct actuator *a = p->a;
-    bool idle = strcmp(p->what.name, ACT_HOST) == 0 && p->present &&
-                !p->what.endpoint[0];
-    int64_t due = INT64_MAX;
-    if (!idle && !place_works(p))
-        return due;
-    for (size_t i = 0; i < a->n_entries; i++) {
-        const struct entry *e = a->entries[i];
-        if (is_here(p, e) && !e->busy && e->due_ms < due)
-            due = e->due_ms;
-    }
-    int64_t orphan = a->fed ? orphans_due(&p->orphans) : INT64_MAX;
-    int64_t left = idle ? INT64_MAX : leftovers_due(p);
-    due = orphan < due ? orphan : due;
-    return left < due ? left : due;
-}
-
 static struct entry *pick(struct place *p, int64_t now)
 {
     struct entry *best = NULL;
     for (size_t i = 0; i < p->a->n_entries; i++) {
         struct entry *e = p->a->entries[i];
-        if (is_here(p, e) && !e->busy && e->due_ms <= now &&
+        if (entry_is_on(e, p) && !e->busy && e->due_ms <= now &&
             (!best || e->due_ms < best->due_ms))
             best = e;
     }
@@ -168,9 +158,9 @@ static int look_image(struct worker *w, const char *name,
 {
     struct cri_image found = {0};
     char arch[sizeof w->p->what.arch]; /* it may be another since we came */
-    (void)pthread_mutex_lock(&w->p->a->lock);
+    act_lock(w->p->a);
     memcpy(arch, w->p->what.arch, sizeof arch);
-    (void)pthread_mutex_unlock(&w->p->a->lock);
+    act_unlock(w->p->a);
     int code = cri_image_status(w->c.cri, name, CALL_LIST_MS, &found, err);
     r->present = found.present;
     r->uid = found.uid;
@@ -211,7 +201,7 @@ static void prepare(struct worker *w, struct entry *e, struct machine_result *r,
         r->reason = "NotAllowed";
         return;
     }
-    deliver_card(w->p, &w->c.place, e, r, err);
+    card_setup_run(w->p, &w->c.place, e, r, err);
     if (r->e == 0)
         deliver_files(w->p, &w->c, e, r, err);
 }
@@ -267,7 +257,7 @@ static void do_step(struct worker *w, struct entry *e,
     case MACHINE_CLEAN:
         if (entry_is_ours(e))
             break;
-        kept_take(w->p, &w->c, e);
+        saved_logs_take(w->p, &w->c, e);
         deliver_end(w->p, &w->c, e, r, err);
         break;
     case MACHINE_WAIT:
@@ -295,12 +285,12 @@ static void call(struct worker *w, struct entry *e,
 
 /* --- one pod: with the lock held, released within ----------------------- */
 
-static bool save(struct actuator *a, struct entry *e)
+static LOCKED bool save(struct actuator *a, struct entry *e)
 {
     struct error err = {0};
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     int r = entry_save(a, e, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (r == 0)
         return true;
     log_event(LOG_ERROR, "act-not-saved", "uid", e->intent->uid, "error",
@@ -316,18 +306,18 @@ static bool save(struct actuator *a, struct entry *e)
     return false;
 }
 
-static bool list(struct worker *w, struct entry *e)
+static LOCKED bool list(struct worker *w, struct entry *e)
 {
     struct actuator *a = w->p->a;
     struct machine_found found = {0};
     struct error err = {0};
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     step_failpoint("before", MACHINE_LIST);
     int r = list_pod(w, e->intent->uid, &found, &err);
     step_failpoint("after", MACHINE_LIST);
     if (r < 0)
         cri_reconnect(w->c.cri);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (r == 0) {
         machine_see(&e->m, &found, clock_ms());
         e->met = true;
@@ -355,9 +345,9 @@ static bool waits_no_more(const struct place *p, const struct before *was,
 }
 
 /* Lock held, may be released for a while. */
-static void take_done(struct worker *w, struct entry *e,
-                      const struct machine_step *step, const struct done *d,
-                      const struct before *was)
+static LOCKED void take_done(struct worker *w, struct entry *e,
+                             const struct machine_step *step,
+                             const struct done *d, const struct before *was)
 {
     const struct place *p = w->p;
     machine_done(&e->m, step, &d->r, clock_ms());
@@ -375,7 +365,7 @@ static void take_done(struct worker *w, struct entry *e,
 }
 
 /* False when there is nothing more to do. */
-static bool turn(struct worker *w, struct entry *e)
+static LOCKED bool turn(struct worker *w, struct entry *e)
 {
     struct actuator *a = w->p->a;
     struct machine_step step;
@@ -404,14 +394,14 @@ static bool turn(struct worker *w, struct entry *e)
     if (step.kind == MACHINE_LIST)
         return list(w, e);
     const struct before was = {w->p->n_lives, w->p->n_turns, w->p->n_freed};
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     call(w, e, &step, &d);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     take_done(w, e, &step, &d, &was);
     return true;
 }
 
-static void work_entry(struct worker *w, struct entry *e)
+static LOCKED void work_entry(struct worker *w, struct entry *e)
 {
     struct actuator *a = w->p->a;
     unsigned n = 0;
@@ -419,7 +409,7 @@ static void work_entry(struct worker *w, struct entry *e)
     bool more = true;
     while (!a->stopping && !e->dropped && n++ < STEPS_AT_ONCE && more) {
         more = turn(w, e);
-        deliver_look(w->p, e);
+        card_setup_note_use(w->p, e);
         e->acted_ms = clock_ms();
         if (e->m.changed)
             entry_publish(a, e);
@@ -430,12 +420,12 @@ static void work_entry(struct worker *w, struct entry *e)
 
 /* --- what nobody wrote down --------------------------------------------- */
 
-static void work_orphan(struct worker *w, const struct orphan *o)
+static LOCKED void work_orphan(struct worker *w, const struct orphan *o)
 {
     struct actuator *a = w->p->a;
     struct error err = {0};
     int e = 0;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     (void)failpoint("act-before-orphan");
     if (o->sandbox) {
         e = o->running ? cri_stop_sandbox(w->c.cri, o->id, CALL_MS, &err) : 0;
@@ -453,17 +443,17 @@ static void work_orphan(struct worker *w, const struct orphan *o)
               gone ? "orphan-removed" : "orphan-stays", "place",
               w->c.place.name, "id", o->id, "what",
               o->sandbox ? "sandbox" : "container", "error", err.text, NULL);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (gone)
         orphans_removed(&w->p->orphans, o->id);
     if (gone && !orphans_run(&w->p->orphans))
-        deliver_freed(w->p);
+        card_setup_freed(w->p);
 }
 
 /* --- the thread --------------------------------------------------------- */
 
 /* A connection to what the place is now; false when there can be none. */
-static bool connect_place(struct worker *w)
+static LOCKED bool connect_place(struct worker *w)
 {
     struct place *p = w->p;
     struct actuator *a = p->a;
@@ -472,16 +462,16 @@ static bool connect_place(struct worker *w)
         return true;
     const struct act_place what = p->what;
     w->c.generation = p->generation;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     connection_close(&w->c);
     w->c.place = what;
     int e = connection_open(&w->c, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     return e == 0;
 }
 
 /* False when it is to end. */
-static bool work_once(struct worker *w, int64_t *idle_end)
+static LOCKED bool work_once(struct worker *w, int64_t *idle_end)
 {
     struct place *p = w->p;
     struct actuator *a = p->a;
@@ -493,16 +483,16 @@ static bool work_once(struct worker *w, int64_t *idle_end)
     if (e) {
         work_entry(w, e);
     } else if (a->fed && orphans_take(&p->orphans, now, &orphan)) {
-        if (leave_is_orphan(p, orphan.uid))
+        if (spared_is_orphan(p, orphan.uid))
             work_orphan(w, &orphan);
         else /* it was wanted since it was listed */
             orphans_removed(&p->orphans, orphan.id);
-    } else if (leftovers_due(p) <= now) {
+    } else if (place_leftovers_due(p) <= now) {
         leftovers_sweep(p, &w->c);
     } else if (now >= *idle_end) {
         return false;
     } else {
-        int64_t due = work_due(p);
+        int64_t due = place_due(p);
         p->n_idle++;
         (void)clock_wait(&p->work, &a->lock, due < *idle_end ? due : *idle_end);
         p->n_idle--;
@@ -512,28 +502,28 @@ static bool work_once(struct worker *w, int64_t *idle_end)
     return true;
 }
 
-void *work_thread(void *arg)
+void *worker_thread(void *arg)
 {
     struct worker w = {.p = arg};
     struct place *p = w.p;
     struct actuator *a = p->a;
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     int64_t idle_end = clock_ms() + PLACE_IDLE_MS;
     while (place_works(p) && work_once(&w, &idle_end))
         ;
     p->n_workers--;
     (void)pthread_cond_signal(
         &p->wake); /* the prober looks after what is due */
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     connection_close(&w.c);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     act_thread_ends(a);
     return NULL;
 }
 
 /* --- pods of the host that somebody else runs --------------------------- */
 
-static void virtual_turn(struct actuator *a, struct entry *e)
+static LOCKED void virtual_turn(struct actuator *a, struct entry *e)
 {
     enum act_state was = e->intent->state;
     enum machine_hold hold = entry_hold(a, e);
@@ -561,7 +551,7 @@ static void virtual_turn(struct actuator *a, struct entry *e)
         entry_publish(a, e);
 }
 
-void work_virtual(struct place *p)
+void worker_run_virtual(struct place *p)
 {
     struct actuator *a = p->a;
     struct entry *e;
@@ -573,6 +563,6 @@ void work_virtual(struct place *p)
         virtual_turn(a, e);
         entry_release(e);
     }
-    if (work_due(p) != INT64_MAX && !a->stopping)
-        (void)clock_wait(&p->wake, &a->lock, work_due(p));
+    if (place_due(p) != INT64_MAX && !a->stopping)
+        (void)clock_wait(&p->wake, &a->lock, place_due(p));
 }

@@ -10,7 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/core/act_private.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/card_setup.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/place.h"
+#include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
@@ -115,7 +119,7 @@ static struct machine_result deliver(struct entry *e, struct error *err)
 {
     struct machine_result r = {0};
     struct act_place what = lab.card->what;
-    deliver_card(lab.card, &what, e, &r, err);
+    card_setup_run(lab.card, &what, e, &r, err);
     return r;
 }
 
@@ -230,9 +234,9 @@ Test(act_deliver, who_uses_the_card_is_asked_in_turn)
     (void)pthread_mutex_lock(&lab.card->vfs);
     cr_assert_eq(pthread_create(&thread, NULL, deliver_thread, next), 0);
     (void)poll(NULL, 0, 100); /* it waits for its turn, most likely */
-    (void)pthread_mutex_lock(&lab.a->lock);
+    act_lock(lab.a);
     first->m.prepared = true;
-    (void)pthread_mutex_unlock(&lab.a->lock);
+    act_unlock(lab.a);
     (void)pthread_mutex_unlock(&lab.card->vfs);
     cr_assert_eq(pthread_join(thread, &result), 0);
     cleanup_free struct machine_result *r = result;
@@ -242,9 +246,9 @@ Test(act_deliver, who_uses_the_card_is_asked_in_turn)
 
 static bool is_due(struct entry *e)
 {
-    (void)pthread_mutex_lock(&lab.a->lock);
+    act_lock(lab.a);
     bool due = e->due_ms == 0 && e->m.retry_ms == 0;
-    (void)pthread_mutex_unlock(&lab.a->lock);
+    act_unlock(lab.a);
     return due;
 }
 
@@ -268,11 +272,11 @@ Test(act_deliver, no_thread_waits_for_a_hook)
     cr_expect_str_eq(r.reason, "WaitsForCard");
     cr_expect(r.waits && !r.permanent);
     cr_expect_eq(deliver(plain, &err).e, 0, "it asks for nothing");
-    (void)pthread_mutex_lock(&lab.a->lock);
+    act_lock(lab.a);
     (void)snprintf(next->intent->reason, sizeof next->intent->reason, "%s",
                    r.reason);
     next->due_ms = next->m.retry_ms = INT64_MAX;
-    (void)pthread_mutex_unlock(&lab.a->lock);
+    act_unlock(lab.a);
     put("go", "", 0644);
     cr_assert_eq(pthread_join(thread, &result), 0);
     cleanup_free struct machine_result *of_first = result;
@@ -284,9 +288,9 @@ Test(act_deliver, nothing_is_begun_while_we_end)
 {
     struct error err = {0};
     struct entry *e = want("late", 4, "");
-    (void)pthread_mutex_lock(&lab.a->lock);
+    act_lock(lab.a);
     lab.a->stopping = true;
-    (void)pthread_mutex_unlock(&lab.a->lock);
+    act_unlock(lab.a);
     cr_expect_eq(deliver(e, &err).e, -ECANCELED);
     cr_expect_eq(n_functions(), 2);
 }

@@ -1,12 +1,16 @@
 /* What is answered on the caller's thread, over a connection of its own. */
+#include "advertiser/act/core/actuator_private.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/card/pod_logs.h"
-#include "advertiser/act/core/act_private.h"
-#include "advertiser/act/pod/left.h"
+#include "advertiser/act/card/connection.h"
+#include "advertiser/act/card/labels.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/helper_pod.h"
+#include "advertiser/act/core/place.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -14,19 +18,7 @@ enum {
     EXEC_TIMEOUT_MAX_S = 3600,
 };
 
-/* What a call needs to know, of under the lock. */
-struct target {
-    struct connection c;
-    char id[CRI_ID_MAX + 1]; /* of the container */
-    char helper[CRI_ID_MAX + 1];
-    char uid[64], container[INTENT_NAME_MAX + 1];
-    uint32_t attempt; /* of the container */
-    bool ended;       /* nothing of it is left there */
-    bool answers;
-    char why[ACT_MESSAGE_MAX]; /* it does not */
-};
-
-static void take_place(struct place *p, struct target *t)
+static void take_place(struct place *p, struct call_target *t)
 {
     t->c.place = p->what;
     t->answers = p->present && p->what.endpoint[0] && p->health.now != ACT_LOST;
@@ -46,9 +38,9 @@ static const struct machine_unit *unit_named(const struct entry *e,
     return NULL;
 }
 
-static int find_locked(struct actuator *a, const char *namespace,
-                       const char *name, const char *container,
-                       struct target *t, struct error *err)
+static LOCKED int find_locked(struct actuator *a, const char *namespace,
+                              const char *name, const char *container,
+                              struct call_target *t, struct error *err)
 {
     const struct entry *e = entry_by_name(a, namespace, name);
     struct place *p = e ? place_find(a, e->intent->place) : NULL;
@@ -79,15 +71,15 @@ static int find_locked(struct actuator *a, const char *namespace,
                                   t->c.place.name, t->why);
 }
 
-static int find(struct actuator *a, const char *namespace, const char *name,
-                const char *container, struct target *ret_target,
-                struct error *err)
+int call_find(struct actuator *a, const char *namespace, const char *name,
+              const char *container, struct call_target *ret_target,
+              struct error *err)
 {
-    *ret_target = (struct target){0};
-    (void)pthread_mutex_lock(&a->lock);
+    *ret_target = (struct call_target){0};
+    act_lock(a);
     int e = find_locked(a, namespace, name, container ? container : "",
                         ret_target, err);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     return e;
 }
 
@@ -96,8 +88,8 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   uint32_t timeout_s, struct cri_exec *ret_exec,
                   struct error *err)
 {
-    struct target t;
-    int e = find(a, namespace, name, container, &t, err);
+    struct call_target t;
+    int e = call_find(a, namespace, name, container, &t, err);
     if (e < 0)
         return e;
     if (!t.id[0])
@@ -112,81 +104,6 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                           timeout_s * 1000 + EXEC_MARGIN_MS, ret_exec, err);
     connection_close(&t.c);
     return e;
-}
-
-/* --- logs --------------------------------------------------------------- */
-
-/* Some of the log that `log` names, which goes on from there. */
-static int log_of_attempt(struct actuator *a, struct target *t, size_t max,
-                          struct act_log *log, struct error *err)
-{
-    const struct pod_log ask = {.container = t->container,
-                                .attempt = log->attempt,
-                                .offset = log->next,
-                                .max = max};
-    int e = t->helper[0] ? connection_open(&t->c, err) : 0;
-    const struct pod_access pod = {.place = &t->c.place,
-                                   .dirs = &a->dirs,
-                                   .uid = t->uid,
-                                   .cri = t->c.cri,
-                                   .helper = t->helper};
-    if (e == 0)
-        e = pod_logs_read(&pod, &ask, &log->text, &log->next, err);
-    connection_close(&t->c);
-    if (e == 0 && log->attempt < t->attempt && log->next == ask.offset) {
-        log->attempt++; /* nothing more comes in this one */
-        log->next = 0;
-    }
-    return e;
-}
-
-/* Which log is meant, and from where on: a pod that was made again under its
- * name begins with the first. */
-static void log_choose(const struct act_log_ask *ask, const struct target *t,
-                       struct act_log *log)
-{
-    log->attempt = t->attempt;
-    log->next = ask->offset;
-    if (ask->attempt && ask->attempt < t->attempt)
-        log->attempt = ask->attempt;
-    else if (t->attempt && ask->attempt > t->attempt)
-        log->next = 0;
-}
-
-static int log_of_kept(struct actuator *a, const struct act_log_ask *ask,
-                       const struct target *t, size_t max, struct act_log *log)
-{
-    struct error ignored; /* how it is without */
-    const struct intent_log names = {.namespace = ask->namespace,
-                                     .name = ask->name,
-                                     .container = ask->container};
-    uint64_t offset = log->attempt < t->attempt ? 0 : log->next;
-    int e = kept_read(a, &names, offset, max, &log->text, &log->next, &ignored);
-    if (e == 0)
-        log->attempt = t->attempt;
-    return e;
-}
-
-int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
-                  struct act_log *ret_log, struct error *err)
-{
-    struct target t;
-    struct act_log log = {.text = STR_INIT(ACT_LOG_MAX)};
-    size_t max = ask->max;
-    if (max == 0 || max > ACT_LOG_MAX)
-        max = ACT_LOG_MAX;
-    int e = find(a, ask->namespace, ask->name, ask->container, &t, err);
-    log_choose(ask, &t, &log);
-    if ((e == -ENOENT || t.ended) && log_of_kept(a, ask, &t, max, &log) == 0)
-        e = 0;
-    else if (e == 0 && t.attempt > 0) /* else nothing was begun yet */
-        e = log_of_attempt(a, &t, max, &log, err);
-    if (e < 0) {
-        str_fini(&log.text);
-        return e;
-    }
-    *ret_log = log;
-    return 0;
 }
 
 /* --- objects ------------------------------------------------------------ */
@@ -274,27 +191,27 @@ static void mark_known(struct actuator *a, const char *place,
     for (size_t i = 0; i < n; i++)
         sorted[i] = &list[i];
     qsort(sorted, n, sizeof *sorted, by_uid);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     for (size_t i = 0; i < a->n_entries; i++) {
         const struct intent *e = a->entries[i]->intent;
         if (e->state != ACT_GONE && strcmp(e->place, place) == 0)
             mark_pod(sorted, n, e->uid);
     }
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
 }
 
 int actuator_objects(struct actuator *a, const char *place,
                      struct act_object **ret_objects, size_t *ret_n,
                      struct error *err)
 {
-    struct target t = {0};
+    struct call_target t = {0};
     struct cri_sandboxes sandboxes = {0};
     struct cri_containers containers = {0};
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     struct place *p = place_find(a, place);
     if (p)
         take_place(p, &t);
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (!p)
         return error_set(err, ENOENT, "%s: there is no such place", place);
     if (!t.answers)

@@ -1,11 +1,13 @@
 /* The program that Biga has on each card (biga-card): a pod like others, of
  * ours, made when a pod is first to run there, ended when none is left. */
+#include "advertiser/act/core/helper_pod.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/act/core/act_private.h"
-#include "advertiser/act/machine/machine_private.h"
+#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/place.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -44,7 +46,7 @@ static char *helper_spec(const struct actuator *a, const char *name)
 }
 
 /* Lock held; released while it is written down. */
-static void helper_make(struct place *at)
+static LOCKED void helper_make(struct place *at)
 {
     struct actuator *a = at->a;
     cleanup_free char *name = xasprintf(ACT_HELPER "%s", at->what.name);
@@ -62,16 +64,16 @@ static void helper_make(struct place *at)
     };
     struct intent *i = intent_create(&pod);
     int e = 0;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     (void)pthread_mutex_lock(&a->saving);
     /* whoever adds or forgets one holds `saving`: its row is not written
      * again by two, nor deleted under an entry */
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     bool there = entry_by_uid(a, name) != NULL;
-    (void)pthread_mutex_unlock(&a->lock);
+    act_unlock(a);
     if (!there)
         e = intents_put(a->intents, i, &err);
-    (void)pthread_mutex_lock(&a->lock);
+    act_lock(a);
     if (!there && e == 0)
         (void)entry_add(a, i);
     else
@@ -84,12 +86,12 @@ static void helper_make(struct place *at)
 }
 
 /* Its logs, and the end of its files, are the helper's. */
-static bool is_served(const struct place *at, const struct entry *e)
+static LOCKED bool is_served(const struct place *at, const struct entry *e)
 {
     return at->a->helper_image && !card_is_host(&at->what) &&
            !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
            (e->m.hold == MACHINE_GO || e->intent->stop) &&
-           (!e->intent->stop || e->intent->attempt > 0 || deliver_needed(e));
+           (!e->intent->stop || e->intent->attempt > 0 || entry_has_volumes(e));
 }
 
 /* Something of it lives, and is to be used or to go before anything else. */
@@ -112,11 +114,11 @@ static bool needs_helper(const struct entry *e)
     if (e->intent->stop) /* its files are to go, and nothing else is left */
         return !m->cleaned && m->found.n_sandboxes == 0 &&
                m->found.n_containers == 0;
-    return !m->prepared && deliver_needed(e) && !runs(m);
+    return !m->prepared && entry_has_volumes(e) && !runs(m);
 }
 
 /* It is well, or will not be soon. */
-static bool is_settled(struct actuator *a, const struct entry *helper)
+static LOCKED bool is_settled(struct actuator *a, const struct entry *helper)
 {
     return !helper->intent->stop &&
            (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED);
@@ -180,7 +182,7 @@ static size_t n_others(const struct place *p)
     for (size_t i = 0; i < p->a->n_entries; i++) {
         const struct entry *e = p->a->entries[i];
         n += !entry_is_ours(e) && e->intent->state != ACT_GONE &&
-             strcmp(e->intent->place, p->what.name) == 0;
+             entry_is_on(e, p);
     }
     return n;
 }
@@ -194,11 +196,11 @@ static bool is_outdated(const struct actuator *a, const struct entry *helper)
 }
 
 /* Pods that run have nothing to do, but need one for their logs. */
-static void look_again(struct place *p)
+static LOCKED void look_again(struct place *p)
 {
     for (size_t i = 0; i < p->a->n_entries; i++) {
         struct entry *e = p->a->entries[i];
-        if (!entry_is_ours(e) && strcmp(e->intent->place, p->what.name) == 0)
+        if (!entry_is_ours(e) && entry_is_on(e, p))
             e->due_ms = 0;
     }
     place_wake(p);
@@ -224,9 +226,9 @@ void helper_tend(struct place *p)
         char uid[ACT_NAME_MAX + 32];
         struct error err = {0};
         (void)snprintf(uid, sizeof uid, "%s", e->intent->uid);
-        (void)pthread_mutex_unlock(&a->lock);
-        int r = actuator_forget(a, uid, &err);
-        (void)pthread_mutex_lock(&a->lock);
+        act_unlock(a);
+        int r = entry_forget(a, uid, &err);
+        act_lock(a);
         if (r < 0 && r != -ENOENT)
             log_event(LOG_ERROR, "act-helper", "place", p->what.name, "error",
                       err.text, NULL);

@@ -1,0 +1,119 @@
+/* Logs, also of pods that are gone. */
+#include "advertiser/act/core/actuator_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "advertiser/act/card/connection.h"
+#include "advertiser/act/card/pod_logs.h"
+#include "advertiser/act/core/saved_logs.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
+
+/* --- reading --------------------------------------------------------------- */
+
+/* Some of the log that `log` names, which goes on from there. */
+static int log_of_attempt(struct actuator *a, struct call_target *t, size_t max,
+                          struct act_log *log, struct error *err)
+{
+    const struct pod_log ask = {.container = t->container,
+                                .attempt = log->attempt,
+                                .offset = log->next,
+                                .max = max};
+    int e = t->helper[0] ? connection_open(&t->c, err) : 0;
+    const struct pod_access pod = {.place = &t->c.place,
+                                   .dirs = &a->dirs,
+                                   .uid = t->uid,
+                                   .cri = t->c.cri,
+                                   .helper = t->helper};
+    if (e == 0)
+        e = pod_logs_read(&pod, &ask, &log->text, &log->next, err);
+    connection_close(&t->c);
+    if (e == 0 && log->attempt < t->attempt && log->next == ask.offset) {
+        log->attempt++; /* nothing more comes in this one */
+        log->next = 0;
+    }
+    return e;
+}
+
+/* Which log is meant, and from where on: a pod that was made again under its
+ * name begins with the first. */
+static void log_choose(const struct act_log_ask *ask,
+                       const struct call_target *t, struct act_log *log)
+{
+    log->attempt = t->attempt;
+    log->next = ask->offset;
+    if (ask->attempt && ask->attempt < t->attempt)
+        log->attempt = ask->attempt;
+    else if (t->attempt && ask->attempt > t->attempt)
+        log->next = 0;
+}
+
+static int log_of_kept(struct actuator *a, const struct act_log_ask *ask,
+                       const struct call_target *t, size_t max,
+                       struct act_log *log)
+{
+    struct error ignored; /* how it is without */
+    const struct intent_log names = {.namespace = ask->namespace,
+                                     .name = ask->name,
+                                     .container = ask->container};
+    uint64_t offset = log->attempt < t->attempt ? 0 : log->next;
+    int e = saved_logs_read(a, &names, offset, max, &log->text, &log->next,
+                            &ignored);
+    if (e == 0)
+        log->attempt = t->attempt;
+    return e;
+}
+
+int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
+                  struct act_log *ret_log, struct error *err)
+{
+    struct call_target t;
+    struct act_log log = {.text = STR_INIT(ACT_LOG_MAX)};
+    size_t max = ask->max;
+    if (max == 0 || max > ACT_LOG_MAX)
+        max = ACT_LOG_MAX;
+    int e = call_find(a, ask->namespace, ask->name, ask->container, &t, err);
+    log_choose(ask, &t, &log);
+    if ((e == -ENOENT || t.ended) && log_of_kept(a, ask, &t, max, &log) == 0)
+        e = 0;
+    else if (e == 0 && t.attempt > 0) /* else nothing was begun yet */
+        e = log_of_attempt(a, &t, max, &log, err);
+    if (e < 0) {
+        str_fini(&log.text);
+        return e;
+    }
+    *ret_log = log;
+    return 0;
+}
+
+/* --- saved logs ------------------------------------------------------------ */
+
+struct uids {
+    char (*list)[ACT_UID_MAX + 1];
+    size_t n, cap;
+};
+
+static void take_uid(void *ctx, const char *uid)
+{
+    struct uids *u = ctx;
+    u->list = xgrow(u->list, u->n, &u->cap, sizeof *u->list);
+    (void)snprintf(u->list[u->n++], sizeof *u->list, "%s", uid);
+}
+
+size_t actuator_saved_logs(struct actuator *a, const char *owner,
+                           char (**ret_uids)[ACT_UID_MAX + 1])
+{
+    struct uids u = {0};
+    struct error err = {0};
+    if (intents_each_log(a->intents, owner, take_uid, &u, &err) < 0)
+        log_event(LOG_ERROR, "act-kept", "error", err.text, NULL);
+    *ret_uids = u.list;
+    return u.n;
+}
+
+int actuator_drop_logs(struct actuator *a, const char *uid, struct error *err)
+{
+    return intents_delete_logs(a->intents, uid, err);
+}

@@ -1,0 +1,29 @@
+/* What the files of the actuator's functions share: actuator.c has what is
+ * wanted and known, actuator_calls.c what is called on the caller's thread,
+ * actuator_logs.c logs. */
+#ifndef BIGA_ADVERTISER_ACT_CORE_ACTUATOR_PRIVATE_H
+#define BIGA_ADVERTISER_ACT_CORE_ACTUATOR_PRIVATE_H
+
+#include "advertiser/act/card/connection.h"
+#include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/state.h"
+
+/* The container that a call on the caller's thread is for. */
+struct call_target {
+    struct connection c;
+    char id[CRI_ID_MAX + 1]; /* of the container */
+    char helper[CRI_ID_MAX + 1];
+    char uid[64], container[INTENT_NAME_MAX + 1];
+    uint32_t attempt; /* of the container */
+    bool ended;       /* nothing of it is left there */
+    bool answers;
+    char why[ACT_MESSAGE_MAX]; /* it does not */
+};
+
+/* `container` "": the pod's first.  -EHOSTUNREACH when its place does not
+ * answer; what is known is filled in then, too. */
+int call_find(struct actuator *a, const char *namespace, const char *name,
+              const char *container, struct call_target *ret_target,
+              struct error *err) EXCLUDES(act_state);
+
+#endif
