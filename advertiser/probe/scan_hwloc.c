@@ -228,8 +228,8 @@ static void root_set(const struct look *look, hwloc_obj_t root,
 
 /* Climb from a PCI function to the first object that is no I/O; the bridges
  * passed on the way are its path, the topmost first. */
-static int prober_set_place(const struct look *look, hwloc_obj_t obj,
-                            struct scan_function *f)
+static int place_set(const struct look *look, hwloc_obj_t obj,
+                     struct scan_function *f)
 {
     f->root_domain = TOPO_ROOT_NONE;
     hwloc_obj_t up = obj->parent;
@@ -380,7 +380,7 @@ static int function_add(const struct look *look, hwloc_obj_t obj)
     f->class_id = pci->class_id;
     f->vendor_id = pci->vendor_id;
     f->device_id = pci->device_id;
-    if (prober_set_place(look, obj, f) < 0)
+    if (place_set(look, obj, f) < 0)
         return -1;
     scan_text(f->vendor, hwloc_obj_get_info_by_name(obj, "PCIVendor"));
     scan_text(f->model, hwloc_obj_get_info_by_name(obj, "PCIDevice"));

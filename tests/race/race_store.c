@@ -197,7 +197,7 @@ static void *work(void *ctx)
     return NULL;
 }
 
-static void place_publish(void)
+static void publish_all(void)
 {
     for (unsigned i = 0; i < N_NODES; i++) {
         char node[16];
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
     clock_set_fake(1000000);
     char *dir = tmpdir_create();
     writer = sim_writer(dir);
-    place_publish();
+    publish_all();
 
     for (int i = 0; i < N_BINDERS; i++)
         workers[n++].step = step_bind;
