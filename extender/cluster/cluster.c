@@ -116,18 +116,21 @@ static void create_parts(struct cluster *c)
     c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(app->fabric));
     c->pods = cluster_pods_create(
         &(struct cluster_pods_config){.feed = c->feed,
-                                      .app = app,
+                                      .writer = app->writer,
+                                      .metrics = app->metrics,
+                                      .demands = app->demands,
+                                      .demand = &app->demand,
                                       .is_busy = is_busy,
                                       .unaccounted = on_unaccounted,
                                       .ctx = c});
     c->rooms = host_capacity_create(c->feed, &app->demand);
     cluster_nodes_each(c->nodes, each_node, c);
     cluster_nodes_next(c->nodes, &host_capacity_nodes, c->rooms);
-    cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
-                                     .put = host_capacity_put_pod,
-                                     .gone = host_capacity_gone_pod,
-                                     .listed = host_capacity_listed_pods,
-                                     .ctx = c->rooms});
+    cluster_pods_listen(
+        c->pods, &(struct pod_listener){.put = host_capacity_put_pod,
+                                        .gone = host_capacity_gone_pod,
+                                        .listed = host_capacity_listed_pods,
+                                        .ctx = c->rooms});
     fabric_files_join(app->fabric,
                       &(struct fabric_nodes){cluster_nodes_changed,
                                              cluster_nodes_write, c->nodes});
@@ -153,9 +156,9 @@ static int start_pairing(struct cluster *c, struct error *err)
     if (r < 0)
         return r;
     writer_on_overfull(c->app->writer, on_overfull, c);
-    struct cluster_pod_listener listener = pair_controller_listener(c->pairing);
+    struct pod_listener listener = pair_controller_listener(c->pairing);
     cluster_pods_listen(c->pods, &listener);
-    cluster_pods_listen(c->pods, &(struct cluster_pod_listener){
+    cluster_pods_listen(c->pods, &(struct pod_listener){
                                      .put = on_pod, .gone = on_gone, .ctx = c});
     host_capacity_listen(c->rooms, on_pod, c);
     return 0;
@@ -170,14 +173,15 @@ static bool find_pending(void *ctx, const char *uid, struct demand *ret_demand)
 static int start_waker(struct cluster *c, struct error *err)
 {
     struct waker_config waker = {.kube = c->config.kube,
-                                 .app = c->app,
+                                 .writer = c->app->writer,
+                                 .plans = c->app->plans,
                                  .find = find_pending,
                                  .may_write = may_bind,
                                  .ctx = c};
     int r = waker_start(&waker, &c->waker, err);
     if (r < 0)
         return r;
-    struct cluster_pod_listener listener = waker_listener(c->waker);
+    struct pod_listener listener = waker_listener(c->waker);
     cluster_pods_listen(c->pods, &listener);
     return 0;
 }

@@ -1,8 +1,7 @@
-/* cluster_parts - what the parts of cluster tell each other: how the handlers
- * of the reflector's collections reach the writer, and who else wants to know
- * what they were told.
+/* cluster_parts - the handlers of the reflector's collections: what the API
+ * server tells of slices, Leases, Nodes and pods, handed on to the writer.
  *
- * All handlers run on the reflector's thread. */
+ * All run on the reflector's thread. */
 #ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_PARTS_H
 #define BIGA_EXTENDER_CLUSTER_CLUSTER_PARTS_H
 
@@ -10,42 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/app/app.h"
-#include "extender/keep/writer.h"
-#include "extender/pods/kube_pod.h"
+#include "extender/cluster/feed.h"
+#include "extender/cluster/pod_listener.h"
 #include "lib/kube/reflector.h"
 #include "model/fabric/fabric.h"
-
-/* --- feed: operations that nobody waits for -------------------------------
- *
- * Each is one block of memory with all its texts, freed when the writer is
- * done with it.  With more than FEED_MAX bytes on the way the poster waits,
- * so that a list of any length takes bounded memory. */
-enum { FEED_MAX = 64 << 20 };
-
-struct cluster_pod_listener; /* below */
-struct feed;
-struct feed *feed_create(struct writer *w);
-/* Waits until the writer is done with all of it. NULL allowed */
-void feed_destroy(struct feed *f);
-
-struct feed_op {
-    struct writer_op op; /* op.ctx is free for the poster */
-    /* Called on the writer's thread before it is freed; may be NULL. */
-    void (*then)(struct feed_op *o);
-    struct feed *feed;
-    size_t size, used;
-    char texts[];
-};
-/* `room`: bytes of all its texts, NULs included. */
-struct feed_op *feed_new(struct feed *f, enum writer_kind kind, size_t room);
-/* A copy of a text, NUL-terminated, or of anything that needs no more
- * alignment than a char. */
-const char *feed_text(struct feed_op *o, const char *data, size_t size);
-/* Gives the operation away.  References that it holds (allocation, fabric)
- * are released with it. */
-void feed_post(struct feed_op *o);
-size_t feed_n_waiting(struct feed *f);
 
 /* --- objects ------------------------------------------------------------ */
 
@@ -122,7 +89,10 @@ extern const struct reflector_handler cluster_nodes_handler;
 struct cluster_pods;
 struct cluster_pods_config {
     struct feed *feed;
-    struct app *app;
+    struct writer *writer;
+    struct metrics *metrics;
+    struct pending_demands *demands;
+    const struct demand_config *demand; /* outlives it */
     /* of the binder: keep an allocation that it works at; or NULL */
     bool (*is_busy)(void *ctx, const char *uid);
     /* told once of a pod that is bound without an allocation; or NULL */
@@ -134,7 +104,7 @@ cluster_pods_create(const struct cluster_pods_config *config);
 void cluster_pods_destroy(struct cluster_pods *c);
 /* Before the reflector starts. */
 void cluster_pods_listen(struct cluster_pods *c,
-                         const struct cluster_pod_listener *listener);
+                         const struct pod_listener *listener);
 extern const struct reflector_handler cluster_pods_handler;
 /* Any thread: a pod that is not bound, and keeps to the contract. */
 bool cluster_pods_find(struct cluster_pods *c, const char *uid,
@@ -152,18 +122,5 @@ bool cluster_pods_find_odd(struct cluster_pods *c, const char *namespace,
 bool cluster_pods_find_unaccounted(struct cluster_pods *c,
                                    const char *namespace, const char *name,
                                    struct str *text);
-
-/* --- pods with a role --------------------------------------------------- */
-
-/* Told of every pod with a role label, bound or not, broken or not. `pod` is
- * borrowed for the call.  After a gap, pods that are not there any more are
- * gone before `listed`. */
-struct cluster_pod_listener {
-    void (*put)(void *ctx, const struct kube_pod *pod);
-    void (*gone)(void *ctx, const char *uid);
-    void (*listed)(void *ctx); /* may be NULL */
-    void *ctx;
-};
-enum { CLUSTER_LISTENERS_MAX = 4 };
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/hash.h"
@@ -12,7 +13,8 @@
 enum {
     PENDING_MAX = 32768,      /* demands of pods that are kept */
     ANNOTATION_MAX = 1 << 18, /* bytes: what the API server allows */
-    SHOWN_MAX = 100,          /* pods without allocation that are listed */
+    LISTENERS_MAX = 4,
+    SHOWN_MAX = 100, /* pods without allocation that are listed */
 };
 
 enum state {
@@ -40,7 +42,7 @@ struct entry {
 
 struct cluster_pods {
     struct cluster_pods_config config;
-    struct cluster_pod_listener listeners[CLUSTER_LISTENERS_MAX];
+    struct pod_listener listeners[LISTENERS_MAX];
     size_t n_listeners;
     /* the newest version when the last call ended: what is bound since may be
      * missing from a list that was asked for after it */
@@ -89,9 +91,9 @@ void cluster_pods_destroy(struct cluster_pods *c)
 }
 
 void cluster_pods_listen(struct cluster_pods *c,
-                         const struct cluster_pod_listener *listener)
+                         const struct pod_listener *listener)
 {
-    if (c->n_listeners == CLUSTER_LISTENERS_MAX)
+    if (c->n_listeners == LISTENERS_MAX)
         abort(); /* the limit is that of the source */
     c->listeners[c->n_listeners++] = *listener;
 }
@@ -102,7 +104,7 @@ static void adopt_done(struct feed_op *o)
 {
     const struct cluster_pods *c = o->op.ctx;
     const struct demand *d = &o->op.allocation->demand;
-    metrics_count(c->config.app->metrics, APP_ADOPTIONS,
+    metrics_count(c->config.metrics, APP_ADOPTIONS,
                   o->op.result < 0 ? "refused"
                   : o->op.healed   ? "healed"
                   : o->op.created  ? "adopted"
@@ -191,7 +193,7 @@ static bool keep_busy(void *ctx, const char *uid)
 static void keep_done(struct feed_op *o)
 {
     const struct cluster_pods *c = o->op.ctx;
-    metrics_add(c->config.app->metrics, APP_ORPHANS, NULL, o->op.n_out);
+    metrics_add(c->config.metrics, APP_ORPHANS, NULL, o->op.n_out);
     free((void *)o->op.uids);
 }
 
@@ -275,7 +277,7 @@ static void put_pending(struct cluster_pods *c, struct entry *e,
     set_state(c, e, STATE_PENDING);
     move(c, e, &pod->demand, is_room_made_for(pod) ? pod->nominated : "",
          false);
-    pending_demands_offer(c->config.app->demands, &pod->demand,
+    pending_demands_offer(c->config.demands, &pod->demand,
                           pod->broken ? pod->why.text : NULL);
     pthread_mutex_lock(&c->lock);
     if (!e->demand && !pod->broken && c->n_demands < PENDING_MAX) {
@@ -397,7 +399,7 @@ static void put_finished(struct cluster_pods *c, struct entry *e)
 static void forget(struct cluster_pods *c, struct entry *e)
 {
     struct demand d;
-    struct pending_demands *seen = c->config.app->demands;
+    struct pending_demands *seen = c->config.demands;
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].gone(c->listeners[i].ctx, e->uid);
     move_no_more(c, e);
@@ -429,7 +431,7 @@ static bool read_pod(struct cluster_pods *c, const char *json, size_t size,
                      struct kube_pod *ret_pod)
 {
     struct error err = {0};
-    int r = kube_pod_read(json, size, &c->config.app->demand, ret_pod, &err);
+    int r = kube_pod_read(json, size, c->config.demand, ret_pod, &err);
     if (r < 0)
         log_event(LOG_WARN, "pod-unreadable", "error", err.text, NULL);
     return r == 0;
@@ -453,7 +455,7 @@ static void on_put(void *ctx, const char *json, size_t size)
         put_pending(c, e, &pod);
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].put(c->listeners[i].ctx, &pod);
-    c->version = writer_version(c->config.app->writer);
+    c->version = writer_version(c->config.writer);
 }
 
 static void on_gone(void *ctx, const char *json, size_t size)
@@ -488,7 +490,7 @@ static void on_listed(void *ctx)
     for (size_t i = 0; i < c->n_listeners; i++)
         if (c->listeners[i].listed)
             c->listeners[i].listed(c->listeners[i].ctx);
-    c->version = writer_version(c->config.app->writer);
+    c->version = writer_version(c->config.writer);
 }
 
 const struct reflector_handler cluster_pods_handler = {

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"

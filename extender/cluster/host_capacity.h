@@ -5,7 +5,9 @@
 #ifndef BIGA_EXTENDER_CLUSTER_HOST_CAPACITY_H
 #define BIGA_EXTENDER_CLUSTER_HOST_CAPACITY_H
 
-#include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/feed.h"
+#include "extender/pods/kube_pod.h"
+#include "lib/kube/reflector.h"
 
 enum { ROOMS_MS = 50 };
 

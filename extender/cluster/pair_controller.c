@@ -340,9 +340,9 @@ static void on_listed(void *ctx)
     pthread_mutex_unlock(&p->lock);
 }
 
-struct cluster_pod_listener pair_controller_listener(struct pair_controller *p)
+struct pod_listener pair_controller_listener(struct pair_controller *p)
 {
-    return (struct cluster_pod_listener){on_put, on_gone, on_listed, p};
+    return (struct pod_listener){on_put, on_gone, on_listed, p};
 }
 
 void pair_controller_lead(struct pair_controller *p)

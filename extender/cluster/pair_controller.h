@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/cluster/cluster_parts.h"
 #include "extender/cluster/events.h"
 #include "extender/cluster/pair_rules.h"
+#include "extender/cluster/pod_listener.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"
@@ -34,7 +34,7 @@ DEFINE_CLEANUP(pair_controller, struct pair_controller *, pair_controller_stop)
 
 /* What cluster_pods tells; ctx is the struct pair_controller.  Nothing is done before
  * the first `listed`. */
-struct cluster_pod_listener pair_controller_listener(struct pair_controller *p);
+struct pod_listener pair_controller_listener(struct pair_controller *p);
 /* This replica leads from now on: look at everything again. */
 void pair_controller_lead(struct pair_controller *p);
 

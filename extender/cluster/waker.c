@@ -158,8 +158,8 @@ static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
     bool known = w->config.find(w->config.ctx, uid, ret_pod);
     if (known) {
         cleanup_with(snapshot) struct snapshot *s =
-            writer_snapshot(w->config.app->writer);
-        waker_judge(w->config.app->plans, s, ret_pod, named, ret_verdict);
+            writer_snapshot(w->config.writer);
+        waker_judge(w->config.plans, s, ret_pod, named, ret_verdict);
     }
     int64_t took_ns = clock_ns() - begun_ns, ripe_ms = INT64_MAX;
     pthread_mutex_lock(&w->lock);
@@ -174,7 +174,7 @@ static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
 static uint64_t present_number(const struct waker *w)
 {
     cleanup_with(snapshot) struct snapshot *s =
-        writer_snapshot(w->config.app->writer);
+        writer_snapshot(w->config.writer);
     return s->number;
 }
 
@@ -269,10 +269,9 @@ static void on_gone(void *ctx, const char *uid)
     pthread_mutex_unlock(&w->lock);
 }
 
-struct cluster_pod_listener waker_listener(struct waker *w)
+struct pod_listener waker_listener(struct waker *w)
 {
-    return (struct cluster_pod_listener){
-        .put = on_put, .gone = on_gone, .ctx = w};
+    return (struct pod_listener){.put = on_put, .gone = on_gone, .ctx = w};
 }
 
 void waker_lead(struct waker *w)
@@ -333,7 +332,7 @@ int waker_start(const struct waker_config *config, struct waker **ret_waker,
     if (rc)
         return error_errno(err, rc, "starting the thread that wakes pods");
     w->started = true;
-    writer_watch(config->app->writer, on_snapshot, w);
+    writer_watch(config->writer, on_snapshot, w);
     *ret_waker = steal(&w);
     return 0;
 }
@@ -343,7 +342,7 @@ void waker_stop(struct waker *w)
     if (!w)
         return;
     if (w->started) {
-        writer_unwatch(w->config.app->writer, w);
+        writer_unwatch(w->config.writer, w);
         pthread_mutex_lock(&w->lock);
         w->stopping = true;
         pthread_cond_signal(&w->wake);

@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/pod_listener.h"
 #include "extender/cluster/waiting_pods.h"
+#include "extender/judge/plans.h"
+#include "extender/keep/writer.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"
@@ -27,7 +29,8 @@ void waker_judge(struct plans *memory, const struct snapshot *snapshot,
 
 struct waker_config {
     const struct kube_config *kube; /* outlives it */
-    struct app *app;                /* its writer and its plans */
+    struct writer *writer;
+    struct plans *plans; /* NULL: none are kept */
     /* A pod that is not bound and keeps to the contract. */
     bool (*find)(void *ctx, const char *uid, struct demand *ret_demand);
     /* Asked before every call; NULL: always. */
@@ -43,7 +46,7 @@ void waker_stop(struct waker *w);
 DEFINE_CLEANUP(waker, struct waker *, waker_stop)
 
 /* What cluster_pods tells; ctx is the struct waker. */
-struct cluster_pod_listener waker_listener(struct waker *w);
+struct pod_listener waker_listener(struct waker *w);
 /* This replica leads from now on. */
 void waker_lead(struct waker *w);
 

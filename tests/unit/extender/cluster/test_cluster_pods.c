@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/mem.h"
@@ -10,7 +11,12 @@
 
 /* `there` binds, as another replica; `app` is told. */
 static struct writer *there;
-static struct app app;
+static struct {
+    struct writer *writer;
+    struct metrics *metrics;
+    struct pending_demands *demands;
+    struct demand_config demand;
+} app;
 static struct feed *feed;
 static struct cluster_pods *c;
 static struct str told;     /* what a listener was told */
@@ -52,9 +58,9 @@ static void on_listed(void *ctx)
 static void set_up(void)
 {
     there = sim_writer(NULL);
-    app = (struct app){.writer = sim_writer(NULL),
-                       .metrics = app_metrics_create(),
-                       .demands = pending_demands_create()};
+    app.writer = sim_writer(NULL);
+    app.metrics = app_metrics_create();
+    app.demands = pending_demands_create();
     demand_config_default(&app.demand);
     for (unsigned i = 1; i <= 2; i++) {
         char name[8];
@@ -65,12 +71,15 @@ static void set_up(void)
     feed = feed_create(app.writer);
     c = cluster_pods_create(
         &(struct cluster_pods_config){.feed = feed,
-                                      .app = &app,
+                                      .writer = app.writer,
+                                      .metrics = app.metrics,
+                                      .demands = app.demands,
+                                      .demand = &app.demand,
                                       .is_busy = is_busy,
                                       .unaccounted = on_unaccounted});
-    cluster_pods_listen(c, &(struct cluster_pod_listener){.put = on_put,
-                                                          .gone = on_gone,
-                                                          .listed = on_listed});
+    cluster_pods_listen(c, &(struct pod_listener){.put = on_put,
+                                                  .gone = on_gone,
+                                                  .listed = on_listed});
     str_init(&told, 65536);
     str_init(&told_why, 65536);
     busy = NULL;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
 #include "lib/base/mem.h"
 #include "model/slice/slice.h"

@@ -1,4 +1,4 @@
-#include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/feed.h"
 
 #include <pthread.h>
 #include <stdlib.h>
