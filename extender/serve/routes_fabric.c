@@ -5,10 +5,8 @@
 
 #include "extender/app/app.h"
 #include "extender/app/fabric_files.h"
-#include "extender/serve/routes_read.h"
+#include "extender/serve/query.h"
 #include "extender/view/fabric_view.h"
-
-enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 
 static void write_domains(const struct snapshot *s, struct str *out)
 {
@@ -75,8 +73,9 @@ void on_fabric(struct httpd_request *rq, void *ctx)
     static const char *const params[] = {"continue", "limit", NULL};
     struct app *app = ctx;
     const char *after = httpd_query(rq, "continue");
-    size_t limit = LIMIT_DEFAULT;
-    if (!httpd_query_only(rq, params) || !read_limit(rq, LIMIT_MAX, &limit))
+    size_t limit = QUERY_LIMIT;
+    if (!httpd_query_only(rq, params) ||
+        !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     struct str *out = httpd_reply(rq);
@@ -84,7 +83,7 @@ void on_fabric(struct httpd_request *rq, void *ctx)
     if (app->fabric)
         fabric_files_error(app->fabric, &error);
     /* an error comes and goes without a new snapshot */
-    if (!error.size && read_is_current(rq, app, s))
+    if (!error.size && query_is_current(rq, app, s))
         return;
     if (httpd_wants_text(rq)) {
         if (error.size)

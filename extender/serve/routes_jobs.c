@@ -4,26 +4,11 @@
 #include <string.h>
 
 #include "extender/app/app.h"
-#include "extender/serve/routes_read.h"
+#include "extender/serve/query.h"
 #include "extender/view/job_view.h"
 #include "lib/base/mem.h"
 
-enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
-
 /* --- the list ----------------------------------------------------------- */
-
-/* Is the job behind the one of a continue token "NS/JOB"? */
-static bool is_after(const struct demand *d, const char *token)
-{
-    const char *slash = strchr(token, '/');
-    size_t size = slash ? (size_t)(slash - token) : strlen(token);
-    int order = strncmp(d->namespace, token, size);
-    if (order == 0)
-        order = d->namespace[size] != '\0';
-    if (order == 0)
-        order = strcmp(d->job, slash ? slash + 1 : "");
-    return order > 0;
-}
 
 /* One page; `last` is left at the job to continue behind, or NULL. */
 static void list_jobs(const struct snapshot *s, struct httpd_request *rq,
@@ -40,7 +25,8 @@ static void list_jobs(const struct snapshot *s, struct httpd_request *rq,
     for (size_t i = 0; i < n; i = end) {
         struct job_view v;
         end = job_members_end(members, n, i);
-        if (after && !is_after(&members[i]->demand, after))
+        if (after && !query_is_after(members[i]->demand.namespace,
+                                     members[i]->demand.job, after))
             continue;
         if (n_jobs == limit || out->overflow) {
             *ret_last = last;
@@ -65,12 +51,13 @@ void on_jobs(struct httpd_request *rq, void *ctx)
                                          NULL};
     struct app *app = ctx;
     struct str *out = httpd_reply(rq);
-    size_t limit = LIMIT_DEFAULT;
+    size_t limit = QUERY_LIMIT;
     const struct demand *last;
-    if (!httpd_query_only(rq, params) || !read_limit(rq, LIMIT_MAX, &limit))
+    if (!httpd_query_only(rq, params) ||
+        !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    if (read_is_current(rq, app, s))
+    if (query_is_current(rq, app, s))
         return;
     if (httpd_wants_text(rq)) {
         struct table t;

@@ -9,10 +9,8 @@
 #include "extender/pods/applied_view.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_files.h"
-#include "extender/serve/routes_read.h"
+#include "extender/serve/query.h"
 #include "lib/base/mem.h"
-
-enum { LIMIT_DEFAULT = 1000, LIMIT_MAX = 100000 };
 
 static const char *const no_params[] = {NULL};
 
@@ -286,19 +284,6 @@ static bool look_begin(struct look *look, struct httpd_request *rq,
     return false;
 }
 
-/* Is NAMESPACE/NAME behind a continue token of that form? */
-static bool is_after(const char *namespace, const char *name, const char *token)
-{
-    const char *slash = strchr(token, '/');
-    size_t size = slash ? (size_t)(slash - token) : strlen(token);
-    int order = strncmp(namespace, token, size);
-    if (order == 0)
-        order = namespace[size] != '\0';
-    if (order == 0)
-        order = strcmp(name, slash ? slash + 1 : "");
-    return order > 0;
-}
-
 /* The filters of a list of pods; NULL: any. */
 struct filters {
     const char *after, *namespace, *node, *job;
@@ -308,7 +293,7 @@ struct filters {
 static bool passes(const struct filters *f, const struct applied_pod *p,
                    const struct allocation *place)
 {
-    if (f->after && !is_after(p->namespace, p->name, f->after))
+    if (f->after && !query_is_after(p->namespace, p->name, f->after))
         return false;
     if (f->namespace && strcmp(p->namespace, f->namespace) != 0)
         return false;
@@ -380,12 +365,12 @@ static void on_list(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {
         "continue", "job", "limit", "namespace", "node", "state", NULL};
-    size_t limit = LIMIT_DEFAULT;
+    size_t limit = QUERY_LIMIT;
     struct look look;
     unsigned state;
     if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
-        !read_limit(rq, LIMIT_MAX, &limit) ||
-        !read_choice(rq, "state", state_word, APPLIED_STATES, &state))
+        !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
+        !query_choice(rq, "state", state_word, APPLIED_STATES, &state))
         return;
     const struct filters f = {
         .after = httpd_query(rq, "continue"),
@@ -437,7 +422,7 @@ static const struct applied_config *list_configs(const struct look *look,
         const struct applied_config *c = look->set->configs[i];
         cleanup_free char *key = xasprintf("%c%s", c->secret ? 's' : 'c',
                                            c->name);
-        if ((after && !is_after(c->namespace, key, after)) ||
+        if ((after && !query_is_after(c->namespace, key, after)) ||
             (namespace && strcmp(c->namespace, namespace) != 0))
             continue;
         if (n == limit || out->overflow)
@@ -460,10 +445,10 @@ static void on_configs(struct httpd_request *rq, void *ctx)
     static const char *const params[] = {"continue", "limit", "namespace",
                                          NULL};
     struct str *out = httpd_reply(rq);
-    size_t limit = LIMIT_DEFAULT;
+    size_t limit = QUERY_LIMIT;
     struct look look;
     if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
-        !read_limit(rq, LIMIT_MAX, &limit))
+        !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
     if (!look_begin(&look, rq, ctx)) {
         look_fini(&look);

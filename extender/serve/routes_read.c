@@ -8,6 +8,7 @@
 #include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
 #include "extender/serve/live_status.h"
+#include "extender/serve/query.h"
 #include "extender/serve/routes_fabric.h"
 #include "extender/serve/routes_jobs.h"
 #include "extender/serve/routes_metrics.h"
@@ -20,8 +21,6 @@
 #include "lib/io/clock.h"
 
 enum {
-    LIMIT_DEFAULT = 1000,
-    LIMIT_MAX = 100000,
     TOPOLOGY_DEFAULT = 100,
     TOPOLOGY_MAX = 1000,
     KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2,
@@ -42,73 +41,15 @@ struct list {
     struct table table;
 };
 
-bool read_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
-{
-    const char *text = httpd_query(rq, "limit");
-    char *end = NULL;
-    if (!text)
-        return true;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > max) {
-        httpd_fail(rq, 400,
-                   "limit: is \"%.32s\", must be a number from 1 to "
-                   "%zu",
-                   text, max);
-        return false;
-    }
-    *ret_limit = (size_t)n;
-    return true;
-}
-
-bool read_choice(struct httpd_request *rq, const char *name, read_word_f *word,
-                 unsigned n, unsigned *ret_index)
-{
-    const char *text = httpd_query(rq, name);
-    cleanup_str struct str words = STR_INIT(1024);
-    unsigned i = 0;
-    while (text && i < n && strcmp(word(i), text) != 0)
-        i++;
-    *ret_index = text ? i : n;
-    if (!text || i < n)
-        return true;
-    for (i = 0; i < n; i++)
-        str_addf(&words, "%s%s",
-                 i == 0      ? ""
-                 : i < n - 1 ? ", "
-                             : " or ",
-                 word(i));
-    httpd_fail(rq, 400, "%s: is \"%.32s\", must be %s", name, text,
-               str_text(&words));
-    return false;
-}
-
-bool read_is_current(struct httpd_request *rq, const struct app *app,
-                     const struct snapshot *snapshot)
-{
-    char etag[96];
-    const char *have = httpd_header(rq, "If-None-Match");
-    (void)snprintf(etag, sizeof etag,
-                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
-                   snapshot->number, live_status_version(app),
-                   httpd_wants_text(rq) ? "t" : "");
-    httpd_set_header(rq, "ETag", etag);
-    httpd_set_header(rq, "Vary", "Accept");
-    if (!have || !strstr(have, etag))
-        return false;
-    httpd_status(rq, 304);
-    return true;
-}
-
 /* False when the reply is set already; else list_end() has to follow. */
 static bool list_begin(struct list *list, struct httpd_request *rq,
                        struct app *app, const char *const *heads)
 {
-    size_t limit = heads ? LIMIT_DEFAULT : TOPOLOGY_DEFAULT;
-    if (!read_limit(rq, heads ? LIMIT_MAX : TOPOLOGY_MAX, &limit))
+    size_t limit = heads ? QUERY_LIMIT : TOPOLOGY_DEFAULT;
+    if (!query_limit(rq, heads ? QUERY_LIMIT_MAX : TOPOLOGY_MAX, &limit))
         return false;
     struct snapshot *snapshot = writer_snapshot(app->writer);
-    if (read_is_current(rq, app, snapshot)) {
+    if (query_is_current(rq, app, snapshot)) {
         snapshot_unref(snapshot);
         return false;
     }
@@ -210,7 +151,7 @@ static void on_nodes(struct httpd_request *rq, void *ctx)
     unsigned status;
     struct list list;
     if (!httpd_query_only(rq, params) ||
-        !read_choice(rq, "status", status_word, NODE_STATUSES, &status) ||
+        !query_choice(rq, "status", status_word, NODE_STATUSES, &status) ||
         !list_begin(&list, rq, ctx, view_node_heads))
         return;
     const struct snapshot *s = list.snapshot;
@@ -350,7 +291,7 @@ static void on_cards(struct httpd_request *rq, void *ctx)
     char from[KEY_MAX] = "";
     struct list list;
     if (!httpd_query_only(rq, params) ||
-        !read_choice(rq, "state", state_word, CARD_STATES, &state) ||
+        !query_choice(rq, "state", state_word, CARD_STATES, &state) ||
         !list_begin(&list, rq, ctx, view_card_heads))
         return;
     const struct snapshot *s = list.snapshot;
@@ -398,7 +339,7 @@ static void topology_of(struct httpd_request *rq, struct app *app,
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct node *node = node_find(rq, s, name);
-    if (!node || read_is_current(rq, app, s))
+    if (!node || query_is_current(rq, app, s))
         return;
     view_topology(node, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
@@ -432,18 +373,6 @@ static void on_topology(struct httpd_request *rq, void *ctx)
 
 /* --- allocations ---------------------------------------------------------- */
 
-static bool is_after(const struct allocation *a, const char *key)
-{
-    const char *slash = strchr(key, '/');
-    size_t size = slash ? (size_t)(slash - key) : strlen(key);
-    int order = strncmp(a->demand.namespace, key, size);
-    if (order == 0)
-        order = a->demand.namespace[size] != '\0';
-    if (order == 0)
-        order = strcmp(a->demand.name, slash ? slash + 1 : "");
-    return order > 0;
-}
-
 static void on_allocations(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"continue", "limit", "namespace",
@@ -461,7 +390,8 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
         alloc_index_list(list.snapshot->allocations, &n);
     for (size_t i = 0; i < n; i++) {
         const struct demand *d = &all[i]->demand;
-        if ((list.after && !is_after(all[i], list.after)) ||
+        if ((list.after &&
+             !query_is_after(d->namespace, d->name, list.after)) ||
             (node && strcmp(all[i]->node, node) != 0) ||
             (namespace && strcmp(d->namespace, namespace) != 0))
             continue;

@@ -1,0 +1,79 @@
+#include "extender/serve/query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/app/app.h"
+#include "extender/serve/live_status.h"
+
+bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
+{
+    const char *text = httpd_query(rq, "limit");
+    char *end = NULL;
+    if (!text)
+        return true;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > max) {
+        httpd_fail(rq, 400,
+                   "limit: is \"%.32s\", must be a number from 1 to "
+                   "%zu",
+                   text, max);
+        return false;
+    }
+    *ret_limit = (size_t)n;
+    return true;
+}
+
+bool query_choice(struct httpd_request *rq, const char *name,
+                  query_word_f *word, unsigned n, unsigned *ret_index)
+{
+    const char *text = httpd_query(rq, name);
+    cleanup_str struct str words = STR_INIT(1024);
+    unsigned i = 0;
+    while (text && i < n && strcmp(word(i), text) != 0)
+        i++;
+    *ret_index = text ? i : n;
+    if (!text || i < n)
+        return true;
+    for (i = 0; i < n; i++)
+        str_addf(&words, "%s%s",
+                 i == 0      ? ""
+                 : i < n - 1 ? ", "
+                             : " or ",
+                 word(i));
+    httpd_fail(rq, 400, "%s: is \"%.32s\", must be %s", name, text,
+               str_text(&words));
+    return false;
+}
+
+bool query_is_current(struct httpd_request *rq, const struct app *app,
+                      const struct snapshot *snapshot)
+{
+    char etag[96];
+    const char *have = httpd_header(rq, "If-None-Match");
+    (void)snprintf(etag, sizeof etag,
+                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
+                   snapshot->number, live_status_version(app),
+                   httpd_wants_text(rq) ? "t" : "");
+    httpd_set_header(rq, "ETag", etag);
+    httpd_set_header(rq, "Vary", "Accept");
+    if (!have || !strstr(have, etag))
+        return false;
+    httpd_status(rq, 304);
+    return true;
+}
+
+bool query_is_after(const char *namespace, const char *name, const char *token)
+{
+    const char *slash = strchr(token, '/');
+    size_t size = slash ? (size_t)(slash - token) : strlen(token);
+    int order = strncmp(namespace, token, size);
+    if (order == 0)
+        order = namespace[size] != '\0';
+    if (order == 0)
+        order = strcmp(name, slash ? slash + 1 : "");
+    return order > 0;
+}

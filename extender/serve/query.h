@@ -1,0 +1,33 @@
+/* query - what the routes that people and tools read have in common: the
+ * parameters of a list, and what a client has already. */
+#ifndef BIGA_EXTENDER_SERVE_QUERY_H
+#define BIGA_EXTENDER_SERVE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "extender/state/snapshot.h"
+#include "lib/http/httpd.h"
+
+struct app;
+
+/* Items of a list: unless it is asked for less or more, and at most. */
+enum { QUERY_LIMIT = 1000, QUERY_LIMIT_MAX = 100000 };
+
+/* The parameter "limit", from 1 to `max`;
+ * `*ret_limit` stays as it is when there is none.  False when the request has
+ * been failed. */
+bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit);
+/* The parameter `name`, which is one of `n` words, or absent: then it is `n`.
+ * False when the request has been failed. */
+typedef const char *query_word_f(unsigned index);
+bool query_choice(struct httpd_request *rq, const char *name,
+                  query_word_f *word, unsigned n, unsigned *ret_index);
+/* Everything that a snapshot shows may be kept by the client until the next
+ * snapshot.  True when it has it already (the reply is set). */
+bool query_is_current(struct httpd_request *rq, const struct app *app,
+                      const struct snapshot *snapshot);
+/* Does NAMESPACE/NAME stand behind a continue token of that form? */
+bool query_is_after(const char *namespace, const char *name, const char *token);
+
+#endif
