@@ -13,10 +13,8 @@
 #include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
 #include "extender/judge/plans.h"
-#include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/run/node_poll.h"
-#include "extender/run/runner.h"
+#include "extender/run/embedded.h"
 #include "extender/serve/routes_ask.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_pods.h"
@@ -36,7 +34,8 @@ struct server {
     struct httpd *listeners[SERVER_LISTENERS];
     struct reload *reload;
     struct guard guard;
-    struct kube_config *kube; /* NULL: embedded */
+    struct kube_config *kube;  /* NULL: embedded */
+    struct embedded *embedded; /* NULL: in a cluster */
 };
 
 enum { RELOAD_MS = 1000 };
@@ -208,13 +207,20 @@ static int start_cluster(struct server *s, const struct server_config *config,
 }
 
 /* Embedded, we are what runs the pods, too. */
-static int start_runner(struct server *s, struct error *err)
+static int start_embedded(struct server *s, struct error *err)
 {
-    if (!s->app.applied)
+    struct embedded *e = s->embedded;
+    if (!e)
         return 0;
-    s->app.reports = node_reports_create();
-    int r = node_poll_start(&s->app, &s->app.node_poll, err);
-    return r == 0 ? runner_start(&s->app, &s->app.runner, err) : r;
+    e->store.writer = s->app.writer;
+    e->store.metrics = s->app.metrics;
+    e->store.demands = s->app.demands;
+    e->store.plans = s->app.plans;
+    e->store.instance = s->app.instance;
+    int r = embedded_start(e, err);
+    s->app.node_poll = e->node_poll;
+    s->app.runner = e->runner;
+    return r;
 }
 
 int server_start(const struct server_config *config, struct server **ret,
@@ -232,8 +238,11 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.demands = pending_demands_create();
     s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
-    if (config->store == STORE_SQLITE)
-        w.pods = s->app.applied = applied_create(&config->demand);
+    if (config->store == STORE_SQLITE) {
+        s->embedded = embedded_create(&config->demand);
+        w.pods = s->app.applied = s->embedded->store.applied;
+        s->app.reports = s->embedded->store.reports;
+    }
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */
     (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
@@ -266,7 +275,7 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = start_cluster(s, config, err);
     if (r == 0)
-        r = start_runner(s, err);
+        r = start_embedded(s, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
@@ -284,24 +293,21 @@ void server_stop(struct server *s)
         return;
     atomic_store(&s->app.ready, false);
     access_quiesce(s->app.access);
-    node_poll_stop(s->app.node_poll);
+    embedded_quiesce(s->embedded);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
     reload_stop(s->reload);
     cluster_stop(s->app.cluster);
     kube_config_destroy(s->kube);
-    runner_stop(s->app.runner);
+    embedded_stop(s->embedded);
     writer_stop(s->app.writer);
     policy_file_close(s->app.policy);
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     pending_demands_destroy(s->app.demands);
     binds_destroy(s->app.binds);
-    applied_destroy(s->app.applied);
-    runner_destroy(s->app.runner);
-    node_poll_destroy(s->app.node_poll);
-    node_reports_destroy(s->app.reports);
+    embedded_destroy(s->embedded);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/app/app.h"
+#include "extender/app/app_metrics.h"
 #include "extender/pods/node_pods.h"
+#include "extender/run/pod_store.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
@@ -29,7 +30,7 @@ struct version {
 };
 
 struct node_poll {
-    struct app *app;
+    const struct pod_store *store;
     pthread_t thread;
     bool started;
 
@@ -46,7 +47,7 @@ struct node_poll {
 
 static uint64_t first_version(const struct node_poll *w)
 {
-    return ((w->app->instance & (INT32_MAX >> 1)) | 1) << VERSION_SHIFT;
+    return ((w->store->instance & (INT32_MAX >> 1)) | 1) << VERSION_SHIFT;
 }
 
 bool node_poll_knows(const struct node_poll *w, uint64_t version)
@@ -103,8 +104,9 @@ static void waiter_resume(struct waiter *x)
  * on. */
 static void resume_due(struct node_poll *w, struct waiter *list, bool changed)
 {
-    cleanup_with(pod_set) struct pod_set *set = applied_get(w->app->applied);
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w->app->writer);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(w->store->applied);
+    cleanup_with(snapshot) struct snapshot *s =
+        writer_snapshot(w->store->writer);
     int64_t now_ms = clock_ms();
     while (list) {
         struct waiter *x = list;
@@ -191,24 +193,24 @@ static void nodewait_changed(void *ctx)
 
 /* --- start and stop ----------------------------------------------------- */
 
-int node_poll_start(struct app *app, struct node_poll **ret_wait,
+int node_poll_start(const struct pod_store *store, struct node_poll **ret_wait,
                     struct error *err)
 {
     struct node_poll *w = xcalloc(1, sizeof *w);
-    w->app = app;
+    w->store = store;
     (void)pthread_mutex_init(&w->lock, NULL); /* never fails on Linux */
     clock_wait_init(&w->wake);
     pthread_mutex_lock(&w->lock); /* the thread waits until all is set up */
-    int e = pthread_create(&w->thread, NULL, nodewait_thread, w);
-    w->started = e == 0;
+    int rc = pthread_create(&w->thread, NULL, nodewait_thread, w);
+    w->started = rc == 0;
     if (w->started) {
-        applied_watch(app->applied, nodewait_changed, w);
-        writer_watch(app->writer, nodewait_changed, w);
+        applied_watch(store->applied, nodewait_changed, w);
+        writer_watch(store->writer, nodewait_changed, w);
     }
     pthread_mutex_unlock(&w->lock);
-    if (e) {
+    if (rc) {
         node_poll_destroy(w);
-        return error_errno(err, e, "starting the thread of waiting nodes");
+        return error_errno(err, rc, "starting the thread of waiting nodes");
     }
     *ret_wait = w;
     return 0;

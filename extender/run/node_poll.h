@@ -16,7 +16,7 @@
 #include "lib/base/error.h"
 #include "lib/http/httpd.h"
 
-struct app;
+struct pod_store;
 
 enum {
     NODE_POLL_MAX_S = 30,
@@ -27,8 +27,8 @@ enum {
 };
 
 struct node_poll;
-/* `app` has a writer and pods, which outlive its thread. */
-int node_poll_start(struct app *app, struct node_poll **ret_wait,
+/* The store outlives its thread. */
+int node_poll_start(const struct pod_store *store, struct node_poll **ret_wait,
                     struct error *err);
 /* Whoever waits is answered, and nobody waits any more: before the listener is
  * stopped. NULL allowed. */

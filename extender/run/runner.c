@@ -59,7 +59,7 @@ static int compare_members(const void *p, const void *q)
 
 /* What is so now. */
 struct now {
-    struct app *app;
+    const struct pod_store *store;
     struct pod_set *set;
     struct snapshot *snapshot;
 };
@@ -68,8 +68,8 @@ static bool has_place(void *ctx, const char *uid, const char *node)
 {
     struct now *now = ctx;
     if (!now->set) { /* newer than all that was said: see node_reports_prune() */
-        now->set = applied_get(now->app->applied);
-        now->snapshot = writer_snapshot(now->app->writer);
+        now->set = applied_get(now->store->applied);
+        now->snapshot = writer_snapshot(now->store->writer);
     }
     const struct allocation *a =
         alloc_index_find_uid(now->snapshot->allocations, uid);
@@ -80,12 +80,12 @@ static bool has_place(void *ctx, const char *uid, const char *node)
  * that must not count when the pod is placed again, nor be kept for ever. */
 static void prune_told(struct look *l)
 {
-    struct now now = {.app = l->r->app};
+    struct now now = {.store = l->r->store};
     size_t n = 0;
     for (size_t i = 0; i < l->n_members; i++)
         n += l->members[i].told.state != APPLIED_PENDING;
-    if (node_reports_n_pods(now.app->reports) > n)
-        node_reports_prune(now.app->reports, has_place, &now);
+    if (node_reports_n_pods(now.store->reports) > n)
+        node_reports_prune(now.store->reports, has_place, &now);
     snapshot_unref(now.snapshot);
     pod_set_unref(now.set);
 }
@@ -95,15 +95,15 @@ static void look_init(struct look *l, struct runner *r)
     memset(l, 0, sizeof *l);
     l->r = r;
     l->due_ms = INT64_MAX;
-    l->set = applied_get(r->app->applied);
-    l->snapshot = writer_snapshot(r->app->writer);
+    l->set = applied_get(r->store->applied);
+    l->snapshot = writer_snapshot(r->store->writer);
     l->members = xcalloc(l->set->n_pods + 1, sizeof *l->members);
     for (size_t i = 0; i < l->set->n_pods; i++) {
         struct member *m = &l->members[l->n_members++];
         m->pod = l->set->pods[i];
         m->place = alloc_index_find_uid(l->snapshot->allocations, m->pod->uid);
         if (m->place)
-            node_reports_get(r->app->reports, m->pod->uid, m->place->node,
+            node_reports_get(r->store->reports, m->pod->uid, m->place->node,
                              &m->told);
     }
     prune_told(l);
@@ -140,7 +140,7 @@ void look_tell(struct look *l, const struct member *m, enum pod_state state,
 void look_flush(struct look *l)
 {
     if (l->n_reports > 0)
-        applied_set_statuses(l->r->app->applied, l->reports, l->n_reports);
+        applied_set_statuses(l->r->store->applied, l->reports, l->n_reports);
     for (size_t i = 0; i < l->n_reports; i++)
         pod_status_unref(l->reports[i].status);
     l->n_reports = 0;
@@ -151,7 +151,7 @@ void look_flush(struct look *l)
 bool member_never_began(const struct look *l, const struct member *m)
 {
     return m->place && m->told.state == APPLIED_PENDING &&
-           m->place->number > writer_fed(l->r->app->writer, m->place->node);
+           m->place->number > writer_fed(l->r->store->writer, m->place->node);
 }
 
 /* Nothing of it is left where it was, or ever was there. */
@@ -163,14 +163,14 @@ static bool is_to_free(const struct look *l, const struct member *m)
 
 static void look_free(struct look *l, const struct member *m)
 {
-    struct app *app = l->r->app;
+    const struct pod_store *store = l->r->store;
     struct writer_op op = {.kind = WRITER_FREE,
                            .namespace = m->pod->namespace,
                            .pod = m->pod->name,
                            .uid = m->pod->uid,
                            .unfed = m->told.state != APPLIED_GONE,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
-    int r = writer_run(app->writer, &op);
+    int r = writer_run(store->writer, &op);
     str_fini(&op.out);
     if (r == -EBUSY) /* its node was told meanwhile, and will say */
         return;
@@ -179,10 +179,10 @@ static void look_free(struct look *l, const struct member *m)
         return;
     }
     l->acted = true;
-    node_reports_forget(app->reports, m->pod->uid);
-    if (app->demands)
-        pending_demands_forget(app->demands, m->pod->namespace, m->pod->name);
-    metrics_count(app->metrics, APP_RELEASES, r < 0 ? "unknown" : "released");
+    node_reports_forget(store->reports, m->pod->uid);
+    if (store->demands)
+        pending_demands_forget(store->demands, m->pod->namespace, m->pod->name);
+    metrics_count(store->metrics, APP_RELEASES, r < 0 ? "unknown" : "released");
     log_event(LOG_INFO, "pod-gone", "namespace", m->pod->namespace, "pod",
               m->pod->name, "node", m->place->node, NULL);
 }
@@ -319,26 +319,27 @@ void runner_settle(struct runner *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-int runner_start(struct app *app, struct runner **ret_runner, struct error *err)
+int runner_start(const struct pod_store *store, struct runner **ret_runner,
+                 struct error *err)
 {
     struct runner *r = xcalloc(1, sizeof *r);
-    r->app = app;
+    r->store = store;
     r->dirty = true;
     /* none of these can fail on Linux */
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_cond_init(&r->idle, NULL);
     clock_wait_init(&r->wake);
     pthread_mutex_lock(&r->lock); /* the thread waits until all is set up */
-    int e = pthread_create(&r->thread, NULL, runner_thread, r);
-    r->started = e == 0;
+    int rc = pthread_create(&r->thread, NULL, runner_thread, r);
+    r->started = rc == 0;
     if (r->started) {
-        applied_watch(app->applied, runner_changed, r);
-        writer_watch(app->writer, runner_changed, r);
+        applied_watch(store->applied, runner_changed, r);
+        writer_watch(store->writer, runner_changed, r);
     }
     pthread_mutex_unlock(&r->lock);
-    if (e) {
+    if (rc) {
         runner_destroy(r);
-        return error_errno(err, e, "starting the runner's thread");
+        return error_errno(err, rc, "starting the runner's thread");
     }
     *ret_runner = r;
     return 0;

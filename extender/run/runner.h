@@ -29,7 +29,7 @@
 #include "extender/pods/node_reports.h"
 #include "lib/base/error.h"
 
-struct app;
+struct pod_store;
 
 enum {
     RUNNER_RETRY_MS = 1000,  /* after the store has failed */
@@ -38,8 +38,8 @@ enum {
 };
 
 struct runner;
-/* `app` has a writer, pods and told, which outlive it. */
-int runner_start(struct app *app, struct runner **ret_runner,
+/* The store outlives it. */
+int runner_start(const struct pod_store *store, struct runner **ret_runner,
                  struct error *err);
 /* Its thread ends; pods go on. NULL allowed. */
 void runner_stop(struct runner *r);

@@ -56,7 +56,7 @@ void look_post(struct look *l)
             .changes = l->changes + i,
             .n_changes = n < APPLIED_CHANGES_MAX ? n : APPLIED_CHANGES_MAX,
             .out = STR_INIT(STR_MAX_DEFAULT)};
-        int r = writer_run(l->r->app->writer, &op);
+        int r = writer_run(l->r->store->writer, &op);
         str_fini(&op.out);
         l->acted = true; /* -ENOENT: it has changed already */
         l->failed = r < 0 && r != -ENOENT;
@@ -235,10 +235,11 @@ static struct pod_status *copy_status(const struct pod_status *from)
 static struct pod_status *status_without(struct look *l,
                                          const struct member *host)
 {
-    struct pod_status *s = host->place ? node_reports_status(l->r->app->reports,
-                                                             host->pod->uid,
-                                                             host->place->node)
-                                       : NULL;
+    struct pod_status *s = host->place
+                               ? node_reports_status(l->r->store->reports,
+                                                     host->pod->uid,
+                                                     host->place->node)
+                               : NULL;
     if (s)
         return s;
     s = copy_status(host->pod->status);
@@ -270,13 +271,13 @@ static void tell_host(struct look *l, const struct member *host,
                        f->message);
     }
     if (!pod_status_equal(s, now))
-        (void)applied_set_status(l->r->app->applied, host->pod->uid,
+        (void)applied_set_status(l->r->store->applied, host->pod->uid,
                                  s); /* or gone */
     /* what its node has said meanwhile must not be lost under ours */
     cleanup_with(pod_status) struct pod_status *after = node_reports_status(
-        l->r->app->reports, host->pod->uid, host->place->node);
+        l->r->store->reports, host->pod->uid, host->place->node);
     if (after && after->state != s->state)
-        (void)applied_set_status(l->r->app->applied, host->pod->uid, after);
+        (void)applied_set_status(l->r->store->applied, host->pod->uid, after);
 }
 
 static void tell_hosts(struct look *l, const struct group *pair)
@@ -328,7 +329,7 @@ void fault_text(const struct applied_pod *pod,
 /* It has a place, and its node has not said anything yet. */
 static void tell_wanted(struct look *l, const struct member *m)
 {
-    struct app *app = l->r->app;
+    const struct pod_store *store = l->r->store;
     char text[APPLIED_MESSAGE_MAX + 1] = "";
     if (!m->place || m->told.state != APPLIED_PENDING || member_is_over(m) ||
         m->pod->status->state != APPLIED_PENDING)
@@ -338,11 +339,11 @@ static void tell_wanted(struct look *l, const struct member *m)
     look_tell(l, m, APPLIED_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
     look_flush(l);
     /* the node may have spoken while we did */
-    struct pod_status *told = node_reports_status(app->reports, m->pod->uid,
+    struct pod_status *told = node_reports_status(store->reports, m->pod->uid,
                                                   m->place->node);
     if (told) {
         struct pod_status *whole = runner_status(m->pod, told);
-        (void)applied_set_status(app->applied, m->pod->uid,
+        (void)applied_set_status(store->applied, m->pod->uid,
                                  whole); /* or gone */
         pod_status_unref(whole);
     }

@@ -297,11 +297,11 @@ static void group_demand(const struct group *g, const struct member *m,
 static int place(struct look *l, const struct group *g, const struct member *m,
                  struct str *why_not)
 {
-    struct app *app = l->r->app;
+    const struct pod_store *store = l->r->store;
     struct demand demand;
     const struct demand *d = &demand;
     struct wait *w = wait_of(l, m);
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(store->writer);
     group_demand(g, m, &demand);
     if (w->no_place == s->number + 1 && w->runs == d->runs &&
         is_told(m, "NoPlace")) {
@@ -310,7 +310,7 @@ static int place(struct look *l, const struct group *g, const struct member *m,
     }
     l->tries++;
     cleanup_why struct why why;
-    why_init(&why, s, d, app->plans, NULL);
+    why_init(&why, s, d, store->plans, NULL);
     if (why.n_fitting == 0) {
         w->no_place = s->number + 1;
         w->runs = d->runs;
@@ -321,12 +321,12 @@ static int place(struct look *l, const struct group *g, const struct member *m,
                            .node = snapshot_node(s, (size_t)why.best[0])->name,
                            .demand = d,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
-    int r = writer_run(app->writer, &op);
+    int r = writer_run(store->writer, &op);
     str_fini(&op.out);
     const char *result = r == 0 ? (op.created ? "bound" : "repeated")
                          : r == -EBUSY || r == -EEXIST ? "refused"
                                                        : "error";
-    metrics_count(app->metrics, APP_BINDS, result);
+    metrics_count(store->metrics, APP_BINDS, result);
     log_event(r < 0 ? LOG_WARN : LOG_INFO, "bind", "namespace", d->namespace,
               "pod", d->name, "node", op.node, "result", result, "error",
               op.error.text, NULL);
@@ -353,7 +353,7 @@ static bool is_half_begun(const struct look *l, const struct group *g)
             return false;
         /* what its node has not told since our start may well run */
         if (m->told.state == APPLIED_PENDING && !member_never_began(l, m) &&
-            node_reports_asked_ago(l->r->app->reports, m->place->node,
+            node_reports_asked_ago(l->r->store->reports, m->place->node,
                                    clock_ms()) < 0)
             return false;
     }

@@ -5,14 +5,15 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "extender/app/app.h"
+#include "extender/app/app_metrics.h"
+#include "extender/run/pod_store.h"
 #include "extender/run/runner.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 #include "lib/base/strmap.h"
 
 struct runner {
-    struct app *app;
+    const struct pod_store *store;
     pthread_t thread;
     bool started;
     /* the thread's alone */

@@ -65,7 +65,7 @@ static void roll(struct look *l, const struct member *m)
                            .changes = &c,
                            .n_changes = 1,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
-    int r = writer_run(l->r->app->writer, &op);
+    int r = writer_run(l->r->store->writer, &op);
     str_fini(&op.out);
     l->acted = true; /* -ENOENT: it has changed already */
     l->failed |= r < 0 && r != -ENOENT;

@@ -9,6 +9,7 @@
 
 #include "extender/pods/node_reports.h"
 #include "extender/run/node_poll.h"
+#include "extender/run/pod_store.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
@@ -254,8 +255,12 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
 static void ask(void)
 {
     struct error err;
+    static struct pod_store store;
+    store = (struct pod_store){.writer = x.app.writer,
+                               .instance = x.app.instance,
+                               .applied = x.app.applied};
     if (!x.app.node_poll)
-        cr_assert_eq(node_poll_start(&x.app, &x.app.node_poll, &err), 0);
+        cr_assert_eq(node_poll_start(&store, &x.app.node_poll, &err), 0);
     cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
     writer_sweep(x.app.writer); /* after what was posted */
 }

@@ -1,0 +1,30 @@
+/* embedded - a source of pods (pod_source.h) for a machine or a rack without
+ * Kubernetes: pods are applied to this extender, kept in its store, placed by
+ * its runner, and run by the nodes, which poll for them and report. */
+#ifndef BIGA_EXTENDER_RUN_EMBEDDED_H
+#define BIGA_EXTENDER_RUN_EMBEDDED_H
+
+#include "extender/run/node_poll.h"
+#include "extender/run/pod_store.h"
+#include "extender/run/runner.h"
+#include "lib/base/error.h"
+
+struct embedded {
+    struct pod_store store; /* all but its pods and reports are set before
+                             * embedded_start() */
+    struct runner *runner;
+    struct node_poll *node_poll;
+};
+
+/* With store.applied, for the writer to load. */
+struct embedded *embedded_create(const struct demand_config *demand);
+/* Its threads. */
+int embedded_start(struct embedded *e, struct error *err);
+/* Nodes that wait are answered: before the listeners are stopped. */
+void embedded_quiesce(struct embedded *e); /* NULL allowed */
+/* The threads end; pods go on.  Before the writer is stopped. */
+void embedded_stop(struct embedded *e); /* NULL allowed */
+/* After the writer, which tells it of changes. */
+void embedded_destroy(struct embedded *e); /* NULL allowed */
+
+#endif
