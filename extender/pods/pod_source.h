@@ -1,0 +1,162 @@
+/* pod_source - where pods come from and where their state goes, as the
+ * listeners see it.  There are two:
+ *
+ *   embedded   pods are applied to this extender, kept in its store, placed by
+ *              its runner and run by its nodes (run/embedded.h)
+ *   cluster    pods are the API server's; binds become true there
+ *              (cluster/cluster.h)
+ *
+ * An operation that a source lacks (NULL) finds nothing and adds nothing.  All
+ * may be called by any thread.  `ctx` is the source's. */
+#ifndef BIGA_EXTENDER_PODS_POD_SOURCE_H
+#define BIGA_EXTENDER_PODS_POD_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/state/allocation.h"
+#include "extender/state/snapshot.h"
+#include "lib/base/str.h"
+#include "model/pod/demand.h"
+
+enum { POD_SOURCE_LEADER_MAX = 254 };
+
+/* What a source says of a pod, or of a job's pod, that asks for a place. */
+struct pod_account {
+    struct demand demand;
+    /* NULL: it waits, and is to be judged; else a constant word, and `text`
+     * says why */
+    const char *state;
+    struct str text;
+    const struct allocation *place; /* it has one; the rest is not set */
+};
+
+/* What filter has answered about a pod. */
+struct pod_answer {
+    const struct demand *pod;
+    const struct snapshot *snapshot;
+    const int32_t *nodes; /* indexes of those that were named */
+    size_t n;
+    const char *refusal; /* why no node fits; NULL: one does */
+    const char *broken;  /* how the pod breaks its contract; NULL: it does
+                          * not */
+};
+
+/* A bind that the writer has decided.  What it points to lives until `done`,
+ * which is called once, by any thread. */
+struct pod_bind {
+    const char *namespace, *name, *uid, *node;
+    const struct demand *demand;
+    const char *allocation; /* as JSON; size 0: it holds nothing of ours */
+    size_t allocation_size;
+    uint64_t number; /* of the allocation; 0: there is none */
+    bool created;    /* decided now, not by an earlier request */
+    /* `result` is a word of APP_BINDS; `error` is "" when it is bound */
+    void (*done)(struct pod_bind *b, const char *result, const char *error);
+};
+
+struct pod_source_ops {
+    /* --- this replica --- */
+
+    /* May it bind?  And who may, as far as it knows; NULL: it may. */
+    bool (*leads)(void *ctx, char ret_leader[POD_SOURCE_LEADER_MAX]);
+    /* Can it do all that it is for?  Else why not. */
+    bool (*is_ready)(void *ctx, struct str *why);
+    /* Brings its metrics up to date. */
+    void (*gauge)(void *ctx, const struct snapshot *s);
+
+    /* --- what it knows of pods --- */
+
+    /* A pod that waits for a node, and keeps to the contract. */
+    bool (*find_demand)(void *ctx, const char *uid, struct demand *ret_demand);
+    /* A pod without an allocation; ret->text is the caller's. */
+    bool (*find)(void *ctx, const struct snapshot *s, const char *namespace,
+                 const char *name, struct pod_account *ret);
+    /* The pod that tells most of why a job does not run. */
+    bool (*find_job)(void *ctx, const struct snapshot *s, const char *namespace,
+                     const char *job, struct pod_account *ret);
+    /* A key of the pod that is none of the contract's. */
+    bool (*find_unknown_key)(void *ctx, const char *namespace, const char *name,
+                             struct str *text);
+    /* How a pod fares that has its place: "; …", or nothing. */
+    void (*add_health)(void *ctx, const struct allocation *a, struct str *text);
+    /* What a pod that fits still waits for: "; …", or nothing.  False: it does
+     * not know, so it is kube-scheduler's to say. */
+    bool (*add_waiting)(void *ctx, const struct demand *pod, struct str *text);
+
+    /* --- what it adds to an object that is shown --- */
+
+    /* Changes when that may have changed, for ETags. */
+    uint64_t (*version)(void *ctx);
+    /* `out` ends with an object, which gets further members. */
+    void (*add_to_allocation)(void *ctx, const struct allocation *a,
+                              struct str *out);
+    void (*add_to_card)(void *ctx, const struct node *node, size_t card,
+                        struct str *out);
+
+    /* --- what it is told --- */
+
+    /* Filter has answered; whoever was refused is tried again when there is
+     * room. */
+    void (*answered)(void *ctx, const struct pod_answer *answer);
+    /* May an operator end this allocation?  Else why not.  `*ret_unfed`: its
+     * node was never told of it. */
+    bool (*may_release)(void *ctx, const char *namespace, const char *name,
+                        bool *ret_unfed, struct str *why);
+
+    /* --- binds, where they have to become true elsewhere (all or none) --- */
+
+    /* A request begins, before anything is decided. */
+    void (*bind_begin)(void *ctx, const char *uid);
+    /* It was decided: make it true, and call b->done(). */
+    void (*bind)(void *ctx, struct pod_bind *b);
+    /* It was refused: it ends here, without b->done(). */
+    void (*bind_refused)(void *ctx, const struct pod_bind *b,
+                         const char *reason);
+};
+
+struct pod_source {
+    const struct pod_source_ops *ops;
+    void *ctx;
+};
+
+/* The operations, with what holds where the source has none. */
+bool pod_source_leads(const struct pod_source *s,
+                      char ret_leader[POD_SOURCE_LEADER_MAX]);
+bool pod_source_is_ready(const struct pod_source *s, struct str *why);
+void pod_source_gauge(const struct pod_source *s, const struct snapshot *now);
+bool pod_source_find_demand(const struct pod_source *s, const char *uid,
+                            struct demand *ret_demand);
+bool pod_source_find(const struct pod_source *s, const struct snapshot *now,
+                     const char *namespace, const char *name,
+                     struct pod_account *ret);
+bool pod_source_find_job(const struct pod_source *s, const struct snapshot *now,
+                         const char *namespace, const char *job,
+                         struct pod_account *ret);
+bool pod_source_find_unknown_key(const struct pod_source *s,
+                                 const char *namespace, const char *name,
+                                 struct str *text);
+void pod_source_add_health(const struct pod_source *s,
+                           const struct allocation *a, struct str *text);
+bool pod_source_add_waiting(const struct pod_source *s,
+                            const struct demand *pod, struct str *text);
+uint64_t pod_source_version(const struct pod_source *s);
+void pod_source_add_to_allocation(const struct pod_source *s,
+                                  const struct allocation *a, struct str *out);
+void pod_source_add_to_card(const struct pod_source *s, const struct node *node,
+                            size_t card, struct str *out);
+/* Does it want to know what filter answers? */
+bool pod_source_listens(const struct pod_source *s);
+void pod_source_answered(const struct pod_source *s,
+                         const struct pod_answer *answer);
+bool pod_source_may_release(const struct pod_source *s, const char *namespace,
+                            const char *name, bool *ret_unfed, struct str *why);
+/* Do binds have to become true elsewhere? */
+bool pod_source_binds(const struct pod_source *s);
+void pod_source_bind_begin(const struct pod_source *s, const char *uid);
+void pod_source_bind(const struct pod_source *s, struct pod_bind *b);
+void pod_source_bind_refused(const struct pod_source *s,
+                             const struct pod_bind *b, const char *reason);
+
+#endif
