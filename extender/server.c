@@ -220,6 +220,7 @@ static int start_embedded(struct server *s, struct error *err)
     int r = embedded_start(e, err);
     s->app.node_poll = e->node_poll;
     s->app.runner = e->runner;
+    s->app.source = embedded_source(e);
     return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include "extender/app/app_metrics.h"
 #include "extender/keep/writer.h"
+#include "extender/pods/pod_source.h"
 #include "lib/http/httpd.h"
 #include "model/pod/demand.h"
 
@@ -23,6 +24,7 @@ struct app {
     struct scratch_pool *scratch;    /* working memory of scheduler requests */
     struct policy_file *policy;      /* NULL: none is configured */
     struct fabric_files *fabric;     /* the same */
+    struct pod_source source;        /* of pods */
     struct cluster *cluster;         /* NULL: embedded */
     struct applied *applied;         /* that were applied; NULL: in a cluster */
     struct node_reports *reports;    /* what nodes say of them; the same */

@@ -1,7 +1,9 @@
 #include "extender/run/embedded.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "extender/run/embedded_private.h"
 #include "lib/base/mem.h"
 
 struct embedded *embedded_create(const struct demand_config *demand)
@@ -39,4 +41,40 @@ void embedded_destroy(struct embedded *e)
     node_poll_destroy(e->node_poll);
     node_reports_destroy(e->store.reports);
     free(e);
+}
+
+static bool is_ready(void *ctx, struct str *why)
+{
+    const struct embedded *e = ctx;
+    struct error trouble;
+    if (writer_can_write(e->store.writer, &trouble))
+        return true;
+    str_addf(why, "the state cannot be written: %s", trouble.text);
+    return false;
+}
+
+/* Who binds is this extender alone, and what the writer has decided is so. */
+static const struct pod_source_ops ops = {
+    .is_ready = is_ready,
+    .gauge = embedded_gauge,
+    .find = embedded_find,
+    .find_job = embedded_find_job,
+    .find_unknown_key = embedded_find_unknown_key,
+    .add_health = embedded_add_health,
+    .add_waiting = embedded_add_waiting,
+    .version = embedded_version,
+    .add_to_allocation = embedded_add_to_allocation,
+    .add_to_card = embedded_add_to_card,
+    .may_release = embedded_may_release,
+};
+
+struct pod_source embedded_source(struct embedded *e)
+{
+    return (struct pod_source){.ops = &ops, .ctx = e};
+}
+
+struct embedded *embedded_of(const struct pod_source *source)
+{
+    assert(source->ops == &ops);
+    return source->ctx;
 }

@@ -4,6 +4,7 @@
 #ifndef BIGA_EXTENDER_RUN_EMBEDDED_H
 #define BIGA_EXTENDER_RUN_EMBEDDED_H
 
+#include "extender/pods/pod_source.h"
 #include "extender/run/node_poll.h"
 #include "extender/run/pod_store.h"
 #include "extender/run/runner.h"
@@ -26,5 +27,9 @@ void embedded_quiesce(struct embedded *e); /* NULL allowed */
 void embedded_stop(struct embedded *e); /* NULL allowed */
 /* After the writer, which tells it of changes. */
 void embedded_destroy(struct embedded *e); /* NULL allowed */
+
+struct pod_source embedded_source(struct embedded *e);
+/* Of such a source alone. */
+struct embedded *embedded_of(const struct pod_source *source);
 
 #endif
