@@ -195,6 +195,12 @@ static int start_cluster(struct server *s, const struct server_config *config,
     if (r < 0)
         return r;
     struct cluster_config c = {
+        .writer = s->app.writer,
+        .metrics = s->app.metrics,
+        .demands = s->app.demands,
+        .plans = s->app.plans,
+        .fabric = s->app.fabric,
+        .demand = s->app.demand,
         .kube = s->kube,
         .namespace = config->namespace,
         .heartbeats = config->heartbeats,
@@ -203,7 +209,9 @@ static int start_cluster(struct server *s, const struct server_config *config,
         .elect = config->elect,
         .events = config->events,
     };
-    return cluster_start(&c, &s->app, &s->app.cluster, err);
+    r = cluster_start(&c, &s->app.cluster, err);
+    s->app.source = cluster_source(s->app.cluster);
+    return r;
 }
 
 /* Embedded, we are what runs the pods, too. */

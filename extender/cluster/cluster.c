@@ -101,29 +101,29 @@ static void each_node(void *ctx, void (*visit)(void *ctx, const char *node),
 
 static void create_parts(struct cluster *c)
 {
-    struct app *app = c->app;
+    const struct cluster_config *own = &c->config;
     (void)pthread_mutex_init(&c->lead.lock, NULL); /* cannot fail on Linux */
     c->identity = make_identity(c->config.identity);
     c->beats_path = beats_path(c->config.heartbeats);
-    c->feed = feed_create(app->writer);
+    c->feed = feed_create(own->writer);
     c->slices = cluster_slices_create(
         &(struct cluster_slices_config){.feed = c->feed,
-                                        .metrics = app->metrics,
+                                        .metrics = own->metrics,
                                         .appeared = node_appeared,
                                         .listed = slices_listed,
                                         .ctx = c});
     c->beats = cluster_beats_create(c->feed, c->config.fresh_ms);
-    c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(app->fabric));
+    c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(own->fabric));
     c->pods = cluster_pods_create(
         &(struct cluster_pods_config){.feed = c->feed,
-                                      .writer = app->writer,
-                                      .metrics = app->metrics,
-                                      .demands = app->demands,
-                                      .demand = &app->demand,
+                                      .writer = own->writer,
+                                      .metrics = own->metrics,
+                                      .demands = own->demands,
+                                      .demand = &own->demand,
                                       .is_busy = is_busy,
                                       .unaccounted = on_unaccounted,
                                       .ctx = c});
-    c->rooms = host_capacity_create(c->feed, &app->demand);
+    c->rooms = host_capacity_create(c->feed, &own->demand);
     cluster_nodes_each(c->nodes, each_node, c);
     cluster_nodes_next(c->nodes, &host_capacity_nodes, c->rooms);
     cluster_pods_listen(
@@ -131,7 +131,7 @@ static void create_parts(struct cluster *c)
                                         .gone = host_capacity_gone_pod,
                                         .listed = host_capacity_listed_pods,
                                         .ctx = c->rooms});
-    fabric_files_join(app->fabric,
+    fabric_files_join(own->fabric,
                       &(struct fabric_nodes){cluster_nodes_changed,
                                              cluster_nodes_write, c->nodes});
 }
@@ -148,14 +148,14 @@ static int start_pairing(struct cluster *c, struct error *err)
     if (r < 0)
         return r;
     struct pair_controller_config pairing = {.kube = c->config.kube,
-                                             .demand = c->app->demand,
+                                             .demand = c->config.demand,
                                              .events = c->events,
                                              .may_write = may_bind,
                                              .ctx = c};
     r = pair_controller_start(&pairing, &c->pairing, err);
     if (r < 0)
         return r;
-    writer_on_overfull(c->app->writer, on_overfull, c);
+    writer_on_overfull(c->config.writer, on_overfull, c);
     struct pod_listener listener = pair_controller_listener(c->pairing);
     cluster_pods_listen(c->pods, &listener);
     cluster_pods_listen(c->pods, &(struct pod_listener){
@@ -173,8 +173,8 @@ static bool find_pending(void *ctx, const char *uid, struct demand *ret_demand)
 static int start_waker(struct cluster *c, struct error *err)
 {
     struct waker_config waker = {.kube = c->config.kube,
-                                 .writer = c->app->writer,
-                                 .plans = c->app->plans,
+                                 .writer = c->config.writer,
+                                 .plans = c->config.plans,
                                  .find = find_pending,
                                  .may_write = may_bind,
                                  .ctx = c};
@@ -250,12 +250,11 @@ static int start_threads(struct cluster *c, struct error *err)
     return r;
 }
 
-int cluster_start(const struct cluster_config *config, struct app *app,
+int cluster_start(const struct cluster_config *config,
                   struct cluster **ret_cluster, struct error *err)
 {
     cleanup_with(cluster) struct cluster *c = xcalloc(1, sizeof *c);
     c->config = *config;
-    c->app = app;
     create_parts(c);
     int r = start_threads(c, err);
     if (r == 0)
@@ -272,10 +271,10 @@ void cluster_stop(struct cluster *c)
     pair_controller_stop(c->pairing);
     waker_stop(c->waker);
     binder_stop(c->binder); /* no bind is on its way when the Lease is free */
-    writer_on_overfull(c->app->writer, NULL, NULL);
+    writer_on_overfull(c->config.writer, NULL, NULL);
     events_stop(c->events); /* of which the binder tells */
     elect_stop(c->elect);
-    fabric_files_join(c->app->fabric, &(struct fabric_nodes){0});
+    fabric_files_join(c->config.fabric, &(struct fabric_nodes){0});
     feed_destroy(c->feed); /* what it calls back is still there */
     kube_client_destroy(c->lead.client);
     (void)pthread_mutex_destroy(&c->lead.lock);

@@ -17,16 +17,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "extender/app/app.h"
+#include "extender/app/fabric_files.h"
 #include "extender/cluster/binder.h"
 #include "extender/cluster/events.h"
 #include "extender/cluster/waiting_pods.h"
+#include "extender/judge/plans.h"
+#include "extender/keep/writer.h"
+#include "extender/pods/pending_demands.h"
+#include "extender/pods/pod_source.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
+#include "lib/io/metrics.h"
 #include "lib/kube/config.h"
 #include "lib/kube/reflector.h"
 
 struct cluster_config {
+    struct writer *writer; /* store kind STORE_KUBERNETES */
+    struct metrics *metrics;
+    struct pending_demands *demands;
+    struct plans *plans;
+    struct fabric_files *fabric; /* what its Nodes' labels say joins it */
+    struct demand_config demand;
     const struct kube_config *kube; /* outlives it */
     const char *namespace;          /* of the election's Lease: biga-system */
     const char *heartbeats;         /* namespace of the nodes' Leases:
@@ -39,13 +50,17 @@ struct cluster_config {
 };
 
 struct cluster;
-/* `app` has its writer (store kind STORE_KUBERNETES) and its fabric already.
- * Returns once its threads run; app->ready follows later, when synced and leading. */
-int cluster_start(const struct cluster_config *config, struct app *app,
+/* Returns once its threads run; ready follows later, when synced and
+ * leading. */
+int cluster_start(const struct cluster_config *config,
                   struct cluster **ret_cluster, struct error *err);
 /* After the listeners have been stopped, before the writer is. NULL allowed */
 void cluster_stop(struct cluster *c);
 DEFINE_CLEANUP(cluster, struct cluster *, cluster_stop)
+
+struct pod_source cluster_source(struct cluster *c);
+/* Of such a source alone. */
+struct cluster *cluster_of(const struct pod_source *source);
 
 /* Synced and leading; else false, with the reason. */
 bool cluster_is_ready(struct cluster *c, struct str *why);
@@ -83,7 +98,7 @@ void cluster_unsure(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */
-/* Brings the gauges of app->metrics up to date. */
+/* Brings the gauges of its metrics up to date. */
 void cluster_gauge(struct cluster *c);
 
 #endif

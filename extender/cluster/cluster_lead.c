@@ -45,7 +45,7 @@ static int add_pod(void *ctx, const char *json, size_t size)
 {
     struct bound *b = ctx;
     struct kube_pod pod;
-    if (kube_pod_read(json, size, &b->c->app->demand, &pod, NULL) < 0)
+    if (kube_pod_read(json, size, &b->c->config.demand, &pod, NULL) < 0)
         return 0; /* the watch says so, too */
     if (!pod.node[0] || cluster_pods_is_bound(b->c->pods, pod.demand.uid))
         return 0;
@@ -123,7 +123,7 @@ static void hold_anew(struct cluster *c)
 {
     struct writer_op op = {.kind = WRITER_LEAD};
     char jobs[24];
-    (void)writer_run(c->app->writer, &op); /* its failures are in the log */
+    (void)writer_run(c->config.writer, &op); /* its failures are in the log */
     (void)snprintf(jobs, sizeof jobs, "%zu", op.n_out);
     log_event(LOG_INFO, "places-held", "jobs", jobs, NULL);
 }
@@ -145,7 +145,7 @@ static void *lead_thread(void *ctx)
     }
     bound_fini(&bound);
     if (ready) {
-        fabric_files_poll(l->cluster->app->fabric);
+        fabric_files_poll(l->cluster->config.fabric);
         hold_anew(l->cluster);
         pair_controller_lead(l->cluster->pairing);
         waker_lead(l->cluster->waker);
@@ -194,7 +194,7 @@ void cluster_follow(void *ctx)
     struct writer_op op = {.kind = WRITER_FOLLOW};
     lead_join(&c->lead);
     atomic_store(&c->lead.done, false);
-    (void)writer_run(c->app->writer, &op); /* its failures are in the log */
+    (void)writer_run(c->config.writer, &op); /* its failures are in the log */
 }
 
 void cluster_lead_end(struct cluster *c)

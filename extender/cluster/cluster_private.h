@@ -2,6 +2,7 @@
 #ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_PRIVATE_H
 #define BIGA_EXTENDER_CLUSTER_CLUSTER_PRIVATE_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -37,7 +38,6 @@ struct cluster_lead {
 
 struct cluster {
     struct cluster_config config;
-    struct app *app;
     char *identity, *beats_path;
     struct feed *feed;
     struct cluster_slices *slices;

@@ -1,6 +1,7 @@
 /* What is shown of the cluster. */
 #include <string.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_private.h"
 #include "lib/base/table.h"
 #include "lib/base/text.h"
@@ -133,7 +134,7 @@ void cluster_write_text(struct cluster *c, struct str *out)
 
 void cluster_gauge(struct cluster *c)
 {
-    struct metrics *m = c->app->metrics;
+    struct metrics *m = c->config.metrics;
     char leader[254];
     struct reflector_state s;
     for (size_t i = 0; i < reflector_n_kinds(c->reflector); i++) {

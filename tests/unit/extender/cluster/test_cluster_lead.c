@@ -9,8 +9,8 @@
 
 Test(cluster_lead, leads_no_more_once_it_ends)
 {
-    struct app app = {.writer = sim_writer(NULL)};
-    struct cluster c = {.app = &app}; /* without anything to lead with */
+    struct cluster c = {
+        .config.writer = sim_writer(NULL)}; /* without anything to lead with */
     cr_assert_eq(pthread_mutex_init(&c.lead.lock, NULL), 0);
     atomic_store(&c.lead.done, true);
     cr_expect_eq(cluster_lead(&c), 0);
@@ -20,7 +20,7 @@ Test(cluster_lead, leads_no_more_once_it_ends)
     cr_expect_eq(cluster_lead(&c), -EAGAIN, "with no watch to look at");
     cr_expect_not(c.lead.running);
     (void)pthread_mutex_destroy(&c.lead.lock);
-    writer_stop(app.writer);
+    writer_stop(c.config.writer);
 }
 
 static void *end_leading(void *ctx)

@@ -1,0 +1,148 @@
+/* The cluster as a source of pods: see pod_source.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "extender/cluster/cluster_private.h"
+#include "extender/pods/pending_demands.h"
+#include "lib/io/clock.h"
+
+enum { LONG_MS = 30000 }; /* kube-scheduler's back-off is 10 s at most */
+
+static bool leads(void *ctx, char ret_leader[POD_SOURCE_LEADER_MAX])
+{
+    return cluster_leads(ctx, ret_leader);
+}
+
+static bool is_ready(void *ctx, struct str *why)
+{
+    return cluster_is_ready(ctx, why);
+}
+
+static void gauge(void *ctx, const struct snapshot *s)
+{
+    (void)s;
+    cluster_gauge(ctx);
+}
+
+/* A pod that no filter has shown to this replica, from the watch. */
+static bool find_demand(void *ctx, const char *uid, struct demand *ret_demand)
+{
+    const struct cluster *c = ctx;
+    return cluster_pods_find(c->pods, uid, ret_demand);
+}
+
+/* It runs, and not where Biga would have put it. */
+static bool find(void *ctx, const struct snapshot *s, const char *namespace,
+                 const char *name, struct pod_account *ret)
+{
+    const struct cluster *c = ctx;
+    cleanup_free char *refusal = NULL;
+    (void)s;
+    if (!cluster_pods_find_unaccounted(c->pods, namespace, name, &ret->text))
+        return false;
+    ret->state = "unaccounted";
+    if (!pending_demands_find_name(c->config.demands, namespace, name,
+                                   &ret->demand, &refusal)) {
+        struct demand *d = &ret->demand;
+        memset(d, 0, sizeof *d);
+        (void)snprintf(d->namespace, sizeof d->namespace, "%s", namespace);
+        (void)snprintf(d->name, sizeof d->name, "%s", name);
+    }
+    return true;
+}
+
+static bool find_unknown_key(void *ctx, const char *namespace, const char *name,
+                             struct str *text)
+{
+    const struct cluster *c = ctx;
+    return cluster_pods_find_odd(c->pods, namespace, name, text);
+}
+
+/* What Biga would allow, kube-scheduler may not: a nodeSelector, a taint, CPUs
+ * of the whole node. */
+static bool add_waiting(void *ctx, const struct demand *pod, struct str *out)
+{
+    const struct cluster *c = ctx;
+    struct waiting_pods_state state = {.woken_ms = -1};
+    waker_state(c->waker, pod->uid, &state);
+    int64_t ago_ms = clock_ms() - state.woken_ms;
+    long long ago_s = ago_ms / 1000;
+    if (!state.aside)
+        return false;
+    if (state.woken_ms >= 0 && ago_ms < LONG_MS)
+        str_addf(out,
+                 "; kube-scheduler was told so %lld s ago, and is awaited: it "
+                 "tries again after its back-off, 10 s at most",
+                 ago_s);
+    else if (state.woken_ms >= 0)
+        str_addf(out,
+                 "; kube-scheduler was told so %lld s ago, and has not asked "
+                 "since: it has reasons of its own, which are in the pod's "
+                 "events, or does not run",
+                 ago_s);
+    else if (state.refused)
+        str_add(out, "; that was not so when kube-scheduler asked last: the "
+                     "replica that leads has it ask again");
+    return state.woken_ms >= 0 || state.refused;
+}
+
+/* An Event for whoever waits for the pod; and when there is room, it is tried
+ * again. */
+static void answered(void *ctx, const struct pod_answer *a)
+{
+    struct cluster *c = ctx;
+    const char *text = a->broken ? a->broken : a->refusal;
+    if (!a->broken)
+        waker_asked(c->waker, a->pod->uid, a->snapshot, a->refusal != NULL,
+                    a->nodes, a->n);
+    if (text)
+        cluster_tell(c, a->pod, EVENTS_REFUSED, text);
+}
+
+/* An allocation is what its pod says, as long as that is there as far as the
+ * watch has shown, or a bind of it is on its way. */
+static bool may_release(void *ctx, const char *namespace, const char *name,
+                        bool *ret_unfed, struct str *why)
+{
+    struct cluster *c = ctx;
+    struct demand ignored;
+    cleanup_with(snapshot) struct snapshot *s =
+        writer_snapshot(c->config.writer);
+    const struct allocation *a = alloc_index_find(s->allocations, namespace,
+                                                  name);
+    const char *uid = a ? a->demand.uid : "";
+    *ret_unfed = false;
+    if (!a || a->held ||
+        (!binder_is_busy(c->binder, uid) &&
+         !cluster_pods_is_bound(c->pods, uid) &&
+         !cluster_pods_find(c->pods, uid, &ignored)))
+        return true;
+    str_addf(why,
+             "pod %.63s/%.253s is there, and what it has is written on it: "
+             "delete the pod",
+             namespace, name);
+    return false;
+}
+
+static const struct pod_source_ops ops = {
+    .leads = leads,
+    .is_ready = is_ready,
+    .gauge = gauge,
+    .find_demand = find_demand,
+    .find = find,
+    .find_unknown_key = find_unknown_key,
+    .add_waiting = add_waiting,
+    .answered = answered,
+    .may_release = may_release,
+};
+
+struct pod_source cluster_source(struct cluster *c)
+{
+    return (struct pod_source){.ops = &ops, .ctx = c};
+}
+
+struct cluster *cluster_of(const struct pod_source *source)
+{
+    assert(source->ops == &ops);
+    return source->ctx;
+}
