@@ -1,9 +1,6 @@
 #include "extender/serve/routes_metrics.h"
 
 #include "extender/app/app.h"
-#include "extender/cluster/cluster.h"
-#include "extender/pods/applied_view.h"
-#include "extender/pods/node_reports.h"
 #include "extender/serve/routes_policy.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -46,34 +43,6 @@ static void gauge_tls(struct app *app)
     metrics_set(app->metrics, APP_TLS_READS, &refused, (int64_t)n_refused);
 }
 
-/* In a cluster the API server keeps the state. */
-static void gauge_store(struct app *app)
-{
-    struct error ignored;
-    if (!app->cluster)
-        metrics_set(app->metrics, APP_WRITABLE, NULL,
-                    writer_can_write(app->writer, &ignored));
-}
-
-static void gauge_pods(struct app *app, const struct snapshot *s)
-{
-    size_t pods[APPLIED_STATES] = {0}, places[PLACE_HEALTHS] = {0};
-    if (!app->applied)
-        return;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
-    for (size_t i = 0; i < set->n_pods; i++)
-        pods[pod_state_shown(set->pods[i], pod_place(set->pods[i], s))]++;
-    for (unsigned i = 0; i < APPLIED_STATES; i++) {
-        const char *state = pod_state_name((enum pod_state)i);
-        metrics_set(app->metrics, APP_PODS, &state, (int64_t)pods[i]);
-    }
-    node_reports_count_places(app->reports, places);
-    for (unsigned i = 0; i < PLACE_HEALTHS; i++) {
-        const char *health = place_health_name((enum place_health)i);
-        metrics_set(app->metrics, APP_PLACES, &health, (int64_t)places[i]);
-    }
-}
-
 void on_metrics(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -81,10 +50,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_snapshot(app, s);
     gauge_policy(app, s);
     gauge_tls(app);
-    gauge_pods(app, s);
-    gauge_store(app);
-    if (app->cluster)
-        cluster_gauge(app->cluster);
+    pod_source_gauge(&app->source, s);
     metrics_write(app->metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
 }

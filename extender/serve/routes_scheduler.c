@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "extender/cluster/cluster.h"
 #include "extender/judge/job.h"
 #include "extender/judge/schedule.h"
 #include "extender/judge/score.h"
@@ -89,7 +88,7 @@ static void refuse_all(struct app *app, struct scratch *m,
         }
     }
     wire_failures_end(&f);
-    if (app->cluster)
+    if (pod_source_listens(&app->source))
         word_refusal(m, from, size, count);
 }
 
@@ -236,47 +235,54 @@ int scheduler_prioritize(struct app *app, const struct snapshot *snapshot,
 
 /* --- the two verbs over HTTP -------------------------------------------- */
 
-typedef int verb_f(struct app *app, struct scratch *m,
-                   const struct snapshot *snapshot, struct jtext body,
-                   struct str *out, struct error *err);
+struct verb {
+    int (*answer)(struct app *app, struct scratch *m,
+                  const struct snapshot *snapshot, struct jtext body,
+                  struct str *out, struct error *err);
+    bool decides; /* which nodes a pod may have: its answer is kept and told */
+};
+static const struct verb filter = {filter_with, true};
+static const struct verb prioritize = {prioritize_with, false};
 
-/* An Event for whoever waits for the pod; and when there is room, it is tried
- * again. */
 static void tell_answer(struct app *app, const struct scratch *m,
                         const struct snapshot *snapshot,
                         const struct error *broken)
 {
-    if (!broken->code)
-        cluster_asked(app->cluster, &m->args.demand, snapshot,
-                      m->refusal.size > 0, m->indexes, m->args.n);
-    if (broken->code || m->refusal.size)
-        cluster_tell(app->cluster, &m->args.demand, EVENTS_REFUSED,
-                     broken->code ? broken->text : str_text(&m->refusal));
+    pod_source_answered(
+        &app->source,
+        &(struct pod_answer){
+            .pod = &m->args.demand,
+            .snapshot = snapshot,
+            .nodes = m->indexes,
+            .n = m->args.n,
+            .refusal = m->refusal.size ? str_text(&m->refusal) : NULL,
+            .broken = broken->code ? broken->text : NULL,
+        });
 }
 
-static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
+static int answer(struct httpd_request *rq, struct app *app,
+                  const struct verb *verb)
 {
-    char leader[254];
+    char leader[POD_SOURCE_LEADER_MAX];
     struct error err = {0};
     struct jtext body = {0};
     body.data = httpd_body(rq, &body.size);
     /* right, but whoever asks should find the one that binds, too */
-    if (app->cluster && !cluster_leads(app->cluster, leader))
+    if (!pod_source_leads(&app->source, leader))
         httpd_close_after(rq);
     struct snapshot *snapshot = writer_snapshot(app->writer);
     struct scratch *m = scratch_take(app->scratch);
-    int r = verb(app, m, snapshot, body, httpd_reply(rq), &err);
+    int r = verb->answer(app, m, snapshot, body, httpd_reply(rq), &err);
     if (r == 0 && err.code == EDOM)
         pending_demands_refuse(app->demands, &m->args.demand, err.text);
-    else if (r == 0 && verb == filter_with &&
-             demand_is_planned(&m->args.demand))
+    else if (r == 0 && verb->decides && demand_is_planned(&m->args.demand))
         pending_demands_put_planned(app->demands, &m->args.demand, snapshot,
                                     m->indexes, m->args.n);
     else if (r == 0)
         pending_demands_put(app->demands, &m->args.demand);
     else
         httpd_fail(rq, 400, "%s", err.text);
-    if (r == 0 && app->cluster && verb == filter_with)
+    if (r == 0 && verb->decides)
         tell_answer(app, m, snapshot, &err);
     scratch_give(app->scratch, m);
     snapshot_unref(snapshot);
@@ -285,13 +291,13 @@ static int answer(struct httpd_request *rq, struct app *app, verb_f *verb)
 
 static void handle_filter(struct httpd_request *rq, void *ctx)
 {
-    (void)answer(rq, ctx, filter_with); /* a failure is in the reply */
+    (void)answer(rq, ctx, &filter); /* a failure is in the reply */
 }
 
 static void handle_prioritize(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
-    if (answer(rq, app, prioritize_with) < 0)
+    if (answer(rq, app, &prioritize) < 0)
         metrics_count(app->metrics, APP_PRIORITIZE_ERRORS, NULL);
 }
 

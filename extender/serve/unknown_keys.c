@@ -1,33 +1,12 @@
 #include "extender/serve/unknown_keys.h"
 
-#include "extender/cluster/cluster.h"
 #include "extender/judge/why.h"
-#include "extender/pods/applied.h"
-#include "model/pod/pod_keys.h"
-
-/* Of a pod that was applied to an older extender, which did not look. */
-static bool find_applied(struct applied *pods, const struct demand *pod,
-                         struct str *text)
-{
-    cleanup_with(pod_set) struct pod_set *set = applied_get(pods);
-    const struct applied_pod *p = pod_set_find(set, pod->namespace, pod->name);
-    struct error odd;
-    struct jscan s;
-    if (!p)
-        return false;
-    jscan_init(&s, p->json, p->size);
-    if (pod_keys_check(&s, &odd) == 0)
-        return false;
-    str_add(text, odd.text);
-    return true;
-}
 
 static bool find(const struct app *app, const struct demand *pod,
                  struct str *text)
 {
-    if (app->cluster)
-        return cluster_find_odd(app->cluster, pod->namespace, pod->name, text);
-    return app->applied && find_applied(app->applied, pod, text);
+    return pod_source_find_unknown_key(&app->source, pod->namespace, pod->name,
+                                       text);
 }
 
 void unknown_keys_write_pod(const struct app *app, const struct demand *pod,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "extender/cluster/binds.h"
-#include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -16,13 +15,18 @@ void test_extender_start(struct test_extender *x,
     struct error err;
     *x = (struct test_extender){0};
     demand_config_default(&x->app.demand);
-    x->app.applied = applied_create(&x->app.demand);
-    x->app.reports = node_reports_create();
-    x->app.writer = sim_writer_with(NULL, x->app.applied);
+    x->embedded = embedded_create(&x->app.demand);
+    x->app.applied = x->embedded->store.applied;
+    x->app.reports = x->embedded->store.reports;
+    test_extender_write(x, sim_writer_with(NULL, x->app.applied));
     x->app.metrics = app_metrics_create();
     x->app.demands = pending_demands_create();
     x->app.binds = binds_create();
     x->app.instance = 1;
+    x->embedded->store.metrics = x->app.metrics;
+    x->embedded->store.demands = x->app.demands;
+    x->embedded->store.instance = x->app.instance;
+    x->app.source = embedded_source(x->embedded);
     struct httpd_config config = {
         .name = "test",
         .listen = "127.0.0.1:0",
@@ -39,12 +43,17 @@ void test_extender_start(struct test_extender *x,
     x->port = httpd_port(x->httpd);
 }
 
+void test_extender_write(struct test_extender *x, struct writer *writer)
+{
+    x->app.writer = writer;
+    x->embedded->store.writer = writer;
+}
+
 void test_extender_stop(struct test_extender *x)
 {
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
-    node_reports_destroy(x->app.reports);
-    applied_destroy(x->app.applied);
+    embedded_destroy(x->embedded);
     pending_demands_destroy(x->app.demands);
     binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);

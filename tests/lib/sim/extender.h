@@ -4,9 +4,11 @@
 #define BIGA_TESTS_LIB_SIM_EXTENDER_H
 
 #include "extender/app/app.h"
+#include "extender/run/embedded.h"
 
 struct test_extender {
     struct app app;
+    struct embedded *embedded; /* its source of pods, without threads */
     struct httpd *httpd;
     uint16_t port;
 };
@@ -16,6 +18,8 @@ void test_extender_start(struct test_extender *x,
                          const struct httpd_route *routes, size_t n_routes,
                          void (*write_error)(struct str *out, unsigned status,
                                              const char *text));
+/* From now on with that writer; the one before is stopped. */
+void test_extender_write(struct test_extender *x, struct writer *writer);
 void test_extender_stop(struct test_extender *x);
 
 #endif

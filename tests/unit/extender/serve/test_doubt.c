@@ -9,7 +9,6 @@
 
 #include "extender/pods/node_reports.h"
 #include "extender/run/node_poll.h"
-#include "extender/run/pod_store.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
@@ -40,7 +39,7 @@ static int bind_to(const char *pod, const char *node, struct error *err)
 static void restart(void)
 {
     writer_stop(x.app.writer);
-    x.app.writer = sim_writer(dir);
+    test_extender_write(&x, sim_writer(dir));
 }
 
 /* It has lost everything: p1 was bound to n1. */
@@ -52,7 +51,7 @@ static void lose_all(void)
     writer_stop(x.app.writer);
     cleanup_free char *path = xasprintf("%s/biga.db", dir);
     cr_assert_eq(unlink(path), 0);
-    x.app.writer = sim_writer(dir);
+    test_extender_write(&x, sim_writer(dir));
     publish("n1");
     publish("n2");
 }
@@ -72,9 +71,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    node_poll_stop(x.app.node_poll);
+    embedded_quiesce(x.embedded);
     test_extender_stop(&x);
-    node_poll_destroy(x.app.node_poll);
     raw_reply_fini(&reply);
     tmpdir_remove(dir);
 }
@@ -255,12 +253,11 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
 static void ask(void)
 {
     struct error err;
-    static struct pod_store store;
-    store = (struct pod_store){.writer = x.app.writer,
-                               .instance = x.app.instance,
-                               .applied = x.app.applied};
-    if (!x.app.node_poll)
-        cr_assert_eq(node_poll_start(&store, &x.app.node_poll, &err), 0);
+    if (!x.embedded->node_poll)
+        cr_assert_eq(
+            node_poll_start(&x.embedded->store, &x.embedded->node_poll, &err),
+            0);
+    x.app.node_poll = x.embedded->node_poll;
     cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
     writer_sweep(x.app.writer); /* after what was posted */
 }
@@ -304,7 +301,7 @@ Test(doubt, outlasts_a_telling_that_is_late)
 Test(doubt, outlasts_a_telling_that_was_not_asked_for)
 {
     node_reports_destroy(x.app.reports);
-    x.app.reports = node_reports_create();
+    x.embedded->store.reports = x.app.reports = node_reports_create();
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
     ask();
@@ -350,10 +347,10 @@ Test(doubt, is_over_when_it_can_be_written_down_again)
 {
     writer_stop(x.app.writer);
     if (!smalldisk_mount(dir)) {
-        x.app.writer = sim_writer(NULL);
+        test_extender_write(&x, sim_writer(NULL));
         cr_skip_test("a small file system cannot be mounted here");
     }
-    x.app.writer = sim_writer(dir);
+    test_extender_write(&x, sim_writer(dir));
     lose_all();
     cleanup_free char *ballast = xasprintf("%s/ballast", dir);
     smalldisk_fill(ballast);

@@ -26,7 +26,7 @@ static void set_up(void)
     test_extender_start(&x, read_routes, n_read_routes, NULL);
     atomic_store(&x.app.ready, true);
     writer_stop(x.app.writer);
-    x.app.writer = sim_writer(dir);
+    test_extender_write(&x, sim_writer(dir));
     cr_assert_eq(sim_publish(x.app.writer, "n1", 4, "boot", 1), 0);
     (void)signal(SIGXFSZ, SIG_IGN); /* cannot fail */
 }
