@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "extender/app/app.h"
-#include "extender/serve/live_status.h"
 
 bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {
@@ -56,7 +55,7 @@ bool query_is_current(struct httpd_request *rq, const struct app *app,
     const char *have = httpd_header(rq, "If-None-Match");
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
-                   snapshot->number, live_status_version(app),
+                   snapshot->number, pod_source_version(&app->source),
                    httpd_wants_text(rq) ? "t" : "");
     httpd_set_header(rq, "ETag", etag);
     httpd_set_header(rq, "Vary", "Accept");

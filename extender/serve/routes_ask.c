@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "extender/app/app.h"
-#include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
-#include "extender/pods/applied_view.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/serve/live_status.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_scheduler.h"
 #include "extender/serve/unknown_keys.h"
@@ -19,25 +16,6 @@
 #include "model/pod/pod_keys.h"
 
 /* --- why ---------------------------------------------------------------- */
-
-/* Of a pod that was applied: how it fares there. */
-static void why_fares(const struct app *app, const struct allocation *a,
-                      struct str *text)
-{
-    cleanup_str struct str trouble = STR_INIT(4096);
-    cleanup_with(pod_set) struct pod_set *set = app->applied
-                                                    ? applied_get(app->applied)
-                                                    : NULL;
-    const struct applied_pod *p = set ? pod_set_find_uid(set, a->demand.uid)
-                                      : NULL;
-    if (!p)
-        return;
-    live_status_trouble(app, p, a, &trouble);
-    str_addf(text, "; the pod is %s%s%s", pod_state_name(pod_state_shown(p, a)),
-             trouble.size ? ": " : "", str_text(&trouble));
-    if (p->deleting)
-        str_add(text, "; it is to be deleted");
-}
 
 /* What has become of its place since. */
 static void why_place(const struct snapshot *s, const struct allocation *a,
@@ -67,7 +45,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
         str_addf(&text, " %s", a->cards[i]);
     alignment_explain(snapshot, a, &text);
     why_place(snapshot, a, &text);
-    why_fares(app, a, &text);
+    pod_source_add_health(&app->source, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
         unknown_keys_write_line(app, &a->demand, out);
@@ -163,27 +141,6 @@ static void why_short(struct httpd_request *rq, const struct app *app,
     str_add_c(out, '}');
 }
 
-/* It runs, and not where Biga would have put it. */
-static bool why_unaccounted(struct httpd_request *rq, struct app *app,
-                            const char *namespace, const char *name)
-{
-    struct demand demand;
-    cleanup_free char *refusal = NULL;
-    cleanup_str struct str text = STR_INIT(4096);
-    if (!app->cluster ||
-        !cluster_find_unaccounted(app->cluster, namespace, name, &text))
-        return false;
-    if (!pending_demands_find_name(app->demands, namespace, name, &demand,
-                                   &refusal)) {
-        memset(&demand, 0, sizeof demand);
-        (void)snprintf(demand.namespace, sizeof demand.namespace, "%s",
-                       namespace);
-        (void)snprintf(demand.name, sizeof demand.name, "%s", name);
-    }
-    why_short(rq, app, &demand, "unaccounted", str_text(&text));
-    return true;
-}
-
 /* "NS/NAME", or "NAME" in the namespace "default". */
 static bool split_pod(const char *pod, char *namespace, size_t cap,
                       const char **ret_name)
@@ -214,56 +171,18 @@ static size_t first_bound(const struct allocation *const *members, size_t n)
     return 0;
 }
 
-/* It was applied, and has no place: it waits, or is over. */
-static void why_waiting(struct httpd_request *rq, struct app *app,
+/* By what the source of pods says. */
+static void why_account(struct httpd_request *rq, struct app *app,
                         const struct snapshot *snapshot,
-                        const struct pod_set *set, const struct applied_pod *p)
+                        const struct pod_account *account)
 {
-    cleanup_str struct str text = STR_INIT(4096);
-    const struct pod_status *s = p->end ? p->end : p->status;
-    const char *state = pod_state_name(p->end ? p->ended : APPLIED_PENDING);
-    if (!p->end && !p->deleting &&
-        (!*s->reason || strcmp(s->reason, "NoPlace") == 0)) {
-        struct demand demand;
-        pod_set_demand(set, p, &demand);
-        why_pending(rq, app, snapshot, &demand);
-        return;
-    }
-    str_addf(&text, "%s%s%s", s->reason, *s->message ? ": " : "", s->message);
-    if (p->deleting)
-        str_addf(&text, "%sit is to be deleted", text.size ? "; " : "");
-    why_short(rq, app, &p->demand, state, str_text(&text));
-}
-
-static bool why_applied(struct httpd_request *rq, struct app *app,
-                        const struct snapshot *snapshot, const char *namespace,
-                        const char *name)
-{
-    if (!app->applied)
-        return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
-    const struct applied_pod *p = pod_set_find(set, namespace, name);
-    if (p)
-        why_waiting(rq, app, snapshot, set, p);
-    return p != NULL;
-}
-
-/* By the pod of the job that was applied and tells most. */
-static bool why_applied_job(struct httpd_request *rq, struct app *app,
-                            const struct snapshot *snapshot,
-                            const char *namespace, const char *job)
-{
-    if (!app->applied)
-        return false;
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
-    const struct applied_pod *p = live_status_spokesman(set, snapshot,
-                                                        namespace, job);
-    const struct allocation *place = p ? pod_place(p, snapshot) : NULL;
-    if (place)
-        why_allocated(rq, app, snapshot, place);
-    else if (p)
-        why_waiting(rq, app, snapshot, set, p);
-    return p != NULL;
+    if (account->place)
+        why_allocated(rq, app, snapshot, account->place);
+    else if (account->state)
+        why_short(rq, app, &account->demand, account->state,
+                  str_text(&account->text));
+    else
+        why_pending(rq, app, snapshot, &account->demand);
 }
 
 /* By a pod of the job that has no place yet, if one is known. */
@@ -275,7 +194,13 @@ static bool why_job(struct httpd_request *rq, struct app *app,
     size_t n;
     cleanup_free const struct allocation **members =
         alloc_index_find_job(snapshot->allocations, namespace, job, &n);
-    if (why_applied_job(rq, app, snapshot, namespace, job))
+    struct pod_account account = {.text = STR_INIT(4096)};
+    bool told = pod_source_find_job(&app->source, snapshot, namespace, job,
+                                    &account);
+    if (told)
+        why_account(rq, app, snapshot, &account);
+    str_fini(&account.text);
+    if (told)
         return true;
     bool seen = pending_demands_find_job(app->demands, namespace, job,
                                          is_allocated, snapshot, &demand);
@@ -286,6 +211,19 @@ static bool why_job(struct httpd_request *rq, struct app *app,
     else
         return false;
     return true;
+}
+
+static bool why_source(struct httpd_request *rq, struct app *app,
+                       const struct snapshot *snapshot, const char *namespace,
+                       const char *name)
+{
+    struct pod_account account = {.text = STR_INIT(4096)};
+    bool found = pod_source_find(&app->source, snapshot, namespace, name,
+                                 &account);
+    if (found)
+        why_account(rq, app, snapshot, &account);
+    str_fini(&account.text);
+    return found;
 }
 
 static void why_pod(struct httpd_request *rq, struct app *app,
@@ -300,9 +238,7 @@ static void why_pod(struct httpd_request *rq, struct app *app,
                                                 &demand, &refusal);
     if (a)
         why_allocated(rq, app, snapshot, a);
-    else if (why_applied(rq, app, snapshot, namespace, name))
-        return;
-    else if (why_unaccounted(rq, app, namespace, name))
+    else if (why_source(rq, app, snapshot, namespace, name))
         return;
     else if (!seen && why_job(rq, app, snapshot, namespace, name))
         return;

@@ -7,7 +7,6 @@
 #include "extender/app/app.h"
 #include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
-#include "extender/serve/live_status.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_fabric.h"
 #include "extender/serve/routes_jobs.h"
@@ -258,7 +257,7 @@ static bool list_cards(struct list *list, const struct node *node,
             continue;
         }
         view_card(node, list->snapshot->policy, i, list->out);
-        live_status_card(list->app, node, i, list->out);
+        pod_source_add_to_card(&list->app->source, node, i, list->out);
     }
     return true;
 }
@@ -328,7 +327,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
         return;
     }
     view_card(node, s->policy, i, httpd_reply(rq));
-    live_status_card(app, node, i, httpd_reply(rq));
+    pod_source_add_to_card(&app->source, node, i, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
@@ -384,8 +383,6 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !list_begin(&list, rq, ctx, view_allocation_heads))
         return;
-    cleanup_with(pod_set) struct pod_set *set =
-        list.app->applied ? applied_get(list.app->applied) : NULL;
     cleanup_free const struct allocation **all =
         alloc_index_list(list.snapshot->allocations, &n);
     for (size_t i = 0; i < n; i++) {
@@ -402,7 +399,7 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
             continue;
         }
         alignment_encode(list.snapshot, all[i], list.out);
-        live_status_allocation(list.app, set, all[i], list.out);
+        pod_source_add_to_allocation(&list.app->source, all[i], list.out);
     }
     list_end(&list);
 }
@@ -420,11 +417,8 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    cleanup_with(pod_set) struct pod_set *set = app->applied
-                                                    ? applied_get(app->applied)
-                                                    : NULL;
     alignment_encode(s, a, httpd_reply(rq));
-    live_status_allocation(app, set, a, httpd_reply(rq));
+    pod_source_add_to_allocation(&app->source, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
@@ -468,15 +462,10 @@ static void on_readyz(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     cleanup_str struct str why = STR_INIT(1024);
     bool ready = atomic_load(&app->ready);
-    struct error trouble;
-    if (!ready) {
+    if (!ready)
         str_add(&why, "starting");
-    } else if (app->cluster) {
-        ready = cluster_is_ready(app->cluster, &why);
-    } else if (!writer_can_write(app->writer, &trouble)) {
-        ready = false;
-        str_addf(&why, "the state cannot be written: %s", trouble.text);
-    }
+    else
+        ready = pod_source_is_ready(&app->source, &why);
     if (!ready)
         httpd_status(rq, 503);
     /* of those nothing is given; the others are served */
