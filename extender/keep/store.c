@@ -1,36 +1,360 @@
 #include "extender/keep/store.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "extender/keep/store_private.h"
 #include "lib/base/mem.h"
+#include "lib/db/dbfile.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
 
-/* The API server keeps everything: nothing is left to do. */
-static const struct store_ops kubernetes_ops;
+#define STORE_FILE_NAME "biga.db"
+enum {
+    SCHEMA_VERSION = 2,
+    APPLICATION_ID = 0x42494741, /* "BIGA" */
+    LOG_PAGES_MAX = 1000,        /* then they are moved into the database */
+};
+
+/* Every row carries the hash of its other columns, `sum`: SQLite itself does
+ * not notice a flipped bit inside a value. */
+#define SQL_APPLIED                                                     \
+    "CREATE TABLE pods ("                                               \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL," \
+    "  number INTEGER NOT NULL, deleting INTEGER NOT NULL,"             \
+    "  grace INTEGER NOT NULL, ended INTEGER NOT NULL,"                 \
+    "  reason TEXT NOT NULL, message TEXT NOT NULL,"                    \
+    "  json TEXT NOT NULL, next TEXT NOT NULL, sum INTEGER NOT NULL,"   \
+    "  PRIMARY KEY (namespace, name)) STRICT;"                          \
+    "CREATE TABLE configs ("                                            \
+    "  secret INTEGER NOT NULL, namespace TEXT NOT NULL,"               \
+    "  name TEXT NOT NULL, json TEXT NOT NULL, sum INTEGER NOT NULL,"   \
+    "  PRIMARY KEY (secret, namespace, name)) STRICT;"
+
+#define SQL_SCHEMA                                                       \
+    "BEGIN;"                                                             \
+    "CREATE TABLE meta ("                                                \
+    "  key TEXT PRIMARY KEY, value INTEGER NOT NULL,"                    \
+    "  sum INTEGER NOT NULL) STRICT;"                                    \
+    "CREATE TABLE slices ("                                              \
+    "  name TEXT PRIMARY KEY, node TEXT NOT NULL,"                       \
+    "  version INTEGER NOT NULL, json TEXT NOT NULL,"                    \
+    "  sum INTEGER NOT NULL) STRICT;"                                    \
+    "CREATE TABLE retired_boots ("                                       \
+    "  seq INTEGER PRIMARY KEY, node TEXT NOT NULL,"                     \
+    "  boot_id TEXT NOT NULL, sum INTEGER NOT NULL,"                     \
+    "  UNIQUE (node, boot_id)) STRICT;"                                  \
+    "CREATE TABLE allocations ("                                         \
+    "  namespace TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL," \
+    "  sum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) STRICT;"     \
+    "PRAGMA application_id = 1112098625;" SQL_APPLIED                    \
+    "PRAGMA user_version = 2;"                                           \
+    "COMMIT;"
+
+/* From schema version 1, which had nothing that was applied. */
+#define SQL_SCHEMA_1_TO_2 \
+    "BEGIN;" SQL_APPLIED "PRAGMA user_version = 2; COMMIT;"
+
+#define SQL_PRAGMAS                    \
+    "PRAGMA locking_mode = EXCLUSIVE;" \
+    "PRAGMA trusted_schema = OFF;"     \
+    "PRAGMA cell_size_check = ON;"     \
+    "PRAGMA mmap_size = 0;"            \
+    "PRAGMA temp_store = MEMORY;"      \
+    "PRAGMA journal_mode = WAL;"       \
+    "PRAGMA synchronous = FULL;"       \
+    "PRAGMA journal_size_limit = 16777216;"
+
+static const char *const sql_texts[SQL_COUNT] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_PUT_META] = "INSERT INTO meta (key, value, sum) VALUES (?1, ?2, ?3) "
+                     "ON CONFLICT (key) DO UPDATE SET value = ?2, sum = ?3",
+    [SQL_DELETE_META] = "DELETE FROM meta WHERE key = ?1",
+    [SQL_EACH_META] = "SELECT key, value, sum FROM meta ORDER BY key",
+    [SQL_TRIM_TRUSTED] = "DELETE FROM meta WHERE key GLOB 'trusted/*'",
+    [SQL_PUT_SLICE] =
+        "INSERT INTO slices (name, node, version, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO UPDATE "
+        "SET node = ?2, version = ?3, json = ?4, sum = ?5",
+    [SQL_DELETE_SLICE] = "DELETE FROM slices WHERE name = ?1",
+    [SQL_GET_SLICE] = "SELECT name, node, version, json, sum FROM slices "
+                      "WHERE name = ?1",
+    [SQL_EACH_SLICE] = "SELECT name, node, version, json, sum FROM slices "
+                       "WHERE name > ?1 ORDER BY name",
+    [SQL_PUT_BOOT] = "INSERT OR REPLACE INTO retired_boots "
+                     "(node, boot_id, sum) VALUES (?1, ?2, ?3)",
+    [SQL_TRIM_BOOTS] =
+        "DELETE FROM retired_boots WHERE node = ?1 AND seq NOT IN "
+        "(SELECT seq FROM retired_boots WHERE node = ?1 "
+        "ORDER BY seq DESC LIMIT ?2)",
+    [SQL_EACH_BOOT] = "SELECT node, boot_id, sum FROM retired_boots "
+                      "ORDER BY seq",
+    [SQL_PUT_ALLOCATION] =
+        "INSERT INTO allocations (namespace, name, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (namespace, name) "
+        "DO UPDATE SET json = ?3, sum = ?4",
+    [SQL_DELETE_ALLOCATION] = "DELETE FROM allocations "
+                              "WHERE namespace = ?1 AND name = ?2",
+    [SQL_EACH_ALLOCATION] = "SELECT namespace, name, json, sum "
+                            "FROM allocations ORDER BY namespace, name",
+    [SQL_PUT_POD] =
+        "INSERT INTO pods (namespace, name, uid, number, deleting, grace, "
+        "ended, reason, message, json, next, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+        "ON CONFLICT (namespace, name) DO UPDATE SET uid = ?3, number = ?4, "
+        "deleting = ?5, grace = ?6, ended = ?7, reason = ?8, message = ?9, "
+        "json = ?10, next = ?11, sum = ?12",
+    [SQL_DELETE_POD] = "DELETE FROM pods WHERE namespace = ?1 AND name = ?2",
+    [SQL_EACH_POD] = "SELECT " SQL_POD_COLUMNS " FROM pods "
+                     "ORDER BY namespace, name",
+    [SQL_PUT_CONFIG] =
+        "INSERT INTO configs (secret, namespace, name, json, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (secret, namespace, name) "
+        "DO UPDATE SET json = ?4, sum = ?5",
+    [SQL_DELETE_CONFIG] = "DELETE FROM configs WHERE secret = ?1 "
+                          "AND namespace = ?2 AND name = ?3",
+    [SQL_EACH_CONFIG] = "SELECT secret, namespace, name, json, sum "
+                        "FROM configs ORDER BY namespace, secret, name",
+};
+
+/* --- statements ---------------------------------------------------------- */
+
+void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size)
+{
+    (void)sqlite3_bind_text64(q, at, text, size, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+int store_run(struct store *s, enum sql which, const char *what,
+              struct error *err)
+{
+    return sqldb_run(&s->d, s->sql[which], what, err);
+}
+
+int store_each_row(struct store *s, enum sql which, sqldb_row_f *visit,
+                   void *ctx, struct error *err)
+{
+    return sqldb_each(&s->d, s->sql[which], visit, ctx, err);
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+static int on_log(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    ((struct store *)ctx)->log_pages = pages;
+    return SQLITE_OK;
+}
+
+/* `fresh`: there is to be nothing in it yet.  Elsewhere that is damage when
+ * something was committed. */
+static int check_schema(struct store *s, bool fresh, struct error *err)
+{
+    int64_t id = 0, version = 0, tables = 0;
+    bool ok = false;
+    int e = sqldb_query(&s->d, "PRAGMA application_id", &id, &ok, err);
+    if (e == 0)
+        e = sqldb_query(&s->d, "PRAGMA user_version", &version, &ok, err);
+    if (e == 0)
+        e = sqldb_query(&s->d, "SELECT count(*) FROM sqlite_schema", &tables,
+                        &ok, err);
+    if (e < 0)
+        return e;
+    bool empty = id == 0 && version == 0 && tables == 0;
+    bool ours = !fresh && s->mark && dbmark_get(s->mark);
+    if (ours && empty)
+        return error_set(err, EBADMSG, "database: nothing is in it");
+    if (ours && (id != APPLICATION_ID || version < SCHEMA_VERSION))
+        return error_set(err, EBADMSG,
+                         "database: its header is not what was written");
+    if (empty)
+        return sqldb_execute(&s->d, SQL_SCHEMA, "making the database", err);
+    if (id != APPLICATION_ID)
+        return error_set(err, EINVAL, "database: not one of Biga's");
+    if (version > SCHEMA_VERSION)
+        return error_set(err, ENOTSUP,
+                         "database: has schema %" PRId64
+                         ", this program knows up to %d: use a newer "
+                         "program, or another state directory",
+                         version, SCHEMA_VERSION);
+    if (version == 1)
+        return sqldb_execute(&s->d, SQL_SCHEMA_1_TO_2, "renewing the database",
+                             err);
+    return 0;
+}
+
+static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct store *s = ctx;
+    (void)err;
+    if (strcmp(store_column(q, 0), "version") == 0)
+        s->version = (uint64_t)sqlite3_column_int64(q, 1);
+    store_load_doubt(s, store_column(q, 0), sqlite3_column_int64(q, 1));
+    return 0;
+}
+
+/* -EBADMSG when anything in there is damaged. */
+static int check_content(struct store *s, struct error *err)
+{
+    int e = sqldb_check(&s->d, "fails its check", err);
+    if (e == 0)
+        e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_META, visit_meta, s, err);
+    store_bind(s->sql[SQL_EACH_SLICE], 1, "", 0);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_SLICE, sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_BOOT, sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_ALLOCATION, sqldb_visit_nothing, NULL,
+                           err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_POD, sqldb_visit_nothing, NULL, err);
+    if (e == 0)
+        e = store_each_row(s, SQL_EACH_CONFIG, sqldb_visit_nothing, NULL, err);
+    store_committed(s);
+    return e;
+}
+
+static void close_database(struct store *s)
+{
+    sqldb_close(&s->d, s->sql, SQL_COUNT);
+}
+
+/* A commit that was acknowledged is missing: -EBADMSG. */
+static int check_mark(const struct store *s, struct error *err)
+{
+    uint64_t marked = s->mark ? dbmark_get(s->mark) : 0;
+    if (s->version >= marked)
+        return 0;
+    return error_set(err, EBADMSG,
+                     "database: is at version %" PRIu64 ", and %" PRIu64
+                     " was acknowledged: its log is damaged, or it is an "
+                     "older copy",
+                     s->version, marked);
+}
+
+static int open_database(struct store *s, const char *path, bool fresh,
+                         struct error *err)
+{
+    s->version = s->doubt = 0;
+    int e = sqldb_open(&s->d, path, err);
+    if (e < 0)
+        return e;
+    (void)sqlite3_wal_hook(s->d.db, on_log, s);
+    e = sqldb_execute(&s->d, SQL_PRAGMAS, path, err);
+    if (e == 0)
+        e = check_schema(s, fresh, err);
+    return e == 0 ? check_content(s, err) : e;
+}
+
+/* As it was left, or -EBADMSG and both files as they were. */
+static int open_as_left(struct store *s, const char *dir, struct error *err)
+{
+    cleanup_free char *path = xasprintf("%s/" STORE_FILE_NAME, dir);
+    /* SQLite would delete the log of an empty one, and begin anew */
+    if (dbmark_get(s->mark) && dbfile_is_empty(dir, STORE_FILE_NAME))
+        return error_set(err, EBADMSG, "database: is empty");
+    int e = dbfile_create(dir, STORE_FILE_NAME, err);
+    if (e == 0)
+        e = open_database(s, path, false, err);
+    if (e == 0)
+        e = check_mark(s, err);
+    if (e < 0)
+        return e;
+    s->past_mark = s->version > dbmark_get(s->mark);
+    sqldb_trust(&s->d);
+    return 0;
+}
+
+/* A new one in place of the damaged one, with what can be saved. */
+static int renew(struct store *s, const char *dir, const struct error *why,
+                 struct error *err)
+{
+    cleanup_free char *fresh = xasprintf("%s/" STORE_FILE_NAME DBFILE_FRESH,
+                                         dir);
+    cleanup_free char *aside = NULL;
+    uint64_t version = s->version;
+    if (version < dbmark_get(s->mark))
+        version = dbmark_get(s->mark);
+    int e = dbfile_create(dir, STORE_FILE_NAME DBFILE_FRESH, err);
+    if (e == 0)
+        e = open_database(s, fresh, true, err);
+    if (e == 0)
+        e = store_salvage(s, dir, STORE_FILE_NAME, version, err);
+    if (e < 0)
+        return e;
+    sqldb_trust(&s->d);
+    close_database(s);
+    e = dbfile_replace(dir, STORE_FILE_NAME, &aside, err);
+    if (e == 0)
+        log_event(LOG_ERROR, "store-damaged", "error", why->text, "moved-to",
+                  aside, NULL);
+    return e;
+}
+
+static int open_or_renew(struct store *s, const char *dir, struct error *err)
+{
+    struct error why = {0};
+    int e = dbfile_tidy(dir, STORE_FILE_NAME, err);
+    if (e == 0)
+        e = dbmark_open(dir, STORE_FILE_NAME, &s->mark, err);
+    if (e < 0)
+        return e;
+    e = open_as_left(s, dir, &why);
+    if (e != -EBADMSG) {
+        if (e < 0 && err)
+            *err = why;
+        return e;
+    }
+    close_database(s);
+    e = renew(s, dir, &why, err);
+    return e == 0 ? open_as_left(s, dir, err) : e;
+}
 
 int store_open(enum store_kind kind, const char *dir, struct store **ret_store,
                struct error *err)
 {
-    if (kind == STORE_SQLITE)
-        return sqlite_open(dir, ret_store, err);
-    if (dir)
+    if (kind == STORE_KUBERNETES && dir)
         return error_set(err, EINVAL,
                          "--state %s: the API server keeps the state of "
                          "--store kubernetes",
                          dir);
     struct store *s = xcalloc(1, sizeof *s);
-    s->ops = &kubernetes_ops;
     s->kind = kind;
+    s->lock_fd = -1;
+    s->d = (struct sqldb){.noun = "database",
+                          .prefix = "",
+                          .opening = "database",
+                          .reading = "reading the database",
+                          .fsync_event = "store-fsync-failed"};
+    int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
+    if (e == 0 && dir)
+        e = open_or_renew(s, dir, err);
+    else if (e == 0 && kind == STORE_SQLITE)
+        e = open_database(s, ":memory:", true, err);
+    if (e < 0) {
+        store_close(s);
+        return dir ? error_wrap(err, "--state %s", dir) : e;
+    }
     *ret_store = s;
     return 0;
 }
 
 void store_close(struct store *s)
 {
-    if (s && s->ops->close)
-        s->ops->close(s);
-    else
-        free(s);
+    if (!s)
+        return;
+    close_database(s);
+    dbmark_close(s->mark);
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd); /* nothing was written to it */
+    free(s);
 }
 
 enum store_kind store_get_kind(const struct store *s)
@@ -38,35 +362,9 @@ enum store_kind store_get_kind(const struct store *s)
     return s->kind;
 }
 
-/* --- transactions ------------------------------------------------------ */
-
-int store_begin(struct store *s, struct error *err)
+bool store_past_mark(const struct store *s)
 {
-    return s->ops->begin ? s->ops->begin(s, err) : 0;
-}
-
-int store_commit(struct store *s, struct error *err)
-{
-    int e = s->ops->commit ? s->ops->commit(s, err) : 0;
-    if (e < 0)
-        store_rollback(s);
-    else
-        store_committed(s);
-    return e;
-}
-
-void store_rollback(struct store *s)
-{
-    s->version = s->committed;
-    s->doubt = s->committed_doubt;
-    if (s->ops->rollback)
-        s->ops->rollback(s);
-}
-
-void store_tidy(struct store *s)
-{
-    if (s->ops->tidy)
-        s->ops->tidy(s);
+    return s->past_mark;
 }
 
 /* --- versions ---------------------------------------------------------- */
@@ -87,173 +385,71 @@ void store_raise_version(struct store *s, uint64_t version)
         s->version = version;
 }
 
-/* --- writing ----------------------------------------------------------- */
+/* --- transactions ------------------------------------------------------ */
 
-int store_put_slice(struct store *s, const char *name, const char *node,
-                    const char *json, size_t size,
-                    uint64_t *ret_resource_version, struct error *err)
+int store_begin(struct store *s, struct error *err)
 {
-    const struct store_slice slice = {name, node, json, size, s->version + 1};
-    int e = s->ops->put_slice ? s->ops->put_slice(s, &slice, err) : 0;
+    if (!store_has_database(s))
+        return 0;
+    return store_run(s, SQL_BEGIN, "beginning a transaction", err);
+}
+
+/* Each commit has a version, also one that nobody took a number for: by it
+ * the mark knows the commit. */
+static int put_version(struct store *s, struct error *err)
+{
+    if (s->version == s->committed)
+        (void)store_take_version(s);
+    return store_put_meta(s, "version", "", s->version, "writing the version",
+                          err);
+}
+
+static int commit(struct store *s, struct error *err)
+{
+    int e = put_version(s, err);
+    if (e == 0 && failpoint("commit"))
+        e = error_set(err, ENOSPC, "committing: a failpoint");
+    if (e == 0 && failpoint("fsync"))
+        sqldb_die_of_fsync(&s->d, SQLITE_IOERR_FSYNC);
     if (e == 0)
-        *ret_resource_version = store_take_version(s);
+        e = store_run(s, SQL_COMMIT, "committing", err);
+    if (e == 0 && s->mark)
+        dbmark_set(s->mark, s->version);
     return e;
 }
 
-int store_delete_slice(struct store *s, const char *name, struct error *err)
+int store_commit(struct store *s, struct error *err)
 {
-    (void)store_take_version(s); /* a change, though nobody is told which */
-    return s->ops->delete_slice ? s->ops->delete_slice(s, name, err) : 0;
-}
-
-int store_retire_boot(struct store *s, const char *node, const char *boot_id,
-                      struct error *err)
-{
-    return s->ops->retire_boot ? s->ops->retire_boot(s, node, boot_id, err) : 0;
-}
-
-int store_set_silent(struct store *s, const char *node, bool silent,
-                     struct error *err)
-{
-    return s->ops->set_silent ? s->ops->set_silent(s, node, silent, err) : 0;
-}
-
-bool store_past_mark(const struct store *s)
-{
-    return s->past_mark;
-}
-
-bool store_in_doubt(const struct store *s)
-{
-    return s->doubt != 0;
-}
-
-int store_trust(struct store *s, const char *node, struct error *err)
-{
-    (void)store_take_version(s);
-    int e = s->ops->trust && s->doubt ? s->ops->trust(s, node, err) : 0;
-    if (e == 0 && !node)
-        s->doubt = 0;
+    int e = store_has_database(s) ? commit(s, err) : 0;
+    if (e < 0)
+        store_rollback(s);
+    else
+        store_committed(s);
     return e;
 }
 
-int store_put_fed(struct store *s, const char *node, uint64_t number,
-                  struct error *err)
+void store_rollback(struct store *s)
 {
-    return s->ops->put_fed ? s->ops->put_fed(s, node, number, err) : 0;
+    s->version = s->committed;
+    s->doubt = s->committed_doubt;
+    if (store_has_database(s) && !sqlite3_get_autocommit(s->d.db))
+        (void)store_run(s, SQL_ROLLBACK, "",
+                        NULL); /* nothing else is left to do */
 }
 
-int store_put_allocation(struct store *s, const struct allocation *a,
-                         struct error *err)
+void store_tidy(struct store *s)
 {
-    return s->ops->put_allocation ? s->ops->put_allocation(s, a, err) : 0;
-}
-
-int store_delete_allocation(struct store *s, const char *namespace,
-                            const char *name, struct error *err)
-{
-    return s->ops->delete_allocation
-               ? s->ops->delete_allocation(s, namespace, name, err)
-               : 0;
-}
-
-static int refuse(struct error *err)
-{
-    return error_set(err, ENOTSUP,
-                     "the API server keeps pods, ConfigMaps and Secrets");
-}
-
-int store_put_pod(struct store *s, const struct store_pod *pod,
-                  struct error *err)
-{
-    return s->ops->put_pod ? s->ops->put_pod(s, pod, err) : refuse(err);
-}
-
-int store_delete_pod(struct store *s, const char *namespace, const char *name,
-                     struct error *err)
-{
-    (void)store_take_version(s);
-    return s->ops->delete_pod ? s->ops->delete_pod(s, namespace, name, err)
-                              : refuse(err);
-}
-
-int store_put_config(struct store *s, const struct store_config *config,
-                     struct error *err)
-{
-    (void)store_take_version(s);
-    return s->ops->put_config ? s->ops->put_config(s, config, err)
-                              : refuse(err);
-}
-
-int store_delete_config(struct store *s, bool secret, const char *namespace,
-                        const char *name, struct error *err)
-{
-    (void)store_take_version(s);
-    return s->ops->delete_config
-               ? s->ops->delete_config(s, secret, namespace, name, err)
-               : refuse(err);
-}
-
-/* --- reading ----------------------------------------------------------- */
-
-int store_each_slice(struct store *s, const char *after_name,
-                     store_slice_f *visit, void *ctx, struct error *err)
-{
-    const char *after = after_name ? after_name : "";
-    return s->ops->each_slice ? s->ops->each_slice(s, after, visit, ctx, err)
-                              : 0;
-}
-
-int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
-                    void *ctx, struct error *err)
-{
-    if (s->ops->get_slice)
-        return s->ops->get_slice(s, name, visit, ctx, err);
-    return error_set(err, ENOENT, "slice %s: the API server has it, if anyone",
-                     name);
-}
-
-int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
-                            struct error *err)
-{
-    return s->ops->each_retired_boot
-               ? s->ops->each_retired_boot(s, visit, ctx, err)
-               : 0;
-}
-
-int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
-                      struct error *err)
-{
-    return s->ops->each_silent ? s->ops->each_silent(s, visit, ctx, err) : 0;
-}
-
-int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
-                       struct error *err)
-{
-    return s->ops->each_trusted ? s->ops->each_trusted(s, visit, ctx, err) : 0;
-}
-
-int store_each_fed(struct store *s, store_fed_f *visit, void *ctx,
-                   struct error *err)
-{
-    return s->ops->each_fed ? s->ops->each_fed(s, visit, ctx, err) : 0;
-}
-
-int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
-                          struct error *err)
-{
-    return s->ops->each_allocation ? s->ops->each_allocation(s, visit, ctx, err)
-                                   : 0;
-}
-
-int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
-                   struct error *err)
-{
-    return s->ops->each_pod ? s->ops->each_pod(s, visit, ctx, err) : 0;
-}
-
-int store_each_config(struct store *s, store_config_f *visit, void *ctx,
-                      struct error *err)
-{
-    return s->ops->each_config ? s->ops->each_config(s, visit, ctx, err) : 0;
+    if (!store_has_database(s) || s->log_pages < LOG_PAGES_MAX)
+        return;
+    int rc = sqlite3_wal_checkpoint_v2(s->d.db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                       NULL, NULL);
+    sqldb_die_of_fsync(&s->d, rc);
+    if (s->mark)
+        dbmark_sync(s->mark);
+    if (rc == SQLITE_OK)
+        s->log_pages = 0;
+    else if (!s->tidy_failed)
+        log_event(LOG_WARN, "store-tidy-failed", "error", sqlite3_errstr(rc),
+                  NULL);
+    s->tidy_failed = rc != SQLITE_OK;
 }

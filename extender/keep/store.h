@@ -1,7 +1,7 @@
 /* store - what survives a restart: slices and allocations.  Used by the
  * writer thread alone.
  *
- * STORE_SQLITE is the only noun with SQL.  One connection: WAL,
+ * The store is the only noun with SQL.  One connection: WAL,
  * locking_mode=EXCLUSIVE, synchronous=FULL, DEFENSIVE, trusted_schema OFF,
  * cell_size_check ON, file mode 0600, quick_check at open, and a mark beside
  * it (dbmark.h) of the version that was committed last.  A damaged database,
@@ -113,14 +113,14 @@ int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
 typedef int store_boot_f(void *ctx, const char *node, const char *boot_id);
 int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
                             struct error *err);
-typedef int store_node_f(void *ctx, const char *node);
+/* `number`: of each_fed() the one in store_put_fed(). */
+typedef int store_node_f(void *ctx, const char *node, uint64_t number);
 int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
                       struct error *err);
 /* Those that are in doubt no more, while others are. */
 int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
                        struct error *err);
-typedef int store_fed_f(void *ctx, const char *node, uint64_t number);
-int store_each_fed(struct store *s, store_fed_f *visit, void *ctx,
+int store_each_fed(struct store *s, store_node_f *visit, void *ctx,
                    struct error *err);
 typedef int store_allocation_f(void *ctx, struct allocation *a);
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,

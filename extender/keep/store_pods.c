@@ -1,12 +1,19 @@
 /* The rows of what was applied in embedded mode: pods, ConfigMaps, Secrets. */
 #include "extender/keep/store_private.h"
 
+static int refuse_applied(struct error *err)
+{
+    return error_set(err, ENOTSUP,
+                     "the API server keeps pods, ConfigMaps and Secrets");
+}
+
 /* --- pods ------------------------------------------------------------------ */
 
-int sqlite_put_pod(struct store *base, const struct store_pod *pod,
-                   struct error *err)
+int store_put_pod(struct store *s, const struct store_pod *pod,
+                  struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return refuse_applied(err);
     sqlite3_stmt *q = s->sql[SQL_PUT_POD];
     const char *reason = pod->ended ? pod->reason : "";
     const char *message = pod->ended ? pod->message : "";
@@ -31,10 +38,12 @@ int sqlite_put_pod(struct store *base, const struct store_pod *pod,
     return store_run(s, SQL_PUT_POD, "storing a pod", err);
 }
 
-int sqlite_delete_pod(struct store *base, const char *namespace,
-                      const char *name, struct error *err)
+int store_delete_pod(struct store *s, const char *namespace, const char *name,
+                     struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    (void)store_take_version(s);
+    if (!store_has_database(s))
+        return refuse_applied(err);
     store_bind(s->sql[SQL_DELETE_POD], 1, namespace, strlen(namespace));
     store_bind(s->sql[SQL_DELETE_POD], 2, name, strlen(name));
     return store_run(s, SQL_DELETE_POD, "deleting a pod", err);
@@ -72,19 +81,23 @@ static int visit_pod(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, &pod);
 }
 
-int sqlite_each_pod(struct store *base, store_pod_f *visit, void *ctx,
-                    struct error *err)
+int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
+                   struct error *err)
 {
+    if (!store_has_database(s))
+        return 0;
     struct pod_walk walk = {.visit = visit, .ctx = ctx};
-    return store_each_row(sqlite_of(base), SQL_EACH_POD, visit_pod, &walk, err);
+    return store_each_row(s, SQL_EACH_POD, visit_pod, &walk, err);
 }
 
 /* --- ConfigMaps and Secrets -------------------------------------------------- */
 
-int sqlite_put_config(struct store *base, const struct store_config *config,
-                      struct error *err)
+int store_put_config(struct store *s, const struct store_config *config,
+                     struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    (void)store_take_version(s);
+    if (!store_has_database(s))
+        return refuse_applied(err);
     sqlite3_stmt *q = s->sql[SQL_PUT_CONFIG];
     int64_t sum = sum_text(sum_u64(0, config->secret), config->namespace);
     sum = sum_add(sum_text(sum, config->name), config->json, config->size);
@@ -96,10 +109,12 @@ int sqlite_put_config(struct store *base, const struct store_config *config,
     return store_run(s, SQL_PUT_CONFIG, "storing a ConfigMap or Secret", err);
 }
 
-int sqlite_delete_config(struct store *base, bool secret, const char *namespace,
-                         const char *name, struct error *err)
+int store_delete_config(struct store *s, bool secret, const char *namespace,
+                        const char *name, struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    (void)store_take_version(s);
+    if (!store_has_database(s))
+        return refuse_applied(err);
     sqlite3_stmt *q = s->sql[SQL_DELETE_CONFIG];
     (void)sqlite3_bind_int64(q, 1, secret);
     store_bind(q, 2, namespace, strlen(namespace));
@@ -133,10 +148,11 @@ static int visit_config(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, &config);
 }
 
-int sqlite_each_config(struct store *base, store_config_f *visit, void *ctx,
-                       struct error *err)
+int store_each_config(struct store *s, store_config_f *visit, void *ctx,
+                      struct error *err)
 {
+    if (!store_has_database(s))
+        return 0;
     struct config_walk walk = {.visit = visit, .ctx = ctx};
-    return store_each_row(sqlite_of(base), SQL_EACH_CONFIG, visit_config, &walk,
-                          err);
+    return store_each_row(s, SQL_EACH_CONFIG, visit_config, &walk, err);
 }

@@ -1,6 +1,4 @@
-/* What the kinds of store are made of: store.c counts versions and hands on to
- * the operations of the kind; store_sqlite.c, store_rows.c and store_salvage.c
- * are those of SQLite. */
+/* What the files of the store share: its database, if it has one. */
 #ifndef BIGA_EXTENDER_KEEP_STORE_PRIVATE_H
 #define BIGA_EXTENDER_KEEP_STORE_PRIVATE_H
 
@@ -10,130 +8,6 @@
 #include "extender/keep/store.h"
 #include "lib/db/dbmark.h"
 #include "lib/db/sqldb.h"
-
-/* A slice to be stored, under the version it gets. */
-struct store_slice {
-    const char *name, *node, *json;
-    size_t size;
-    uint64_t version;
-};
-
-/* As in store.h; the versions are counted before and after.  One that is NULL
- * has nothing to do. */
-struct store_ops {
-    void (*close)(struct store *s); /* frees it, too */
-    int (*begin)(struct store *s, struct error *err);
-    int (*commit)(struct store *s, struct error *err);
-    void (*rollback)(struct store *s);
-    void (*tidy)(struct store *s);
-    int (*put_slice)(struct store *s, const struct store_slice *slice,
-                     struct error *err);
-    int (*delete_slice)(struct store *s, const char *name, struct error *err);
-    int (*retire_boot)(struct store *s, const char *node, const char *boot_id,
-                       struct error *err);
-    int (*set_silent)(struct store *s, const char *node, bool silent,
-                      struct error *err);
-    int (*trust)(struct store *s, const char *node, struct error *err);
-    int (*each_trusted)(struct store *s, store_node_f *visit, void *ctx,
-                        struct error *err);
-    int (*put_fed)(struct store *s, const char *node, uint64_t number,
-                   struct error *err);
-    int (*put_allocation)(struct store *s, const struct allocation *a,
-                          struct error *err);
-    int (*delete_allocation)(struct store *s, const char *namespace,
-                             const char *name, struct error *err);
-    int (*put_pod)(struct store *s, const struct store_pod *pod,
-                   struct error *err);
-    int (*delete_pod)(struct store *s, const char *namespace, const char *name,
-                      struct error *err);
-    int (*put_config)(struct store *s, const struct store_config *config,
-                      struct error *err);
-    int (*delete_config)(struct store *s, bool secret, const char *namespace,
-                         const char *name, struct error *err);
-    int (*each_slice)(struct store *s, const char *after, store_slice_f *visit,
-                      void *ctx, struct error *err);
-    int (*get_slice)(struct store *s, const char *name, store_slice_f *visit,
-                     void *ctx, struct error *err);
-    int (*each_retired_boot)(struct store *s, store_boot_f *visit, void *ctx,
-                             struct error *err);
-    int (*each_silent)(struct store *s, store_node_f *visit, void *ctx,
-                       struct error *err);
-    int (*each_fed)(struct store *s, store_fed_f *visit, void *ctx,
-                    struct error *err);
-    int (*each_allocation)(struct store *s, store_allocation_f *visit,
-                           void *ctx, struct error *err);
-    int (*each_pod)(struct store *s, store_pod_f *visit, void *ctx,
-                    struct error *err);
-    int (*each_config)(struct store *s, store_config_f *visit, void *ctx,
-                       struct error *err);
-};
-
-struct store {
-    const struct store_ops *ops;
-    enum store_kind kind;
-    uint64_t version;   /* the newest given out */
-    uint64_t committed; /* the newest that is durable */
-    uint64_t doubt;     /* the one of when damage was found; 0: all is known */
-    uint64_t committed_doubt;
-    bool past_mark; /* see store_past_mark() */
-};
-
-/* What is so now is durable. */
-static inline void store_committed(struct store *s)
-{
-    s->committed = s->version;
-    s->committed_doubt = s->doubt;
-}
-
-/* --- SQLite -------------------------------------------------------------- */
-
-struct sqlite;
-int sqlite_open(const char *dir, struct store **ret_store, struct error *err);
-/* The rows: of store_rows.c. */
-int sqlite_put_slice(struct store *s, const struct store_slice *slice,
-                     struct error *err);
-int sqlite_delete_slice(struct store *s, const char *name, struct error *err);
-int sqlite_each_slice(struct store *s, const char *after, store_slice_f *visit,
-                      void *ctx, struct error *err);
-int sqlite_get_slice(struct store *s, const char *name, store_slice_f *visit,
-                     void *ctx, struct error *err);
-int sqlite_retire_boot(struct store *s, const char *node, const char *boot_id,
-                       struct error *err);
-int sqlite_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
-                             struct error *err);
-int sqlite_set_silent(struct store *s, const char *node, bool silent,
-                      struct error *err);
-int sqlite_each_silent(struct store *s, store_node_f *visit, void *ctx,
-                       struct error *err);
-int sqlite_put_fed(struct store *s, const char *node, uint64_t number,
-                   struct error *err);
-int sqlite_each_fed(struct store *s, store_fed_f *visit, void *ctx,
-                    struct error *err);
-int sqlite_put_allocation(struct store *s, const struct allocation *a,
-                          struct error *err);
-int sqlite_delete_allocation(struct store *s, const char *namespace,
-                             const char *name, struct error *err);
-int sqlite_each_allocation(struct store *s, store_allocation_f *visit,
-                           void *ctx, struct error *err);
-/* The rows: of store_pods.c. */
-int sqlite_put_pod(struct store *s, const struct store_pod *pod,
-                   struct error *err);
-int sqlite_delete_pod(struct store *s, const char *namespace, const char *name,
-                      struct error *err);
-int sqlite_each_pod(struct store *s, store_pod_f *visit, void *ctx,
-                    struct error *err);
-int sqlite_put_config(struct store *s, const struct store_config *config,
-                      struct error *err);
-int sqlite_delete_config(struct store *s, bool secret, const char *namespace,
-                         const char *name, struct error *err);
-int sqlite_each_config(struct store *s, store_config_f *visit, void *ctx,
-                       struct error *err);
-/* The rows: of store_doubt.c. */
-int sqlite_begin_doubt(struct sqlite *s, struct error *err);
-void sqlite_load_doubt(struct sqlite *s, const char *key, int64_t value);
-int sqlite_trust(struct store *s, const char *node, struct error *err);
-int sqlite_each_trusted(struct store *s, store_node_f *visit, void *ctx,
-                        struct error *err);
 
 /* What a pod is read from, in this order. */
 #define SQL_POD_COLUMNS                                                       \
@@ -167,9 +41,15 @@ enum sql {
     SQL_COUNT
 };
 
-struct sqlite {
-    struct store store; /* first */
-    struct sqldb d;
+struct store {
+    enum store_kind kind;
+    uint64_t version;   /* the newest given out */
+    uint64_t committed; /* the newest that is durable */
+    uint64_t doubt;     /* the one of when damage was found; 0: all is known */
+    uint64_t committed_doubt;
+    bool past_mark; /* see store_past_mark() */
+
+    struct sqldb d; /* not open: the API server keeps everything */
     sqlite3_stmt *sql[SQL_COUNT];
     int lock_fd;         /* -1 in memory */
     struct dbmark *mark; /* of what is committed; NULL in memory */
@@ -177,28 +57,48 @@ struct sqlite {
     bool tidy_failed;    /* said so already */
 };
 
-static inline struct sqlite *sqlite_of(struct store *s)
+/* Is there a database?  Otherwise nothing is left to do but to count. */
+static inline bool store_has_database(const struct store *s)
 {
-    return (struct sqlite *)s;
+    return s->d.db != NULL;
 }
+
+/* What is so now is durable. */
+static inline void store_committed(struct store *s)
+{
+    s->committed = s->version;
+    s->committed_doubt = s->doubt;
+}
+
+/* The row of the table meta that has this key: `prefix` and a node's name. */
+int store_put_meta(struct store *s, const char *prefix, const char *node,
+                   uint64_t value, const char *what, struct error *err);
+/* Visit those whose key begins with `prefix`. */
+int store_each_meta(struct store *s, const char *prefix, store_node_f *visit,
+                    void *ctx, struct error *err);
+
+/* From now on all nodes are in doubt. */
+int store_begin_doubt(struct store *s, struct error *err);
+/* Take the row of the table meta that says so, if it is the one. */
+void store_load_doubt(struct store *s, const char *key, int64_t value);
 
 /* Texts must outlive the statement's run. */
 void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size);
 
 /* Run a statement that returns no rows, with what was bound; `what` is for
  * the error text. */
-int store_run(struct sqlite *s, enum sql which, const char *what,
+int store_run(struct store *s, enum sql which, const char *what,
               struct error *err);
 
 /* Visit every row of a query, as sqldb_each() does. */
-int store_each_row(struct sqlite *s, enum sql which, sqldb_row_f *visit,
+int store_each_row(struct store *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err);
 
 /* Take over the allocations, and what was applied, that are still in the files
  * of the damaged database `name`, which are left as they are: what was promised
  * is known to nobody else.  All of it is in doubt then; versions go on after
  * `version`.  Fails only when that cannot be stored. */
-int store_salvage(struct sqlite *s, const char *dir, const char *name,
+int store_salvage(struct store *s, const char *dir, const char *name,
                   uint64_t version, struct error *err);
 
 static inline const char *store_column(sqlite3_stmt *q, int i)

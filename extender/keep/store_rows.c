@@ -7,26 +7,38 @@ enum { RETIRED_BOOTS_MAX = 16 };
 
 /* --- slices ------------------------------------------------------------ */
 
-int sqlite_put_slice(struct store *base, const struct store_slice *slice,
-                     struct error *err)
+static int put_slice(struct store *s, const char *name, const char *node,
+                     const char *json, size_t size, struct error *err)
 {
-    sqlite3_stmt *q = sqlite_of(base)->sql[SQL_PUT_SLICE];
-    int64_t sum = sum_text(sum_text(0, slice->name), slice->node);
-    sum = sum_add(sum_u64(sum, slice->version), slice->json, slice->size);
+    sqlite3_stmt *q = s->sql[SQL_PUT_SLICE];
+    uint64_t version = s->version + 1;
+    int64_t sum = sum_u64(sum_text(sum_text(0, name), node), version);
     if (failpoint("put-slice"))
-        return error_set(err, EIO, "storing slice %s: a failpoint",
-                         slice->name);
-    store_bind(q, 1, slice->name, strlen(slice->name));
-    store_bind(q, 2, slice->node, strlen(slice->node));
-    (void)sqlite3_bind_int64(q, 3, (int64_t)slice->version);
-    store_bind(q, 4, slice->json, slice->size);
-    (void)sqlite3_bind_int64(q, 5, sum);
-    return store_run(sqlite_of(base), SQL_PUT_SLICE, "storing a slice", err);
+        return error_set(err, EIO, "storing slice %s: a failpoint", name);
+    store_bind(q, 1, name, strlen(name));
+    store_bind(q, 2, node, strlen(node));
+    (void)sqlite3_bind_int64(q, 3, (int64_t)version);
+    store_bind(q, 4, json, size);
+    (void)sqlite3_bind_int64(q, 5, sum_add(sum, json, size));
+    return store_run(s, SQL_PUT_SLICE, "storing a slice", err);
 }
 
-int sqlite_delete_slice(struct store *base, const char *name, struct error *err)
+int store_put_slice(struct store *s, const char *name, const char *node,
+                    const char *json, size_t size,
+                    uint64_t *ret_resource_version, struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    int e = store_has_database(s) ? put_slice(s, name, node, json, size, err)
+                                  : 0;
+    if (e == 0)
+        *ret_resource_version = store_take_version(s);
+    return e;
+}
+
+int store_delete_slice(struct store *s, const char *name, struct error *err)
+{
+    (void)store_take_version(s); /* a change, though nobody is told which */
+    if (!store_has_database(s))
+        return 0;
     store_bind(s->sql[SQL_DELETE_SLICE], 1, name, strlen(name));
     return store_run(s, SQL_DELETE_SLICE, "deleting a slice", err);
 }
@@ -47,20 +59,23 @@ static int visit_slice(sqlite3_stmt *q, void *ctx, struct error *err)
                        (uint64_t)sqlite3_column_int64(q, 2));
 }
 
-int sqlite_each_slice(struct store *base, const char *after_name,
-                      store_slice_f *visit, void *ctx, struct error *err)
+int store_each_slice(struct store *s, const char *after_name,
+                     store_slice_f *visit, void *ctx, struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return 0;
     struct slice_walk walk = {.visit = visit, .ctx = ctx};
     const char *after = after_name ? after_name : "";
     store_bind(s->sql[SQL_EACH_SLICE], 1, after, strlen(after));
     return store_each_row(s, SQL_EACH_SLICE, visit_slice, &walk, err);
 }
 
-int sqlite_get_slice(struct store *base, const char *name, store_slice_f *visit,
-                     void *ctx, struct error *err)
+int store_get_slice(struct store *s, const char *name, store_slice_f *visit,
+                    void *ctx, struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return error_set(err, ENOENT,
+                         "slice %s: the API server has it, if anyone", name);
     struct slice_walk walk = {.visit = visit, .ctx = ctx};
     store_bind(s->sql[SQL_GET_SLICE], 1, name, strlen(name));
     int e = store_each_row(s, SQL_GET_SLICE, visit_slice, &walk, err);
@@ -71,10 +86,11 @@ int sqlite_get_slice(struct store *base, const char *name, store_slice_f *visit,
 
 /* --- boots ------------------------------------------------------------- */
 
-int sqlite_retire_boot(struct store *base, const char *node,
-                       const char *boot_id, struct error *err)
+int store_retire_boot(struct store *s, const char *node, const char *boot_id,
+                      struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return 0;
     sqlite3_stmt *put = s->sql[SQL_PUT_BOOT];
     store_bind(put, 1, node, strlen(node));
     store_bind(put, 2, boot_id, strlen(boot_id));
@@ -99,102 +115,98 @@ static int visit_boot(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, store_column(q, 0), store_column(q, 1));
 }
 
-int sqlite_each_retired_boot(struct store *base, store_boot_f *visit, void *ctx,
-                             struct error *err)
+int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
+                            struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return 0;
     struct boot_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_BOOT, visit_boot, &walk, err);
 }
 
-/* --- silent nodes ------------------------------------------------------- */
+/* --- the table meta ----------------------------------------------------- */
 
-#define SILENT "silent/" /* what their keys begin with */
-
-int sqlite_set_silent(struct store *base, const char *node, bool silent,
-                      struct error *err)
+int store_put_meta(struct store *s, const char *prefix, const char *node,
+                   uint64_t value, const char *what, struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
-    sqlite3_stmt *q = s->sql[silent ? SQL_PUT_META : SQL_DELETE_META];
-    cleanup_free char *key = xasprintf(SILENT "%s", node);
+    sqlite3_stmt *q = s->sql[SQL_PUT_META];
+    cleanup_free char *key = xasprintf("%s%s", prefix, node);
     store_bind(q, 1, key, strlen(key));
-    if (silent) {
-        (void)sqlite3_bind_int64(q, 2, 1);
-        (void)sqlite3_bind_int64(q, 3, sum_u64(sum_text(0, key), 1));
-    }
-    return store_run(s, silent ? SQL_PUT_META : SQL_DELETE_META,
-                     "noting a silent node", err);
+    (void)sqlite3_bind_int64(q, 2, (int64_t)value);
+    (void)sqlite3_bind_int64(q, 3, sum_u64(sum_text(0, key), value));
+    return store_run(s, SQL_PUT_META, what, err);
 }
 
-struct silent_walk {
+struct meta_walk {
+    const char *prefix;
     store_node_f *visit;
     void *ctx;
 };
 
-static int visit_silent(sqlite3_stmt *q, void *ctx, struct error *err)
+static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
 {
-    struct silent_walk *walk = ctx;
+    const struct meta_walk *walk = ctx;
     const char *key = store_column(q, 0);
     (void)err;
-    if (strncmp(key, SILENT, strlen(SILENT)) != 0)
+    if (strncmp(key, walk->prefix, strlen(walk->prefix)) != 0)
         return 0;
-    return walk->visit(walk->ctx, key + strlen(SILENT));
-}
-
-int sqlite_each_silent(struct store *base, store_node_f *visit, void *ctx,
-                       struct error *err)
-{
-    struct sqlite *s = sqlite_of(base);
-    struct silent_walk walk = {.visit = visit, .ctx = ctx};
-    return store_each_row(s, SQL_EACH_META, visit_silent, &walk, err);
-}
-
-/* --- what nodes were told ----------------------------------------------- */
-
-#define FED "fed/" /* what their keys begin with */
-
-int sqlite_put_fed(struct store *base, const char *node, uint64_t number,
-                   struct error *err)
-{
-    struct sqlite *s = sqlite_of(base);
-    sqlite3_stmt *q = s->sql[SQL_PUT_META];
-    cleanup_free char *key = xasprintf(FED "%s", node);
-    store_bind(q, 1, key, strlen(key));
-    (void)sqlite3_bind_int64(q, 2, (int64_t)number);
-    (void)sqlite3_bind_int64(q, 3, sum_u64(sum_text(0, key), number));
-    return store_run(s, SQL_PUT_META, "noting what a node was told", err);
-}
-
-struct fed_walk {
-    store_fed_f *visit;
-    void *ctx;
-};
-
-static int visit_fed(sqlite3_stmt *q, void *ctx, struct error *err)
-{
-    struct fed_walk *walk = ctx;
-    const char *key = store_column(q, 0);
-    (void)err;
-    if (strncmp(key, FED, strlen(FED)) != 0)
-        return 0;
-    return walk->visit(walk->ctx, key + strlen(FED),
+    return walk->visit(walk->ctx, key + strlen(walk->prefix),
                        (uint64_t)sqlite3_column_int64(q, 1));
 }
 
-int sqlite_each_fed(struct store *base, store_fed_f *visit, void *ctx,
-                    struct error *err)
+int store_each_meta(struct store *s, const char *prefix, store_node_f *visit,
+                    void *ctx, struct error *err)
 {
-    struct fed_walk walk = {.visit = visit, .ctx = ctx};
-    return store_each_row(sqlite_of(base), SQL_EACH_META, visit_fed, &walk,
+    struct meta_walk walk = {prefix, visit, ctx};
+    if (!store_has_database(s))
+        return 0;
+    return store_each_row(s, SQL_EACH_META, visit_meta, &walk, err);
+}
+
+/* What the keys begin with. */
+#define SILENT "silent/"
+#define FED "fed/"
+
+int store_set_silent(struct store *s, const char *node, bool silent,
+                     struct error *err)
+{
+    if (!store_has_database(s))
+        return 0;
+    if (silent)
+        return store_put_meta(s, SILENT, node, 1, "noting a silent node", err);
+    cleanup_free char *key = xasprintf(SILENT "%s", node);
+    store_bind(s->sql[SQL_DELETE_META], 1, key, strlen(key));
+    return store_run(s, SQL_DELETE_META, "noting a silent node", err);
+}
+
+int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
+                      struct error *err)
+{
+    return store_each_meta(s, SILENT, visit, ctx, err);
+}
+
+int store_put_fed(struct store *s, const char *node, uint64_t number,
+                  struct error *err)
+{
+    if (!store_has_database(s))
+        return 0;
+    return store_put_meta(s, FED, node, number, "noting what a node was told",
                           err);
+}
+
+int store_each_fed(struct store *s, store_node_f *visit, void *ctx,
+                   struct error *err)
+{
+    return store_each_meta(s, FED, visit, ctx, err);
 }
 
 /* --- allocations ------------------------------------------------------- */
 
-int sqlite_put_allocation(struct store *base, const struct allocation *a,
-                          struct error *err)
+int store_put_allocation(struct store *s, const struct allocation *a,
+                         struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return 0;
     sqlite3_stmt *q = s->sql[SQL_PUT_ALLOCATION];
     const char *namespace = a->demand.namespace, *name = a->demand.name;
     cleanup_str struct str json = STR_INIT(STR_MAX_DEFAULT);
@@ -207,10 +219,11 @@ int sqlite_put_allocation(struct store *base, const struct allocation *a,
     return store_run(s, SQL_PUT_ALLOCATION, "storing an allocation", err);
 }
 
-int sqlite_delete_allocation(struct store *base, const char *namespace,
-                             const char *name, struct error *err)
+int store_delete_allocation(struct store *s, const char *namespace,
+                            const char *name, struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return 0;
     sqlite3_stmt *q = s->sql[SQL_DELETE_ALLOCATION];
     store_bind(q, 1, namespace, strlen(namespace));
     store_bind(q, 2, name, strlen(name));
@@ -234,10 +247,11 @@ static int visit_allocation(sqlite3_stmt *q, void *ctx, struct error *err)
     return walk->visit(walk->ctx, a);
 }
 
-int sqlite_each_allocation(struct store *base, store_allocation_f *visit,
-                           void *ctx, struct error *err)
+int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
+                          struct error *err)
 {
-    struct sqlite *s = sqlite_of(base);
+    if (!store_has_database(s))
+        return 0;
     struct allocation_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_ALLOCATION, visit_allocation, &walk, err);
 }

@@ -15,18 +15,18 @@ static char *take_text(const struct dbpages_row *row, size_t i)
     return xstrndup(row->values[i].data, row->values[i].size);
 }
 
-static int save_allocation(struct sqlite *s, const struct dbpages_row *row,
+static int save_allocation(struct store *s, const struct dbpages_row *row,
                            struct error *err)
 {
     cleanup_with(allocation) struct allocation *a = NULL;
     const struct dbpages_value *json = &row->values[2];
     if (allocation_decode(json->data, json->size, &a, NULL) < 0)
         return 0;
-    store_raise_version(&s->store, a->number);
-    return store_put_allocation(&s->store, a, err);
+    store_raise_version(s, a->number);
+    return store_put_allocation(s, a, err);
 }
 
-static int save_pod(struct sqlite *s, const struct dbpages_row *row,
+static int save_pod(struct store *s, const struct dbpages_row *row,
                     struct error *err)
 {
     const struct dbpages_value *v = row->values;
@@ -51,11 +51,11 @@ static int save_pod(struct sqlite *s, const struct dbpages_row *row,
         .size = v[9].size,
         .next = next,
     };
-    store_raise_version(&s->store, pod.number);
-    return store_put_pod(&s->store, &pod, err);
+    store_raise_version(s, pod.number);
+    return store_put_pod(s, &pod, err);
 }
 
-static int save_config(struct sqlite *s, const struct dbpages_row *row,
+static int save_config(struct store *s, const struct dbpages_row *row,
                        struct error *err)
 {
     cleanup_free char *namespace = take_text(row, 1);
@@ -68,24 +68,24 @@ static int save_config(struct sqlite *s, const struct dbpages_row *row,
         .json = json,
         .size = row->values[3].size,
     };
-    return store_put_config(&s->store, &config, err);
+    return store_put_config(s, &config, err);
 }
 
 /* "version" alone: what is silent will be heard, or not. */
-static int save_meta(struct sqlite *s, const struct dbpages_row *row,
+static int save_meta(struct store *s, const struct dbpages_row *row,
                      struct error *err)
 {
     cleanup_free char *key = take_text(row, 0);
     (void)err;
     if (strcmp(key, "version") == 0)
-        store_raise_version(&s->store, (uint64_t)row->values[1].number);
+        store_raise_version(s, (uint64_t)row->values[1].number);
     return 0;
 }
 
 /* Tables by their columns, which are all different. */
 static const struct salvage {
     const char *columns;
-    int (*save)(struct sqlite *s, const struct dbpages_row *row,
+    int (*save)(struct store *s, const struct dbpages_row *row,
                 struct error *err);
 } salvages[] = {
     {"ttti", save_allocation},
@@ -95,7 +95,7 @@ static const struct salvage {
 };
 
 struct saving {
-    struct sqlite *s;
+    struct store *s;
     struct error *err;
 };
 
@@ -131,16 +131,16 @@ static int count_config(void *ctx, const struct store_config *config)
     return 0;
 }
 
-static int log_saved(struct sqlite *s, const struct dbpages_found *found,
+static int log_saved(struct store *s, const struct dbpages_found *found,
                      struct error *err)
 {
     char texts[5][COUNT_MAX];
     unsigned n[3] = {0};
-    int e = store_each_allocation(&s->store, count_allocation, &n[0], err);
+    int e = store_each_allocation(s, count_allocation, &n[0], err);
     if (e == 0)
-        e = store_each_pod(&s->store, count_pod, &n[1], err);
+        e = store_each_pod(s, count_pod, &n[1], err);
     if (e == 0)
-        e = store_each_config(&s->store, count_config, &n[2], err);
+        e = store_each_config(s, count_config, &n[2], err);
     for (size_t i = 0; i < ARRAY_LEN(n); i++)
         (void)snprintf(texts[i], COUNT_MAX, "%u", n[i]);
     (void)snprintf(texts[3], COUNT_MAX, "%llu",
@@ -154,18 +154,18 @@ static int log_saved(struct sqlite *s, const struct dbpages_found *found,
     return e;
 }
 
-int store_salvage(struct sqlite *s, const char *dir, const char *name,
+int store_salvage(struct store *s, const char *dir, const char *name,
                   uint64_t version, struct error *err)
 {
     struct dbpages_found found;
     struct saving saving = {s, err};
-    int e = store_begin(&s->store, err);
+    int e = store_begin(s, err);
     if (e == 0)
         e = dbsalvage_each(dir, name, save_row, &saving, &found);
-    store_raise_version(&s->store, version);
+    store_raise_version(s, version);
     if (e == 0)
-        e = sqlite_begin_doubt(s, err);
+        e = store_begin_doubt(s, err);
     if (e == 0)
-        e = store_commit(&s->store, err);
+        e = store_commit(s, err);
     return e == 0 ? log_saved(s, &found, err) : e;
 }

@@ -10,9 +10,10 @@ bool is_doubtful(const struct writer *w, const char *node)
     return store_in_doubt(w->store) && !strmap_get(&w->trusted, node);
 }
 
-static int trust(void *ctx, const char *node)
+static int trust(void *ctx, const char *node, uint64_t number)
 {
     struct writer *w = ctx;
+    (void)number;
     if (strmap_get(&w->trusted, node))
         return 0;
     char *name = xstrdup(node);
@@ -68,7 +69,7 @@ bool doubt_settle(struct writer *w, const struct writer_op *ops)
         if (op->kind != WRITER_TRUST || op->result < 0)
             continue;
         if (op->node)
-            (void)trust(w, op->node); /* always 0 */
+            (void)trust(w, op->node, 0); /* always 0 */
         log_event(LOG_INFO, "doubt-over", "node", op->node ? op->node : "all",
                   "by", op->owner ? "the node" : "an operator", NULL);
         changed = true;

@@ -50,9 +50,10 @@ static int load_slice(void *ctx, const char *name, const char *json,
 }
 
 /* It was silent when we ended: unknown until it speaks. */
-static int load_silent(void *ctx, const char *name)
+static int load_silent(void *ctx, const char *name, uint64_t number)
 {
     struct load *load = ctx;
+    (void)number;
     const struct node *node = draft_node(load->draft, name);
     if (!node)
         return 0;

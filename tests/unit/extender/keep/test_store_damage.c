@@ -424,8 +424,9 @@ Test(store_damage, is_mended_once_when_that_is_cut_short)
 
 /* --- the end of doubt ---------------------------------------------------------- */
 
-static int see_node(void *ctx, const char *node)
+static int see_node(void *ctx, const char *node, uint64_t number)
 {
+    (void)number;
     str_addf(ctx, "%s ", node);
     return 0;
 }
