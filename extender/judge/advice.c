@@ -130,7 +130,7 @@ static void text_release(const struct schedule *s, const struct change *change,
 static void text_quota(const struct schedule *s, const struct change *change,
                        struct str *out)
 {
-    const struct quota_use *more = &change->quota;
+    const struct namespace_use *more = &change->quota;
     bool first = true;
     str_addf(out, "raise the quota of namespace %s by ", s->demand->namespace);
     if (more->cards) {

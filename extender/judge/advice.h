@@ -55,7 +55,7 @@ struct change {
     int16_t numa;   /* FREE_CPUS: os index */
     uint64_t value; /* what to ask for instead (tier, relation, count); or
                      * milli CPUs to free */
-    struct quota_use quota; /* QUOTA: more of each */
+    struct namespace_use quota; /* QUOTA: more of each */
     /* RELEASE: pods on `node`; borrowed from the snapshot */
     const struct allocation *gone[ADVICE_GONE_MAX];
     size_t n_gone;

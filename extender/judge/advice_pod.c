@@ -382,10 +382,10 @@ static void try_lease(struct pod_search *p)
 
 bool advice_raise_quota(const struct snapshot *s, const struct demand *d,
                         const struct allocation *former, struct policy *policy,
-                        struct quota_use *ret_more)
+                        struct namespace_use *ret_more)
 {
     struct snapshot raised = *s;
-    struct quota_use more = {0};
+    struct namespace_use more = {0};
     struct quota_verdict verdict;
     struct policy_quota *quota = NULL;
     raised.policy = policy;

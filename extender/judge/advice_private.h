@@ -70,7 +70,7 @@ void job_search_take_more(struct job_search *j);
  * helps. */
 bool advice_raise_quota(const struct snapshot *s, const struct demand *d,
                         const struct allocation *former, struct policy *policy,
-                        struct quota_use *ret_more);
+                        struct namespace_use *ret_more);
 
 /* Add a change to the end. */
 void advice_add(struct advice *advice, const struct change *change);

@@ -242,11 +242,11 @@ static bool is_over(uint64_t before, uint64_t after, uint64_t limit)
 }
 
 static bool exceeds_quota(struct batch *b, const char *namespace,
-                          const struct quota_use *before)
+                          const struct namespace_use *before)
 {
     const struct snapshot *s = batch_view(b);
     const struct policy_quota *quota = policy_find_quota(s->policy, namespace);
-    struct quota_use after;
+    struct namespace_use after;
     snapshot_quota_use(s, namespace, &after);
     return quota &&
            (is_over(before->cards, after.cards, quota->cards) ||
@@ -255,7 +255,7 @@ static bool exceeds_quota(struct batch *b, const char *namespace,
 }
 
 static int check_quota(struct batch *b, struct writer_op *op,
-                       const struct quota_use *before)
+                       const struct namespace_use *before)
 {
     const char *namespace = op->demand->namespace;
     if (!exceeds_quota(b, namespace, before))
@@ -284,7 +284,7 @@ int bind_plan(struct batch *b, struct writer_op *op,
         return 0; /* the same: its pair is to be elsewhere */
     if (plan_bind(b, op, node, &plan, &refusal) < 0)
         return refuse(b, op, node, &refusal);
-    struct quota_use before;
+    struct namespace_use before;
     snapshot_quota_use(snapshot, op->demand->namespace, &before);
     int e = batch_begin(b);
     if (e < 0)
@@ -299,7 +299,7 @@ int hold_anew(struct batch *b, const struct demand *pod,
               struct allocation **list, size_t n)
 {
     struct hold_change change = {0};
-    struct quota_use before;
+    struct namespace_use before;
     snapshot_quota_use(batch_view(b), pod->namespace, &before);
     hold_places(b, list, n, &change);
     int e = batch_begin(b);

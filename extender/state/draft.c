@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/state/quota.h"
 #include "extender/state/snapshot_private.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
@@ -26,7 +25,7 @@ struct draft {
     struct alloc_index *allocations;
     struct fabric *fabric;
     struct policy *policy;
-    struct quota_sums *quotas;
+    struct namespace_sums *quotas;
     struct moving_pods *moves;
 };
 
@@ -39,7 +38,7 @@ struct draft *draft_create(struct snapshot *base)
     d->allocations = alloc_index_ref(base->allocations);
     d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
     d->policy = base->policy ? policy_ref(base->policy) : NULL;
-    d->quotas = quota_sums_ref(base->quotas);
+    d->quotas = namespace_sums_ref(base->quotas);
     d->moves = moving_pods_ref(base->moves);
     d->n_slots = base->n_nodes;
     d->n_pages = base->n_pages;
@@ -84,7 +83,7 @@ void draft_destroy(struct draft *d)
     state_intern_unref(d->states);
     fabric_unref(d->fabric);
     policy_unref(d->policy);
-    quota_sums_unref(d->quotas);
+    namespace_sums_unref(d->quotas);
     moving_pods_unref(d->moves);
     free(d);
 }
@@ -279,7 +278,7 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric)
 static void draft_swap_index(struct draft *d, struct alloc_index *next,
                              const struct allocation *changed)
 {
-    quota_sums_follow(&d->quotas, d->allocations, next, changed);
+    namespace_sums_follow(&d->quotas, d->allocations, next, changed);
     alloc_index_unref(d->allocations);
     d->allocations = next;
 }
@@ -512,7 +511,7 @@ struct snapshot *draft_peek(struct draft *d)
     s->allocations = alloc_index_ref(d->allocations);
     s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
     s->policy = d->policy ? policy_ref(d->policy) : NULL;
-    s->quotas = quota_sums_ref(d->quotas);
+    s->quotas = namespace_sums_ref(d->quotas);
     s->moves = moving_pods_ref(d->moves);
     return s;
 }

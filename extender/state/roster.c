@@ -1,13 +1,15 @@
-/* The roster: names in byte order, found by hash.  A slot carries half of the
- * hash, so that a name is compared when it is all but certain to be the one,
- * and is small, so that more of them stay in the cache. */
+#include "extender/state/roster.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/state/snapshot_private.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
+/* A slot carries half of the hash, so that a name is compared when it is all
+ * but certain to be the one, and is small, so that more of them stay in the
+ * cache. */
 enum { NAME_MAX_BYTES = 253, BATCH = 32 };
 
 struct roster_slot {
@@ -104,7 +106,7 @@ static inline int32_t roster_probe(const struct roster *r, uint64_t hash,
             return index;
         }
     }
-    return NODE_NONE;
+    return ROSTER_NONE;
 }
 
 int32_t roster_find(const struct roster *r, const char *name, size_t size)
@@ -118,7 +120,7 @@ static int32_t roster_find_escaped(const struct roster *r,
 {
     char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
     if (name->size >= sizeof decoded)
-        return NODE_NONE;
+        return ROSTER_NONE;
     size_t size = jtext_decode(name, decoded);
     return roster_find(r, decoded, size);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/state/quota.h"
 #include "extender/state/snapshot_private.h"
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
@@ -224,7 +223,7 @@ struct snapshot *snapshot_create_empty(void)
     s->roster = roster_create(NULL, 0);
     s->states = state_intern_create();
     s->allocations = alloc_index_create();
-    s->quotas = quota_sums_create();
+    s->quotas = namespace_sums_create();
     return s;
 }
 
@@ -250,15 +249,15 @@ void snapshot_unref(struct snapshot *s)
     state_intern_unref(s->states);
     fabric_unref(s->fabric);
     policy_unref(s->policy);
-    quota_sums_unref(s->quotas);
+    namespace_sums_unref(s->quotas);
     moving_pods_unref(s->moves);
     free(s);
 }
 
 void snapshot_quota_use(const struct snapshot *s, const char *namespace,
-                        struct quota_use *ret_use)
+                        struct namespace_use *ret_use)
 {
-    quota_sums_get(s->quotas, namespace, ret_use);
+    namespace_sums_get(s->quotas, namespace, ret_use);
 }
 
 int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size)

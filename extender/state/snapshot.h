@@ -18,6 +18,7 @@
 
 #include "extender/state/allocation.h"
 #include "extender/state/moving_pods.h"
+#include "extender/state/namespace_use.h"
 #include "extender/state/state_intern.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
@@ -90,10 +91,10 @@ struct snapshot {
     struct roster *roster;
     struct state_intern *states;
     struct alloc_index *allocations;
-    struct fabric *fabric;     /* NULL: nothing is known of it */
-    struct policy *policy;     /* NULL: none */
-    struct quota_sums *quotas; /* of namespaces, whatever their quota */
-    struct moving_pods *moves; /* pods that come and go; NULL: none */
+    struct fabric *fabric;         /* NULL: nothing is known of it */
+    struct policy *policy;         /* NULL: none */
+    struct namespace_sums *quotas; /* of namespaces, whatever their quota */
+    struct moving_pods *moves;     /* pods that come and go; NULL: none */
 };
 
 /* Node indexes are ranks in the byte order of names. */
@@ -137,11 +138,8 @@ bool node_state_without(const struct node *n, const struct policy *policy,
                         struct node_state *ret_state);
 
 /* What a namespace has now, held places included. */
-struct quota_use {
-    uint64_t cards, cores, memory_mib;
-};
 void snapshot_quota_use(const struct snapshot *s, const char *namespace,
-                        struct quota_use *ret_use);
+                        struct namespace_use *ret_use);
 
 /* The index of a name, or NODE_NONE. */
 int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size);

@@ -1,25 +1,13 @@
-/* What snapshot.c, roster.c and draft.c share; for them and their tests. */
+/* What snapshot*.c and draft.c share; for them and their tests. */
 #ifndef BIGA_EXTENDER_STATE_SNAPSHOT_PRIVATE_H
 #define BIGA_EXTENDER_STATE_SNAPSHOT_PRIVATE_H
 
+#include "extender/state/roster.h"
 #include "extender/state/snapshot.h"
 
-/* --- roster: the names of all nodes, sorted, and their hash index ------- */
+_Static_assert((int)NODE_NONE == (int)ROSTER_NONE, "one index for no node");
 
-/* `names` are in byte order, without repeats, each at most 253 bytes. */
-struct roster *roster_create(const char *const *names, size_t n);
-struct roster *roster_ref(struct roster *r);
-void roster_unref(struct roster *r); /* NULL allowed */
-int32_t roster_find(const struct roster *r, const char *name, size_t size);
-void roster_find_many(const struct roster *r, const struct jtext *names,
-                      size_t n, int32_t *ret_indexes);
-
-/* Visit all names in their order; `name` is not terminated. */
-typedef void roster_name_f(void *ctx, size_t index, const char *name,
-                           size_t size);
-void roster_each(const struct roster *r, roster_name_f *visit, void *ctx);
-
-/* --- rooms: snapshot_rooms.c ---------------------------------------------- */
+/* --- rooms: snapshot_capacity.c ---------------------------------------------- */
 
 static inline bool room_is_known(const struct host_room *room)
 {

@@ -77,7 +77,7 @@ static void add_limit(struct str *out, const char *key, uint64_t used,
 static void add_quota(const struct snapshot *s, const struct policy_quota *q,
                       struct str *out)
 {
-    struct quota_use use;
+    struct namespace_use use;
     snapshot_quota_use(s, q->namespace, &use);
     str_add(out, "{\"namespace\":");
     str_add_json(out, q->namespace);
@@ -192,7 +192,7 @@ static void write_quotas(const struct snapshot *s, struct str *out)
     table_init(&t, heads);
     for (size_t i = 0; i < s->policy->n_quotas; i++) {
         const struct policy_quota *q = &s->policy->quotas[i];
-        struct quota_use use;
+        struct namespace_use use;
         snapshot_quota_use(s, q->namespace, &use);
         table_add(&t, q->namespace);
         add_cell(&t, use.cards, q->cards);

@@ -71,7 +71,7 @@ static void check(struct writer *w, unsigned step)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     cleanup_str struct str why = STR_INIT(4096);
-    struct quota_use use;
+    struct namespace_use use;
     cr_assert(sim_check(s, &why), "step %u: %s", step, str_text(&why));
     snapshot_quota_use(s, "a", &use);
     cr_assert_leq(use.cards, A_CARDS, "step %u", step);

@@ -67,9 +67,9 @@ static const char *bind(struct draft *d, const struct demand *pod,
     return words;
 }
 
-static struct quota_use use_of(struct draft *d, const char *namespace)
+static struct namespace_use use_of(struct draft *d, const char *namespace)
 {
-    struct quota_use use;
+    struct namespace_use use;
     cleanup_with(snapshot) struct snapshot *now = draft_peek(d);
     snapshot_quota_use(now, namespace, &use);
     return use;
@@ -97,7 +97,7 @@ Test(quota, counts_the_cards_of_a_pair_once)
     cr_expect_eq(use_of(d, "ns").cards, 2);
     cr_expect_str_eq(bind(d, &x0, 0), "");
     cr_expect_str_eq(bind(d, &x1, 0), "");
-    struct quota_use use = use_of(d, "ns");
+    struct namespace_use use = use_of(d, "ns");
     cr_expect_eq(use.cards, 2);
     cr_expect_eq(use.cores, 6);
     cr_expect_eq(use.memory_mib, 200);
@@ -204,15 +204,16 @@ Test(quota, keeps_what_is_there_when_it_is_lowered)
 
 /* --- against a count from nothing ----------------------------------------- */
 
-static struct quota_use recount(const struct snapshot *s, const char *namespace)
+static struct namespace_use recount(const struct snapshot *s,
+                                    const char *namespace)
 {
-    struct quota_use sum = {0};
+    struct namespace_use sum = {0};
     size_t n;
     cleanup_free const struct allocation **all =
         alloc_index_list(s->allocations, &n);
     for (size_t i = 0; i < n; i++) {
         const struct allocation *pair[64];
-        struct quota_use use;
+        struct namespace_use use;
         if (strcmp(all[i]->demand.namespace, namespace) != 0)
             continue;
         size_t k = alloc_index_find_pair(s->allocations, all[i]->pair_key, pair,
@@ -220,7 +221,7 @@ static struct quota_use recount(const struct snapshot *s, const char *namespace)
         cr_assert_leq(k, 64);
         if (pair[0] != all[i])
             continue; /* each pair by its first member */
-        quota_count_pair(pair, k, &use);
+        namespace_use_count_pair(pair, k, &use);
         sum.cards += use.cards;
         sum.cores += use.cores;
         sum.memory_mib += use.memory_mib;
@@ -263,9 +264,9 @@ Test(quota, follows_every_change)
         cleanup_with(snapshot) struct snapshot *now = draft_peek(d);
         for (unsigned k = 0; k < 3; k++) {
             char namespace[8];
-            struct quota_use use;
+            struct namespace_use use;
             (void)snprintf(namespace, sizeof namespace, "ns%u", k);
-            struct quota_use right = recount(now, namespace);
+            struct namespace_use right = recount(now, namespace);
             snapshot_quota_use(now, namespace, &use);
             cr_assert_eq(memcmp(&use, &right, sizeof use), 0, "step %u", i);
             cr_assert(k != 0 || use.cards <= 4);
@@ -289,9 +290,9 @@ static void set_policy(struct writer *w, const char *text)
     cr_assert_eq(writer_run(w, &op), 0);
 }
 
-static struct quota_use writer_use(struct writer *w)
+static struct namespace_use writer_use(struct writer *w)
 {
-    struct quota_use use;
+    struct namespace_use use;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     snapshot_quota_use(s, "ns", &use);
     return use;
@@ -358,13 +359,13 @@ Test(quota, is_the_same_after_a_restart)
     cr_assert_eq(sim_bind(w, &h, "n1", NULL, NULL), 0);
     cr_assert_eq(sim_bind(w, &x, "n1", NULL, NULL), 0);
     cr_assert_eq(sim_bind(w, &v, "n1", NULL, NULL), 0);
-    struct quota_use before = writer_use(w);
+    struct namespace_use before = writer_use(w);
     cr_expect_eq(before.cards, 3);
     cr_expect_eq(before.cores, 6 + 4 + 1);
     cr_expect_eq(before.memory_mib, 100 + 100 + 5);
     writer_stop(w);
     w = sim_writer(dir);
-    struct quota_use after = writer_use(w);
+    struct namespace_use after = writer_use(w);
     cr_expect_eq(memcmp(&before, &after, sizeof before), 0);
     writer_stop(w);
     tmpdir_remove(dir);
