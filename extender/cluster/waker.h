@@ -13,8 +13,8 @@
 
 #include "extender/cluster/pod_listener.h"
 #include "extender/cluster/waiting_pods.h"
-#include "extender/judge/plans.h"
 #include "extender/keep/writer.h"
+#include "extender/state/plans.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/kube/config.h"

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/judge/plans.h"
 #include "extender/judge/schedule.h"
 #include "extender/state/allocation.h"
+#include "extender/state/plans.h"
 #include "extender/state/snapshot.h"
 #include "model/plan/plan.h"
 

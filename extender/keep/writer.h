@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/judge/plans.h"
 #include "extender/keep/slice_cache.h"
 #include "extender/keep/store.h"
 #include "extender/pods/applied.h"
 #include "extender/state/candidates.h"
+#include "extender/state/plans.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/error.h"
 #include "lib/base/str.h"

@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-#include "extender/judge/plans.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/applied.h"
 #include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
+#include "extender/state/plans.h"
 #include "lib/io/metrics.h"
 
 struct pod_store {

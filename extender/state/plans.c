@@ -1,4 +1,4 @@
-#include "extender/judge/plans.h"
+#include "extender/state/plans.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* plans - the memory of plans that were made: bounded, any thread. */
-#ifndef BIGA_EXTENDER_JUDGE_PLANS_H
-#define BIGA_EXTENDER_JUDGE_PLANS_H
+#ifndef BIGA_EXTENDER_STATE_PLANS_H
+#define BIGA_EXTENDER_STATE_PLANS_H
 
 #include <stddef.h>
 #include <stdint.h>
