@@ -1,6 +1,6 @@
-/* pci - PCI addresses as text, and the device ids made of them. */
-#include "model/topo/topo.h"
+#include "model/topo/pci.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,15 +80,4 @@ int pci_addr_compare(const struct pci_addr *a, const struct pci_addr *b)
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     return (a->function > b->function) - (a->function < b->function);
-}
-
-void device_id_format(enum device_kind kind, const struct pci_addr *addr,
-                      char ret_id[TOPO_ID_MAX + 1])
-{
-    int n = snprintf(ret_id, TOPO_ID_MAX + 1, "%s-%04x-%02x-%02x",
-                     device_kind_name(kind), (unsigned)addr->domain, addr->bus,
-                     addr->device & 0x1fu);
-    if (kind != DEVICE_CARD)
-        snprintf(ret_id + n, (size_t)(TOPO_ID_MAX + 1 - n), "-%x",
-                 addr->function & 7u);
 }

@@ -42,6 +42,17 @@ const char *device_kind_name(enum device_kind kind)
     return (unsigned)kind < KINDS ? names[kind] : "?";
 }
 
+void device_id_format(enum device_kind kind, const struct pci_addr *addr,
+                      char ret_id[TOPO_ID_MAX + 1])
+{
+    int n = snprintf(ret_id, TOPO_ID_MAX + 1, "%s-%04x-%02x-%02x",
+                     device_kind_name(kind), (unsigned)addr->domain, addr->bus,
+                     addr->device & 0x1fu);
+    if (kind != DEVICE_CARD)
+        snprintf(ret_id + n, (size_t)(TOPO_ID_MAX + 1 - n), "-%x",
+                 addr->function & 7u);
+}
+
 /* --- reading ------------------------------------------------------------ */
 
 struct topo *topo_ref(struct topo *topo)

@@ -14,6 +14,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
+#include "model/topo/pci.h"
 
 enum {
     TOPO_DEVICES_MAX = 1024, /* per node */
@@ -47,19 +48,6 @@ const char *relation_name(enum relation relation); /* "PIX" … */
 /* Reads "pix", "PIX" …; 0, or -EINVAL naming the words that are allowed. */
 int relation_parse(const char *text, enum relation *ret_relation,
                    struct error *err);
-
-struct pci_addr {
-    uint32_t domain; /* may exceed 0xffff (VMD and other virtual domains) */
-    uint8_t bus, device, function;
-};
-enum { PCI_ADDR_TEXT_MAX = 18 };
-/* "0000:17:00.0", lower case. */
-void pci_addr_format(const struct pci_addr *addr,
-                     char ret_text[PCI_ADDR_TEXT_MAX]);
-/* Reads "0000:17:00.0" or "17:00.0", either case. 0 or -EINVAL. */
-int pci_addr_parse(const char *text, struct pci_addr *ret_addr,
-                   struct error *err);
-int pci_addr_compare(const struct pci_addr *a, const struct pci_addr *b);
 
 /* Texts are owned by the topo and never NULL ("" when unknown). */
 struct device {
