@@ -272,15 +272,15 @@ static int read_gpu_resources(const char *list, struct demand_config *config,
     memset(config, 0, sizeof *config);
     for (const char *p = list; *p;) {
         size_t len = strcspn(p, ",");
-        if (config->n_gpu_resources == DEMAND_GPU_RESOURCES_MAX)
+        if (config->n_gpu_resources == GPU_RESOURCES_MAX)
             return error_set(err, EINVAL, "gpu-resources: more than %d names",
-                             DEMAND_GPU_RESOURCES_MAX);
-        if (len == 0 || len > DEMAND_RESOURCE_NAME_MAX ||
+                             GPU_RESOURCES_MAX);
+        if (len == 0 || len > GPU_RESOURCE_NAME_MAX ||
             strspn(p, RESOURCE_CHARACTERS) < len)
             return error_set(err, EINVAL,
                              "gpu-resources: \"%.*s\": a name must have 1 to "
                              "%d letters, digits, '-', '_', '.' or '/'",
-                             (int)len, p, DEMAND_RESOURCE_NAME_MAX);
+                             (int)len, p, GPU_RESOURCE_NAME_MAX);
         memcpy(config->gpu_resources[config->n_gpu_resources++], p, len);
         p += len;
         p += *p == ',';

@@ -598,7 +598,8 @@ int demand_read(struct jscan *s, const struct demand_config *config,
 {
     struct pod pod;
     struct demand d;
-    int rc = pod_read(s, config, &pod, err);
+    int rc = pod_read(s, config->gpu_resources, config->n_gpu_resources, &pod,
+                      err);
     if (rc < 0)
         return rc;
     memset(&d, 0, sizeof d); /* demands compare and store as bytes */

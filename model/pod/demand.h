@@ -11,6 +11,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
+#include "model/pod/gpu_resource.h"
 #include "model/topo/topo.h"
 
 enum {
@@ -18,8 +19,6 @@ enum {
     DEMAND_NAMESPACE_MAX = 63,
     DEMAND_UID_MAX = 63,
     DEMAND_ARCH_MAX = 15,
-    DEMAND_GPU_RESOURCES_MAX = 8,
-    DEMAND_RESOURCE_NAME_MAX = 127,
     DEMAND_PAIR_MAX = 999999, /* highest index of a pair */
     DEMAND_SIZE_MAX = 65536,
     DEMAND_SHAPES_MAX = 8,
@@ -95,7 +94,7 @@ struct demand {
 /* What the reader needs to know beside the pod. */
 struct demand_config {
     /* extended resources that stand for devices of kind gpu */
-    char gpu_resources[DEMAND_GPU_RESOURCES_MAX][DEMAND_RESOURCE_NAME_MAX + 1];
+    char gpu_resources[GPU_RESOURCES_MAX][GPU_RESOURCE_NAME_MAX + 1];
     uint8_t n_gpu_resources;
 };
 void demand_config_default(struct demand_config *config); /* NVIDIA, AMD */

@@ -522,16 +522,17 @@ static int read_pod(struct reading *r)
     return r->s->fault ? fail_json(r) : 0;
 }
 
-int pod_read(struct jscan *s, const struct demand_config *config,
-             struct pod *ret_pod, struct error *err)
+int pod_read(struct jscan *s,
+             const char (*gpu_resources)[GPU_RESOURCE_NAME_MAX + 1],
+             unsigned n_gpu_resources, struct pod *ret_pod, struct error *err)
 {
     struct pod pod;
     memset(&pod, 0, offsetof(struct pod, bad) + sizeof pod.bad.code);
     struct reading r = {.s = s, .err = err, .pod = &pod};
     memcpy(r.resources, resource_names, sizeof resource_names);
-    r.n_resources = POD_GPUS + config->n_gpu_resources;
+    r.n_resources = POD_GPUS + n_gpu_resources;
     for (unsigned i = POD_GPUS; i < r.n_resources; i++) {
-        const char *name = config->gpu_resources[i - POD_GPUS];
+        const char *name = gpu_resources[i - POD_GPUS];
         r.resources[i] = (struct jtext){name, strlen(name), false};
     }
     int rc = read_pod(&r);

@@ -2,11 +2,17 @@
  * (schema/pod.md), found in the pod's JSON but not yet understood: what they
  * mean, and whether a wrong one matters, depends on the role.
  *
- * For demand.c, and words.c, which checks the keys.  Pure; allocates nothing. */
+ * For demand.c, and pod_keys.c, which checks the keys.  Pure; allocates
+ * nothing. */
 #ifndef BIGA_MODEL_POD_POD_H
 #define BIGA_MODEL_POD_POD_H
 
-#include "model/pod/demand.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/jscan.h"
+#include "model/pod/gpu_resource.h"
 
 enum pod_text {
     /* metadata */
@@ -41,7 +47,7 @@ enum pod_text {
     POD_TEXT_COUNT
 };
 
-/* Resources: ours, then the GPUs of the config in its order. */
+/* Resources: ours, then those that stand for GPUs in the caller's order. */
 enum pod_resource {
     POD_CARD,
     POD_CORES,
@@ -49,7 +55,7 @@ enum pod_resource {
     POD_CPU,         /* in thousandths */
     POD_HOST_MEMORY, /* in KiB */
     POD_GPUS,
-    POD_RESOURCE_COUNT = POD_GPUS + DEMAND_GPU_RESOURCES_MAX
+    POD_RESOURCE_COUNT = POD_GPUS + GPU_RESOURCES_MAX
 };
 
 struct pod {
@@ -62,9 +68,11 @@ struct pod {
     struct error bad; /* of the first quantity that is none; code 0: none */
 };
 
-/* Read the pod under the cursor.  0, or -EINVAL as demand_read() has it. */
-int pod_read(struct jscan *s, const struct demand_config *config,
-             struct pod *ret_pod, struct error *err);
+/* Read the pod under the cursor, with the names of the resources that stand
+ * for GPUs.  0, or -EINVAL as demand_read() has it. */
+int pod_read(struct jscan *s,
+             const char (*gpu_resources)[GPU_RESOURCE_NAME_MAX + 1],
+             unsigned n_gpu_resources, struct pod *ret_pod, struct error *err);
 
 /* What errors call a text: `metadata.labels["biga.dev/role"]`. */
 const char *pod_text_path(enum pod_text text);
