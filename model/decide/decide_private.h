@@ -1,4 +1,4 @@
-/* decide_private - what decide.c and reason.c share. */
+/* decide_private - what decide.c and decide_reason.c share. */
 #ifndef BIGA_MODEL_DECIDE_DECIDE_PRIVATE_H
 #define BIGA_MODEL_DECIDE_DECIDE_PRIVATE_H
 
