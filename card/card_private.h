@@ -6,8 +6,11 @@
 
 enum { PAD_ID = (CARD_PAD_ID_SIZE - 1) / 2 };
 
-/* --- files.c -------------------------------------------------------------- */
+/* --- folder.c ------------------------------------------------------------- */
 
+/* Open the folder that `path`, a name that is ok, leads to from `dir`, which
+ * is taken over. */
+int card_open_below(int dir, const char *path, bool make, struct error *err);
 /* Open a pod's folder: made with what is missing above it, and from then on
  * nobody's but root's.  What is in it reaches containers by mounts. */
 int card_open_pod(const char *path, struct error *err);
