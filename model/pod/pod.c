@@ -6,48 +6,57 @@
 
 #include "lib/base/mem.h"
 
-static const struct contract {
+struct reading;
+
+/* A member that is read; others are skipped. */
+struct row {
     struct jtext key;
-    const char *path; /* what errors call it */
-} contract[POD_TEXT_COUNT] = {
+    const char *path; /* what errors call it; in a container: from there on */
+    int (*read)(struct reading *r, const struct row *row);
+    const struct row *rows; /* of read_object */
+    uint8_t n_rows;
+    uint8_t text; /* of read_text: enum pod_text */
+};
+
+static int read_text(struct reading *r, const struct row *row);
+static int read_object(struct reading *r, const struct row *row);
+
 #define KEY(text)                    \
     {                                \
         text, sizeof text - 1, false \
     }
-#define LABEL(key)                               \
-    {                                            \
-        KEY(key), "metadata.labels[\"" key "\"]" \
-    }
-#define ANNOTATION(key)                               \
-    {                                                 \
-        KEY(key), "metadata.annotations[\"" key "\"]" \
-    }
-    [POD_NAME] = {KEY("name"), "metadata.name"},
-    [POD_NAMESPACE] = {KEY("namespace"), "metadata.namespace"},
-    [POD_UID] = {KEY("uid"), "metadata.uid"},
-    [POD_ROLE] = LABEL("biga.dev/role"),
-    [POD_JOB] = LABEL("biga.dev/job"),
-    [POD_PAIR] = LABEL("biga.dev/pair"),
-    [POD_JOB_NAME] = LABEL("batch.kubernetes.io/job-name"),
-    [POD_INDEX_LABEL] = LABEL("batch.kubernetes.io/job-completion-index"),
-    [POD_REPLICA_JOB] = LABEL("training.kubeflow.org/job-name"),
-    [POD_REPLICA_INDEX] = LABEL("training.kubeflow.org/replica-index"),
-    [POD_SIZE] = ANNOTATION("biga.dev/size"),
-    [POD_CARDS] = ANNOTATION("biga.dev/cards"),
-    [POD_ALIGN] = ANNOTATION("biga.dev/align"),
-    [POD_EXCLUSIVE] = ANNOTATION("biga.dev/exclusive"),
-    [POD_ARCH] = ANNOTATION("biga.dev/arch"),
-    [POD_PAIR_GPUS] = ANNOTATION("biga.dev/gpus"),
-    [POD_PAIR_CPUS] = ANNOTATION("biga.dev/cpus"),
-    [POD_PAIR_MEMORY] = ANNOTATION("biga.dev/memory-mib"),
-    [POD_WITHIN] = ANNOTATION("biga.dev/within"),
-    [POD_PREFER_WITHIN] = ANNOTATION("biga.dev/prefer-within"),
-    [POD_PREFER_ALIGN] = ANNOTATION("biga.dev/prefer-align"),
-    [POD_SHAPES] = ANNOTATION("biga.dev/shapes"),
-    [POD_BUDDY] = ANNOTATION("biga.dev/buddy"),
-    [POD_INDEX_ANNOTATION] =
-        ANNOTATION("batch.kubernetes.io/job-completion-index"),
-    [POD_GROUP] = {KEY("podGroupName"), "spec.schedulingGroup.podGroupName"},
+#define TEXT(field, key, path) \
+    [field] = {KEY(key), path, read_text, .text = (field)}
+#define LABEL(field, key) TEXT(field, key, "metadata.labels[\"" key "\"]")
+#define ANNOTATION(field, key) \
+    TEXT(field, key, "metadata.annotations[\"" key "\"]")
+static const struct row texts[POD_TEXT_COUNT] = {
+    TEXT(POD_NAME, "name", "metadata.name"),
+    TEXT(POD_NAMESPACE, "namespace", "metadata.namespace"),
+    TEXT(POD_UID, "uid", "metadata.uid"),
+    LABEL(POD_ROLE, "biga.dev/role"),
+    LABEL(POD_JOB, "biga.dev/job"),
+    LABEL(POD_PAIR, "biga.dev/pair"),
+    LABEL(POD_JOB_NAME, "batch.kubernetes.io/job-name"),
+    LABEL(POD_INDEX_LABEL, "batch.kubernetes.io/job-completion-index"),
+    LABEL(POD_REPLICA_JOB, "training.kubeflow.org/job-name"),
+    LABEL(POD_REPLICA_INDEX, "training.kubeflow.org/replica-index"),
+    ANNOTATION(POD_SIZE, "biga.dev/size"),
+    ANNOTATION(POD_CARDS, "biga.dev/cards"),
+    ANNOTATION(POD_ALIGN, "biga.dev/align"),
+    ANNOTATION(POD_EXCLUSIVE, "biga.dev/exclusive"),
+    ANNOTATION(POD_ARCH, "biga.dev/arch"),
+    ANNOTATION(POD_PAIR_GPUS, "biga.dev/gpus"),
+    ANNOTATION(POD_PAIR_CPUS, "biga.dev/cpus"),
+    ANNOTATION(POD_PAIR_MEMORY, "biga.dev/memory-mib"),
+    ANNOTATION(POD_WITHIN, "biga.dev/within"),
+    ANNOTATION(POD_PREFER_WITHIN, "biga.dev/prefer-within"),
+    ANNOTATION(POD_PREFER_ALIGN, "biga.dev/prefer-align"),
+    ANNOTATION(POD_SHAPES, "biga.dev/shapes"),
+    ANNOTATION(POD_BUDDY, "biga.dev/buddy"),
+    ANNOTATION(POD_INDEX_ANNOTATION,
+               "batch.kubernetes.io/job-completion-index"),
+    TEXT(POD_GROUP, "podGroupName", "spec.schedulingGroup.podGroupName"),
 };
 
 static const struct jtext resource_names[POD_GPUS] = {
@@ -70,7 +79,6 @@ struct reading {
     struct pod *pod;
     struct jtext resources[POD_RESOURCE_COUNT]; /* their names */
     unsigned n_resources;
-    uint32_t seen;             /* bits of texts */
     struct amounts containers; /* sum */
     struct amounts sidecars;   /* sum of restartable init containers */
     struct amounts init_peak;
@@ -78,12 +86,12 @@ struct reading {
 
 const char *pod_text_path(enum pod_text text)
 {
-    return contract[text].path;
+    return texts[text].path;
 }
 
 const char *pod_text_key(enum pod_text text)
 {
-    return contract[text].key.data;
+    return texts[text].key.data;
 }
 
 const char *pod_resource_key(enum pod_resource resource)
@@ -154,80 +162,41 @@ static int note_once(struct reading *r, uint32_t *seen, unsigned bit,
     return error_set(r->err, EINVAL, "%s: given twice", text);
 }
 
-/* Read the text of `field` that comes next. */
-static int read_text(struct reading *r, enum pod_text field)
+static int read_text(struct reading *r, const struct row *row)
 {
-    const char *path = contract[field].path;
-    int rc = note_once(r, &r->seen, field, "%s", path);
-    if (rc == 0)
-        rc = expect(r, JKIND_STRING, "%s", path);
+    int rc = expect(r, JKIND_STRING, "%s", row->path);
     if (rc <= 0)
         return rc;
-    return jscan_string(r->s, &r->pod->text[field]) ? 0 : fail_json(r);
+    return jscan_string(r->s, &r->pod->text[row->text]) ? 0 : fail_json(r);
 }
 
-/* Which of the fields first … last has this key; POD_TEXT_COUNT: none. */
-static enum pod_text find_field(const struct jtext *key, enum pod_text first,
-                                enum pod_text last)
+static int read_object(struct reading *r, const struct row *row)
 {
-    for (enum pod_text f = first; f <= last; f++)
-        if (is_key(key, &contract[f].key))
-            return f;
-    return POD_TEXT_COUNT;
-}
-
-/* An object that is read for its fields first … last alone. */
-static int read_map(struct reading *r, const char *path, enum pod_text first,
-                    enum pod_text last)
-{
-    int rc = expect(r, JKIND_OBJECT, "%s", path);
-    if (rc <= 0)
-        return rc;
-    struct jtext key;
-    (void)jscan_object(r->s); /* it is one */
-    while (jscan_member(r->s, &key)) {
-        enum pod_text f = find_field(&key, first, last);
-        if (f == POD_TEXT_COUNT)
-            (void)jscan_skip(r->s); /* a fault ends the loop */
-        else if ((rc = read_text(r, f)) < 0)
-            return rc;
-    }
-    return r->s->fault ? fail_json(r) : 0;
-}
-
-static int read_metadata(struct reading *r)
-{
-    enum { LABELS, ANNOTATIONS };
-    int rc = expect(r, JKIND_OBJECT, "metadata");
-    if (rc <= 0)
-        return rc;
     struct jtext key;
     uint32_t seen = 0;
+    int rc = expect(r, JKIND_OBJECT, "%s", row->path);
+    if (rc <= 0)
+        return rc;
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
-        enum pod_text f;
-        rc = 0;
-        if (IS_KEY(&key, "labels")) {
-            rc = note_once(r, &seen, LABELS, "metadata.labels");
-            if (rc == 0)
-                rc = read_map(r, "metadata.labels", POD_ROLE,
-                              POD_REPLICA_INDEX);
-        } else if (IS_KEY(&key, "annotations")) {
-            rc = note_once(r, &seen, ANNOTATIONS, "metadata.annotations");
-            if (rc == 0)
-                rc = read_map(r, "metadata.annotations", POD_SIZE,
-                              POD_INDEX_ANNOTATION);
-        } else if ((f = find_field(&key, POD_NAME, POD_UID)) !=
-                   POD_TEXT_COUNT) {
-            rc = read_text(r, f);
-        } else {
+        unsigned i = 0;
+        while (i < row->n_rows && !is_key(&key, &row->rows[i].key))
+            i++;
+        if (i == row->n_rows) {
             (void)jscan_skip(r->s); /* a fault ends the loop */
+            continue;
         }
-        if (rc < 0)
+        const struct row *member = &row->rows[i];
+        if (seen & UINT32_C(1) << i)
+            return error_set(r->err, EINVAL, "%s: given twice", member->path);
+        seen |= UINT32_C(1) << i;
+        if ((rc = member->read(r, member)) < 0)
             return rc;
     }
     return r->s->fault ? fail_json(r) : 0;
 }
+#define ROWS(its_rows) \
+    .read = read_object, .rows = (its_rows), .n_rows = ARRAY_LEN(its_rows)
 
 /* --- resources ----------------------------------------------------------- */
 
@@ -421,8 +390,9 @@ static int64_t effective(const struct reading *r, unsigned resource)
     return run > peak ? run : peak;
 }
 
-static int read_containers(struct reading *r, bool init)
+static int read_containers(struct reading *r, const struct row *row)
 {
+    bool init = row->key.data[0] == 'i';
     struct place place = {.list = init ? "initContainers" : "containers"};
     int rc = expect(r, JKIND_ARRAY, "spec.%s", place.list);
     if (rc <= 0)
@@ -442,9 +412,9 @@ static int read_containers(struct reading *r, bool init)
     return r->s->fault ? fail_json(r) : 0;
 }
 
-static int read_priority(struct reading *r)
+static int read_priority(struct reading *r, const struct row *row)
 {
-    int rc = expect(r, JKIND_NUMBER, "spec.priority");
+    int rc = expect(r, JKIND_NUMBER, "%s", row->path);
     if (rc <= 0)
         return rc;
     struct jtext raw;
@@ -459,73 +429,32 @@ static int read_priority(struct reading *r)
     return 0;
 }
 
-static int read_spec(struct reading *r)
-{
-    enum { GROUP, PRIORITY, CONTAINERS, INIT_CONTAINERS, MEMBERS };
-    static const struct contract members[MEMBERS] = {
-        {KEY("schedulingGroup"), "spec.schedulingGroup"},
-        {KEY("priority"), "spec.priority"},
-        {KEY("containers"), "spec.containers"},
-        {KEY("initContainers"), "spec.initContainers"},
-    };
-    int rc = expect(r, JKIND_OBJECT, "spec");
-    if (rc <= 0)
-        return rc;
-    struct jtext key;
-    uint32_t seen = 0;
-    (void)jscan_object(r->s); /* it is one */
-    while (jscan_member(r->s, &key)) {
-        unsigned m = 0;
-        while (m < MEMBERS && !is_key(&key, &members[m].key))
-            m++;
-        if (m == MEMBERS) {
-            (void)jscan_skip(r->s); /* a fault ends the loop */
-            continue;
-        }
-        rc = note_once(r, &seen, m, "%s", members[m].path);
-        if (rc == 0)
-            rc = m == GROUP ? read_map(r, members[m].path, POD_GROUP, POD_GROUP)
-                 : m == PRIORITY ? read_priority(r)
-                                 : read_containers(r, m == INIT_CONTAINERS);
-        if (rc < 0)
-            return rc;
-    }
-    return r->s->fault ? fail_json(r) : 0;
-}
-
-static int read_pod(struct reading *r)
-{
-    enum { METADATA, SPEC };
-    struct jtext key;
-    uint32_t seen = 0;
-    int rc = expect(r, JKIND_OBJECT, "the pod");
-    if (rc <= 0)
-        return rc < 0 ? rc
-                      : error_set(r->err, EINVAL, "the pod: must be an object");
-    (void)jscan_object(r->s); /* it is one */
-    while (jscan_member(r->s, &key)) {
-        rc = 0;
-        if (IS_KEY(&key, "metadata")) {
-            rc = note_once(r, &seen, METADATA, "metadata");
-            if (rc == 0)
-                rc = read_metadata(r);
-        } else if (IS_KEY(&key, "spec")) {
-            rc = note_once(r, &seen, SPEC, "spec");
-            if (rc == 0)
-                rc = read_spec(r);
-        } else {
-            (void)jscan_skip(r->s); /* a fault ends the loop */
-        }
-        if (rc < 0)
-            return rc;
-    }
-    return r->s->fault ? fail_json(r) : 0;
-}
+static const struct row metadata_rows[] = {
+    {KEY("labels"), "metadata.labels", read_object, .rows = &texts[POD_ROLE],
+     .n_rows = POD_REPLICA_INDEX - POD_ROLE + 1},
+    {KEY("annotations"), "metadata.annotations", read_object,
+     .rows = &texts[POD_SIZE], .n_rows = POD_INDEX_ANNOTATION - POD_SIZE + 1},
+    {KEY("name"), "metadata.name", read_text, .text = POD_NAME},
+    {KEY("namespace"), "metadata.namespace", read_text, .text = POD_NAMESPACE},
+    {KEY("uid"), "metadata.uid", read_text, .text = POD_UID},
+};
+static const struct row spec_rows[] = {
+    {KEY("schedulingGroup"), "spec.schedulingGroup", read_object,
+     .rows = &texts[POD_GROUP], .n_rows = 1},
+    {KEY("priority"), "spec.priority", .read = read_priority},
+    {KEY("containers"), "spec.containers", .read = read_containers},
+    {KEY("initContainers"), "spec.initContainers", .read = read_containers},
+};
+static const struct row pod_rows[] = {
+    {KEY("metadata"), "metadata", ROWS(metadata_rows)},
+    {KEY("spec"), "spec", ROWS(spec_rows)},
+};
 
 int pod_read(struct jscan *s,
              const char (*gpu_resources)[GPU_RESOURCE_NAME_MAX + 1],
              unsigned n_gpu_resources, struct pod *ret_pod, struct error *err)
 {
+    static const struct row row = {.path = "the pod", ROWS(pod_rows)};
     struct pod pod;
     memset(&pod, 0, offsetof(struct pod, bad) + sizeof pod.bad.code);
     struct reading r = {.s = s, .err = err, .pod = &pod};
@@ -535,7 +464,9 @@ int pod_read(struct jscan *s,
         const char *name = gpu_resources[i - POD_GPUS];
         r.resources[i] = (struct jtext){name, strlen(name), false};
     }
-    int rc = read_pod(&r);
+    if (jscan_peek(s) == JKIND_NULL)
+        return error_set(err, EINVAL, "%s: must be an object", row.path);
+    int rc = read_object(&r, &row);
     if (rc < 0)
         return rc;
     for (unsigned i = 0; i < POD_RESOURCE_COUNT; i++)
