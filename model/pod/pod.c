@@ -1,6 +1,5 @@
 #include "model/pod/pod.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@ struct row {
     const struct row *rows; /* of read_object */
     uint8_t n_rows;
     uint8_t text; /* of read_text: enum pod_text */
+    bool again;   /* may be given twice */
 };
 
 static int read_text(struct reading *r, const struct row *row);
@@ -65,7 +65,6 @@ static const struct jtext resource_names[POD_GPUS] = {
 
 enum {
     SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
-    PATH_TEXT_MAX = 256,
     CONTAINERS_MAX = 4096,
 };
 
@@ -73,15 +72,27 @@ struct amounts {
     int64_t of[POD_RESOURCE_COUNT];
 };
 
+enum { REQUESTS, LIMITS, MAPS };
+static const char *const map_names[MAPS] = {"requests", "limits"};
+
 struct reading {
     struct jscan *s;
     struct error *err;
     struct pod *pod;
-    struct jtext resources[POD_RESOURCE_COUNT]; /* their names */
-    unsigned n_resources;
     struct amounts containers; /* sum */
     struct amounts sidecars;   /* sum of restartable init containers */
     struct amounts init_peak;
+
+    /* the container that is being read */
+    const char *list; /* "containers"; NULL: none */
+    unsigned index;
+    unsigned map; /* REQUESTS or LIMITS */
+    struct amounts amounts[MAPS];
+    uint32_t found[MAPS]; /* bits of resources */
+    struct jtext restart_policy;
+
+    uint8_t n_resources;
+    struct row resources[POD_RESOURCE_COUNT]; /* last: not zeroed at first */
 };
 
 const char *pod_text_path(enum pod_text text)
@@ -109,7 +120,6 @@ static inline bool is_key(const struct jtext *key, const struct jtext *name)
     return key->size == name->size &&
            memcmp(key->data, name->data, name->size) == 0;
 }
-#define IS_KEY(key, text) is_key(key, &(const struct jtext)KEY(text))
 
 /* The JSON itself is wrong. */
 static int fail_json(struct reading *r)
@@ -117,54 +127,37 @@ static int fail_json(struct reading *r)
     return jscan_error(r->s, r->err);
 }
 
+static int refuse(struct reading *r, const struct row *row, const char *what)
+{
+    char place[48] = "";
+    if (r->list)
+        (void)snprintf(place, sizeof place, "spec.%s[%u]", r->list, r->index);
+    if (row->path)
+        return error_set(r->err, EINVAL, "%s%s: %s", place, row->path, what);
+    return error_set(r->err, EINVAL, "%s.resources.%s[\"%s\"]: %s", place,
+                     map_names[r->map], row->key.data, what);
+}
+
 /* What comes next: 1 the wanted kind, 0 nothing (a null, consumed), or an
- * error that names the path, which is only then put together. */
-static int expect(struct reading *r, enum jkind wanted, const char *path, ...)
-    __attribute__((format(printf, 3, 4)));
-static int expect(struct reading *r, enum jkind wanted, const char *path, ...)
+ * error. */
+static int expect(struct reading *r, enum jkind wanted, const struct row *row)
 {
     static const char *const words[] = {
-        [JKIND_OBJECT] = "an object",
-        [JKIND_ARRAY] = "a list",
-        [JKIND_STRING] = "a string",
-        [JKIND_NUMBER] = "a whole number",
+        [JKIND_OBJECT] = "must be an object",
+        [JKIND_ARRAY] = "must be a list",
+        [JKIND_STRING] = "must be a string",
+        [JKIND_NUMBER] = "must be a whole number",
     };
-    enum jkind kind = jscan_peek(r->s);
-    if (kind == wanted)
+    if (jscan_peek(r->s) == wanted)
         return 1;
     if (jscan_null(r->s))
         return 0;
-    if (r->s->fault)
-        return fail_json(r);
-    char text[PATH_TEXT_MAX];
-    va_list args;
-    va_start(args, path);
-    (void)vsnprintf(text, sizeof text, path, args);
-    va_end(args);
-    return error_set(r->err, EINVAL, "%s: must be %s", text, words[wanted]);
-}
-
-static int note_once(struct reading *r, uint32_t *seen, unsigned bit,
-                     const char *path, ...)
-    __attribute__((format(printf, 4, 5)));
-static int note_once(struct reading *r, uint32_t *seen, unsigned bit,
-                     const char *path, ...)
-{
-    if (!(*seen & UINT32_C(1) << bit)) {
-        *seen |= UINT32_C(1) << bit;
-        return 0;
-    }
-    char text[PATH_TEXT_MAX];
-    va_list args;
-    va_start(args, path);
-    (void)vsnprintf(text, sizeof text, path, args);
-    va_end(args);
-    return error_set(r->err, EINVAL, "%s: given twice", text);
+    return r->s->fault ? fail_json(r) : refuse(r, row, words[wanted]);
 }
 
 static int read_text(struct reading *r, const struct row *row)
 {
-    int rc = expect(r, JKIND_STRING, "%s", row->path);
+    int rc = expect(r, JKIND_STRING, row);
     if (rc <= 0)
         return rc;
     return jscan_string(r->s, &r->pod->text[row->text]) ? 0 : fail_json(r);
@@ -174,7 +167,7 @@ static int read_object(struct reading *r, const struct row *row)
 {
     struct jtext key;
     uint32_t seen = 0;
-    int rc = expect(r, JKIND_OBJECT, "%s", row->path);
+    int rc = expect(r, JKIND_OBJECT, row);
     if (rc <= 0)
         return rc;
     (void)jscan_object(r->s); /* it is one */
@@ -187,8 +180,8 @@ static int read_object(struct reading *r, const struct row *row)
             continue;
         }
         const struct row *member = &row->rows[i];
-        if (seen & UINT32_C(1) << i)
-            return error_set(r->err, EINVAL, "%s: given twice", member->path);
+        if (seen & UINT32_C(1) << i && !member->again)
+            return refuse(r, member, "given twice");
         seen |= UINT32_C(1) << i;
         if ((rc = member->read(r, member)) < 0)
             return rc;
@@ -200,15 +193,8 @@ static int read_object(struct reading *r, const struct row *row)
 
 /* --- resources ----------------------------------------------------------- */
 
-/* Where in the pod the quantities of one map stand. */
-struct place {
-    const char *list; /* "containers" */
-    unsigned index;
-    const char *map; /* "requests" */
-};
-
-static void note_bad_quantity(struct reading *r, const struct place *place,
-                              const char *name, const struct jtext *t)
+static void note_bad_quantity(struct reading *r, const char *name,
+                              const struct jtext *t)
 {
     static const char *const allowed[] = {
         [POD_CPU] = "CPUs such as 2, 1.5 or 500m, at most 4294967",
@@ -222,8 +208,8 @@ static void note_bad_quantity(struct reading *r, const struct place *place,
         i++;
     (void)error_set(
         &r->pod->bad, EDOM,
-        "spec.%s[%u].resources.%s[\"%s\"]: is %.*s%s, must be %s", place->list,
-        place->index, place->map, name,
+        "spec.%s[%u].resources.%s[\"%s\"]: is %.*s%s, must be %s", r->list,
+        r->index, map_names[r->map], name,
         (int)(t->size < SHOWN_MAX ? t->size : SHOWN_MAX), t->data,
         t->size < SHOWN_MAX ? "" : "…",
         i < ARRAY_LEN(allowed) && allowed[i]
@@ -232,20 +218,17 @@ static void note_bad_quantity(struct reading *r, const struct place *place,
               "M, G, Ki, Mi, Gi");
 }
 
-static unsigned find_resource(const struct reading *r, const struct jtext *key)
-{
-    for (unsigned i = 0; i < r->n_resources; i++)
-        if (is_key(key, &r->resources[i]))
-            return i;
-    return POD_RESOURCE_COUNT;
-}
-
 /* The quantity that comes next, a string or a number. */
-static int read_quantity(struct reading *r, const struct place *place,
-                         const char *name, int64_t *value)
+static int read_quantity(struct reading *r, const struct row *row)
 {
+    const char *name = row->key.data;
+    unsigned i = (unsigned)(row - r->resources);
+    int64_t *value = &r->amounts[r->map].of[i];
     char decoded[64];
     struct jtext raw, text;
+    r->found[r->map] |= UINT32_C(1) << i;
+    if (jscan_null(r->s))
+        return 0;
     bool is_string = jscan_peek(r->s) == JKIND_STRING;
     if (!jscan_raw(r->s, &raw))
         return fail_json(r);
@@ -263,106 +246,49 @@ static int read_quantity(struct reading *r, const struct place *place,
                      ? pod_parse_memory(text.data, text.size, value)
                      : pod_parse_quantity(text.data, text.size, value);
     if (!sound)
-        note_bad_quantity(r, place, name, &raw);
+        note_bad_quantity(r, name, &raw);
     return 0;
 }
 
-/* `requests` or `limits`; bits of the resources found into `*seen`. */
-static int read_quantities(struct reading *r, const struct place *place,
-                           struct amounts *amounts, uint32_t *seen)
+static int read_amounts(struct reading *r, const struct row *row);
+static const struct row resources_rows[MAPS] = {
+    [REQUESTS] = {KEY("requests"), ".resources.requests", .read = read_amounts},
+    [LIMITS] = {KEY("limits"), ".resources.limits", .read = read_amounts},
+};
+
+static int read_amounts(struct reading *r, const struct row *row)
 {
-    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u].resources.%s", place->list,
-                    place->index, place->map);
-    if (rc <= 0)
-        return rc;
-    struct jtext key;
-    (void)jscan_object(r->s); /* it is one */
-    while (jscan_member(r->s, &key)) {
-        unsigned i = find_resource(r, &key);
-        if (i == POD_RESOURCE_COUNT) {
-            (void)jscan_skip(r->s); /* a fault ends the loop */
-            continue;
-        }
-        const char *name = r->resources[i].data;
-        rc = note_once(r, seen, i, "spec.%s[%u].resources.%s[\"%s\"]",
-                       place->list, place->index, place->map, name);
-        if (rc < 0)
-            return rc;
-        if (jscan_null(r->s))
-            continue;
-        rc = read_quantity(r, place, name, &amounts->of[i]);
-        if (rc < 0)
-            return rc;
-    }
-    return r->s->fault ? fail_json(r) : 0;
+    const struct row map = {
+        .path = row->path, .rows = r->resources, .n_rows = r->n_resources};
+    r->map = (unsigned)(row - resources_rows);
+    return read_object(r, &map);
 }
 
-/* A container's `resources`: per resource its request, else its limit, as
- * the API server fills in a missing request. */
-static int read_resources(struct reading *r, struct place *place,
-                          struct amounts *ret)
+static int read_policy(struct reading *r, const struct row *row)
 {
-    enum { REQUESTS, LIMITS, MAPS };
-    static const char *const names[MAPS] = {"requests", "limits"};
-    struct amounts amounts[MAPS] = {0};
-    uint32_t found[MAPS] = {0}, seen = 0;
-    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u].resources", place->list,
-                    place->index);
-    if (rc <= 0)
-        return rc;
-    struct jtext key;
-    (void)jscan_object(r->s); /* it is one */
-    while (jscan_member(r->s, &key)) {
-        unsigned m = IS_KEY(&key, "requests") ? REQUESTS
-                     : IS_KEY(&key, "limits") ? LIMITS
-                                              : MAPS;
-        if (m == MAPS) {
-            (void)jscan_skip(r->s); /* a fault ends the loop */
-            continue;
-        }
-        place->map = names[m];
-        rc = note_once(r, &seen, m, "spec.%s[%u].resources.%s", place->list,
-                       place->index, names[m]);
-        if (rc == 0)
-            rc = read_quantities(r, place, &amounts[m], &found[m]);
-        if (rc < 0)
-            return rc;
-    }
+    (void)row;
+    if (jscan_peek(r->s) == JKIND_STRING)
+        (void)jscan_string(r->s, &r->restart_policy); /* a fault sticks */
+    else
+        (void)jscan_skip(r->s); /* the same */
+    return 0;
+}
+
+static const struct row container_rows[] = {
+    {KEY("resources"), ".resources", ROWS(resources_rows)},
+    {KEY("restartPolicy"), "", read_policy, .again = true},
+};
+
+/* Per resource its request, else its limit, as the API server fills in a
+ * missing request. */
+static struct amounts container_takes(const struct reading *r)
+{
+    struct amounts take;
     for (unsigned i = 0; i < POD_RESOURCE_COUNT; i++)
-        ret->of[i] = found[REQUESTS] & UINT32_C(1) << i
-                         ? amounts[REQUESTS].of[i]
-                         : amounts[LIMITS].of[i];
-    return r->s->fault ? fail_json(r) : 0;
-}
-
-static int read_container(struct reading *r, struct place *place,
-                          struct amounts *ret_take, bool *ret_sidecar)
-{
-    enum { RESOURCES, RESTART_POLICY };
-    int rc = expect(r, JKIND_OBJECT, "spec.%s[%u]", place->list, place->index);
-    if (rc <= 0)
-        return rc;
-    struct jtext key, policy = {0};
-    uint32_t seen = 0;
-    (void)jscan_object(r->s); /* it is one */
-    while (jscan_member(r->s, &key)) {
-        rc = 0;
-        if (IS_KEY(&key, "resources")) {
-            rc = note_once(r, &seen, RESOURCES, "spec.%s[%u].resources",
-                           place->list, place->index);
-            if (rc == 0)
-                rc = read_resources(r, place, ret_take);
-        } else if (IS_KEY(&key, "restartPolicy") &&
-                   jscan_peek(r->s) == JKIND_STRING) {
-            (void)jscan_string(r->s, &policy); /* a fault ends the loop */
-        } else {
-            (void)jscan_skip(r->s); /* a fault ends the loop */
-        }
-        if (rc < 0)
-            return rc;
-    }
-    *ret_sidecar = policy.data && IS_KEY(&policy, "Always");
-    return r->s->fault ? fail_json(r) : 0;
+        take.of[i] = r->found[REQUESTS] & UINT32_C(1) << i
+                         ? r->amounts[REQUESTS].of[i]
+                         : r->amounts[LIMITS].of[i];
+    return take;
 }
 
 /* Requests as Kubernetes computes them: containers run together; an init
@@ -390,31 +316,48 @@ static int64_t effective(const struct reading *r, unsigned resource)
     return run > peak ? run : peak;
 }
 
+static int read_container(struct reading *r, bool init)
+{
+    static const struct row row = {.path = "", ROWS(container_rows)};
+    static const struct jtext always = KEY("Always");
+    memset(r->amounts, 0, sizeof r->amounts);
+    memset(r->found, 0, sizeof r->found);
+    r->restart_policy.data = NULL;
+    int rc = read_object(r, &row);
+    if (rc < 0)
+        return rc;
+    struct amounts take = container_takes(r);
+    add_container(r, init,
+                  r->restart_policy.data && is_key(&r->restart_policy, &always),
+                  &take);
+    return 0;
+}
+
 static int read_containers(struct reading *r, const struct row *row)
 {
-    bool init = row->key.data[0] == 'i';
-    struct place place = {.list = init ? "initContainers" : "containers"};
-    int rc = expect(r, JKIND_ARRAY, "spec.%s", place.list);
+    int rc = expect(r, JKIND_ARRAY, row);
     if (rc <= 0)
         return rc;
+    bool init = row->key.data[0] == 'i';
     (void)jscan_array(r->s); /* it is one */
-    for (; jscan_element(r->s); place.index++) {
-        struct amounts take = {0};
-        bool sidecar = false;
-        if (place.index == CONTAINERS_MAX)
-            return error_set(r->err, EINVAL, "spec.%s: more than %d",
-                             place.list, CONTAINERS_MAX);
-        rc = read_container(r, &place, &take, &sidecar);
+    for (r->index = 0; jscan_element(r->s); r->index++) {
+        if (r->index == CONTAINERS_MAX)
+            return error_set(r->err, EINVAL, "%s: more than %d", row->path,
+                             CONTAINERS_MAX);
+        r->list = row->key.data;
+        rc = read_container(r, init);
+        r->list = NULL;
         if (rc < 0)
             return rc;
-        add_container(r, init, sidecar, &take);
     }
     return r->s->fault ? fail_json(r) : 0;
 }
 
+/* --- the whole ----------------------------------------------------------- */
+
 static int read_priority(struct reading *r, const struct row *row)
 {
-    int rc = expect(r, JKIND_NUMBER, "%s", row->path);
+    int rc = expect(r, JKIND_NUMBER, row);
     if (rc <= 0)
         return rc;
     struct jtext raw;
@@ -450,6 +393,12 @@ static const struct row pod_rows[] = {
     {KEY("spec"), "spec", ROWS(spec_rows)},
 };
 
+static void add_resource(struct reading *r, struct jtext name)
+{
+    r->resources[r->n_resources++] = (struct row){.key = name,
+                                                  .read = read_quantity};
+}
+
 int pod_read(struct jscan *s,
              const char (*gpu_resources)[GPU_RESOURCE_NAME_MAX + 1],
              unsigned n_gpu_resources, struct pod *ret_pod, struct error *err)
@@ -457,15 +406,18 @@ int pod_read(struct jscan *s,
     static const struct row row = {.path = "the pod", ROWS(pod_rows)};
     struct pod pod;
     memset(&pod, 0, offsetof(struct pod, bad) + sizeof pod.bad.code);
-    struct reading r = {.s = s, .err = err, .pod = &pod};
-    memcpy(r.resources, resource_names, sizeof resource_names);
-    r.n_resources = POD_GPUS + n_gpu_resources;
-    for (unsigned i = POD_GPUS; i < r.n_resources; i++) {
-        const char *name = gpu_resources[i - POD_GPUS];
-        r.resources[i] = (struct jtext){name, strlen(name), false};
-    }
+    struct reading r;
+    memset(&r, 0, offsetof(struct reading, resources));
+    r.s = s;
+    r.err = err;
+    r.pod = &pod;
+    for (unsigned i = 0; i < POD_GPUS; i++)
+        add_resource(&r, resource_names[i]);
+    for (unsigned i = 0; i < n_gpu_resources; i++)
+        add_resource(&r, (struct jtext){gpu_resources[i],
+                                        strlen(gpu_resources[i]), false});
     if (jscan_peek(s) == JKIND_NULL)
-        return error_set(err, EINVAL, "%s: must be an object", row.path);
+        return refuse(&r, &row, "must be an object");
     int rc = read_object(&r, &row);
     if (rc < 0)
         return rc;
