@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advertiser/act/face/feed.h"
-#include "advertiser/act/face/socket.h"
+#include "advertiser/act/api/feed.h"
+#include "advertiser/act/api/socket.h"
 #include "advertiser/places.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -21,7 +21,7 @@ struct actuation {
     struct topo *seen;
     struct act_place places[ACT_PLACES_MAX];
     size_t n_places;
-    struct act_place_view shown[ACT_PLACES_MAX]; /* as published last */
+    struct act_place_status shown[ACT_PLACES_MAX]; /* as published last */
     size_t n_shown;
     int64_t next_touch;
     struct error last; /* of a card file or places, logged once */
@@ -91,7 +91,7 @@ void actuation_look(struct actuation *a, const struct topo *topo)
 
 bool actuation_moved(struct actuation *a)
 {
-    struct act_place_view views[ACT_PLACES_MAX];
+    struct act_place_status views[ACT_PLACES_MAX];
     uint64_t count;
     (void)!read(a->fd, &count, sizeof count); /* clears it */
     size_t n = actuator_places(a->actuator, views);

@@ -83,8 +83,8 @@ bool places_touch(struct act_place *places, size_t n)
 
 /* --- how they fare -------------------------------------------------------- */
 
-static const struct act_place_view *
-find_view(const struct act_place_view *views, size_t n, const char *name)
+static const struct act_place_status *
+find_view(const struct act_place_status *views, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(views[i].name, name) == 0)
@@ -106,16 +106,16 @@ static void copy_distances(const struct topo *topo, struct topo_builder *b)
 }
 
 int places_mark(const struct topo *topo, enum topo_runs runs,
-                const struct act_place_view *views, size_t n,
+                const struct act_place_status *views, size_t n,
                 struct topo **ret_topo, struct error *err)
 {
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(topo_node(topo));
     for (size_t i = 0; i < topo_n_devices(topo); i++) {
         struct device d = *topo_device(topo, i);
-        const struct act_place_view *v = d.kind == DEVICE_CARD
-                                             ? find_view(views, n, d.id)
-                                             : NULL;
+        const struct act_place_status *v = d.kind == DEVICE_CARD
+                                               ? find_view(views, n, d.id)
+                                               : NULL;
         if (v) {
             enum act_health health = v->health == ACT_SUSPECT ? ACT_READY
                                                               : v->health;

@@ -25,7 +25,7 @@ bool places_touch(struct act_place *places, size_t n);
  * lost, within seconds.  With TOPO_RUNS_PODS those with an endpoint run pods.
  * The caller owns `*ret_topo`. */
 int places_mark(const struct topo *topo, enum topo_runs runs,
-                const struct act_place_view *views, size_t n,
+                const struct act_place_status *views, size_t n,
                 struct topo **ret_topo, struct error *err);
 
 #endif

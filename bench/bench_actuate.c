@@ -170,7 +170,7 @@ static char *pod_text(const struct bench *b, const char *name)
 /* Until the pod is running (or, if not `up`, gone). */
 static void await(struct bench *b, const char *name, bool up)
 {
-    struct act_pod_view view;
+    struct act_pod_status view;
     struct error err = {0};
     int64_t end = clock_ms() + START_MS;
     for (uint64_t version = 0;;) {
@@ -309,7 +309,7 @@ static void connect_to(struct bench *b, struct grpc_config *config)
 
 static void wait_ready(struct bench *b)
 {
-    struct act_place_view places[ACT_PLACES_MAX];
+    struct act_place_status places[ACT_PLACES_MAX];
     struct error err = {0};
     int64_t end = clock_ms() + START_MS;
     for (uint64_t version = 0;;) {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/face/feed.h"
-#include "advertiser/act/face/socket.h"
+#include "advertiser/act/api/feed.h"
+#include "advertiser/act/api/socket.h"
 #include "lib/base/mem.h"
 #include "lib/http/http.h"
 #include "lib/http/httpd.h"

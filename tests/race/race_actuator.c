@@ -135,8 +135,8 @@ static void look(uint64_t *random)
 {
     static const char *const argv[] = {"ls"};
     const char *const kept[] = {"p1", "p3", "p5"};
-    struct act_pod_view *pods = NULL;
-    struct act_place_view places[ACT_PLACES_MAX];
+    struct act_pod_status *pods = NULL;
+    struct act_place_status places[ACT_PLACES_MAX];
     struct act_object *objects = NULL;
     struct cri_exec exec = {0};
     const struct act_log_ask ask = {
@@ -209,7 +209,7 @@ static void round_run(uint64_t seed)
 /* Who is left, for a person. */
 static void tell_left(void)
 {
-    struct act_pod_view *pods = NULL;
+    struct act_pod_status *pods = NULL;
     size_t n = actuator_list(rig.a, &pods);
     for (size_t i = 0; i < n; i++)
         if (pods[i].state != ACT_GONE)
@@ -224,7 +224,7 @@ static void tell_left(void)
 
 static unsigned n_left(void)
 {
-    struct act_pod_view *pods = NULL;
+    struct act_pod_status *pods = NULL;
     unsigned left = 0;
     size_t n = actuator_list(rig.a, &pods);
     for (size_t i = 0; i < n; i++) {

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/gone_places.h"
-#include "advertiser/act/core/leftovers.h"
+#include "advertiser/act/core/leftover_dirs.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/prober.h"
-#include "advertiser/act/core/spared.h"
 #include "advertiser/act/core/state.h"
+#include "advertiser/act/core/status_private.h"
 #include "advertiser/act/core/threads.h"
-#include "advertiser/act/core/views_private.h"
+#include "advertiser/act/core/unrecorded.h"
 #include "advertiser/act/core/worker.h"
 #include "advertiser/act/pod/files.h"
 #include "advertiser/act/pod/item.h"
@@ -36,7 +36,7 @@ static char *copy(const char *text)
 static LOCKED void take_intent(void *ctx, struct intent *i)
 {
     struct actuator *a = ctx;
-    (void)entry_add(a, i);
+    (void)pod_entry_add(a, i);
 }
 
 static void take_drained(void *ctx, const char *name)
@@ -73,7 +73,7 @@ static int load(struct actuator *a, struct error *err)
     if (e == 0)
         e = intents_each(a->intents, take_intent, a, err);
     if (e == 0)
-        e = leftovers_load(a, err);
+        e = leftover_dirs_load(a, err);
     act_unlock(a);
     return e;
 }
@@ -149,12 +149,12 @@ void actuator_destroy(struct actuator *a)
     }
     act_lock(a);
     while (a->n_entries > 0)
-        entry_drop(a, a->entries[a->n_entries - 1]);
+        pod_entry_drop(a, a->entries[a->n_entries - 1]);
     for (size_t i = 0; i < a->n_places; i++)
         place_free(a->places[i]);
     for (size_t i = 0; i < a->n_drained; i++)
         free(a->drained[i]);
-    spared_set(a, NULL, 0);
+    unrecorded_set(a, NULL, 0);
     act_unlock(a);
     intents_close(a->intents);
     (void)pthread_cond_destroy(&a->news);
@@ -193,7 +193,7 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
                          ACT_PLACES_MAX);
     act_lock(a);
     for (size_t i = 0; i < a->n_places; i++)
-        if (!is_among(places, n, a->places[i]->what.name))
+        if (!is_among(places, n, a->places[i]->desc.name))
             prober_remove_place(a->places[i]);
     for (size_t i = 0; i < n && e == 0; i++) {
         struct place *p = prober_set_place(a, &places[i]);
@@ -213,14 +213,14 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
 }
 
 size_t actuator_places(struct actuator *a,
-                       struct act_place_view ret_places[ACT_PLACES_MAX])
+                       struct act_place_status ret_places[ACT_PLACES_MAX])
 {
     size_t n = 0;
     act_lock(a);
     for (size_t i = 0; i < a->n_places && n < ACT_PLACES_MAX; i++)
         if (a->places[i]->present) {
-            struct act_place_view *v = &ret_places[n];
-            view_fill_place(a->places[i], v);
+            struct act_place_status *v = &ret_places[n];
+            status_fill_place(a->places[i], v);
             n += v->endpoint[0] || v->drained || v->n_pods > 0 ||
                  strcmp(v->name, ACT_HOST) == 0;
         }
@@ -287,7 +287,7 @@ static bool is_run_elsewhere(struct actuator *a, const char *name)
 {
     act_lock(a);
     const struct place *p = place_find(a, name);
-    bool elsewhere = strcmp(name, ACT_HOST) == 0 && p && !p->what.endpoint[0];
+    bool elsewhere = strcmp(name, ACT_HOST) == 0 && p && !p->desc.endpoint[0];
     act_unlock(a);
     return elsewhere;
 }
@@ -316,17 +316,17 @@ static LOCKED int check_room(struct actuator *a, const struct act_pod *pod,
                              struct error *err)
 {
     const struct place *p = place_find(a, pod->place);
-    const struct entry *e = entry_by_name(a, pod->namespace, pod->name);
-    if (entry_by_uid(a, pod->uid))
+    const struct pod_entry *e = pod_entry_by_name(a, pod->namespace, pod->name);
+    if (pod_entry_by_uid(a, pod->uid))
         return 1;
-    if (leftovers_busy(a, pod->uid))
+    if (leftover_dirs_busy(a, pod->uid))
         return error_set(err, EEXIST,
                          "pod %s: what another of that uid left is being "
                          "removed",
                          pod->uid);
     if (!p || !p->present)
         return error_set(err, ENOENT, "%s: there is no such place", pod->place);
-    if (!p->what.endpoint[0] && strcmp(pod->place, ACT_HOST) != 0)
+    if (!p->desc.endpoint[0] && strcmp(pod->place, ACT_HOST) != 0)
         return error_set(err, ENOENT,
                          "%s: its runtime is not known: give the card an "
                          "endpoint in the card file",
@@ -362,9 +362,9 @@ static int want_locked(struct actuator *a, const struct act_pod *pod,
     if (e < 0)
         return e;
     act_lock(a);
-    struct entry *added = entry_add(a, steal(&i));
+    struct pod_entry *added = pod_entry_add(a, steal(&i));
     struct place *p = place_find(a, pod->place);
-    entry_publish(a, added);
+    pod_entry_publish(a, added);
     if (p)
         place_wake(p);
     act_unlock(a);
@@ -374,7 +374,7 @@ static int want_locked(struct actuator *a, const struct act_pod *pod,
 bool actuator_knows(struct actuator *a, const char *uid)
 {
     act_lock(a);
-    bool known = entry_by_uid(a, uid) != NULL;
+    bool known = pod_entry_by_uid(a, uid) != NULL;
     act_unlock(a);
     return known;
 }
@@ -399,19 +399,19 @@ int actuator_want(struct actuator *a, const struct act_pod *pod,
 int actuator_begin(struct actuator *a, const char *uid, struct error *err)
 {
     act_lock(a);
-    struct entry *e = entry_by_uid(a, uid);
+    struct pod_entry *e = pod_entry_by_uid(a, uid);
     if (e && e->intent->held) {
         struct place *p = place_find(a, e->intent->place);
         e->intent->held = false;
         e->due_ms = 0;
-        entry_publish(a, e);
+        pod_entry_publish(a, e);
         if (p)
             place_wake(p);
     }
     act_unlock(a);
     if (!e)
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
-    return entry_save_uid(a, uid, err);
+    return pod_entry_save_uid(a, uid, err);
 }
 
 static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
@@ -419,18 +419,18 @@ static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
 {
     (void)failpoint("act-before-unwanted");
     act_lock(a);
-    struct entry *e = entry_by_uid(a, uid);
+    struct pod_entry *e = pod_entry_by_uid(a, uid);
     bool again = e && e->intent->stop && e->stop_saved &&
                  e->intent->keep == keep &&
                  (grace_s < 0 || grace_s == e->intent->grace_s);
     if (e)
         e->intent->keep = keep;
     if (e && !again)
-        entry_stop(a, e, grace_s);
+        pod_entry_stop(a, e, grace_s);
     act_unlock(a);
     if (!e)
         return error_set(err, ENOENT, "pod %s: there is none here", uid);
-    int r = again ? 0 : entry_save_uid(a, uid, err);
+    int r = again ? 0 : pod_entry_save_uid(a, uid, err);
     (void)failpoint("act-after-unwanted");
     act_lock(a);
     (void)gone_places_end_pods(a); /* the same */
@@ -480,42 +480,42 @@ int actuator_keep(struct actuator *a, const char *owner,
 
 int actuator_forget(struct actuator *a, const char *uid, struct error *err)
 {
-    return entry_forget(a, uid, err);
+    return pod_entry_forget(a, uid, err);
 }
 
 void actuator_told(struct actuator *a, const char *const *uids, size_t n)
 {
-    spared_told(a, uids, n);
+    unrecorded_told(a, uids, n);
 }
 
 int actuator_left(struct actuator *a, const char *place, const char *uid,
                   struct error *err)
 {
-    return spared_left(a, place, uid, err);
+    return unrecorded_check_gone(a, place, uid, err);
 }
 
 /* --- what is known ------------------------------------------------------- */
 
-size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods)
+size_t actuator_list(struct actuator *a, struct act_pod_status **ret_pods)
 {
     size_t n = 0;
     act_lock(a);
-    struct act_pod_view *list = xcalloc(a->n_entries + 1, sizeof *list);
+    struct act_pod_status *list = xcalloc(a->n_entries + 1, sizeof *list);
     for (size_t i = 0; i < a->n_entries; i++)
-        if (!entry_is_ours(a->entries[i]))
-            view_fill_pod(a, a->entries[i], &list[n++]);
+        if (!pod_entry_is_helper(a->entries[i]))
+            status_fill_pod(a, a->entries[i], &list[n++]);
     act_unlock(a);
     *ret_pods = list;
     return n;
 }
 
 int actuator_find(struct actuator *a, const char *namespace, const char *name,
-                  struct act_pod_view *ret_pod)
+                  struct act_pod_status *ret_pod)
 {
     act_lock(a);
-    const struct entry *e = entry_by_name(a, namespace, name);
+    const struct pod_entry *e = pod_entry_by_name(a, namespace, name);
     if (e)
-        view_fill_pod(a, e, ret_pod);
+        status_fill_pod(a, e, ret_pod);
     act_unlock(a);
     return e ? 0 : -ENOENT;
 }

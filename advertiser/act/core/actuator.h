@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "advertiser/act/card/card.h"
-#include "advertiser/act/core/views.h"
+#include "advertiser/act/core/status.h"
 #include "advertiser/act/pod/pod.h"
 #include "advertiser/cri/cri.h"
 #include "lib/base/error.h"
@@ -110,13 +110,13 @@ int actuator_left(struct actuator *a, const char *place, const char *uid,
                   struct error *err);
 
 /* As last known, without a call to any place.  The caller frees the list. */
-size_t actuator_list(struct actuator *a, struct act_pod_view **ret_pods);
+size_t actuator_list(struct actuator *a, struct act_pod_status **ret_pods);
 /* -ENOENT when it is not known. */
 int actuator_find(struct actuator *a, const char *namespace, const char *name,
-                  struct act_pod_view *ret_pod);
+                  struct act_pod_status *ret_pod);
 /* But cards of no use: no runtime is known, nothing of ours is there. */
 size_t actuator_places(struct actuator *a,
-                       struct act_place_view ret_places[ACT_PLACES_MAX]);
+                       struct act_place_status ret_places[ACT_PLACES_MAX]);
 uint64_t actuator_version(struct actuator *a);
 /* Until the version is above `version` or the time is over; the version. */
 uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms);

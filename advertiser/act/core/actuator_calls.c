@@ -8,9 +8,9 @@
 
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/labels.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/helper_pod.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -20,15 +20,15 @@ enum {
 
 static void take_place(struct place *p, struct call_target *t)
 {
-    t->c.place = p->what;
-    t->answers = p->present && p->what.endpoint[0] && p->health.now != ACT_LOST;
+    t->c.place = p->desc;
+    t->answers = p->present && p->desc.endpoint[0] && p->health.now != ACT_LOST;
     (void)snprintf(t->why, sizeof t->why, "%s",
                    p->reason[0]           ? p->reason
-                   : !p->what.endpoint[0] ? "it has no runtime"
+                   : !p->desc.endpoint[0] ? "it has no runtime"
                                           : "");
 }
 
-static const struct machine_unit *unit_named(const struct entry *e,
+static const struct machine_unit *unit_named(const struct pod_entry *e,
                                              const char *name)
 {
     for (size_t i = 0; i < e->m.n_units; i++)
@@ -42,7 +42,7 @@ static LOCKED int find_locked(struct actuator *a, const char *namespace,
                               const char *name, const char *container,
                               struct call_target *t, struct error *err)
 {
-    const struct entry *e = entry_by_name(a, namespace, name);
+    const struct pod_entry *e = pod_entry_by_name(a, namespace, name);
     struct place *p = e ? place_find(a, e->intent->place) : NULL;
     const struct machine_unit *u = e ? unit_named(e, container) : NULL;
     if (!e)

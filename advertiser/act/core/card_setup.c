@@ -3,15 +3,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/prep/prep.h"
 
 /* It runs there, may run there, or is about to, on the card as it is now. */
-static LOCKED bool uses_card(const struct entry *e)
+static LOCKED bool uses_card(const struct pod_entry *e)
 {
     const struct machine *m = &e->m;
-    bool used = !entry_is_over(e) && (e->configured || m->prepared);
+    bool used = !pod_entry_is_over(e) && (e->configured || m->prepared);
     for (size_t i = 0; i < m->found.n_sandboxes; i++)
         used |= m->found.sandboxes[i].ready;
     for (size_t i = 0; i < m->found.n_containers; i++)
@@ -25,22 +25,23 @@ static LOCKED bool uses_card(const struct entry *e)
 
 /* Also by what is not written down (yet): who asked for it may say so any
  * time, and what is nobody's runs until it is removed. */
-static bool in_use(struct place *at, const struct entry *e)
+static bool in_use(struct place *at, const struct pod_entry *e)
 {
     act_lock(at->a);
     bool used = !at->swept || at->n_spared_running > 0 ||
                 orphans_run(&at->orphans);
     for (size_t i = 0; i < at->a->n_entries; i++) {
-        const struct entry *other = at->a->entries[i];
-        used |= other != e && !entry_is_ours(other) && uses_card(other) &&
-                entry_is_on(other, at);
+        const struct pod_entry *other = at->a->entries[i];
+        used |= other != e && !pod_entry_is_helper(other) && uses_card(other) &&
+                pod_entry_is_on(other, at);
     }
     act_unlock(at->a);
     return used;
 }
 
 /* From now on the card is to stay as it is for this pod, or not any more. */
-static void set_configured(struct actuator *a, struct entry *e, bool configured)
+static void set_configured(struct actuator *a, struct pod_entry *e,
+                           bool configured)
 {
     act_lock(a);
     e->configured = configured;
@@ -78,7 +79,7 @@ static void run_prep(struct place *at, const struct prep_request *request,
 /* Who asks for no number takes the card with what it has; that stays so from
  * then on, too. */
 static void deliver_vfs(struct place *at, const struct prep_request *given,
-                        struct entry *e, struct machine_result *r,
+                        struct pod_entry *e, struct machine_result *r,
                         struct error *err)
 {
     struct prep_request request = *given;
@@ -97,8 +98,8 @@ static void deliver_vfs(struct place *at, const struct prep_request *given,
 static LOCKED void wake_waiting(struct place *at, const char *reason)
 {
     for (size_t i = 0; i < at->a->n_entries; i++) {
-        struct entry *e = at->a->entries[i];
-        if (!entry_is_on(e, at) || strcmp(e->intent->reason, reason) != 0)
+        struct pod_entry *e = at->a->entries[i];
+        if (!pod_entry_is_on(e, at) || strcmp(e->intent->reason, reason) != 0)
             continue;
         e->m.retry_ms = 0;
         e->due_ms = 0;
@@ -121,9 +122,9 @@ void card_setup_freed(struct place *at)
     wake_waiting(at, "VfsInUse");
 }
 
-void card_setup_note_use(struct place *at, struct entry *e)
+void card_setup_note_use(struct place *at, struct pod_entry *e)
 {
-    bool uses = !entry_is_ours(e) && uses_card(e);
+    bool uses = !pod_entry_is_helper(e) && uses_card(e);
     /* two that wait must not wake one another: each try of one that ran before
      * looks like an end, as it is not listed meanwhile */
     if (e->uses && !uses && strcmp(e->intent->reason, "VfsInUse") != 0)
@@ -139,14 +140,14 @@ static bool begin_turn(struct place *at, struct machine_result *r,
         return true;
     r->e = error_set(err, EBUSY,
                      "%s is being prepared for another pod: see biga ps",
-                     at->what.name);
+                     at->desc.name);
     r->reason = "WaitsForCard";
     r->waits = true;
     return false;
 }
 
 void card_setup_run(struct place *at, const struct act_place *what,
-                    struct entry *e, struct machine_result *r,
+                    struct pod_entry *e, struct machine_result *r,
                     struct error *err)
 {
     struct prep_request request = {

@@ -7,11 +7,12 @@
 
 /* As MACHINE_PREPARE wants it: the result is in `r`. */
 void card_setup_run(struct place *at, const struct act_place *what,
-                    struct entry *e, struct machine_result *r,
+                    struct pod_entry *e, struct machine_result *r,
                     struct error *err) EXCLUDES(act_state);
 /* After each step of a pod: when it does not use the card any more, those that
  * wait for its virtual functions try again. */
-void card_setup_note_use(struct place *at, struct entry *e) REQUIRES(act_state);
+void card_setup_note_use(struct place *at, struct pod_entry *e)
+    REQUIRES(act_state);
 /* What was not recorded does not use the card any more. */
 void card_setup_freed(struct place *at) REQUIRES(act_state);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "advertiser/act/card/labels.h"
-#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/pod_table.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -22,7 +22,7 @@ struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2])
     return (struct cri_pairs){list, 2};
 }
 
-char *config_pod_dir(const struct actuator *a, const struct entry *e)
+char *config_pod_dir(const struct actuator *a, const struct pod_entry *e)
 {
     return pod_dir_path(&a->dirs, e->intent->place, e->intent->uid);
 }
@@ -34,9 +34,9 @@ static char *keep(struct arena *arena, char *text)
     return kept;
 }
 
-static struct cri_pairs labels(const struct actuator *a, const struct entry *e,
-                               uint32_t attempt, const char *container,
-                               struct arena *arena)
+static struct cri_pairs labels(const struct actuator *a,
+                               const struct pod_entry *e, uint32_t attempt,
+                               const char *container, struct arena *arena)
 {
     const struct intent *i = e->intent;
     struct cri_pair list[] = {
@@ -65,13 +65,13 @@ static bool is_privileged(const struct podspec *spec)
 }
 
 /* Without the helper on a card nobody makes the directory of its logs. */
-static bool has_logs(const struct actuator *a, const struct entry *e)
+static bool has_logs(const struct actuator *a, const struct pod_entry *e)
 {
-    return !entry_is_ours(e) &&
+    return !pod_entry_is_helper(e) &&
            (a->helper_image || strcmp(e->intent->place, ACT_HOST) == 0);
 }
 
-void config_sandbox(const struct actuator *a, const struct entry *e,
+void config_sandbox(const struct actuator *a, const struct pod_entry *e,
                     uint32_t attempt, struct config_sandbox *ret_config)
 {
     const struct intent *i = e->intent;
@@ -109,7 +109,7 @@ static const struct podspec_container *container_at(const struct podspec *spec,
                                : &spec->containers[unit - spec->n_init];
 }
 
-static char *volume_path(const char *dir, const struct entry *e,
+static char *volume_path(const char *dir, const struct pod_entry *e,
                          const struct podspec_mount *m)
 {
     const struct podspec_volume *v = &e->spec->volumes[m->volume];
@@ -119,7 +119,7 @@ static char *volume_path(const char *dir, const struct entry *e,
                      m->sub_path[0] ? "/" : "", m->sub_path);
 }
 
-static void add_mounts(const struct actuator *a, const struct entry *e,
+static void add_mounts(const struct actuator *a, const struct pod_entry *e,
                        const struct podspec_container *c, struct arena *arena,
                        struct cri_container_config *config)
 {
@@ -144,7 +144,7 @@ static void add_mounts(const struct actuator *a, const struct entry *e,
             .host_path = keep(arena, xasprintf("%s/logs", dir)),
             .read_only = true,
         };
-    if (entry_is_ours(e)) {
+    if (pod_entry_is_helper(e)) {
         list[n++] = (struct cri_mount){.container_path = a->dirs.card,
                                        .host_path = a->dirs.card};
         list[n++] = (struct cri_mount){.container_path = ACT_MEMORY_HELPER,
@@ -179,7 +179,7 @@ static size_t count(char *const *list)
     return n;
 }
 
-void config_container(const struct actuator *a, const struct entry *e,
+void config_container(const struct actuator *a, const struct pod_entry *e,
                       size_t unit, uint32_t attempt,
                       struct config_sandbox *within,
                       struct cri_container_config *ret_config)

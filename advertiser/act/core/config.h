@@ -9,10 +9,10 @@ struct config_sandbox {
     struct cri_sandbox_config cri;
 };
 /* Without the lock: what is read of a pod does not change. */
-void config_sandbox(const struct actuator *a, const struct entry *p,
+void config_sandbox(const struct actuator *a, const struct pod_entry *p,
                     uint32_t attempt, struct config_sandbox *ret_config);
 void config_sandbox_fini(struct config_sandbox *c);
-void config_container(const struct actuator *a, const struct entry *p,
+void config_container(const struct actuator *a, const struct pod_entry *p,
                       size_t unit, uint32_t attempt,
                       struct config_sandbox *within,
                       struct cri_container_config *ret_config);
@@ -23,7 +23,7 @@ void config_set_peer(struct cri_container_config *config, const char *address,
                      struct config_sandbox *within);
 /* Files and logs of a pod, there: on the host in our own folder, which alone
  * we are sure to be allowed to write to. */
-char *config_pod_dir(const struct actuator *a, const struct entry *p);
+char *config_pod_dir(const struct actuator *a, const struct pod_entry *p);
 /* Objects are found by these; `list` has room for two. */
 struct cri_pairs config_ours(const struct actuator *a, struct cri_pair list[2]);
 

@@ -7,14 +7,14 @@
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/pod_files.h"
 #include "advertiser/act/core/config.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/helper_pod.h"
+#include "advertiser/act/core/pod_table.h"
 #include "lib/base/mem.h"
 
 /* --- files by the helper ------------------------------------------------ */
 
 /* One that is on its way, as after a reboot of the card, is waited for. */
-static void not_delivered(struct actuator *a, const struct entry *e,
+static void not_delivered(struct actuator *a, const struct pod_entry *e,
                           struct machine_result *r, struct error *err)
 {
     act_lock(a);
@@ -43,7 +43,7 @@ static void not_delivered(struct actuator *a, const struct entry *e,
 /* Lock not held; `id` has to live as long as what is returned. */
 static struct pod_access access_of(struct actuator *a,
                                    const struct connection *c,
-                                   const struct entry *e,
+                                   const struct pod_entry *e,
                                    char id[CRI_ID_MAX + 1])
 {
     id[0] = '\0';
@@ -60,12 +60,13 @@ static struct pod_access access_of(struct actuator *a,
 }
 
 void deliver_files(struct place *at, const struct connection *c,
-                   struct entry *e, struct machine_result *r, struct error *err)
+                   struct pod_entry *e, struct machine_result *r,
+                   struct error *err)
 {
     char id[CRI_ID_MAX + 1];
     const struct pod_access pod = access_of(at->a, c, e, id);
     bool host = card_is_host(&c->place);
-    if (!host && entry_has_volumes(e) && !id[0]) {
+    if (!host && pod_entry_has_volumes(e) && !id[0]) {
         not_delivered(at->a, e, r, err);
         return;
     }
@@ -85,14 +86,15 @@ static void remove_files(const struct pod_access *pod, struct machine_result *r,
         r->reason = "FilesLeft";
 }
 
-void deliver_end(struct place *at, const struct connection *c, struct entry *e,
-                 struct machine_result *r, struct error *err)
+void deliver_end(struct place *at, const struct connection *c,
+                 struct pod_entry *e, struct machine_result *r,
+                 struct error *err)
 {
     struct actuator *a = at->a;
     char id[CRI_ID_MAX + 1];
     bool host = card_is_host(&c->place);
     if (!host && (!a->helper_image ||
-                  (e->intent->attempt == 0 && !entry_has_volumes(e))))
+                  (e->intent->attempt == 0 && !pod_entry_has_volumes(e))))
         return; /* nothing was begun, or nobody could write anything */
     const struct pod_access pod = access_of(a, c, e, id);
     if (host || id[0]) {

@@ -8,10 +8,10 @@
 /* A reason in `r` says that who was asked refused; without one nobody
  * answered. */
 void deliver_files(struct place *at, const struct connection *c,
-                   struct entry *e, struct machine_result *r, struct error *err)
-    EXCLUDES(act_state);
-void deliver_end(struct place *at, const struct connection *c, struct entry *e,
-                 struct machine_result *r, struct error *err)
-    EXCLUDES(act_state);
+                   struct pod_entry *e, struct machine_result *r,
+                   struct error *err) EXCLUDES(act_state);
+void deliver_end(struct place *at, const struct connection *c,
+                 struct pod_entry *e, struct machine_result *r,
+                 struct error *err) EXCLUDES(act_state);
 
 #endif

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "advertiser/act/card/card.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/threads.h"
 #include "lib/base/backoff.h"
 #include "lib/base/mem.h"
@@ -42,7 +42,7 @@ enum {
 /* A stream, of the thread alone. */
 struct stream {
     struct place *p;
-    struct act_place what;
+    struct act_place desc;
     unsigned generation;
     struct cri_watch *watch; /* NULL: it has ended */
     int64_t begun_ms, stood_ms;
@@ -84,7 +84,7 @@ bool events_live(struct place *p, int64_t now_ms)
     if (e->live && e->missed_ms && now_ms - e->missed_ms > MISSED_MS) {
         e->live = false;
         e->deaf = true;
-        log_event(LOG_INFO, "place-events-lacking", "place", p->what.name,
+        log_event(LOG_INFO, "place-events-lacking", "place", p->desc.name,
                   NULL);
     }
     return e->live;
@@ -103,16 +103,17 @@ static bool is_among(const struct machine_found *f, const char *id)
     return false;
 }
 
-static LOCKED struct entry *entry_of(struct place *p,
-                                     const struct cri_event *event)
+static LOCKED struct pod_entry *entry_of(struct place *p,
+                                         const struct cri_event *event)
 {
     struct actuator *a = p->a;
-    struct entry *e = event->uid[0] ? entry_by_uid(a, event->uid) : NULL;
+    struct pod_entry *e = event->uid[0] ? pod_entry_by_uid(a, event->uid)
+                                        : NULL;
     if (e)
-        return entry_is_on(e, p) ? e : NULL;
+        return pod_entry_is_on(e, p) ? e : NULL;
     for (size_t i = 0; i < a->n_entries; i++) {
         e = a->entries[i];
-        if (entry_is_on(e, p) && is_among(&e->m.found, event->container_id))
+        if (pod_entry_is_on(e, p) && is_among(&e->m.found, event->container_id))
             return e;
     }
     return NULL;
@@ -146,14 +147,14 @@ static void list_soon(struct place *p)
     (void)pthread_cond_signal(&p->wake);
 }
 
-void events_attend(struct place *p, const struct entry *e)
+void events_attend(struct place *p, const struct pod_entry *e)
 {
     if (e->stirred)
         list_soon(p);
 }
 
 /* No list says anything of a pod that somebody is at. */
-static void stir(struct place *p, struct entry *e)
+static void stir(struct place *p, struct pod_entry *e)
 {
     p->events.missed_ms = 0;
     e->stirred = true;
@@ -182,8 +183,9 @@ static int take_event(void *ctx, const struct cri_event *event, size_t size)
         (event->kind != CRI_EVENT_STOPPED && event->kind != CRI_EVENT_DELETED))
         return 0;
     act_lock(a);
-    struct entry *e = s->generation == s->p->generation ? entry_of(s->p, event)
-                                                        : NULL;
+    struct pod_entry *e = s->generation == s->p->generation
+                              ? entry_of(s->p, event)
+                              : NULL;
     if (e)
         stir(s->p, e);
     act_unlock(a);
@@ -216,7 +218,7 @@ static void note_end(struct stream *s, int code, const struct error *err)
         e->failures = 32;
     e->retry_ms = now + backoff_grown(RETRY_MIN_MS, RETRY_MAX_MS, e->failures);
     if (e->failures == 1 || code == -ENOBUFS)
-        log_event(LOG_INFO, "place-events-ended", "place", s->what.name,
+        log_event(LOG_INFO, "place-events-ended", "place", s->desc.name,
                   "error",
                   code == -ENOBUFS ? "it sends more of them than is of use"
                                    : err->text,
@@ -245,14 +247,14 @@ static LOCKED void open_stream(struct events *v, size_t i)
     const struct cri_watcher who = {
         .visit = take_event, .ended = take_end, .ctx = s};
     s->p = a->places[i];
-    s->what = s->p->what;
+    s->desc = s->p->desc;
     s->generation = s->p->generation;
     s->begun_ms = s->budget_ms = clock_ms();
     s->budget = FLOOD_BYTES;
     s->p->events.deaf = false;
     s->p->events.missed_ms = 0;
     act_unlock(a);
-    struct grpc_config config = card_grpc(&s->what);
+    struct grpc_config config = card_grpc(&s->desc);
     int r = cri_watch_open(v->hub, &config, &who, &s->watch, &err);
     act_lock(a);
     v->streams[i] = s;

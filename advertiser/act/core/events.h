@@ -14,7 +14,8 @@ int64_t events_due(const struct place *p, int64_t listed_ms)
     REQUIRES(act_state);
 /* Nobody is at a pod any more: an event that was about it meanwhile calls for
  * a list. */
-void events_attend(struct place *p, const struct entry *e) REQUIRES(act_state);
+void events_attend(struct place *p, const struct pod_entry *e)
+    REQUIRES(act_state);
 /* A container was found to have ended, and no event had told. */
 void events_missed(struct place *p, int64_t now_ms) REQUIRES(act_state);
 /* May the place be listed less often?  Asked before each list. */

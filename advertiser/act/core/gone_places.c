@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
@@ -16,10 +16,10 @@ static LOCKED bool has_left(struct actuator *a, const char *name)
     return !p || !p->present;
 }
 
-static LOCKED struct entry *pick(struct actuator *a)
+static LOCKED struct pod_entry *pick(struct actuator *a)
 {
     for (size_t i = 0; i < a->n_entries; i++) {
-        struct entry *e = a->entries[i];
+        struct pod_entry *e = a->entries[i];
         if (e->intent->stop && !e->busy && e->intent->state != ACT_GONE &&
             has_left(a, e->intent->place))
             return e;
@@ -39,7 +39,8 @@ static void say(const struct actuator *a, struct intent *i)
 }
 
 /* Lock held, released while it is written down. */
-static LOCKED int leave(struct actuator *a, struct entry *e, struct error *err)
+static LOCKED int leave(struct actuator *a, struct pod_entry *e,
+                        struct error *err)
 {
     e->busy = true;
     act_unlock(a);
@@ -50,22 +51,22 @@ static LOCKED int leave(struct actuator *a, struct entry *e, struct error *err)
     copy.state = ACT_GONE;
     say(a, &copy);
     (void)failpoint("act-before-gone");
-    int r = entry_write(a, &copy, err);
+    int r = pod_entry_write(a, &copy, err);
     (void)pthread_mutex_unlock(&a->saving);
     act_lock(a);
     if (r == 0) {
         machine_move(&e->m, ACT_STOPPING);
         machine_move(&e->m, ACT_GONE);
         say(a, e->intent);
-        entry_publish(a, e);
+        pod_entry_publish(a, e);
     }
-    entry_release(e);
+    pod_entry_release(e);
     return r;
 }
 
 bool gone_places_end_pods(struct actuator *a)
 {
-    struct entry *e;
+    struct pod_entry *e;
     struct error err = {0};
     /* before it is known which there are, none has left */
     while (a->placed && !a->stopping && (e = pick(a))) {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -19,10 +19,10 @@ enum {
     LOOK_AGAIN_MS = 5000, /* of who waits for it */
 };
 
-static struct entry *helper_of(struct actuator *a, const char *place)
+static struct pod_entry *helper_of(struct actuator *a, const char *place)
 {
     for (size_t i = 0; i < a->n_entries; i++)
-        if (entry_is_ours(a->entries[i]) &&
+        if (pod_entry_is_helper(a->entries[i]) &&
             strcmp(a->entries[i]->intent->place, place) == 0)
             return a->entries[i];
     return NULL;
@@ -49,7 +49,7 @@ static char *helper_spec(const struct actuator *a, const char *name)
 static LOCKED void helper_make(struct place *at)
 {
     struct actuator *a = at->a;
-    cleanup_free char *name = xasprintf(ACT_HELPER "%s", at->what.name);
+    cleanup_free char *name = xasprintf(ACT_HELPER "%s", at->desc.name);
     cleanup_free char *spec = helper_spec(a, name);
     struct error err = {0};
     struct act_pod pod = {
@@ -57,7 +57,7 @@ static LOCKED void helper_make(struct place *at)
         .namespace = "biga-system",
         .name = name,
         .uid = name,
-        .place = at->what.name,
+        .place = at->desc.name,
         .spec = spec,
         .spec_size = strlen(spec),
         .sriov_vfs = -1,
@@ -69,29 +69,30 @@ static LOCKED void helper_make(struct place *at)
     /* whoever adds or forgets one holds `saving`: its row is not written
      * again by two, nor deleted under an entry */
     act_lock(a);
-    bool there = entry_by_uid(a, name) != NULL;
+    bool there = pod_entry_by_uid(a, name) != NULL;
     act_unlock(a);
     if (!there)
         e = intents_put(a->intents, i, &err);
     act_lock(a);
     if (!there && e == 0)
-        (void)entry_add(a, i);
+        (void)pod_entry_add(a, i);
     else
         intent_destroy(i);
     (void)pthread_mutex_unlock(&a->saving);
     if (e < 0)
-        log_event(LOG_ERROR, "act-helper", "place", at->what.name, "error",
+        log_event(LOG_ERROR, "act-helper", "place", at->desc.name, "error",
                   err.text, NULL);
     place_wake(at);
 }
 
 /* Its logs, and the end of its files, are the helper's. */
-static LOCKED bool is_served(const struct place *at, const struct entry *e)
+static LOCKED bool is_served(const struct place *at, const struct pod_entry *e)
 {
-    return at->a->helper_image && !card_is_host(&at->what) &&
-           !entry_is_ours(e) && e->m.listed && !entry_is_over(e) &&
+    return at->a->helper_image && !card_is_host(&at->desc) &&
+           !pod_entry_is_helper(e) && e->m.listed && !pod_entry_is_over(e) &&
            (e->m.hold == MACHINE_GO || e->intent->stop) &&
-           (!e->intent->stop || e->intent->attempt > 0 || entry_has_volumes(e));
+           (!e->intent->stop || e->intent->attempt > 0 ||
+            pod_entry_has_volumes(e));
 }
 
 /* Something of it lives, and is to be used or to go before anything else. */
@@ -108,43 +109,44 @@ static bool runs(const struct machine *m)
 
 /* The next step is the helper's.  What is dead may stay for a while, as when
  * it cannot be removed: it is not in the way of what begins. */
-static bool needs_helper(const struct entry *e)
+static bool needs_helper(const struct pod_entry *e)
 {
     const struct machine *m = &e->m;
     if (e->intent->stop) /* its files are to go, and nothing else is left */
         return !m->cleaned && m->found.n_sandboxes == 0 &&
                m->found.n_containers == 0;
-    return !m->prepared && entry_has_volumes(e) && !runs(m);
+    return !m->prepared && pod_entry_has_volumes(e) && !runs(m);
 }
 
 /* It is well, or will not be soon. */
-static LOCKED bool is_settled(struct actuator *a, const struct entry *helper)
+static LOCKED bool is_settled(struct actuator *a,
+                              const struct pod_entry *helper)
 {
-    return !helper->intent->stop &&
-           (entry_is_ready(a, helper) || helper->intent->state == ACT_FAILED);
+    return !helper->intent->stop && (pod_entry_is_ready(a, helper) ||
+                                     helper->intent->state == ACT_FAILED);
 }
 
 /* What begins waits for ever. */
-static bool has_waited(const struct entry *e)
+static bool has_waited(const struct pod_entry *e)
 {
     return e->await_ms != 0 && clock_ms() - e->await_ms >= AWAIT_MS;
 }
 
-bool helper_is_given_up(struct actuator *a, const struct entry *e)
+bool helper_is_given_up(struct actuator *a, const struct pod_entry *e)
 {
-    const struct entry *helper = helper_of(a, e->intent->place);
+    const struct pod_entry *helper = helper_of(a, e->intent->place);
     return has_waited(e) || (helper && helper->intent->state == ACT_FAILED);
 }
 
-bool helper_awaited(struct place *at, struct entry *e)
+bool helper_awaited(struct place *at, struct pod_entry *e)
 {
     struct actuator *a = at->a;
     char why[ACT_MESSAGE_MAX] = "";
     if (!is_served(at, e))
         return false;
-    if (!helper_of(a, at->what.name))
+    if (!helper_of(a, at->desc.name))
         helper_make(at);
-    struct entry *helper = helper_of(a, at->what.name);
+    struct pod_entry *helper = helper_of(a, at->desc.name);
     if (!needs_helper(e) || (helper && is_settled(a, helper))) {
         e->await_ms = 0;
         return false;
@@ -158,7 +160,7 @@ bool helper_awaited(struct place *at, struct entry *e)
                        helper->intent->reason, helper->intent->message);
     machine_say(&e->m, "WaitsForHelper",
                 "Biga's helper (%.100s) is begun on %.60s first%.250s",
-                a->helper_image, at->what.name, why);
+                a->helper_image, at->desc.name, why);
     e->due_ms = clock_ms() + LOOK_AGAIN_MS;
     return true;
 }
@@ -166,7 +168,7 @@ bool helper_awaited(struct place *at, struct entry *e)
 void helper_id(struct actuator *a, const char *place,
                char ret_id[CRI_ID_MAX + 1])
 {
-    const struct entry *helper = helper_of(a, place);
+    const struct pod_entry *helper = helper_of(a, place);
     ret_id[0] = '\0';
     for (size_t i = 0; helper && i < helper->m.found.n_containers; i++) {
         const struct machine_container *c = &helper->m.found.containers[i];
@@ -180,15 +182,16 @@ static size_t n_others(const struct place *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        const struct entry *e = p->a->entries[i];
-        n += !entry_is_ours(e) && e->intent->state != ACT_GONE &&
-             entry_is_on(e, p);
+        const struct pod_entry *e = p->a->entries[i];
+        n += !pod_entry_is_helper(e) && e->intent->state != ACT_GONE &&
+             pod_entry_is_on(e, p);
     }
     return n;
 }
 
 /* Another biga-card may not know all that we ask for. */
-static bool is_outdated(const struct actuator *a, const struct entry *helper)
+static bool is_outdated(const struct actuator *a,
+                        const struct pod_entry *helper)
 {
     const struct podspec *spec = helper->spec;
     return a->helper_image && spec && spec->n_containers > 0 &&
@@ -199,8 +202,8 @@ static bool is_outdated(const struct actuator *a, const struct entry *helper)
 static LOCKED void look_again(struct place *p)
 {
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        struct entry *e = p->a->entries[i];
-        if (!entry_is_ours(e) && entry_is_on(e, p))
+        struct pod_entry *e = p->a->entries[i];
+        if (!pod_entry_is_helper(e) && pod_entry_is_on(e, p))
             e->due_ms = 0;
     }
     place_wake(p);
@@ -209,7 +212,7 @@ static LOCKED void look_again(struct place *p)
 void helper_tend(struct place *p)
 {
     struct actuator *a = p->a;
-    struct entry *e = helper_of(a, p->what.name);
+    struct pod_entry *e = helper_of(a, p->desc.name);
     int64_t now = clock_ms();
     if (!e)
         return;
@@ -227,14 +230,14 @@ void helper_tend(struct place *p)
         struct error err = {0};
         (void)snprintf(uid, sizeof uid, "%s", e->intent->uid);
         act_unlock(a);
-        int r = entry_forget(a, uid, &err);
+        int r = pod_entry_forget(a, uid, &err);
         act_lock(a);
         if (r < 0 && r != -ENOENT)
-            log_event(LOG_ERROR, "act-helper", "place", p->what.name, "error",
+            log_event(LOG_ERROR, "act-helper", "place", p->desc.name, "error",
                       err.text, NULL);
         look_again(p);
     } else if (!e->intent->stop &&
                (((lonely || failed) && now >= end) || is_outdated(a, e))) {
-        entry_stop(a, e, 1); /* who needs it makes the next one */
+        pod_entry_stop(a, e, 1); /* who needs it makes the next one */
     }
 }

@@ -7,11 +7,11 @@
 
 /* Does a pod have to wait for it?  Makes it when there is none, and releases
  * the lock meanwhile. */
-bool helper_awaited(struct place *at, struct entry *e) REQUIRES(act_state);
+bool helper_awaited(struct place *at, struct pod_entry *e) REQUIRES(act_state);
 /* Ends it when it is of no use.  May release the lock for a while. */
 void helper_tend(struct place *p) REQUIRES(act_state);
 /* It has failed, or the end of `e` has waited for it long enough. */
-bool helper_is_given_up(struct actuator *a, const struct entry *e)
+bool helper_is_given_up(struct actuator *a, const struct pod_entry *e)
     REQUIRES(act_state);
 /* Its running container there, "" none. */
 void helper_id(struct actuator *a, const char *place,

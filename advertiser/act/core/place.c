@@ -10,7 +10,7 @@ void place_publish(struct place *p)
 {
     p->a->version++;
     for (size_t i = 0; i < p->a->n_entries; i++)
-        if (entry_is_on(p->a->entries[i], p))
+        if (pod_entry_is_on(p->a->entries[i], p))
             p->a->entries[i]->version = p->a->version;
     act_notify(p->a);
 }
@@ -18,14 +18,14 @@ void place_publish(struct place *p)
 struct place *place_find(struct actuator *a, const char *name)
 {
     for (size_t i = 0; i < a->n_places; i++)
-        if (strcmp(a->places[i]->what.name, name) == 0)
+        if (strcmp(a->places[i]->desc.name, name) == 0)
             return a->places[i];
     return NULL;
 }
 
 bool place_works(const struct place *p)
 {
-    return p->present && p->what.endpoint[0] && p->health.now == ACT_READY &&
+    return p->present && p->desc.endpoint[0] && p->health.now == ACT_READY &&
            !p->a->stopping;
 }
 
@@ -33,9 +33,9 @@ enum act_health place_health(const struct place *p)
 {
     if (!p->present)
         return ACT_LOST;
-    if (!p->what.endpoint[0] && strcmp(p->what.name, ACT_HOST) != 0)
+    if (!p->desc.endpoint[0] && !card_is_host(&p->desc))
         return ACT_LOST;
-    if (!p->what.endpoint[0]) /* nobody to ask */
+    if (!p->desc.endpoint[0]) /* nobody to ask */
         return p->drained ? ACT_DRAINED : ACT_READY;
     return health_shown(&p->health, p->drained);
 }
@@ -50,11 +50,11 @@ void place_free(struct place *p)
     free(p);
 }
 
-int64_t place_leftovers_due(const struct place *p)
+int64_t place_leftover_dirs_due(const struct place *p)
 {
     const struct actuator *a = p->a;
     for (size_t i = 0; p->swept && !p->sweeping && i < a->n_leftovers; i++)
-        if (strcmp(a->leftovers[i].place, p->what.name) == 0)
+        if (strcmp(a->leftovers[i].place, p->desc.name) == 0)
             return p->sweep_ms;
     return INT64_MAX;
 }
@@ -62,18 +62,17 @@ int64_t place_leftovers_due(const struct place *p)
 int64_t place_due(struct place *p)
 {
     struct actuator *a = p->a;
-    bool idle = strcmp(p->what.name, ACT_HOST) == 0 && p->present &&
-                !p->what.endpoint[0];
+    bool idle = card_is_host(&p->desc) && p->present && !p->desc.endpoint[0];
     int64_t due = INT64_MAX;
     if (!idle && !place_works(p))
         return due;
     for (size_t i = 0; i < a->n_entries; i++) {
-        const struct entry *e = a->entries[i];
-        if (entry_is_on(e, p) && !e->busy && e->due_ms < due)
+        const struct pod_entry *e = a->entries[i];
+        if (pod_entry_is_on(e, p) && !e->busy && e->due_ms < due)
             due = e->due_ms;
     }
     int64_t orphan = a->fed ? orphans_due(&p->orphans) : INT64_MAX;
-    int64_t left = idle ? INT64_MAX : place_leftovers_due(p);
+    int64_t left = idle ? INT64_MAX : place_leftover_dirs_due(p);
     due = orphan < due ? orphan : due;
     return left < due ? left : due;
 }

@@ -14,7 +14,7 @@ enum act_health place_health(const struct place *p) REQUIRES(act_state);
  * due; INT64_MAX never. */
 int64_t place_due(struct place *p) REQUIRES(act_state);
 /* The last of these. */
-int64_t place_leftovers_due(const struct place *p) REQUIRES(act_state);
+int64_t place_leftover_dirs_due(const struct place *p) REQUIRES(act_state);
 /* There may be something to do: wakes its threads, or begins one. */
 void place_wake(struct place *p) REQUIRES(act_state);
 /* Others see all of its pods anew. */

@@ -6,11 +6,11 @@
 
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/core/config.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/gone_places.h"
 #include "advertiser/act/core/helper_pod.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/threads.h"
 #include "advertiser/act/core/worker.h"
 #include "advertiser/act/machine/inventory.h"
@@ -73,7 +73,8 @@ static uint64_t sum_of(const struct machine_found *f)
 }
 
 /* Did a container end, and nobody was asked to end it? */
-static bool has_ended(const struct entry *e, const struct machine_found *found)
+static bool has_ended(const struct pod_entry *e,
+                      const struct machine_found *found)
 {
     const struct machine_found *was = &e->m.found;
     if (e->intent->state != ACT_RUNNING || !e->m.listed)
@@ -87,7 +88,7 @@ static bool has_ended(const struct entry *e, const struct machine_found *found)
     return false;
 }
 
-static LOCKED void see(struct prober *t, struct entry *e, int64_t now)
+static LOCKED void see(struct prober *t, struct pod_entry *e, int64_t now)
 {
     struct machine_found found = {0};
     if (e->busy || e->acted_ms >= t->begun_ms)
@@ -122,7 +123,7 @@ static void see_orphans(struct prober *t, int64_t now)
     if (p->orphans.n_more > 0 && n_more == 0) {
         char text[24];
         (void)snprintf(text, sizeof text, "%zu", p->orphans.n_more);
-        log_event(LOG_WARN, "orphans-many", "place", p->what.name, "more", text,
+        log_event(LOG_WARN, "orphans-many", "place", p->desc.name, "more", text,
                   NULL);
     }
 }
@@ -132,13 +133,14 @@ static LOCKED bool is_busy(struct place *p, bool *ret_any)
 {
     bool busy = false, any = false;
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        const struct entry *e = p->a->entries[i];
-        if (!entry_is_on(e, p) || e->intent->state == ACT_GONE)
+        const struct pod_entry *e = p->a->entries[i];
+        if (!pod_entry_is_on(e, p) || e->intent->state == ACT_GONE)
             continue;
         any = true;
         busy |= e->intent->state == ACT_CREATING ||
                 e->intent->state == ACT_STOPPING ||
-                (e->intent->state == ACT_RUNNING && !entry_is_ready(p->a, e));
+                (e->intent->state == ACT_RUNNING &&
+                 !pod_entry_is_ready(p->a, e));
     }
     *ret_any = any;
     return busy;
@@ -150,8 +152,8 @@ static LOCKED void take_lists(struct prober *t, int64_t now)
     bool any, stirred = false, unread = p->unread;
     p->unread = false;
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        struct entry *e = p->a->entries[i];
-        if (!entry_is_on(e, p))
+        struct pod_entry *e = p->a->entries[i];
+        if (!pod_entry_is_on(e, p))
             continue;
         if (e->intent->state != ACT_GONE)
             inventory_know(&t->listed, e->intent->uid);
@@ -160,7 +162,7 @@ static LOCKED void take_lists(struct prober *t, int64_t now)
         see(t, e, now);
         stirred |= e->stirred && !e->busy; /* somebody was at it */
         if (e->m.changed && !e->busy)
-            entry_publish(p->a, e);
+            pod_entry_publish(p->a, e);
     }
     see_orphans(t, now);
     if (unread)
@@ -249,8 +251,8 @@ static LOCKED void come_back(struct place *p)
     bool anew = p->unread || !p->swept;
     p->n_lives += anew;
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        struct entry *e = p->a->entries[i];
-        if (!entry_is_on(e, p))
+        struct pod_entry *e = p->a->entries[i];
+        if (!pod_entry_is_on(e, p))
             continue;
         e->await_ms = 0;
         if (anew)
@@ -268,7 +270,7 @@ static LOCKED void say_health(struct place *p, enum act_health was)
     else
         events_wake(p->a);
     log_event(p->health.now == ACT_READY ? LOG_INFO : LOG_WARN, "place-health",
-              "place", p->what.name, "health", act_health_name(p->health.now),
+              "place", p->desc.name, "health", act_health_name(p->health.now),
               "reason", p->reason, NULL);
     p->unread |= p->health.now == ACT_LOST;
     place_publish(p);
@@ -308,7 +310,7 @@ static LOCKED void forget_connection(struct prober *t)
     connection_close(&t->c);
     act_lock(a);
     t->known = t->half = false;
-    t->c.place = t->p->what;
+    t->c.place = t->p->desc;
     t->c.generation = t->p->generation;
 }
 
@@ -393,17 +395,17 @@ static void *prober_thread(void *arg)
     struct place *p = t.p;
     struct actuator *a = p->a;
     act_lock(a);
-    t.c.place = p->what;
+    t.c.place = p->desc;
     t.c.generation = p->generation;
     while (!a->stopping) {
         if (t.c.generation != p->generation) {
             forget_connection(&t);
-        } else if (p->present && p->what.endpoint[0]) {
+        } else if (p->present && p->desc.endpoint[0]) {
             probe(&t);
             helper_tend(p);
             trim(a);
         } else {
-            worker_run_virtual(p);
+            worker_run_host_pods(p);
             int64_t next = place_due(p);
             if (!p->present && !gone_places_end_pods(a))
                 next = clock_ms() + LEAVE_RETRY_MS;
@@ -449,10 +451,10 @@ struct place *prober_set_place(struct actuator *a, const struct act_place *what)
         p = place_new(a);
     if (!p)
         return NULL;
-    bool runs = what->endpoint[0], host = strcmp(what->name, ACT_HOST) == 0;
-    bool same = p->present && is_same(&p->what, what);
-    bool new_keys = p->what.files_ns != what->files_ns;
-    p->what = *what;
+    bool runs = what->endpoint[0], host = card_is_host(what);
+    bool same = p->present && is_same(&p->desc, what);
+    bool new_keys = p->desc.files_ns != what->files_ns;
+    p->desc = *what;
     if (same && new_keys)
         p->generation++; /* other connections, to the card as it was */
     if (!same) {

@@ -42,7 +42,7 @@ static int save_log(struct actuator *a, const struct pod_access *pod,
 }
 
 void saved_logs_take(struct place *at, const struct connection *c,
-                     const struct entry *e)
+                     const struct pod_entry *e)
 {
     struct actuator *a = at->a;
     struct error err = {0};

@@ -43,7 +43,7 @@ enum {
 #define ACT_OWNER_SELF "biga"     /* of helpers */
 #define ACT_HELPER "biga-helper-" /* and the place: their UID */
 
-struct entry {
+struct pod_entry {
     struct intent *intent;
     struct podspec *spec; /* NULL: cannot be read any more */
     struct machine m;
@@ -75,8 +75,8 @@ struct place_events {
 
 struct place {
     struct actuator *a;
-    struct act_place what;
-    unsigned generation; /* of `what`: connections of before are closed */
+    struct act_place desc;
+    unsigned generation; /* of `desc`: connections of before are closed */
     bool present, drained;
     bool swept;       /* all of ours that is on it was listed */
     bool unread;      /* it was lost, and not listed since */
@@ -106,7 +106,7 @@ struct place {
 };
 
 /* The folder of a pod that is gone, which could not be removed there. */
-struct leftover {
+struct leftover_dir {
     char place[ACT_NAME_MAX + 1], uid[ACT_UID_MAX + 1];
 };
 
@@ -135,20 +135,21 @@ struct actuator {
     unsigned n_threads;
     bool has_ended;
     pthread_t ended; /* the last one that has; it is to be joined */
-    struct entry **entries;
+    struct pod_entry **entries;
     size_t n_entries, cap_entries;
     struct place *places[PLACES_KEPT];
     size_t n_places;
     struct grpc_hub *events; /* NULL: there is no thread for them */
     char **drained;          /* names, also of places that are not there */
     size_t n_drained;
-    struct leftover *leftovers;
+    struct leftover_dir *leftovers;
     size_t n_leftovers, cap_leftovers;
 };
 
-static inline bool entry_is_on(const struct entry *e, const struct place *p)
+static inline bool pod_entry_is_on(const struct pod_entry *e,
+                                   const struct place *p)
 {
-    return strcmp(e->intent->place, p->what.name) == 0; /* never change */
+    return strcmp(e->intent->place, p->desc.name) == 0; /* never change */
 }
 
 /* Stands for the lock of the actuator, of which a process has one. */

@@ -10,14 +10,14 @@
 #include "advertiser/act/core/card_setup.h"
 #include "advertiser/act/core/config.h"
 #include "advertiser/act/core/deliver.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/helper_pod.h"
-#include "advertiser/act/core/leftovers.h"
+#include "advertiser/act/core/leftover_dirs.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/saved_logs.h"
-#include "advertiser/act/core/spared.h"
 #include "advertiser/act/core/threads.h"
+#include "advertiser/act/core/unrecorded.h"
 #include "advertiser/act/machine/inventory.h"
 #include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
@@ -38,12 +38,12 @@ struct worker {
 
 /* --- what is due: with the lock held ------------------------------------ */
 
-static struct entry *pick(struct place *p, int64_t now)
+static struct pod_entry *pick(struct place *p, int64_t now)
 {
-    struct entry *best = NULL;
+    struct pod_entry *best = NULL;
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        struct entry *e = p->a->entries[i];
-        if (entry_is_on(e, p) && !e->busy && e->due_ms <= now &&
+        struct pod_entry *e = p->a->entries[i];
+        if (pod_entry_is_on(e, p) && !e->busy && e->due_ms <= now &&
             (!best || e->due_ms < best->due_ms))
             best = e;
     }
@@ -93,7 +93,7 @@ static int list_pod(struct worker *w, const char *uid,
     return e;
 }
 
-static int run_sandbox(struct worker *w, struct entry *e,
+static int run_sandbox(struct worker *w, struct pod_entry *e,
                        const struct machine_step *step,
                        char ret_id[CRI_ID_MAX + 1], struct error *err)
 {
@@ -119,7 +119,7 @@ static int own_address(struct worker *w,
     return e;
 }
 
-static int create(struct worker *w, struct entry *e,
+static int create(struct worker *w, struct pod_entry *e,
                   const struct machine_step *step, char ret_id[CRI_ID_MAX + 1],
                   struct error *err)
 {
@@ -157,9 +157,9 @@ static int look_image(struct worker *w, const char *name,
                       struct error *err)
 {
     struct cri_image found = {0};
-    char arch[sizeof w->p->what.arch]; /* it may be another since we came */
+    char arch[sizeof w->p->desc.arch]; /* it may be another since we came */
     act_lock(w->p->a);
-    memcpy(arch, w->p->what.arch, sizeof arch);
+    memcpy(arch, w->p->desc.arch, sizeof arch);
     act_unlock(w->p->a);
     int code = cri_image_status(w->c.cri, name, CALL_LIST_MS, &found, err);
     r->present = found.present;
@@ -172,7 +172,7 @@ static int look_image(struct worker *w, const char *name,
     return code;
 }
 
-static int pull_image(struct worker *w, struct entry *e, const char *name,
+static int pull_image(struct worker *w, struct pod_entry *e, const char *name,
                       struct error *err)
 {
     struct config_sandbox config;
@@ -189,10 +189,10 @@ static int stop(struct worker *w, const struct machine_step *step,
                               step->grace_s ? CALL_TELL_MS : CALL_MS, err);
 }
 
-static void prepare(struct worker *w, struct entry *e, struct machine_result *r,
-                    struct error *err)
+static void prepare(struct worker *w, struct pod_entry *e,
+                    struct machine_result *r, struct error *err)
 {
-    if (entry_is_ours(e))
+    if (pod_entry_is_helper(e))
         return;
     /* it was wanted when more was allowed */
     r->e = rights_check(&w->p->a->rights, e->spec, err);
@@ -215,7 +215,7 @@ struct done {
     char username[CRI_TEXT_MAX];
 };
 
-static void do_step(struct worker *w, struct entry *e,
+static void do_step(struct worker *w, struct pod_entry *e,
                     const struct machine_step *step, struct done *d)
 {
     struct machine_result *r = &d->r;
@@ -255,7 +255,7 @@ static void do_step(struct worker *w, struct entry *e,
         r->e = cri_remove_sandbox(w->c.cri, step->id, CALL_MS, err);
         break;
     case MACHINE_CLEAN:
-        if (entry_is_ours(e))
+        if (pod_entry_is_helper(e))
             break;
         saved_logs_take(w->p, &w->c, e);
         deliver_end(w->p, &w->c, e, r, err);
@@ -266,7 +266,7 @@ static void do_step(struct worker *w, struct entry *e,
     }
 }
 
-static void call(struct worker *w, struct entry *e,
+static void call(struct worker *w, struct pod_entry *e,
                  const struct machine_step *step, struct done *d)
 {
     *d = (struct done){0};
@@ -285,11 +285,11 @@ static void call(struct worker *w, struct entry *e,
 
 /* --- one pod: with the lock held, released within ----------------------- */
 
-static LOCKED bool save(struct actuator *a, struct entry *e)
+static LOCKED bool save(struct actuator *a, struct pod_entry *e)
 {
     struct error err = {0};
     act_unlock(a);
-    int r = entry_save(a, e, &err);
+    int r = pod_entry_save(a, e, &err);
     act_lock(a);
     if (r == 0)
         return true;
@@ -306,7 +306,7 @@ static LOCKED bool save(struct actuator *a, struct entry *e)
     return false;
 }
 
-static LOCKED bool list(struct worker *w, struct entry *e)
+static LOCKED bool list(struct worker *w, struct pod_entry *e)
 {
     struct actuator *a = w->p->a;
     struct machine_found found = {0};
@@ -345,7 +345,7 @@ static bool waits_no_more(const struct place *p, const struct before *was,
 }
 
 /* Lock held, may be released for a while. */
-static LOCKED void take_done(struct worker *w, struct entry *e,
+static LOCKED void take_done(struct worker *w, struct pod_entry *e,
                              const struct machine_step *step,
                              const struct done *d, const struct before *was)
 {
@@ -360,27 +360,27 @@ static LOCKED void take_done(struct worker *w, struct entry *e,
     if (step->kind == MACHINE_CLEAN && e->m.left) {
         log_event(LOG_WARN, "act-files-left", "place", w->c.place.name, "uid",
                   e->intent->uid, "error", d->err.text, NULL);
-        leftovers_add(w->p, e->intent->uid);
+        leftover_dirs_add(w->p, e->intent->uid);
     }
 }
 
 /* False when there is nothing more to do. */
-static LOCKED bool turn(struct worker *w, struct entry *e)
+static LOCKED bool turn(struct worker *w, struct pod_entry *e)
 {
     struct actuator *a = w->p->a;
     struct machine_step step;
     struct done d;
-    if (!e->intent->stop && entry_pair_is_over(a, e)) {
+    if (!e->intent->stop && pod_entry_pair_is_over(a, e)) {
         e->intent->stop = e->intent->keep = e->m.unsaved = true;
         e->m.changed = true;
     }
-    e->m.hold = entry_hold(a, e);
+    e->m.hold = pod_entry_hold(a, e);
     if (helper_awaited(w->p, e))
         return false;
     e->due_ms = INT64_MAX; /* who wakes it meanwhile makes that earlier */
     machine_next(&e->m, clock_ms(), &step);
     if (e->m.changed)
-        entry_publish(a, e);
+        pod_entry_publish(a, e);
     if (step.save && !save(a, e))
         return false;
     if (step.kind == MACHINE_WAIT) {
@@ -401,7 +401,7 @@ static LOCKED bool turn(struct worker *w, struct entry *e)
     return true;
 }
 
-static LOCKED void work_entry(struct worker *w, struct entry *e)
+static LOCKED void work_entry(struct worker *w, struct pod_entry *e)
 {
     struct actuator *a = w->p->a;
     unsigned n = 0;
@@ -412,10 +412,10 @@ static LOCKED void work_entry(struct worker *w, struct entry *e)
         card_setup_note_use(w->p, e);
         e->acted_ms = clock_ms();
         if (e->m.changed)
-            entry_publish(a, e);
+            pod_entry_publish(a, e);
     }
     events_attend(w->p, e);
-    entry_release(e);
+    pod_entry_release(e);
 }
 
 /* --- what nobody wrote down --------------------------------------------- */
@@ -460,7 +460,7 @@ static LOCKED bool connect_place(struct worker *w)
     struct error err = {0};
     if (w->c.cri && w->c.generation == p->generation)
         return true;
-    const struct act_place what = p->what;
+    const struct act_place what = p->desc;
     w->c.generation = p->generation;
     act_unlock(a);
     connection_close(&w->c);
@@ -479,16 +479,16 @@ static LOCKED bool work_once(struct worker *w, int64_t *idle_end)
     int64_t now = clock_ms();
     if (!connect_place(w))
         return false;
-    struct entry *e = pick(p, now);
+    struct pod_entry *e = pick(p, now);
     if (e) {
         work_entry(w, e);
     } else if (a->fed && orphans_take(&p->orphans, now, &orphan)) {
-        if (spared_is_orphan(p, orphan.uid))
+        if (unrecorded_is_orphan(p, orphan.uid))
             work_orphan(w, &orphan);
         else /* it was wanted since it was listed */
             orphans_removed(&p->orphans, orphan.id);
-    } else if (place_leftovers_due(p) <= now) {
-        leftovers_sweep(p, &w->c);
+    } else if (place_leftover_dirs_due(p) <= now) {
+        leftover_dirs_sweep(p, &w->c);
     } else if (now >= *idle_end) {
         return false;
     } else {
@@ -523,10 +523,10 @@ void *worker_thread(void *arg)
 
 /* --- pods of the host that somebody else runs --------------------------- */
 
-static LOCKED void virtual_turn(struct actuator *a, struct entry *e)
+static LOCKED void virtual_turn(struct actuator *a, struct pod_entry *e)
 {
     enum act_state was = e->intent->state;
-    enum machine_hold hold = entry_hold(a, e);
+    enum machine_hold hold = pod_entry_hold(a, e);
     e->due_ms = INT64_MAX;
     if (e->intent->stop) {
         machine_move(&e->m, ACT_STOPPING);
@@ -548,20 +548,19 @@ static LOCKED void virtual_turn(struct actuator *a, struct entry *e)
         (void)save(a, e); /* sets it again when it cannot */
     }
     if (e->m.changed)
-        entry_publish(a, e);
+        pod_entry_publish(a, e);
 }
 
-void worker_run_virtual(struct place *p)
+void worker_run_host_pods(struct place *p)
 {
     struct actuator *a = p->a;
-    struct entry *e;
-    if (strcmp(p->what.name, ACT_HOST) != 0 || !p->present ||
-        p->what.endpoint[0])
+    struct pod_entry *e;
+    if (!card_is_host(&p->desc) || !p->present || p->desc.endpoint[0])
         return;
     while (!a->stopping && (e = pick(p, clock_ms()))) {
         e->busy = true;
         virtual_turn(a, e);
-        entry_release(e);
+        pod_entry_release(e);
     }
     if (place_due(p) != INT64_MAX && !a->stopping)
         (void)clock_wait(&p->wake, &a->lock, place_due(p));

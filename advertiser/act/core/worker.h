@@ -8,6 +8,6 @@
 /* The thread; `place` is one. */
 void *worker_thread(void *place) EXCLUDES(act_state);
 /* Pods of the host that somebody else runs.  Releases the lock meanwhile. */
-void worker_run_virtual(struct place *p) REQUIRES(act_state);
+void worker_run_host_pods(struct place *p) REQUIRES(act_state);
 
 #endif

@@ -107,7 +107,7 @@ int actrig_want(struct actrig *r, const char *name, const char *place)
 
 bool actrig_reach(struct actrig *r, const char *name, enum act_state state)
 {
-    struct act_pod_view v = {0};
+    struct act_pod_status v = {0};
     int64_t end = clock_ms() + REACH_MS;
     for (uint64_t version = 0; clock_ms() < end;) {
         if (actuator_find(r->a, "lab", name, &v) == 0 && v.state == state)

@@ -99,9 +99,9 @@ Test(places, new_keys_are_noticed_once)
     tmpdir_remove(dir);
 }
 
-static struct act_place_view view(const char *name, enum act_health health)
+static struct act_place_status view(const char *name, enum act_health health)
 {
-    struct act_place_view v = {.health = health};
+    struct act_place_status v = {.health = health};
     (void)snprintf(v.name, sizeof v.name, "%s", name);
     return v;
 }
@@ -111,7 +111,7 @@ Test(places, lost_and_drained_cards_are_withdrawn)
     cleanup_with(topo) struct topo *topo = host_topo();
     cleanup_with(topo) struct topo *marked = NULL, *again = NULL;
     struct error err;
-    const struct act_place_view views[] = {
+    const struct act_place_status views[] = {
         view("card-0000-01-00", ACT_LOST),
         view("card-0000-02-00", ACT_DRAINED),
         view("card-0000-03-00", ACT_SUSPECT),
@@ -144,7 +144,7 @@ Test(places, says_which_cards_run_pods)
     cleanup_with(topo) struct topo *topo = host_topo();
     cleanup_with(topo) struct topo *marked = NULL, *none = NULL;
     struct error err;
-    struct act_place_view views[] = {
+    struct act_place_status views[] = {
         view("card-0000-01-00", ACT_LOST),
         view("card-0000-02-00", ACT_READY),
         view("host", ACT_READY),

@@ -8,8 +8,11 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "advertiser/act/face/socket.h"
+#include "advertiser/act/api/socket.h"
+#include "advertiser/act/api/socket.h"
 #include "cli/base/settings.h"
+#include "cli/base/verbs.h"
+#include "cli/verb/host_pods.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"

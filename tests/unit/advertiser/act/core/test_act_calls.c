@@ -26,7 +26,7 @@ static int exec(const char *name, const char *container, struct cri_exec *ret,
 
 static void until_lost(void)
 {
-    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    struct act_place_status v[ACT_PLACES_MAX] = {0};
     cardserver_freeze(r.cards[0], true);
     while (actuator_places(r.a, v) == 1 && v[0].health != ACT_LOST)
         (void)usleep(10000);

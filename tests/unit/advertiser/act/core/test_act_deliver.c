@@ -12,8 +12,8 @@
 
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/card_setup.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
@@ -91,7 +91,7 @@ static void lab_end(void)
     tmpdir_remove(lab.top);
 }
 
-static struct entry *want(const char *name, int vfs, const char *hook)
+static struct pod_entry *want(const char *name, int vfs, const char *hook)
 {
     struct error err = {0};
     cleanup_free char *spec = xasprintf(
@@ -110,15 +110,15 @@ static struct entry *want(const char *name, int vfs, const char *hook)
                                 .sriov_vfs = vfs,
                                 .hook = hook};
     cr_assert_eq(actuator_want(lab.a, &pod, &err), 0, "%s", err.text);
-    struct entry *e = entry_by_uid(lab.a, uid);
+    struct pod_entry *e = pod_entry_by_uid(lab.a, uid);
     e->m.listed = true; /* nothing of it is there */
     return e;
 }
 
-static struct machine_result deliver(struct entry *e, struct error *err)
+static struct machine_result deliver(struct pod_entry *e, struct error *err)
 {
     struct machine_result r = {0};
-    struct act_place what = lab.card->what;
+    struct act_place what = lab.card->desc;
     card_setup_run(lab.card, &what, e, &r, err);
     return r;
 }
@@ -136,7 +136,7 @@ TestSuite(act_deliver, .init = lab_begin, .fini = lab_end, .timeout = 180);
 Test(act_deliver, functions_of_a_pod_before_its_sandbox)
 {
     struct error err = {0};
-    struct entry *first = want("first", 4, ""), *next = want("next", 8, "");
+    struct pod_entry *first = want("first", 4, ""), *next = want("next", 8, "");
     cr_assert_eq(deliver(first, &err).e, 0, "%s", err.text);
     cr_expect_eq(n_functions(), 4);
     struct machine_result r = deliver(next, &err);
@@ -151,7 +151,8 @@ Test(act_deliver, functions_of_a_pod_before_its_sandbox)
 Test(act_deliver, functions_of_who_asked_for_none)
 {
     struct error err = {0};
-    struct entry *plain = want("plain", -1, ""), *next = want("next", 8, "");
+    struct pod_entry *plain = want("plain", -1, ""),
+                     *next = want("next", 8, "");
     cr_assert_eq(deliver(plain, &err).e, 0);
     struct machine_result r = deliver(next, &err);
     expect_waits(r, err);
@@ -163,7 +164,8 @@ Test(act_deliver, functions_of_what_is_there)
 {
     struct error err = {0};
     const struct machine_sandbox sandbox = {.id = "s", .attempt = 1};
-    struct entry *first = want("first", -1, ""), *next = want("next", 8, "");
+    struct pod_entry *first = want("first", -1, ""),
+                     *next = want("next", 8, "");
     first->m.listed = false;
     first->intent->attempt = 1;
     struct machine_result r = deliver(next, &err);
@@ -184,7 +186,7 @@ Test(act_deliver, functions_of_what_is_not_written_down)
     struct error err = {0};
     struct orphan_seen seen = {
         .uid = "u-old", .id = "s", .sandbox = true, .running = true};
-    struct entry *next = want("next", 8, "");
+    struct pod_entry *next = want("next", 8, "");
     lab.card->swept = false;
     struct machine_result r = deliver(next, &err);
     expect_waits(r, err);
@@ -198,7 +200,7 @@ Test(act_deliver, functions_of_what_is_not_written_down)
     r = deliver(next, &err);
     expect_waits(r, err);
     lab.card->n_spared_running = 0; /* it is over */
-    struct entry *old = want("old", -1, "");
+    struct pod_entry *old = want("old", -1, "");
     old->m.listed = false;
     r = deliver(next, &err);
     expect_waits(r, err);
@@ -211,7 +213,8 @@ Test(act_deliver, functions_of_what_is_not_written_down)
 Test(act_deliver, functions_while_the_hook_is_tried_again)
 {
     struct error err = {0};
-    struct entry *first = want("first", 4, "bad"), *next = want("next", 8, "");
+    struct pod_entry *first = want("first", 4, "bad"),
+                     *next = want("next", 8, "");
     struct machine_result r = deliver(first, &err);
     cr_expect_str_eq(r.reason, "HookFailed", "%s", err.text);
     r = deliver(next, &err);
@@ -228,7 +231,7 @@ static void *deliver_thread(void *arg)
 
 Test(act_deliver, who_uses_the_card_is_asked_in_turn)
 {
-    struct entry *first = want("first", 4, ""), *next = want("next", 8, "");
+    struct pod_entry *first = want("first", 4, ""), *next = want("next", 8, "");
     pthread_t thread;
     void *result;
     (void)pthread_mutex_lock(&lab.card->vfs);
@@ -244,7 +247,7 @@ Test(act_deliver, who_uses_the_card_is_asked_in_turn)
     cr_expect_eq(n_functions(), 2);
 }
 
-static bool is_due(struct entry *e)
+static bool is_due(struct pod_entry *e)
 {
     act_lock(lab.a);
     bool due = e->due_ms == 0 && e->m.retry_ms == 0;
@@ -255,9 +258,9 @@ static bool is_due(struct entry *e)
 Test(act_deliver, no_thread_waits_for_a_hook)
 {
     struct error err = {0};
-    struct entry *first = want("first", -1, "long"),
-                 *next = want("next", 4, "");
-    struct entry *plain = want("plain", -1, "");
+    struct pod_entry *first = want("first", -1, "long"),
+                     *next = want("next", 4, "");
+    struct pod_entry *plain = want("plain", -1, "");
     pthread_t thread;
     void *result;
     cleanup_free char *script = xasprintf(
@@ -287,7 +290,7 @@ Test(act_deliver, no_thread_waits_for_a_hook)
 Test(act_deliver, nothing_is_begun_while_we_end)
 {
     struct error err = {0};
-    struct entry *e = want("late", 4, "");
+    struct pod_entry *e = want("late", 4, "");
     act_lock(lab.a);
     lab.a->stopping = true;
     act_unlock(lab.a);

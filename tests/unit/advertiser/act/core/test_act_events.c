@@ -46,7 +46,7 @@ static void rest(unsigned ms)
 
 static bool is_ready(struct actrig *r, const char *name)
 {
-    struct act_pod_view v;
+    struct act_pod_status v;
     cr_assert_eq(actuator_find(r->a, "lab", name, &v), 0);
     return v.ready;
 }
@@ -148,7 +148,7 @@ Test(act_events, a_card_without_them_is_asked_once, .timeout = 180)
 Test(act_events, a_card_that_comes_back_is_asked_again, .timeout = 180)
 {
     struct actrig r;
-    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    struct act_place_status v[ACT_PLACES_MAX] = {0};
     begin(&r, 1, CARDSERVER_EVENTS);
     cardserver_freeze(r.cards[0], true);
     int64_t from = clock_ms();

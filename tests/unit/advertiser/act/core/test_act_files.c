@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "advertiser/act/card/connection.h"
 #include "advertiser/act/core/config.h"
 #include "advertiser/act/core/deliver.h"
-#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "advertiser/act/pod/files.h"
 #include "lib/base/base64.h"
@@ -153,7 +154,7 @@ Test(act_files, contents_have_a_limit)
 static struct actuator act = {
     .cluster = (char *)"c",
     .node = (char *)"n",
-    .card_dir = (char *)"/d",
+    .dirs = {.card = "/d"},
     .helper_image = (char *)"h",
 };
 
@@ -168,7 +169,7 @@ static void mounts(const char *place, const char *owner, struct podspec *spec,
                                 .place = place,
                                 .sriov_vfs = -1};
     cleanup_with(intent) struct intent *i = intent_create(&pod);
-    struct entry e = {.intent = i, .spec = spec};
+    struct pod_entry e = {.intent = i, .spec = spec};
     struct config_sandbox sandbox;
     struct cri_container_config config;
     config_sandbox(&act, &e, 1, &sandbox);
@@ -213,10 +214,10 @@ Test(act_files, volumes_need_the_helper)
     cleanup_with(podspec) struct podspec *some = parse(VOLUMES, "", NULL, 0);
     cleanup_with(podspec) struct podspec *empty =
         parse("{\"name\":\"e\",\"emptyDir\":{}}", "", NULL, 0);
-    cr_expect_not(entry_has_volumes(&(struct entry){.spec = NULL}));
-    cr_expect_not(entry_has_volumes(&(struct entry){.spec = none}));
-    cr_expect(entry_has_volumes(&(struct entry){.spec = some}));
-    cr_expect(entry_has_volumes(&(struct entry){.spec = empty}),
+    cr_expect_not(pod_entry_has_volumes(&(struct pod_entry){.spec = NULL}));
+    cr_expect_not(pod_entry_has_volumes(&(struct pod_entry){.spec = none}));
+    cr_expect(pod_entry_has_volumes(&(struct pod_entry){.spec = some}));
+    cr_expect(pod_entry_has_volumes(&(struct pod_entry){.spec = empty}),
               "a runtime would make it root's alone to write to");
 }
 
@@ -239,24 +240,24 @@ Test(act_files, what_nobody_can_remove_is_told)
                                 .place = "card-0000-17-00",
                                 .sriov_vfs = -1};
     cleanup_with(podspec) struct podspec *spec = parse(VOLUMES, "", NULL, 0);
-    const struct act_place what = {.name = "card-0000-17-00"};
+    const struct connection c = {.place = {.name = "card-0000-17-00"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct actuator a = {.card_dir = (char *)"/d",
+        struct actuator a = {.dirs = {.card = "/d"},
                              .helper_image = (char *)cases[i].helper};
         struct place at = {.a = &a};
         struct intent *intent = intent_create(&pod);
-        struct entry e = {.intent = intent, .spec = spec};
+        struct pod_entry e = {.intent = intent, .spec = spec};
         struct machine_result r = {0};
         struct error err = {0};
         intent->attempt = cases[i].attempt;
-        deliver_end(&at, &what, NULL, &e, &r, &err);
+        deliver_end(&at, &c, &e, &r, &err);
         cr_expect_eq(r.e < 0, cases[i].told, "case %zu: %s", i, err.text);
         if (cases[i].told) {
             cr_expect_not(r.permanent, "it is waited for");
             cr_expect_str_eq(r.reason, "FilesLeft");
             cr_expect(strstr(err.text, "/d/pods/u-1"), "%s", err.text);
             e.await_ms = clock_ms() - 3600000;
-            deliver_end(&at, &what, NULL, &e, &r, &err);
+            deliver_end(&at, &c, &e, &r, &err);
             cr_expect(r.permanent, "it was waited for");
         }
         intent_destroy(intent);

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "advertiser/act/core/actuator.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/helper_pod.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -35,7 +35,7 @@ int sqlite3_step(sqlite3_stmt *q)
     }
     if (strncmp(sql, "DELETE FROM pods", 16) == 0 && atomic_load(&watched)) {
         act_lock(r.a);
-        atomic_store(&was_there, entry_by_uid(r.a, UID) != NULL);
+        atomic_store(&was_there, pod_entry_by_uid(r.a, UID) != NULL);
         act_unlock(r.a);
         atomic_store(&watched, false);
     }
@@ -53,7 +53,7 @@ static void begin(void)
 static bool has_helper(void)
 {
     act_lock(r.a);
-    bool has = entry_by_uid(r.a, UID) != NULL;
+    bool has = pod_entry_by_uid(r.a, UID) != NULL;
     act_unlock(r.a);
     return has;
 }
@@ -144,7 +144,7 @@ static void end_sandboxes(void)
 Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 180)
 {
     const struct cardserver_times slow = {.run_us = 300000};
-    struct act_pod_view v = {0};
+    struct act_pod_status v = {0};
     begin();
     want_with_volume("web");
     cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
@@ -166,7 +166,7 @@ Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 180)
 static char *image_of_helper(void)
 {
     act_lock(r.a);
-    const struct entry *e = entry_by_uid(r.a, UID);
+    const struct pod_entry *e = pod_entry_by_uid(r.a, UID);
     char *image = e && e->spec && !e->intent->stop
                       ? xstrdup(e->spec->containers[0].image)
                       : NULL;
@@ -176,7 +176,7 @@ static char *image_of_helper(void)
 
 Test(act_helper, that_of_another_image_is_replaced, .timeout = 180)
 {
-    struct act_pod_view v = {0};
+    struct act_pod_status v = {0};
     begin();
     want_with_volume("web");
     cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
@@ -199,7 +199,7 @@ Test(act_helper, that_of_another_image_is_replaced, .timeout = 180)
 
 static enum act_health health(void)
 {
-    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    struct act_place_status v[ACT_PLACES_MAX] = {0};
     cr_assert_eq(actuator_places(r.a, v), 1);
     return v[0].health;
 }
@@ -208,7 +208,7 @@ static enum act_health health(void)
 static bool awaits(const char *name, int64_t ms)
 {
     act_lock(r.a);
-    struct entry *e = entry_by_uid(r.a, name);
+    struct pod_entry *e = pod_entry_by_uid(r.a, name);
     e->await_ms = ms ? clock_ms() - ms : 0;
     bool awaited = helper_awaited(place_find(r.a, "card-0"), e);
     act_unlock(r.a);
@@ -223,7 +223,7 @@ Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 180)
     cr_assert(actrig_live(&r, 0, UID, 1)); /* the helper does not run */
     (void)usleep(100000);
     act_lock(r.a);
-    struct entry *e = entry_by_uid(r.a, "web");
+    struct pod_entry *e = pod_entry_by_uid(r.a, "web");
     e->intent->stop = true;
     e->intent->attempt = 1;
     e->m.stop_ms = clock_ms() - 3600000; /* what ran took its time */

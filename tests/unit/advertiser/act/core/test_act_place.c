@@ -30,7 +30,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 180)
 {
     struct actrig r;
-    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    struct act_place_status v[ACT_PLACES_MAX] = {0};
     actrig_init(&r, 1);
     actrig_open(&r);
     /* the prober, and its connection, are there */
@@ -51,9 +51,9 @@ Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 180)
 
 /* --- how it fares --------------------------------------------------------- */
 
-static struct act_place_view place_of(struct actrig *r)
+static struct act_place_status place_of(struct actrig *r)
 {
-    struct act_place_view v[ACT_PLACES_MAX];
+    struct act_place_status v[ACT_PLACES_MAX];
     cr_assert_geq(actuator_places(r->a, v), 1);
     return v[0];
 }
@@ -128,7 +128,7 @@ Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 180)
 Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 180)
 {
     struct actrig r;
-    struct act_pod_view v = {0};
+    struct act_pod_status v = {0};
     const struct cardserver_times slow = {.other_us = 300000};
     actrig_init(&r, 1);
     actrig_open(&r);
@@ -156,9 +156,9 @@ Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 180)
 
 /* --- places that leave ---------------------------------------------------- */
 
-static struct act_pod_view view_of(struct actrig *r, const char *name)
+static struct act_pod_status view_of(struct actrig *r, const char *name)
 {
-    struct act_pod_view v;
+    struct act_pod_status v;
     cr_assert_eq(actuator_find(r->a, "lab", name, &v), 0);
     return v;
 }
@@ -171,7 +171,7 @@ Test(act_place, pods_of_a_card_that_left_end, .timeout = 180)
     cr_assert_eq(actrig_want(&r, "x", "card-1"), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     actrig_set(&r, 1);
-    struct act_pod_view v = view_of(&r, "x");
+    struct act_pod_status v = view_of(&r, "x");
     cr_assert_str_eq(v.reason, "CardLost");
     cr_assert_eq(v.state, ACT_RUNNING, "it is wanted, and may come back");
     cr_assert_eq(actuator_unwant(r.a, "x", -1, NULL), 0);
@@ -216,7 +216,7 @@ Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 180)
     uint64_t version = view_of(&r, "x").version;
     r.places[0].endpoint[0] = '\0';
     actrig_set(&r, 1);
-    struct act_pod_view v = view_of(&r, "x");
+    struct act_pod_status v = view_of(&r, "x");
     cr_expect(v.stale && v.version > version);
     cr_expect_str_eq(v.reason, "CardLost");
     cr_expect_not_null(strstr(v.message, "endpoint"), "%s", v.message);
@@ -233,7 +233,7 @@ Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 180)
     cr_expect_eq(cardserver_live(r.cards[0], "x"), 0);
     r.places[0].endpoint[0] = '\0';
     actrig_set(&r, 1);
-    struct act_place_view none[ACT_PLACES_MAX];
+    struct act_place_status none[ACT_PLACES_MAX];
     cr_expect_eq(actuator_places(r.a, none), 0, "it is of no use");
     actrig_fini(&r);
 }

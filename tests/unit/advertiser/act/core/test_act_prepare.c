@@ -12,7 +12,7 @@
 #include "advertiser/act/card/labels.h"
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/card_setup.h"
-#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -23,7 +23,7 @@ static struct actrig r;
 /* The turn of a pod is another's, who ends it before it is known that one
  * waits for it. */
 static atomic_uint n_misses;
-static struct entry *other;
+static struct pod_entry *other;
 
 int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
@@ -37,7 +37,7 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
                                                             : r.a->places[0];
     if (!p || mutex != &p->prep)
         return real(mutex);
-    const struct act_place what = p->what;
+    const struct act_place what = p->desc;
     within = true;
     card_setup_run(p, &what, other, &result, &err);
     within = false;
@@ -87,7 +87,7 @@ static void want(const char *name, const char *hook)
 
 static bool has_reason(const char *name, const char *reason)
 {
-    struct act_pod_view v;
+    struct act_pod_status v;
     for (int i = 0; i < 6000; i++) {
         cr_assert_eq(actuator_find(r.a, "lab", name, &v), 0);
         if (strcmp(v.reason, reason) == 0)
@@ -99,7 +99,7 @@ static bool has_reason(const char *name, const char *reason)
 
 static void wait_health(enum act_health health)
 {
-    struct act_place_view v[ACT_PLACES_MAX] = {0};
+    struct act_place_status v[ACT_PLACES_MAX] = {0};
     do {
         (void)usleep(10000);
         cr_assert_eq(actuator_places(r.a, v), 1);
@@ -168,7 +168,7 @@ Test(act_prepare, a_turn_that_ends_meanwhile_is_noticed)
     cr_assert_eq(actrig_want_as(&r, held), 0);
     wait_health(ACT_READY);
     act_lock(r.a);
-    other = entry_by_uid(r.a, "other");
+    other = pod_entry_by_uid(r.a, "other");
     act_unlock(r.a);
     atomic_store(&n_misses, 3); /* each doubles the pause */
     int64_t from = clock_ms();
@@ -220,7 +220,7 @@ static bool gets_stirred(const char *uid, bool stirred)
 {
     for (int i = 0; i < 6000; i++) {
         act_lock(r.a);
-        bool is = entry_by_uid(r.a, uid)->stirred;
+        bool is = pod_entry_by_uid(r.a, uid)->stirred;
         act_unlock(r.a);
         if (is == stirred)
             return true;
@@ -295,7 +295,7 @@ static void want_in_vain(const char *name)
     struct error err = {0};
     cr_assert_eq(actrig_want_as(&r, pod), 0);
     act_lock(r.a);
-    entry_by_uid(r.a, name)->m.failures = 20;
+    pod_entry_by_uid(r.a, name)->m.failures = 20;
     act_unlock(r.a);
     cr_assert_eq(actuator_begin(r.a, name, &err), 0, "%s", err.text);
     cr_assert(has_reason(name, "VfsInUse"));
@@ -304,7 +304,7 @@ static void want_in_vain(const char *name)
 static int64_t waits_ms(const char *name)
 {
     act_lock(r.a);
-    int64_t ms = entry_by_uid(r.a, name)->m.retry_ms - clock_ms();
+    int64_t ms = pod_entry_by_uid(r.a, name)->m.retry_ms - clock_ms();
     act_unlock(r.a);
     return ms;
 }
@@ -331,7 +331,7 @@ Test(act_prepare, who_waits_for_functions_is_woken_by_a_failure)
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     want_in_vain("y");
     act_lock(r.a);
-    struct entry *x = entry_by_uid(r.a, "x");
+    struct pod_entry *x = pod_entry_by_uid(r.a, "x");
     x->spec->restart = PODSPEC_RESTART_NEVER;
     act_unlock(r.a);
     end_sandbox("x");

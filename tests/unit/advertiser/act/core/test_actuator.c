@@ -45,7 +45,7 @@ static struct act_pod pod_of(const char *name, const char *uid,
 
 static void reach(struct actuator *a, const char *name, enum act_state state)
 {
-    struct act_pod_view v = {0};
+    struct act_pod_status v = {0};
     uint64_t version = 0;
     for (int i = 0; i < 100; i++) {
         cr_assert_eq(actuator_find(a, "lab", name, &v), 0);
@@ -108,8 +108,8 @@ Test(actuator, remembers_what_is_wanted_and_drained)
     struct actuator *a = open_at(dir);
     struct act_pod p = pod_of("x", "u-1", "card-0", SPEC("x", "u-1"));
     struct act_pod q = pod_of("x", "u-2", "card-0", SPEC("x", "u-2"));
-    struct act_place_view places[ACT_PLACES_MAX];
-    struct act_pod_view *list = NULL;
+    struct act_place_status places[ACT_PLACES_MAX];
+    struct act_pod_status *list = NULL;
     struct error err = {0};
     cr_assert_eq(actuator_want(a, &p, &err), 0, "%s", err.text);
     cr_assert_eq(actuator_want(a, &p, &err), 0, "once more is a success");
@@ -135,7 +135,7 @@ Test(actuator, pods_of_a_lost_card_are_stale)
 {
     struct actuator *a = open_at(NULL);
     struct act_pod p = pod_of("x", "u-1", "card-0", SPEC("x", "u-1"));
-    struct act_pod_view v = {0};
+    struct act_pod_status v = {0};
     uint64_t version = 0;
     cr_assert_eq(actuator_want(a, &p, NULL), 0);
     for (int i = 0; i < 3000 && !v.stale; i++) {
@@ -156,7 +156,7 @@ Test(actuator, pods_that_somebody_else_runs)
     struct act_pod k = pod_of("k", "u-k", "host", SPEC("k", "u-k"));
     struct act_pod x = pod_of("x", "u-x", "card-0", SPEC("x", "u-x"));
     const char *const keep[] = {"u-k"};
-    struct act_pod_view v;
+    struct act_pod_status v;
     h.pair_key = x.pair_key = "lab/j/0";
     h.is_host = true;
     k.held = true;

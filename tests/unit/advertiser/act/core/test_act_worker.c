@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "advertiser/act/core/actuator.h"
-#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "tests/lib/card/actrig.h"
 
@@ -30,9 +30,9 @@ int sqlite3_step(sqlite3_stmt *q)
     return real(q);
 }
 
-static struct act_pod_view view_of(struct actrig *r, const char *name)
+static struct act_pod_status view_of(struct actrig *r, const char *name)
 {
-    struct act_pod_view v;
+    struct act_pod_status v;
     cr_assert_eq(actuator_find(r->a, "lab", name, &v), 0);
     return v;
 }
@@ -220,13 +220,13 @@ Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
 {
     struct actrig r;
     struct error err = {0};
-    struct act_pod_view v;
+    struct act_pod_status v;
     actrig_init(&r, 1);
     actrig_open(&r);
     const struct act_pod held = {.name = "x", .place = "card-0", .held = true};
     cr_assert_eq(actrig_want_as(&r, held), 0);
     cr_assert(has_reason(&r, "x", "Held"));
-    struct entry *e = entry_by_uid(r.a, "x");
+    struct pod_entry *e = pod_entry_by_uid(r.a, "x");
     act_lock(r.a);
     while (e->busy) {
         act_unlock(r.a);
@@ -238,9 +238,9 @@ Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
     e->intent->state = ACT_GONE;
     act_unlock(r.a);
     cr_assert_eq(actuator_forget(r.a, "x", &err), 0, "%s", err.text);
-    cr_expect_eq(entry_save(r.a, e, &err), 0, "%s", err.text);
+    cr_expect_eq(pod_entry_save(r.a, e, &err), 0, "%s", err.text);
     act_lock(r.a);
-    entry_release(e);
+    pod_entry_release(e);
     act_unlock(r.a);
     reopen(&r);
     cr_expect_eq(actuator_find(r.a, "lab", "x", &v), -ENOENT);

@@ -1,10 +1,10 @@
-#include "advertiser/act/face/socket_private.h"
+#include "advertiser/act/api/socket_private.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "advertiser/act/face/view.h"
+#include "advertiser/act/api/status_json.h"
 #include "lib/io/clock.h"
 
 enum {
@@ -67,7 +67,7 @@ static bool take_names(struct httpd_request *rq, char namespace[64],
 
 /* The pod that the path names; 404 when there is none. */
 static bool take_pod(struct act_socket *s, struct httpd_request *rq,
-                     struct act_pod_view *ret_pod)
+                     struct act_pod_status *ret_pod)
 {
     char namespace[64], name[ACT_NAME_MAX + 1];
     if (!take_names(rq, namespace, name))
@@ -81,14 +81,14 @@ static bool take_pod(struct act_socket *s, struct httpd_request *rq,
 /* The same of one whose logs may be kept: without more than its names when
  * there is none any more. */
 static bool take_logged(struct act_socket *s, struct httpd_request *rq,
-                        struct act_pod_view *ret_pod)
+                        struct act_pod_status *ret_pod)
 {
     char namespace[64], name[ACT_NAME_MAX + 1];
     if (!take_names(rq, namespace, name))
         return false;
     if (actuator_find(s->a, namespace, name, ret_pod) == 0)
         return true;
-    *ret_pod = (struct act_pod_view){0};
+    *ret_pod = (struct act_pod_status){0};
     memcpy(ret_pod->namespace, namespace, sizeof namespace);
     memcpy(ret_pod->name, name, sizeof name);
     return true;
@@ -125,7 +125,7 @@ static bool take_nothing(struct httpd_request *rq)
 static bool take_place(struct act_socket *s, struct httpd_request *rq,
                        char place[ACT_NAME_MAX + 1])
 {
-    struct act_place_view list[ACT_PLACES_MAX];
+    struct act_place_status list[ACT_PLACES_MAX];
     const char *name = httpd_arg(rq, 0);
     cleanup_str struct str known = STR_INIT(ERROR_TEXT_MAX / 2);
     size_t n = actuator_places(s->a, list);
@@ -147,7 +147,7 @@ static bool take_place(struct act_socket *s, struct httpd_request *rq,
 static void on_pods(struct httpd_request *rq, void *ctx)
 {
     const struct act_socket *s = ctx;
-    cleanup_free struct act_pod_view *pods = NULL;
+    cleanup_free struct act_pod_status *pods = NULL;
     if (!take_nothing(rq))
         return;
     struct str *out = httpd_reply(rq);
@@ -157,24 +157,24 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     for (size_t i = 0; i < n; i++) {
         if (i)
             str_add_c(out, ',');
-        view_pod(&pods[i], out);
+        status_json_pod(&pods[i], out);
     }
     str_add(out, "]}\n");
 }
 
 static void on_pod(struct httpd_request *rq, void *ctx)
 {
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     if (!take_nothing(rq) || !take_pod(ctx, rq, &pod))
         return;
-    view_pod(&pod, httpd_reply(rq));
+    status_json_pod(&pod, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
 static void on_cards(struct httpd_request *rq, void *ctx)
 {
     const struct act_socket *s = ctx;
-    struct act_place_view list[ACT_PLACES_MAX];
+    struct act_place_status list[ACT_PLACES_MAX];
     if (!take_nothing(rq))
         return;
     struct str *out = httpd_reply(rq);
@@ -183,7 +183,7 @@ static void on_cards(struct httpd_request *rq, void *ctx)
     for (size_t i = 0; i < n; i++) {
         if (i)
             str_add_c(out, ',');
-        view_place(&list[i], out);
+        status_json_place(&list[i], out);
     }
     str_add(out, "]}\n");
 }
@@ -192,7 +192,7 @@ static void on_wait(struct httpd_request *rq, void *ctx)
 {
     static const char *const names[] = {"version", "wait", NULL};
     struct act_socket *s = ctx;
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     int64_t version, wait_s;
     if (!httpd_query_only(rq, names) ||
         !take_number(rq, "version", INT64_MAX, 0, &version) ||
@@ -201,7 +201,7 @@ static void on_wait(struct httpd_request *rq, void *ctx)
         !take_pod(s, rq, &pod))
         return;
     if (pod.version > (uint64_t)version || wait_s == 0) {
-        view_pod(&pod, httpd_reply(rq));
+        status_json_pod(&pod, httpd_reply(rq));
         str_add_c(httpd_reply(rq), '\n');
         return;
     }
@@ -212,7 +212,7 @@ static void on_wait(struct httpd_request *rq, void *ctx)
  */
 
 static struct call *pod_call(struct act_socket *s, void (*run)(struct call *c),
-                             const struct act_pod_view *pod)
+                             const struct act_pod_status *pod)
 {
     struct call *c = call_create(s, run);
     memcpy(c->namespace, pod->namespace, sizeof c->namespace);
@@ -238,14 +238,14 @@ static void on_want(struct httpd_request *rq, void *ctx)
 
 static void on_start(struct httpd_request *rq, void *ctx)
 {
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     if (take_nothing(rq) && take_pod(ctx, rq, &pod))
         call_post(pod_call(ctx, do_begin, &pod), rq, "");
 }
 
 /* Who wants a pod decides when it ends. */
 static bool is_of_socket(struct httpd_request *rq,
-                         const struct act_pod_view *pod)
+                         const struct act_pod_status *pod)
 {
     if (strcmp(pod->owner, SOCKET_OWNER) == 0)
         return true;
@@ -260,7 +260,7 @@ static void end_pod(struct httpd_request *rq, struct act_socket *s,
                     void (*run)(struct call *c))
 {
     static const char *const names[] = {"grace", NULL};
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     int64_t grace_s;
     if (!httpd_query_only(rq, names) ||
         !take_number(rq, "grace", ITEM_GRACE_MAX, -1, &grace_s) ||
@@ -299,7 +299,7 @@ static void on_logs(struct httpd_request *rq, void *ctx)
 {
     static const char *const names[] = {"container", "attempt", "offset", "max",
                                         NULL};
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     int64_t attempt, offset, max;
     bool text = httpd_wants_text(rq);
     const char *container = httpd_query(rq, "container");
@@ -323,7 +323,7 @@ static void on_logs(struct httpd_request *rq, void *ctx)
 
 static void on_exec(struct httpd_request *rq, void *ctx)
 {
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     struct error err;
     size_t size;
     const char *body = httpd_body(rq, &size);

@@ -1,6 +1,6 @@
-/* views - what others see of places and pods. */
-#ifndef BIGA_ADVERTISER_ACT_CORE_VIEWS_H
-#define BIGA_ADVERTISER_ACT_CORE_VIEWS_H
+/* status - the status of places and pods, for whoever asks. */
+#ifndef BIGA_ADVERTISER_ACT_CORE_STATUS_H
+#define BIGA_ADVERTISER_ACT_CORE_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum { ACT_CONTAINERS_MAX = 16 };
 
-struct act_place_view {
+struct act_place_status {
     char name[ACT_NAME_MAX + 1], pci[PCI_ADDR_TEXT_MAX], endpoint[256];
     enum act_health health;
     bool drained; /* also while lost */
@@ -23,7 +23,7 @@ struct act_place_view {
     uint32_t n_pods;
 };
 
-struct act_container_view {
+struct act_container_status {
     char name[64];
     enum cri_container_state state;
     int32_t exit_code;
@@ -31,7 +31,7 @@ struct act_container_view {
     char reason[CRI_TEXT_MAX];
 };
 
-struct act_pod_view {
+struct act_pod_status {
     char namespace[64], name[ACT_NAME_MAX + 1], uid[64];
     char place[ACT_NAME_MAX + 1];
     char pair_key[512];
@@ -47,7 +47,7 @@ struct act_pod_view {
     char message[ACT_MESSAGE_MAX];   /* what to do next */
     char address[64];                /* of the pod, "" not known */
     size_t n_containers;
-    struct act_container_view containers[ACT_CONTAINERS_MAX];
+    struct act_container_status containers[ACT_CONTAINERS_MAX];
     uint64_t version; /* grows with each change, over all pods */
 };
 

@@ -1,9 +1,9 @@
-#include "advertiser/act/face/socket_private.h"
+#include "advertiser/act/api/socket_private.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "advertiser/act/face/view.h"
+#include "advertiser/act/api/status_json.h"
 #include "lib/base/base64.h"
 #include "lib/base/json.h"
 
@@ -12,12 +12,12 @@ enum { ARG_MAX_SIZE = 64 << 10 };
 /* The pod as it is after a change. */
 static void add_pod(struct call *c)
 {
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     if (actuator_find(c->s->a, c->namespace, c->name, &pod) < 0) {
         c->status = 204; /* gone and forgotten meanwhile */
         return;
     }
-    view_pod(&pod, &c->out);
+    status_json_pod(&pod, &c->out);
     str_add_c(&c->out, '\n');
 }
 
@@ -61,7 +61,7 @@ void do_stop(struct call *c)
 
 void do_delete(struct call *c)
 {
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     if (actuator_find(c->s->a, c->namespace, c->name, &pod) == 0 &&
         pod.state == ACT_GONE && strcmp(pod.uid, c->uid) == 0) {
         c->result = actuator_drop_logs(c->s->a, c->uid, &c->err);
@@ -75,14 +75,14 @@ void do_delete(struct call *c)
 
 void do_drain(struct call *c)
 {
-    struct act_place_view list[ACT_PLACES_MAX];
+    struct act_place_status list[ACT_PLACES_MAX];
     c->result = actuator_drain(c->s->a, c->place, c->drain, &c->err);
     if (c->result < 0)
         return;
     size_t n = actuator_places(c->s->a, list);
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].name, c->place) == 0) {
-            view_place(&list[i], &c->out);
+            status_json_place(&list[i], &c->out);
             str_add_c(&c->out, '\n');
         }
 }
@@ -147,7 +147,7 @@ void do_objects(struct call *c)
     for (size_t i = 0; i < n; i++) {
         if (i)
             str_add_c(&c->out, ',');
-        view_object(&list[i], &c->out);
+        status_json_object(&list[i], &c->out);
     }
     str_add(&c->out, "]}\n");
 }

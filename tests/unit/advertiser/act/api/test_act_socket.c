@@ -1,5 +1,5 @@
 /* The socket, with an actuator that has no cards. */
-#include "advertiser/act/face/socket.h"
+#include "advertiser/act/api/socket.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

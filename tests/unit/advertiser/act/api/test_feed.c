@@ -1,11 +1,11 @@
 /* The feed against a server that answers what a test says, with an actuator
  * that has no cards. */
-#include "advertiser/act/face/feed.h"
+#include "advertiser/act/api/feed.h"
 
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "advertiser/act/face/feed_private.h"
+#include "advertiser/act/api/feed_private.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd.h"
 #include "tests/lib/card/fakeactuator.inc"

@@ -7,8 +7,8 @@
  * While there is no answer, or none that can be believed, everything goes on
  * as last known: a pod ends because a whole answer does not have it, and for
  * no other reason. */
-#ifndef BIGA_ADVERTISER_ACT_FACE_FEED_H
-#define BIGA_ADVERTISER_ACT_FACE_FEED_H
+#ifndef BIGA_ADVERTISER_ACT_API_FEED_H
+#define BIGA_ADVERTISER_ACT_API_FEED_H
 
 #include <stdint.h>
 

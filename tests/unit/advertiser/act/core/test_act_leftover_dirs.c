@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "advertiser/act/core/actuator.h"
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "tests/lib/card/actrig.h"
@@ -40,11 +40,11 @@ static void leave(const char *uid)
     cr_assert(f, "%s", path);
     cr_assert_eq(fclose(f), 0);
     act_lock(r.a);
-    entry_by_uid(r.a, uid)->m.refusals = MACHINE_TRIES - 1;
+    pod_entry_by_uid(r.a, uid)->m.refusals = MACHINE_TRIES - 1;
     act_unlock(r.a);
     cr_assert_eq(actuator_unwant(r.a, uid, 0, &err), 0);
     cr_assert(actrig_reach(&r, uid, ACT_GONE));
-    struct act_pod_view v;
+    struct act_pod_status v;
     cr_assert_eq(actuator_find(r.a, "lab", uid, &v), 0);
     cr_expect_str_eq(v.reason, "FilesLeft");
     cr_expect_eq(access(path, F_OK), 0);

@@ -1,4 +1,4 @@
-#include "advertiser/act/face/feed_private.h"
+#include "advertiser/act/api/feed_private.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -174,7 +174,7 @@ static bool is_listed(const char *const *uids, size_t n, const char *uid)
 /* What is gone from here and from the extender need not be remembered. */
 static void forget_gone(struct feed *f, const char *const *uids, size_t n)
 {
-    cleanup_free struct act_pod_view *pods = NULL;
+    cleanup_free struct act_pod_status *pods = NULL;
     size_t n_pods = actuator_list(f->a, &pods);
     for (size_t i = 0; i < n_pods; i++) {
         struct error ignored; /* the next answer tries again */

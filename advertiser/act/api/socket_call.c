@@ -1,4 +1,4 @@
-#include "advertiser/act/face/socket_private.h"
+#include "advertiser/act/api/socket_private.h"
 
 #include <inttypes.h>
 #include <string.h>

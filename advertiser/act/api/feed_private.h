@@ -1,12 +1,12 @@
 /* feed_private - what the files of the feed share: feed.c asks what is wanted,
  * feed_tell.c tells what became of it. */
-#ifndef BIGA_ADVERTISER_ACT_FACE_FEED_PRIVATE_H
-#define BIGA_ADVERTISER_ACT_FACE_FEED_PRIVATE_H
+#ifndef BIGA_ADVERTISER_ACT_API_FEED_PRIVATE_H
+#define BIGA_ADVERTISER_ACT_API_FEED_PRIVATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "advertiser/act/face/feed.h"
+#include "advertiser/act/api/feed.h"
 #include "lib/base/backoff.h"
 #include "lib/base/mem.h"
 

@@ -1,8 +1,8 @@
-#include "advertiser/act/face/socket_private.h"
+#include "advertiser/act/api/socket_private.h"
 
 #include <string.h>
 
-#include "advertiser/act/face/view.h"
+#include "advertiser/act/api/status_json.h"
 #include "lib/io/clock.h"
 
 /* How long somebody may wait who came while we waited for another version. */
@@ -39,14 +39,14 @@ void wait_post(struct act_socket *s, struct httpd_request *rq, uint64_t version,
 static bool answer(struct act_socket *s, const struct waiting_pods *w,
                    int64_t now)
 {
-    struct act_pod_view pod;
+    struct act_pod_status pod;
     if (s->stopping) {
         httpd_fail(w->rq, 503, "the advertiser is stopping");
     } else if (actuator_find(s->a, w->namespace, w->name, &pod) < 0) {
         httpd_fail(w->rq, 404, "there is no pod %s/%s on this node any more",
                    w->namespace, w->name);
     } else if (pod.version > w->version || now >= w->due_ms) {
-        view_pod(&pod, httpd_reply(w->rq));
+        status_json_pod(&pod, httpd_reply(w->rq));
         str_add_c(httpd_reply(w->rq), '\n');
     } else {
         return false;

@@ -1,5 +1,5 @@
 /* The table of pods. */
-#include "advertiser/act/core/entries.h"
+#include "advertiser/act/core/pod_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ static struct podspec *read_spec(const struct actuator *a,
     return steal(&spec);
 }
 
-struct entry *entry_add(struct actuator *a, struct intent *intent)
+struct pod_entry *pod_entry_add(struct actuator *a, struct intent *intent)
 {
-    struct entry *e = xcalloc(1, sizeof *e);
+    struct pod_entry *e = xcalloc(1, sizeof *e);
     e->intent = intent;
     e->spec = read_spec(a, intent);
     e->stop_saved = intent->stop;
@@ -48,7 +48,7 @@ struct entry *entry_add(struct actuator *a, struct intent *intent)
     return e;
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(struct pod_entry *e)
 {
     machine_fini(&e->m);
     podspec_destroy(e->spec);
@@ -56,14 +56,14 @@ static void entry_free(struct entry *e)
     free(e);
 }
 
-void entry_release(struct entry *e)
+void pod_entry_release(struct pod_entry *e)
 {
     e->busy = false;
     if (e->dropped)
         entry_free(e);
 }
 
-void entry_drop(struct actuator *a, struct entry *e)
+void pod_entry_drop(struct actuator *a, struct pod_entry *e)
 {
     for (size_t i = 0; i < a->n_entries; i++)
         if (a->entries[i] == e) {
@@ -78,7 +78,7 @@ void entry_drop(struct actuator *a, struct entry *e)
         entry_free(e);
 }
 
-struct entry *entry_by_uid(struct actuator *a, const char *uid)
+struct pod_entry *pod_entry_by_uid(struct actuator *a, const char *uid)
 {
     for (size_t i = 0; i < a->n_entries; i++)
         if (strcmp(a->entries[i]->intent->uid, uid) == 0)
@@ -86,12 +86,12 @@ struct entry *entry_by_uid(struct actuator *a, const char *uid)
     return NULL;
 }
 
-struct entry *entry_by_name(struct actuator *a, const char *namespace,
-                            const char *name)
+struct pod_entry *pod_entry_by_name(struct actuator *a, const char *namespace,
+                                    const char *name)
 {
-    struct entry *found = NULL;
+    struct pod_entry *found = NULL;
     for (size_t i = 0; i < a->n_entries; i++) {
-        struct entry *e = a->entries[i];
+        struct pod_entry *e = a->entries[i];
         if (strcmp(e->intent->name, name) == 0 &&
             strcmp(e->intent->namespace, namespace) == 0 &&
             (!found || found->intent->state == ACT_GONE))
@@ -100,44 +100,44 @@ struct entry *entry_by_name(struct actuator *a, const char *namespace,
     return found;
 }
 
-bool entry_has_volumes(const struct entry *e)
+bool pod_entry_has_volumes(const struct pod_entry *e)
 {
     return e->spec && e->spec->n_volumes > 0;
 }
 
-bool entry_is_ours(const struct entry *e)
+bool pod_entry_is_helper(const struct pod_entry *e)
 {
     return strcmp(e->intent->owner, ACT_OWNER_SELF) == 0;
 }
 
-bool entry_is_virtual(struct actuator *a, const struct entry *e)
+bool pod_entry_is_virtual(struct actuator *a, const struct pod_entry *e)
 {
     if (strcmp(e->intent->place, ACT_HOST) != 0)
         return false;
     const struct place *p = place_find(a, ACT_HOST);
-    return p && p->present && !p->what.endpoint[0];
+    return p && p->present && !p->desc.endpoint[0];
 }
 
-bool entry_is_over(const struct entry *e)
+bool pod_entry_is_over(const struct pod_entry *e)
 {
     return e->intent->state == ACT_GONE || e->intent->state == ACT_FAILED;
 }
 
-bool entry_is_ready(struct actuator *a, const struct entry *e)
+bool pod_entry_is_ready(struct actuator *a, const struct pod_entry *e)
 {
-    if (entry_is_virtual(a, e))
+    if (pod_entry_is_virtual(a, e))
         return e->intent->state == ACT_RUNNING;
     return e->spec && machine_is_ready(&e->m);
 }
 
-static bool is_pair(const struct entry *e, const struct entry *other)
+static bool is_pair(const struct pod_entry *e, const struct pod_entry *other)
 {
     return e != other && e->intent->pair_key[0] &&
            strcmp(e->intent->pair_key, other->intent->pair_key) == 0;
 }
 
 /* The others of its pair that it has to wait for. */
-enum machine_hold entry_hold(struct actuator *a, const struct entry *e)
+enum machine_hold pod_entry_hold(struct actuator *a, const struct pod_entry *e)
 {
     bool host = e->intent->is_host;
     size_t n = 0, n_ready = 0, n_live = 0;
@@ -146,14 +146,14 @@ enum machine_hold entry_hold(struct actuator *a, const struct entry *e)
     if (!e->intent->pair_key[0])
         return MACHINE_GO;
     for (size_t i = 0; i < a->n_entries; i++) {
-        struct entry *other = a->entries[i];
+        struct pod_entry *other = a->entries[i];
         if (!is_pair(e, other) || other->intent->is_host == host)
             continue;
         const struct place *p = place_find(a, other->intent->place);
-        bool answers = entry_is_virtual(a, other) || (p && place_works(p));
+        bool answers = pod_entry_is_virtual(a, other) || (p && place_works(p));
         n++;
-        n_ready += entry_is_ready(a, other);
-        n_live += !entry_is_over(other) && answers;
+        n_ready += pod_entry_is_ready(a, other);
+        n_live += !pod_entry_is_over(other) && answers;
     }
     if (host)
         return n > 0 && n_ready == n ? MACHINE_GO : MACHINE_HOLD_START;
@@ -161,7 +161,7 @@ enum machine_hold entry_hold(struct actuator *a, const struct entry *e)
     return n_live > 0 && e->intent->stop ? MACHINE_HOLD_STOP : MACHINE_GO;
 }
 
-bool entry_pair_is_over(struct actuator *a, const struct entry *e)
+bool pod_entry_pair_is_over(struct actuator *a, const struct pod_entry *e)
 {
     if (e->intent->is_host)
         return false;
@@ -176,13 +176,13 @@ bool entry_pair_is_over(struct actuator *a, const struct entry *e)
 }
 
 /* A helper, and who may wait for it. */
-static bool serves(const struct entry *e, const struct entry *other)
+static bool serves(const struct pod_entry *e, const struct pod_entry *other)
 {
-    return e != other && entry_is_ours(e) &&
+    return e != other && pod_entry_is_helper(e) &&
            strcmp(e->intent->place, other->intent->place) == 0;
 }
 
-void entry_publish(struct actuator *a, struct entry *e)
+void pod_entry_publish(struct actuator *a, struct pod_entry *e)
 {
     struct place *here = place_find(a, e->intent->place);
     e->m.changed = false;
@@ -190,7 +190,7 @@ void entry_publish(struct actuator *a, struct entry *e)
     if (here) /* it lists more often while a pod comes or goes */
         (void)pthread_cond_signal(&here->wake);
     for (size_t i = 0; i < a->n_entries; i++) {
-        struct entry *other = a->entries[i];
+        struct pod_entry *other = a->entries[i];
         struct place *p = place_find(a, other->intent->place);
         if (!is_pair(e, other) && !serves(e, other))
             continue;
@@ -201,7 +201,7 @@ void entry_publish(struct actuator *a, struct entry *e)
     act_notify(a);
 }
 
-void entry_stop(struct actuator *a, struct entry *e, int64_t grace_s)
+void pod_entry_stop(struct actuator *a, struct pod_entry *e, int64_t grace_s)
 {
     struct place *p = place_find(a, e->intent->place);
     e->intent->stop = true;
@@ -209,13 +209,13 @@ void entry_stop(struct actuator *a, struct entry *e, int64_t grace_s)
     if (grace_s >= 0)
         e->intent->grace_s = grace_s;
     e->due_ms = 0;
-    entry_publish(a, e);
+    pod_entry_publish(a, e);
     if (p)
         place_wake(p);
 }
 
-int entry_write(struct actuator *a, const struct intent *copy,
-                struct error *err)
+int pod_entry_write(struct actuator *a, const struct intent *copy,
+                    struct error *err)
 {
     int r = intents_save(a->intents, copy, err);
     /* lost, not deleted by us: the caller holds `saving`, as who forgets a pod
@@ -225,12 +225,12 @@ int entry_write(struct actuator *a, const struct intent *copy,
 
 /* `saving` and `lock` are held; `lock` is released while it is written.  The
  * entry is in the table, and stays while `saving` is held. */
-static LOCKED int save_held(struct actuator *a, struct entry *e,
+static LOCKED int save_held(struct actuator *a, struct pod_entry *e,
                             struct error *err)
 {
     struct intent copy = *e->intent; /* what it points to does not change */
     act_unlock(a);
-    int r = entry_write(a, &copy, err);
+    int r = pod_entry_write(a, &copy, err);
     act_lock(a);
     if (r == 0 && copy.stop && copy.keep == e->intent->keep &&
         copy.grace_s == e->intent->grace_s)
@@ -238,7 +238,7 @@ static LOCKED int save_held(struct actuator *a, struct entry *e,
     return r;
 }
 
-static LOCKED void before_save(struct actuator *a, const struct entry *e)
+static LOCKED void before_save(struct actuator *a, const struct pod_entry *e)
 {
     enum act_state state = e->intent->state;
     act_unlock(a);
@@ -250,7 +250,7 @@ static LOCKED void before_save(struct actuator *a, const struct entry *e)
     act_lock(a);
 }
 
-int entry_save(struct actuator *a, struct entry *e, struct error *err)
+int pod_entry_save(struct actuator *a, struct pod_entry *e, struct error *err)
 {
     int r = 0;
     (void)pthread_mutex_lock(&a->saving);
@@ -264,11 +264,11 @@ int entry_save(struct actuator *a, struct entry *e, struct error *err)
     return r;
 }
 
-int entry_save_uid(struct actuator *a, const char *uid, struct error *err)
+int pod_entry_save_uid(struct actuator *a, const char *uid, struct error *err)
 {
     (void)pthread_mutex_lock(&a->saving);
     act_lock(a);
-    struct entry *e = entry_by_uid(a, uid);
+    struct pod_entry *e = pod_entry_by_uid(a, uid);
     int r = e ? save_held(a, e, err) : 0;
     if (r < 0)
         e->m.unsaved = true;
@@ -277,21 +277,21 @@ int entry_save_uid(struct actuator *a, const char *uid, struct error *err)
     return r;
 }
 
-int entry_forget(struct actuator *a, const char *uid, struct error *err)
+int pod_entry_forget(struct actuator *a, const char *uid, struct error *err)
 {
     (void)failpoint("act-before-forget");
     (void)pthread_mutex_lock(&a->saving);
     act_lock(a);
-    struct entry *e = entry_by_uid(a, uid);
+    struct pod_entry *e = pod_entry_by_uid(a, uid);
     bool gone = e && e->intent->state == ACT_GONE;
     act_unlock(a);
     int r = !e     ? error_set(err, ENOENT, "pod %s: there is none here", uid)
             : gone ? intents_delete(a->intents, uid, err)
                    : error_set(err, EBUSY, "pod %s: it is not gone yet", uid);
     act_lock(a);
-    e = entry_by_uid(a, uid);
+    e = pod_entry_by_uid(a, uid);
     if (r == 0 && e) {
-        entry_drop(a, e);
+        pod_entry_drop(a, e);
         act_notify(a);
     }
     act_unlock(a);

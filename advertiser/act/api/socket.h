@@ -18,8 +18,8 @@
  *
  * The listener never waits for a card: what calls one, or writes to the disk,
  * runs on a thread of its own, of which a card may have SOCKET_CALLS_MAX. */
-#ifndef BIGA_ADVERTISER_ACT_FACE_SOCKET_H
-#define BIGA_ADVERTISER_ACT_FACE_SOCKET_H
+#ifndef BIGA_ADVERTISER_ACT_API_SOCKET_H
+#define BIGA_ADVERTISER_ACT_API_SOCKET_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "advertiser/act/face/view.h"
+#include "advertiser/act/api/status_json.h"
 
 #include <inttypes.h>
 
@@ -14,7 +14,7 @@ static void add_flag(struct str *out, const char *name, bool value)
     str_addf(out, "\"%s\":%s,", name, value ? "true" : "false");
 }
 
-const char *view_container_state(enum cri_container_state state)
+const char *status_json_container_state(enum cri_container_state state)
 {
     switch (state) {
     case CRI_CREATED:
@@ -29,14 +29,14 @@ const char *view_container_state(enum cri_container_state state)
     return "unknown";
 }
 
-static void add_containers(const struct act_pod_view *pod, struct str *out)
+static void add_containers(const struct act_pod_status *pod, struct str *out)
 {
     str_add(out, "\"containers\":[");
     for (size_t i = 0; i < pod->n_containers && i < ACT_CONTAINERS_MAX; i++) {
-        const struct act_container_view *c = &pod->containers[i];
+        const struct act_container_status *c = &pod->containers[i];
         str_add(out, i ? ",{" : "{");
         add_text(out, "name", c->name);
-        add_text(out, "state", view_container_state(c->state));
+        add_text(out, "state", status_json_container_state(c->state));
         add_text(out, "reason", c->reason);
         str_addf(out, "\"exitCode\":%" PRId32 ",\"restarts\":%" PRIu32 "}",
                  c->exit_code, c->restarts);
@@ -45,7 +45,7 @@ static void add_containers(const struct act_pod_view *pod, struct str *out)
 }
 
 /* What both say of how a pod fares. */
-static void add_state(const struct act_pod_view *pod, struct str *out)
+static void add_state(const struct act_pod_status *pod, struct str *out)
 {
     add_text(out, "uid", pod->uid);
     add_text(out, "state", act_state_name(pod->state));
@@ -57,7 +57,7 @@ static void add_state(const struct act_pod_view *pod, struct str *out)
     add_flag(out, "ran", pod->ran);
 }
 
-void view_pod(const struct act_pod_view *pod, struct str *out)
+void status_json_pod(const struct act_pod_status *pod, struct str *out)
 {
     str_add_c(out, '{');
     add_text(out, "namespace", pod->namespace);
@@ -74,7 +74,7 @@ void view_pod(const struct act_pod_view *pod, struct str *out)
     str_add_c(out, '}');
 }
 
-void view_pod_status(const struct act_pod_view *pod, struct str *out)
+void status_json_pod_report(const struct act_pod_status *pod, struct str *out)
 {
     str_add_c(out, '{');
     add_state(pod, out);
@@ -83,7 +83,7 @@ void view_pod_status(const struct act_pod_view *pod, struct str *out)
 }
 
 /* What both say of a place. */
-static void add_health(const struct act_place_view *place, struct str *out)
+static void add_health(const struct act_place_status *place, struct str *out)
 {
     str_add_c(out, '{');
     add_text(out, "name", place->name);
@@ -93,7 +93,7 @@ static void add_health(const struct act_place_view *place, struct str *out)
     str_add_json(out, place->runtime);
 }
 
-void view_place(const struct act_place_view *place, struct str *out)
+void status_json_place(const struct act_place_status *place, struct str *out)
 {
     add_health(place, out);
     str_add_c(out, ',');
@@ -104,13 +104,14 @@ void view_place(const struct act_place_view *place, struct str *out)
              place->since_ms, place->n_pods);
 }
 
-void view_place_status(const struct act_place_view *place, struct str *out)
+void status_json_place_report(const struct act_place_status *place,
+                              struct str *out)
 {
     add_health(place, out);
     str_add_c(out, '}');
 }
 
-void view_object(const struct act_object *object, struct str *out)
+void status_json_object(const struct act_object *object, struct str *out)
 {
     str_add_c(out, '{');
     add_text(out, "kind", object->sandbox ? "sandbox" : "container");

@@ -1,12 +1,12 @@
 /* What others see. */
-#include "advertiser/act/core/views_private.h"
+#include "advertiser/act/core/status_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "advertiser/act/core/entries.h"
 #include "advertiser/act/core/place.h"
-#include "advertiser/act/core/views.h"
+#include "advertiser/act/core/pod_table.h"
+#include "advertiser/act/core/status.h"
 #include "lib/io/clock.h"
 
 static void put(char *to, size_t size, const char *text)
@@ -14,8 +14,9 @@ static void put(char *to, size_t size, const char *text)
     (void)snprintf(to, size, "%s", text);
 }
 
-static void fill_container(const struct entry *e, const struct machine_unit *u,
-                           struct act_container_view *v)
+static void fill_container(const struct pod_entry *e,
+                           const struct machine_unit *u,
+                           struct act_container_status *v)
 {
     const struct machine_container *c = NULL;
     for (size_t i = 0; i < e->m.found.n_containers; i++) {
@@ -47,8 +48,8 @@ static void fill_address(const char *endpoint, char *ret, size_t size)
     (void)snprintf(ret, size, "%.*s", (int)n, from);
 }
 
-static LOCKED void fill_stale(const struct entry *e, const struct place *p,
-                              struct act_pod_view *v)
+static LOCKED void fill_stale(const struct pod_entry *e, const struct place *p,
+                              struct act_pod_status *v)
 {
     v->ready = false;
     v->stale = true;
@@ -56,13 +57,13 @@ static LOCKED void fill_stale(const struct entry *e, const struct place *p,
     if (p && place_health(p) != ACT_LOST)
         (void)snprintf(v->message, sizeof v->message,
                        "%s answers again: what runs there is looked at",
-                       p->what.name);
+                       p->desc.name);
     else if (p)
         (void)snprintf(v->message, sizeof v->message,
                        "%s does not answer (%s): what runs there is taken "
                        "over when it is back; see its containerd, or drain it "
                        "with biga card drain %s",
-                       p->what.name, p->reason, p->what.name);
+                       p->desc.name, p->reason, p->desc.name);
     else
         (void)snprintf(v->message, sizeof v->message,
                        "%s is not in this node any more: put it back, or "
@@ -70,16 +71,16 @@ static LOCKED void fill_stale(const struct entry *e, const struct place *p,
                        e->intent->place);
 }
 
-void view_fill_pod(struct actuator *a, const struct entry *e,
-                   struct act_pod_view *v)
+void status_fill_pod(struct actuator *a, const struct pod_entry *e,
+                     struct act_pod_status *v)
 {
     const struct intent *i = e->intent;
     const struct place *p = place_find(a, i->place);
-    *v = (struct act_pod_view){
+    *v = (struct act_pod_status){
         .state = i->state,
         .held = i->held,
         .stopping = i->stop,
-        .ready = entry_is_ready(a, e),
+        .ready = pod_entry_is_ready(a, e),
         .ran = i->ran,
         .attempt = i->attempt,
         .version = e->version,
@@ -93,34 +94,34 @@ void view_fill_pod(struct actuator *a, const struct entry *e,
     put(v->reason, sizeof v->reason, i->reason);
     put(v->message, sizeof v->message, i->message);
     if (p)
-        fill_address(p->what.endpoint, v->address, sizeof v->address);
+        fill_address(p->desc.endpoint, v->address, sizeof v->address);
     for (size_t k = 0; k < e->m.n_units; k++)
         if (!e->m.units[k].init && v->n_containers < ACT_CONTAINERS_MAX)
             fill_container(e, &e->m.units[k],
                            &v->containers[v->n_containers++]);
-    if (!entry_is_over(e) && !entry_is_virtual(a, e) &&
+    if (!pod_entry_is_over(e) && !pod_entry_is_virtual(a, e) &&
         (!p || !p->present || p->unread || place_health(p) == ACT_LOST))
         fill_stale(e, p && p->present ? p : NULL, v);
 }
 
-void view_fill_place(struct place *p, struct act_place_view *v)
+void status_fill_place(struct place *p, struct act_place_status *v)
 {
-    *v = (struct act_place_view){
+    *v = (struct act_place_status){
         .health = place_health(p),
         .drained = p->drained,
         .since_ms = clock_ms() - p->health.since_ms,
     };
-    put(v->name, sizeof v->name, p->what.name);
-    put(v->pci, sizeof v->pci, p->what.pci);
-    put(v->endpoint, sizeof v->endpoint, p->what.endpoint);
+    put(v->name, sizeof v->name, p->desc.name);
+    put(v->pci, sizeof v->pci, p->desc.pci);
+    put(v->endpoint, sizeof v->endpoint, p->desc.endpoint);
     put(v->runtime, sizeof v->runtime, p->runtime);
     if (v->health != ACT_READY)
         put(v->reason, sizeof v->reason, p->reason);
     if (v->health == ACT_DRAINED && !v->reason[0])
         put(v->reason, sizeof v->reason, "drained by the operator");
     for (size_t i = 0; i < p->a->n_entries; i++) {
-        const struct entry *e = p->a->entries[i];
-        v->n_pods += entry_is_on(e, p) && !entry_is_ours(e) &&
+        const struct pod_entry *e = p->a->entries[i];
+        v->n_pods += pod_entry_is_on(e, p) && !pod_entry_is_helper(e) &&
                      e->intent->state != ACT_GONE;
     }
 }

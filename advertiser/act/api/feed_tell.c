@@ -1,8 +1,8 @@
-#include "advertiser/act/face/feed_private.h"
+#include "advertiser/act/api/feed_private.h"
 
 #include <string.h>
 
-#include "advertiser/act/face/view.h"
+#include "advertiser/act/api/status_json.h"
 #include "lib/io/clock.h"
 
 enum {
@@ -38,13 +38,13 @@ static void add_refusal(const struct refusal *r, struct str *out)
 
 static void add_places(const struct feed *f, struct str *out)
 {
-    struct act_place_view list[ACT_PLACES_MAX];
+    struct act_place_status list[ACT_PLACES_MAX];
     size_t n = actuator_places(f->a, list);
     str_add_c(out, '[');
     for (size_t i = 0; i < n; i++) {
         if (i)
             str_add_c(out, ',');
-        view_place_status(&list[i], out);
+        status_json_place_report(&list[i], out);
     }
     str_add_c(out, ']');
 }
@@ -93,7 +93,8 @@ static int part_post(struct feed *f, struct part *p, const struct str *places,
 }
 
 /* It was refused, but it is there by now, or was before: that counts. */
-static bool is_here(const struct act_pod_view *pods, size_t n, const char *uid)
+static bool is_here(const struct act_pod_status *pods, size_t n,
+                    const char *uid)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(pods[i].uid, uid) == 0)
@@ -108,7 +109,7 @@ static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
                       const struct str *places, bool places_new,
                       struct error *err)
 {
-    cleanup_free struct act_pod_view *pods = NULL;
+    cleanup_free struct act_pod_status *pods = NULL;
     struct part part = {.pods = STR_INIT(BODY_MAX)};
     size_t n = actuator_list(f->a, &pods);
     int r = 0;
@@ -125,7 +126,7 @@ static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
             pods[i].version <= (all ? 0 : told->version))
             continue;
         part_next(&part);
-        view_pod_status(&pods[i], &part.pods);
+        status_json_pod_report(&pods[i], &part.pods);
         if (part.n == PART_PODS)
             r = part_post(f, &part, places, false, err);
     }

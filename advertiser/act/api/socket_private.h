@@ -1,13 +1,13 @@
 /* socket_private - what the files of the socket share: socket.c has the routes,
  * socket_call.c the threads of what may block, socket_do.c what those do,
  * socket_wait.c those who wait for a change. */
-#ifndef BIGA_ADVERTISER_ACT_FACE_SOCKET_PRIVATE_H
-#define BIGA_ADVERTISER_ACT_FACE_SOCKET_PRIVATE_H
+#ifndef BIGA_ADVERTISER_ACT_API_SOCKET_PRIVATE_H
+#define BIGA_ADVERTISER_ACT_API_SOCKET_PRIVATE_H
 
 #include <pthread.h>
 #include <stdint.h>
 
-#include "advertiser/act/face/socket.h"
+#include "advertiser/act/api/socket.h"
 #include "advertiser/act/pod/item.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
