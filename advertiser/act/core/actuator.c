@@ -39,14 +39,14 @@ static LOCKED void take_intent(void *ctx, struct intent *i)
     (void)pod_entry_add(a, i);
 }
 
-static void take_drained(void *ctx, const char *name)
+static LOCKED void take_drained(void *ctx, const char *name)
 {
     struct actuator *a = ctx;
     a->drained = xrealloc(a->drained, a->n_drained + 1, sizeof *a->drained);
     a->drained[a->n_drained++] = xstrdup(name);
 }
 
-static bool is_drained(const struct actuator *a, const char *name)
+static LOCKED bool is_drained(const struct actuator *a, const char *name)
 {
     for (size_t i = 0; i < a->n_drained; i++)
         if (strcmp(a->drained[i], name) == 0)
@@ -54,7 +54,8 @@ static bool is_drained(const struct actuator *a, const char *name)
     return false;
 }
 
-static void set_drained(struct actuator *a, const char *name, bool drained)
+static LOCKED void set_drained(struct actuator *a, const char *name,
+                               bool drained)
 {
     if (drained && !is_drained(a, name))
         take_drained(a, name);
@@ -66,9 +67,13 @@ static void set_drained(struct actuator *a, const char *name, bool drained)
 }
 
 /* Nobody else has it yet: the lock is free, also while rows are read. */
-static int load(struct actuator *a, struct error *err)
+static int load(struct actuator *a, const struct actuator_config *c,
+                struct error *err)
 {
     act_lock(a);
+    a->fed = !c->fed;
+    a->changed = c->changed;
+    a->version = 1;
     int e = intents_each_drained(a->intents, take_drained, a, err);
     if (e == 0)
         e = intents_each(a->intents, take_intent, a, err);
@@ -101,16 +106,13 @@ int actuator_create(const struct actuator_config *c,
     a->sweep_ms = c->sweep_ms > 0 ? c->sweep_ms : ACT_SWEEP_MS;
     a->probe_ms = c->probe_ms;
     a->lost_ms = c->lost_ms;
-    a->fed = !c->fed;
-    a->changed = c->changed;
     a->ctx = c->ctx;
-    a->version = 1;
     a->worker = worker_thread;
     int e = rights_parse(c->allow, &a->rights, err);
     if (e == 0)
         e = intents_open(c->dir, &a->intents, err);
     if (e == 0)
-        e = load(a, err);
+        e = load(a, c, err);
     if (e < 0)
         return e;
     *ret_actuator = steal(&a);
@@ -133,9 +135,10 @@ static bool threads_end(struct actuator *a)
     while (a->n_threads > 0 && clock_ms() < end)
         (void)clock_wait(&a->news, &a->lock, end);
     bool ended = a->n_threads == 0, any = a->has_ended;
+    pthread_t last = a->ended;
     act_unlock(a);
     if (ended && any)
-        (void)pthread_join(a->ended, NULL);
+        (void)pthread_join(last, NULL);
     return ended;
 }
 
@@ -155,14 +158,14 @@ void actuator_destroy(struct actuator *a)
     for (size_t i = 0; i < a->n_drained; i++)
         free(a->drained[i]);
     unrecorded_set(a, NULL, 0);
+    free(a->drained);
+    free(a->leftovers);
+    free(a->entries);
     act_unlock(a);
     intents_close(a->intents);
     (void)pthread_cond_destroy(&a->news);
     (void)pthread_mutex_destroy(&a->saving);
     (void)pthread_mutex_destroy(&a->lock);
-    free(a->drained);
-    free(a->leftovers);
-    free(a->entries);
     free(a->dir);
     free(a->cluster);
     free(a->node);

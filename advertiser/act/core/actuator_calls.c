@@ -18,7 +18,7 @@ enum {
     EXEC_TIMEOUT_MAX_S = 3600,
 };
 
-static void take_place(struct place *p, struct call_target *t)
+static LOCKED void take_place(struct place *p, struct call_target *t)
 {
     t->c.place = p->desc;
     t->answers = p->present && p->desc.endpoint[0] && p->health.now != ACT_LOST;

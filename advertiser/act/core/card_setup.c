@@ -127,9 +127,9 @@ void card_setup_note_use(struct place *at, struct pod_entry *e)
     bool uses = !pod_entry_is_helper(e) && uses_card(e);
     /* two that wait must not wake one another: each try of one that ran before
      * looks like an end, as it is not listed meanwhile */
-    if (e->uses && !uses && strcmp(e->intent->reason, "VfsInUse") != 0)
+    if (e->uses_card && !uses && strcmp(e->intent->reason, "VfsInUse") != 0)
         card_setup_freed(at);
-    e->uses = uses;
+    e->uses_card = uses;
 }
 
 /* A hook may take its time, and there are few threads: nobody waits here. */

@@ -135,7 +135,7 @@ static bool may_stir(struct place_events *e, int64_t now)
     return true;
 }
 
-static void list_soon(struct place *p)
+static LOCKED void list_soon(struct place *p)
 {
     int64_t now = clock_ms();
     if (!may_stir(&p->events, now)) {
@@ -154,7 +154,7 @@ void events_attend(struct place *p, const struct pod_entry *e)
 }
 
 /* No list says anything of a pod that somebody is at. */
-static void stir(struct place *p, struct pod_entry *e)
+static LOCKED void stir(struct place *p, struct pod_entry *e)
 {
     p->events.missed_ms = 0;
     e->stirred = true;
@@ -194,7 +194,7 @@ static int take_event(void *ctx, const struct cri_event *event, size_t size)
 
 /* --- one stream: with the lock held ------------------------------------- */
 
-static void calm_down(struct place *p, int64_t now)
+static LOCKED void calm_down(struct place *p, int64_t now)
 {
     p->events.live = false;
     if (p->list_ms > now + PLACE_LIST_MS)
@@ -202,7 +202,7 @@ static void calm_down(struct place *p, int64_t now)
     (void)pthread_cond_signal(&p->wake);
 }
 
-static void note_end(struct stream *s, int code, const struct error *err)
+static LOCKED void note_end(struct stream *s, int code, const struct error *err)
 {
     struct place_events *e = &s->p->events;
     int64_t now = clock_ms();

@@ -19,7 +19,7 @@ enum {
     LOOK_AGAIN_MS = 5000, /* of who waits for it */
 };
 
-static struct pod_entry *helper_of(struct actuator *a, const char *place)
+static LOCKED struct pod_entry *helper_of(struct actuator *a, const char *place)
 {
     for (size_t i = 0; i < a->n_entries; i++)
         if (pod_entry_is_helper(a->entries[i]) &&
@@ -127,7 +127,7 @@ static LOCKED bool is_settled(struct actuator *a,
 }
 
 /* What begins waits for ever. */
-static bool has_waited(const struct pod_entry *e)
+static LOCKED bool has_waited(const struct pod_entry *e)
 {
     return e->await_ms != 0 && clock_ms() - e->await_ms >= AWAIT_MS;
 }
@@ -178,7 +178,7 @@ void helper_id(struct actuator *a, const char *place,
     }
 }
 
-static size_t n_others(const struct place *p)
+static LOCKED size_t n_others(const struct place *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->a->n_entries; i++) {

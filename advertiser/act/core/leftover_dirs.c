@@ -18,8 +18,8 @@ enum { HELPER_MS = 30000 }; /* until it is looked for biga-card again */
 
 /* --- which there are ------------------------------------------------------- */
 
-static struct leftover_dir *find(struct actuator *a, const char *place,
-                                 const char *uid)
+static LOCKED struct leftover_dir *find(struct actuator *a, const char *place,
+                                        const char *uid)
 {
     for (size_t i = 0; i < a->n_leftovers; i++)
         if (strcmp(a->leftovers[i].uid, uid) == 0 &&
@@ -28,7 +28,7 @@ static struct leftover_dir *find(struct actuator *a, const char *place,
     return NULL;
 }
 
-static void take(void *ctx, const char *place, const char *uid)
+static LOCKED void take(void *ctx, const char *place, const char *uid)
 {
     struct actuator *a = ctx;
     if (find(a, place, uid) || a->n_leftovers >= INTENT_LEFT_MAX)
@@ -73,7 +73,7 @@ bool leftover_dirs_busy(const struct actuator *a, const char *uid)
 /* --- trying again ----------------------------------------------------------- */
 
 /* The one after the last that was tried, in order of UIDs. */
-static bool next_uid(struct place *p, char ret_uid[ACT_UID_MAX + 1])
+static LOCKED bool next_uid(struct place *p, char ret_uid[ACT_UID_MAX + 1])
 {
     const struct actuator *a = p->a;
     const char *best = NULL;

@@ -108,7 +108,7 @@ static LOCKED void see(struct prober *t, struct pod_entry *e, int64_t now)
     e->m.changed = true;
 }
 
-static void see_orphans(struct prober *t, int64_t now)
+static LOCKED void see_orphans(struct prober *t, int64_t now)
 {
     struct place *p = t->p;
     struct actuator *a = p->a;
@@ -422,7 +422,7 @@ static void *prober_thread(void *arg)
     return NULL;
 }
 
-static struct place *place_new(struct actuator *a)
+static LOCKED struct place *place_new(struct actuator *a)
 {
     if (a->n_places == PLACES_KEPT)
         return NULL;

@@ -14,7 +14,7 @@ static int text_order(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool is_spared(const struct actuator *a, const char *uid)
+static LOCKED bool is_spared(const struct actuator *a, const char *uid)
 {
     return a->n_spared &&
            bsearch(&uid, a->spared, a->n_spared, sizeof *a->spared, text_order);
@@ -68,7 +68,8 @@ void unrecorded_told(struct actuator *a, const char *const *uids, size_t n)
     act_unlock(a);
 }
 
-static int left_on(const struct place *p, const char *uid, struct error *err)
+static LOCKED int left_on(const struct place *p, const char *uid,
+                          struct error *err)
 {
     if (!p->present)
         return 0; /* nobody is there to ask */

@@ -38,7 +38,7 @@ struct worker {
 
 /* --- what is due: with the lock held ------------------------------------ */
 
-static struct pod_entry *pick(struct place *p, int64_t now)
+static LOCKED struct pod_entry *pick(struct place *p, int64_t now)
 {
     struct pod_entry *best = NULL;
     for (size_t i = 0; i < p->a->n_entries; i++) {
@@ -335,8 +335,9 @@ struct before {
 };
 
 /* Who was in the way has ended already. */
-static bool waits_no_more(const struct place *p, const struct before *was,
-                          const struct machine_result *r)
+static LOCKED bool waits_no_more(const struct place *p,
+                                 const struct before *was,
+                                 const struct machine_result *r)
 {
     return r->waits &&
            ((was->n_turns != p->n_turns &&
