@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 
 #include "advertiser/act/api/socket.h"
-#include "advertiser/act/api/socket.h"
 #include "cli/base/settings.h"
-#include "cli/base/verbs.h"
 #include "cli/verb/host_pods.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"

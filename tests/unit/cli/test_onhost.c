@@ -7,9 +7,7 @@
 #include <pthread.h>
 
 #include "advertiser/act/api/socket.h"
-#include "advertiser/act/api/socket.h"
 #include "cli/base/settings.h"
-#include "cli/base/verbs.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
