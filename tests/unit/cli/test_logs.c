@@ -10,7 +10,6 @@
 
 #include "advertiser/act/api/socket.h"
 #include "cli/base/settings.h"
-#include "cli/verb/host_pods.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
