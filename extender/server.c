@@ -10,7 +10,6 @@
 #include "extender/app/fabric_files.h"
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
-#include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
 #include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
@@ -246,7 +245,6 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.demand = config->demand;
     s->app.metrics = app_metrics_create();
     s->app.demands = pending_demands_create();
-    s->app.binds = binds_create();
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE) {
         s->embedded = embedded_create(&config->demand);
@@ -316,7 +314,6 @@ void server_stop(struct server *s)
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     pending_demands_destroy(s->app.demands);
-    binds_destroy(s->app.binds);
     embedded_destroy(s->embedded);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);

@@ -19,7 +19,6 @@ struct app {
     struct demand_config demand;
     int64_t max_candidates;          /* nodes in a filter's answer; 0: all */
     struct pending_demands *demands; /* pods that were asked about */
-    struct binds *binds;             /* that are under way in a cluster */
     struct plans *plans;             /* that were made; NULL: none is kept */
     struct scratch_pool *scratch;    /* working memory of scheduler requests */
     struct policy_file *policy;      /* NULL: none is configured */

@@ -1,33 +1,28 @@
 #include "extender/cluster/binds.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "extender/cluster/binds_private.h"
 #include "lib/base/mem.h"
-#include "lib/base/strmap.h"
 
-struct entry {
+/* Of one pod. */
+struct request {
     char *uid;
-    size_t n; /* requests */
+    size_t n; /* how many */
     bool bound, refused;
     struct binds_place place; /* that was refused */
 };
 
-struct binds {
-    pthread_mutex_t lock;
-    struct strmap entries; /* by UID */
-    size_t n;
-};
-
-struct binds *binds_create(void)
+struct binds *binds_create(const struct binds_config *config)
 {
     struct binds *x = xcalloc(1, sizeof *x);
+    x->config = *config;
     (void)pthread_mutex_init(&x->lock, NULL); /* cannot fail on Linux */
     return x;
 }
 
-static void entry_destroy(struct entry *e)
+static void request_destroy(struct request *e)
 {
     free(e->uid);
     free(e);
@@ -36,12 +31,12 @@ static void entry_destroy(struct entry *e)
 void binds_destroy(struct binds *x)
 {
     size_t pos = 0;
-    struct entry *e;
+    struct request *e;
     if (!x)
         return;
-    while ((e = strmap_next(&x->entries, &pos)))
-        entry_destroy(e);
-    strmap_fini(&x->entries);
+    while ((e = strmap_next(&x->requests, &pos)))
+        request_destroy(e);
+    strmap_fini(&x->requests);
     (void)pthread_mutex_destroy(&x->lock); /* nobody holds it */
     free(x);
 }
@@ -49,11 +44,11 @@ void binds_destroy(struct binds *x)
 void binds_begin(struct binds *x, const char *uid)
 {
     pthread_mutex_lock(&x->lock);
-    struct entry *e = strmap_get(&x->entries, uid);
+    struct request *e = strmap_get(&x->requests, uid);
     if (!e) {
         e = xcalloc(1, sizeof *e);
         e->uid = xstrdup(uid);
-        (void)strmap_put(&x->entries, e->uid, e);
+        (void)strmap_put(&x->requests, e->uid, e);
     }
     e->n++;
     x->n++;
@@ -65,7 +60,7 @@ void binds_finish(struct binds *x, const char *uid,
                   binds_give_back_f *give_back, void *ctx)
 {
     pthread_mutex_lock(&x->lock);
-    struct entry *e = strmap_get(&x->entries, uid);
+    struct request *e = strmap_get(&x->requests, uid);
     e->bound = e->bound || result->end == BINDS_BOUND;
     e->refused = e->refused || result->end == BINDS_REFUSED;
     if (result->end == BINDS_REFUSED)
@@ -74,8 +69,8 @@ void binds_finish(struct binds *x, const char *uid,
     if (--e->n == 0) {
         if (e->refused && !e->bound)
             give_back(ctx, &e->place);
-        (void)strmap_remove(&x->entries, uid);
-        entry_destroy(e);
+        (void)strmap_remove(&x->requests, uid);
+        request_destroy(e);
     }
     pthread_mutex_unlock(&x->lock);
 }

@@ -26,6 +26,12 @@ static bool is_busy(void *ctx, const char *uid)
     return binder_is_busy(c->binder, uid);
 }
 
+static void on_unsure(void *ctx)
+{
+    struct cluster *c = ctx;
+    elect_keep(c->elect);
+}
+
 /* Events are there before the pods are listed; who does not lead writes
  * none. */
 static void on_unaccounted(void *ctx, const struct kube_pod *pod,
@@ -136,6 +142,15 @@ static void create_parts(struct cluster *c)
                                              cluster_nodes_write, c->nodes});
 }
 
+static void create_binds(struct cluster *c)
+{
+    c->binds = binds_create(&(struct binds_config){.writer = c->config.writer,
+                                                   .binder = c->binder,
+                                                   .tell = cluster_tell,
+                                                   .unsure = on_unsure,
+                                                   .ctx = c});
+}
+
 /* What the leader does about pairs, and what it tells of pods. */
 static int start_pairing(struct cluster *c, struct error *err)
 {
@@ -238,6 +253,7 @@ static int start_threads(struct cluster *c, struct error *err)
                                err);
     if (r == 0)
         r = binder_start(&binder, &c->binder, err);
+    create_binds(c);
     if (r == 0)
         r = start_pairing(c, err);
     if (r == 0)
@@ -275,6 +291,7 @@ void cluster_stop(struct cluster *c)
     events_stop(c->events); /* of which the binder tells */
     elect_stop(c->elect);
     fabric_files_join(c->config.fabric, &(struct fabric_nodes){0});
+    binds_destroy(c->binds);
     feed_destroy(c->feed); /* what it calls back is still there */
     kube_client_destroy(c->lead.client);
     (void)pthread_mutex_destroy(&c->lead.lock);
@@ -288,11 +305,6 @@ void cluster_stop(struct cluster *c)
     free(c);
 }
 
-void cluster_unsure(struct cluster *c)
-{
-    elect_keep(c->elect);
-}
-
 bool cluster_is_synced(const struct cluster *c)
 {
     return reflector_is_synced(c->reflector);
@@ -304,53 +316,10 @@ bool cluster_leads(struct cluster *c, char ret_leader[254])
     return elect_holds(c->elect, 0);
 }
 
-struct binder *cluster_binder(struct cluster *c)
-{
-    return c->binder;
-}
-
-void cluster_tell(struct cluster *c, const struct demand *pod,
+void cluster_tell(void *ctx, const struct demand *pod,
                   enum events_reason reason, const char *text)
 {
+    struct cluster *c = ctx;
     if (c->events && elect_holds(c->elect, 0))
         events_post(c->events, pod, reason, text);
-}
-
-void cluster_asked(struct cluster *c, const struct demand *pod,
-                   const struct snapshot *snapshot, bool refused,
-                   const int32_t *indexes, size_t n)
-{
-    waker_asked(c->waker, pod->uid, snapshot, refused, indexes, n);
-}
-
-void cluster_waits(struct cluster *c, const char *uid,
-                   struct waiting_pods_state *ret_state)
-{
-    waker_state(c->waker, uid, ret_state);
-}
-
-bool cluster_find_pod(struct cluster *c, const char *uid,
-                      struct demand *ret_demand)
-{
-    return cluster_pods_find(c->pods, uid, ret_demand);
-}
-
-bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
-                              const char *name, struct str *text)
-{
-    return cluster_pods_find_unaccounted(c->pods, namespace, name, text);
-}
-
-bool cluster_find_odd(struct cluster *c, const char *namespace,
-                      const char *name, struct str *text)
-{
-    return cluster_pods_find_odd(c->pods, namespace, name, text);
-}
-
-bool cluster_has_pod(struct cluster *c, const char *uid)
-{
-    struct demand demand;
-    return binder_is_busy(c->binder, uid) ||
-           cluster_pods_is_bound(c->pods, uid) ||
-           cluster_pods_find(c->pods, uid, &demand);
 }

@@ -21,6 +21,7 @@
 #include "extender/cluster/binder.h"
 #include "extender/cluster/events.h"
 #include "extender/cluster/waiting_pods.h"
+#include "extender/state/plans.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_source.h"
@@ -29,7 +30,6 @@
 #include "lib/base/mem.h"
 #include "lib/io/metrics.h"
 #include "lib/kube/config.h"
-#include "lib/kube/reflector.h"
 
 struct cluster_config {
     struct writer *writer; /* store kind STORE_KUBERNETES */
@@ -62,43 +62,7 @@ struct pod_source cluster_source(struct cluster *c);
 /* Of such a source alone. */
 struct cluster *cluster_of(const struct pod_source *source);
 
-/* Synced and leading; else false, with the reason. */
-bool cluster_is_ready(struct cluster *c, struct str *why);
-/* Everything listed at least once: filter can be answered. */
-bool cluster_is_synced(const struct cluster *c);
-/* May this replica bind?  `ret_leader` is who may, as far as we know. */
-bool cluster_leads(struct cluster *c, char ret_leader[254]);
-struct binder *cluster_binder(struct cluster *c);
-/* A pod that no filter has shown to this replica, from the watch; false when
- * it is not there, or is broken. */
-bool cluster_find_pod(struct cluster *c, const char *uid,
-                      struct demand *ret_demand);
-/* Is the pod there, as far as the watch has shown, or a bind of it on its way?
- * Then its allocation is not to be given away: what pods say is so. */
-bool cluster_has_pod(struct cluster *c, const char *uid);
-/* Is it bound without an allocation?  Then where and why, for people. */
-bool cluster_find_unaccounted(struct cluster *c, const char *namespace,
-                              const char *name, struct str *text);
-/* Has it a key that is none of the contract's?  Then which, for people. */
-bool cluster_find_odd(struct cluster *c, const char *namespace,
-                      const char *name, struct str *text);
-/* An Event about a pod, if this replica leads and Events are written. */
-void cluster_tell(struct cluster *c, const struct demand *pod,
-                  enum events_reason reason, const char *text);
-/* Filter has answered about a pod, with that snapshot and these nodes: who was
- * refused is woken when there is room (waker.h).  Any thread. */
-void cluster_asked(struct cluster *c, const struct demand *pod,
-                   const struct snapshot *snapshot, bool refused,
-                   const int32_t *indexes, size_t n);
-/* How it waits, as far as this replica knows. */
-void cluster_waits(struct cluster *c, const char *uid,
-                   struct waiting_pods_state *ret_state);
-/* A bind was given up without knowing whether it was done.  Any thread. */
-void cluster_unsure(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */
-/* Brings the gauges of its metrics up to date. */
-void cluster_gauge(struct cluster *c);
-
 #endif

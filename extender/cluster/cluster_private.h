@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
 #include "extender/cluster/cluster_parts.h"
 #include "extender/cluster/elect.h"
@@ -14,6 +15,7 @@
 #include "extender/cluster/pair_controller.h"
 #include "extender/cluster/waker.h"
 #include "lib/kube/client.h"
+#include "lib/kube/reflector.h"
 
 enum cluster_kind {
     CLUSTER_SLICES,
@@ -46,6 +48,7 @@ struct cluster {
     struct cluster_pods *pods;
     struct host_capacity *rooms;
     struct binder *binder;
+    struct binds *binds;
     struct reflector *reflector;
     struct elect *elect;
     atomic_bool electing;  /* elect is there; the others start before it */
@@ -54,6 +57,19 @@ struct cluster {
     struct waker *waker;
     struct cluster_lead lead;
 };
+
+/* Synced and leading; else false, with the reason. */
+bool cluster_is_ready(struct cluster *c, struct str *why);
+/* Everything listed at least once: filter can be answered. */
+bool cluster_is_synced(const struct cluster *c);
+/* May this replica bind?  `ret_leader` is who may, as far as we know. */
+bool cluster_leads(struct cluster *c, char ret_leader[POD_SOURCE_LEADER_MAX]);
+/* An Event about a pod, if this replica leads and Events are written.  ctx is
+ * the struct cluster. */
+void cluster_tell(void *ctx, const struct demand *pod,
+                  enum events_reason reason, const char *text);
+/* Brings its metrics up to date. */
+void cluster_gauge(struct cluster *c);
 
 /* Of elect_config; ctx is the struct cluster. */
 int cluster_lead(void *ctx);

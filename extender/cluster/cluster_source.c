@@ -124,6 +124,25 @@ static bool may_release(void *ctx, const char *namespace, const char *name,
     return false;
 }
 
+static void bind_begin(void *ctx, const char *uid)
+{
+    const struct cluster *c = ctx;
+    binds_begin(c->binds, uid);
+}
+
+static void bind(void *ctx, struct pod_bind *b)
+{
+    const struct cluster *c = ctx;
+    binds_post(c->binds, b);
+}
+
+static void bind_refused(void *ctx, const struct pod_bind *b,
+                         const char *reason)
+{
+    const struct cluster *c = ctx;
+    binds_refuse(c->binds, b, reason);
+}
+
 static const struct pod_source_ops ops = {
     .leads = leads,
     .is_ready = is_ready,
@@ -134,6 +153,9 @@ static const struct pod_source_ops ops = {
     .add_waiting = add_waiting,
     .answered = answered,
     .may_release = may_release,
+    .bind_begin = bind_begin,
+    .bind = bind,
+    .bind_refused = bind_refused,
 };
 
 struct pod_source cluster_source(struct cluster *c)

@@ -1,18 +1,14 @@
 #include "extender/serve/routes_bind.h"
 
+#include <stddef.h>
 #include <string.h>
 
-#include "extender/cluster/binder.h"
-#include "extender/cluster/binds.h"
-#include "extender/cluster/cluster.h"
-#include "extender/judge/alignment.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/serve/wire.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 
-/* One bind under way: lives until the writer has answered, and in a cluster
- * until it is known what became of it there. */
+/* One bind under way: lives until its request is answered. */
 struct bind {
     struct writer_op op;
     struct wire_binding binding;
@@ -20,7 +16,7 @@ struct bind {
     struct candidates *candidates;
     struct httpd_request *rq;
     struct app *app;
-    struct binding post; /* in a cluster */
+    struct pod_bind decided;
 };
 
 static void bind_answer(struct app *app, struct httpd_request *rq,
@@ -48,176 +44,39 @@ static void bind_reply(struct bind *b, const char *result, const char *error)
     b->rq = NULL;
 }
 
-/* --- telling ------------------------------------------------------------ */
-
-/* The Event that says how well a pod has been placed. */
-static void tell_placed(const struct bind *b)
+static void bind_done(struct pod_bind *decided, const char *result,
+                      const char *error)
 {
-    static const enum events_reason reasons[] = {
-        [ALIGNMENT_GOOD] = EVENTS_ALIGNED,
-        [ALIGNMENT_DEGRADED] = EVENTS_ALIGNMENT_DEGRADED,
-        [ALIGNMENT_NONE] = EVENTS_UNALIGNED};
-    cleanup_str struct str text = STR_INIT(EVENTS_TEXT_MAX);
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(b->app->writer);
-    const struct allocation *a = alloc_index_find_uid(s->allocations,
-                                                      b->binding.uid);
-    if (!a || (a->demand.role != ROLE_HOST && a->demand.role != ROLE_XPU))
-        return;
-    int32_t index = snapshot_find(s, a->node, strlen(a->node));
-    const struct node *node = index == NODE_NONE
-                                  ? NULL
-                                  : snapshot_node(s, (size_t)index);
-    alignment_tell(a, &text);
-    cluster_tell(b->app->cluster, &b->demand, reasons[alignment_judge(node, a)],
-                 str_text(&text));
-}
-
-static void tell_refused(const struct bind *b, const char *reason)
-{
-    if (b->app->cluster && b->demand.role != ROLE_NONE)
-        cluster_tell(b->app->cluster, &b->demand, EVENTS_REFUSED, reason);
-}
-
-/* --- giving back -------------------------------------------------------- */
-
-/* With all texts that the operation needs. */
-struct release {
-    struct writer_op op;
-    struct wire_binding binding;
-    struct binds_place place;
-};
-
-static void release_done(struct writer_op *op)
-{
-    free(op->ctx);
-}
-
-static void give_back(void *ctx, const struct binds_place *place)
-{
-    const struct bind *b = ctx;
-    struct release *r = xcalloc(1, sizeof *r);
-    r->binding = b->binding;
-    r->place = *place;
-    r->op = (struct writer_op){.kind = WRITER_FREE,
-                               .namespace = r->binding.namespace,
-                               .pod = r->binding.name,
-                               .uid = r->binding.uid,
-                               .node = r->place.node,
-                               .number = r->place.number,
-                               .done = release_done,
-                               .ctx = r};
-    writer_post(b->app->writer, &r->op);
-}
-
-/* In a cluster: this request for the pod is over. */
-static void bind_end(struct bind *b, enum binds_end end)
-{
-    struct binds_result r = {.end = end,
-                             .place.number = b->op.resource_version};
-    memcpy(r.place.node, b->binding.node, sizeof r.place.node);
-    if (end == BINDS_REFUSED && r.place.number == 0) /* it has no role */
-        r.end = BINDS_NOTHING;
-    binds_finish(b->app->binds, b->binding.uid, &r, give_back, b);
-}
-
-/* --- in the API server -------------------------------------------------- */
-
-static void say(struct bind *b, const char *result, const char *reason)
-{
-    struct error err = {0};
-    (void)error_set(&err, EBUSY, "pod %s/%s: %s", b->binding.namespace,
-                    b->binding.name, reason);
-    bind_reply(b, result, err.text);
-}
-
-static void post_done(struct binding *post, enum binder_outcome outcome,
-                      const char *reason)
-{
-    struct bind *b = post->ctx;
-    switch (outcome) {
-    case BINDER_BOUND:
-        bind_end(b, BINDS_BOUND);
-        if (b->op.created)
-            tell_placed(b);
-        bind_reply(b,
-                   b->demand.role == ROLE_NONE ? "foreign"
-                   : b->op.created             ? "bound"
-                                               : "repeated",
-                   "");
-        break;
-    case BINDER_REFUSED:
-        bind_end(b, BINDS_REFUSED);
-        tell_refused(b, reason);
-        say(b, "refused", reason);
-        break;
-    case BINDER_UNKNOWN:
-        say(b, "unknown", reason);
-        return; /* until it is settled */
-    }
-    bind_destroy(b);
-}
-
-static void post_settled(struct binding *post, enum binder_outcome outcome)
-{
-    struct bind *b = post->ctx;
-    static const char *const words[] = {[BINDER_BOUND] = "bound",
-                                        [BINDER_REFUSED] = "refused",
-                                        [BINDER_UNKNOWN] = "unknown"};
-    static const enum binds_end ends[] = {[BINDER_BOUND] = BINDS_BOUND,
-                                          [BINDER_REFUSED] = BINDS_REFUSED,
-                                          [BINDER_UNKNOWN] = BINDS_NOTHING};
-    log_event(LOG_INFO, "bind-settled", "namespace", b->binding.namespace,
-              "pod", b->binding.name, "node", b->binding.node, "result",
-              words[outcome], NULL);
-    if (outcome == BINDER_UNKNOWN) /* the next leader must wait for it */
-        cluster_unsure(b->app->cluster);
-    bind_end(b, ends[outcome]);
-    if (outcome == BINDER_BOUND && b->op.created)
-        tell_placed(b);
-    bind_destroy(b);
-}
-
-/* Make true in the API server what was decided. */
-static void bind_post(struct bind *b)
-{
-    struct binding *p = &b->post;
-    const struct wire_binding *w = &b->binding;
-    memcpy(p->namespace, w->namespace, sizeof p->namespace);
-    memcpy(p->name, w->name, sizeof p->name);
-    memcpy(p->uid, w->uid, sizeof p->uid);
-    memcpy(p->node, w->node, sizeof p->node);
-    p->allocation = str_text(&b->op.out);
-    p->allocation_size = b->op.out.size;
-    p->repeated = b->demand.role != ROLE_NONE && !b->op.created;
-    p->done = post_done;
-    p->settled = post_settled;
-    p->ctx = b;
-    if (binder_post(cluster_binder(b->app->cluster), p) == 0)
-        return;
-    bind_end(b, BINDS_REFUSED);
-    say(b, "error", "too many binds wait for the API server: try again");
+    struct bind *b =
+        (struct bind *)((char *)decided - offsetof(struct bind, decided));
+    bind_reply(b, result, error);
     bind_destroy(b);
 }
 
 /* --- decided ------------------------------------------------------------ */
 
+/* Have it made true where pods come from. */
+static void bind_make(struct bind *b)
+{
+    b->decided.allocation = str_text(&b->op.out);
+    b->decided.allocation_size = b->op.out.size;
+    b->decided.number = b->op.resource_version;
+    b->decided.created = b->op.created;
+    pod_source_bind(&b->app->source, &b->decided);
+}
+
 static void bind_decided(struct writer_op *op)
 {
     struct bind *b = op->ctx;
-    if (b->app->cluster && op->result == 0) {
-        bind_post(b);
+    if (op->result == 0) {
+        bind_make(b);
         return;
     }
-    if (b->app->cluster)
-        bind_end(b, BINDS_NOTHING);
-    if (op->result < 0)
-        tell_refused(b, op->error.text);
-    bind_reply(b,
-               op->result == 0 ? (op->created ? "bound" : "repeated")
-               : op->result == -EBUSY || op->result == -EEXIST ? "refused"
-                                                               : "error",
-               op->result ? op->error.text : "");
-    bind_destroy(b);
+    pod_source_bind_refused(&b->app->source, &b->decided, op->error.text);
+    bind_done(&b->decided,
+              op->result == -EBUSY || op->result == -EEXIST ? "refused"
+                                                            : "error",
+              op->error.text);
 }
 
 static void bind_start(struct httpd_request *rq, struct app *app,
@@ -231,10 +90,15 @@ static void bind_start(struct httpd_request *rq, struct app *app,
     b->app = app;
     str_init(&b->op.out, WIRE_BIND_BODY_MAX);
     httpd_suspend(rq);
-    if (app->cluster)
-        binds_begin(app->binds, b->binding.uid);
+    b->decided = (struct pod_bind){.namespace = b->binding.namespace,
+                                   .name = b->binding.name,
+                                   .uid = b->binding.uid,
+                                   .node = b->binding.node,
+                                   .demand = &b->demand,
+                                   .done = bind_done};
+    pod_source_bind_begin(&app->source, b->binding.uid);
     if (demand->role == ROLE_NONE) { /* it holds nothing of ours */
-        bind_post(b);
+        bind_make(b);
         return;
     }
     b->candidates = pending_demands_candidates(app->demands, binding->uid);
@@ -257,7 +121,7 @@ static void bind_unseen(struct httpd_request *rq, struct app *app,
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a = alloc_index_find_uid(s->allocations, b->uid);
     struct error err = {0};
-    if (a && app->cluster) { /* is that so there, too? */
+    if (a && pod_source_binds(&app->source)) { /* is that so there, too? */
         bind_start(rq, app, b, &a->demand);
         return;
     }
@@ -281,9 +145,9 @@ static void bind_unseen(struct httpd_request *rq, struct app *app,
 static bool is_ours(struct httpd_request *rq, struct app *app,
                     const struct wire_binding *b)
 {
-    char leader[254] = "";
+    char leader[POD_SOURCE_LEADER_MAX];
     struct error err = {0};
-    if (!app->cluster || cluster_leads(app->cluster, leader))
+    if (pod_source_leads(&app->source, leader))
         return true;
     (void)error_set(&err, EAGAIN,
                     "pod %s/%s: not the leader (%s is): try again",
@@ -297,7 +161,7 @@ static bool find_demand(struct app *app, const char *uid,
                         struct demand *ret_demand)
 {
     return pending_demands_find_uid(app->demands, uid, ret_demand) ||
-           (app->cluster && cluster_find_pod(app->cluster, uid, ret_demand));
+           pod_source_find_demand(&app->source, uid, ret_demand);
 }
 
 void handle_bind(struct httpd_request *rq, void *ctx)
@@ -318,7 +182,7 @@ void handle_bind(struct httpd_request *rq, void *ctx)
         bind_unseen(rq, app, &binding);
         return;
     }
-    if (demand.role == ROLE_NONE && !app->cluster) {
+    if (demand.role == ROLE_NONE && !pod_source_binds(&app->source)) {
         bind_answer(app, rq, "foreign", "");
         return;
     }

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "extender/cluster/binds.h"
-#include "extender/cluster/cluster.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/serve/routes_bind.h"
 #include "lib/base/mem.h"
@@ -31,39 +30,29 @@ struct cluster {
     struct test_extender x;
     struct bindserver *server;
     struct binder *binder;
+    struct binds *binds;
     atomic_bool follows, stopping;
     atomic_ulong n_asked, n_bound, n_heard, n_told;
-    atomic_uint unsure; /* cluster_unsure() */
+    atomic_uint unsure; /* binds gave up */
 };
 
-bool cluster_leads(struct cluster *c, char ret_leader[254])
+static bool leads(void *ctx, char ret_leader[POD_SOURCE_LEADER_MAX])
 {
-    (void)snprintf(ret_leader, 254, "another");
+    struct cluster *c = ctx;
+    (void)snprintf(ret_leader, POD_SOURCE_LEADER_MAX, "another");
     return !c->follows;
 }
 
-struct binder *cluster_binder(struct cluster *c)
+static void unsure(void *ctx)
 {
-    return c->binder;
-}
-
-bool cluster_find_pod(struct cluster *c, const char *uid,
-                      struct demand *ret_demand)
-{
-    (void)c;
-    (void)uid;
-    (void)ret_demand;
-    return false;
-}
-
-void cluster_unsure(struct cluster *c)
-{
+    struct cluster *c = ctx;
     atomic_fetch_add(&c->unsure, 1);
 }
 
-void cluster_tell(struct cluster *c, const struct demand *pod,
-                  enum events_reason reason, const char *text)
+static void tell(void *ctx, const struct demand *pod, enum events_reason reason,
+                 const char *text)
 {
+    struct cluster *c = ctx;
     (void)pod;
     (void)reason;
     c->n_told += text[0] != '\0';
@@ -159,7 +148,7 @@ static void *watch(void *ctx)
 static void check(struct cluster *c)
 {
     unsigned n = 0;
-    for (int i = 0; i < 60000 && binds_count(c->x.app.binds); i++)
+    for (int i = 0; i < 60000 && binds_count(c->binds); i++)
         (void)usleep(1000);
     for (unsigned i = 0; i < N_PODS; i++) {
         char pod[16];
@@ -188,6 +177,40 @@ static void check(struct cluster *c)
                  c->n_asked, c->n_bound, c->n_heard, n);
 }
 
+static void bind_begin(void *ctx, const char *uid)
+{
+    struct cluster *c = ctx;
+    binds_begin(c->binds, uid);
+}
+
+static void bind_post(void *ctx, struct pod_bind *b)
+{
+    struct cluster *c = ctx;
+    binds_post(c->binds, b);
+}
+
+static void bind_refused(void *ctx, const struct pod_bind *b,
+                         const char *reason)
+{
+    struct cluster *c = ctx;
+    binds_refuse(c->binds, b, reason);
+}
+
+static const struct pod_source_ops ops = {.leads = leads,
+                                          .bind_begin = bind_begin,
+                                          .bind = bind_post,
+                                          .bind_refused = bind_refused};
+
+static void start_binds(struct cluster *c)
+{
+    c->binds = binds_create(&(struct binds_config){.writer = c->x.app.writer,
+                                                   .binder = c->binder,
+                                                   .tell = tell,
+                                                   .unsure = unsure,
+                                                   .ctx = c});
+    c->x.app.source = (struct pod_source){&ops, c};
+}
+
 static void start(struct cluster *c)
 {
     static const struct httpd_route routes[] = {
@@ -202,7 +225,7 @@ static void start(struct cluster *c)
     test_extender_start(&c->x, routes, ARRAY_LEN(routes), NULL);
     if (binder_start(&config, &c->binder, &err) < 0)
         die("binder", err.text);
-    c->x.app.cluster = c;
+    start_binds(c);
     (void)sim_publish(c->x.app.writer, "n1", 16, "boot", 1);
     (void)sim_publish(c->x.app.writer, "n2", 16, "boot", 1);
     for (unsigned i = 0; i < N_PODS; i++) {
@@ -220,6 +243,7 @@ static void stop(struct cluster *c)
     httpd_stop(c->x.httpd);
     c->x.httpd = NULL;
     binder_stop(c->binder);
+    binds_destroy(c->binds);
     test_extender_stop(&c->x);
     bindserver_stop(c->server);
 }

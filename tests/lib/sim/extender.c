@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "extender/cluster/binds.h"
 #include "extender/pods/pending_demands.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -21,7 +20,6 @@ void test_extender_start(struct test_extender *x,
     test_extender_write(x, sim_writer_with(NULL, x->app.applied));
     x->app.metrics = app_metrics_create();
     x->app.demands = pending_demands_create();
-    x->app.binds = binds_create();
     x->app.instance = 1;
     x->embedded->store.metrics = x->app.metrics;
     x->embedded->store.demands = x->app.demands;
@@ -55,6 +53,5 @@ void test_extender_stop(struct test_extender *x)
     writer_stop(x->app.writer);
     embedded_destroy(x->embedded);
     pending_demands_destroy(x->app.demands);
-    binds_destroy(x->app.binds);
     metrics_destroy(x->app.metrics);
 }

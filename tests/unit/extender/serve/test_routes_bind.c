@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "extender/cluster/binds.h"
-#include "extender/cluster/cluster.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
@@ -23,43 +22,77 @@ struct cluster {
     struct test_extender x;
     struct bindserver *server;
     struct binder *binder;
+    struct binds *binds;
     bool closed; /* the last reply ended its connection */
     bool follows;
     struct demand found; /* by the watch; no name: nothing */
     atomic_uint told[EVENTS_REASONS];
-    atomic_uint unsure; /* cluster_unsure() */
+    atomic_uint unsure; /* binds gave up */
 };
 
-bool cluster_leads(struct cluster *c, char ret_leader[254])
+static bool leads(void *ctx, char ret_leader[POD_SOURCE_LEADER_MAX])
 {
-    (void)snprintf(ret_leader, 254, "biga-extender-1_77");
+    struct cluster *c = ctx;
+    (void)snprintf(ret_leader, POD_SOURCE_LEADER_MAX, "biga-extender-1_77");
     return !c->follows;
 }
 
-struct binder *cluster_binder(struct cluster *c)
+static bool find_demand(void *ctx, const char *uid, struct demand *ret_demand)
 {
-    return c->binder;
-}
-
-bool cluster_find_pod(struct cluster *c, const char *uid,
-                      struct demand *ret_demand)
-{
+    struct cluster *c = ctx;
     if (strcmp(c->found.uid, uid) != 0)
         return false;
     *ret_demand = c->found;
     return true;
 }
 
-void cluster_unsure(struct cluster *c)
+static void unsure(void *ctx)
 {
+    struct cluster *c = ctx;
     atomic_fetch_add(&c->unsure, 1);
 }
 
-void cluster_tell(struct cluster *c, const struct demand *pod,
-                  enum events_reason reason, const char *text)
+static void tell(void *ctx, const struct demand *pod, enum events_reason reason,
+                 const char *text)
 {
+    struct cluster *c = ctx;
     cr_expect(pod->name[0] && text[0]);
     c->told[reason]++;
+}
+
+static void bind_begin(void *ctx, const char *uid)
+{
+    struct cluster *c = ctx;
+    binds_begin(c->binds, uid);
+}
+
+static void bind_post(void *ctx, struct pod_bind *b)
+{
+    struct cluster *c = ctx;
+    binds_post(c->binds, b);
+}
+
+static void bind_refused(void *ctx, const struct pod_bind *b,
+                         const char *reason)
+{
+    struct cluster *c = ctx;
+    binds_refuse(c->binds, b, reason);
+}
+
+static const struct pod_source_ops ops = {.leads = leads,
+                                          .find_demand = find_demand,
+                                          .bind_begin = bind_begin,
+                                          .bind = bind_post,
+                                          .bind_refused = bind_refused};
+
+static void start_binds(struct cluster *c)
+{
+    c->binds = binds_create(&(struct binds_config){.writer = c->x.app.writer,
+                                                   .binder = c->binder,
+                                                   .tell = tell,
+                                                   .unsure = unsure,
+                                                   .ctx = c});
+    c->x.app.source = (struct pod_source){&ops, c};
 }
 
 static void start(struct cluster *c)
@@ -74,7 +107,7 @@ static void start(struct cluster *c)
                                          .deadline_ms = DEADLINE_MS};
     test_extender_start(&c->x, routes, ARRAY_LEN(routes), NULL);
     cr_assert_eq(binder_start(&config, &c->binder, &err), 0, "%s", err.text);
-    c->x.app.cluster = c;
+    start_binds(c);
     cr_assert_eq(sim_publish(c->x.app.writer, "n1", 4, "boot", 1), 0);
     cr_assert_eq(sim_publish(c->x.app.writer, "n2", 4, "boot", 1), 0);
 }
@@ -84,7 +117,8 @@ static void stop(struct cluster *c)
     httpd_stop(c->x.httpd);
     c->x.httpd = NULL;
     binder_stop(c->binder);
-    cr_expect_eq(binds_count(c->x.app.binds), 0);
+    cr_expect_eq(binds_count(c->binds), 0);
+    binds_destroy(c->binds);
     test_extender_stop(&c->x);
     bindserver_stop(c->server);
 }
@@ -129,7 +163,7 @@ static bool has(struct cluster *c, const char *pod, const char *node)
 
 static void await_no_bind(struct cluster *c)
 {
-    for (int i = 0; i < PATIENCE && binds_count(c->x.app.binds); i++)
+    for (int i = 0; i < PATIENCE && binds_count(c->binds); i++)
         (void)usleep(1000);
     /* what they have posted is done, too */
     struct writer_op op = {.kind = WRITER_HEARD, .node = "n1"};
