@@ -15,6 +15,7 @@
 #include "extender/pods/pending_demands.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/routes_ask.h"
+#include "extender/serve/routes_cluster.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_pods.h"
 #include "extender/serve/routes_publish.h"
@@ -27,41 +28,47 @@
 #include "lib/http/httpd.h"
 #include "lib/io/log.h"
 
+/* Tables of routes, one after the other. */
+struct routes {
+    struct httpd_route *table;
+    size_t n;
+};
+
 struct server {
     struct app app;
-    struct httpd_route *read_table; /* what the read listener answers */
-    struct httpd_route *publish_table;
+    struct routes read, publish; /* what these listeners answer */
     struct httpd *listeners[SERVER_LISTENERS];
     struct reload *reload;
     struct guard guard;
-    struct kube_config *kube;  /* NULL: embedded */
-    struct embedded *embedded; /* NULL: in a cluster */
+    /* the source of pods is one of the two */
+    struct embedded *embedded;
+    struct cluster *cluster;
+    struct kube_config *kube; /* of the cluster */
 };
 
 enum { RELOAD_MS = 1000 };
 
-static struct httpd_route *join_routes(const struct httpd_route *a, size_t n_a,
-                                       const struct httpd_route *b, size_t n_b)
+static void add_routes(struct routes *r, const struct httpd_route *table,
+                       size_t n)
 {
-    struct httpd_route *all = xcalloc(n_a + n_b, sizeof *all);
-    memcpy(all, a, n_a * sizeof *all);
-    memcpy(all + n_a, b, n_b * sizeof *all);
-    return all;
+    r->table = xrealloc(r->table, r->n + n, sizeof *r->table);
+    memcpy(r->table + r->n, table, n * sizeof *table);
+    r->n += n;
 }
 
-static size_t count_read_routes(void)
+static void mount_routes(struct server *s, bool in_cluster)
 {
-    return n_ask_routes + n_read_routes + n_pods_routes;
-}
-
-static struct httpd_route *join_read_routes(void)
-{
-    struct httpd_route *all = join_routes(ask_routes, n_ask_routes, read_routes,
-                                          n_read_routes);
-    size_t n = n_ask_routes + n_read_routes;
-    all = xrealloc(all, n + n_pods_routes, sizeof *all);
-    memcpy(all + n, pods_routes, n_pods_routes * sizeof *all);
-    return all;
+    add_routes(&s->read, ask_routes, n_ask_routes);
+    add_routes(&s->read, read_routes, n_read_routes);
+    if (in_cluster) {
+        add_routes(&s->read, cluster_routes, n_cluster_routes);
+        add_routes(&s->read, pods_elsewhere_routes, n_pods_elsewhere_routes);
+        return;
+    }
+    add_routes(&s->read, cluster_elsewhere_routes, n_cluster_elsewhere_routes);
+    add_routes(&s->read, pods_routes, n_pods_routes);
+    add_routes(&s->publish, publish_routes, n_publish_routes);
+    add_routes(&s->publish, node_routes, n_node_routes);
 }
 
 enum {
@@ -118,12 +125,12 @@ static int start_listeners(struct server *s, const struct server_config *config,
     } kinds[SERVER_LISTENERS] = {
         {"scheduler", scheduler_routes, n_scheduler_routes, access_scheduler,
          false, NULL},
-        {"publish", s->publish_table, n_publish_routes + n_node_routes,
-         access_publish, false, kube_write_error},
-        {"read", s->read_table, count_read_routes(), access_read, true, NULL},
+        {"publish", s->publish.table, s->publish.n, access_publish, false,
+         kube_write_error},
+        {"read", s->read.table, s->read.n, access_read, true, NULL},
     };
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
-        if (i == SERVER_PUBLISH && s->kube)
+        if (kinds[i].n_routes == 0)
             continue; /* advertisers publish to the API server */
         struct httpd_config c = {
             .name = kinds[i].name,
@@ -209,8 +216,8 @@ static int start_cluster(struct server *s, const struct server_config *config,
         .elect = config->elect,
         .events = config->events,
     };
-    r = cluster_start(&c, &s->app.cluster, err);
-    s->app.source = cluster_source(s->app.cluster);
+    r = cluster_start(&c, &s->cluster, err);
+    s->app.source = cluster_source(s->cluster);
     return r;
 }
 
@@ -225,11 +232,8 @@ static int start_embedded(struct server *s, struct error *err)
     e->store.demands = s->app.demands;
     e->store.plans = s->app.plans;
     e->store.instance = s->app.instance;
-    int r = embedded_start(e, err);
-    s->app.node_poll = e->node_poll;
-    s->app.runner = e->runner;
     s->app.source = embedded_source(e);
-    return r;
+    return embedded_start(e, err);
 }
 
 int server_start(const struct server_config *config, struct server **ret,
@@ -248,15 +252,12 @@ int server_start(const struct server_config *config, struct server **ret,
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE) {
         s->embedded = embedded_create(&config->demand);
-        w.pods = s->app.applied = s->embedded->store.applied;
-        s->app.reports = s->embedded->store.reports;
+        w.pods = s->embedded->store.applied;
     }
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */
     (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
-    s->read_table = join_read_routes();
-    s->publish_table = join_routes(publish_routes, n_publish_routes,
-                                   node_routes, n_node_routes);
+    mount_routes(s, config->store == STORE_KUBERNETES);
     unsigned connections = 0;
     cleanup_with(policy) struct policy *policy = NULL;
     int r = fit_connections((unsigned)config->connections, &connections, err);
@@ -306,7 +307,7 @@ void server_stop(struct server *s)
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
     reload_stop(s->reload);
-    cluster_stop(s->app.cluster);
+    cluster_stop(s->cluster);
     kube_config_destroy(s->kube);
     embedded_stop(s->embedded);
     writer_stop(s->app.writer);
@@ -318,8 +319,8 @@ void server_stop(struct server *s)
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.metrics);
-    free(s->read_table);
-    free(s->publish_table);
+    free(s->read.table);
+    free(s->publish.table);
     free(s);
 }
 
@@ -331,4 +332,9 @@ uint16_t server_port(const struct server *s, enum server_listener which)
 struct app *server_app(struct server *s)
 {
     return &s->app;
+}
+
+struct embedded *server_embedded(struct server *s)
+{
+    return s->embedded;
 }

@@ -53,5 +53,6 @@ DEFINE_CLEANUP(server, struct server *, server_stop)
 uint16_t server_port(const struct server *s, enum server_listener which);
 /* For tests and simulations: the parts inside. */
 struct app *server_app(struct server *s);
+struct embedded *server_embedded(struct server *s); /* NULL: in a cluster */
 
 #endif

@@ -24,11 +24,6 @@ struct app {
     struct policy_file *policy;      /* NULL: none is configured */
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
-    struct cluster *cluster;         /* NULL: embedded */
-    struct applied *applied;         /* that were applied; NULL: in a cluster */
-    struct node_reports *reports;    /* what nodes say of them; the same */
-    struct runner *runner;           /* places them; the same */
-    struct node_poll *node_poll;     /* nodes that wait for them; the same */
     struct access *access;           /* NULL: everybody may call everything */
     struct tls *tls;                 /* NULL: plain HTTP */
     uint64_t instance; /* another one after each start; in ETags */

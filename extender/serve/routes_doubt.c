@@ -6,7 +6,7 @@
 
 #include "extender/app/app.h"
 #include "extender/keep/writer.h"
-#include "extender/pods/node_reports.h"
+#include "extender/run/embedded.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 
@@ -81,7 +81,8 @@ static void note_strangers(struct app *app, const char *node,
         const struct allocation *a = alloc_index_find_uid(s->allocations,
                                                           p->uid);
         bool known = a && strcmp(a->node, node) == 0;
-        node_reports_stranger(app->reports, node, p->uid,
+        node_reports_stranger(embedded_of(&app->source)->store.reports, node,
+                              p->uid,
                               !known && p->status->state != APPLIED_GONE);
     }
 }
@@ -102,7 +103,8 @@ static void word_done(struct writer_op *op)
 
 void doubt_end(struct app *app, const char *node)
 {
-    if (!doubt_wants(app, node) || !node_reports_all(app->reports, node))
+    if (!doubt_wants(app, node) ||
+        !node_reports_all(embedded_of(&app->source)->store.reports, node))
         return;
     struct word *word = xcalloc(1, sizeof *word);
     word->node = xstrdup(node);
@@ -122,6 +124,6 @@ void doubt_heard(struct app *app, const char *node,
         return;
     note_strangers(app, node, status);
     if (status->whole)
-        node_reports_whole(app->reports, node);
+        node_reports_whole(embedded_of(&app->source)->store.reports, node);
     doubt_end(app, node);
 }

@@ -9,11 +9,15 @@
 #include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
 #include "extender/pods/node_reports.h"
-#include "extender/run/node_poll.h"
-#include "extender/run/runner.h"
+#include "extender/run/embedded.h"
 #include "extender/serve/routes_doubt.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+
+static struct embedded *embedded(const struct app *app)
+{
+    return embedded_of(&app->source);
+}
 
 /* --- who asks ----------------------------------------------------------- */
 
@@ -27,14 +31,10 @@ static bool is_node_name(const char *name)
 /* The node of the path, when the client may speak for it: with certificates a
  * node sees its own pods, which hold Secrets, and nobody else does.  NULL, and
  * answered, when it may not. */
-static const char *node_take(struct httpd_request *rq, struct app *app)
+static const char *node_take(struct httpd_request *rq)
 {
     char own[TLS_NAME_MAX + 1] = "";
     const char *node = httpd_arg(rq, 0);
-    if (!app->applied || !app->node_poll) {
-        httpd_fail(rq, 404, "this extender keeps no pods");
-        return NULL;
-    }
     if (!is_node_name(node)) {
         httpd_fail(rq, 400, "node: \"%.64s\" is not the name of a node", node);
         return NULL;
@@ -127,7 +127,8 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     char next[APPLIED_UID_SIZE];
     /* before the snapshot: what was given back since is not in that one */
     uint64_t fed = writer_fed(app->writer, node);
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
+    cleanup_with(pod_set) struct pod_set *set =
+        applied_get(embedded(app)->store.applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     uint64_t newest = node_pods_newest(set, s, node);
     if (newest > fed) {
@@ -135,10 +136,11 @@ static void reply_pods(struct httpd_request *rq, void *arg)
         return;
     }
     str_addf(out, "{\"version\":%" PRIu64,
-             node_poll_version(app->node_poll, set, s, node));
+             node_poll_version(embedded(app)->node_poll, set, s, node));
     /* what it said to an extender before this start is not known any more */
     if (!version ||
-        !node_poll_knows(app->node_poll, strtoull(version, NULL, 10)) ||
+        !node_poll_knows(embedded(app)->node_poll,
+                         strtoull(version, NULL, 10)) ||
         doubt_wants(app, node))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
@@ -156,16 +158,16 @@ static void on_pods(struct httpd_request *rq, void *ctx)
                                          NULL};
     struct app *app = ctx;
     uint64_t version, wait_s;
-    const char *node = node_take(rq, app);
+    const char *node = node_take(rq);
     if (!node || !httpd_query_only(rq, params) ||
         !read_number(rq, "version", INT64_MAX, &version) ||
         !read_number(rq, "wait", NODE_POLL_MAX_S, &wait_s))
         return;
-    node_reports_asked(app->reports, node, clock_ms());
+    node_reports_asked(embedded(app)->store.reports, node, clock_ms());
     doubt_end(app, node);
     httpd_then(rq, reply_pods, app);
     if (wait_s && httpd_query(rq, "version") &&
-        node_poll_suspend(app->node_poll, rq, node, version,
+        node_poll_suspend(embedded(app)->node_poll, rq, node, version,
                           (int64_t)wait_s * 1000))
         return;
     reply_pods(rq, app);
@@ -178,7 +180,8 @@ static void on_pods(struct httpd_request *rq, void *ctx)
 static void take_pods(struct app *app, const char *node,
                       const struct node_report *status)
 {
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
+    cleanup_with(pod_set) struct pod_set *set =
+        applied_get(embedded(app)->store.applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     cleanup_free struct pod_report *reports = xcalloc(status->n_pods + 1,
                                                       sizeof *reports);
@@ -190,11 +193,11 @@ static void take_pods(struct app *app, const char *node,
                                                           p->uid);
         if (!pod || !a || strcmp(a->node, node) != 0)
             continue;
-        node_reports_put(app->reports, p->uid, node, p->status);
+        node_reports_put(embedded(app)->store.reports, p->uid, node, p->status);
         reports[n].uid = p->uid;
         reports[n++].status = runner_status(pod, p->status);
     }
-    applied_set_statuses(app->applied, reports, n);
+    applied_set_statuses(embedded(app)->store.applied, reports, n);
     for (size_t i = 0; i < n; i++)
         pod_status_unref(reports[i].status);
 }
@@ -206,7 +209,7 @@ static void on_status(struct httpd_request *rq, void *ctx)
     struct error err = {0};
     size_t size;
     const char *body = httpd_body(rq, &size);
-    const char *node = node_take(rq, app);
+    const char *node = node_take(rq);
     cleanup_with(node_report) struct node_report *status = NULL;
     if (!node || !httpd_query_only(rq, no_params))
         return;
@@ -214,10 +217,10 @@ static void on_status(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
-    node_reports_places(app->reports, node, status);
+    node_reports_places(embedded(app)->store.reports, node, status);
     take_pods(app, node, status);
     doubt_heard(app, node, status);
-    runner_wake(app->runner);
+    runner_wake(embedded(app)->runner);
     httpd_status(rq, 204);
 }
 

@@ -9,20 +9,15 @@
 #include "extender/pods/applied_view.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_files.h"
+#include "extender/run/embedded.h"
 #include "extender/serve/query.h"
 #include "lib/base/mem.h"
 
 static const char *const no_params[] = {NULL};
 
-/* In a cluster pods are the API server's; the request is then failed. */
-static bool is_embedded(struct httpd_request *rq, const struct app *app)
+static struct applied *applied_of(const struct app *app)
 {
-    if (app->applied)
-        return true;
-    httpd_fail(rq, 404,
-               "this extender is part of a cluster (--store kubernetes): the "
-               "API server keeps its pods, use kubectl");
-    return false;
+    return embedded_of(&app->source)->store.applied;
 }
 
 /* --- waiting for the writer ------------------------------------------------- */
@@ -123,7 +118,7 @@ static void apply_finish(struct httpd_request *rq, void *arg)
                    c->op.error.text);
     } else {
         cleanup_with(pod_set) struct pod_set *set =
-            applied_get(c->app->applied);
+            applied_get(applied_of(c->app));
         write_results(c, set, httpd_reply(rq));
     }
     change_free(c);
@@ -150,15 +145,14 @@ static void on_apply(struct httpd_request *rq, void *ctx)
     struct applied_body body;
     struct error err = {0};
     size_t size;
-    if (!is_embedded(rq, app) || !httpd_query_only(rq, no_params) ||
-        !is_json(rq))
+    if (!httpd_query_only(rq, no_params) || !is_json(rq))
         return;
     const char *data = httpd_body(rq, &size);
     if (applied_body_read(data, size, &app->demand, &body, &err) < 0) {
         httpd_fail(rq, httpd_unread(&err), "%s; nothing was applied", err.text);
         return;
     }
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(applied_of(app));
     if (pod_files_check_size(set, body.changes, body.n, &err) < 0) {
         applied_body_fini(&body);
         httpd_fail(rq, 400, "%s; nothing was applied", err.text);
@@ -230,22 +224,21 @@ static void on_delete(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"grace", NULL};
     struct pod_change one = {.kind = APPLIED_DELETE};
-    if (is_embedded(rq, ctx) && httpd_query_only(rq, params) &&
-        read_grace(rq, &one.grace_s))
+    if (httpd_query_only(rq, params) && read_grace(rq, &one.grace_s))
         post_delete(rq, ctx, one);
 }
 
 static void on_delete_configmap(struct httpd_request *rq, void *ctx)
 {
     struct pod_change one = {.kind = CONFIG_DELETE};
-    if (is_embedded(rq, ctx) && httpd_query_only(rq, no_params))
+    if (httpd_query_only(rq, no_params))
         post_delete(rq, ctx, one);
 }
 
 static void on_delete_secret(struct httpd_request *rq, void *ctx)
 {
     struct pod_change one = {.kind = CONFIG_DELETE, .secret = true};
-    if (is_embedded(rq, ctx) && httpd_query_only(rq, no_params))
+    if (httpd_query_only(rq, no_params))
         post_delete(rq, ctx, one);
 }
 
@@ -271,7 +264,7 @@ static bool look_begin(struct look *look, struct httpd_request *rq,
     char etag[96];
     const char *have = httpd_header(rq, "If-None-Match");
     look->snapshot = writer_snapshot(app->writer);
-    look->set = applied_get(app->applied);
+    look->set = applied_get(applied_of(app));
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
                    look->snapshot->number, look->set->version,
@@ -368,7 +361,7 @@ static void on_list(struct httpd_request *rq, void *ctx)
     size_t limit = QUERY_LIMIT;
     struct look look;
     unsigned state;
-    if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
+    if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
         !query_choice(rq, "state", state_word, APPLIED_STATES, &state))
         return;
@@ -388,7 +381,7 @@ static void on_pod(struct httpd_request *rq, void *ctx)
 {
     const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
     struct look look;
-    if (!is_embedded(rq, ctx) || !httpd_query_only(rq, no_params))
+    if (!httpd_query_only(rq, no_params))
         return;
     if (look_begin(&look, rq, ctx)) {
         const struct applied_pod *p = pod_set_find(look.set, namespace, name);
@@ -447,7 +440,7 @@ static void on_configs(struct httpd_request *rq, void *ctx)
     struct str *out = httpd_reply(rq);
     size_t limit = QUERY_LIMIT;
     struct look look;
-    if (!is_embedded(rq, ctx) || !httpd_query_only(rq, params) ||
+    if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
     if (!look_begin(&look, rq, ctx)) {
@@ -482,7 +475,7 @@ static void show_config(struct httpd_request *rq, struct app *app, bool secret)
 {
     const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
     struct look look;
-    if (!is_embedded(rq, app) || !httpd_query_only(rq, no_params))
+    if (!httpd_query_only(rq, no_params))
         return;
     if (look_begin(&look, rq, app)) {
         const struct applied_config *c = pod_set_config(look.set, secret,
@@ -521,3 +514,27 @@ const struct httpd_route pods_routes[] = {
     {HTTPD_DELETE, "/v1/secrets/:/:", on_delete_secret, 0, "secret-delete"},
 };
 const size_t n_pods_routes = ARRAY_LEN(pods_routes);
+
+/* --- in a cluster ----------------------------------------------------------- */
+
+/* Pods are the API server's there. */
+static void on_elsewhere(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    httpd_fail(rq, 404,
+               "this extender is part of a cluster (--store kubernetes): the "
+               "API server keeps its pods, use kubectl");
+}
+
+const struct httpd_route pods_elsewhere_routes[] = {
+    {HTTPD_POST, "/v1/pods", on_elsewhere, APPLIED_BODY_MAX, "apply"},
+    {HTTPD_GET, "/v1/pods", on_elsewhere, 0, "pods"},
+    {HTTPD_GET, "/v1/pods/:/:", on_elsewhere, 0, "pod"},
+    {HTTPD_DELETE, "/v1/pods/:/:", on_elsewhere, 0, "delete"},
+    {HTTPD_GET, "/v1/configs", on_elsewhere, 0, "configs"},
+    {HTTPD_GET, "/v1/configmaps/:/:", on_elsewhere, 0, "configmap"},
+    {HTTPD_DELETE, "/v1/configmaps/:/:", on_elsewhere, 0, "configmap-delete"},
+    {HTTPD_GET, "/v1/secrets/:/:", on_elsewhere, 0, "secret"},
+    {HTTPD_DELETE, "/v1/secrets/:/:", on_elsewhere, 0, "secret-delete"},
+};
+const size_t n_pods_elsewhere_routes = ARRAY_LEN(pods_elsewhere_routes);

@@ -7,8 +7,11 @@
 
 #include "lib/http/httpd.h"
 
-/* ctx is the struct app. */
+/* ctx is the struct app, whose source of pods is embedded. */
 extern const struct httpd_route pods_routes[];
 extern const size_t n_pods_routes;
+/* The same paths where pods are not applied: they say where to go. */
+extern const struct httpd_route pods_elsewhere_routes[];
+extern const size_t n_pods_elsewhere_routes;
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "extender/app/app.h"
-#include "extender/cluster/cluster.h"
 #include "extender/judge/alignment.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_fabric.h"
@@ -472,23 +471,6 @@ static void on_readyz(struct httpd_request *rq, void *ctx)
     reply_health(rq, ready ? "ready" : str_text(&why), count_doubtful(app));
 }
 
-static void on_cluster(struct httpd_request *rq, void *ctx)
-{
-    struct app *app = ctx;
-    if (!httpd_query_only(rq, no_params))
-        return;
-    if (!app->cluster) {
-        httpd_fail(rq, 404,
-                   "this extender keeps its state itself (--store sqlite), so "
-                   "it is in no cluster");
-    } else if (httpd_wants_text(rq)) {
-        cluster_write_text(app->cluster, httpd_reply(rq));
-        httpd_content_type(rq, HTTPD_TEXT);
-    } else {
-        cluster_write(app->cluster, httpd_reply(rq));
-    }
-}
-
 static void on_openapi(struct httpd_request *rq, void *ctx)
 {
     (void)ctx;
@@ -524,7 +506,6 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
     {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"},
-    {HTTPD_GET, "/v1/cluster", on_cluster, 0, "cluster"},
     {HTTPD_GET, "/healthz", on_healthz, 0, "healthz"},
     {HTTPD_GET, "/readyz", on_readyz, 0, "readyz"},
     {HTTPD_GET, "/openapi.yaml", on_openapi, 0, "openapi"},

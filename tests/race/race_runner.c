@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "extender/app/app.h"
+#include "extender/run/embedded.h"
 #include "extender/server.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
@@ -188,7 +189,8 @@ static void publish(struct race *r, const char *node)
 static size_t n_left(struct race *r)
 {
     struct app *app = server_app(r->server);
-    cleanup_with(pod_set) struct pod_set *set = applied_get(app->applied);
+    cleanup_with(pod_set) struct pod_set *set =
+        applied_get(server_embedded(r->server)->store.applied);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     return set->n_pods + alloc_index_size(s->allocations);
 }

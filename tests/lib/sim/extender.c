@@ -15,9 +15,7 @@ void test_extender_start(struct test_extender *x,
     *x = (struct test_extender){0};
     demand_config_default(&x->app.demand);
     x->embedded = embedded_create(&x->app.demand);
-    x->app.applied = x->embedded->store.applied;
-    x->app.reports = x->embedded->store.reports;
-    test_extender_write(x, sim_writer_with(NULL, x->app.applied));
+    test_extender_write(x, sim_writer_with(NULL, x->embedded->store.applied));
     x->app.metrics = app_metrics_create();
     x->app.demands = pending_demands_create();
     x->app.instance = 1;

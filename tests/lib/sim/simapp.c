@@ -1,4 +1,5 @@
 #include "tests/lib/sim/simapp.h"
+#include "extender/run/embedded.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -127,7 +128,7 @@ void simapp_expect(const char *name, enum pod_state state, const char *reason,
                    const char *part)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        applied_get(server_app(simapp_server)->applied);
+        applied_get(server_embedded(simapp_server)->store.applied);
     const struct applied_pod *p = pod_set_find(set, "ns", name);
     cr_assert(p, "pod %s is not there", name);
     const struct pod_status *s = p->status;
@@ -142,7 +143,7 @@ void simapp_expect(const char *name, enum pod_state state, const char *reason,
 bool simapp_has(const char *name)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        applied_get(server_app(simapp_server)->applied);
+        applied_get(server_embedded(simapp_server)->store.applied);
     return pod_set_find(set, "ns", name) != NULL;
 }
 
@@ -174,7 +175,7 @@ struct simnode_pod *simapp_find(const char *name)
 
 struct runner *simapp_runner(void)
 {
-    return server_app(simapp_server)->runner;
+    return server_embedded(simapp_server)->runner;
 }
 
 size_t simapp_job(struct simapp_pod *specs, char names[][16], const char *job,

@@ -1,4 +1,5 @@
 #include "tests/lib/sim/simnode.h"
+#include "extender/run/embedded.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -211,7 +212,7 @@ void simnode_tell(struct simnode *n, bool all)
 void simnode_settle(struct simnode *nodes, size_t n_nodes)
 {
     enum { ROUNDS = 64 };
-    struct runner *runner = server_app(nodes[0].server)->runner;
+    struct runner *runner = server_embedded(nodes[0].server)->runner;
     unsigned quiet = 0;
     for (unsigned round = 0; quiet < 2; round++) {
         bool changed = false;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "extender/app/app.h"
+#include "extender/run/embedded.h"
 #include "tests/lib/sim/simapp.h"
 
 static void start(void)
@@ -21,10 +22,10 @@ struct moment {
 
 static struct moment moment_take(void)
 {
-    struct app *app = server_app(simapp_server);
-    runner_settle(app->runner);
-    return (struct moment){applied_get(app->applied),
-                           writer_snapshot(app->writer)};
+    struct embedded *e = server_embedded(simapp_server);
+    runner_settle(e->runner);
+    return (struct moment){applied_get(e->store.applied),
+                           writer_snapshot(e->store.writer)};
 }
 
 static void moment_fini(struct moment *m)
@@ -35,7 +36,7 @@ static void moment_fini(struct moment *m)
 
 static uint64_t version(const struct moment *m, const char *node)
 {
-    return node_poll_version(server_app(simapp_server)->node_poll, m->set,
+    return node_poll_version(server_embedded(simapp_server)->node_poll, m->set,
                              m->snapshot, node);
 }
 
@@ -80,7 +81,7 @@ Test(node_poll, another_content_is_another_version)
 /* Whoever asks for very many names has nothing kept for more of them. */
 Test(node_poll, of_too_many_nodes_versions_are_not_kept)
 {
-    struct node_poll *w = server_app(simapp_server)->node_poll;
+    struct node_poll *w = server_embedded(simapp_server)->node_poll;
     struct moment before, after;
     const char *node = place_pod(&before, &after);
     ask_for_many(&before);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "extender/app/app.h"
+#include "extender/run/embedded.h"
 #include "lib/io/clock.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/simapp.h"
@@ -363,7 +364,7 @@ Test(runner, what_has_failed_is_not_given_back_by_hand)
 Test(runner, forgets_what_was_said_of_pods_without_a_place)
 {
     struct app *app = server_app(simapp_server);
-    struct node_reports *told = app->reports;
+    struct node_reports *told = server_embedded(simapp_server)->store.reports;
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     simapp_settle();
     cr_assert_eq(node_reports_n_pods(told), 2);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extender/app/app.h"
+#include "extender/run/embedded.h"
 #include "extender/run/runner_private.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/simapp.h"
@@ -112,7 +113,8 @@ static void end_pod(const char *name)
     cleanup_with(pod_status) struct pod_status *gone = pod_status_create(0);
     gone->state = APPLIED_GONE;
     if (a)
-        node_reports_put(app->reports, a->demand.uid, a->node, gone);
+        node_reports_put(server_embedded(simapp_server)->store.reports,
+                         a->demand.uid, a->node, gone);
 }
 
 /* --- order ---------------------------------------------------------------- */
@@ -187,7 +189,7 @@ static void place_in_part(void)
 Test(runner_many, a_job_of_the_same_name_has_its_own_time)
 {
     int64_t began_ms = clock_ms();
-    struct node_reports *told = server_app(simapp_server)->reports;
+    struct node_reports *told = server_embedded(simapp_server)->store.reports;
     node_reports_asked(told, "node000", began_ms);
     node_reports_asked(told, "node001", began_ms);
     clock_set_fake(began_ms);

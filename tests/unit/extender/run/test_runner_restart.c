@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/app/app.h"
+#include "extender/run/embedded.h"
 #include "lib/io/clock.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/sim/simapp.h"
@@ -38,7 +39,7 @@ static void apply_service(const char *notes)
 static unsigned count_ready(const char *part, unsigned *ret_new)
 {
     cleanup_with(pod_set) struct pod_set *set =
-        applied_get(server_app(simapp_server)->applied);
+        applied_get(server_embedded(simapp_server)->store.applied);
     unsigned n = 0;
     *ret_new = 0;
     for (size_t i = 0; i < set->n_pods; i++) {

@@ -66,7 +66,7 @@ static void set_up(void)
     test_extender_start(&x, routes, n_read_routes + n_node_routes, NULL);
     atomic_store(&x.app.ready, true);
     lose_all();
-    node_reports_asked(x.app.reports, "n1", clock_ms());
+    node_reports_asked(x.embedded->store.reports, "n1", clock_ms());
 }
 
 static void tear_down(void)
@@ -236,12 +236,12 @@ Test(doubt, lasts_when_there_was_too_much_unknown)
     for (int i = 0; i <= NODE_REPORT_PODS_MAX; i++) {
         char uid[16];
         (void)snprintf(uid, sizeof uid, "x%d", i);
-        node_reports_stranger(x.app.reports, "n1", uid, true);
+        node_reports_stranger(x.embedded->store.reports, "n1", uid, true);
     }
     for (int i = 0; i <= NODE_REPORT_PODS_MAX; i++) {
         char uid[16];
         (void)snprintf(uid, sizeof uid, "x%d", i);
-        node_reports_stranger(x.app.reports, "n1", uid, false);
+        node_reports_stranger(x.embedded->store.reports, "n1", uid, false);
     }
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
@@ -257,7 +257,6 @@ static void ask(void)
         cr_assert_eq(
             node_poll_start(&x.embedded->store, &x.embedded->node_poll, &err),
             0);
-    x.app.node_poll = x.embedded->node_poll;
     cr_assert_eq(call("GET", "/v1/nodes/n1/pods"), 200);
     writer_sweep(x.app.writer); /* after what was posted */
 }
@@ -300,8 +299,8 @@ Test(doubt, outlasts_a_telling_that_is_late)
  * one before. */
 Test(doubt, outlasts_a_telling_that_was_not_asked_for)
 {
-    node_reports_destroy(x.app.reports);
-    x.embedded->store.reports = x.app.reports = node_reports_create();
+    node_reports_destroy(x.embedded->store.reports);
+    x.embedded->store.reports = node_reports_create();
     tell("", true);
     expect_status("n1", NODE_DOUBTFUL);
     ask();

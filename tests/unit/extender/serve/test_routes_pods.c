@@ -185,7 +185,8 @@ Test(routes_pods, shows_pods)
     struct error err;
     cr_assert_eq(post(POD("a", "i") POD("b", "i") POD("c", "i")), 200);
     cr_assert_eq(sim_publish(x.app.writer, "n0", 2, "boot", 1), 0);
-    cleanup_with(pod_set) struct pod_set *set = applied_get(x.app.applied);
+    cleanup_with(pod_set) struct pod_set *set =
+        applied_get(x.embedded->store.applied);
     struct demand d = pod_set_find(set, "default", "b")->demand;
     cr_assert_eq(sim_bind(x.app.writer, &d, "n0", NULL, &err), 0, "%s",
                  err.text);
@@ -220,7 +221,7 @@ Test(routes_pods, shows_pods)
                  304);
     cleanup_with(pod_status) struct pod_status *s = pod_status_create(0);
     s->state = APPLIED_RUNNING;
-    cr_assert_eq(applied_set_status(x.app.applied, d.uid, s), 0);
+    cr_assert_eq(applied_set_status(x.embedded->store.applied, d.uid, s), 0);
     cr_expect_eq(raw_call(x.port, "GET", "/v1/pods", headers, NULL, &reply),
                  200, "a status is news");
     expect_body("\"state\":\"running\"");
@@ -277,13 +278,13 @@ Test(routes_pods, deletes)
 
 Test(routes_pods, are_the_api_servers_in_a_cluster)
 {
-    struct applied *pods = x.app.applied;
-    x.app.applied = NULL;
+    test_extender_stop(&x);
+    test_extender_start(&x, pods_elsewhere_routes, n_pods_elsewhere_routes,
+                        NULL);
     cr_expect_eq(get("/v1/pods"), 404);
     expect_body("use kubectl");
     cr_expect_eq(post(POD("a", "i")), 404);
     cr_expect_eq(delete ("/v1/pods/default/a"), 404);
     cr_expect_eq(get("/v1/configs"), 404);
     cr_expect_eq(get("/v1/secrets/default/a"), 404);
-    x.app.applied = pods;
 }
