@@ -3,18 +3,18 @@
 #include <time.h>
 
 #include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/collection.h"
 #include "lib/base/mem.h"
-#include "lib/base/strmap.h"
 #include "lib/io/log.h"
 #include "lib/kube/lease.h"
 
 enum { BEAT_TEXT_MAX = KUBE_LEASE_HOLDER_MAX + 48 };
 
 struct beat {
+    struct collected in;
     char *node;
     char text[BEAT_TEXT_MAX]; /* who renewed it, and when they said they did */
-    bool listed;
-    bool old; /* it was when it was listed */
+    bool old;                 /* it was when it was listed */
 };
 
 struct cluster_beats {
@@ -32,8 +32,9 @@ struct cluster_beats *cluster_beats_create(struct feed *feed, int64_t fresh_ms)
     return c;
 }
 
-static void beat_free(struct beat *b)
+static void beat_free(void *object)
 {
+    struct beat *b = object;
     free(b->node);
     free(b);
 }
@@ -42,22 +43,15 @@ void cluster_beats_destroy(struct cluster_beats *c)
 {
     if (!c)
         return;
-    size_t pos = 0;
-    struct beat *b;
-    while ((b = strmap_next(&c->beats, &pos)))
-        beat_free(b);
-    strmap_fini(&c->beats);
+    collection_fini(&c->beats, beat_free);
     free(c);
 }
 
 static void on_list(void *ctx)
 {
     struct cluster_beats *c = ctx;
-    struct beat *b;
-    size_t pos = 0;
     c->listing = true;
-    while ((b = strmap_next(&c->beats, &pos)))
-        b->listed = false;
+    collection_list(&c->beats);
 }
 
 /* When a MicroTime was, in ms since 1970; -1 when it is none. */
@@ -112,7 +106,7 @@ static void on_put(void *ctx, const char *json, size_t size)
         b->node = xstrdup(lease.name);
         (void)strmap_put(&c->beats, b->node, b);
     }
-    b->listed = true;
+    b->in.listed = true;
     if (strcmp(b->text, text) == 0)
         return;
     memcpy(b->text, text, sizeof text);
@@ -121,38 +115,30 @@ static void on_put(void *ctx, const char *json, size_t size)
         post_heard(c, lease.name, false);
 }
 
-static void forget(struct cluster_beats *c, const char *node)
+static void forget(void *ctx, void *object)
 {
-    struct beat *b = strmap_remove(&c->beats, node);
-    if (b)
-        beat_free(b);
+    struct cluster_beats *c = ctx;
+    struct beat *b = object;
+    (void)strmap_remove(&c->beats, b->node);
+    beat_free(b);
 }
 
 static void on_gone(void *ctx, const char *json, size_t size)
 {
+    struct cluster_beats *c = ctx;
     struct kube_lease lease;
-    if (kube_lease_read(json, size, &lease, NULL) == 0)
-        forget(ctx, lease.name); /* its node goes stale by itself */
-}
-
-/* All at once: after a long gap they may be very many. */
-static void forget_unlisted(struct cluster_beats *c)
-{
-    size_t n = 0, pos = 0;
-    struct beat *b;
-    cleanup_free struct beat **list = xcalloc(c->beats.n + 1, sizeof *list);
-    while ((b = strmap_next(&c->beats, &pos)))
-        if (!b->listed)
-            list[n++] = b;
-    for (size_t i = 0; i < n; i++)
-        forget(c, list[i]->node);
+    if (kube_lease_read(json, size, &lease, NULL) < 0)
+        return;
+    struct beat *b = strmap_get(&c->beats, lease.name);
+    if (b)
+        forget(c, b); /* its node goes stale by itself */
 }
 
 static void on_listed(void *ctx)
 {
     struct cluster_beats *c = ctx;
     c->listing = false;
-    forget_unlisted(c);
+    collection_listed(&c->beats, forget, c);
     cluster_beats_silence(c);
 }
 

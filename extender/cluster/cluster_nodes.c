@@ -3,18 +3,18 @@
 #include <string.h>
 
 #include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/collection.h"
 #include "lib/base/jrow.h"
 #include "lib/base/mem.h"
-#include "lib/base/strmap.h"
 #include "lib/io/log.h"
 
 enum { LABELS_MAX = 8192 }; /* bytes of the labels of one node that matter */
 
 struct member {
+    struct collected in;
     char *name;
     char *labels; /* those that matter, as JSON members; NULL: none */
     bool lost;    /* as the writer was told */
-    bool listed;
 };
 
 struct cluster_nodes {
@@ -48,8 +48,9 @@ struct cluster_nodes *cluster_nodes_create(struct feed *feed,
     return c;
 }
 
-static void member_free(struct member *m)
+static void member_free(void *object)
 {
+    struct member *m = object;
     free(m->name);
     free(m->labels);
     free(m);
@@ -59,11 +60,7 @@ void cluster_nodes_destroy(struct cluster_nodes *c)
 {
     if (!c)
         return;
-    size_t pos = 0;
-    struct member *m;
-    while ((m = strmap_next(&c->members, &pos)))
-        member_free(m);
-    strmap_fini(&c->members);
+    collection_fini(&c->members, member_free);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -239,10 +236,7 @@ void cluster_nodes_check(void *ctx, const char *node)
 static void on_list(void *ctx)
 {
     struct cluster_nodes *c = ctx;
-    struct member *m;
-    size_t pos = 0;
-    while ((m = strmap_next(&c->members, &pos)))
-        m->listed = false;
+    collection_list(&c->members);
     if (c->next.list)
         c->next.list(c->next_ctx);
 }
@@ -266,7 +260,7 @@ static void member_put(struct cluster_nodes *c,
         c->changed = true;
     }
     pthread_mutex_unlock(&c->lock);
-    m->listed = true;
+    m->in.listed = true;
     if (is_new || m->lost != unready)
         post_lost(c, m->name, unready);
     m->lost = unready;
@@ -285,8 +279,10 @@ static void on_put(void *ctx, const char *json, size_t size)
         c->next.put(c->next_ctx, json, size);
 }
 
-static void forget(struct cluster_nodes *c, struct member *m)
+static void forget(void *ctx, void *object)
 {
+    struct cluster_nodes *c = ctx;
+    struct member *m = object;
     post_lost(c, m->name, true);
     pthread_mutex_lock(&c->lock);
     (void)strmap_remove(&c->members, m->name);
@@ -308,23 +304,10 @@ static void on_gone(void *ctx, const char *json, size_t size)
         c->next.gone(c->next_ctx, json, size);
 }
 
-/* All at once: after a long gap they may be very many. */
-static void forget_unlisted(struct cluster_nodes *c)
-{
-    size_t n = 0, pos = 0;
-    struct member *m;
-    cleanup_free struct member **list = xcalloc(c->members.n + 1, sizeof *list);
-    while ((m = strmap_next(&c->members, &pos)))
-        if (!m->listed)
-            list[n++] = m;
-    for (size_t i = 0; i < n; i++)
-        forget(c, list[i]);
-}
-
 static void on_listed(void *ctx)
 {
     struct cluster_nodes *c = ctx;
-    forget_unlisted(c);
+    collection_listed(&c->members, forget, c);
     c->complete = true;
     if (c->each)
         c->each(c->each_ctx, cluster_nodes_check, c);

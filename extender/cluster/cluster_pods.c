@@ -4,10 +4,10 @@
 
 #include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/collection.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
-#include "lib/base/strmap.h"
 #include "lib/io/log.h"
 
 enum {
@@ -27,9 +27,9 @@ enum state {
 };
 
 struct entry {
+    struct collected in;
     char *uid, *namespace, *name;
     enum state state;
-    bool listed;           /* it was in the present list */
     uint64_t hash;         /* of the allocation that was adopted */
     struct demand *demand; /* pending, and in order; else NULL */
     char *node, *why;      /* unaccounted; else NULL */
@@ -64,8 +64,9 @@ cluster_pods_create(const struct cluster_pods_config *config)
     return c;
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(void *object)
 {
+    struct entry *e = object;
     free(e->uid);
     free(e->namespace);
     free(e->name);
@@ -81,11 +82,7 @@ void cluster_pods_destroy(struct cluster_pods *c)
 {
     if (!c)
         return;
-    size_t pos = 0;
-    struct entry *e;
-    while ((e = strmap_next(&c->entries, &pos)))
-        entry_free(e);
-    strmap_fini(&c->entries);
+    collection_fini(&c->entries, entry_free);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -396,8 +393,10 @@ static void put_finished(struct cluster_pods *c, struct entry *e)
     post_free(c, e);
 }
 
-static void forget(struct cluster_pods *c, struct entry *e)
+static void forget(void *ctx, void *object)
 {
+    struct cluster_pods *c = ctx;
+    struct entry *e = object;
     struct demand d;
     struct pending_demands *seen = c->config.demands;
     for (size_t i = 0; i < c->n_listeners; i++)
@@ -420,11 +419,8 @@ static void forget(struct cluster_pods *c, struct entry *e)
 static void on_list(void *ctx)
 {
     struct cluster_pods *c = ctx;
-    struct entry *e;
-    size_t pos = 0;
     c->number = c->version; /* the list may be older than this call */
-    while ((e = strmap_next(&c->entries, &pos)))
-        e->listed = false;
+    collection_list(&c->entries);
 }
 
 static bool read_pod(struct cluster_pods *c, const char *json, size_t size,
@@ -444,8 +440,8 @@ static void on_put(void *ctx, const char *json, size_t size)
     if (!read_pod(c, json, size, &pod))
         return;
     struct entry *e = entry_get(c, &pod);
-    bool first = !e->listed; /* of this list */
-    e->listed = true;
+    bool first = !e->in.listed; /* of this list */
+    e->in.listed = true;
     note_odd(c, e, &pod);
     if (kube_pod_is_finished(&pod))
         put_finished(c, e);
@@ -469,23 +465,10 @@ static void on_gone(void *ctx, const char *json, size_t size)
         forget(c, e);
 }
 
-/* All at once: after a long gap they may be very many. */
-static void forget_unlisted(struct cluster_pods *c)
-{
-    size_t n = 0, pos = 0;
-    struct entry *e;
-    cleanup_free struct entry **list = xcalloc(c->entries.n + 1, sizeof *list);
-    while ((e = strmap_next(&c->entries, &pos)))
-        if (!e->listed)
-            list[n++] = e;
-    for (size_t i = 0; i < n; i++)
-        forget(c, list[i]);
-}
-
 static void on_listed(void *ctx)
 {
     struct cluster_pods *c = ctx;
-    forget_unlisted(c);
+    collection_listed(&c->entries, forget, c);
     post_keep(c);
     for (size_t i = 0; i < c->n_listeners; i++)
         if (c->listeners[i].listed)

@@ -3,14 +3,15 @@
 
 #include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/collection.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
-#include "lib/base/strmap.h"
 #include "lib/io/log.h"
 #include "model/slice/slice.h"
 
 /* One ResourceSlice as the API server has it. */
 struct entry {
+    struct collected in;
     char *name;
     struct pool *pool;
     uint64_t version; /* resourceVersion */
@@ -22,7 +23,6 @@ struct entry {
     size_t body_size;
     bool posted;  /* the writer has something of that name */
     bool current; /* and it is this */
-    bool listed;  /* it was in the present list */
 };
 
 /* The slices of one node. */
@@ -58,8 +58,9 @@ void cluster_slices_each(struct cluster_slices *c,
         visit(ctx, p->node);
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(void *object)
 {
+    struct entry *e = object;
     free(e->name);
     free(e->body);
     free(e);
@@ -76,15 +77,11 @@ void cluster_slices_destroy(struct cluster_slices *c)
 {
     if (!c)
         return;
+    collection_fini(&c->entries, entry_free);
     size_t pos = 0;
-    struct entry *e;
-    while ((e = strmap_next(&c->entries, &pos)))
-        entry_free(e);
-    pos = 0;
     struct pool *p;
     while ((p = strmap_next(&c->pools, &pos)))
         pool_free(p);
-    strmap_fini(&c->entries);
     strmap_fini(&c->pools);
     free(c);
 }
@@ -273,10 +270,7 @@ static uint64_t version_of(struct cluster_slices *c, const char *text)
 static void on_list(void *ctx)
 {
     struct cluster_slices *c = ctx;
-    struct entry *e;
-    size_t pos = 0;
-    while ((e = strmap_next(&c->entries, &pos)))
-        e->listed = false;
+    collection_list(&c->entries);
 }
 
 static void refuse(struct cluster_slices *c, const char *name,
@@ -322,7 +316,7 @@ static void on_put(void *ctx, const char *json, size_t size)
     struct entry *e = entry_get(c, object.name, slice_get_node(slice));
     uint64_t version = version_of(c, object.resource_version);
     uint64_t hash = hash_bytes(object.spec.data, object.spec.size);
-    e->listed = true;
+    e->in.listed = true;
     if (e->version == version && e->spec_hash == hash)
         return; /* listed again */
     entry_set(c, e, slice, hash);
@@ -344,23 +338,15 @@ static void on_gone(void *ctx, const char *json, size_t size)
         pool_remove(c, e);
 }
 
-/* All at once: after a long gap they may be very many. */
-static void forget_unlisted(struct cluster_slices *c)
+static void forget(void *ctx, void *object)
 {
-    size_t n = 0, pos = 0;
-    struct entry *e;
-    cleanup_free struct entry **list = xcalloc(c->entries.n + 1, sizeof *list);
-    while ((e = strmap_next(&c->entries, &pos)))
-        if (!e->listed)
-            list[n++] = e;
-    for (size_t i = 0; i < n; i++)
-        pool_remove(c, list[i]);
+    pool_remove(ctx, object);
 }
 
 static void on_listed(void *ctx)
 {
     struct cluster_slices *c = ctx;
-    forget_unlisted(c);
+    collection_listed(&c->entries, forget, c);
     if (c->config.listed)
         c->config.listed(c->config.ctx);
 }

@@ -1,0 +1,36 @@
+#include "extender/cluster/collection.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+void collection_list(struct strmap *objects)
+{
+    struct collected *x;
+    size_t pos = 0;
+    while ((x = strmap_next(objects, &pos)))
+        x->listed = false;
+}
+
+void collection_listed(struct strmap *objects, collection_forget_f *forget,
+                       void *ctx)
+{
+    size_t n = 0, pos = 0;
+    struct collected *x;
+    cleanup_free struct collected **gone = xcalloc(objects->n + 1,
+                                                   sizeof *gone);
+    while ((x = strmap_next(objects, &pos)))
+        if (!x->listed)
+            gone[n++] = x;
+    for (size_t i = 0; i < n; i++)
+        forget(ctx, gone[i]);
+}
+
+void collection_fini(struct strmap *objects, void (*destroy)(void *object))
+{
+    size_t pos = 0;
+    void *object;
+    while ((object = strmap_next(objects, &pos)))
+        destroy(object);
+    strmap_fini(objects);
+}
