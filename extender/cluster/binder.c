@@ -6,6 +6,7 @@
 #include "extender/cluster/binder_private.h"
 #include "lib/base/hash.h"
 #include "lib/io/clock.h"
+#include "lib/io/log.h"
 
 /* --- who is busy -------------------------------------------------------- */
 
@@ -84,10 +85,10 @@ int binder_post(struct binder *x, struct binding *b)
     return result;
 }
 
-void binder_again(struct binder *x, struct binding *b, int64_t ms)
+/* Come back to it in `ms`. */
+static void again(struct binder *x, struct binding *b, int64_t ms)
 {
-    int64_t now_ms = clock_ms();
-    b->due_ms = now_ms + ms;
+    b->due_ms = clock_ms() + ms;
     if (!b->told && b->due_ms > b->deadline_ms)
         b->due_ms = b->deadline_ms;
     pthread_mutex_lock(&x->lock);
@@ -95,7 +96,8 @@ void binder_again(struct binder *x, struct binding *b, int64_t ms)
     pthread_mutex_unlock(&x->lock);
 }
 
-void binder_finish(struct binder *x, struct binding *b,
+/* It is the poster's again. */
+static void finish(struct binder *x, struct binding *b,
                    enum binder_outcome outcome, const char *reason)
 {
     pthread_mutex_lock(&x->lock);
@@ -105,6 +107,40 @@ void binder_finish(struct binder *x, struct binding *b,
         b->settled(b, outcome);
     else
         b->done(b, outcome, reason);
+}
+
+static void tell_unknown(struct binder *x, struct binding *b,
+                         const char *reason)
+{
+    log_event(LOG_WARN, "bind-unknown", "namespace", b->namespace, "pod",
+              b->name, "node", b->node, "error", reason, NULL);
+    b->told = true;
+    b->done(b, BINDER_UNKNOWN, reason);
+    b->looks = true;
+    again(x, b, 0);
+}
+
+/* The binding is not touched after. */
+static void follow(struct binder *x, struct binding *b,
+                   const struct binding_outcome *o)
+{
+    switch (o->next) {
+    case BINDING_AGAIN:
+        again(x, b, o->ms);
+        break;
+    case BINDING_BOUND:
+        finish(x, b, BINDER_BOUND, "");
+        break;
+    case BINDING_REFUSED:
+        finish(x, b, BINDER_REFUSED, o->reason);
+        break;
+    case BINDING_UNKNOWN:
+        tell_unknown(x, b, o->reason);
+        break;
+    case BINDING_ABANDONED:
+        finish(x, b, BINDER_UNKNOWN, o->reason);
+        break;
+    }
 }
 
 /* --- the threads -------------------------------------------------------- */
@@ -130,8 +166,10 @@ static void *binder_main(void *ctx)
 {
     struct binder_thread *t = ctx;
     struct binding *b;
-    while ((b = next_due(t->binder)))
-        binding_step(t, b);
+    while ((b = next_due(t->binder))) {
+        struct binding_outcome o = binding_step(t, b);
+        follow(t->binder, b, &o);
+    }
     return NULL;
 }
 

@@ -22,6 +22,7 @@ struct binder_thread {
     struct kube_client *client;
     struct http_answer answer;
     struct str path, body;
+    char reason[ERROR_TEXT_MAX];
 };
 
 struct binder {
@@ -37,15 +38,20 @@ struct binder {
     size_t n_busy;         /* bindings */
 };
 
-/* The next step of a binding that is due: a call, and what follows from it.
- * Ends with one of the two below; the binding is not touched after. */
-void binding_step(struct binder_thread *t, struct binding *b);
-
-/* Come back to it in `ms`. */
-void binder_again(struct binder *x, struct binding *b, int64_t ms);
-/* BOUND or REFUSED (or UNKNOWN when the binder ends): it is the poster's
- * again. */
-void binder_finish(struct binder *x, struct binding *b,
-                   enum binder_outcome outcome, const char *reason);
+/* What is to follow from a step. */
+enum binding_next {
+    BINDING_AGAIN,    /* another step, in `ms` */
+    BINDING_BOUND,    /* it is */
+    BINDING_REFUSED,  /* it is not, and will not be: `reason` */
+    BINDING_UNKNOWN,  /* answer that, with `reason`, and go on looking */
+    BINDING_ABANDONED /* the binder ends before it is known: `reason` */
+};
+struct binding_outcome {
+    enum binding_next next;
+    int64_t ms;
+    const char *reason; /* in the thread, until its next step */
+};
+/* The next step of a binding that is due: at most one call. */
+struct binding_outcome binding_step(struct binder_thread *t, struct binding *b);
 
 #endif

@@ -10,7 +10,6 @@
 #include "lib/base/jrow.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
-#include "lib/io/log.h"
 
 enum { REASON_MAX = 400 };
 
@@ -57,25 +56,29 @@ static bool is_text(const struct jtext *t, const char *data, size_t size)
     return jtext_decode(t, text) == size && memcmp(text, data, size) == 0;
 }
 
-/* --- ends --------------------------------------------------------------- */
+/* --- outcomes ----------------------------------------------------------- */
 
-static void bound(struct binder_thread *t, struct binding *b)
+static struct binding_outcome again(int64_t ms)
 {
-    binder_finish(t->binder, b, BINDER_BOUND, "");
+    return (struct binding_outcome){.next = BINDING_AGAIN, .ms = ms};
 }
 
-static void refuse(struct binder_thread *t, struct binding *b,
-                   const char *reason)
+static struct binding_outcome bound(void)
 {
-    binder_finish(t->binder, b, BINDER_REFUSED, reason);
+    return (struct binding_outcome){.next = BINDING_BOUND};
 }
 
-static void tell_unknown(struct binding *b, const char *reason)
+static struct binding_outcome ends(struct binder_thread *t,
+                                   enum binding_next next, const char *reason)
 {
-    log_event(LOG_WARN, "bind-unknown", "namespace", b->namespace, "pod",
-              b->name, "node", b->node, "error", reason, NULL);
-    b->told = true;
-    b->done(b, BINDER_UNKNOWN, reason);
+    (void)snprintf(t->reason, sizeof t->reason, "%s", reason);
+    return (struct binding_outcome){.next = next, .reason = t->reason};
+}
+
+static struct binding_outcome refuse(struct binder_thread *t,
+                                     const char *reason)
+{
+    return ends(t, BINDING_REFUSED, reason);
 }
 
 static bool is_unsure(const struct binding *b)
@@ -84,7 +87,8 @@ static bool is_unsure(const struct binding *b)
 }
 
 /* The time for an answer is over. */
-static void expire(struct binder_thread *t, struct binding *b)
+static struct binding_outcome expire(struct binder_thread *t,
+                                     const struct binding *b)
 {
     char reason[REASON_MAX];
     bool unknown = is_unsure(b) || b->looks;
@@ -93,23 +97,16 @@ static void expire(struct binder_thread *t, struct binding *b)
                              "try again"
                            : "the API server did not take it in time",
                    b->why[0] ? "; the last call failed: " : "", b->why);
-    if (!unknown) {
-        refuse(t, b, reason);
-        return;
-    }
-    tell_unknown(b, reason);
-    b->looks = true;
-    binder_again(t->binder, b, 0);
+    return ends(t, unknown ? BINDING_UNKNOWN : BINDING_REFUSED, reason);
 }
 
 /* The binder ends. */
-static void give_up(struct binder_thread *t, struct binding *b)
+static struct binding_outcome give_up(struct binder_thread *t,
+                                      const struct binding *b)
 {
     if (!b->told && !is_unsure(b) && !b->looks)
-        refuse(t, b, "this replica is ending");
-    else
-        binder_finish(t->binder, b, BINDER_UNKNOWN,
-                      "this replica is ending: try again");
+        return refuse(t, "this replica is ending");
+    return ends(t, BINDING_ABANDONED, "this replica is ending: try again");
 }
 
 /* --- calls -------------------------------------------------------------- */
@@ -159,13 +156,13 @@ static void write_body(struct str *out, const struct binding *b)
 }
 
 /* After a call that failed. */
-static void again_later(struct binder_thread *t, struct binding *b,
-                        const struct error *err)
+static struct binding_outcome
+again_later(struct binder_thread *t, struct binding *b, const struct error *err)
 {
     (void)snprintf(b->why, sizeof b->why, "%s", err->text);
     int64_t asked_ms = kube_client_retry_ms(t->client);
     int64_t ms = backoff_fail(&b->backoff);
-    binder_again(t->binder, b, asked_ms > ms ? asked_ms : ms);
+    return again(asked_ms > ms ? asked_ms : ms);
 }
 
 /* Has the API server surely not bound it, and will not? */
@@ -175,48 +172,38 @@ static bool is_definite(int result, long status)
            result == -ECONNREFUSED || (result == -EAGAIN && status == 429);
 }
 
-static void look_up_next(struct binder_thread *t, struct binding *b)
+static struct binding_outcome look_up_next(struct binding *b)
 {
     b->looks = true;
-    binder_again(t->binder, b, 0);
+    return again(0);
 }
 
 /* What a failed call means. */
-static void post_failed(struct binder_thread *t, struct binding *b, int result,
-                        const struct error *err)
+static struct binding_outcome post_failed(struct binder_thread *t,
+                                          struct binding *b, int result,
+                                          const struct error *err)
 {
     bool definite = is_definite(result, t->answer.status);
-    if (result == -ENOENT) {
-        refuse(t, b, err->text);
-        return;
-    }
-    if (result == -EBUSY || result == -EEXIST) { /* by whom, and whereto? */
-        look_up_next(t, b);
-        return;
-    }
+    if (result == -ENOENT)
+        return refuse(t, err->text);
+    if (result == -EBUSY || result == -EEXIST) /* it is bound: where? */
+        return look_up_next(b);
     if (!definite) {
         b->unsure_until_ms = clock_ms() + t->binder->config.call_ms;
         b->seen_unbound = false;
     }
     if (result == -EAGAIN || result == -ECONNREFUSED)
-        again_later(t, b, err); /* to do it twice is to do it once */
-    else if (is_unsure(b))
-        look_up_next(t, b);
-    else
-        refuse(t, b, err->text);
+        return again_later(t, b, err); /* to do it twice is to do it once */
+    return is_unsure(b) ? look_up_next(b) : refuse(t, err->text);
 }
 
-static void post(struct binder_thread *t, struct binding *b)
+static struct binding_outcome post(struct binder_thread *t, struct binding *b)
 {
     struct error err = {0};
     unsigned ms = call_ms(t, b);
-    if (!may_bind(t, ms)) {
-        if (is_unsure(b))
-            look_up_next(t, b);
-        else
-            refuse(t, b, "not the leader any more: try again");
-        return;
-    }
+    if (!may_bind(t, ms))
+        return is_unsure(b) ? look_up_next(b)
+                            : refuse(t, "not the leader any more: try again");
     write_path(t, b, "/binding");
     write_body(&t->body, b);
     struct kube_request request = {.method = "POST",
@@ -229,17 +216,14 @@ static void post(struct binder_thread *t, struct binding *b)
     (void)failpoint("post-before-call");
     int result = kube_call(t->client, &request, &t->answer, &err);
     (void)failpoint("post-after-call");
-    if (result == 0)
-        bound(t, b);
-    else
-        post_failed(t, b, result, &err);
+    return result == 0 ? bound() : post_failed(t, b, result, &err);
 }
 
 /* Nobody has bound it, by a look that was begun at `begun_ms`.  A server that
  * was stopped has our call before it still, unread, and carries it out beside
  * the first look that it answers: that look alone proves nothing either. */
-static void seen_unbound(struct binder_thread *t, struct binding *b,
-                         int64_t begun_ms)
+static struct binding_outcome seen_unbound(struct binder_thread *t,
+                                           struct binding *b, int64_t begun_ms)
 {
     if (is_unsure(b) && !b->seen_unbound) {
         int64_t until_ms = clock_ms() + t->binder->config.call_ms;
@@ -250,12 +234,10 @@ static void seen_unbound(struct binder_thread *t, struct binding *b,
     bool settled = begun_ms >= b->unsure_until_ms;
     if (!b->told && clock_ms() < b->deadline_ms && may_bind(t, call_ms(t, b))) {
         b->looks = false;
-        binder_again(t->binder, b, backoff_fail(&b->backoff));
-    } else if (settled) {
-        refuse(t, b, "it was not bound in time: try again");
-    } else {
-        binder_again(t->binder, b, b->unsure_until_ms - clock_ms());
+        return again(backoff_fail(&b->backoff));
     }
+    return settled ? refuse(t, "it was not bound in time: try again")
+                   : again(b->unsure_until_ms - clock_ms());
 }
 
 /* What an allocation's text says, in our own words; false when it is none. */
@@ -285,15 +267,14 @@ static bool is_ours(const struct binding *b, const struct pod_seen *pod)
            x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
 }
 
-static void seen_bound(struct binder_thread *t, struct binding *b,
-                       const struct pod_seen *pod)
+static struct binding_outcome seen_bound(struct binder_thread *t,
+                                         struct binding *b,
+                                         const struct pod_seen *pod)
 {
     char reason[REASON_MAX];
     bool here = is_text(&pod->node, b->node, strlen(b->node));
-    if (here && is_ours(b, pod)) {
-        bound(t, b);
-        return;
-    }
+    if (here && is_ours(b, pod))
+        return bound();
     if (here)
         (void)snprintf(reason, sizeof reason,
                        "somebody else has bound it to node %s", b->node);
@@ -301,26 +282,27 @@ static void seen_bound(struct binder_thread *t, struct binding *b,
         (void)snprintf(reason, sizeof reason,
                        "it is bound to node %.*s already", (int)pod->node.size,
                        pod->node.data);
-    refuse(t, b, reason);
+    return refuse(t, reason);
 }
 
-static void seen(struct binder_thread *t, struct binding *b, int64_t begun_ms)
+static struct binding_outcome seen(struct binder_thread *t, struct binding *b,
+                                   int64_t begun_ms)
 {
     static const struct error unread = {.text = "the pod could not be read"};
     struct pod_seen pod;
     if (!scan_pod(&t->answer.body, &pod))
-        again_later(t, b, &unread);
-    else if (!is_text(&pod.uid, b->uid, strlen(b->uid)))
-        refuse(t, b, "there is another pod of that name now");
-    else if (pod.node.size)
-        seen_bound(t, b, &pod);
-    else if (pod.deleted.size)
-        refuse(t, b, "it is being deleted");
-    else
-        seen_unbound(t, b, begun_ms);
+        return again_later(t, b, &unread);
+    if (!is_text(&pod.uid, b->uid, strlen(b->uid)))
+        return refuse(t, "there is another pod of that name now");
+    if (pod.node.size)
+        return seen_bound(t, b, &pod);
+    if (pod.deleted.size)
+        return refuse(t, "it is being deleted");
+    return seen_unbound(t, b, begun_ms);
 }
 
-static void look_up(struct binder_thread *t, struct binding *b)
+static struct binding_outcome look_up(struct binder_thread *t,
+                                      struct binding *b)
 {
     struct error err = {0};
     write_path(t, b, "");
@@ -331,21 +313,17 @@ static void look_up(struct binder_thread *t, struct binding *b)
     (void)failpoint("post-before-look");
     int result = kube_call(t->client, &request, &t->answer, &err);
     if (result == 0)
-        seen(t, b, begun_ms);
-    else if (result == -ENOENT)
-        refuse(t, b, "there is no such pod any more");
-    else
-        again_later(t, b, &err);
+        return seen(t, b, begun_ms);
+    if (result == -ENOENT)
+        return refuse(t, "there is no such pod any more");
+    return again_later(t, b, &err);
 }
 
-void binding_step(struct binder_thread *t, struct binding *b)
+struct binding_outcome binding_step(struct binder_thread *t, struct binding *b)
 {
     if (t->binder->stopping)
-        give_up(t, b);
-    else if (!b->told && clock_ms() >= b->deadline_ms)
-        expire(t, b);
-    else if (b->looks)
-        look_up(t, b);
-    else
-        post(t, b);
+        return give_up(t, b);
+    if (!b->told && clock_ms() >= b->deadline_ms)
+        return expire(t, b);
+    return b->looks ? look_up(t, b) : post(t, b);
 }
