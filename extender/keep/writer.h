@@ -102,38 +102,59 @@ struct writer_room {
     struct host_room room;
 };
 
-/* One operation.  The poster owns it and everything it points to until
- * `done` has been called (on the writer thread). */
+/* One operation: its kind with what that takes, then what became of it.  The
+ * poster owns it and everything it points to until `done` has been called (on
+ * the writer thread). */
 struct writer_op {
     enum writer_kind kind;
-    const char *name; /* slice name */
-    const char *body; /* slice JSON */
-    size_t body_size;
-    const char *owner; /* put, delete: the node that asks, and may only touch
-                        * its own; NULL: anybody */
-    const char *node;  /* bind: the target; list: a filter; heard, lost; free */
-    const char *after;
-    size_t limit;
-    const struct demand *demand;         /* bind */
-    const struct candidates *candidates; /* bind: what its job may be planned
-                                          * with; NULL: all nodes */
-    const char *namespace, *pod;         /* release */
-    struct policy *policy; /* set: a reference is taken; NULL: none */
-    struct fabric *fabric; /* the same */
-    void (*call)(void *ctx);
-    struct allocation *allocation; /* adopt: a reference is taken */
-    const char *uid;               /* free */
-    const char *const *uids;       /* keep */
-    size_t n_uids;
-    uint64_t number; /* keep, free, fed */
-    bool unfed;      /* release, free: only when its node was never told of it
-                      * (-EBUSY) */
-    bool (*keep)(void *ctx, const char *uid);
-    bool gone;                  /* lost, heard */
-    struct pod_change *changes; /* pods */
-    size_t n_changes;
-    const struct writer_room *rooms; /* rooms */
-    size_t n_rooms;
+
+    /* what several kinds take */
+    const char *node;  /* bind: the target; list: a filter; heard, lost, free,
+                        * fed, trust, move */
+    const char *owner; /* put, delete, trust: the node that asks, and may only
+                        * touch its own; NULL: anybody */
+    uint64_t number;   /* keep, free, fed */
+    bool gone;         /* heard, lost, move */
+    /* the poster's; the writer takes references of its own */
+    struct policy *policy;         /* set; NULL: none */
+    struct fabric *fabric;         /* set; NULL: none */
+    struct allocation *allocation; /* adopt */
+
+    union {      /* what one kind takes, or a few that are alike */
+        struct { /* put, delete, get, list */
+            const char *name;
+            const char *body; /* put: its JSON */
+            size_t body_size;
+            const char *after; /* list */
+            size_t limit;
+        };
+        struct { /* bind, move */
+            const struct demand *demand;
+            const struct candidates *candidates; /* bind: what its job may be
+                                                  * planned with; NULL: all
+                                                  * nodes */
+        };
+        struct { /* release, free */
+            const char *namespace, *pod;
+            const char *uid; /* free */
+            bool unfed;      /* only when its node was never told of it
+                              * (-EBUSY) */
+        };
+        struct { /* keep */
+            const char *const *uids;
+            size_t n_uids;
+            bool (*keep)(void *ctx, const char *uid);
+        };
+        struct { /* pods */
+            struct pod_change *changes;
+            size_t n_changes;
+        };
+        struct { /* rooms */
+            const struct writer_room *rooms;
+            size_t n_rooms;
+        };
+        void (*call)(void *ctx);
+    };
 
     /* the outcome */
     int result; /* 0 or -errno: -EINVAL bad input, -ESTALE an
