@@ -6,21 +6,6 @@
 
 #include "lib/base/mem.h"
 
-static const char *const names[COLL_COUNT] = {
-    [COLL_BARRIER] = "barrier",
-    [COLL_BCAST] = "bcast",
-    [COLL_ALLREDUCE] = "allreduce",
-    [COLL_ALLGATHER] = "allgather",
-    [COLL_REDUCE_SCATTER] = "reduce_scatter",
-    [COLL_ALLTOALL] = "alltoall",
-    [COLL_ALLTOALLV] = "alltoallv",
-};
-
-const char *collective_name(enum collective c)
-{
-    return names[c];
-}
-
 void profile_default(struct profile *ret_profile)
 {
     static const struct profile_call own[] = {

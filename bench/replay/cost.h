@@ -42,7 +42,6 @@ enum collective {
     COLL_ALLTOALLV,
     COLL_COUNT
 };
-const char *collective_name(enum collective c);
 
 enum {
     PROFILE_CALLS_MAX = 4096,

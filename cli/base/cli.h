@@ -69,8 +69,6 @@ const char *json_text(const cJSON *object, const char *name);
 double json_number(const cJSON *object, const char *name);
 bool json_true(const cJSON *object, const char *name);
 const cJSON *json_list(const cJSON *object, const char *name);
-/* A list of texts as one, with ", " between. */
-void json_join(const cJSON *list, struct str *out);
 
 /* Make "NS/NAME" of a name that may be given without a namespace: that of
  * --namespace, else "default".  A CLI_USAGE, after saying so on stderr, when

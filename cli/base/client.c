@@ -231,19 +231,6 @@ const cJSON *json_list(const cJSON *object, const char *name)
     return cJSON_IsArray(x) ? x : NULL;
 }
 
-void json_join(const cJSON *list, struct str *out)
-{
-    const cJSON *x;
-    const char *comma = "";
-    cJSON_ArrayForEach(x, list)
-    {
-        if (!cJSON_IsString(x))
-            continue;
-        str_addf(out, "%s%s", comma, x->valuestring);
-        comma = ", ";
-    }
-}
-
 int cli_qualify(struct cli *c, const char *what, char **arg)
 {
     const char *slash = strchr(*arg, '/'), *own = c->set.namespace;

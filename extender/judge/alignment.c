@@ -31,7 +31,9 @@ enum alignment alignment_judge(const struct node *node,
 
 /* --- of one pod ----------------------------------------------------------- */
 
-bool alignment_is_of_pair(const struct allocation *a)
+/* Is its relation that to the GPUs of its pair's host pod, of which it has
+ * none itself? */
+static bool is_of_pair(const struct allocation *a)
 {
     return a->n_gpus == 0 && a->relation < RELATION_NODE;
 }
@@ -54,13 +56,15 @@ static bool find_numa(const struct topo *topo, int numa, size_t *ret_index)
     return i < n;
 }
 
-enum relation alignment_own(const struct snapshot *s,
-                            const struct allocation *a)
+/* How close its cards are to its own GPUs, or else to the NUMA node of its
+ * (host) pod. */
+static enum relation own_relation(const struct snapshot *s,
+                                  const struct allocation *a)
 {
     const struct topo *topo = topo_of(s, a);
     enum relation worst = RELATION_NODE;
     size_t numa, first;
-    if (!alignment_is_of_pair(a))
+    if (!is_of_pair(a))
         return a->relation;
     if (!topo || !find_numa(topo, a->numa, &numa))
         return RELATION_SYS;
@@ -76,7 +80,7 @@ enum relation alignment_own(const struct snapshot *s,
 const char *alignment_word(const struct snapshot *s, const struct allocation *a)
 {
     return a->n_gpus == 0 && a->numa < 0 ? "-"
-                                         : relation_name(alignment_own(s, a));
+                                         : relation_name(own_relation(s, a));
 }
 
 void alignment_write(const struct snapshot *s, const struct allocation *a,
@@ -135,7 +139,7 @@ void alignment_explain(const struct snapshot *snapshot,
         str_addf(text, " %s", a->gpus[i]);
     if (!a->n_gpus)
         str_addf(text, " NUMA node %d", (int)a->numa);
-    if (has_host && alignment_is_of_pair(a))
+    if (has_host && is_of_pair(a))
         str_addf(text, ", %s to the GPU", relation_name(a->relation));
     if (has_host)
         str_addf(text, " of %s", str_text(&host));
@@ -159,6 +163,6 @@ void alignment_tell(const struct allocation *a, struct str *out)
     add_devices(out, "card", a->cards, a->card_pci, a->n_cards);
     add_devices(out, "GPU", a->gpus, a->gpu_pci, a->n_gpus);
     str_add(out, relation_name(a->relation));
-    if (alignment_is_of_pair(a))
+    if (is_of_pair(a))
         str_add(out, " to the GPU of its host pod");
 }

@@ -21,14 +21,8 @@ enum alignment {
 };
 enum alignment alignment_judge(const struct node *node,
                                const struct allocation *a);
-/* Is its relation that to the GPUs of its pair's host pod, of which it has
- * none itself? */
-bool alignment_is_of_pair(const struct allocation *a);
 /* How close its cards are to its own GPUs, or else to the NUMA node of its
- * (host) pod. */
-enum relation alignment_own(const struct snapshot *s,
-                            const struct allocation *a);
-/* The same in a word; "-" where they are near nothing that is known. */
+ * (host) pod, in a word; "-" where they are near nothing that is known. */
 const char *alignment_word(const struct snapshot *s,
                            const struct allocation *a);
 /* The member ,"alignment": {"relation","to"}, or null; and the allocation as

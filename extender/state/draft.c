@@ -324,14 +324,6 @@ const struct allocation *draft_find_allocation(const struct draft *d,
     return alloc_index_find(d->allocations, namespace, name);
 }
 
-const struct allocation *draft_find_pair(const struct draft *d,
-                                         const char *pair_key)
-{
-    const struct allocation *first = NULL;
-    return alloc_index_find_pair(d->allocations, pair_key, &first, 1) ? first
-                                                                      : NULL;
-}
-
 /* --- becoming a snapshot ----------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)

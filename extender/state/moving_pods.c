@@ -93,11 +93,6 @@ struct moving_pods *moving_pods_with(const struct moving_pods *old,
     return m->n_coming + m->n_leaving ? steal(&m) : NULL;
 }
 
-size_t moving_pods_count(const struct moving_pods *m)
-{
-    return m ? m->n_coming : 0;
-}
-
 const char *moving_pods_pair_node(const struct moving_pods *m,
                                   const char *pair_key, const char *uid)
 {

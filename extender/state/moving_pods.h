@@ -24,7 +24,6 @@ struct moving_pods *moving_pods_with(const struct moving_pods *old,
                                      const struct demand *pod, const char *node,
                                      bool leaving);
 
-size_t moving_pods_count(const struct moving_pods *m); /* that come */
 /* The node that another pod of the pair with that key comes to, the host pod
  * before others, then by uid; NULL: none does.  Borrowed. */
 const char *moving_pods_pair_node(const struct moving_pods *m,

@@ -113,10 +113,9 @@ static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
     return s->pages[index / SNAPSHOT_PAGE]->leaf[index % SNAPSHOT_PAGE];
 }
 
-/* What the cluster says that a host has for pods of ours, all INT64_MAX when
- * it does not; and what is left of it once its allocations of host pods and
- * held places are taken off. */
-struct host_room snapshot_room(const struct snapshot *s, size_t index);
+/* What is left of what the cluster says that a host has for pods of ours, once
+ * its allocations of host pods and held places are taken off; all INT64_MAX
+ * when it does not say. */
 struct host_room snapshot_room_left(const struct snapshot *s, size_t index);
 bool snapshot_knows_room(const struct snapshot *s, size_t index);
 /* What is left on every node, in the caller's array; NULL: of none known. */
@@ -207,9 +206,6 @@ bool draft_release(struct draft *d, const char *namespace, const char *name);
 const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *namespace,
                                                const char *name);
-/* A member of the pair that is already allocated, or NULL. */
-const struct allocation *draft_find_pair(const struct draft *d,
-                                         const char *pair_key);
 
 /* Leave the states of the past behind: start with fresh ones, which hold what
  * is alive and have room for demand classes.  Touches every node. */

@@ -189,12 +189,6 @@ void room_table_set(struct room_table **table, const char *name,
 
 /* --- reading ------------------------------------------------------------ */
 
-struct host_room snapshot_room(const struct snapshot *s, size_t index)
-{
-    return room_page_get(s->rooms[index / SNAPSHOT_PAGE],
-                         index % SNAPSHOT_PAGE);
-}
-
 struct host_room snapshot_room_left(const struct snapshot *s, size_t index)
 {
     const struct room_page *p = s->rooms[index / SNAPSHOT_PAGE];

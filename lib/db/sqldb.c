@@ -16,8 +16,9 @@ void sqldb_die_of_fsync(const struct sqldb *d, int rc)
     abort();
 }
 
-int sqldb_error(const struct sqldb *d, int rc, const char *what,
-                struct error *err)
+/* -errno, with a text that begins with `what`, of SQLite's result `rc`. */
+static int sqlite_error(const struct sqldb *d, int rc, const char *what,
+                        struct error *err)
 {
     static const struct {
         int rc, code;
@@ -45,7 +46,7 @@ int sqldb_open(struct sqldb *d, const char *path, struct error *err)
                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(path, &d->db, flags, NULL);
     if (rc != SQLITE_OK)
-        return sqldb_error(d, rc, path, err);
+        return sqlite_error(d, rc, path, err);
     /* settings that are known are taken */
     (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(d->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -71,7 +72,7 @@ int sqldb_execute(struct sqldb *d, const char *sql, const char *what,
                   struct error *err)
 {
     int rc = sqlite3_exec(d->db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : sqldb_error(d, rc, what, err);
+    return rc == SQLITE_OK ? 0 : sqlite_error(d, rc, what, err);
 }
 
 int sqldb_query(struct sqldb *d, const char *sql, int64_t *ret_number,
@@ -87,7 +88,7 @@ int sqldb_query(struct sqldb *d, const char *sql, int64_t *ret_number,
         *ret_number = sqlite3_column_int64(q, 0);
         *ret_ok = text && strcmp(text, "ok") == 0;
     } else {
-        e = sqldb_error(d, rc, sql, err);
+        e = sqlite_error(d, rc, sql, err);
     }
     (void)sqlite3_finalize(q); /* repeats the error of step */
     return e;
@@ -101,7 +102,7 @@ int sqldb_prepare(struct sqldb *d, const char *const *texts,
                                     SQLITE_PREPARE_PERSISTENT,
                                     &ret_statements[i], NULL);
         if (rc != SQLITE_OK)
-            return sqldb_error(d, rc, d->opening, err);
+            return sqlite_error(d, rc, d->opening, err);
     }
     return 0;
 }
@@ -120,13 +121,14 @@ int sqldb_run(struct sqldb *d, sqlite3_stmt *q, const char *what,
               struct error *err)
 {
     int rc = sqlite3_step(q);
-    int e = rc == SQLITE_DONE ? 0 : sqldb_error(d, rc, what, err);
+    int e = rc == SQLITE_DONE ? 0 : sqlite_error(d, rc, what, err);
     (void)sqlite3_reset(q); /* repeats the error of step */
     (void)sqlite3_clear_bindings(q);
     return e;
 }
 
-bool sqldb_row_is_whole(sqlite3_stmt *q)
+/* Is the last column the sum of the others? */
+static bool row_is_whole(sqlite3_stmt *q)
 {
     int64_t sum = 0;
     int n = sqlite3_column_count(q);
@@ -145,13 +147,13 @@ int sqldb_each(struct sqldb *d, sqlite3_stmt *q, sqldb_row_f *visit, void *ctx,
 {
     int rc = SQLITE_ROW, e = 0;
     while (e == 0 && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-        if (!sqldb_row_is_whole(q))
+        if (!row_is_whole(q))
             e = error_set(err, EBADMSG, "%s: a row is damaged", d->noun);
         else
             e = visit(q, ctx, err);
     }
     if (e == 0 && rc != SQLITE_DONE)
-        e = sqldb_error(d, rc, d->reading, err);
+        e = sqlite_error(d, rc, d->reading, err);
     (void)sqlite3_reset(q); /* repeats the error of step */
     (void)sqlite3_clear_bindings(q);
     return e < 0 ? e : 0;

@@ -39,10 +39,6 @@ void sqldb_close(struct sqldb *d, sqlite3_stmt **statements, size_t n);
  * ends.  Anything else is nothing. */
 void sqldb_die_of_fsync(const struct sqldb *d, int rc);
 
-/* -errno, with a text that begins with `what`, of SQLite's result `rc`. */
-int sqldb_error(const struct sqldb *d, int rc, const char *what,
-                struct error *err);
-
 int sqldb_execute(struct sqldb *d, const char *sql, const char *what,
                   struct error *err);
 /* The first column of the first row, as a number, and whether it is "ok". */
@@ -65,9 +61,6 @@ int sqldb_each(struct sqldb *d, sqlite3_stmt *q, sqldb_row_f *visit, void *ctx,
                struct error *err);
 /* A visitor that does nothing: the sums alone are looked at. */
 int sqldb_visit_nothing(sqlite3_stmt *q, void *ctx, struct error *err);
-
-/* Is the last column the sum of the others? */
-bool sqldb_row_is_whole(sqlite3_stmt *q);
 
 /* The sum of a row: over its other columns, in their order; 0 before the
  * first. */
