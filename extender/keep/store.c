@@ -221,27 +221,10 @@ static int check_content(struct store *s, struct error *err)
     return e;
 }
 
-static void close_database(struct store *s)
-{
-    sqldb_close(&s->d, s->sql, SQL_COUNT);
-}
-
-/* A commit that was acknowledged is missing: -EBADMSG. */
-static int check_mark(const struct store *s, struct error *err)
-{
-    uint64_t marked = s->mark ? dbmark_get(s->mark) : 0;
-    if (s->version >= marked)
-        return 0;
-    return error_set(err, EBADMSG,
-                     "database: is at version %" PRIu64 ", and %" PRIu64
-                     " was acknowledged: its log is damaged, or it is an "
-                     "older copy",
-                     s->version, marked);
-}
-
-static int open_database(struct store *s, const char *path, bool fresh,
+static int open_database(void *owner, const char *path, bool fresh,
                          struct error *err)
 {
+    struct store *s = owner;
     s->version = s->doubt = 0;
     int e = sqldb_open(&s->d, path, err);
     if (e < 0)
@@ -253,68 +236,48 @@ static int open_database(struct store *s, const char *path, bool fresh,
     return e == 0 ? check_content(s, err) : e;
 }
 
-/* As it was left, or -EBADMSG and both files as they were. */
-static int open_as_left(struct store *s, const char *dir, struct error *err)
+static void close_database(void *owner)
 {
-    cleanup_free char *path = xasprintf("%s/" STORE_FILE_NAME, dir);
-    /* SQLite would delete the log of an empty one, and begin anew */
-    if (dbmark_get(s->mark) && dbfile_is_empty(dir, STORE_FILE_NAME))
-        return error_set(err, EBADMSG, "database: is empty");
-    int e = dbfile_create(dir, STORE_FILE_NAME, err);
-    if (e == 0)
-        e = open_database(s, path, false, err);
-    if (e == 0)
-        e = check_mark(s, err);
-    if (e < 0)
-        return e;
-    s->past_mark = s->version > dbmark_get(s->mark);
-    sqldb_trust(&s->d);
-    return 0;
+    struct store *s = owner;
+    sqldb_close(&s->d, s->sql, SQL_COUNT);
 }
 
-/* A new one in place of the damaged one, with what can be saved. */
-static int renew(struct store *s, const char *dir, const struct error *why,
-                 struct error *err)
+static uint64_t version_of(const void *owner)
 {
-    cleanup_free char *fresh = xasprintf("%s/" STORE_FILE_NAME DBFILE_FRESH,
-                                         dir);
-    cleanup_free char *aside = NULL;
-    uint64_t version = s->version;
-    if (version < dbmark_get(s->mark))
-        version = dbmark_get(s->mark);
-    int e = dbfile_create(dir, STORE_FILE_NAME DBFILE_FRESH, err);
+    return ((const struct store *)owner)->version;
+}
+
+static int too_old(const void *owner, uint64_t marked, struct error *err)
+{
+    return error_set(err, EBADMSG,
+                     "database: is at version %" PRIu64 ", and %" PRIu64
+                     " was acknowledged: its log is damaged, or it is an "
+                     "older copy",
+                     version_of(owner), marked);
+}
+
+static int save(void *owner, const char *dir, uint64_t version,
+                struct error *err)
+{
+    return store_salvage(owner, dir, STORE_FILE_NAME, version, err);
+}
+
+static int open_file(struct store *s, const char *dir, struct error *err)
+{
+    static const struct sqldb_file file = {
+        .name = STORE_FILE_NAME,
+        .empty = "database: is empty",
+        .damaged_event = "store-damaged",
+        .open = open_database,
+        .close = close_database,
+        .n_commits = version_of,
+        .too_old = too_old,
+        .save = save,
+    };
+    int e = sqldb_open_checked(&s->d, &file, dir, s, &s->mark, err);
     if (e == 0)
-        e = open_database(s, fresh, true, err);
-    if (e == 0)
-        e = store_salvage(s, dir, STORE_FILE_NAME, version, err);
-    if (e < 0)
-        return e;
-    sqldb_trust(&s->d);
-    close_database(s);
-    e = dbfile_replace(dir, STORE_FILE_NAME, &aside, err);
-    if (e == 0)
-        log_event(LOG_ERROR, "store-damaged", "error", why->text, "moved-to",
-                  aside, NULL);
+        s->past_mark = s->version > dbmark_get(s->mark);
     return e;
-}
-
-static int open_or_renew(struct store *s, const char *dir, struct error *err)
-{
-    struct error why = {0};
-    int e = dbfile_tidy(dir, STORE_FILE_NAME, err);
-    if (e == 0)
-        e = dbmark_open(dir, STORE_FILE_NAME, &s->mark, err);
-    if (e < 0)
-        return e;
-    e = open_as_left(s, dir, &why);
-    if (e != -EBADMSG) {
-        if (e < 0 && err)
-            *err = why;
-        return e;
-    }
-    close_database(s);
-    e = renew(s, dir, &why, err);
-    return e == 0 ? open_as_left(s, dir, err) : e;
 }
 
 int store_open(enum store_kind kind, const char *dir, struct store **ret_store,
@@ -335,7 +298,7 @@ int store_open(enum store_kind kind, const char *dir, struct store **ret_store,
                           .fsync_event = "store-fsync-failed"};
     int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0 && dir)
-        e = open_or_renew(s, dir, err);
+        e = open_file(s, dir, err);
     else if (e == 0 && kind == STORE_SQLITE)
         e = open_database(s, ":memory:", true, err);
     if (e < 0) {

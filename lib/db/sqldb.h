@@ -14,6 +14,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/hash.h"
+#include "lib/db/dbmark.h"
 
 /* Texts are constants. */
 struct sqldb {
@@ -38,6 +39,35 @@ void sqldb_close(struct sqldb *d, sqlite3_stmt **statements, size_t n);
  * success although pages were lost: only a restart finds out, so the process
  * ends.  Anything else is nothing. */
 void sqldb_die_of_fsync(const struct sqldb *d, int rc);
+
+/* --- one that may be damaged --------------------------------------------- */
+
+/* What the owner of a database file does to it. */
+struct sqldb_file {
+    const char *name;          /* in the state directory */
+    const char *empty;         /* the error: nothing is in it any more */
+    const char *damaged_event; /* the log event when a new one replaced it */
+    /* Open `path`, its pragmas, tables and statements, and read all of it;
+     * -EBADMSG: damaged.  `fresh`: there is to be nothing in it yet. */
+    int (*open)(void *owner, const char *path, bool fresh, struct error *err);
+    void (*close)(void *owner);
+    /* How many commits were found in it. */
+    uint64_t (*n_commits)(const void *owner);
+    /* The error, -EBADMSG, when these are fewer than were `marked`. */
+    int (*too_old)(const void *owner, uint64_t marked, struct error *err);
+    /* Store what can be saved of the damaged one, with a commit that is newer
+     * than the first `n_commits`. */
+    int (*save)(void *owner, const char *dir, uint64_t n_commits,
+                struct error *err);
+};
+/* Open the database and its mark (dbmark.h) as they were left.  One that is
+ * damaged, or older than its mark, is moved aside, and a new one takes its
+ * place with what could be saved. */
+int sqldb_open_checked(struct sqldb *d, const struct sqldb_file *file,
+                       const char *dir, void *owner, struct dbmark **mark,
+                       struct error *err);
+
+/* --- statements ----------------------------------------------------------- */
 
 int sqldb_execute(struct sqldb *d, const char *sql, const char *what,
                   struct error *err);

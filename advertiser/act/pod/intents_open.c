@@ -8,7 +8,6 @@
 #include "lib/base/mem.h"
 #include "lib/db/dbfile.h"
 #include "lib/db/dbsalvage.h"
-#include "lib/io/log.h"
 
 #define FILE_NAME "intents.db"
 enum {
@@ -131,14 +130,10 @@ static int check_content(struct intents *s, struct error *err)
     return e;
 }
 
-static void close_database(struct intents *s)
-{
-    sqldb_close(&s->d, s->sql, SQL_COUNT);
-}
-
-static int open_database(struct intents *s, const char *path, bool fresh,
+static int open_database(void *owner, const char *path, bool fresh,
                          struct error *err)
 {
+    struct intents *s = owner;
     s->commits = 0;
     int e = sqldb_open(&s->d, path, err);
     if (e == 0)
@@ -151,25 +146,23 @@ static int open_database(struct intents *s, const char *path, bool fresh,
     return e == 0 ? check_content(s, err) : e;
 }
 
-/* As it was left, or -EBADMSG and both files as they were. */
-static int open_as_left(struct intents *s, const char *dir, struct error *err)
+static void close_database(void *owner)
 {
-    cleanup_free char *path = xasprintf("%s/" FILE_NAME, dir);
-    uint64_t marked = dbmark_get(s->mark);
-    /* SQLite would delete the log of an empty one, and begin anew */
-    if (marked && dbfile_is_empty(dir, FILE_NAME))
-        return error_set(err, EBADMSG, "intents: the database is empty");
-    int e = dbfile_create(dir, FILE_NAME, err);
-    if (e == 0)
-        e = open_database(s, path, false, err);
-    if (e == 0 && s->commits < marked)
-        e = error_set(err, EBADMSG,
-                      "intents: has %" PRIu64 " commits, and %" PRIu64
-                      " were made: its log is damaged, or it is an older copy",
-                      s->commits, marked);
-    if (e == 0)
-        sqldb_trust(&s->d);
-    return e;
+    struct intents *s = owner;
+    sqldb_close(&s->d, s->sql, SQL_COUNT);
+}
+
+static uint64_t n_commits(const void *owner)
+{
+    return ((const struct intents *)owner)->commits;
+}
+
+static int too_old(const void *owner, uint64_t marked, struct error *err)
+{
+    return error_set(err, EBADMSG,
+                     "intents: has %" PRIu64 " commits, and %" PRIu64
+                     " were made: its log is damaged, or it is an older copy",
+                     n_commits(owner), marked);
 }
 
 static int save_row(void *ctx, const struct dbpages_row *row)
@@ -182,58 +175,33 @@ static int save_row(void *ctx, const struct dbpages_row *row)
     return intents_drain(s, place, true, NULL);
 }
 
-/* A new one in place of the damaged one: what is wanted will be said again, but
- * nobody else knows what was drained. */
-static int renew(struct intents *s, const char *dir, const struct error *why,
-                 struct error *err)
+/* What is wanted will be said again, but nobody else knows what was
+ * drained. */
+static int save(void *owner, const char *dir, uint64_t commits,
+                struct error *err)
 {
+    struct intents *s = owner;
     struct dbpages_found found;
-    cleanup_free char *fresh = xasprintf("%s/" FILE_NAME DBFILE_FRESH, dir);
-    cleanup_free char *aside = NULL;
-    uint64_t commits = s->commits;
-    if (commits < dbmark_get(s->mark))
-        commits = dbmark_get(s->mark);
-    int e = dbfile_create(dir, FILE_NAME DBFILE_FRESH, err);
-    if (e == 0)
-        e = open_database(s, fresh, true, err);
     s->commits = commits; /* and one more: it is not older than the mark */
-    if (e == 0)
-        e = intents_touch(s, err);
+    int e = intents_touch(s, err);
     if (e == 0 && dbsalvage_each(dir, FILE_NAME, save_row, s, &found) < 0)
         e = error_set(err, EIO, "intents: saving what was drained");
-    if (e < 0)
-        return e;
-    sqldb_trust(&s->d);
-    close_database(s);
-    e = dbfile_replace(dir, FILE_NAME, &aside, err);
-    if (e == 0)
-        log_event(LOG_ERROR, "intents-damaged", "error", why->text, "moved-to",
-                  aside, NULL);
     return e;
-}
-
-static int open_or_renew(struct intents *s, const char *dir, struct error *err)
-{
-    struct error why = {0};
-    int e = dbfile_tidy(dir, FILE_NAME, err);
-    if (e == 0)
-        e = dbmark_open(dir, FILE_NAME, &s->mark, err);
-    if (e < 0)
-        return e;
-    e = open_as_left(s, dir, &why);
-    if (e != -EBADMSG) {
-        if (e < 0 && err)
-            *err = why;
-        return e;
-    }
-    close_database(s);
-    e = renew(s, dir, &why, err);
-    return e == 0 ? open_as_left(s, dir, err) : e;
 }
 
 int intents_open(const char *dir, struct intents **ret_intents,
                  struct error *err)
 {
+    static const struct sqldb_file file = {
+        .name = FILE_NAME,
+        .empty = "intents: the database is empty",
+        .damaged_event = "intents-damaged",
+        .open = open_database,
+        .close = close_database,
+        .n_commits = n_commits,
+        .too_old = too_old,
+        .save = save,
+    };
     cleanup_with(intents) struct intents *s = xcalloc(1, sizeof *s);
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail on Linux */
     s->lock_fd = -1;
@@ -244,7 +212,7 @@ int intents_open(const char *dir, struct intents **ret_intents,
                           .fsync_event = "intents-fsync-failed"};
     int e = dir ? dbfile_lock(dir, &s->lock_fd, err) : 0;
     if (e == 0)
-        e = dir ? open_or_renew(s, dir, err)
+        e = dir ? sqldb_open_checked(&s->d, &file, dir, s, &s->mark, err)
                 : open_database(s, ":memory:", true, err);
     if (e < 0)
         return e;
