@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/jscan.h"
+#include "lib/base/jrow.h"
 #include "model/fabric/fabric_private.h"
 
 enum { PATH_MAX_BYTES = (FABRIC_NAME_MAX + 2) * (FABRIC_TIERS_MAX + 1) };
@@ -28,6 +28,8 @@ struct labels_reader {
     size_t n_keys;
     unsigned n_tiers;
     size_t n_found; /* hosts with at least one of the labels */
+    bool has_items;
+    int rc;
 
     /* of the present node */
     struct jtext name;
@@ -59,14 +61,13 @@ static int labels_fail(struct labels_reader *r)
 
 /* --- one node ----------------------------------------------------------- */
 
-static void read_labels(struct labels_reader *r)
+static void read_labels(struct jscan *s, void *to)
 {
+    struct labels_reader *r = to;
     struct jtext key, value;
-    if (jscan_null(&r->s) || !jscan_object(&r->s))
+    if (!jscan_object(s))
         return;
-    while (jscan_member(&r->s, &key)) {
-        if (!jscan_string(&r->s, &value))
-            return;
+    while (jscan_member(s, &key) && jscan_string(s, &value)) {
         for (size_t i = 0; i < r->n_keys; i++) {
             const struct label_key *k = &r->keys[i];
             if (key.size == k->size && !key.escaped &&
@@ -74,21 +75,6 @@ static void read_labels(struct labels_reader *r)
                 r->values[k->tier].size == 0)
                 r->values[k->tier] = value;
         }
-    }
-}
-
-static void read_metadata(struct labels_reader *r)
-{
-    struct jtext key;
-    if (!jscan_object(&r->s))
-        return;
-    while (jscan_member(&r->s, &key)) {
-        if (jtext_is(&key, "name"))
-            (void)jscan_string(&r->s, &r->name);
-        else if (jtext_is(&key, "labels"))
-            read_labels(r);
-        else
-            (void)jscan_skip(&r->s);
     }
 }
 
@@ -196,51 +182,54 @@ static int put_node(struct labels_reader *r)
     return fabric_graph_plug(r->g, &plug, r->err) < 0 ? labels_fail(r) : 0;
 }
 
-static int read_node(struct labels_reader *r)
+static void read_node(struct labels_reader *r)
 {
-    struct jtext key;
+    static const struct jrow metadata_rows[] = {
+        JROW("name", JROW_STRICT, jrow_text, struct labels_reader, name),
+        JROW_CALL("labels", JROW_NULLABLE, JKIND_OBJECT, read_labels),
+        JROW_END,
+    };
+    static const struct jrow rows[] = {
+        JROW_OBJECT("metadata", JROW_STRICT, metadata_rows),
+        JROW_END,
+    };
     memset(&r->name, 0, sizeof r->name);
     memset(r->values, 0, sizeof r->values);
     r->at = jscan_offset(&r->s);
-    if (!jscan_object(&r->s))
-        return 0; /* told at the end */
-    while (jscan_member(&r->s, &key)) {
-        if (jtext_is(&key, "metadata"))
-            read_metadata(r);
-        else
-            (void)jscan_skip(&r->s);
-    }
-    return r->s.fault ? 0 : put_node(r);
+    if (jrow_read(&r->s, JROW_STRICT, rows, r)) /* else told at the end */
+        r->rc = put_node(r);
 }
 
 /* --- the list ----------------------------------------------------------- */
 
+static void read_items(struct jscan *s, void *to)
+{
+    struct labels_reader *r = to;
+    r->has_items = true;
+    if (!jscan_array(s))
+        return;
+    while (r->rc == 0 && jscan_element(s))
+        read_node(r);
+    if (r->rc < 0)
+        jscan_fail(s, "refused", r->at);
+}
+
 static int read_list(struct labels_reader *r)
 {
-    struct jtext key;
-    bool items = false;
-    int rc = 0;
+    static const struct jrow rows[] = {
+        JROW_CALL("items", JROW_STRICT, JKIND_ARRAY, read_items),
+        JROW_END,
+    };
+    r->has_items = false;
     jscan_init(&r->s, r->source->text, r->source->size);
-    if (jscan_object(&r->s)) {
-        while (rc == 0 && jscan_member(&r->s, &key)) {
-            if (!jtext_is(&key, "items")) {
-                (void)jscan_skip(&r->s);
-                continue;
-            }
-            items = true;
-            if (!jscan_array(&r->s))
-                break;
-            while (rc == 0 && jscan_element(&r->s))
-                rc = read_node(r);
-        }
-    }
-    if (rc < 0)
-        return rc;
+    (void)jrow_read(&r->s, JROW_STRICT, rows, r); /* a fault sticks */
+    if (r->rc < 0)
+        return r->rc;
     if (!jscan_end(&r->s)) {
         (void)jscan_error(&r->s, r->err);
         return error_wrap(r->err, "%s", r->source->name);
     }
-    if (!items)
+    if (!r->has_items)
         return error_set(r->err, EINVAL,
                          "%s:1: items: required member missing from a list of "
                          "nodes",
