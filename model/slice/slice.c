@@ -116,11 +116,6 @@ const char *slice_get_node(const struct slice *slice)
     return slice->node;
 }
 
-const char *slice_get_pool(const struct slice *slice)
-{
-    return slice->pool;
-}
-
 const char *slice_get_hash(const struct slice *slice)
 {
     return slice->hash;
@@ -134,11 +129,6 @@ const struct slice_epoch *slice_get_epoch(const struct slice *slice)
 size_t slice_get_pool_count(const struct slice *slice)
 {
     return slice->pool_count;
-}
-
-size_t slice_n_devices(const struct slice *slice)
-{
-    return slice->n_devices;
 }
 
 /* --- joining a pool ------------------------------------------------------ */

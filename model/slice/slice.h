@@ -80,11 +80,9 @@ int slice_decode(const char *json, size_t size, struct slice **ret_slice,
 
 const char *slice_get_name(const struct slice *slice); /* metadata.name */
 const char *slice_get_node(const struct slice *slice); /* spec.nodeName */
-const char *slice_get_pool(const struct slice *slice);
 const char *slice_get_hash(const struct slice *slice); /* "" if absent */
 const struct slice_epoch *slice_get_epoch(const struct slice *slice);
 size_t slice_get_pool_count(const struct slice *slice); /* of slices */
-size_t slice_n_devices(const struct slice *slice);
 
 /* Join the slices of one complete pool (any order, same node, epoch and
  * count; n == resourceSliceCount) into a topology.  Fails when they do not

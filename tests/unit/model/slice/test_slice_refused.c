@@ -244,12 +244,11 @@ Test(slice, takes_what_kubernetes_adds)
     cr_assert_eq(slice_decode(json, strlen(json), &slice, &err), 0, "%s",
                  err.text);
     cr_assert_str_eq(slice_get_name(slice), "h-0");
-    cr_assert_str_eq(slice_get_pool(slice), "h");
     cr_assert_str_eq(slice_get_hash(slice), "");
     cr_assert_str_eq(slice_get_epoch(slice)->boot_id, "b1");
     cr_assert_eq(slice_get_epoch(slice)->generation, 3);
-    cr_assert_eq(slice_n_devices(slice), 1);
     cr_assert_eq(slice_join(&slice, 1, &topo, &err), 0, "%s", err.text);
+    cr_assert_eq(topo_n_devices(topo), 1);
     cr_assert_eq(topo_device(topo, 0)->cores, 1000);
     cr_assert_eq(topo_device(topo, 0)->memory_mib, 32768);
     cr_assert_not(topo_device(topo, 0)->unhealthy);
