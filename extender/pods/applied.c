@@ -128,14 +128,6 @@ const char *pod_state_name(enum pod_state state)
     return (unsigned)state < APPLIED_STATES ? state_names[state] : "";
 }
 
-enum pod_state pod_state_parse(const char *name)
-{
-    for (unsigned i = 0; i < APPLIED_STATES; i++)
-        if (strcmp(state_names[i], name) == 0)
-            return (enum pod_state)i;
-    return APPLIED_STATES;
-}
-
 const char *pod_result_name(enum pod_result result)
 {
     static const char *const names[] = {

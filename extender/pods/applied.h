@@ -45,8 +45,6 @@ enum pod_state {
     APPLIED_STATES
 };
 const char *pod_state_name(enum pod_state state); /* "pending" … */
-/* APPLIED_STATES when there is none of that name. */
-enum pod_state pod_state_parse(const char *name);
 
 struct pod_container {
     char name[64], state[16];
