@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extender/view/views.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 void fabric_node_cards(const struct node *node, uint32_t *ret_cards,
@@ -84,68 +85,58 @@ bool fabric_walk_next(struct fabric_walk *w, struct fabric_entry *ret_entry)
 
 /* --- JSON -------------------------------------------------------------- */
 
+static void add_cards(struct str *out, uint32_t total, uint32_t idle)
+{
+    jwrite_object(out, "cards");
+    jwrite_uint(out, "total", total);
+    jwrite_uint(out, "idle", idle);
+    jwrite_end_object(out);
+}
+
 void fabric_view_domain(const struct fabric *f, int32_t id,
                         const struct fabric_count *count, struct str *out)
 {
     const struct fabric_domain *d = fabric_domain(f, id);
-    str_addf(out, "{\"id\":%" PRId32 ",\"name\":", id);
-    str_add_json(out, d->name);
-    str_addf(out, ",\"tier\":\"%s\",\"parent\":", fabric_tier_name(d->tier));
-    if (d->parent < 0)
-        str_add(out, "null");
-    else
-        str_add_i64(out, d->parent);
-    str_addf(
-        out,
-        ",\"switches\":%" PRIu32 ",\"hosts\":%" PRIu32 ",\"nodes\":%" PRIu32
-        ",\"cards\":{\"total\":%" PRIu32 ",\"idle\":%" PRIu32 "}}",
-        d->n_switches, d->n_hosts, count->nodes, count->cards, count->idle);
-}
-
-static void add_text(struct str *out, const char *name, const char *value)
-{
-    if (!*value)
-        return;
-    str_addf(out, ",\"%s\":", name);
-    str_add_json(out, value);
+    jwrite_object(out, NULL);
+    jwrite_int(out, "id", id);
+    jwrite_text(out, "name", d->name);
+    jwrite_text(out, "tier", fabric_tier_name(d->tier));
+    jwrite_int_or_null(out, "parent", d->parent);
+    jwrite_uint(out, "switches", d->n_switches);
+    jwrite_uint(out, "hosts", d->n_hosts);
+    jwrite_uint(out, "nodes", count->nodes);
+    add_cards(out, count->cards, count->idle);
+    jwrite_end_object(out);
 }
 
 static void view_port(const struct fabric_port *p, struct str *out)
 {
-    str_addf(out, "{\"rail\":%u", p->rail);
-    add_text(out, "device", p->device);
-    if (p->port)
-        str_addf(out, ",\"port\":%u", p->port);
-    add_text(out, "guid", p->guid);
-    add_text(out, "leaf", p->leaf);
-    if (p->speed_gbit_s)
-        str_addf(out, ",\"speedGbitS\":%" PRIu32, p->speed_gbit_s);
-    str_add_c(out, '}');
+    jwrite_object(out, NULL);
+    jwrite_uint(out, "rail", p->rail);
+    jwrite_known_text(out, "device", p->device);
+    jwrite_known(out, "port", p->port);
+    jwrite_known_text(out, "guid", p->guid);
+    jwrite_known_text(out, "leaf", p->leaf);
+    jwrite_known(out, "speedGbitS", p->speed_gbit_s);
+    jwrite_end_object(out);
 }
 
 void fabric_view_entry(const struct fabric_entry *e, struct str *out)
 {
-    str_add(out, "{\"name\":");
-    str_add_json(out, e->name);
-    str_add(out, ",\"leaf\":");
-    if (e->leaf < 0)
-        str_add(out, "null");
-    else
-        str_add_i64(out, e->leaf);
-    str_addf(out, ",\"published\":%s", e->node ? "true" : "false");
+    jwrite_object(out, NULL);
+    jwrite_text(out, "name", e->name);
+    jwrite_int_or_null(out, "leaf", e->leaf);
+    jwrite_bool(out, "published", e->node != NULL);
     if (e->node) {
         uint32_t cards, idle;
         fabric_node_cards(e->node, &cards, &idle);
-        str_addf(out, ",\"cards\":{\"total\":%" PRIu32 ",\"idle\":%" PRIu32 "}",
-                 cards, idle);
+        add_cards(out, cards, idle);
     }
-    str_add(out, ",\"ports\":[");
-    for (unsigned i = 0; e->host && i < e->host->n_ports; i++) {
-        if (i)
-            str_add_c(out, ',');
+    jwrite_array(out, "ports");
+    for (unsigned i = 0; e->host && i < e->host->n_ports; i++)
         view_port(&e->host->ports[i], out);
-    }
-    str_add(out, "]}");
+    jwrite_end_array(out);
+    jwrite_end_object(out);
 }
 
 /* --- the tree ---------------------------------------------------------- */
