@@ -6,6 +6,7 @@
 
 #include "extender/judge/alignment.h"
 #include "extender/state/usage.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 /* --- members ------------------------------------------------------------ */
@@ -227,35 +228,30 @@ void job_view_add_held(const struct job_view *v, struct str *out)
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void add_text(struct str *out, const char *key, const char *text)
-{
-    str_addf(out, ",\"%s\":", key);
-    str_add_json(out, text);
-}
-
 static const char *tier_word(const struct job_view *v)
 {
     return v->tier == FABRIC_APART ? NULL : fabric_tier_name(v->tier);
 }
 
+/* Without the end of the object. */
 static void write_head(const struct job_view *v, struct str *out)
 {
-    const char *tier = tier_word(v);
-    str_add(out, "{\"namespace\":");
-    str_add_json(out, v->namespace);
-    add_text(out, "name", v->job);
-    str_addf(out,
-             ",\"size\":%" PRIu32 ",\"pairs\":{\"bound\":%" PRIu32
-             ",\"held\":%" PRIu32 ",\"missing\":%" PRIu32
-             "},\"nodes\":%zu,\"score\":{\"unaligned\":%" PRIu32 ",\"tier\":",
-             v->size, v->bound, v->held, v->size - v->bound - v->held,
-             v->n_nodes, v->unaligned);
-    if (tier)
-        str_add_json(out, tier);
-    else
-        str_add(out, "null");
-    str_addf(out, ",\"leaves\":%" PRIu32 ",\"crossings\":%" PRIu32 "}",
-             v->leaves, v->crossings);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", v->namespace);
+    jwrite_text(out, "name", v->job);
+    jwrite_uint(out, "size", v->size);
+    jwrite_object(out, "pairs");
+    jwrite_uint(out, "bound", v->bound);
+    jwrite_uint(out, "held", v->held);
+    jwrite_uint(out, "missing", v->size - v->bound - v->held);
+    jwrite_end_object(out);
+    jwrite_uint(out, "nodes", v->n_nodes);
+    jwrite_object(out, "score");
+    jwrite_uint(out, "unaligned", v->unaligned);
+    jwrite_text_or_null(out, "tier", tier_word(v));
+    jwrite_uint(out, "leaves", v->leaves);
+    jwrite_uint(out, "crossings", v->crossings);
+    jwrite_end_object(out);
 }
 
 void job_view_write(const struct job_view *v, struct str *out)
@@ -275,34 +271,27 @@ static void write_pair(const struct job_view *v, const struct job_pair *p,
                        struct str *out)
 {
     const struct allocation *a = p->place;
-    const char *leaf = leaf_name(v, p), *comma = "";
-    str_addf(out, "{\"rank\":%" PRId32 ",\"state\":\"%s\",\"node\":", p->rank,
-             p->bound ? "bound" : "held");
-    str_add_json(out, a->node);
-    if (leaf)
-        add_text(out, "leaf", leaf);
-    else
-        str_add(out, ",\"leaf\":null");
+    jwrite_object(out, NULL);
+    jwrite_int(out, "rank", p->rank);
+    jwrite_text(out, "state", p->bound ? "bound" : "held");
+    jwrite_text(out, "node", a->node);
+    jwrite_text_or_null(out, "leaf", leaf_name(v, p));
     allocation_encode_devices(a, out);
-    if (a->numa >= 0)
-        str_addf(out, ",\"numa\":%" PRId32, a->numa);
-    else
-        str_add(out, ",\"numa\":null");
-    add_text(out, "relation", relation_name(a->relation));
+    jwrite_int_or_null(out, "numa", a->numa);
+    jwrite_text(out, "relation", relation_name(a->relation));
     alignment_write(v->snapshot, a, out);
-    str_addf(out, ",\"aligned\":%s,\"members\":[",
-             p->aligned ? "true" : "false");
+    jwrite_bool(out, "aligned", p->aligned);
+    jwrite_array(out, "members");
     for (size_t i = 0; i < p->n_all; i++) {
         if (p->all[i]->held)
             continue;
-        str_add(out, comma);
-        str_add(out, "{\"name\":");
-        str_add_json(out, p->all[i]->demand.name);
-        add_text(out, "role", pod_role_name(p->all[i]->demand.role));
-        str_add_c(out, '}');
-        comma = ",";
+        jwrite_object(out, NULL);
+        jwrite_text(out, "name", p->all[i]->demand.name);
+        jwrite_text(out, "role", pod_role_name(p->all[i]->demand.role));
+        jwrite_end_object(out);
     }
-    str_add(out, "]}");
+    jwrite_end_array(out);
+    jwrite_end_object(out);
 }
 
 void job_view_write_whole(const struct job_view *v, struct str *out)
@@ -311,14 +300,15 @@ void job_view_write_whole(const struct job_view *v, struct str *out)
     job_view_add_missing(v, &missing);
     job_view_add_held(v, &held);
     write_head(v, out);
-    add_text(out, "missing", str_text(&missing));
-    add_text(out, "held", str_text(&held));
-    str_add(out, ",\"pairList\":[");
+    jwrite_text(out, "missing", str_text(&missing));
+    jwrite_text(out, "held", str_text(&held));
+    jwrite_array(out, "pairList");
     for (size_t i = 0; i < v->n_pairs; i++) {
         str_add(out, i ? ",\n" : "");
         write_pair(v, &v->pairs[i], out);
     }
-    str_add(out, "]}");
+    jwrite_end_array(out);
+    jwrite_end_object(out);
 }
 
 /* --- tables ------------------------------------------------------------- */
