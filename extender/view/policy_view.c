@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/table.h"
 
@@ -58,20 +59,16 @@ static struct where *find_shares(const struct snapshot *s)
 
 /* --- JSON --------------------------------------------------------------- */
 
-static void add_text(struct str *out, const char *key, const char *text)
-{
-    str_addf(out, ",\"%s\":", key);
-    str_add_json(out, text);
-}
-
 static void add_limit(struct str *out, const char *key, uint64_t used,
                       uint64_t limit)
 {
-    str_addf(out, ",\"%s\":{\"used\":%" PRIu64 ",\"limit\":", key, used);
+    jwrite_object(out, key);
+    jwrite_uint(out, "used", used);
     if (limit == POLICY_UNLIMITED)
-        str_add(out, "null}");
+        jwrite_null(out, "limit");
     else
-        str_addf(out, "%" PRIu64 "}", limit);
+        jwrite_uint(out, "limit", limit);
+    jwrite_end_object(out);
 }
 
 static void add_quota(const struct snapshot *s, const struct policy_quota *q,
@@ -79,12 +76,12 @@ static void add_quota(const struct snapshot *s, const struct policy_quota *q,
 {
     struct namespace_use use;
     snapshot_quota_use(s, q->namespace, &use);
-    str_add(out, "{\"namespace\":");
-    str_add_json(out, q->namespace);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", q->namespace);
     add_limit(out, "cards", use.cards, q->cards);
     add_limit(out, "cardCores", use.cores, q->cores);
     add_limit(out, "cardMemoryMiB", use.memory_mib, q->memory_mib);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 static const char *card_id(const struct node *node, unsigned card)
@@ -102,29 +99,31 @@ static const char *pattern_text(const char *pattern)
 static void add_service(const struct policy_service *service,
                         const struct where *where, struct str *out)
 {
-    str_add(out, "{\"namespace\":");
-    str_add_json(out, service->namespace);
-    add_text(out, "name", service->name);
-    add_text(out, "nodes", pattern_text(service->nodes));
-    add_text(out, "models", pattern_text(service->models));
-    add_text(out, "pci", pattern_text(service->pci));
-    str_addf(out,
-             ",\"cores\":%" PRIu32 ",\"memoryMiB\":%" PRIu32
-             ",\"priority\":%" PRId32 ",\"shares\":{",
-             service->cores, service->memory_mib, service->priority);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", service->namespace);
+    jwrite_text(out, "name", service->name);
+    jwrite_text(out, "nodes", pattern_text(service->nodes));
+    jwrite_text(out, "models", pattern_text(service->models));
+    jwrite_text(out, "pci", pattern_text(service->pci));
+    jwrite_uint(out, "cores", service->cores);
+    jwrite_uint(out, "memoryMiB", service->memory_mib);
+    jwrite_int(out, "priority", service->priority);
+    jwrite_object(out, "shares");
     for (size_t i = 0; i < SHARE_STATES; i++)
-        str_addf(out, "%s\"%s\":%zu", i ? "," : "",
-                 share_state_name((enum share_state)i), where->counts[i]);
-    str_add(out, "},\"lacking\":[");
+        jwrite_uint(out, share_state_name((enum share_state)i),
+                    where->counts[i]);
+    jwrite_end_object(out);
+    jwrite_array(out, "lacking");
     for (size_t i = 0; i < where->n_lacking; i++) {
         const struct lacking *l = &where->lacking[i];
-        str_add(out, i ? ",{\"node\":" : "{\"node\":");
-        str_add_json(out, l->node->name);
-        add_text(out, "card", card_id(l->node, l->card));
-        add_text(out, "state", share_state_name(l->state));
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "node", l->node->name);
+        jwrite_text(out, "card", card_id(l->node, l->card));
+        jwrite_text(out, "state", share_state_name(l->state));
+        jwrite_end_object(out);
     }
-    str_add(out, "]}");
+    jwrite_end_array(out);
+    jwrite_end_object(out);
 }
 
 void policy_view(const struct snapshot *s, struct str *out)
@@ -160,18 +159,18 @@ void policy_view_card(const struct node *node, const struct policy *policy,
         node_usage(node, policy, &usage);
         n = usage_shares(&usage, (unsigned)card, shares);
     }
-    str_add_c(out, '[');
+    jwrite_array(out, NULL);
     for (size_t i = 0; i < n; i++) {
         const struct policy_service *service = shares[i].service;
-        str_add(out, i ? ",{\"namespace\":" : "{\"namespace\":");
-        str_add_json(out, service->namespace);
-        add_text(out, "name", service->name);
-        str_addf(out, ",\"cores\":%" PRIu32 ",\"memoryMiB\":%" PRIu32,
-                 service->cores, service->memory_mib);
-        add_text(out, "state", share_state_name(shares[i].state));
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "namespace", service->namespace);
+        jwrite_text(out, "name", service->name);
+        jwrite_uint(out, "cores", service->cores);
+        jwrite_uint(out, "memoryMiB", service->memory_mib);
+        jwrite_text(out, "state", share_state_name(shares[i].state));
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 /* --- tables ------------------------------------------------------------- */
