@@ -6,6 +6,7 @@
 #include "extender/judge/alignment.h"
 #include "extender/state/overcommit.h"
 #include "extender/view/policy_view.h"
+#include "lib/base/jwrite.h"
 
 /* --- cards ---------------------------------------------------------------- */
 
@@ -62,122 +63,87 @@ enum card_state card_state(const struct node *node, size_t card)
 
 /* --- members -------------------------------------------------------------- */
 
-static void add_text(struct str *out, const char *key, const char *text)
-{
-    str_addf(out, ",\"%s\":", key);
-    str_add_json(out, text);
-}
-
-/* Left out when it is not known. */
-static void add_known_text(struct str *out, const char *key, const char *text)
-{
-    if (*text)
-        add_text(out, key, text);
-}
-
-static void add_known(struct str *out, const char *key, uint64_t number)
-{
-    if (number)
-        str_addf(out, ",\"%s\":%" PRIu64, key, number);
-}
-
-static void add_index(struct str *out, const char *key, int index)
-{
-    if (index >= 0)
-        str_addf(out, ",\"%s\":%d", key, index);
-    else
-        str_addf(out, ",\"%s\":null", key);
-}
-
-static void add_address(struct str *out, const char *key,
-                        const struct pci_addr *addr)
-{
-    char text[PCI_ADDR_TEXT_MAX];
-    pci_addr_format(addr, text);
-    add_text(out, key, text);
-}
-
 static void add_addresses(struct str *out, const char *key,
                           const struct pci_addr *addrs, size_t n)
 {
-    str_addf(out, ",\"%s\":[", key);
+    jwrite_array(out, key);
     for (size_t i = 0; i < n; i++) {
         char text[PCI_ADDR_TEXT_MAX];
         pci_addr_format(&addrs[i], text);
-        str_addf(out, "%s\"%s\"", i ? "," : "", text);
+        jwrite_text(out, NULL, text);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 static void add_device(struct str *out, const struct device *d)
 {
-    str_add(out, "\"id\":");
-    str_add_json(out, d->id);
-    add_text(out, "kind", device_kind_name(d->kind));
-    if (d->has_pci)
-        add_address(out, "pci", &d->pci);
-    else
-        str_add(out, ",\"pci\":null");
-    add_index(out, "numa", d->numa);
-    add_index(out, "package", d->package);
-    add_known_text(out, "vendor", d->vendor);
-    add_known_text(out, "model", d->model);
-    add_known_text(out, "serial", d->serial);
+    char pci[PCI_ADDR_TEXT_MAX];
+    pci_addr_format(&d->pci, pci);
+    jwrite_text(out, "id", d->id);
+    jwrite_text(out, "kind", device_kind_name(d->kind));
+    jwrite_text_or_null(out, "pci", d->has_pci ? pci : NULL);
+    jwrite_int_or_null(out, "numa", d->numa);
+    jwrite_int_or_null(out, "package", d->package);
+    jwrite_known_text(out, "vendor", d->vendor);
+    jwrite_known_text(out, "model", d->model);
+    jwrite_known_text(out, "serial", d->serial);
     if (d->has_pci) {
         str_addf(out, ",\"pciId\":\"%04x:%04x\"", d->vendor_id, d->device_id);
         str_addf(out, ",\"root\":\"pci%04x:%02x\"", (unsigned)d->root_domain,
                  d->root_bus);
         add_addresses(out, "path", d->path, d->n_path);
     }
-    add_known_text(out, "interface", d->interface);
-    add_known_text(out, "rdma", d->rdma);
-    add_known_text(out, "guid", d->guid);
+    jwrite_known_text(out, "interface", d->interface);
+    jwrite_known_text(out, "rdma", d->rdma);
+    jwrite_known_text(out, "guid", d->guid);
     if (d->kind == DEVICE_CARD) {
         add_addresses(out, "functions", d->functions, d->n_functions);
-        str_addf(out, ",\"healthy\":%s", d->unhealthy ? "false" : "true");
-        add_known_text(out, "health", d->health);
+        jwrite_bool(out, "healthy", !d->unhealthy);
+        jwrite_known_text(out, "health", d->health);
     }
-    add_known_text(out, "arch", d->arch);
-    add_known_text(out, "fabricPort", d->fabric_port);
-    add_known_text(out, "endpoint", d->endpoint);
-    add_known(out, "cores", d->cores);
-    add_known(out, "cpus", d->cpus);
-    add_known_text(out, "cpuList", d->cpu_list);
-    add_known(out, "memoryMiB",
-              d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib);
+    jwrite_known_text(out, "arch", d->arch);
+    jwrite_known_text(out, "fabricPort", d->fabric_port);
+    jwrite_known_text(out, "endpoint", d->endpoint);
+    jwrite_known(out, "cores", d->cores);
+    jwrite_known(out, "cpus", d->cpus);
+    jwrite_known_text(out, "cpuList", d->cpu_list);
+    jwrite_known(out, "memoryMiB",
+                 d->kind == DEVICE_NUMA ? d->numa_memory_mib : d->memory_mib);
+}
+
+/* Without the end of the object. */
+static void add_pod(struct str *out, const struct allocation *a)
+{
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", a->demand.namespace);
+    jwrite_text(out, "name", a->demand.name);
 }
 
 void view_card(const struct node *node, const struct policy *policy,
                size_t card, struct str *out)
 {
     const struct device *d = card_device(node, card);
-    const char *comma = "";
-    str_add(out, "{\"node\":");
-    str_add_json(out, node->name);
-    str_add_c(out, ',');
+    jwrite_object(out, NULL);
+    jwrite_text(out, "node", node->name);
     add_device(out, d);
-    add_text(out, "state", card_state_name(card_state(node, card)));
+    jwrite_text(out, "state", card_state_name(card_state(node, card)));
     if (d->cores)
-        str_addf(out, ",\"freeCores\":%" PRIu32, node->state.free_cores[card]);
+        jwrite_uint(out, "freeCores", node->state.free_cores[card]);
     if (d->memory_mib)
-        str_addf(out, ",\"freeMemoryMiB\":%" PRIu32,
-                 node->state.free_memory_mib[card]);
-    str_add(out, ",\"reserved\":");
+        jwrite_uint(out, "freeMemoryMiB", node->state.free_memory_mib[card]);
+    jwrite_key(out, "reserved");
     policy_view_card(node, policy, card, out);
-    str_add(out, ",\"pods\":[");
+    jwrite_array(out, "pods");
     for (size_t i = 0; i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         if (!is_on_card(a, d->id))
             continue;
-        str_add(out, comma);
-        str_add(out, "{\"namespace\":");
-        str_add_json(out, a->demand.namespace);
-        add_text(out, "name", a->demand.name);
-        add_text(out, "role", pod_role_name(a->demand.role));
-        str_add_c(out, '}');
-        comma = ",";
+        add_pod(out, a);
+        jwrite_text(out, "role", pod_role_name(a->demand.role));
+        jwrite_end_object(out);
     }
-    str_add(out, "]}");
+    jwrite_end_array(out);
+    jwrite_end_object(out);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
@@ -202,25 +168,32 @@ static struct counts count_devices(const struct node *node)
     return c;
 }
 
+/* Without the end of the object. */
 static void add_node(struct str *out, const struct node *node)
 {
     struct counts c = count_devices(node);
-    str_add(out, "{\"name\":");
-    str_add_json(out, node->name);
-    add_text(out, "status", node_status_name(node->status));
-    str_addf(out, ",\"cards\":{\"total\":%zu", c.cards);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "name", node->name);
+    jwrite_text(out, "status", node_status_name(node->status));
+    jwrite_object(out, "cards");
+    jwrite_uint(out, "total", c.cards);
     for (size_t i = 0; i < CARD_STATES; i++)
-        str_addf(out, ",\"%s\":%zu", card_state_name((enum card_state)i),
-                 c.states[i]);
-    str_addf(out,
-             "},\"gpus\":{\"total\":%zu,\"free\":%zu},\"nics\":%zu,"
-             "\"numas\":%zu,\"allocations\":%zu,\"generation\":%" PRId64,
-             c.gpus, c.free_gpus, c.nics, c.numas, node->n_allocations,
-             node->epoch.generation);
-    add_text(out, "bootId", node->epoch.boot_id);
-    add_text(out, "contentHash", node->hash);
-    str_addf(out, ",\"slices\":{\"present\":%zu,\"expected\":%zu}",
-             node->n_slices, node->pool_count);
+        jwrite_uint(out, card_state_name((enum card_state)i), c.states[i]);
+    jwrite_end_object(out);
+    jwrite_object(out, "gpus");
+    jwrite_uint(out, "total", c.gpus);
+    jwrite_uint(out, "free", c.free_gpus);
+    jwrite_end_object(out);
+    jwrite_uint(out, "nics", c.nics);
+    jwrite_uint(out, "numas", c.numas);
+    jwrite_uint(out, "allocations", node->n_allocations);
+    jwrite_int(out, "generation", node->epoch.generation);
+    jwrite_text(out, "bootId", node->epoch.boot_id);
+    jwrite_text(out, "contentHash", node->hash);
+    jwrite_object(out, "slices");
+    jwrite_uint(out, "present", node->n_slices);
+    jwrite_uint(out, "expected", node->pool_count);
+    jwrite_end_object(out);
 }
 
 void view_node(const struct node *node, struct str *out)
@@ -237,37 +210,34 @@ static void add_room(struct str *out, const struct host_room *room)
     } parts[] = {{"cpuMilli", room->cpu_milli},
                  {"memoryMiB", room->memory_mib},
                  {"pods", room->pods}};
-    const char *begin = ",\"room\":{";
+    bool any = false;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (parts[i].amount == INT64_MAX)
             continue;
-        str_addf(out, "%s\"%s\":%" PRId64, begin, parts[i].key,
-                 parts[i].amount);
-        begin = ",";
+        if (!any)
+            jwrite_object(out, "room");
+        jwrite_int(out, parts[i].key, parts[i].amount);
+        any = true;
     }
-    if (*begin == ',' && !begin[1])
-        str_add_c(out, '}');
+    if (any)
+        jwrite_end_object(out);
 }
 
 static void add_overfull(struct str *out, const struct node *node,
                          const struct policy *policy)
 {
-    const char *comma = "";
-    str_add(out, ",\"overfull\":[");
+    jwrite_array(out, "overfull");
     for (size_t i = 0; i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
         if (a->held ||
             overcommit_find(node, policy, a, &text) == OVERCOMMIT_NOT)
             continue;
-        str_addf(out, "%s{\"namespace\":", comma);
-        str_add_json(out, a->demand.namespace);
-        add_text(out, "name", a->demand.name);
-        add_text(out, "text", str_text(&text));
-        str_add_c(out, '}');
-        comma = ",";
+        add_pod(out, a);
+        jwrite_text(out, "text", str_text(&text));
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
@@ -277,22 +247,20 @@ void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
     const struct host_room room = snapshot_room_left(s, index);
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
     add_node(out, node);
-    str_addf(out, ",\"heardMs\":%" PRId64,
-             now_ms - atomic_load(&node->liveness->heard_ms));
+    jwrite_int(out, "heardMs", now_ms - atomic_load(&node->liveness->heard_ms));
     add_room(out, &room);
-    str_add(out, ",\"cardList\":[");
-    for (size_t i = 0; i < n_cards; i++) {
-        str_add(out, i ? "," : "");
+    jwrite_array(out, "cardList");
+    for (size_t i = 0; i < n_cards; i++)
         view_card(node, s->policy, i, out);
-    }
-    str_add(out, "],\"allocationList\":[");
+    jwrite_end_array(out);
+    jwrite_array(out, "allocationList");
     for (size_t i = 0; i < node->n_allocations; i++) {
-        str_add(out, i ? "," : "");
+        jwrite_key(out, NULL);
         alignment_encode(s, node->allocations[i], out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
     add_overfull(out, node, s->policy);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 /* --- topology ------------------------------------------------------------- */
@@ -300,34 +268,27 @@ void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
 void view_topology(const struct node *node, struct str *out)
 {
     size_t n = node->topo ? topo_n_devices(node->topo) : 0;
-    str_add(out, "{\"node\":");
-    str_add_json(out, node->name);
-    add_text(out, "status", node_status_name(node->status));
-    str_add(out, ",\"devices\":[");
+    jwrite_object(out, NULL);
+    jwrite_text(out, "node", node->name);
+    jwrite_text(out, "status", node_status_name(node->status));
+    jwrite_array(out, "devices");
     for (size_t i = 0; i < n; i++) {
-        str_add(out, i ? ",{" : "{");
+        jwrite_object(out, NULL);
         add_device(out, topo_device(node->topo, i));
-        str_add_c(out, '}');
+        jwrite_end_object(out);
     }
-    str_add(out, "],\"relations\":{");
+    jwrite_end_array(out);
+    jwrite_object(out, "relations");
     for (size_t i = 0; i < n; i++) {
-        const char *comma = "";
-        str_add(out, i ? "," : "");
-        str_add_json(out, topo_device(node->topo, i)->id);
-        str_add(out, ":{");
-        for (size_t j = 0; j < n; j++) {
-            if (i == j)
-                continue;
-            str_add(out, comma);
-            str_add_json(out, topo_device(node->topo, j)->id);
-            str_add(out, ":\"");
-            str_add(out, relation_name(topo_relation(node->topo, i, j)));
-            str_add_c(out, '"');
-            comma = ",";
-        }
-        str_add_c(out, '}');
+        jwrite_object(out, topo_device(node->topo, i)->id);
+        for (size_t j = 0; j < n; j++)
+            if (i != j)
+                jwrite_text(out, topo_device(node->topo, j)->id,
+                            relation_name(topo_relation(node->topo, i, j)));
+        jwrite_end_object(out);
     }
-    str_add(out, "}}");
+    jwrite_end_object(out);
+    jwrite_end_object(out);
 }
 
 /* --- tables --------------------------------------------------------------- */
