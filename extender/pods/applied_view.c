@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/base/jwrite.h"
 #include "lib/base/text.h"
 
 const struct allocation *pod_place(const struct applied_pod *p,
@@ -62,31 +63,20 @@ static struct shown show(const struct applied_pod *p, const struct snapshot *s)
 
 /* --- JSON -------------------------------------------------------------------- */
 
-static void add_text(struct str *out, const char *key, const char *text)
-{
-    str_addf(out, ",\"%s\":", key);
-    str_add_json(out, text);
-}
-
-static void add_flag(struct str *out, const char *key, bool flag)
-{
-    str_addf(out, ",\"%s\":%s", key, flag ? "true" : "false");
-}
-
 static void add_containers(const struct pod_status *s, struct str *out)
 {
-    str_add(out, ",\"containers\":[");
+    jwrite_array(out, "containers");
     for (size_t i = 0; i < s->n_containers; i++) {
         const struct pod_container *c = &s->containers[i];
-        str_add(out, i ? ",{\"name\":" : "{\"name\":");
-        str_add_json(out, c->name);
-        add_text(out, "state", c->state);
-        str_addf(out, ",\"exitCode\":%" PRId32 ",\"restarts\":%" PRIu32,
-                 c->exit_code, c->restarts);
-        add_text(out, "reason", c->reason);
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "name", c->name);
+        jwrite_text(out, "state", c->state);
+        jwrite_int(out, "exitCode", c->exit_code);
+        jwrite_uint(out, "restarts", c->restarts);
+        jwrite_text(out, "reason", c->reason);
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
@@ -95,63 +85,61 @@ void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
     const struct shown v = show(p, snapshot);
     const struct pod_status *s = p->status;
     const struct demand *d = &p->demand;
-    str_add(out, "{\"namespace\":");
-    str_add_json(out, p->namespace);
-    add_text(out, "name", p->name);
-    add_text(out, "uid", p->uid);
-    add_text(out, "role", pod_role_name(d->role));
-    add_text(out, "job", d->job);
-    str_addf(out, ",\"pair\":%" PRId32 ",\"node\":", d->pair);
-    if (v.place) {
-        str_add_json(out, v.place->node);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", p->namespace);
+    jwrite_text(out, "name", p->name);
+    jwrite_text(out, "uid", p->uid);
+    jwrite_text(out, "role", pod_role_name(d->role));
+    jwrite_text(out, "job", d->job);
+    jwrite_int(out, "pair", d->pair);
+    jwrite_text_or_null(out, "node", v.place ? v.place->node : NULL);
+    if (v.place)
         allocation_encode_devices(v.place, out);
-    } else {
-        str_add(out, "null,\"cards\":[],\"gpus\":[]");
-    }
-    add_text(out, "state", pod_state_name(pod_state_shown(p, v.place)));
-    add_flag(out, "ready", v.ready);
-    str_addf(out, ",\"restarts\":%" PRIu32 ",\"attempt\":%" PRIu32,
-             pod_status_restarts(s), s->attempt);
-    add_text(out, "reason", v.reason);
-    add_text(out, "message", v.message);
-    add_text(out, "address", s->address);
-    add_flag(out, "deleting", p->deleting);
-    add_flag(out, "ended", p->end != NULL);
+    else
+        str_add(out, ",\"cards\":[],\"gpus\":[]");
+    jwrite_text(out, "state", pod_state_name(pod_state_shown(p, v.place)));
+    jwrite_bool(out, "ready", v.ready);
+    jwrite_uint(out, "restarts", pod_status_restarts(s));
+    jwrite_uint(out, "attempt", s->attempt);
+    jwrite_text(out, "reason", v.reason);
+    jwrite_text(out, "message", v.message);
+    jwrite_text(out, "address", s->address);
+    jwrite_bool(out, "deleting", p->deleting);
+    jwrite_bool(out, "ended", p->end != NULL);
     if (whole) {
         add_containers(s, out);
-        str_addf(out,
-                 ",\"graceSeconds\":%" PRIu32 ",\"number\":%" PRIu64
-                 ",\"pod\":",
-                 p->grace_s, p->number);
+        jwrite_uint(out, "graceSeconds", p->grace_s);
+        jwrite_uint(out, "number", p->number);
+        jwrite_key(out, "pod");
         str_add_n(out, p->json, p->size);
     }
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 static void add_keys(const struct applied_config *c, struct str *out)
 {
     size_t bytes = 0;
-    str_add(out, ",\"keys\":[");
+    jwrite_array(out, "keys");
     for (size_t i = 0; i < c->n_entries; i++) {
-        str_add(out, i ? "," : "");
-        str_add_json(out, c->entries[i].key);
+        jwrite_text(out, NULL, c->entries[i].key);
         bytes += c->entries[i].size;
     }
-    str_addf(out, "],\"bytes\":%zu", bytes);
+    jwrite_end_array(out);
+    jwrite_uint(out, "bytes", bytes);
 }
 
 void config_view(const struct applied_config *c, bool whole, struct str *out)
 {
-    str_add(out, "{\"kind\":");
-    str_add_json(out, c->secret ? "Secret" : "ConfigMap");
-    add_text(out, "namespace", c->namespace);
-    add_text(out, "name", c->name);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "kind", c->secret ? "Secret" : "ConfigMap");
+    jwrite_text(out, "namespace", c->namespace);
+    jwrite_text(out, "name", c->name);
     add_keys(c, out);
     if (whole && !c->secret) {
-        str_add(out, ",\"configMap\":");
+        jwrite_key(out, "configMap");
         str_add_n(out, c->json, c->size);
     }
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 /* --- tables -------------------------------------------------------------------- */
