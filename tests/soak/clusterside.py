@@ -13,7 +13,8 @@ import jobs
 import plan
 from api import Api, ApiError, kubeconfig, write_private
 from cluster import Cluster
-from clusterwatch import WENT_WRONG, Audit, Follow, Slices, Watcher
+from clusterwatch import (AUDIT, WENT_WRONG, Audit, Follow, Slices,
+                          Watcher)
 from faults import Program
 from fleet import allocation
 from lab import MONTH, Lab
@@ -26,14 +27,6 @@ REPLICAS = 3
 GPUS = 8          # of each node
 CARDS = 8
 HELD = 10         # seconds that a job's places are held
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
-         "omitStages": ["RequestReceived", "ResponseStarted"], "rules": [
-             {"level": "RequestResponse", "namespaces": ["biga-system"],
-              "verbs": ["create", "update", "patch"], "resources": [
-                  {"group": "coordination.k8s.io", "resources": ["leases"]}]},
-             {"level": "Metadata", "verbs": ["create"], "resources": [
-                 {"group": "", "resources": ["pods/binding"]}]},
-             {"level": "None"}]}
 
 
 class ClusterSide:

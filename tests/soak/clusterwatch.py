@@ -14,6 +14,14 @@ from record import Changes
 
 WENT_WRONG = (ApiError, OSError, HTTPException, ValueError)
 EVERY = 0.2  # seconds between two looks at a replica
+AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+         "omitStages": ["RequestReceived", "ResponseStarted"], "rules": [
+             {"level": "RequestResponse", "namespaces": ["biga-system"],
+              "verbs": ["create", "update", "patch"], "resources": [
+                  {"group": "coordination.k8s.io", "resources": ["leases"]}]},
+             {"level": "Metadata", "verbs": ["create"], "resources": [
+                 {"group": "", "resources": ["pods/binding"]}]},
+             {"level": "None"}]}
 
 
 def seconds_of(stamp):
