@@ -44,6 +44,10 @@ TARGETS = {
            {"power": (2, 0.5, 10)})}) for i in range(CARDS)},
 }
 CLOCKS = (-86400, -3600, -30, -2, 2, 30, 3600, 30 * 86400)  # seconds
+# Every third round has faults of one target on each side, and longer ones:
+# what is promised of one fault is measured then.
+ALONE = (("leader", "leader", "east", "scheduler"),
+         ("card0", "card1", "card2", "advertiser", "embedded"))
 BOOTS = (5, 3600, 10 ** 6)  # what the monotonic clock says after a reboot
 
 
@@ -52,16 +56,27 @@ def pick(rng, kinds):
     return rng.choices(names, [kinds[name][0] for name in names])[0]
 
 
+def targets(seed, number):
+    """{name: (mean seconds between faults, kinds)} of a round."""
+    if number % 3 != 2:
+        return TARGETS
+    rng = random.Random(f"{seed}/{number}/alone")
+    return {name: (8, TARGETS[name][1])
+            for name in [rng.choice(side) for side in ALONE]}
+
+
 def faults(seed, number, seconds):
     found = []
-    for target, (mean, kinds) in sorted(TARGETS.items()):
+    there = targets(seed, number)
+    for target, (mean, kinds) in sorted(there.items()):
         rng = random.Random(f"{seed}/{number}/{target}")
         at = FIRST + rng.expovariate(1 / mean)
         while at < seconds - 1:
             kind = pick(rng, kinds)
             _, least, most = kinds[kind]
             # short ones are more frequent
-            long = least + (most - least) * rng.random() ** 2
+            long = least + (most - least) * rng.random() ** (
+                2 if there is TARGETS else 0.5)
             fault = {"at": round(at, 2), "target": target, "kind": kind,
                      "for": round(min(long, seconds - at), 2)}
             if kind == "clock":
@@ -73,7 +88,8 @@ def faults(seed, number, seconds):
             elif target == "slices":
                 fault["node"] = rng.randrange(NODES * len(FLEETS))
             found.append(fault)
-            at += fault["for"] + 1.5 + rng.expovariate(1 / mean)
+            at += fault["for"] + rng.expovariate(1 / mean) + (
+                1.5 if there is TARGETS else 10)
     return sorted(found, key=lambda f: (f["at"], f["target"]))
 
 
