@@ -211,6 +211,9 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
             kube_end(k);
     } else if (ours) {
         k->held = true;
+        /* Whose answer to TAKE was lost has not renewed it yet. */
+        if (k->beat_due == PUBLISH_NEVER)
+            k->beat_due = now_ms;
         kube_move_to(k, KUBE_LIST, now_ms);
     } else if (a->status == 404 && k->held) {
         lose_lease(k, now_ms); /* the Node may be gone, too, or another */

@@ -71,7 +71,11 @@ static int world_send(void *ctx, const struct publish_request *rq,
     if (kworld.down)
         return error_set(err, ECONNREFUSED, "nobody is there");
     simkube_call(kworld.kube, rq, ret_answer);
-    return 0;
+    if (kworld.lost != method)
+        return 0;
+    kworld.lost = 0;
+    ret_answer->status = 0;
+    return error_set(err, ETIMEDOUT, "nobody answers");
 }
 
 void kworld_begin(void)

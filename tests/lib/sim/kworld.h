@@ -31,6 +31,7 @@ extern struct kworld {
     int64_t now;
     struct simkube *kube;
     bool down; /* no answer at all */
+    char lost; /* the answer to the next call of this method; 0: none is */
     struct {
         int64_t at;
         char method; /* G, O (post), P, A (patch), D, L (list) */

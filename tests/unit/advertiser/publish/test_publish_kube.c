@@ -290,6 +290,22 @@ Test(publish_kube, lost_lease_is_written_again_and_told)
     publisher_destroy(f);
 }
 
+/* Whether its first Lease was written, nobody told it. */
+Test(publish_kube, a_lease_that_was_taken_unheard_is_renewed)
+{
+    kworld.lost = 'O';
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 15000);
+    cr_assert_eq(kworld.lost, 0);
+    cr_assert_str_eq(kworld_holder(), "boot-1/a");
+    size_t before = kworld.n_log, beats = 0;
+    kworld_run_until(f, kworld.now + 200000);
+    for (size_t i = before; i < kworld.n_log; i++)
+        beats += kworld.log[i].method == 'P';
+    cr_assert_eq(beats, 20, "%s", kworld_sent(before));
+    publisher_destroy(f);
+}
+
 Test(publish_kube, outage_is_survived_and_the_return_is_told)
 {
     struct publisher *f = kworld_start(&kworld_config, 3, "a");
