@@ -276,6 +276,30 @@ static bool add_ill_frames(struct conn *c, struct str *out, int32_t stream,
     return fault != H2_CLOSE_HALF;
 }
 
+/* A reply whose status is missing, doubled or alone. */
+static void add_ill_status(struct conn *c, struct str *out, int32_t stream,
+                           enum h2_fault fault)
+{
+    cleanup_str struct str block = STR_INIT(4096);
+    if (fault == H2_NO_TRAILERS) {
+        add_reply(c, out, stream);
+        h2_add_frame(out, FRAME_DATA, END_STREAM, stream, NULL, 0);
+        return;
+    }
+    if (fault == H2_NO_STATUS || fault == H2_BAD_STATUS) {
+        add_reply(c, out, stream);
+        h2_add_trailers(out, stream, fault == H2_NO_STATUS ? NULL : "zero", "");
+        return;
+    }
+    h2_add_field(&block, ":status", "200");
+    h2_add_field(&block, "content-type", "application/grpc");
+    h2_add_field(&block, "grpc-status", "0");
+    if (fault == H2_STATUS_TWICE)
+        h2_add_field(&block, "grpc-status", "0");
+    h2_add_frame(out, FRAME_HEADERS, END_HEADERS | END_STREAM, stream,
+                 block.data, block.size);
+}
+
 static bool reply_ill(struct conn *c, struct str *out, int32_t stream,
                       enum h2_fault fault)
 {
@@ -290,34 +314,18 @@ static bool reply_ill(struct conn *c, struct str *out, int32_t stream,
         h2_add_trailers(out, stream, "0", "");
         return true;
     case H2_NO_TRAILERS:
-        add_reply(c, out, stream);
-        h2_add_frame(out, FRAME_DATA, END_STREAM, stream, NULL, 0);
-        return true;
     case H2_NO_STATUS:
     case H2_BAD_STATUS:
-        add_reply(c, out, stream);
-        h2_add_trailers(out, stream, fault == H2_NO_STATUS ? NULL : "zero", "");
-        return true;
     case H2_STATUS_TWICE:
-    case H2_STATUS_ONLY: {
-        struct str block = STR_INIT(4096);
-        h2_add_field(&block, ":status", "200");
-        h2_add_field(&block, "content-type", "application/grpc");
-        h2_add_field(&block, "grpc-status", "0");
-        if (fault == H2_STATUS_TWICE)
-            h2_add_field(&block, "grpc-status", "0");
-        h2_add_frame(out, FRAME_HEADERS, END_HEADERS | END_STREAM, stream,
-                     block.data, block.size);
-        str_fini(&block);
+    case H2_STATUS_ONLY:
+        add_ill_status(c, out, stream, fault);
         return true;
-    }
     case H2_GOAWAY_WITH:
-        add_reply(c, out, stream);
-        h2_add_trailers(out, stream, "0", "");
-        h2_add_goaway(out, stream);
-        return true;
     case H2_GOAWAY_HALF:
-        add_ill_message(out, stream, H2_HALF);
+        if (fault == H2_GOAWAY_WITH)
+            add_reply(c, out, stream);
+        else
+            add_ill_message(out, stream, H2_HALF);
         h2_add_trailers(out, stream, "0", "");
         h2_add_goaway(out, stream);
         return true;
@@ -336,23 +344,18 @@ static bool reply_ill(struct conn *c, struct str *out, int32_t stream,
         h2_add_trailers(out, stream, "0", "");
         return true;
     case H2_NOT_GRPC:
-        add_page(out, stream, "200");
-        return true;
     case H2_NOT_FOUND:
-        add_page(out, stream, "404");
+        add_page(out, stream, fault == H2_NOT_GRPC ? "200" : "404");
         return true;
     case H2_BIG_HEADERS:
-        h2_add_big_block(out, stream, false);
-        return true;
     case H2_BIG_TRAILERS:
-        add_reply(c, out, stream);
-        h2_add_big_block(out, stream, true);
+        if (fault == H2_BIG_TRAILERS)
+            add_reply(c, out, stream);
+        h2_add_big_block(out, stream, fault == H2_BIG_TRAILERS);
         return true;
     case H2_HPACK_TABLE:
-        h2_add_table(out, stream);
-        return true;
     case H2_HPACK_BOMB:
-        h2_add_bomb(out, stream);
+        (fault == H2_HPACK_TABLE ? h2_add_table : h2_add_bomb)(out, stream);
         return true;
     case H2_NOISE:
         str_add(out, "What would you like to know of me, and who are you?");

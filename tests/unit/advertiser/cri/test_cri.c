@@ -149,6 +149,32 @@ Test(cri, a_sandbox_is_asked_for)
     place_fini(&p);
 }
 
+/* The request for the container of the test below. */
+static void expect_container(const Cri__CreateContainerRequest *q)
+{
+    const Cri__LinuxContainerConfig *l = q->config->linux_config;
+    cr_expect_str_eq(q->pod_sandbox_id, ID);
+    cr_expect_str_eq(q->sandbox_config->metadata->uid, "u1");
+    cr_expect_str_eq(q->config->image->image, "biga-busybox:1");
+    cr_expect_eq(q->config->n_command, 2);
+    cr_expect_str_eq(q->config->command[1], "-c");
+    cr_expect_str_eq(q->config->args[0], "true");
+    cr_expect_str_eq(q->config->envs[0]->key, "BIGA_RANK");
+    cr_expect_str_eq(q->config->mounts[0]->host_path, "/run/biga/x");
+    cr_expect(q->config->mounts[0]->readonly);
+    cr_expect_eq(l->resources->cpu_quota, 200000);
+    cr_expect_str_eq(l->resources->cpuset_cpus, "0-3");
+    cr_expect_eq(l->security_context->run_as_user->value, 1000);
+    cr_expect_null(l->security_context->run_as_group);
+    cr_expect(l->security_context->no_new_privs);
+    cr_expect(l->security_context->readonly_rootfs);
+    cr_expect_str_eq(l->security_context->capabilities->drop_capabilities[0],
+                     "ALL");
+    cr_expect_gt(l->security_context->n_masked_paths, 5);
+    cr_expect_eq(l->security_context->namespace_options->network,
+                 CRI__NAMESPACE_MODE__NODE);
+}
+
 Test(cri, a_container_is_asked_for)
 {
     static const char *const command[] = {"/bin/sh", "-c"};
@@ -190,27 +216,7 @@ Test(cri, a_container_is_asked_for)
     cr_expect_str_eq(id, "c1");
     Cri__CreateContainerRequest *q =
         asked(&p, &cri__create_container_request__descriptor);
-    const Cri__LinuxContainerConfig *l = q->config->linux_config;
-    cr_expect_str_eq(q->pod_sandbox_id, ID);
-    cr_expect_str_eq(q->sandbox_config->metadata->uid, "u1");
-    cr_expect_str_eq(q->config->image->image, "biga-busybox:1");
-    cr_expect_eq(q->config->n_command, 2);
-    cr_expect_str_eq(q->config->command[1], "-c");
-    cr_expect_str_eq(q->config->args[0], "true");
-    cr_expect_str_eq(q->config->envs[0]->key, "BIGA_RANK");
-    cr_expect_str_eq(q->config->mounts[0]->host_path, "/run/biga/x");
-    cr_expect(q->config->mounts[0]->readonly);
-    cr_expect_eq(l->resources->cpu_quota, 200000);
-    cr_expect_str_eq(l->resources->cpuset_cpus, "0-3");
-    cr_expect_eq(l->security_context->run_as_user->value, 1000);
-    cr_expect_null(l->security_context->run_as_group);
-    cr_expect(l->security_context->no_new_privs);
-    cr_expect(l->security_context->readonly_rootfs);
-    cr_expect_str_eq(l->security_context->capabilities->drop_capabilities[0],
-                     "ALL");
-    cr_expect_gt(l->security_context->n_masked_paths, 5);
-    cr_expect_eq(l->security_context->namespace_options->network,
-                 CRI__NAMESPACE_MODE__NODE);
+    expect_container(q);
     protobuf_c_message_free_unpacked(&q->base, NULL);
     place_fini(&p);
 }

@@ -308,18 +308,19 @@ Test(pair_rules, a_buddy_that_comes_late_is_awaited)
     pair_rules_destroy(p);
 }
 
-Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
+/* A host pod that waits, and whose buddy is to be made of "tmpl": there is no
+ * such template yet, so it is tried again, at longer and longer intervals.
+ * Returns the time of the last try, which is `ret_a`. */
+static int64_t make_when_there(struct pair_rules *p, struct kube_pod *host,
+                               struct pair_rules_action *ret_a)
 {
-    struct pair_rules *p = pair_rules_create();
-    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
-    memcpy(host.buddy, "tmpl", 5);
-    host.phase = POD_PENDING;
-    host.node[0] = '\0';
-    pair_rules_put(p, &host, 0);
+    memcpy(host->buddy, "tmpl", 5);
+    host->phase = POD_PENDING;
+    host->node[0] = '\0';
+    pair_rules_put(p, host, 0);
     struct pair_rules_action a = next(p, 0, PAIR_RULES_MAKE, "h");
     cr_assert_str_eq(a.made, "h-xpu");
     cr_assert_str_eq(a.buddy, "tmpl");
-    /* no such template yet: later again, at longer and longer intervals */
     int64_t now = 0, wait = PAIR_RULES_BACKOFF_MIN_MS;
     for (int i = 0; i < 8; i++) {
         (void)snprintf(a.text, sizeof a.text, "no such template");
@@ -332,6 +333,38 @@ Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
         wait = wait * 2 < PAIR_RULES_BACKOFF_MAX_MS ? wait * 2
                                                     : PAIR_RULES_BACKOFF_MAX_MS;
     }
+    *ret_a = a;
+    return now;
+}
+
+/* The xPU pod that was made of a template, in a phase. */
+static struct kube_pod made(struct pair_rules *p, const struct kube_pod *host,
+                            const char *name, const char *uid,
+                            enum pod_phase phase, int64_t now)
+{
+    struct kube_pod xpu = pod(ROLE_XPU, name, uid, 0);
+    own(&xpu, host);
+    xpu.phase = phase;
+    pair_rules_put(p, &xpu, now);
+    return xpu;
+}
+
+/* The next action, reported as done. */
+static struct pair_rules_action carried_out(struct pair_rules *p, int64_t now,
+                                            enum pair_rules_kind kind,
+                                            const char *name)
+{
+    struct pair_rules_action a = next(p, now, kind, name);
+    pair_rules_report(p, &a, 0, now);
+    return a;
+}
+
+Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
+{
+    struct pair_rules *p = pair_rules_create();
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct pair_rules_action a;
+    int64_t now = make_when_there(p, &host, &a);
     pair_rules_report(p, &a, 0, now);
     quiet(p, now);
 
@@ -344,45 +377,34 @@ Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
     host.phase = POD_RUNNING;
     host.xpu_ready = 1;
     pair_rules_put(p, &host, now);
-    a = next(p, now, PAIR_RULES_TELL, "h");
+    a = carried_out(p, now, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodsReady");
-    pair_rules_report(p, &a, 0, now);
     quiet(p, now);
 
     xpu.phase = POD_FAILED;
     pair_rules_put(p, &xpu, now);
-    a = next(p, now, PAIR_RULES_MAKE, "h");
+    a = carried_out(p, now, PAIR_RULES_MAKE, "h");
     cr_assert_str_eq(a.made, "h-xpu-2");
-    pair_rules_report(p, &a, 0, now);
-    a = next(p, now, PAIR_RULES_TELL, "h");
+    a = carried_out(p, now, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodFailed");
-    pair_rules_report(p, &a, 0, now);
 
-    struct kube_pod second = pod(ROLE_XPU, "h-xpu-2", "x2", 0);
-    own(&second, &host);
-    second.phase = POD_FAILED;
-    pair_rules_put(p, &second, now);
+    (void)made(p, &host, "h-xpu-2", "x2", POD_FAILED, now);
     /* the older one is of no more use; the next comes later */
-    a = next(p, now, PAIR_RULES_DELETE, "h-xpu");
-    pair_rules_report(p, &a, 0, now);
+    (void)carried_out(p, now, PAIR_RULES_DELETE, "h-xpu");
     quiet(p, now);
     pair_rules_gone(p, "x1", now);
     quiet(p, now + 2 * PAIR_RULES_RESTART_MS - 1);
-    a = next(p, now + 2 * PAIR_RULES_RESTART_MS, PAIR_RULES_MAKE, "h");
+    now += 2 * PAIR_RULES_RESTART_MS;
+    a = carried_out(p, now, PAIR_RULES_MAKE, "h");
     cr_assert_str_eq(a.made, "h-xpu-3");
-    pair_rules_report(p, &a, 0, now);
 
     /* one that succeeded is not made again */
-    struct kube_pod third = pod(ROLE_XPU, "h-xpu-3", "x3", 0);
-    own(&third, &host);
-    third.phase = POD_SUCCEEDED;
-    pair_rules_put(p, &third, now);
+    (void)made(p, &host, "h-xpu-3", "x3", POD_SUCCEEDED, now);
     a = next(p, now, PAIR_RULES_DELETE, "h-xpu-2");
     pair_rules_report(p, &a, -ENOENT, now);
     pair_rules_gone(p, "x2", now);
-    a = next(p, now, PAIR_RULES_TELL, "h");
+    a = carried_out(p, now, PAIR_RULES_TELL, "h");
     cr_assert(a.ready);
-    pair_rules_report(p, &a, 0, now);
     quiet(p, now + PAIR_RULES_RESTART_MAX_MS);
     pair_rules_destroy(p);
 }

@@ -205,6 +205,11 @@ Test(h2_hostile, survives_what_is_no_http2)
 }
 
 /* Of one request only: the connection goes on. */
+#define GET_ROOT                              \
+    {":method", "GET"}, {":scheme", "https"}, \
+    {                                         \
+        ":path", "/"                          \
+    }
 Test(h2_hostile, wrong_requests_are_reset)
 {
     static const struct {
@@ -214,54 +219,17 @@ Test(h2_hostile, wrong_requests_are_reset)
         {{{":method", "GET"}, {":scheme", "https"}}},
         {{{":method", "GET"}, {":scheme", "https"}, {":path", ""}}},
         {{{":method", "G T"}, {":scheme", "https"}, {":path", "/"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"connection", "close"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"X-Upper", "no"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"origin", "a\r\nb"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"a", "b"},
-          {":authority", "late"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"content-length", "5"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {":authority", "x"},
-          {":authority", "x"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"host", "x"},
-          {"host", "x"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"content-length", "0"},
-          {"content-length", "0"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"content-length", "+0"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"transfer-encoding", "chunked"}}},
-        {{{":method", "GET"},
-          {":scheme", "https"},
-          {":path", "/"},
-          {"a ", "b"}}},
+        {{GET_ROOT, {"connection", "close"}}},
+        {{GET_ROOT, {"X-Upper", "no"}}},
+        {{GET_ROOT, {"origin", "a\r\nb"}}},
+        {{GET_ROOT, {"a", "b"}, {":authority", "late"}}},
+        {{GET_ROOT, {"content-length", "5"}}},
+        {{GET_ROOT, {":authority", "x"}, {":authority", "x"}}},
+        {{GET_ROOT, {"host", "x"}, {"host", "x"}}},
+        {{GET_ROOT, {"content-length", "0"}, {"content-length", "0"}}},
+        {{GET_ROOT, {"content-length", "+0"}}},
+        {{GET_ROOT, {"transfer-encoding", "chunked"}}},
+        {{GET_ROOT, {"a ", "b"}}},
     };
     struct h2_client c;
     struct h2_server *s = server(&c);

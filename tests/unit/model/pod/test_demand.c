@@ -452,6 +452,10 @@ Test(demand, edges_of_values)
                 "is 'true, or false'");
     pod_refused(EDOM, POD("host", "", "'biga.dev/align':'closer than pix'", ""),
                 "is 'closer than pix'");
+}
+
+Test(demand, edges_of_names)
+{
     pod_refused(EDOM, POD("host", "", "'biga.dev/arch':'a{b'", ""), "is 'a{b'");
     pod_refused(EDOM, POD("host", ",'biga.dev/job':'a-'", "", ""), "is 'a-'");
     pod_refused(EDOM, POD("host", ",'biga.dev/job':'-a'", "", ""), "is '-a'");

@@ -127,6 +127,10 @@ Test(demand_job, cpus_of_the_host_pod)
             pod_refused(EDOM, text,
                         "spec.containers[0].resources.requests['cpu']: is ");
     }
+}
+
+Test(demand_job, cpus_of_all_containers)
+{
     cr_assert_eq(
         pod_read_ok(POD("host", "", "",
                         "'containers':[{'resources':{'limits':{'cpu':"
@@ -381,7 +385,11 @@ Test(demand_job, own_shape)
     /* a service is in no pair */
     d = pod_read_ok(POD("service", "", SHAPES("0-5: cards=2"), ""));
     cr_assert_eq(d.cards, 1);
+}
 
+/* What the pod says beside must say the same. */
+Test(demand_job, own_shape_is_not_contradicted)
+{
     pod_refused(
         EDOM, POD("host", "", SHAPES("0: cards=2") ",'biga.dev/cards':'1'", ""),
         "metadata.annotations['biga.dev/cards']: is 1, but "
