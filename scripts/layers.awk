@@ -1,53 +1,130 @@
-# Who may include whom.  A file's layer is its folder; a layer may include
-# itself and the layers listed for it.
-#
-#   lib < model < advertiser | extender | cli
-#   lib < card: the Makefile links biga-card with what stands on lib/base alone
-#
-# advertiser, extender and cli never include each other.  bench/replay, which
-# plays the extender on the advertiser's hosts, stands on all of them.  tests
-# and bench may include anything but each other's files.
-BEGIN {
-    may["lib"] = ""
-    may["model"] = "lib"
-    may["advertiser"] = "lib model"
-    may["extender"] = "lib model"
-    may["cli"] = "lib model"
-    may["card"] = "lib"
-    may["bench/replay"] = "lib model advertiser extender cli"
-    may["tests"] = "lib model advertiser extender cli bench/replay card"
-    may["bench"] = "lib model advertiser extender cli tests"
-    # what pure code has no business with
-    split("arpa/ netinet/ sys/socket sys/stat sys/types pthread time unistd " \
-          "fcntl poll signal microhttpd curl/ sqlite3 gnutls dirent",
-          impure, " ")
+# Who may use whom: reads the table of rooms, then lines of scripts/layers:
+# FROM \t TO \t how it is said.
+function room_of(path,    r) {
+    r = path
+    while (sub(/\/[^\/]*$/, "", r))
+        if (r in line)
+            return r
+    return ""
 }
-function layer(path) {
-    if (path ~ /^bench\/replay\//)
-        return "bench/replay"
-    return substr(path, 1, index(path, "/") - 1)
-}
-/^[ \t]*#[ \t]*include[ \t]*"/ {
-    split($0, part, "\"")
-    from = layer(FILENAME)
-    to = layer(part[2])
-    if (to == "") {
-        printf "%s:%d: \"%s\" is not named from the top folder\n", FILENAME,
-            FNR, part[2]
-        bad = 1
-    } else if (from != to && index(" " may[from] " ", " " to " ") == 0) {
-        printf "%s:%d: %s may not include %s\n", FILENAME, FNR, from, part[2]
-        bad = 1
+# the noun of a file: the shortest head of its name that is a file there
+function noun_of(path,    dir, base, n, part, i, head) {
+    dir = base = path
+    sub(/\/[^\/]*$/, "", dir)
+    sub(/.*\//, "", base)
+    sub(/\.[ch]$/, "", base)
+    sub(/_private$/, "", base)
+    n = split(base, part, "_")
+    for (i = 1; i <= n; i++) {
+        head = i == 1 ? part[1] : head "_" part[i]
+        if ((dir "/" head) in stem)
+            return dir "/" head
     }
+    return dir "/" base
 }
-/^[ \t]*#[ \t]*include[ \t]*</ {
-    if (layer(FILENAME) != "model")
+function complain(text) {
+    if (!(text in said))
+        print text
+    said[text] = 1
+    bad = 1
+}
+function ours(path) {
+    return path !~ /^(tests|bench)\//
+}
+FNR == NR {
+    if ($0 ~ /^#/ || $0 ~ /^ *$/)
         next
-    for (i in impure)
-        if (index($0, "<" impure[i]) > 0) {
-            printf "%s:%d: model is pure and may not use %s\n", FILENAME,
-                FNR, $2
-            bad = 1
+    split($0, cell, / *[|] */)
+    name = cell[1]
+    line[name] = ++n_rooms
+    room[n_rooms] = name
+    pure[name] = cell[3] ~ /\. Pure[.:]/
+    n = split(cell[2], used, " ")
+    for (i = 1; i <= n; i++) {
+        if (used[i] == "-" || used[i] == "*") {
+            all[name] = used[i] == "*"
+            continue
         }
+        if (!(used[i] in line))
+            complain("scripts/rooms: " name " may not use " used[i] \
+                     ", which does not stand above it")
+        may[name, used[i]] = 1
+    }
+    next
 }
-END { exit bad }
+FNR == 1 { FS = "\t"; $0 = $0 }
+{ n_edges++; from[n_edges] = $1; to[n_edges] = $2; how[n_edges] = $3
+  if ($1 ~ /\.[ch]$/) { s = $1; sub(/\.[ch]$/, "", s); stem[s] = 1 } }
+function judge_room(i,    a, b) {
+    a = room_of(from[i])
+    if (a == "") {
+        complain(from[i] ": its folder has no line in scripts/rooms")
+        return
+    }
+    if (to[i] ~ /^[<(]/) {
+        if (pure[a] && substr(to[i], 2) ~ impure && to[i] !~ harmless)
+            complain(how[i] ": " a " is pure and may not use " to[i])
+        return
+    }
+    b = room_of(to[i])
+    if (b == "") {
+        if (to[i] ~ /\//)
+            complain(how[i] ": " to[i] " is in no room of scripts/rooms")
+        else if (to[i] ~ /\.h$/)
+            complain(how[i] ": " to[i] " is not named from the top folder")
+        return
+    }
+    if (a == b || (all[a] && (b != "tests" || a == "bench")))
+        return
+    uses[a, b] = 1
+    if (!((a, b) in may))
+        complain(how[i] ": " a " may not use " b " (" to[i] ")")
+}
+# A noun may not use, also by way of others, one that uses it: tsort finds them.
+function judge_nouns(    i, a, b, text, last, first, tsort) {
+    for (i = 1; i <= n_edges; i++) {
+        if (to[i] ~ /^[<(]/ || !ours(from[i]) || !ours(to[i]))
+            continue
+        a = noun_of(from[i])
+        b = noun_of(to[i])
+        if (a != b && !((a, b) in edge)) {
+            edge[a, b] = how[i] " (" to[i] ")"
+            print a, b >pairs
+        }
+    }
+    close(pairs)
+    tsort = "tsort " pairs " 2>&1 >/dev/null"
+    while ((tsort | getline text) > 0) {
+        sub(/^tsort: /, "", text)
+        if (text ~ /contains a loop/) {
+            if (last != "")
+                complain("circle: " edge[last, first])
+            last = ""
+            continue
+        }
+        if (last == "")
+            first = text
+        else
+            complain("circle: " edge[last, text])
+        last = text
+    }
+    if (last != "")
+        complain("circle: " edge[last, first])
+}
+END {
+    impure = "^(arpa/|netinet/|sys/socket|sys/stat|sys/types|pthread|time|" \
+        "unistd|fcntl|poll|signal|microhttpd|curl/|sqlite3|gnutls|dirent|" \
+        "clock_|gettimeofday|open|read|write|socket|getenv|rand|fopen|log_)"
+    harmless = "^.(time_t|readlink_never)"
+    for (i = 1; i <= n_edges; i++)
+        judge_room(i)
+    judge_nouns()
+    # a line that allows what nobody does is not true either
+    if (calls)
+        for (key in may) {
+            split(key, part, SUBSEP)
+            if (!(key in uses) && ours(part[1] "/"))
+                complain("scripts/rooms: " part[1] " does not use " part[2])
+        }
+    exit bad
+}
