@@ -349,6 +349,8 @@ $(BUILD)/settings.md: $(PROGRAMS)
 	@for p in $(PROGRAMS); do echo && $$p --print-docs markdown; done >>$@
 docs: man $(BUILD)/settings.md
 	@cp $(BUILD)/settings.md docs/settings.md
+	@scripts/layers document CONTRIBUTING.md >$(BUILD)/contributing.md
+	@cp $(BUILD)/contributing.md CONTRIBUTING.md
 
 BIN  := $(DESTDIR)$(PREFIX)/bin
 MAN1 := $(DESTDIR)$(PREFIX)/share/man/man1
@@ -398,7 +400,8 @@ define HELP
   fuzz          fuzz each target for FUZZ_SECONDS (60) seconds
   instrumented  build what asan, race and fuzz run, and run nothing
   bench         measure; BENCH_ARGS go to bench/run
-  docs          docs/settings.md and manual pages from the settings
+  docs          docs/settings.md and manual pages from the settings, and the
+                table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/
