@@ -24,7 +24,7 @@
 
 enum state { LOOK, PUT, PRUNE, IDLE, WITHDRAW, DONE, STATES };
 
-struct publisher {
+struct direct_machine {
     const struct publish_config *config;
     struct topo *topo;
     char hash[17];
@@ -58,14 +58,14 @@ static const unsigned moves[STATES] = {
     [DONE] = 0,
 };
 
-static void move_to(struct publisher *p, enum state state, int64_t due)
+static void move_to(struct direct_machine *p, enum state state, int64_t due)
 {
     assert(moves[p->state] & 1u << state);
     p->state = state;
     p->due = due;
 }
 
-static void take_topo(struct publisher *p, struct topo *topo)
+static void take_topo(struct direct_machine *p, struct topo *topo)
 {
     topo_unref(p->topo);
     p->topo = topo_ref(topo);
@@ -75,7 +75,7 @@ static void take_topo(struct publisher *p, struct topo *topo)
 static void *create(const struct publish_config *config, struct topo *topo,
                     uint64_t seed, int64_t now_ms)
 {
-    struct publisher *p = xcalloc(1, sizeof *p);
+    struct direct_machine *p = xcalloc(1, sizeof *p);
     p->config = config;
     retry_init(&p->retry, config->backoff_min_ms, config->backoff_max_ms, seed);
     p->state = LOOK;
@@ -89,7 +89,7 @@ static void *create(const struct publish_config *config, struct topo *topo,
 
 static void destroy(void *m)
 {
-    struct publisher *p = m;
+    struct direct_machine *p = m;
     if (!p)
         return;
     topo_unref(p->topo);
@@ -97,7 +97,7 @@ static void destroy(void *m)
 }
 
 /* Begin a round of PUTs. */
-static void start_round(struct publisher *p, int64_t due)
+static void start_round(struct direct_machine *p, int64_t due)
 {
     p->index = 0;
     p->recreated = false;
@@ -106,7 +106,7 @@ static void start_round(struct publisher *p, int64_t due)
 
 static void update(void *m, struct topo *topo, int64_t now_ms)
 {
-    struct publisher *p = m;
+    struct direct_machine *p = m;
     char hash[17];
     assert(!p->sent);
     slice_content_hash(topo, hash);
@@ -130,7 +130,7 @@ static void update(void *m, struct topo *topo, int64_t now_ms)
 
 static void stop(void *m, bool withdraw, int64_t now_ms)
 {
-    struct publisher *p = m;
+    struct direct_machine *p = m;
     assert(!p->sent);
     if (p->state >= WITHDRAW)
         return;
@@ -147,7 +147,7 @@ static void stop(void *m, bool withdraw, int64_t now_ms)
 
 static int64_t due(const void *m)
 {
-    const struct publisher *p = m;
+    const struct direct_machine *p = m;
     return p->due;
 }
 
@@ -155,7 +155,7 @@ static int64_t due(const void *m)
 
 static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
 {
-    struct publisher *p = m;
+    struct direct_machine *p = m;
     assert(!p->sent);
     if (now_ms < p->due || p->state == DONE)
         return false;
@@ -183,7 +183,7 @@ static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
 
 /* --- what the answer means ---------------------------------------------- */
 
-static void retry(struct publisher *p, int64_t now_ms,
+static void retry(struct direct_machine *p, int64_t now_ms,
                   const struct publish_answer *a)
 {
     const struct retry_event event = {.node = topo_node(p->topo),
@@ -193,13 +193,13 @@ static void retry(struct publisher *p, int64_t now_ms,
     p->due = now_ms + retry_fail(&p->retry, &event);
 }
 
-static void note_success(struct publisher *p)
+static void note_success(struct direct_machine *p)
 {
     retry_succeed(&p->retry, topo_node(p->topo));
 }
 
 /* The generation that our content gets beside what the server has. */
-static void adopt_epoch(struct publisher *p, const struct slice *there)
+static void adopt_epoch(struct direct_machine *p, const struct slice *there)
 {
     const struct slice_epoch *epoch = slice_get_epoch(there);
     p->n_known = slice_get_pool_count(there);
@@ -211,7 +211,7 @@ static void adopt_epoch(struct publisher *p, const struct slice *there)
     p->epoch.generation = epoch->generation + (same ? 0 : 1);
 }
 
-static void answer_look(struct publisher *p, int64_t now_ms,
+static void answer_look(struct direct_machine *p, int64_t now_ms,
                         const struct publish_answer *a)
 {
     cleanup_with(slice) struct slice *there = NULL;
@@ -232,7 +232,7 @@ static void answer_look(struct publisher *p, int64_t now_ms,
     start_round(p, now_ms);
 }
 
-static void answer_conflict(struct publisher *p, int64_t now_ms,
+static void answer_conflict(struct direct_machine *p, int64_t now_ms,
                             const struct publish_answer *a)
 {
     note_success(p);
@@ -249,7 +249,7 @@ static void answer_conflict(struct publisher *p, int64_t now_ms,
     start_round(p, now_ms + retry_jitter(&p->retry, p->config->backoff_max_ms));
 }
 
-static void finish_round(struct publisher *p, int64_t now_ms)
+static void finish_round(struct direct_machine *p, int64_t now_ms)
 {
     const char *event = p->superseded   ? "reinstated"
                         : !p->published ? "published"
@@ -268,7 +268,7 @@ static void finish_round(struct publisher *p, int64_t now_ms)
     move_to(p, IDLE, now_ms + p->config->heartbeat_ms);
 }
 
-static void answer_put(struct publisher *p, int64_t now_ms,
+static void answer_put(struct direct_machine *p, int64_t now_ms,
                        const struct publish_answer *a)
 {
     if (a->status == 409) {
@@ -297,7 +297,7 @@ static bool is_gone(long status)
     return (status >= 200 && status < 300) || status == 404;
 }
 
-static void answer_prune(struct publisher *p, int64_t now_ms,
+static void answer_prune(struct direct_machine *p, int64_t now_ms,
                          const struct publish_answer *a)
 {
     if (!is_gone(a->status)) {
@@ -312,7 +312,7 @@ static void answer_prune(struct publisher *p, int64_t now_ms,
 
 /* Each slice is tried once: whoever stops us does not wait, and what is left
  * expires. */
-static void answer_withdraw(struct publisher *p, int64_t now_ms,
+static void answer_withdraw(struct direct_machine *p, int64_t now_ms,
                             const struct publish_answer *a)
 {
     bool gone = is_gone(a->status);
@@ -332,7 +332,7 @@ static void answer_withdraw(struct publisher *p, int64_t now_ms,
 
 static void answer(void *m, int64_t now_ms, const struct publish_answer *a)
 {
-    struct publisher *p = m;
+    struct direct_machine *p = m;
     assert(p->sent);
     p->sent = false;
     switch (p->state) {
@@ -359,19 +359,19 @@ static void answer(void *m, int64_t now_ms, const struct publish_answer *a)
 
 static bool is_published(const void *m)
 {
-    const struct publisher *p = m;
+    const struct direct_machine *p = m;
     return p->published;
 }
 
 static bool is_stopping(const void *m)
 {
-    const struct publisher *p = m;
+    const struct direct_machine *p = m;
     return p->state >= WITHDRAW;
 }
 
 static bool left_slices(const void *m)
 {
-    const struct publisher *p = m;
+    const struct direct_machine *p = m;
     return p->left_slices;
 }
 

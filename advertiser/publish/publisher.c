@@ -172,11 +172,6 @@ bool publisher_step(struct publisher *f, int64_t now_ms)
     return true;
 }
 
-size_t publisher_n_nodes(const struct publisher *f)
-{
-    return f->n;
-}
-
 size_t publisher_n_published(const struct publisher *f)
 {
     return f->n_published;

@@ -45,7 +45,6 @@ int64_t publisher_due(const struct publisher *f);
  * `send` does. */
 bool publisher_step(struct publisher *f, int64_t now_ms);
 
-size_t publisher_n_nodes(const struct publisher *f);
 size_t publisher_n_published(const struct publisher *f);
 /* Done, but slices of some node may be left on the server. */
 bool publisher_left_slices(const struct publisher *f);
