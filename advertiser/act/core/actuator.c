@@ -314,7 +314,7 @@ static int check_spec(struct actuator *a, const struct act_pod *pod,
                : rights_check(&a->rights, spec, err);
 }
 
-/* With the lock held; 1 when it is wanted already. */
+/* 1 when it is wanted already. */
 static LOCKED int check_room(struct actuator *a, const struct act_pod *pod,
                              struct error *err)
 {

@@ -94,7 +94,7 @@ static void deliver_vfs(struct place *at, const struct prep_request *given,
     (void)pthread_mutex_unlock(&at->vfs);
 }
 
-/* Lock held: who waits there for that reason tries again now. */
+/* The pods that wait there for that reason try again now. */
 static LOCKED void wake_waiting(struct place *at, const char *reason)
 {
     for (size_t i = 0; i < at->a->n_entries; i++) {

@@ -13,7 +13,8 @@
 
 /* --- files by the helper ------------------------------------------------ */
 
-/* One that is on its way, as after a reboot of the card, is waited for. */
+/* A helper that is still starting, as after a reboot of the card, is waited
+ * for. */
 static void not_delivered(struct actuator *a, const struct pod_entry *e,
                           struct machine_result *r, struct error *err)
 {
@@ -40,7 +41,7 @@ static void not_delivered(struct actuator *a, const struct pod_entry *e,
                            e->intent->place);
 }
 
-/* Lock not held; `id` has to live as long as what is returned. */
+/* `id` has to live as long as what is returned. */
 static struct pod_access access_of(struct actuator *a,
                                    const struct connection *c,
                                    const struct pod_entry *e,

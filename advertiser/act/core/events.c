@@ -55,7 +55,7 @@ struct events {
     struct stream *streams[PLACES_KEPT]; /* as in a->places; NULL none */
 };
 
-/* --- for others: with the lock held ------------------------------------- */
+/* --- for the other files ------------------------------------------------ */
 
 void events_wake(struct actuator *a)
 {
@@ -119,7 +119,8 @@ static LOCKED struct pod_entry *entry_of(struct place *p,
     return NULL;
 }
 
-/* Not more lists than there are wakes. */
+/* Each event may cause a list, up to WAKES in a row and one per PLACE_LIST_MS
+ * after that: events must not cost more lists than listing without them. */
 static bool may_stir(struct place_events *e, int64_t now)
 {
     int64_t more = (now - e->wakes_ms) / PLACE_LIST_MS;
@@ -153,7 +154,8 @@ void events_attend(struct place *p, const struct pod_entry *e)
         list_soon(p);
 }
 
-/* No list says anything of a pod that somebody is at. */
+/* While a step of the pod is carried out, lists ignore it: it is listed when
+ * the step has ended (events_attend()). */
 static LOCKED void stir(struct place *p, struct pod_entry *e)
 {
     p->events.missed_ms = 0;
@@ -192,7 +194,7 @@ static int take_event(void *ctx, const struct cri_event *event, size_t size)
     return 0;
 }
 
-/* --- one stream: with the lock held ------------------------------------- */
+/* --- one stream --------------------------------------------------------- */
 
 static LOCKED void calm_down(struct place *p, int64_t now)
 {
@@ -225,7 +227,7 @@ static LOCKED void note_end(struct stream *s, int code, const struct error *err)
                   NULL);
 }
 
-/* On the thread, within grpc_hub_turn() and so without the lock. */
+/* Called by grpc_hub_turn() on the thread of events, which has not the lock. */
 static void take_end(void *ctx, int code, const struct error *err)
 {
     struct stream *s = ctx;
@@ -238,7 +240,7 @@ static void take_end(void *ctx, int code, const struct error *err)
     act_unlock(a);
 }
 
-/* Lock held, released within. */
+/* Releases the lock while it connects. */
 static LOCKED void open_stream(struct events *v, size_t i)
 {
     struct actuator *a = v->a;

@@ -12,8 +12,7 @@ void events_wake(struct actuator *a) REQUIRES(act_state);
  * last one began?  When, or INT64_MAX. */
 int64_t events_due(const struct place *p, int64_t listed_ms)
     REQUIRES(act_state);
-/* Nobody is at a pod any more: an event that was about it meanwhile calls for
- * a list. */
+/* A step of the pod has ended: an event that came meanwhile causes a list. */
 void events_attend(struct place *p, const struct pod_entry *e)
     REQUIRES(act_state);
 /* A container was found to have ended, and no event had told. */

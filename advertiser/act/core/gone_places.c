@@ -27,7 +27,7 @@ static LOCKED struct pod_entry *pick(struct actuator *a)
     return NULL;
 }
 
-/* Of an intent, or a copy of it. */
+/* `i` is the intent of an entry, or the copy that is written down. */
 static void say(const struct actuator *a, struct intent *i)
 {
     (void)snprintf(i->reason, sizeof i->reason, "CardGone");
@@ -38,7 +38,7 @@ static void say(const struct actuator *a, struct intent *i)
                    i->place, a->card_dir, i->uid);
 }
 
-/* Lock held, released while it is written down. */
+/* Releases the lock while it is written down. */
 static LOCKED int leave(struct actuator *a, struct pod_entry *e,
                         struct error *err)
 {

@@ -45,7 +45,7 @@ static char *helper_spec(const struct actuator *a, const char *name)
     return str_steal(&out);
 }
 
-/* Lock held; released while it is written down. */
+/* Releases the lock while it is written down. */
 static LOCKED void helper_make(struct place *at)
 {
     struct actuator *a = at->a;
@@ -85,7 +85,8 @@ static LOCKED void helper_make(struct place *at)
     place_wake(at);
 }
 
-/* Its logs, and the end of its files, are the helper's. */
+/* Is it a pod whose files and logs the helper has to see to, now or at its
+ * end? */
 static LOCKED bool is_served(const struct place *at, const struct pod_entry *e)
 {
     return at->a->helper_image && !card_is_host(&at->desc) &&
@@ -95,7 +96,8 @@ static LOCKED bool is_served(const struct place *at, const struct pod_entry *e)
             pod_entry_has_volumes(e));
 }
 
-/* Something of it lives, and is to be used or to go before anything else. */
+/* A sandbox or container of it is alive: that is adopted or removed before
+ * anything else. */
 static bool runs(const struct machine *m)
 {
     bool any = false;
@@ -107,8 +109,9 @@ static bool runs(const struct machine *m)
     return any;
 }
 
-/* The next step is the helper's.  What is dead may stay for a while, as when
- * it cannot be removed: it is not in the way of what begins. */
+/* Its next step is a call of the helper.  Sandboxes and containers that have
+ * ended may still be there, as when they cannot be removed: the next attempt
+ * does not wait for them. */
 static bool needs_helper(const struct pod_entry *e)
 {
     const struct machine *m = &e->m;
@@ -118,7 +121,7 @@ static bool needs_helper(const struct pod_entry *e)
     return !m->prepared && pod_entry_has_volumes(e) && !runs(m);
 }
 
-/* It is well, or will not be soon. */
+/* It runs, or it failed and will not run soon: no use to wait. */
 static LOCKED bool is_settled(struct actuator *a,
                               const struct pod_entry *helper)
 {
@@ -126,7 +129,8 @@ static LOCKED bool is_settled(struct actuator *a,
                                      helper->intent->state == ACT_FAILED);
 }
 
-/* What begins waits for ever. */
+/* Only the end of a pod is limited; a pod that is to begin waits for as long
+ * as it takes. */
 static LOCKED bool has_waited(const struct pod_entry *e)
 {
     return e->await_ms != 0 && clock_ms() - e->await_ms >= AWAIT_MS;
@@ -189,7 +193,8 @@ static LOCKED size_t n_others(const struct place *p)
     return n;
 }
 
-/* Another biga-card may not know all that we ask for. */
+/* The helper's image is another than the configured one: its biga-card may
+ * lack commands that we call. */
 static bool is_outdated(const struct actuator *a,
                         const struct pod_entry *helper)
 {
@@ -198,7 +203,8 @@ static bool is_outdated(const struct actuator *a,
            strcmp(spec->containers[0].image, a->helper_image) != 0;
 }
 
-/* Pods that run have nothing to do, but need one for their logs. */
+/* Running pods have no next step, but need a helper for their logs: let each
+ * have a turn, which makes one. */
 static LOCKED void look_again(struct place *p)
 {
     for (size_t i = 0; i < p->a->n_entries; i++) {

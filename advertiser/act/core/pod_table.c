@@ -120,7 +120,7 @@ bool pod_entry_is_virtual(struct actuator *a, const struct pod_entry *e)
 
 bool pod_entry_is_over(const struct pod_entry *e)
 {
-    return e->intent->state == ACT_GONE || e->intent->state == ACT_FAILED;
+    return machine_is_over(&e->m);
 }
 
 bool pod_entry_is_ready(struct actuator *a, const struct pod_entry *e)
@@ -223,8 +223,8 @@ int pod_entry_write(struct actuator *a, const struct intent *copy,
     return r == -ENOENT ? intents_put(a->intents, copy, err) : r;
 }
 
-/* `saving` and `lock` are held; `lock` is released while it is written.  The
- * entry is in the table, and stays while `saving` is held. */
+/* Releases the lock while it is written; the caller has locked `saving` as
+ * well, so that the entry stays in the table. */
 static LOCKED int save_held(struct actuator *a, struct pod_entry *e,
                             struct error *err)
 {

@@ -1,4 +1,4 @@
-/* A place: its thread probes it, and lists what is there. */
+/* The thread of a place: probes it and lists what is there. */
 #include "advertiser/act/core/prober.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static uint64_t sum_of(const struct machine_found *f)
     return sum;
 }
 
-/* Did a container end, and nobody was asked to end it? */
+/* Did a container of a running pod end, which only an event could have told? */
 static bool has_ended(const struct pod_entry *e,
                       const struct machine_found *found)
 {
@@ -128,7 +128,7 @@ static LOCKED void see_orphans(struct prober *t, int64_t now)
     }
 }
 
-/* Something is expected to change there, and it has any pod at all. */
+/* Is a change expected there soon?  `*ret_any`: it has a pod at all. */
 static LOCKED bool is_busy(struct place *p, bool *ret_any)
 {
     bool busy = false, any = false;
@@ -177,7 +177,7 @@ static LOCKED void take_lists(struct prober *t, int64_t now)
         p->list_ms = now + PLACE_LIST_MS;
 }
 
-/* --- probing: without the lock ------------------------------------------ */
+/* --- probing ------------------------------------------------------------ */
 
 static int ask_version(struct prober *t, unsigned ms, struct cri_version *v,
                        struct error *err)
@@ -198,7 +198,8 @@ static int list_containers(struct prober *t, unsigned ms, struct error *err)
     return e;
 }
 
-/* Containers first: one whose sandbox is missing then has lost it. */
+/* Containers are listed first: when the sandbox of a listed container is
+ * missing afterwards, it is gone, and not just newer than the list. */
 static int list_sandboxes(struct prober *t, unsigned ms, struct error *err)
 {
     struct cri_pair list[2];
@@ -244,8 +245,8 @@ static void ask(struct prober *t, unsigned ms, struct asked *q)
 
 /* --- the thread --------------------------------------------------------- */
 
-/* Nothing could be done there meanwhile; and a card that was lost may have been
- * rebooted: what it was made ready for is to be done again. */
+/* A card that was lost may have been rebooted: pods that are being prepared
+ * are prepared anew.  Those that waited for the helper's end wait afresh. */
 static LOCKED void come_back(struct place *p)
 {
     bool anew = p->unread || !p->swept;
@@ -328,7 +329,7 @@ static LOCKED int64_t next_ask(struct prober *t, struct asked *ret_asked)
     if (busy && p->list_ms > clock_ms() + PLACE_BUSY_LIST_MS)
         p->list_ms = clock_ms() + PLACE_BUSY_LIST_MS;
     if (event != INT64_MAX)
-        t->half = false; /* it may be of before */
+        t->half = false; /* the first half may be older than the event */
     if (event < p->list_ms)
         p->list_ms = event;
     /* with pods, a list is also the probe: one half after the other; where
@@ -343,7 +344,7 @@ static LOCKED int64_t next_ask(struct prober *t, struct asked *ret_asked)
     return due;
 }
 
-/* Until `due`, or before when nobody else would see to what is due there. */
+/* Until `due`, or until a step is due when there is no worker to wait for it. */
 static LOCKED void wait_until(struct place *p, int64_t due, int64_t now)
 {
     int64_t work = p->n_workers == 0 && place_works(p) ? place_due(p)
@@ -374,7 +375,7 @@ static LOCKED void probe(struct prober *t)
     judge(t, &q, now);
 }
 
-/* Once all have been asked, and when pods have come and gone. */
+/* Gives free memory back to the system, when no worker is busy. */
 static LOCKED void trim(struct actuator *a)
 {
     int64_t now = clock_ms();

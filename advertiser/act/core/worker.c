@@ -1,4 +1,5 @@
-/* Doing what the machine says, and removing what nobody wrote down. */
+/* Carries out the steps that the machine of each pod asks for, and removes
+ * orphans. */
 #include "advertiser/act/core/worker.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ struct worker {
     struct connection c;
 };
 
-/* --- what is due: with the lock held ------------------------------------ */
+/* --- what is due -------------------------------------------------------- */
 
 static LOCKED struct pod_entry *pick(struct place *p, int64_t now)
 {
@@ -50,7 +51,7 @@ static LOCKED struct pod_entry *pick(struct place *p, int64_t now)
     return best;
 }
 
-/* --- steps: without the lock -------------------------------------------- */
+/* --- steps -------------------------------------------------------------- */
 
 static void step_failpoint(const char *when, enum machine_kind kind)
 {
@@ -104,7 +105,8 @@ static int run_sandbox(struct worker *w, struct pod_entry *e,
     return r;
 }
 
-/* As the card sees it; a connection that has not been used yet has none. */
+/* Our own address on the connection to the card, for BIGA_PEER_ADDRESS.  It is
+ * known once the connection was used, so one that was not is used first. */
 static int own_address(struct worker *w,
                        const struct cri_container_config *config,
                        char ret_text[GRPC_ADDRESS_MAX], struct error *err)
@@ -194,7 +196,7 @@ static void prepare(struct worker *w, struct pod_entry *e,
 {
     if (pod_entry_is_helper(e))
         return;
-    /* it was wanted when more was allowed */
+    /* checked when it was wanted, but the operator may have allowed more then */
     r->e = rights_check(&w->p->a->rights, e->spec, err);
     if (r->e < 0) {
         r->permanent = true;
@@ -206,7 +208,7 @@ static void prepare(struct worker *w, struct pod_entry *e,
         deliver_files(w->p, &w->c, e, r, err);
 }
 
-/* What a step gives back is in here. */
+/* The result of a step, with room for the texts that it points to. */
 struct done {
     struct machine_result r;
     struct error err;
@@ -275,15 +277,16 @@ static void call(struct worker *w, struct pod_entry *e,
     step_failpoint("after", step->kind);
     d->r.code = d->r.e < 0 ? cri_end(w->c.cri)->code : GRPC_OK;
     if (d->r.e < 0 && (step->kind == MACHINE_PREPARE || d->r.reason))
-        d->r.code = GRPC_UNKNOWN; /* it was not the call that failed */
+        d->r.code =
+            GRPC_UNKNOWN; /* the failure is not of a CRI call, so its code says nothing */
     d->r.text = d->err.text;
     d->r.id = d->id;
-    /* the next call is to meet a connection that is well */
+    /* no reply came: the connection may be broken */
     if (d->r.e < 0 && d->r.code < 0)
         cri_reconnect(w->c.cri);
 }
 
-/* --- one pod: with the lock held, released within ----------------------- */
+/* --- one pod: each releases the lock for its calls ----------------------- */
 
 static LOCKED bool save(struct actuator *a, struct pod_entry *e)
 {
@@ -329,12 +332,13 @@ static LOCKED bool list(struct worker *w, struct pod_entry *e)
     return false;
 }
 
-/* Of a place, before a step. */
+/* Counters of a place as they were before a step. */
 struct before {
     unsigned n_lives, n_turns, n_freed;
 };
 
-/* Who was in the way has ended already. */
+/* What the pod is to wait for ended while the step failed: it would wait for a
+ * wake-up that came already. */
 static LOCKED bool waits_no_more(const struct place *p,
                                  const struct before *was,
                                  const struct machine_result *r)
@@ -345,7 +349,7 @@ static LOCKED bool waits_no_more(const struct place *p,
             (was->n_freed != p->n_freed && strcmp(r->reason, "VfsInUse") == 0));
 }
 
-/* Lock held, may be released for a while. */
+/* May release the lock for a while. */
 static LOCKED void take_done(struct worker *w, struct pod_entry *e,
                              const struct machine_step *step,
                              const struct done *d, const struct before *was)
@@ -353,11 +357,13 @@ static LOCKED void take_done(struct worker *w, struct pod_entry *e,
     const struct place *p = w->p;
     machine_done(&e->m, step, &d->r, clock_ms());
     if (step->kind == MACHINE_PREPARE && was->n_lives != p->n_lives)
-        e->m.prepared = e->configured = false; /* of a card as it was */
+        e->m.prepared = e->configured =
+            false; /* the card came back meanwhile, not configured */
     if (waits_no_more(p, was, &d->r))
         e->m.retry_ms = 0;
     if (step->kind == MACHINE_RUN_SANDBOX && d->r.e == 0)
-        e->configured = false; /* what is found says who uses the card */
+        e->configured =
+            false; /* from now on the listed sandbox shows that the card is used */
     if (step->kind == MACHINE_CLEAN && e->m.left) {
         log_event(LOG_WARN, "act-files-left", "place", w->c.place.name, "uid",
                   e->intent->uid, "error", d->err.text, NULL);
@@ -378,7 +384,7 @@ static LOCKED bool turn(struct worker *w, struct pod_entry *e)
     e->m.hold = pod_entry_hold(a, e);
     if (helper_awaited(w->p, e))
         return false;
-    e->due_ms = INT64_MAX; /* who wakes it meanwhile makes that earlier */
+    e->due_ms = INT64_MAX; /* a change during the step sets an earlier one */
     machine_next(&e->m, clock_ms(), &step);
     if (e->m.changed)
         pod_entry_publish(a, e);
@@ -419,7 +425,7 @@ static LOCKED void work_entry(struct worker *w, struct pod_entry *e)
     pod_entry_release(e);
 }
 
-/* --- what nobody wrote down --------------------------------------------- */
+/* --- orphans ------------------------------------------------------------ */
 
 static LOCKED void work_orphan(struct worker *w, const struct orphan *o)
 {
@@ -486,7 +492,7 @@ static LOCKED bool work_once(struct worker *w, int64_t *idle_end)
     } else if (a->fed && orphans_take(&p->orphans, now, &orphan)) {
         if (unrecorded_is_orphan(p, orphan.uid))
             work_orphan(w, &orphan);
-        else /* it was wanted since it was listed */
+        else /* a pod of that UID was recorded after the list */
             orphans_removed(&p->orphans, orphan.id);
     } else if (place_leftover_dirs_due(p) <= now) {
         leftover_dirs_sweep(p, &w->c);
@@ -514,7 +520,7 @@ void *worker_thread(void *arg)
         ;
     p->n_workers--;
     (void)pthread_cond_signal(
-        &p->wake); /* the prober looks after what is due */
+        &p->wake); /* the prober starts a worker when something is due */
     act_unlock(a);
     connection_close(&w.c);
     act_lock(a);

@@ -55,7 +55,7 @@ struct machine_container {
     /* the machine's, kept from list to list: */
     bool told;        /* to end */
     bool looked;      /* how it ended is noted */
-    int64_t retry_ms; /* as of a sandbox */
+    int64_t retry_ms; /* it could not be removed; again then */
 };
 /* All with our labels and the pod's UID. */
 struct machine_found {
@@ -118,7 +118,7 @@ struct machine {
     unsigned refusals; /* of what was to be cleaned */
     unsigned failures; /* in a row */
     unsigned tries;    /* refusals before it ever ran */
-    unsigned reserved; /* as of a unit */
+    unsigned reserved; /* times its sandbox's name was, for nothing found */
     int64_t retry_ms;  /* no step before */
     int64_t stop_ms;   /* when its end began; -1 not yet */
     bool unsaved;      /* the next step is to save */

@@ -439,7 +439,7 @@ void machine_done(struct machine *m, const struct machine_step *step,
     if (result->e == 0)
         succeeded(m, step, result, now_ms);
     else if (result->e == -ENOENT && result->code >= 0 && gone(m, step))
-        m->changed = true; /* by whom else? */
+        m->changed = true; /* it is gone: somebody else removed it */
     else if (tells && result->e == -ETIMEDOUT)
         return; /* it ends; the lists will say when */
     else if (is_vanished(step, result))
