@@ -313,29 +313,6 @@ int cri_container_status(struct cri *c, const char *id, unsigned ms,
                  : DECODE(c, method, cri_decode_container, id, ret_container);
 }
 
-int cri_container_stats(struct cri *c, const char *id, unsigned ms,
-                        struct cri_stats *ret_stats, struct error *err)
-{
-    const char *method = RUNTIME "ContainerStats";
-    int r = call_id(c, method, id, ms, err);
-    return r < 0 ? r : DECODE(c, method, cri_decode_stats, ret_stats);
-}
-
-int cri_update_resources(struct cri *c, const char *id,
-                         const struct cri_container_config *resources,
-                         unsigned ms, struct error *err)
-{
-    cleanup_arena struct arena a = {0};
-    Cri__UpdateContainerResourcesRequest request =
-        CRI__UPDATE_CONTAINER_RESOURCES_REQUEST__INIT;
-    int r = check_id(c, id, err);
-    if (r < 0)
-        return r;
-    request.container_id = cri_encode_text(id);
-    request.linux_resources = cri_encode_resources(&a, resources);
-    return call(c, RUNTIME "UpdateContainerResources", &request.base, ms, err);
-}
-
 void cri_exec_fini(struct cri_exec *e)
 {
     str_fini(&e->out);
@@ -382,13 +359,4 @@ int cri_pull_image(struct cri *c, const char *image,
     request.image = cri_encode_image(&a, image);
     request.sandbox_config = sandbox ? cri_encode_sandbox(&a, sandbox) : NULL;
     return call(c, IMAGES "PullImage", &request.base, ms, err);
-}
-
-int cri_list_images(struct cri *c, unsigned ms, cri_image_f *visit, void *ctx,
-                    struct error *err)
-{
-    const char *method = IMAGES "ListImages";
-    Cri__ListImagesRequest request = CRI__LIST_IMAGES_REQUEST__INIT;
-    int r = call(c, method, &request.base, ms, err);
-    return r < 0 ? r : DECODE(c, method, cri_decode_images, visit, ctx);
 }

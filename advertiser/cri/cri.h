@@ -179,15 +179,6 @@ int cri_container_status(struct cri *c, const char *id, unsigned ms,
                          struct error *err);
 void cri_container_fini(struct cri_container *s);
 
-struct cri_stats {
-    uint64_t cpu_ns, memory_bytes;
-};
-int cri_container_stats(struct cri *c, const char *id, unsigned ms,
-                        struct cri_stats *ret_stats, struct error *err);
-int cri_update_resources(struct cri *c, const char *id,
-                         const struct cri_container_config *resources,
-                         unsigned ms, struct error *err);
-
 /* `timeout_s` is the runtime's own; what the command writes beyond `max` is an
  * error, to either of `out` and `err`. */
 struct cri_exec {
@@ -218,10 +209,6 @@ int cri_image_status(struct cri *c, const char *image, unsigned ms,
 int cri_pull_image(struct cri *c, const char *image,
                    const struct cri_sandbox_config *sandbox, unsigned ms,
                    struct error *err);
-typedef int cri_image_f(void *ctx, const char *id, const char *const *tags,
-                        size_t n_tags, uint64_t size);
-int cri_list_images(struct cri *c, unsigned ms, cri_image_f *visit, void *ctx,
-                    struct error *err);
 
 /* --- events ------------------------------------------------------------- */
 

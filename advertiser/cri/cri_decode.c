@@ -415,28 +415,6 @@ int cri_decode_containers(const void *data, size_t size,
     return r;
 }
 
-int cri_decode_stats(const void *data, size_t size, struct cri_stats *ret_stats,
-                     struct error *err)
-{
-    cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__container_stats_response__descriptor, data,
-                       size, err);
-    if (r < 0)
-        return r;
-    const Cri__ContainerStatsResponse *m = (void *)reply.message;
-    if (!m->stats)
-        return error_set(err, EPROTO, "the reply has no stats");
-    const Cri__CpuUsage *cpu = m->stats->cpu;
-    const Cri__MemoryUsage *memory = m->stats->memory;
-    struct cri_stats stats = {0};
-    if (cpu && cpu->usage_core_nano_seconds)
-        stats.cpu_ns = cpu->usage_core_nano_seconds->value;
-    if (memory && memory->working_set_bytes)
-        stats.memory_bytes = memory->working_set_bytes->value;
-    *ret_stats = stats;
-    return 0;
-}
-
 /* What is large is not copied. */
 static struct str adopt(ProtobufCBinaryData *bytes, size_t max)
 {
@@ -516,39 +494,6 @@ int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
     take_text(m->image->username, ret_image->username);
     take_arch(m->info, m->n_info, ret_image->arch, sizeof ret_image->arch);
     return 0;
-}
-
-static int visit_image(const Cri__Image *image, cri_image_f *visit, void *ctx)
-{
-    char id[CRI_TEXT_MAX];
-    const char *tags[CRI_LABELS_MAX];
-    size_t n = image->n_repo_tags < CRI_LABELS_MAX ? image->n_repo_tags
-                                                   : CRI_LABELS_MAX;
-    take_text(image->id, id);
-    for (size_t i = 0; i < n; i++) {
-        /* as take_text() does, in its own place: it never grows */
-        char *tag = image->repo_tags[i];
-        size_t size = strnlen(tag, CRI_TEXT_MAX - 1);
-        char copy[CRI_TEXT_MAX];
-        grpc_text(tag, size, copy, sizeof copy);
-        memcpy(tag, copy, strlen(copy) + 1);
-        tags[i] = tag;
-    }
-    return visit(ctx, id, tags, n, image->size);
-}
-
-int cri_decode_images(const void *data, size_t size, cri_image_f *visit,
-                      void *ctx, struct error *err)
-{
-    cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__list_images_response__descriptor, data,
-                       size, err);
-    const Cri__ListImagesResponse *m = (void *)reply.message;
-    if (r == 0)
-        r = check_count("images", m->n_images, err);
-    for (size_t i = 0; r == 0 && i < m->n_images; i++)
-        r = visit_image(m->images[i], visit, ctx);
-    return r;
 }
 
 /* --- events --------------------------------------------------------------- */

@@ -96,8 +96,8 @@ cri_encode_sandbox(struct arena *a, const struct cri_sandbox_config *config)
     return s;
 }
 
-Cri__LinuxContainerResources *
-cri_encode_resources(struct arena *a, const struct cri_container_config *config)
+static Cri__LinuxContainerResources *
+encode_resources(struct arena *a, const struct cri_container_config *config)
 {
     Cri__LinuxContainerResources *r = NEW(a, Cri__LinuxContainerResources,
                                           CRI__LINUX_CONTAINER_RESOURCES__INIT);
@@ -187,7 +187,7 @@ cri_encode_container(struct arena *a, const struct cri_container_config *config,
     c->log_path = cri_encode_text(config->log_path);
     c->linux_config = NEW(a, Cri__LinuxContainerConfig,
                           CRI__LINUX_CONTAINER_CONFIG__INIT);
-    c->linux_config->resources = cri_encode_resources(a, config);
+    c->linux_config->resources = encode_resources(a, config);
     c->linux_config->security_context = encode_security(a, config, sandbox);
     return c;
 }

@@ -15,9 +15,6 @@ cri_encode_sandbox(struct arena *a, const struct cri_sandbox_config *config);
 Cri__ContainerConfig *
 cri_encode_container(struct arena *a, const struct cri_container_config *config,
                      const struct cri_sandbox_config *sandbox);
-Cri__LinuxContainerResources *
-cri_encode_resources(struct arena *a,
-                     const struct cri_container_config *config);
 Cri__ImageSpec *cri_encode_image(struct arena *a, const char *image);
 Cri__Pair **cri_encode_pairs(struct arena *a, const struct cri_pairs *pairs);
 /* The texts themselves are neither copied nor written to. */
@@ -60,16 +57,11 @@ int cri_decode_sandboxes(const void *data, size_t size, struct cri_pairs labels,
 int cri_decode_containers(const void *data, size_t size,
                           struct cri_pairs labels,
                           struct cri_containers *ret_list, struct error *err);
-int cri_decode_stats(const void *data, size_t size, struct cri_stats *ret_stats,
-                     struct error *err);
 /* Also -EMSGSIZE. */
 int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
                     struct error *err);
 int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
                      struct error *err);
-/* Also what `visit` returned. */
-int cri_decode_images(const void *data, size_t size, cri_image_f *visit,
-                      void *ctx, struct error *err);
 /* 1: of a kind that we do not know. */
 int cri_decode_event(const void *data, size_t size, struct cri_event *ret_event,
                      struct error *err);

@@ -528,18 +528,13 @@ static void expect_arch(struct place *p, Cri__ImageStatusResponse *r,
     r->n_info = 0;
 }
 
-Test(cri, images_and_stats)
+Test(cri, images)
 {
     struct place p;
     struct cri_image image;
-    struct cri_stats stats;
     Cri__Image i = CRI__IMAGE__INIT;
     Cri__ImageStatusResponse r = CRI__IMAGE_STATUS_RESPONSE__INIT;
-    Cri__UInt64Value value = CRI__UINT64_VALUE__INIT;
     Cri__Int64Value uid = CRI__INT64_VALUE__INIT;
-    Cri__MemoryUsage memory = CRI__MEMORY_USAGE__INIT;
-    Cri__ContainerStats inner = CRI__CONTAINER_STATS__INIT;
-    Cri__ContainerStatsResponse s = CRI__CONTAINER_STATS_RESPONSE__INIT;
     place_init(&p);
     will_answer(&p, "ImageStatus", &r.base);
     cr_assert_eq(cri_image_status(p.cri, "x", MS, &image, &p.err), 0);
@@ -571,14 +566,6 @@ Test(cri, images_and_stats)
                 "\"longer-than-any-architecture\"}}",
                 "");
     expect_arch(&p, &r, "{", "");
-    value.value = 1 << 20;
-    memory.working_set_bytes = &value;
-    inner.memory = &memory;
-    s.stats = &inner;
-    will_answer(&p, "ContainerStats", &s.base);
-    cr_assert_eq(cri_container_stats(p.cri, ID, MS, &stats, &p.err), 0);
-    cr_expect_eq(stats.memory_bytes, 1 << 20);
-    cr_expect_eq(stats.cpu_ns, 0);
     place_fini(&p);
 }
 
