@@ -17,14 +17,14 @@ static LOCKED bool uses_card(const struct pod_entry *e)
     for (size_t i = 0; i < m->found.n_containers; i++)
         used |= m->found.containers[i].state == CRI_RUNNING ||
                 m->found.containers[i].state == CRI_UNKNOWN;
-    /* what an earlier life of ours made is not known before the first list;
-     * its number may be lost as well */
+    /* before the first list it is not known what an earlier run of this program
+     * started; the number of that attempt may have been lost as well */
     used |= !m->listed && (e->intent->attempt > 0 || !e->met);
     return used && e->intent->state != ACT_GONE;
 }
 
-/* Also by what is not written down (yet): who asked for it may say so any
- * time, and what is nobody's runs until it is removed. */
+/* Other pods may use it, also such as are not recorded (yet): they may be
+ * wanted any time, and orphans run until they are removed. */
 static bool in_use(struct place *at, const struct pod_entry *e)
 {
     act_lock(at->a);
@@ -39,7 +39,7 @@ static bool in_use(struct place *at, const struct pod_entry *e)
     return used;
 }
 
-/* From now on the card is to stay as it is for this pod, or not any more. */
+/* While it is set, the card's configuration is not changed for other pods. */
 static void set_configured(struct actuator *a, struct pod_entry *e,
                            bool configured)
 {
@@ -48,6 +48,7 @@ static void set_configured(struct actuator *a, struct pod_entry *e,
     act_unlock(a);
 }
 
+/* prep.h's keep(): false once the program is to end. */
 static bool keeps(void *ctx)
 {
     struct actuator *a = ctx;
@@ -76,11 +77,11 @@ static void run_prep(struct place *at, const struct prep_request *request,
     }
 }
 
-/* Who asks for no number takes the card with what it has; that stays so from
- * then on, too. */
-static void deliver_vfs(struct place *at, const struct prep_request *given,
-                        struct pod_entry *e, struct machine_result *r,
-                        struct error *err)
+/* A pod that asks for no number takes the card with the number that it has, and
+ * from then on that number does not change either. */
+static void configure_vfs(struct place *at, const struct prep_request *given,
+                          struct pod_entry *e, struct machine_result *r,
+                          struct error *err)
 {
     struct prep_request request = *given;
     request.hook = NULL;
@@ -125,14 +126,15 @@ void card_setup_freed(struct place *at)
 void card_setup_note_use(struct place *at, struct pod_entry *e)
 {
     bool uses = !pod_entry_is_helper(e) && uses_card(e);
-    /* two that wait must not wake one another: each try of one that ran before
-     * looks like an end, as it is not listed meanwhile */
+    /* a pod that waits itself does not count as having used the card: each of
+     * its tries would wake another that waits, whose try would wake it again */
     if (e->uses_card && !uses && strcmp(e->intent->reason, "VfsInUse") != 0)
         card_setup_freed(at);
     e->uses_card = uses;
 }
 
-/* A hook may take its time, and there are few threads: nobody waits here. */
+/* Does not block: a hook may take ten minutes, and a place has few threads.  A
+ * pod that comes meanwhile is woken by end_turn(). */
 static bool begin_turn(struct place *at, struct machine_result *r,
                        struct error *err)
 {
@@ -163,7 +165,7 @@ void card_setup_run(struct place *at, const struct act_place *what,
     bool asks = request.sriov_vfs >= 0 || request.hook[0];
     if (card_is_host(what) || (asks && !begin_turn(at, r, err)))
         return;
-    deliver_vfs(at, &request, e, r, err);
+    configure_vfs(at, &request, e, r, err);
     request.sriov_vfs = -1; /* it has them */
     if (r->e == 0 && request.hook[0])
         run_prep(at, &request, r, err);
