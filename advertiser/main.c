@@ -52,7 +52,7 @@ struct program {
     struct publisher *fleet;
     struct reprobe *reprobe;
     struct slice_watch *watch; /* NULL: not in a cluster */
-    struct sim_hosts *crew;
+    struct sim_hosts *sim_hosts;
     struct actuation *acting; /* NULL: not asked to */
     int signals;              /* a signalfd */
     int64_t next_look;        /* PUBLISH_NEVER: on SIGHUP alone */
@@ -134,8 +134,8 @@ static struct topo *topo_of(struct program *p, struct topo *seen)
                : topo_ref(seen);
 }
 
-static int start_crew(struct program *p, const struct publish_kind *kind,
-                      struct error *err)
+static int start_sim_hosts(struct program *p, const struct publish_kind *kind,
+                           struct error *err)
 {
     size_t n = (size_t)p->set.fleet, n_threads = 1;
     if (p->kube)
@@ -143,7 +143,7 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
     if (n_threads > CREW_THREADS)
         n_threads = CREW_THREADS;
     int created = sim_hosts_create(kind, &p->config, &p->sending, n_threads,
-                                   &p->crew, err);
+                                   &p->sim_hosts, err);
     if (created < 0)
         return created;
     for (size_t i = 0; i < n; i++) {
@@ -153,10 +153,10 @@ static int start_crew(struct program *p, const struct publish_kind *kind,
         if (r < 0)
             return r;
         cleanup_with(topo) struct topo *shown = topo_of(p, topo);
-        sim_hosts_add(p->crew, shown);
+        sim_hosts_add(p->sim_hosts, shown);
         show_progress(p, "described", i + 1);
     }
-    return sim_hosts_start(p->crew, err);
+    return sim_hosts_start(p->sim_hosts, err);
 }
 
 static int start_acting(struct program *p, const struct topo *topo,
@@ -245,8 +245,8 @@ static void stop(struct program *p, const char *signal_name)
     log_event(LOG_INFO, "stopping", "signal", signal_name, NULL);
     p->stop_deadline = p->stopping ? now : now + WITHDRAW_MS;
     p->stopping = true;
-    if (p->crew)
-        sim_hosts_stop(p->crew, p->set.withdraw);
+    if (p->sim_hosts)
+        sim_hosts_stop(p->sim_hosts, p->set.withdraw);
     else
         publisher_stop(p->fleet, p->set.withdraw, now);
 }
@@ -279,8 +279,8 @@ static int wait_ms(const struct program *p)
 
 static void announce(struct program *p)
 {
-    size_t n = sim_hosts_n_nodes(p->crew),
-           done = sim_hosts_n_published(p->crew);
+    size_t n = sim_hosts_n_nodes(p->sim_hosts),
+           done = sim_hosts_n_published(p->sim_hosts);
     if (p->announced)
         return;
     if (done < n) {
@@ -330,10 +330,10 @@ static void run(struct program *p)
     }
 }
 
-static void run_crew(struct program *p)
+static void run_sim_hosts(struct program *p)
 {
     struct pollfd fd = {.fd = p->signals, .events = POLLIN};
-    while (!sim_hosts_is_done(p->crew)) {
+    while (!sim_hosts_is_done(p->sim_hosts)) {
         if (p->stopping && clock_ms() >= p->stop_deadline)
             return;
         (void)poll(&fd, 1, CREW_POLL_MS); /* a failed wait is a short one */
@@ -441,7 +441,7 @@ static int publish(struct program *p)
     p->next_progress = p->started + PROGRESS_MS;
     p->next_trim = p->started + TRIM_FIRST_MS;
     p->next_look = PUBLISH_NEVER;
-    r = p->set.fleet > 0 ? start_crew(p, kind, &err)
+    r = p->set.fleet > 0 ? start_sim_hosts(p, kind, &err)
                          : add_this_host(p, kind, &err);
     if (r < 0)
         return complain(&err, ADVERTISER_FAILED);
@@ -449,9 +449,9 @@ static int publish(struct program *p)
               p->kube ? p->kube->server : p->set.server, "version",
               BIGA_VERSION, NULL);
     bool left;
-    if (p->crew) {
-        run_crew(p);
-        left = sim_hosts_left_slices(p->crew);
+    if (p->sim_hosts) {
+        run_sim_hosts(p);
+        left = sim_hosts_left_slices(p->sim_hosts);
     } else {
         run(p);
         left = publisher_due(p->fleet) != PUBLISH_NEVER ||
@@ -490,7 +490,7 @@ int main(int argc, char **argv)
                              : publish(&p);
     actuation_destroy(p.acting);
     slice_watch_stop(p.watch);
-    sim_hosts_destroy(p.crew);
+    sim_hosts_destroy(p.sim_hosts);
     publisher_destroy(p.fleet);
     reprobe_destroy(p.reprobe);
     sender_destroy(p.sender);

@@ -68,7 +68,7 @@ static void expect(const char *dir, const char *name, mode_t mode,
     cr_expect(size == 0 || memcmp(got, data, size) == 0, "%s", name);
 }
 
-Test(act_parcel, arrives_and_is_hidden_on_the_way)
+Test(act_helper_args, arrives_and_is_hidden_on_the_way)
 {
     char *top = tmpdir_create();
     cleanup_free char *dir = xasprintf("%s/u-1", top);
@@ -107,7 +107,7 @@ Test(act_parcel, arrives_and_is_hidden_on_the_way)
     tmpdir_remove(top);
 }
 
-Test(act_parcel, volumes_in_memory_are_elsewhere)
+Test(act_helper_args, volumes_in_memory_are_elsewhere)
 {
     static const char *const wanted[] = {"/biga-card", "memory", "/memory/u",
                                          "m",          "d777",   "0"};
@@ -121,7 +121,7 @@ Test(act_parcel, volumes_in_memory_are_elsewhere)
     helper_args_fini(&p);
 }
 
-Test(act_parcel, folders_alone_need_no_pad)
+Test(act_helper_args, folders_alone_need_no_pad)
 {
     static const char *const wanted[] = {"/biga-card", "files", "/d", "-",
                                          "volumes/e",  "d777",  "0"};
@@ -136,7 +136,7 @@ Test(act_parcel, folders_alone_need_no_pad)
     helper_args_fini(&p);
 }
 
-Test(act_parcel, a_pad_that_is_none_is_refused)
+Test(act_helper_args, a_pad_that_is_none_is_refused)
 {
     static const char *const bad[] = {"", "pad=", "pad=00", "biga-card: no"};
     cleanup_str struct str out = STR_INIT(64);
