@@ -31,7 +31,7 @@ static LOCKED struct leftover_dir *find(struct actuator *a, const char *place,
 static LOCKED void take(void *ctx, const char *place, const char *uid)
 {
     struct actuator *a = ctx;
-    if (find(a, place, uid) || a->n_leftovers >= INTENT_LEFT_MAX)
+    if (find(a, place, uid) || a->n_leftovers >= INTENT_LEFTOVER_DIRS_MAX)
         return; /* the others are tried at the next start */
     a->leftovers = xgrow(a->leftovers, a->n_leftovers, &a->cap_leftovers,
                          sizeof *a->leftovers);
@@ -42,7 +42,7 @@ static LOCKED void take(void *ctx, const char *place, const char *uid)
 
 int leftover_dirs_load(struct actuator *a, struct error *err)
 {
-    return intents_each_left(a->intents, take, a, err);
+    return intents_each_leftover_dir(a->intents, take, a, err);
 }
 
 void leftover_dirs_add(struct place *p, const char *uid)
@@ -56,7 +56,7 @@ void leftover_dirs_add(struct place *p, const char *uid)
     }
     take(a, p->desc.name, uid);
     act_unlock(a);
-    if (intents_put_left(a->intents, p->desc.name, uid, &err) < 0)
+    if (intents_put_leftover_dir(a->intents, p->desc.name, uid, &err) < 0)
         log_event(LOG_ERROR, "act-not-saved", "uid", uid, "error", err.text,
                   NULL);
     act_lock(a);
@@ -128,7 +128,7 @@ static LOCKED void is_removed(struct place *p, const char *uid)
     act_unlock(a);
     log_event(LOG_INFO, "act-files-removed", "place", p->desc.name, "uid", uid,
               NULL);
-    if (intents_delete_left(a->intents, p->desc.name, uid, &err) < 0)
+    if (intents_delete_leftover_dir(a->intents, p->desc.name, uid, &err) < 0)
         log_event(LOG_ERROR, "act-not-saved", "uid", uid, "error", err.text,
                   NULL); /* it is tried once more at the next start */
     act_lock(a);

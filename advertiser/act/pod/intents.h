@@ -18,11 +18,11 @@
 
 enum {
     INTENT_BOOT_MAX = 63,
-    INTENT_CONTAINERS_MAX = 32, /* init containers and others of one pod */
-    INTENT_NAME_MAX = 63,       /* of a container */
-    INTENT_LOG_MAX = 16 << 10,  /* bytes of what one container wrote */
-    INTENT_LOGS_MAX = 1024,     /* of containers: the newest are kept */
-    INTENT_LEFT_MAX = 1024,     /* folders, too */
+    INTENT_CONTAINERS_MAX = 32,      /* init containers and others of one pod */
+    INTENT_NAME_MAX = 63,            /* of a container */
+    INTENT_LOG_MAX = 16 << 10,       /* bytes of what one container wrote */
+    INTENT_LOGS_MAX = 1024,          /* of containers: the newest are kept */
+    INTENT_LEFTOVER_DIRS_MAX = 1024, /* folders, too */
 };
 
 /* A container by its name.  An attempt counts up over all sandboxes of the
@@ -122,15 +122,15 @@ int intents_each_log(struct intents *s, const char *owner,
                      struct error *err);
 
 /* The folder of a pod that is gone, which could not be removed there.  The
- * oldest beyond INTENT_LEFT_MAX are forgotten. */
-int intents_put_left(struct intents *s, const char *place, const char *uid,
-                     struct error *err);
-int intents_delete_left(struct intents *s, const char *place, const char *uid,
-                        struct error *err);
-int intents_each_left(struct intents *s,
-                      void (*visit)(void *ctx, const char *place,
-                                    const char *uid),
-                      void *ctx, struct error *err);
+ * oldest beyond INTENT_LEFTOVER_DIRS_MAX are forgotten. */
+int intents_put_leftover_dir(struct intents *s, const char *place,
+                             const char *uid, struct error *err);
+int intents_delete_leftover_dir(struct intents *s, const char *place,
+                                const char *uid, struct error *err);
+int intents_each_leftover_dir(struct intents *s,
+                              void (*visit)(void *ctx, const char *place,
+                                            const char *uid),
+                              void *ctx, struct error *err);
 
 /* By UID. `visit` owns the intent. */
 typedef void intents_visit_f(void *ctx, struct intent *i);

@@ -34,11 +34,14 @@ const char *const intents_sql[SQL_COUNT] = {
     [SQL_FIND_LOG] = "SELECT * FROM logs WHERE namespace = ?1 AND name = ?2 "
                      "AND (container = ?3 OR (?3 = '' AND init = 0)) "
                      "ORDER BY rowid",
-    [SQL_PUT_LEFT] = "INSERT OR REPLACE INTO leftovers VALUES (?1,?2,?3)",
-    [SQL_TRIM_LEFT] = "DELETE FROM leftovers WHERE rowid NOT IN (SELECT rowid "
-                      "FROM leftovers ORDER BY rowid DESC LIMIT ?1)",
-    [SQL_DELETE_LEFT] = "DELETE FROM leftovers WHERE place = ?1 AND uid = ?2",
-    [SQL_EACH_LEFT] = "SELECT * FROM leftovers ORDER BY rowid",
+    [SQL_PUT_LEFTOVER_DIR] =
+        "INSERT OR REPLACE INTO leftovers VALUES (?1,?2,?3)",
+    [SQL_TRIM_LEFTOVER_DIRS] =
+        "DELETE FROM leftovers WHERE rowid NOT IN (SELECT rowid "
+        "FROM leftovers ORDER BY rowid DESC LIMIT ?1)",
+    [SQL_DELETE_LEFTOVER_DIR] =
+        "DELETE FROM leftovers WHERE place = ?1 AND uid = ?2",
+    [SQL_EACH_LEFTOVER_DIR] = "SELECT * FROM leftovers ORDER BY rowid",
     [SQL_PUT_COMMIT] = "INSERT OR REPLACE INTO commits VALUES (1,?1,?2)",
     [SQL_EACH_COMMIT] = "SELECT number, sum FROM commits",
 };
@@ -421,33 +424,34 @@ int intents_each_log(struct intents *s, const char *owner,
 
 /* --- folders that were left ---------------------------------------------- */
 
-int intents_put_left(struct intents *s, const char *place, const char *uid,
-                     struct error *err)
+int intents_put_leftover_dir(struct intents *s, const char *place,
+                             const char *uid, struct error *err)
 {
-    struct binder put = {.q = s->sql[SQL_PUT_LEFT]};
-    struct binder trim = {.q = s->sql[SQL_TRIM_LEFT]};
+    struct binder put = {.q = s->sql[SQL_PUT_LEFTOVER_DIR]};
+    struct binder trim = {.q = s->sql[SQL_TRIM_LEFTOVER_DIRS]};
     (void)pthread_mutex_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0) {
         bind_text(&put, place, strlen(place));
         bind_text(&put, uid, strlen(uid));
         bind_sum(&put);
-        e = run(s, SQL_PUT_LEFT, err);
+        e = run(s, SQL_PUT_LEFTOVER_DIR, err);
     }
     if (e == 0) {
-        bind_int(&trim, INTENT_LEFT_MAX);
-        e = run(s, SQL_TRIM_LEFT, err);
+        bind_int(&trim, INTENT_LEFTOVER_DIRS_MAX);
+        e = run(s, SQL_TRIM_LEFTOVER_DIRS, err);
     }
     e = finish(s, e, err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
 }
 
-int intents_delete_left(struct intents *s, const char *place, const char *uid,
-                        struct error *err)
+int intents_delete_leftover_dir(struct intents *s, const char *place,
+                                const char *uid, struct error *err)
 {
     const char *const texts[] = {place, uid};
-    return change(s, SQL_DELETE_LEFT, texts, ARRAY_LEN(texts), false, err);
+    return change(s, SQL_DELETE_LEFTOVER_DIR, texts, ARRAY_LEN(texts), false,
+                  err);
 }
 
 struct left_visit {
@@ -463,14 +467,15 @@ static int read_left(sqlite3_stmt *q, void *ctx, struct error *err)
     return 0;
 }
 
-int intents_each_left(struct intents *s,
-                      void (*visit)(void *ctx, const char *place,
-                                    const char *uid),
-                      void *ctx, struct error *err)
+int intents_each_leftover_dir(struct intents *s,
+                              void (*visit)(void *ctx, const char *place,
+                                            const char *uid),
+                              void *ctx, struct error *err)
 {
     struct left_visit v = {visit, ctx};
     (void)pthread_mutex_lock(&s->lock);
-    int e = sqldb_each(&s->d, s->sql[SQL_EACH_LEFT], read_left, &v, err);
+    int e = sqldb_each(&s->d, s->sql[SQL_EACH_LEFTOVER_DIR], read_left, &v,
+                       err);
     (void)pthread_mutex_unlock(&s->lock);
     return e;
 }

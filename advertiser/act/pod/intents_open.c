@@ -119,7 +119,7 @@ static int check_content(struct intents *s, struct error *err)
 {
     static const enum sql all[] = {SQL_EACH, SQL_EACH_PROGRESS,
                                    SQL_EACH_DRAINED, SQL_EACH_LOG,
-                                   SQL_EACH_LEFT};
+                                   SQL_EACH_LEFTOVER_DIR};
     int e = sqldb_check(&s->d, "the database fails its check", err);
     if (e == 0)
         e = sqldb_prepare(&s->d, intents_sql, s->sql, SQL_COUNT, err);

@@ -79,7 +79,8 @@ static bool are_left(unsigned expected)
     unsigned n = expected + 1;
     for (int i = 0; i < 1000 && n != expected; i++) {
         n = 0;
-        cr_assert_eq(intents_each_left(r.a->intents, count, &n, NULL), 0);
+        cr_assert_eq(intents_each_leftover_dir(r.a->intents, count, &n, NULL),
+                     0);
         (void)usleep(n == expected ? 0 : 10000);
     }
     return n == expected;

@@ -364,7 +364,7 @@ static void join(void *ctx, const char *place, const char *uid)
 static void expect_left(struct intents *s, const char *expected)
 {
     cleanup_str struct str text = STR_INIT(4096);
-    cr_expect_eq(intents_each_left(s, join, &text, NULL), 0);
+    cr_expect_eq(intents_each_leftover_dir(s, join, &text, NULL), 0);
     cr_expect_str_eq(str_text(&text), expected);
 }
 
@@ -372,14 +372,15 @@ Test(act_intents, what_was_left_is_there_again)
 {
     char *dir = tmpdir_create();
     struct intents *s = open_at(dir);
-    cr_expect_eq(intents_put_left(s, "host", "u-1", NULL), 0);
-    cr_expect_eq(intents_put_left(s, "card-0", "u-1", NULL), 0);
-    cr_expect_eq(intents_put_left(s, "card-0", "u-2", NULL), 0);
-    cr_expect_eq(intents_put_left(s, "host", "u-1", NULL), 0, "once more");
+    cr_expect_eq(intents_put_leftover_dir(s, "host", "u-1", NULL), 0);
+    cr_expect_eq(intents_put_leftover_dir(s, "card-0", "u-1", NULL), 0);
+    cr_expect_eq(intents_put_leftover_dir(s, "card-0", "u-2", NULL), 0);
+    cr_expect_eq(intents_put_leftover_dir(s, "host", "u-1", NULL), 0,
+                 "once more");
     s = again(s, dir);
     expect_left(s, "card-0/u-1 card-0/u-2 host/u-1 ");
-    cr_expect_eq(intents_delete_left(s, "card-0", "u-1", NULL), 0);
-    cr_expect_eq(intents_delete_left(s, "card-0", "u-1", NULL), 0);
+    cr_expect_eq(intents_delete_leftover_dir(s, "card-0", "u-1", NULL), 0);
+    cr_expect_eq(intents_delete_leftover_dir(s, "card-0", "u-1", NULL), 0);
     expect_left(s, "card-0/u-2 host/u-1 ");
     intents_close(s);
     tmpdir_remove(dir);
@@ -398,11 +399,11 @@ Test(act_intents, the_oldest_that_was_left_is_forgotten)
     struct intents *s = open_at(NULL);
     char uid[16];
     unsigned n = 0;
-    for (unsigned i = 0; i < INTENT_LEFT_MAX + 1; i++) {
+    for (unsigned i = 0; i < INTENT_LEFTOVER_DIRS_MAX + 1; i++) {
         (void)snprintf(uid, sizeof uid, "u-%05u", i);
-        cr_assert_eq(intents_put_left(s, "host", uid, NULL), 0);
+        cr_assert_eq(intents_put_leftover_dir(s, "host", uid, NULL), 0);
     }
-    cr_expect_eq(intents_each_left(s, count_left, &n, NULL), 0);
-    cr_expect_eq(n, INTENT_LEFT_MAX);
+    cr_expect_eq(intents_each_leftover_dir(s, count_left, &n, NULL), 0);
+    cr_expect_eq(n, INTENT_LEFTOVER_DIRS_MAX);
     intents_close(s);
 }
