@@ -10,7 +10,7 @@
  * does not change. */
 #include <time.h>
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "extender/serve/routes_scheduler.h"
 #include "extender/server.h"
 #include "lib/http/http.h"

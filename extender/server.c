@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "extender/admit/guard.h"
-#include "extender/app/app.h"
 #include "extender/app/fabric_files.h"
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
@@ -14,6 +13,7 @@
 #include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "extender/serve/routes_ask.h"
 #include "extender/serve/routes_cluster.h"
 #include "extender/serve/routes_nodes.h"
@@ -143,7 +143,7 @@ static int start_listeners(struct server *s, const struct server_config *config,
             .request_ms = (unsigned)config->request_ms,
             .anonymous = kinds[i].anonymous,
             .admit = kinds[i].admit,
-            .observe = app_observe,
+            .observe = listener_observe,
             .write_error = kinds[i].write_error,
         };
         guard_listener(&s->guard, &c);
@@ -167,9 +167,9 @@ static int start_guard(struct server *s, const struct server_config *config,
                              .scheduler_names = config->scheduler_names,
                              .token_file = config->token_file,
                              .kubeconfig = config->kubeconfig,
-                             .metrics = s->app.metrics};
+                             .metrics = s->app.listener.metrics};
     int r = guard_start(&s->guard, &c, err);
-    s->app.access = s->guard.access;
+    s->app.listener.access = s->guard.access;
     s->app.tls = s->guard.tls;
     return r;
 }
@@ -180,11 +180,13 @@ static int start_reload(struct server *s, struct error *err)
     struct reload_item items[RELOAD_ITEMS_MAX];
     size_t n = 0;
     if (s->app.policy) {
-        policy_file_serve(s->app.policy, s->app.writer, s->app.metrics);
+        policy_file_serve(s->app.policy, s->app.writer,
+                          s->app.listener.metrics);
         items[n++] = (struct reload_item){policy_file_poll, s->app.policy};
     }
     if (s->app.fabric) {
-        fabric_files_serve(s->app.fabric, s->app.writer, s->app.metrics);
+        fabric_files_serve(s->app.fabric, s->app.writer,
+                           s->app.listener.metrics);
         items[n++] = (struct reload_item){fabric_files_poll, s->app.fabric};
     }
     if (s->guard.tls)
@@ -203,7 +205,7 @@ static int start_cluster(struct server *s, const struct server_config *config,
         return r;
     struct cluster_config c = {
         .writer = s->app.writer,
-        .metrics = s->app.metrics,
+        .metrics = s->app.listener.metrics,
         .demands = s->app.demands,
         .plans = s->app.plans,
         .fabric = s->app.fabric,
@@ -228,7 +230,7 @@ static int start_embedded(struct server *s, struct error *err)
     if (!e)
         return 0;
     e->store.writer = s->app.writer;
-    e->store.metrics = s->app.metrics;
+    e->store.metrics = s->app.listener.metrics;
     e->store.demands = s->app.demands;
     e->store.plans = s->app.plans;
     e->store.instance = s->app.instance;
@@ -247,7 +249,7 @@ int server_start(const struct server_config *config, struct server **ret,
                               .sweep_ms = config->sweep_ms};
     s->app.max_candidates = config->max_candidates;
     s->app.demand = config->demand;
-    s->app.metrics = app_metrics_create();
+    s->app.listener.metrics = app_metrics_create();
     s->app.demands = pending_demands_create();
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE) {
@@ -301,7 +303,7 @@ void server_stop(struct server *s)
     if (!s)
         return;
     atomic_store(&s->app.ready, false);
-    access_quiesce(s->app.access);
+    access_quiesce(s->app.listener.access);
     embedded_quiesce(s->embedded);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
@@ -318,7 +320,7 @@ void server_stop(struct server *s)
     embedded_destroy(s->embedded);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
-    metrics_destroy(s->app.metrics);
+    metrics_destroy(s->app.listener.metrics);
     free(s->read.table);
     free(s->publish.table);
     free(s);

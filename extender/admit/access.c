@@ -4,9 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "extender/admit/listener.h"
 #include "extender/admit/review.h"
 #include "extender/admit/tokens.h"
-#include "extender/app/app.h"
+#include "extender/app/app_metrics.h"
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -169,9 +170,9 @@ static bool is_scheduler(const struct access *a, const struct tls_peer *peer)
  * TLS, and then whoever reaches the listener is believed. */
 enum httpd_admission access_scheduler(struct httpd_request *rq, void *ctx)
 {
-    const struct app *app = ctx;
+    const struct listener *listener = ctx;
     const struct tls_peer *peer = httpd_peer(rq);
-    if (!app->access || !peer || is_scheduler(app->access, peer))
+    if (!listener->access || !peer || is_scheduler(listener->access, peer))
         return HTTPD_ADMIT;
     httpd_refusal(rq, "name");
     httpd_fail(rq, 403,
@@ -190,10 +191,10 @@ bool access_node(const struct httpd_request *rq,
 
 enum httpd_admission access_publish(struct httpd_request *rq, void *ctx)
 {
-    const struct app *app = ctx;
+    const struct listener *listener = ctx;
     const struct tls_peer *peer = httpd_peer(rq);
     char node[TLS_NAME_MAX + 1];
-    if (!app->access || !peer || httpd_method(rq) == HTTPD_GET ||
+    if (!listener->access || !peer || httpd_method(rq) == HTTPD_GET ||
         tls_peer_node(peer, node))
         return HTTPD_ADMIT;
     httpd_refusal(rq, "node");
@@ -341,8 +342,8 @@ static bool is_listed(struct access *a, const char *token)
 
 enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
 {
-    const struct app *app = ctx;
-    struct access *a = app->access;
+    const struct listener *listener = ctx;
+    struct access *a = listener->access;
     if (!a || !a->asks_token || is_open(httpd_path(rq)))
         return HTTPD_ADMIT;
     const char *token = bearer(rq);

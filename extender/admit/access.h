@@ -39,8 +39,8 @@ DEFINE_CLEANUP(access, struct access *, access_destroy)
 /* For a reload_item: the token file. */
 void access_poll(void *ctx);
 
-/* For httpd_config.admit; ctx of the listener is the struct app, whose
- * `access` these use (NULL: everybody). */
+/* For httpd_config.admit; ctx of the listener begins with a struct listener,
+ * whose `access` these use (NULL: everybody). */
 enum httpd_admission access_scheduler(struct httpd_request *rq, void *ctx);
 enum httpd_admission access_publish(struct httpd_request *rq, void *ctx);
 enum httpd_admission access_read(struct httpd_request *rq, void *ctx);

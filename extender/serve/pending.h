@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "extender/app/app.h"
 #include "extender/judge/why.h"
+#include "extender/serve/app.h"
 #include "lib/base/str.h"
 
 /* Seconds, rounded up, until the lease ends that is in the pod's way, at the

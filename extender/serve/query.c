@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 
 bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/app/app.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
 #include "extender/pods/pending_demands.h"
+#include "extender/serve/app.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_scheduler.h"
 #include "extender/serve/unknown_keys.h"

@@ -22,7 +22,7 @@ struct bind {
 static void bind_answer(struct app *app, struct httpd_request *rq,
                         const char *result, const char *error)
 {
-    metrics_count(app->metrics, APP_BINDS, result);
+    metrics_count(app->listener.metrics, APP_BINDS, result);
     wire_write_binding(error, httpd_reply(rq));
 }
 

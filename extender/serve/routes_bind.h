@@ -4,7 +4,7 @@
 #ifndef BIGA_EXTENDER_SERVE_ROUTES_BIND_H
 #define BIGA_EXTENDER_SERVE_ROUTES_BIND_H
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "lib/http/httpd.h"
 
 /* `ctx` is the struct app. */

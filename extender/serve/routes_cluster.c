@@ -1,7 +1,7 @@
 #include "extender/serve/routes_cluster.h"
 
-#include "extender/app/app.h"
 #include "extender/cluster/cluster.h"
+#include "extender/serve/app.h"
 #include "lib/base/mem.h"
 
 static const char *const no_params[] = {NULL};

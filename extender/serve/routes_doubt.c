@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/app/app.h"
 #include "extender/keep/writer.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "extender/app/app.h"
 #include "extender/app/fabric_files.h"
+#include "extender/serve/app.h"
 #include "extender/serve/query.h"
 #include "extender/view/fabric_view.h"
 

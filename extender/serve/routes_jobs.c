@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "extender/serve/query.h"
 #include "extender/view/job_view.h"
 #include "lib/base/mem.h"

@@ -1,6 +1,6 @@
 #include "extender/serve/routes_metrics.h"
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "extender/serve/routes_policy.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -17,17 +17,19 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
     }
     for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
         const char *status = node_status_name((enum node_status)i);
-        metrics_set(app->metrics, APP_NODES, &status, (int64_t)nodes[i]);
+        metrics_set(app->listener.metrics, APP_NODES, &status,
+                    (int64_t)nodes[i]);
     }
     for (size_t i = 0; i < CARD_STATES; i++) {
         const char *state = card_state_name((enum card_state)i);
-        metrics_set(app->metrics, APP_CARDS, &state, (int64_t)cards[i]);
+        metrics_set(app->listener.metrics, APP_CARDS, &state,
+                    (int64_t)cards[i]);
     }
-    metrics_set(app->metrics, APP_ALLOCATIONS, NULL,
+    metrics_set(app->listener.metrics, APP_ALLOCATIONS, NULL,
                 (int64_t)alloc_index_size(s->allocations));
-    metrics_set(app->metrics, APP_ALLOCATION_CONFLICTS, NULL,
+    metrics_set(app->listener.metrics, APP_ALLOCATION_CONFLICTS, NULL,
                 (int64_t)writer_conflicts(app->writer));
-    metrics_set(app->metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
+    metrics_set(app->listener.metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 
 static void gauge_tls(struct app *app)
@@ -38,9 +40,11 @@ static void gauge_tls(struct app *app)
     if (!app->tls)
         return;
     tls_state(app->tls, &not_after, &n_accepted, &n_refused);
-    metrics_set(app->metrics, APP_TLS_NOT_AFTER, NULL, not_after);
-    metrics_set(app->metrics, APP_TLS_READS, &accepted, (int64_t)n_accepted);
-    metrics_set(app->metrics, APP_TLS_READS, &refused, (int64_t)n_refused);
+    metrics_set(app->listener.metrics, APP_TLS_NOT_AFTER, NULL, not_after);
+    metrics_set(app->listener.metrics, APP_TLS_READS, &accepted,
+                (int64_t)n_accepted);
+    metrics_set(app->listener.metrics, APP_TLS_READS, &refused,
+                (int64_t)n_refused);
 }
 
 void on_metrics(struct httpd_request *rq, void *ctx)
@@ -51,6 +55,6 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_policy(app, s);
     gauge_tls(app);
     pod_source_gauge(&app->source, s);
-    metrics_write(app->metrics, httpd_reply(rq));
+    metrics_write(app->listener.metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
 }

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "extender/admit/access.h"
-#include "extender/app/app.h"
 #include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
 #include "extender/pods/node_reports.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "extender/serve/routes_doubt.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "extender/app/app.h"
 #include "extender/pods/applied_apply.h"
 #include "extender/pods/applied_view.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_files.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "extender/serve/query.h"
 #include "lib/base/mem.h"
 

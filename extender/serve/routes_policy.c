@@ -15,7 +15,8 @@ void gauge_policy(struct app *app, const struct snapshot *s)
     shares_count(s, counts);
     for (size_t i = 0; i < SHARE_STATES; i++) {
         const char *state = share_state_name((enum share_state)i);
-        metrics_set(app->metrics, APP_SHARES, &state, (int64_t)counts[i]);
+        metrics_set(app->listener.metrics, APP_SHARES, &state,
+                    (int64_t)counts[i]);
     }
 }
 

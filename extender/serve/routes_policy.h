@@ -2,7 +2,7 @@
 #ifndef BIGA_EXTENDER_SERVE_ROUTES_POLICY_H
 #define BIGA_EXTENDER_SERVE_ROUTES_POLICY_H
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "lib/http/httpd.h"
 
 /* ctx is the struct app. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "extender/admit/access.h"
-#include "extender/app/app.h"
 #include "extender/keep/served_slice.h"
+#include "extender/serve/app.h"
 #include "extender/view/kube.h"
 #include "lib/base/mem.h"
 
@@ -108,7 +108,7 @@ static void job_fail(struct job *job)
 
 static void count_rejected(struct app *app, int result)
 {
-    metrics_count(app->metrics, APP_SLICES_REJECTED,
+    metrics_count(app->listener.metrics, APP_SLICES_REJECTED,
                   result == -ESTALE         ? "stale"
                   : result == -EEXIST       ? "foreign"
                   : result == -EACCES       ? "foreign"
@@ -153,7 +153,7 @@ static void put_finish(struct httpd_request *rq, void *arg)
         count_rejected(job->app, op->result);
         job_fail(job);
     } else {
-        metrics_count(job->app->metrics, APP_SLICES_ACCEPTED,
+        metrics_count(job->app->listener.metrics, APP_SLICES_ACCEPTED,
                       op->created ? "created" : "changed");
         httpd_status(rq, op->created ? 201 : 200);
         reply_object(rq, job->name, op->resource_version);
@@ -174,7 +174,7 @@ static void on_put(struct httpd_request *rq, void *ctx)
     const struct slice_cache_body heard = {
         name, access_node(rq, owner) ? owner : NULL, body, size};
     if (writer_heartbeat(app->writer, &heard, &version)) {
-        metrics_count(app->metrics, APP_SLICES_ACCEPTED, "heartbeat");
+        metrics_count(app->listener.metrics, APP_SLICES_ACCEPTED, "heartbeat");
         reply_object(rq, name, version);
         return;
     }

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "extender/app/app.h"
 #include "extender/judge/alignment.h"
+#include "extender/serve/app.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_fabric.h"
 #include "extender/serve/routes_jobs.h"

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "extender/app/app.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pending_demands.h"
+#include "extender/serve/app.h"
 #include "lib/base/mem.h"
 
 /* A release that waits for the writer. */
@@ -27,7 +27,7 @@ static void release_finish(struct httpd_request *rq, void *arg)
     struct release *release = arg;
     struct app *app = release->app;
     int r = release->op.result;
-    metrics_count(app->metrics, APP_RELEASES,
+    metrics_count(app->listener.metrics, APP_RELEASES,
                   r == 0         ? "released"
                   : r == -ENOENT ? "unknown"
                                  : "error");

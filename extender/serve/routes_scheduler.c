@@ -74,7 +74,8 @@ static void refuse_all(struct app *app, struct scratch *m,
     for (unsigned r = 0; r < REASON_COUNT; r++) {
         const char *word = reason_word(r);
         if (count[r])
-            metrics_add(app->metrics, APP_FILTER_REFUSALS, &word, count[r]);
+            metrics_add(app->listener.metrics, APP_FILTER_REFUSALS, &word,
+                        count[r]);
     }
     wire_failures_begin(&m->args, &f, out);
     for (int resolvable = 1; resolvable >= 0; resolvable--) {
@@ -298,7 +299,7 @@ static void handle_prioritize(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     if (answer(rq, app, &prioritize) < 0)
-        metrics_count(app->metrics, APP_PRIORITIZE_ERRORS, NULL);
+        metrics_count(app->listener.metrics, APP_PRIORITIZE_ERRORS, NULL);
 }
 
 /* --- preempt ------------------------------------------------------------ */

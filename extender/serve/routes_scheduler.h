@@ -5,7 +5,7 @@
 #ifndef BIGA_EXTENDER_SERVE_ROUTES_SCHEDULER_H
 #define BIGA_EXTENDER_SERVE_ROUTES_SCHEDULER_H
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "lib/http/httpd.h"
 
 extern const struct httpd_route scheduler_routes[];

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "lib/base/str.h"
 
 /* The beginning of an answer, `{"pod":{…}`, with a member "warning" when there

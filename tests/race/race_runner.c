@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/app/app.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "extender/server.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "extender/admit/access.h"
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "extender/server.h"
 #include "lib/io/log.h"
 #include "tests/lib/http/certs.h"
@@ -109,7 +109,7 @@ static void rotate(unsigned round)
     tls_poll(app->tls);
     str_addf(&text, TOKEN ",user%u\n", round);
     cert_write_text(text.data, files[TOKENS]);
-    access_poll(app->access);
+    access_poll(app->listener.access);
 }
 
 static void start(void)

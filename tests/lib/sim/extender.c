@@ -16,10 +16,10 @@ void test_extender_start(struct test_extender *x,
     demand_config_default(&x->app.demand);
     x->embedded = embedded_create(&x->app.demand);
     test_extender_write(x, sim_writer_with(NULL, x->embedded->store.applied));
-    x->app.metrics = app_metrics_create();
+    x->app.listener.metrics = app_metrics_create();
     x->app.demands = pending_demands_create();
     x->app.instance = 1;
-    x->embedded->store.metrics = x->app.metrics;
+    x->embedded->store.metrics = x->app.listener.metrics;
     x->embedded->store.demands = x->app.demands;
     x->embedded->store.instance = x->app.instance;
     x->app.source = embedded_source(x->embedded);
@@ -29,7 +29,7 @@ void test_extender_start(struct test_extender *x,
         .routes = routes,
         .n_routes = n_routes,
         .ctx = &x->app,
-        .observe = app_observe,
+        .observe = listener_observe,
         .write_error = write_error,
     };
     if (httpd_start(&config, &x->httpd, &err)) {
@@ -51,5 +51,5 @@ void test_extender_stop(struct test_extender *x)
     writer_stop(x->app.writer);
     embedded_destroy(x->embedded);
     pending_demands_destroy(x->app.demands);
-    metrics_destroy(x->app.metrics);
+    metrics_destroy(x->app.listener.metrics);
 }

@@ -3,8 +3,8 @@
 #ifndef BIGA_TESTS_LIB_SIM_EXTENDER_H
 #define BIGA_TESTS_LIB_SIM_EXTENDER_H
 
-#include "extender/app/app.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 
 struct test_extender {
     struct app app;

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "extender/app/app.h"
 #include "extender/keep/store.h"
 #include "extender/pods/applied_view.h"
+#include "extender/serve/app.h"
 #include "extender/state/snapshot.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/sim/world.h"

@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "extender/app/app.h"
 #include "extender/run/runner.h"
+#include "extender/serve/app.h"
 #include "lib/base/json.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/world.h"

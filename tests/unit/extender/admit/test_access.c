@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "extender/admit/review.h"
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "extender/server.h"
 #include "lib/base/json.h"
 #include "lib/io/clock.h"
@@ -223,8 +223,9 @@ Test(access, publish_listener_believes_the_certificate)
     slice_of("h2", 1, &json, &path);
     cr_expect_eq(CALL("h2", "PUT", path.data, json.data), 201, "a DNS name");
     const char *labels[] = {"publish", "node", NULL};
-    cr_expect_eq(
-        metrics_get(server_app(p.server)->metrics, APP_REFUSALS, labels), 6);
+    cr_expect_eq(metrics_get(server_app(p.server)->listener.metrics,
+                             APP_REFUSALS, labels),
+                 6);
     place_fini(&p);
     str_fini(&body);
     str_fini(&path);
@@ -293,7 +294,7 @@ Test(access, read_listener_asks_for_tokens_of_a_file)
     cr_expect_eq(read_as(&p, "GET", "/%68ealthz", NULL, &reply), 401);
     cr_expect_eq(read_as(&p, "DELETE", "/v1/allocations/a/b", NULL, &reply),
                  401);
-    struct access *a = server_app(p.server)->access;
+    struct access *a = server_app(p.server)->listener.access;
     write_file(&p, "tokens", "half");
     access_poll(a);
     cr_expect_eq(read_as(&p, "GET", "/v1/nodes", TOKEN_A, &reply), 200,

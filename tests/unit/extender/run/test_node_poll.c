@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/app/app.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "tests/lib/sim/simapp.h"
 
 static void start(void)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "extender/app/app.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/simapp.h"

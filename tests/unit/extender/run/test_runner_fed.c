@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/simapp.h"

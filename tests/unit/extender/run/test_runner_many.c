@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/app/app.h"
 #include "extender/run/embedded.h"
 #include "extender/run/runner_private.h"
+#include "extender/serve/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/simapp.h"
 

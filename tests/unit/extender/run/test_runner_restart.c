@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "extender/app/app.h"
 #include "extender/run/embedded.h"
+#include "extender/serve/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/sim/simapp.h"

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "extender/app/app.h"
+#include "extender/serve/app.h"
 #include "lib/io/clock.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/simapp.h"

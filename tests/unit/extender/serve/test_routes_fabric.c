@@ -59,7 +59,7 @@ static void open_files(void)
                  err.text);
     struct writer_op op = {.kind = WRITER_SET_FABRIC, .fabric = f};
     (void)writer_run(x.app.writer, &op);
-    fabric_files_serve(x.app.fabric, x.app.writer, x.app.metrics);
+    fabric_files_serve(x.app.fabric, x.app.writer, x.app.listener.metrics);
 }
 
 static int get(const char *target, const char *headers)

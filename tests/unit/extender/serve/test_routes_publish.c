@@ -74,7 +74,7 @@ static void expect_status(int code, const char *reason, const char *part)
 
 static int64_t counted(enum app_metric metric, const char *label)
 {
-    return metrics_get(x.app.metrics, metric, &label);
+    return metrics_get(x.app.listener.metrics, metric, &label);
 }
 
 Test(publish, puts_reads_and_deletes)

@@ -325,7 +325,7 @@ Test(read, releases_allocations)
     expect_body("ns/p");
     cr_expect_eq(get("/v1/allocations/ns/p"), 404);
     const char *label = "released";
-    cr_expect_eq(metrics_get(x.app.metrics, APP_RELEASES, &label), 1);
+    cr_expect_eq(metrics_get(x.app.listener.metrics, APP_RELEASES, &label), 1);
 }
 
 Test(read, refuses_unknown_parameters)

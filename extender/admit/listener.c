@@ -1,11 +1,13 @@
-#include "extender/app/app.h"
+#include "extender/admit/listener.h"
 
-void app_observe(void *ctx, const struct httpd_observation *o)
+#include "extender/app/app_metrics.h"
+
+void listener_observe(void *ctx, const struct httpd_observation *o)
 {
-    struct app *app = ctx;
+    const struct listener *listener = ctx;
     if (o->refusal) {
         const char *refusal[METRICS_LABELS_MAX] = {o->listener, o->refusal};
-        metrics_add(app->metrics, APP_REFUSALS, refusal, 1);
+        metrics_add(listener->metrics, APP_REFUSALS, refusal, 1);
     }
     if (o->status == 0)
         return;
@@ -14,6 +16,7 @@ void app_observe(void *ctx, const struct httpd_observation *o)
                          (char)('0' + o->status % 10), '\0'};
     const char *labels[METRICS_LABELS_MAX] = {
         o->listener, o->route ? o->route->name : "none", code};
-    metrics_add(app->metrics, APP_HTTP_REQUESTS, labels, 1);
-    metrics_observe(app->metrics, APP_HTTP_DURATION, labels, o->nanoseconds);
+    metrics_add(listener->metrics, APP_HTTP_REQUESTS, labels, 1);
+    metrics_observe(listener->metrics, APP_HTTP_DURATION, labels,
+                    o->nanoseconds);
 }

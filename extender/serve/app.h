@@ -1,12 +1,13 @@
 /* app - what every route handler is given: the parts of the running
  * extender.  It is each listener's ctx. */
-#ifndef BIGA_EXTENDER_APP_APP_H
-#define BIGA_EXTENDER_APP_APP_H
+#ifndef BIGA_EXTENDER_SERVE_APP_H
+#define BIGA_EXTENDER_SERVE_APP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/admit/listener.h"
 #include "extender/app/app_metrics.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pod_source.h"
@@ -14,8 +15,8 @@
 #include "model/pod/demand.h"
 
 struct app {
+    struct listener listener; /* first */
     struct writer *writer;
-    struct metrics *metrics; /* of app_metrics_create() */
     struct demand_config demand;
     int64_t max_candidates;          /* nodes in a filter's answer; 0: all */
     struct pending_demands *demands; /* pods that were asked about */
@@ -24,13 +25,9 @@ struct app {
     struct policy_file *policy;      /* NULL: none is configured */
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
-    struct access *access;           /* NULL: everybody may call everything */
     struct tls *tls;                 /* NULL: plain HTTP */
     uint64_t instance; /* another one after each start; in ETags */
     atomic_bool ready; /* the first snapshot is up; /readyz */
 };
-
-/* The observe hook of every listener; ctx is the struct app. */
-void app_observe(void *ctx, const struct httpd_observation *o);
 
 #endif
