@@ -32,8 +32,8 @@ static void on_unsure(void *ctx)
     elect_keep(c->elect);
 }
 
-/* Events are there before the pods are listed; who does not lead writes
- * none. */
+/* Events were started before the pods are listed.  Only the leader writes
+ * them. */
 static void on_unaccounted(void *ctx, const struct kube_pod *pod,
                            const char *why)
 {
@@ -51,7 +51,7 @@ static void on_overfull(void *ctx, const struct allocation *a, const char *text)
         events_post(c->events, &a->demand, EVENTS_OVERFULL, text);
 }
 
-/* With a role or without, which may be what is misspelt. */
+/* Of pods without a role, too: it may be the role's key that is misspelt. */
 static void on_pod(void *ctx, const struct kube_pod *pod)
 {
     struct cluster *c = ctx;
@@ -65,8 +65,8 @@ static void on_gone(void *ctx, const char *uid)
     (void)uid;
 }
 
-/* Another one for each process: who has died may come back while others still
- * wait for its Lease to end. */
+/* A new one for each process: a replica that was killed may be started again
+ * while the others still wait for its Lease to expire. */
 static char *make_identity(const char *name)
 {
     uint64_t random = 0;
@@ -79,7 +79,7 @@ static char *make_identity(const char *name)
     return xasprintf("%.200s_%016llx", name, (unsigned long long)random);
 }
 
-static char *beats_path(const char *namespace)
+static char *heartbeats_path(const char *namespace)
 {
     cleanup_str struct str path = STR_INIT(4096);
     kube_path_object(&path, KUBE_LEASE_GROUP, namespace, "leases", NULL);
@@ -95,7 +95,7 @@ static void node_appeared(void *ctx, const char *node)
 static void slices_listed(void *ctx)
 {
     struct cluster *c = ctx;
-    cluster_beats_silence(c->beats);
+    cluster_heartbeats_silence(c->heartbeats);
 }
 
 static void each_node(void *ctx, void (*visit)(void *ctx, const char *node),
@@ -110,7 +110,7 @@ static void create_parts(struct cluster *c)
     const struct cluster_config *own = &c->config;
     (void)pthread_mutex_init(&c->lead.lock, NULL); /* cannot fail on Linux */
     c->identity = make_identity(c->config.identity);
-    c->beats_path = beats_path(c->config.heartbeats);
+    c->heartbeats_path = heartbeats_path(c->config.heartbeats);
     c->feed = feed_create(own->writer);
     c->slices = cluster_slices_create(
         &(struct cluster_slices_config){.feed = c->feed,
@@ -118,7 +118,7 @@ static void create_parts(struct cluster *c)
                                         .appeared = node_appeared,
                                         .listed = slices_listed,
                                         .ctx = c});
-    c->beats = cluster_beats_create(c->feed, c->config.fresh_ms);
+    c->heartbeats = cluster_heartbeats_create(c->feed, c->config.fresh_ms);
     c->nodes = cluster_nodes_create(c->feed, fabric_files_labels(own->fabric));
     c->pods = cluster_pods_create(
         &(struct cluster_pods_config){.feed = c->feed,
@@ -129,14 +129,14 @@ static void create_parts(struct cluster *c)
                                       .is_busy = is_busy,
                                       .unaccounted = on_unaccounted,
                                       .ctx = c});
-    c->rooms = host_capacity_create(c->feed, &own->demand);
+    c->host_capacity = host_capacity_create(c->feed, &own->demand);
     cluster_nodes_each(c->nodes, each_node, c);
-    cluster_nodes_next(c->nodes, &host_capacity_nodes, c->rooms);
+    cluster_nodes_next(c->nodes, &host_capacity_nodes, c->host_capacity);
     cluster_pods_listen(
         c->pods, &(struct pod_listener){.put = host_capacity_put_pod,
                                         .gone = host_capacity_gone_pod,
                                         .listed = host_capacity_listed_pods,
-                                        .ctx = c->rooms});
+                                        .ctx = c->host_capacity});
     fabric_files_join(own->fabric,
                       &(struct fabric_nodes){cluster_nodes_changed,
                                              cluster_nodes_write, c->nodes});
@@ -167,15 +167,15 @@ static int start_pairing(struct cluster *c, struct error *err)
                                              .events = c->events,
                                              .may_write = may_bind,
                                              .ctx = c};
-    r = pair_controller_start(&pairing, &c->pairing, err);
+    r = pair_controller_start(&pairing, &c->pair_controller, err);
     if (r < 0)
         return r;
     writer_on_overfull(c->config.writer, on_overfull, c);
-    struct pod_listener listener = pair_controller_listener(c->pairing);
+    struct pod_listener listener = pair_controller_listener(c->pair_controller);
     cluster_pods_listen(c->pods, &listener);
     cluster_pods_listen(c->pods, &(struct pod_listener){
                                      .put = on_pod, .gone = on_gone, .ctx = c});
-    host_capacity_listen(c->rooms, on_pod, c);
+    host_capacity_listen(c->host_capacity, on_pod, c);
     return 0;
 }
 
@@ -209,10 +209,10 @@ static int start_reflector(struct cluster *c, struct error *err)
                             .query = "fieldSelector=spec.driver%3Dxpu.biga.dev",
                             .handler = cluster_slices_handler,
                             .ctx = c->slices},
-        [CLUSTER_BEATS] = {.name = "leases",
-                           .path = c->beats_path,
-                           .handler = cluster_beats_handler,
-                           .ctx = c->beats},
+        [CLUSTER_HEARTBEATS] = {.name = "leases",
+                                .path = c->heartbeats_path,
+                                .handler = cluster_heartbeats_handler,
+                                .ctx = c->heartbeats},
         [CLUSTER_NODES] = {.name = "nodes",
                            .path = "/api/v1/nodes",
                            .handler = cluster_nodes_handler,
@@ -229,7 +229,7 @@ static int start_reflector(struct cluster *c, struct error *err)
                                          "status.phase%21%3DSucceeded%2C"
                                          "status.phase%21%3DFailed",
                                 .handler = host_capacity_pods,
-                                .ctx = c->rooms},
+                                .ctx = c->host_capacity},
     };
     return reflector_start(c->config.kube, kinds, CLUSTER_KINDS, &c->reflector,
                            err);
@@ -282,11 +282,13 @@ void cluster_stop(struct cluster *c)
 {
     if (!c)
         return;
-    cluster_lead_end(c); /* elect still asks to lead, with what ends now */
+    cluster_lead_end(c); /* first: elect may still ask to lead, which uses what
+ * is stopped next */
     reflector_stop(c->reflector);
-    pair_controller_stop(c->pairing);
+    pair_controller_stop(c->pair_controller);
     waker_stop(c->waker);
-    binder_stop(c->binder); /* no bind is on its way when the Lease is free */
+    binder_stop(c->binder); /* before the Lease is given back: no bind of ours
+ * may be on its way when another replica leads */
     writer_on_overfull(c->config.writer, NULL, NULL);
     events_stop(c->events); /* of which the binder tells */
     elect_stop(c->elect);
@@ -296,12 +298,12 @@ void cluster_stop(struct cluster *c)
     kube_client_destroy(c->lead.client);
     (void)pthread_mutex_destroy(&c->lead.lock);
     cluster_slices_destroy(c->slices);
-    cluster_beats_destroy(c->beats);
+    cluster_heartbeats_destroy(c->heartbeats);
     cluster_nodes_destroy(c->nodes);
     cluster_pods_destroy(c->pods);
-    host_capacity_destroy(c->rooms);
+    host_capacity_destroy(c->host_capacity);
     free(c->identity);
-    free(c->beats_path);
+    free(c->heartbeats_path);
     free(c);
 }
 

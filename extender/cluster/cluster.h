@@ -2,13 +2,13 @@
  * one is told over its publish listener or keeps in SQLite comes from the API
  * server, and its binds go there.
  *
- *   reflector ─▶ cluster_slices ─┐
- *             ─▶ cluster_beats  ─┤  operations, in order      snapshot
- *             ─▶ cluster_nodes  ─┼─────────────────▶ writer ──────────▶ readers
- *             ─▶ cluster_pods   ─┘                     │
- *   elect ── lead / follow ────────────────────────────┤
- *   scheduler's bind ──────────────────────────────────┴─▶ binder ─▶ API server
- *   pairs: what the leader does about pairs (buddies, orphans, events)
+ *   reflector ─▶ cluster_slices ────┐
+ *             ─▶ cluster_heartbeats ┤ operations, in order  snapshot
+ *             ─▶ cluster_nodes ─────┼──────────▶ writer ──────────▶ readers
+ *             ─▶ cluster_pods ──────┘              │
+ *   elect ── lead / follow ────────────────────────┤
+ *   scheduler's bind ── binds ─────────────────────┴─▶ binder ─▶ API server
+ *   pair_controller: what the leader does about pairs (buddies, orphans)
  *   waker: has pods that were refused tried again when there is room
  */
 #ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_H
@@ -21,7 +21,6 @@
 #include "extender/cluster/binder.h"
 #include "extender/cluster/events.h"
 #include "extender/cluster/waiting_pods.h"
-#include "extender/state/plans.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_source.h"

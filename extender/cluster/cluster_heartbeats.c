@@ -17,16 +17,17 @@ struct beat {
     bool old;                 /* it was when it was listed */
 };
 
-struct cluster_beats {
+struct cluster_heartbeats {
     struct feed *feed;
     int64_t fresh_ms;
-    struct strmap beats; /* by node */
+    struct strmap heartbeats; /* by node */
     bool listing;
 };
 
-struct cluster_beats *cluster_beats_create(struct feed *feed, int64_t fresh_ms)
+struct cluster_heartbeats *cluster_heartbeats_create(struct feed *feed,
+                                                     int64_t fresh_ms)
 {
-    struct cluster_beats *c = xcalloc(1, sizeof *c);
+    struct cluster_heartbeats *c = xcalloc(1, sizeof *c);
     c->feed = feed;
     c->fresh_ms = fresh_ms;
     return c;
@@ -39,19 +40,19 @@ static void beat_free(void *object)
     free(b);
 }
 
-void cluster_beats_destroy(struct cluster_beats *c)
+void cluster_heartbeats_destroy(struct cluster_heartbeats *c)
 {
     if (!c)
         return;
-    collection_fini(&c->beats, beat_free);
+    collection_fini(&c->heartbeats, beat_free);
     free(c);
 }
 
 static void on_list(void *ctx)
 {
-    struct cluster_beats *c = ctx;
+    struct cluster_heartbeats *c = ctx;
     c->listing = true;
-    collection_list(&c->beats);
+    collection_list(&c->heartbeats);
 }
 
 /* When a MicroTime was, in ms since 1970; -1 when it is none. */
@@ -73,7 +74,7 @@ static int64_t wall_now_ms(void)
 
 /* In a list there are the Leases of nodes that fell silent long ago, too.
  * Only there the clocks of others are looked at. */
-static bool is_old(const struct cluster_beats *c,
+static bool is_old(const struct cluster_heartbeats *c,
                    const struct kube_lease *lease)
 {
     int64_t renewed = wall_ms(lease->renewed);
@@ -81,7 +82,7 @@ static bool is_old(const struct cluster_beats *c,
            (renewed < 0 || wall_now_ms() - renewed > 2 * c->fresh_ms);
 }
 
-static void post_heard(struct cluster_beats *c, const char *node, bool old)
+static void post_heard(struct cluster_heartbeats *c, const char *node, bool old)
 {
     struct feed_op *o = feed_new(c->feed, WRITER_HEARD, strlen(node) + 1);
     o->op.node = feed_text(o, node, strlen(node));
@@ -91,7 +92,7 @@ static void post_heard(struct cluster_beats *c, const char *node, bool old)
 
 static void on_put(void *ctx, const char *json, size_t size)
 {
-    struct cluster_beats *c = ctx;
+    struct cluster_heartbeats *c = ctx;
     struct kube_lease lease;
     struct error err = {0};
     char text[BEAT_TEXT_MAX];
@@ -100,11 +101,11 @@ static void on_put(void *ctx, const char *json, size_t size)
         return;
     }
     (void)snprintf(text, sizeof text, "%s %s", lease.renewed, lease.holder);
-    struct beat *b = strmap_get(&c->beats, lease.name);
+    struct beat *b = strmap_get(&c->heartbeats, lease.name);
     if (!b) {
         b = xcalloc(1, sizeof *b);
         b->node = xstrdup(lease.name);
-        (void)strmap_put(&c->beats, b->node, b);
+        (void)strmap_put(&c->heartbeats, b->node, b);
     }
     b->in.listed = true;
     if (strcmp(b->text, text) == 0)
@@ -117,41 +118,41 @@ static void on_put(void *ctx, const char *json, size_t size)
 
 static void forget(void *ctx, void *object)
 {
-    struct cluster_beats *c = ctx;
+    struct cluster_heartbeats *c = ctx;
     struct beat *b = object;
-    (void)strmap_remove(&c->beats, b->node);
+    (void)strmap_remove(&c->heartbeats, b->node);
     beat_free(b);
 }
 
 static void on_gone(void *ctx, const char *json, size_t size)
 {
-    struct cluster_beats *c = ctx;
+    struct cluster_heartbeats *c = ctx;
     struct kube_lease lease;
     if (kube_lease_read(json, size, &lease, NULL) < 0)
         return;
-    struct beat *b = strmap_get(&c->beats, lease.name);
+    struct beat *b = strmap_get(&c->heartbeats, lease.name);
     if (b)
         forget(c, b); /* its node goes stale by itself */
 }
 
 static void on_listed(void *ctx)
 {
-    struct cluster_beats *c = ctx;
+    struct cluster_heartbeats *c = ctx;
     c->listing = false;
-    collection_listed(&c->beats, forget, c);
-    cluster_beats_silence(c);
+    collection_listed(&c->heartbeats, forget, c);
+    cluster_heartbeats_silence(c);
 }
 
 /* A slice that is listed counts as heard of; that of a node which fell silent
  * long ago must not. */
-void cluster_beats_silence(struct cluster_beats *c)
+void cluster_heartbeats_silence(struct cluster_heartbeats *c)
 {
     struct beat *b;
     size_t pos = 0;
-    while ((b = strmap_next(&c->beats, &pos)))
+    while ((b = strmap_next(&c->heartbeats, &pos)))
         if (b->old)
             post_heard(c, b->node, true);
 }
 
-const struct reflector_handler cluster_beats_handler = {
+const struct reflector_handler cluster_heartbeats_handler = {
     .list = on_list, .put = on_put, .gone = on_gone, .listed = on_listed};

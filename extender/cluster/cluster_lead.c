@@ -147,7 +147,7 @@ static void *lead_thread(void *ctx)
     if (ready) {
         fabric_files_poll(l->cluster->config.fabric);
         hold_anew(l->cluster);
-        pair_controller_lead(l->cluster->pairing);
+        pair_controller_lead(l->cluster->pair_controller);
         waker_lead(l->cluster->waker);
         atomic_store(&l->done, true);
     }

@@ -56,12 +56,13 @@ void cluster_slices_destroy(struct cluster_slices *c);
 extern const struct reflector_handler cluster_slices_handler;
 
 /* Leases of the nodes: a node whose Lease was renewed is heard. */
-struct cluster_beats;
-struct cluster_beats *cluster_beats_create(struct feed *feed, int64_t fresh_ms);
-void cluster_beats_destroy(struct cluster_beats *c);
+struct cluster_heartbeats;
+struct cluster_heartbeats *cluster_heartbeats_create(struct feed *feed,
+                                                     int64_t fresh_ms);
+void cluster_heartbeats_destroy(struct cluster_heartbeats *c);
 /* Slices were listed: tell again which nodes are silent. */
-void cluster_beats_silence(struct cluster_beats *c);
-extern const struct reflector_handler cluster_beats_handler;
+void cluster_heartbeats_silence(struct cluster_heartbeats *c);
+extern const struct reflector_handler cluster_heartbeats_handler;
 
 /* Nodes: whether they are there and ready, and the labels that say where they
  * hang; all are handed on to the next, too. */
@@ -116,8 +117,9 @@ bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid);
 void cluster_pods_write(struct cluster_pods *c, struct str *out);
 size_t cluster_pods_n_unaccounted(struct cluster_pods *c);
 /* Has the pod a key that is none of the contract's?  Then which.  Any thread. */
-bool cluster_pods_find_odd(struct cluster_pods *c, const char *namespace,
-                           const char *name, struct str *text);
+bool cluster_pods_find_unknown_key(struct cluster_pods *c,
+                                   const char *namespace, const char *name,
+                                   struct str *text);
 /* Is it one of them?  Then where it is, and why, for people.  Any thread. */
 bool cluster_pods_find_unaccounted(struct cluster_pods *c,
                                    const char *namespace, const char *name,

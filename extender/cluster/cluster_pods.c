@@ -26,14 +26,14 @@ enum state {
     STATES
 };
 
-struct entry {
+struct pod_entry {
     struct collected in;
     char *uid, *namespace, *name;
     enum state state;
     uint64_t hash;         /* of the allocation that was adopted */
     struct demand *demand; /* pending, and in order; else NULL */
     char *node, *why;      /* unaccounted; else NULL */
-    char *odd;             /* a key that is none; NULL: all are */
+    char *unknown_key;     /* a key that is none of the contract's; or NULL */
     /* as the writer was told: where room is made for it (NULL: nowhere), and
      * whether it is about to leave its node */
     char *nominated;
@@ -66,14 +66,14 @@ cluster_pods_create(const struct cluster_pods_config *config)
 
 static void entry_free(void *object)
 {
-    struct entry *e = object;
+    struct pod_entry *e = object;
     free(e->uid);
     free(e->namespace);
     free(e->name);
     free(e->demand);
     free(e->node);
     free(e->why);
-    free(e->odd);
+    free(e->unknown_key);
     free(e->nominated);
     free(e);
 }
@@ -120,7 +120,7 @@ static void post_adopt(struct cluster_pods *c, struct allocation *a)
     feed_post(o);
 }
 
-static void post_free(struct cluster_pods *c, const struct entry *e)
+static void post_free(struct cluster_pods *c, const struct pod_entry *e)
 {
     size_t room = strlen(e->namespace) + strlen(e->name) + strlen(e->uid) + 3;
     struct feed_op *o = feed_new(c->config.feed, WRITER_FREE, room);
@@ -137,7 +137,7 @@ static void move_done(struct feed_op *o)
 
 /* A pod of a pair is nominated to a node ("": to none), or about to leave its
  * own. */
-static void move(struct cluster_pods *c, struct entry *e,
+static void move(struct cluster_pods *c, struct pod_entry *e,
                  const struct demand *pod, const char *node, bool leaving)
 {
     if (strcmp(e->nominated ? e->nominated : "", node) == 0 &&
@@ -155,7 +155,7 @@ static void move(struct cluster_pods *c, struct entry *e,
 }
 
 /* Not any more: by its uid alone. */
-static void move_no_more(struct cluster_pods *c, struct entry *e)
+static void move_no_more(struct cluster_pods *c, struct pod_entry *e)
 {
     struct demand d = {0};
     memcpy(d.uid, e->uid, strlen(e->uid) + 1);
@@ -200,7 +200,7 @@ static void keep_done(struct feed_op *o)
 static void post_keep(struct cluster_pods *c)
 {
     size_t n = 0, pos = 0, room = 0;
-    struct entry *e;
+    struct pod_entry *e;
     const char **uids = xcalloc(c->entries.n + 1, sizeof *uids);
     while ((e = strmap_next(&c->entries, &pos)))
         room += strlen(e->uid) + 1;
@@ -220,7 +220,8 @@ static void post_keep(struct cluster_pods *c)
 
 /* --- one pod ------------------------------------------------------------ */
 
-static void set_state(struct cluster_pods *c, struct entry *e, enum state state)
+static void set_state(struct cluster_pods *c, struct pod_entry *e,
+                      enum state state)
 {
     pthread_mutex_lock(&c->lock);
     c->n[e->state]--;
@@ -239,11 +240,11 @@ static void set_state(struct cluster_pods *c, struct entry *e, enum state state)
     pthread_mutex_unlock(&c->lock);
 }
 
-static struct entry *entry_get(struct cluster_pods *c,
-                               const struct kube_pod *pod)
+static struct pod_entry *entry_get(struct cluster_pods *c,
+                                   const struct kube_pod *pod)
 {
     const struct demand *d = &pod->demand;
-    struct entry *e = strmap_get(&c->entries, d->uid);
+    struct pod_entry *e = strmap_get(&c->entries, d->uid);
     if (e)
         return e;
     e = xcalloc(1, sizeof *e);
@@ -257,18 +258,18 @@ static struct entry *entry_get(struct cluster_pods *c,
     return e;
 }
 
-static void note_odd(struct cluster_pods *c, struct entry *e,
-                     const struct kube_pod *pod)
+static void note_unknown_key(struct cluster_pods *c, struct pod_entry *e,
+                             const struct kube_pod *pod)
 {
-    if (!e->odd && !pod->odd.code)
+    if (!e->unknown_key && !pod->odd.code)
         return;
     pthread_mutex_lock(&c->lock);
-    free(e->odd);
-    e->odd = pod->odd.code ? xstrdup(pod->odd.text) : NULL;
+    free(e->unknown_key);
+    e->unknown_key = pod->odd.code ? xstrdup(pod->odd.text) : NULL;
     pthread_mutex_unlock(&c->lock);
 }
 
-static void put_pending(struct cluster_pods *c, struct entry *e,
+static void put_pending(struct cluster_pods *c, struct pod_entry *e,
                         const struct kube_pod *pod)
 {
     set_state(c, e, STATE_PENDING);
@@ -341,7 +342,7 @@ static int read_allocation(const struct kube_pod *pod,
     return r;
 }
 
-static void put_unaccounted(struct cluster_pods *c, struct entry *e,
+static void put_unaccounted(struct cluster_pods *c, struct pod_entry *e,
                             const struct kube_pod *pod, const struct error *why)
 {
     bool known = e->state == STATE_UNACCOUNTED;
@@ -366,7 +367,7 @@ static void put_unaccounted(struct cluster_pods *c, struct entry *e,
         c->config.unaccounted(c->config.ctx, pod, why->text);
 }
 
-static void put_bound(struct cluster_pods *c, struct entry *e,
+static void put_bound(struct cluster_pods *c, struct pod_entry *e,
                       const struct kube_pod *pod, bool listing)
 {
     struct allocation *a = NULL;
@@ -384,7 +385,7 @@ static void put_bound(struct cluster_pods *c, struct entry *e,
     set_state(c, e, STATE_BOUND); /* a new leader takes it for told */
 }
 
-static void put_finished(struct cluster_pods *c, struct entry *e)
+static void put_finished(struct cluster_pods *c, struct pod_entry *e)
 {
     if (e->state == STATE_FINISHED)
         return;
@@ -396,7 +397,7 @@ static void put_finished(struct cluster_pods *c, struct entry *e)
 static void forget(void *ctx, void *object)
 {
     struct cluster_pods *c = ctx;
-    struct entry *e = object;
+    struct pod_entry *e = object;
     struct demand d;
     struct pending_demands *seen = c->config.demands;
     for (size_t i = 0; i < c->n_listeners; i++)
@@ -439,10 +440,10 @@ static void on_put(void *ctx, const char *json, size_t size)
     struct kube_pod pod;
     if (!read_pod(c, json, size, &pod))
         return;
-    struct entry *e = entry_get(c, &pod);
+    struct pod_entry *e = entry_get(c, &pod);
     bool first = !e->in.listed; /* of this list */
     e->in.listed = true;
-    note_odd(c, e, &pod);
+    note_unknown_key(c, e, &pod);
     if (kube_pod_is_finished(&pod))
         put_finished(c, e);
     else if (pod.node[0])
@@ -460,7 +461,7 @@ static void on_gone(void *ctx, const char *json, size_t size)
     struct kube_pod pod;
     if (!read_pod(c, json, size, &pod))
         return;
-    struct entry *e = strmap_get(&c->entries, pod.demand.uid);
+    struct pod_entry *e = strmap_get(&c->entries, pod.demand.uid);
     if (e)
         forget(c, e);
 }
@@ -485,7 +486,7 @@ bool cluster_pods_find(struct cluster_pods *c, const char *uid,
                        struct demand *ret_demand)
 {
     pthread_mutex_lock(&c->lock);
-    const struct entry *e = strmap_get(&c->entries, uid);
+    const struct pod_entry *e = strmap_get(&c->entries, uid);
     bool found = e && e->demand;
     if (found)
         *ret_demand = *e->demand;
@@ -496,7 +497,7 @@ bool cluster_pods_find(struct cluster_pods *c, const char *uid,
 bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid)
 {
     pthread_mutex_lock(&c->lock);
-    const struct entry *e = strmap_get(&c->entries, uid);
+    const struct pod_entry *e = strmap_get(&c->entries, uid);
     bool bound = e && e->state > STATE_PENDING;
     pthread_mutex_unlock(&c->lock);
     return bound;
@@ -504,8 +505,8 @@ bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid)
 
 static int compare_pod(const void *a, const void *b)
 {
-    const struct entry *x = *(struct entry *const *)a;
-    const struct entry *y = *(struct entry *const *)b;
+    const struct pod_entry *x = *(struct pod_entry *const *)a;
+    const struct pod_entry *y = *(struct pod_entry *const *)b;
     int order = strcmp(x->namespace, y->namespace);
     return order ? order : strcmp(x->name, y->name);
 }
@@ -514,9 +515,9 @@ static int compare_pod(const void *a, const void *b)
 static void write_unaccounted(const struct cluster_pods *c, struct str *out)
 {
     size_t n = 0, pos = 0;
-    struct entry *e;
-    cleanup_free struct entry **list = xcalloc(c->n[STATE_UNACCOUNTED] + 1,
-                                               sizeof *list);
+    struct pod_entry *e;
+    cleanup_free struct pod_entry **list = xcalloc(c->n[STATE_UNACCOUNTED] + 1,
+                                                   sizeof *list);
     while ((e = strmap_next(&c->entries, &pos)))
         if (e->state == STATE_UNACCOUNTED && n < c->n[STATE_UNACCOUNTED])
             list[n++] = e;
@@ -537,25 +538,26 @@ static void write_unaccounted(const struct cluster_pods *c, struct str *out)
 }
 
 /* The lock is held. */
-static const struct entry *find_name(const struct cluster_pods *c,
-                                     const char *namespace, const char *name)
+static const struct pod_entry *
+find_name(const struct cluster_pods *c, const char *namespace, const char *name)
 {
     size_t pos = 0;
-    const struct entry *e;
+    const struct pod_entry *e;
     while ((e = strmap_next(&c->entries, &pos)))
         if (strcmp(e->name, name) == 0 && strcmp(e->namespace, namespace) == 0)
             break;
     return e;
 }
 
-bool cluster_pods_find_odd(struct cluster_pods *c, const char *namespace,
-                           const char *name, struct str *text)
+bool cluster_pods_find_unknown_key(struct cluster_pods *c,
+                                   const char *namespace, const char *name,
+                                   struct str *text)
 {
     pthread_mutex_lock(&c->lock);
-    const struct entry *e = find_name(c, namespace, name);
-    bool found = e && e->odd;
+    const struct pod_entry *e = find_name(c, namespace, name);
+    bool found = e && e->unknown_key;
     if (found)
-        str_add(text, e->odd);
+        str_add(text, e->unknown_key);
     pthread_mutex_unlock(&c->lock);
     return found;
 }
@@ -565,7 +567,7 @@ bool cluster_pods_find_unaccounted(struct cluster_pods *c,
                                    struct str *text)
 {
     size_t pos = 0;
-    struct entry *e = NULL;
+    struct pod_entry *e = NULL;
     pthread_mutex_lock(&c->lock);
     if (c->n[STATE_UNACCOUNTED])
         while ((e = strmap_next(&c->entries, &pos)))

@@ -19,7 +19,7 @@
 
 enum cluster_kind {
     CLUSTER_SLICES,
-    CLUSTER_BEATS,
+    CLUSTER_HEARTBEATS,
     CLUSTER_NODES,
     CLUSTER_PODS,
     CLUSTER_OTHER_PODS,
@@ -40,20 +40,20 @@ struct cluster_lead {
 
 struct cluster {
     struct cluster_config config;
-    char *identity, *beats_path;
+    char *identity, *heartbeats_path;
     struct feed *feed;
     struct cluster_slices *slices;
-    struct cluster_beats *beats;
+    struct cluster_heartbeats *heartbeats;
     struct cluster_nodes *nodes;
     struct cluster_pods *pods;
-    struct host_capacity *rooms;
+    struct host_capacity *host_capacity;
     struct binder *binder;
     struct binds *binds;
     struct reflector *reflector;
     struct elect *elect;
     atomic_bool electing;  /* elect is there; the others start before it */
     struct events *events; /* NULL: none are written */
-    struct pair_controller *pairing;
+    struct pair_controller *pair_controller;
     struct waker *waker;
     struct cluster_lead lead;
 };

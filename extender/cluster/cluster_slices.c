@@ -10,7 +10,7 @@
 #include "model/slice/slice.h"
 
 /* One ResourceSlice as the API server has it. */
-struct entry {
+struct slice_entry {
     struct collected in;
     char *name;
     struct pool *pool;
@@ -28,7 +28,7 @@ struct entry {
 /* The slices of one node. */
 struct pool {
     char *node;
-    struct entry **entries;
+    struct slice_entry **entries;
     size_t n, cap;
     struct slice_epoch epoch; /* of those that the writer has */
     size_t count;
@@ -60,7 +60,7 @@ void cluster_slices_each(struct cluster_slices *c,
 
 static void entry_free(void *object)
 {
-    struct entry *e = object;
+    struct slice_entry *e = object;
     free(e->name);
     free(e->body);
     free(e);
@@ -110,7 +110,7 @@ static void put_done(struct feed_op *o)
               o->op.error.text, NULL);
 }
 
-static void post_put(struct cluster_slices *c, struct entry *e)
+static void post_put(struct cluster_slices *c, struct slice_entry *e)
 {
     struct feed_op *o = feed_new(c->config.feed, WRITER_PUT_SLICE,
                                  strlen(e->name) + e->body_size + 2);
@@ -123,7 +123,7 @@ static void post_put(struct cluster_slices *c, struct entry *e)
     e->posted = e->current = true;
 }
 
-static void post_delete(struct cluster_slices *c, struct entry *e)
+static void post_delete(struct cluster_slices *c, struct slice_entry *e)
 {
     struct feed_op *o = feed_new(c->config.feed, WRITER_DELETE_SLICE,
                                  strlen(e->name) + 1);
@@ -142,8 +142,8 @@ static bool same_epoch(const struct slice_epoch *a, const struct slice_epoch *b)
 
 static int compare_version(const void *a, const void *b)
 {
-    const struct entry *x = *(struct entry *const *)a;
-    const struct entry *y = *(struct entry *const *)b;
+    const struct slice_entry *x = *(struct slice_entry *const *)a;
+    const struct slice_entry *y = *(struct slice_entry *const *)b;
     return x->version < y->version ? 1 : x->version > y->version ? -1 : 0;
 }
 
@@ -163,7 +163,7 @@ static bool has_posted(const struct pool *p)
 }
 
 /* Can ingest go from what the writer has to this epoch by itself? */
-static bool is_advance(const struct pool *p, const struct entry *winner)
+static bool is_advance(const struct pool *p, const struct slice_entry *winner)
 {
     return !has_posted(p) ||
            (strcmp(p->epoch.boot_id, winner->epoch.boot_id) == 0 &&
@@ -177,7 +177,7 @@ static void settle(struct cluster_slices *c, struct pool *p)
     if (p->n == 0)
         return;
     qsort(p->entries, p->n, sizeof(*p->entries), compare_version);
-    const struct entry *winner = p->entries[0];
+    const struct slice_entry *winner = p->entries[0];
     bool same = has_posted(p) && same_epoch(&p->epoch, &winner->epoch) &&
                 p->count == winner->count;
     if (!same && !is_advance(p, winner))
@@ -186,7 +186,7 @@ static void settle(struct cluster_slices *c, struct pool *p)
     p->count = winner->count;
     size_t taken = 0;
     for (size_t i = 0; i < p->n; i++) {
-        struct entry *e = p->entries[i];
+        struct slice_entry *e = p->entries[i];
         bool in = taken < winner->count && e->count == winner->count &&
                   same_epoch(&e->epoch, &winner->epoch);
         taken += in;
@@ -200,7 +200,7 @@ static void settle(struct cluster_slices *c, struct pool *p)
     }
 }
 
-static void pool_remove(struct cluster_slices *c, struct entry *e)
+static void pool_remove(struct cluster_slices *c, struct slice_entry *e)
 {
     struct pool *p = e->pool;
     size_t at = 0;
@@ -232,10 +232,10 @@ static struct pool *pool_get(struct cluster_slices *c, const char *node)
     return p;
 }
 
-static struct entry *entry_get(struct cluster_slices *c, const char *name,
-                               const char *node)
+static struct slice_entry *entry_get(struct cluster_slices *c, const char *name,
+                                     const char *node)
 {
-    struct entry *e = strmap_get(&c->entries, name);
+    struct slice_entry *e = strmap_get(&c->entries, name);
     if (e && strcmp(e->pool->node, node) != 0) {
         pool_remove(c, e);
         e = NULL;
@@ -276,7 +276,7 @@ static void on_list(void *ctx)
 static void refuse(struct cluster_slices *c, const char *name,
                    const struct error *err)
 {
-    struct entry *e = strmap_get(&c->entries, name);
+    struct slice_entry *e = strmap_get(&c->entries, name);
     metrics_count(c->config.metrics, APP_SLICES_REJECTED, "invalid");
     log_event(LOG_WARN, "slice-refused", "slice", name, "error", err->text,
               NULL);
@@ -284,7 +284,7 @@ static void refuse(struct cluster_slices *c, const char *name,
         pool_remove(c, e);
 }
 
-static void entry_set(struct cluster_slices *c, struct entry *e,
+static void entry_set(struct cluster_slices *c, struct slice_entry *e,
                       const struct slice *slice, uint64_t spec_hash)
 {
     const struct slice_epoch *epoch = slice_get_epoch(slice);
@@ -313,7 +313,7 @@ static void on_put(void *ctx, const char *json, size_t size)
         refuse(c, object.name, &err);
         return;
     }
-    struct entry *e = entry_get(c, object.name, slice_get_node(slice));
+    struct slice_entry *e = entry_get(c, object.name, slice_get_node(slice));
     uint64_t version = version_of(c, object.resource_version);
     uint64_t hash = hash_bytes(object.spec.data, object.spec.size);
     e->in.listed = true;
@@ -333,7 +333,7 @@ static void on_gone(void *ctx, const char *json, size_t size)
     struct cluster_object object;
     if (cluster_object_read(json, size, &object, NULL) < 0)
         return;
-    struct entry *e = strmap_get(&c->entries, object.name);
+    struct slice_entry *e = strmap_get(&c->entries, object.name);
     if (e)
         pool_remove(c, e);
 }

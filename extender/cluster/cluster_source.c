@@ -55,7 +55,7 @@ static bool find_unknown_key(void *ctx, const char *namespace, const char *name,
                              struct str *text)
 {
     const struct cluster *c = ctx;
-    return cluster_pods_find_odd(c->pods, namespace, name, text);
+    return cluster_pods_find_unknown_key(c->pods, namespace, name, text);
 }
 
 /* What Biga would allow, kube-scheduler may not: a nodeSelector, a taint, CPUs

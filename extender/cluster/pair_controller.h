@@ -1,5 +1,5 @@
-/* pair_controller - the thread that carries out what pairs.h names, while this replica
- * leads. */
+/* pair_controller - the thread that carries out what pair_rules.h names, while
+ * this replica leads. */
 #ifndef BIGA_EXTENDER_CLUSTER_PAIR_CONTROLLER_H
 #define BIGA_EXTENDER_CLUSTER_PAIR_CONTROLLER_H
 

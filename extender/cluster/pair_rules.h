@@ -3,7 +3,7 @@
  * a buddy gets its xPU pod.
  *
  * A registry of all host and xPU pods and the pairs that they make, and from
- * it the next thing to do.  No I/O, no clock: whoever runs it (pairing.h)
+ * it the next thing to do.  No I/O, no clock: its caller (pair_controller.h)
  * carries out what pair_rules_next() names and reports what became of it.  Asked
  * again, it names nothing that was done; what failed comes back after a
  * back-off.

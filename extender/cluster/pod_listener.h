@@ -1,4 +1,4 @@
-/* pod_listener - who is told of the pods with a role that the API server has. */
+/* pod_listener - is told of the pods with a role that the API server has. */
 #ifndef BIGA_EXTENDER_CLUSTER_POD_LISTENER_H
 #define BIGA_EXTENDER_CLUSTER_POD_LISTENER_H
 

@@ -8,7 +8,7 @@
  * 5 minutes.  So whatever the cause, each pod is judged again with each
  * snapshot that is not the one with which it was refused.
  *
- * A registry, no I/O, no clock: whoever runs it (waker.h) judges, tells, wakes.
+ * A registry, no I/O, no clock: its caller (waker.h) judges, tells and wakes.
  * A pod is to be woken when it fits one of the nodes that its refusal was
  * about, or more nodes than before; once, until the extender is asked about it
  * again, and not in short order. */

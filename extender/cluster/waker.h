@@ -1,5 +1,5 @@
 /* waker - the thread that has pods tried again which were refused, as soon as
- * there is room for them (waiting.h), while this replica leads.
+ * there is room for them (waiting_pods.h), while this replica leads.
  *
  * kube-scheduler looks at a pod that it has put aside when that pod changes.
  * So what changes is a condition in its status, which says why; nothing else of

@@ -13,7 +13,7 @@
 #include "model/pod/demand.h"
 #include "model/pod/pod_keys.h"
 
-/* Conditions that pairs.h writes: on a host pod, whether its xPU pods are all
+/* Conditions that pair_rules.h writes: on a host pod, whether its xPU pods are all
  * there; on an xPU pod, with the uid of its host pod as message. */
 #define KUBE_POD_XPU_READY WORD_XPU_READY
 #define KUBE_POD_PAIRED WORD_PAIRED
@@ -51,7 +51,7 @@ struct kube_pod {
     char resource_version[64];
     uint32_t restarts; /* of its containers together */
     bool ready;        /* condition Ready is True */
-    /* our own conditions (pairs.h): the host pod's uid that
+    /* our own conditions (pair_rules.h): the host pod's uid that
      * biga.dev/Paired names, "" none; and biga.dev/XpuReady: 1 True, 0 False,
      * -1 absent, and if its reason is KUBE_POD_NO_BUDDY the hash of its message,
      * else 0 */

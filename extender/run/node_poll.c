@@ -134,7 +134,7 @@ static int64_t next_due(const struct node_poll *w)
     return due_ms;
 }
 
-static void *nodewait_thread(void *ctx)
+static void *poll_thread(void *ctx)
 {
     struct node_poll *w = ctx;
     pthread_mutex_lock(&w->lock);
@@ -182,7 +182,7 @@ bool node_poll_suspend(struct node_poll *w, struct httpd_request *rq,
     return waits;
 }
 
-static void nodewait_changed(void *ctx)
+static void on_changed(void *ctx)
 {
     struct node_poll *w = ctx;
     pthread_mutex_lock(&w->lock);
@@ -201,11 +201,11 @@ int node_poll_start(const struct pod_store *store, struct node_poll **ret_wait,
     (void)pthread_mutex_init(&w->lock, NULL); /* never fails on Linux */
     clock_wait_init(&w->wake);
     pthread_mutex_lock(&w->lock); /* the thread waits until all is set up */
-    int rc = pthread_create(&w->thread, NULL, nodewait_thread, w);
+    int rc = pthread_create(&w->thread, NULL, poll_thread, w);
     w->started = rc == 0;
     if (w->started) {
-        applied_watch(store->applied, nodewait_changed, w);
-        writer_watch(store->writer, nodewait_changed, w);
+        applied_watch(store->applied, on_changed, w);
+        writer_watch(store->writer, on_changed, w);
     }
     pthread_mutex_unlock(&w->lock);
     if (rc) {

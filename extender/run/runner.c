@@ -76,9 +76,9 @@ static bool has_place(void *ctx, const char *uid, const char *node)
     return a && strcmp(a->node, node) == 0 && pod_set_find_uid(now->set, uid);
 }
 
-/* A node may have spoken of a pod whose place was just given back, by whomever;
- * that must not count when the pod is placed again, nor be kept for ever. */
-static void prune_told(struct look *l)
+/* A node may report on a pod after its place was given back.  Such a report must
+ * not count when the pod is placed again, nor be kept for ever. */
+static void prune_reports(struct look *l)
 {
     struct now now = {.store = l->r->store};
     size_t n = 0;
@@ -106,7 +106,7 @@ static void look_init(struct look *l, struct runner *r)
             node_reports_get(r->store->reports, m->pod->uid, m->place->node,
                              &m->told);
     }
-    prune_told(l);
+    prune_reports(l);
     qsort(l->members, l->n_members, sizeof *l->members, compare_members);
 }
 

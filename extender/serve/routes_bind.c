@@ -121,7 +121,7 @@ static void bind_unseen(struct httpd_request *rq, struct app *app,
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a = alloc_index_find_uid(s->allocations, b->uid);
     struct error err = {0};
-    if (a && pod_source_binds(&app->source)) { /* is that so there, too? */
+    if (a && pod_source_binds(&app->source)) { /* it may not be true there */
         bind_start(rq, app, b, &a->demand);
         return;
     }
@@ -140,8 +140,8 @@ static void bind_unseen(struct httpd_request *rq, struct app *app,
     bind_answer(app, rq, "refused", err.text);
 }
 
-/* False, and answered, when somebody else is to be asked: over a connection of
- * its own, since a kept one leads here as long as it is used. */
+/* False, and answered, when another replica leads.  The connection is closed:
+ * kept alive it would bring the next call here again. */
 static bool is_ours(struct httpd_request *rq, struct app *app,
                     const struct wire_binding *b)
 {

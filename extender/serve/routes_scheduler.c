@@ -268,7 +268,8 @@ static int answer(struct httpd_request *rq, struct app *app,
     struct error err = {0};
     struct jtext body = {0};
     body.data = httpd_body(rq, &body.size);
-    /* right, but whoever asks should find the one that binds, too */
+    /* the answer is right, but the next call should reach the leader, which
+     * binds */
     if (!pod_source_leads(&app->source, leader))
         httpd_close_after(rq);
     struct snapshot *snapshot = writer_snapshot(app->writer);

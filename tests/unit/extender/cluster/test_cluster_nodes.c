@@ -11,7 +11,7 @@
 static struct writer *w;
 static struct feed *feed;
 static struct cluster_nodes *nodes;
-static struct cluster_beats *beats;
+static struct cluster_heartbeats *beats;
 static int64_t now_s;
 
 static void set_up(void)
@@ -21,7 +21,7 @@ static void set_up(void)
     feed = feed_create(w);
     now_s = (int64_t)time(NULL);
     nodes = cluster_nodes_create(feed, &none);
-    beats = cluster_beats_create(feed, 15000);
+    beats = cluster_heartbeats_create(feed, 15000);
     cr_assert_eq(sim_publish(w, "n1", 2, "boot", 1), 0);
     cr_assert_eq(sim_publish(w, "n2", 2, "boot", 1), 0);
 }
@@ -30,7 +30,7 @@ static void tear_down(void)
 {
     feed_destroy(feed);
     cluster_nodes_destroy(nodes);
-    cluster_beats_destroy(beats);
+    cluster_heartbeats_destroy(beats);
     writer_stop(w);
 }
 
@@ -171,28 +171,28 @@ static void put_beat(const char *node, int64_t ago_s, const char *holder)
         "\"u\",\"resourceVersion\":\"1\"},\"spec\":{\"holderIdentity\":\"%s\","
         "\"leaseDurationSeconds\":40,\"renewTime\":\"%s\"}}",
         node, holder, text);
-    cluster_beats_handler.put(beats, json, strlen(json));
+    cluster_heartbeats_handler.put(beats, json, strlen(json));
 }
 
 Test(cluster_nodes, who_was_silent_when_listed_is_stale)
 {
-    cluster_beats_handler.list(beats);
+    cluster_heartbeats_handler.list(beats);
     put_beat("n1", 60, "a");
     put_beat("n2", 20, "a");
-    cluster_beats_handler.listed(beats);
+    cluster_heartbeats_handler.listed(beats);
     expect("n1", NODE_STALE);
     expect("n2", NODE_READY);
 
     /* its slices are listed later */
     cr_assert_eq(sim_publish(w, "n1", 2, "boot", 2), 0);
     expect("n1", NODE_READY);
-    cluster_beats_silence(beats);
+    cluster_heartbeats_silence(beats);
     expect("n1", NODE_STALE);
 
     /* a clock that is wrong does no harm: it was renewed now */
     put_beat("n1", 59, "a");
     expect("n1", NODE_READY);
-    cluster_beats_silence(beats);
+    cluster_heartbeats_silence(beats);
     expect("n1", NODE_READY);
 }
 
@@ -212,12 +212,12 @@ Test(cluster_nodes, very_many_may_be_gone_at_once)
         char json[64];
         int n = snprintf(json, sizeof json, "{\"metadata\":{\"name\":\"b%u\"}}",
                          i);
-        cluster_beats_handler.put(beats, json, (size_t)n);
+        cluster_heartbeats_handler.put(beats, json, (size_t)n);
         cluster_nodes_handler.put(nodes, json, (size_t)n);
     }
     int64_t began = cpu_ms();
-    cluster_beats_handler.list(beats);
-    cluster_beats_handler.listed(beats);
+    cluster_heartbeats_handler.list(beats);
+    cluster_heartbeats_handler.listed(beats);
     cluster_nodes_handler.list(nodes);
     cluster_nodes_handler.listed(nodes);
     cr_expect_lt(cpu_ms() - began, MOST_MS);
@@ -225,15 +225,15 @@ Test(cluster_nodes, very_many_may_be_gone_at_once)
 
 Test(cluster_nodes, only_a_change_of_the_lease_is_a_heartbeat)
 {
-    cluster_beats_handler.list(beats);
+    cluster_heartbeats_handler.list(beats);
     put_beat("n1", 600, "a");
-    cluster_beats_handler.listed(beats);
+    cluster_heartbeats_handler.listed(beats);
     expect("n1", NODE_STALE);
     put_beat("n1", 600, "a"); /* e.g. its labels */
     expect("n1", NODE_STALE);
     put_beat("n1", 600, "b");
     expect("n1", NODE_READY);
-    cluster_beats_handler.put(beats, "{}", 2); /* passed over */
-    cluster_beats_handler.gone(beats, "[]", 2);
+    cluster_heartbeats_handler.put(beats, "{}", 2); /* passed over */
+    cluster_heartbeats_handler.gone(beats, "[]", 2);
     expect("n1", NODE_READY);
 }

@@ -215,13 +215,13 @@ Test(cluster_pods, a_key_that_is_none_is_known_and_refuses_nothing)
     put_noted("a", "biga.dev/aling");
     cr_expect(cluster_pods_find(c, "uid-a", &d));
     cr_expect_eq(d.align, RELATION_SYS);
-    cr_expect(cluster_pods_find_odd(c, "ns", "a", &text));
+    cr_expect(cluster_pods_find_unknown_key(c, "ns", "a", &text));
     cr_expect_str_eq(str_text(&text),
                      "metadata.annotations[\"biga.dev/aling\"]: is no key of "
                      "Biga; did you mean biga.dev/align?");
-    cr_expect_not(cluster_pods_find_odd(c, "other", "a", &text));
+    cr_expect_not(cluster_pods_find_unknown_key(c, "other", "a", &text));
     put_noted("a", "biga.dev/align"); /* it was mended */
-    cr_expect_not(cluster_pods_find_odd(c, "ns", "a", &text));
+    cr_expect_not(cluster_pods_find_unknown_key(c, "ns", "a", &text));
     cr_expect(cluster_pods_find(c, "uid-a", &d));
     cr_expect_eq(d.align, RELATION_PIX);
 }
