@@ -9,8 +9,8 @@
 #include "card/card_private.h"
 #include "lib/base/mem.h"
 
-/* Where a file is until it is whole: left by whoever was killed, and written
- * over by the next. */
+/* The name of a file while it is being written.  A process that is killed
+ * leaves it behind, and the next one overwrites it. */
 static const char unfinished[] = ".biga-new";
 
 /* One file's arguments. */

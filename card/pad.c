@@ -1,6 +1,6 @@
-/* Bytes that hide what is in the arguments of `files`: on Linux everybody on
- * the card may read those of any process (/proc/PID/cmdline).  Made here,
- * given to the host by a way that nobody else has, used once. */
+/* A one-time pad for the arguments of `files`: on Linux every user of the card
+ * may read the arguments of any process (/proc/PID/cmdline).  The pad is made
+ * on the card, sent to the host over standard output, and used once. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
