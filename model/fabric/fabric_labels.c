@@ -1,9 +1,9 @@
 /* Labels of Kubernetes nodes, as `kubectl get nodes -o json` lists them.
  *
  * A switch is told by the whole path of values above it, so that leaf "1" of
- * spine "a" is another than leaf "1" of spine "b".  Where a value is missing
- * below one that is there, the host (or the leaf …) has that tier for itself:
- * it is near to none there, but on the tiers above. */
+ * spine "a" is another than leaf "1" of spine "b".  Where a node has a value
+ * for a tier but none for a tier below, it gets a switch of its own on the
+ * lower tier: it shares only the tiers above with other nodes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -128,7 +128,7 @@ static int check_key(const struct jtext *raw, const char *path,
 
 /* --- finding the keys in a pod ---------------------------------------------- */
 
-/* What is not of the expected kind has no keys. */
+/* Values of another kind than expected are skipped: they have no keys. */
 #define CALL(key, kind, check) JROW_CALL(key, JROW_LAX, kind, check)
 #define WITHIN(key, rows) JROW_OBJECT(key, JROW_LAX, rows)
 
