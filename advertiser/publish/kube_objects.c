@@ -67,7 +67,7 @@ static const struct jrow metadata_rows[] = {
     JROW_EACH("managedFields", JROW_NULLABLE, read_editor),
     JROW_END,
 };
-/* Of anything but a slice there is nothing in it for us. */
+/* Only the spec of a slice has a pool; that of others is skipped. */
 static const struct jrow pool_rows[] = {
     JROW("generation", JROW_STRICT, jrow_int64, struct kube_objects,
          generation),

@@ -86,7 +86,7 @@ static void read_amount(struct jscan *s, int64_t unit, int64_t *amount)
     bool is_text = jscan_peek(s) == JKIND_STRING;
     if ((is_text ? jscan_string(s, &text) : jscan_raw(s, &text)) &&
         quantity_parse(text.data, text.size, &milli) && milli >= 0)
-        *amount = milli / unit; /* what is there counts down */
+        *amount = milli / unit; /* what is available is rounded down */
 }
 
 static void read_milli(struct jscan *s, void *to)

@@ -313,8 +313,8 @@ static int make_buddy(struct applying *x, const struct applied_pod *host,
     if (e < 0)
         return e;
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(json, "metadata");
-    /* it ends with its host pod by being its pair; and whoever applies the same
-     * again finds it unchanged */
+    /* no owner is needed: the pod ends with its host pod, as its pair.  And
+     * without the owner's uid the same pod applied again is unchanged. */
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "ownerReferences");
     return apply_pod(x, json, metadata);
 }

@@ -333,7 +333,8 @@ int kube_pod_read(const char *json, size_t size,
     jscan_init_kube(&s, json, size);
     r.pod.broken = demand_read(&s, config, &demand, &r.pod.why) < 0;
     if (!r.pod.broken) {
-        /* which has no names that are not sound, when nothing hangs on them */
+        /* demand_read() leaves names empty that break the contract's rules
+         * where no decision depends on them; the object has them all */
         memcpy(demand.name, r.pod.demand.name, sizeof demand.name);
         memcpy(demand.namespace, r.pod.demand.namespace,
                sizeof demand.namespace);

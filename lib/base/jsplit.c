@@ -191,7 +191,7 @@ static int begin_items(struct jsplit *s, char c)
     if (s->had_items)
         return fail(s, "second \"items\" of a list");
     s->had_items = true;
-    if (c == 'n') { /* null, which whoever reads the rest checks */
+    if (c == 'n') { /* null; the reader of the rest checks the word */
         s->state = WORD;
         return 0;
     }

@@ -66,7 +66,8 @@ void *strmap_remove(struct strmap *m, const char *key)
     void *old = s->value;
     m->n--;
 
-    /* close the gap: whoever was pushed past it moves back into it */
+    /* linear probing: an entry that was displaced past the freed slot moves
+     * back into it, so that a lookup still finds it */
     size_t gap = (size_t)(s - m->slots);
     size_t mask = m->cap - 1;
     m->slots[gap].key = NULL;

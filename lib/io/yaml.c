@@ -49,7 +49,7 @@ static int next_event(struct loader *l)
 /* --- scalars ---------------------------------------------------------------
  *
  * The core schema of YAML 1.2, and kubectl's reader of YAML 1.1.  Where they
- * differ, the text is refused: whoever wrote it meant one of two things. */
+ * differ, the text is refused, since either reading may have been meant. */
 
 static bool is_one_of(const char *text, const char *const *list, size_t n)
 {
