@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "lib/base/json.h"
+#include "lib/base/jwrite.h"
 
 static void take(struct reader *r, const char *name, char *ret_text, size_t cap)
 {
@@ -72,51 +73,43 @@ int kube_lease_read(const char *json, size_t size, struct kube_lease *ret_lease,
     return 0;
 }
 
-/* `,"name":"text"` unless the text is "". */
-static void add_text(struct str *out, const char *name, const char *text)
-{
-    if (!*text)
-        return;
-    str_addf(out, ",\"%s\":", name);
-    str_add_json(out, text);
-}
-
-static void add_number(struct str *out, const char *name, int32_t value)
-{
-    if (value > 0)
-        str_addf(out, ",\"%s\":%d", name, value);
-}
-
 void kube_lease_write(const struct kube_lease *lease, const char *owner_node,
                       const char *owner_uid, struct str *out)
 {
-    str_add(out,
-            "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-            "\"metadata\":{\"name\":");
-    str_add_json(out, lease->name);
-    add_text(out, "namespace", lease->namespace);
-    add_text(out, "resourceVersion", lease->resource_version);
-    add_text(out, "uid", lease->uid);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "apiVersion", "coordination.k8s.io/v1");
+    jwrite_text(out, "kind", "Lease");
+    jwrite_object(out, "metadata");
+    jwrite_text(out, "name", lease->name);
+    jwrite_known_text(out, "namespace", lease->namespace);
+    jwrite_known_text(out, "resourceVersion", lease->resource_version);
+    jwrite_known_text(out, "uid", lease->uid);
     if (lease->generation > 0)
         str_addf(out,
                  ",\"annotations\":{\"" KUBE_LEASE_GENERATION "\":\"%" PRId64
                  "\"}",
                  lease->generation);
     if (owner_node) {
-        str_add(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\","
-                     "\"kind\":\"Node\",\"name\":");
-        str_add_json(out, owner_node);
-        str_add(out, ",\"uid\":");
-        str_add_json(out, owner_uid ? owner_uid : "");
-        str_add(out, "}]");
+        jwrite_array(out, "ownerReferences");
+        jwrite_object(out, NULL);
+        jwrite_text(out, "apiVersion", "v1");
+        jwrite_text(out, "kind", "Node");
+        jwrite_text(out, "name", owner_node);
+        jwrite_text(out, "uid", owner_uid ? owner_uid : "");
+        jwrite_end_object(out);
+        jwrite_end_array(out);
     }
-    cleanup_str struct str spec = STR_INIT(4096);
-    add_text(&spec, "holderIdentity", lease->holder);
-    add_number(&spec, "leaseDurationSeconds", lease->duration_s);
-    add_number(&spec, "leaseTransitions", lease->transitions);
-    add_text(&spec, "acquireTime", lease->acquired);
-    add_text(&spec, "renewTime", lease->renewed);
-    str_addf(out, "},\"spec\":{%s}}", spec.size ? spec.data + 1 : "");
+    jwrite_end_object(out);
+    jwrite_object(out, "spec");
+    jwrite_known_text(out, "holderIdentity", lease->holder);
+    if (lease->duration_s > 0)
+        jwrite_int(out, "leaseDurationSeconds", lease->duration_s);
+    if (lease->transitions > 0)
+        jwrite_int(out, "leaseTransitions", lease->transitions);
+    jwrite_known_text(out, "acquireTime", lease->acquired);
+    jwrite_known_text(out, "renewTime", lease->renewed);
+    jwrite_end_object(out);
+    jwrite_end_object(out);
 }
 
 void kube_lease_time(int64_t unix_us, char ret_text[40])
