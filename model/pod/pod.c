@@ -172,17 +172,17 @@ static int read_object(struct reading *r, const struct row *row)
         return rc;
     (void)jscan_object(r->s); /* it is one */
     while (jscan_member(r->s, &key)) {
-        unsigned i = 0;
-        while (i < row->n_rows && !is_key(&key, &row->rows[i].key))
-            i++;
-        if (i == row->n_rows) {
+        const struct row *member = row->rows, *end = member + row->n_rows;
+        while (member < end && !is_key(&key, &member->key))
+            member++;
+        if (member == end) {
             (void)jscan_skip(r->s); /* a fault ends the loop */
             continue;
         }
-        const struct row *member = &row->rows[i];
-        if (seen & UINT32_C(1) << i && !member->again)
+        uint32_t bit = UINT32_C(1) << (member - row->rows);
+        if (seen & bit && !member->again)
             return refuse(r, member, "given twice");
-        seen |= UINT32_C(1) << i;
+        seen |= bit;
         if ((rc = member->read(r, member)) < 0)
             return rc;
     }
