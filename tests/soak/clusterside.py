@@ -312,8 +312,11 @@ class ClusterSide:
             for name in unit.names():
                 names.add(name)
                 phase = found.get(name, {}).get("status", {}).get("phase")
-                if phase != "Running" and not self._has_no_room(
-                        unit, name, found):
+                if phase == "Running":
+                    continue
+                if self._has_no_room(unit, name, found):
+                    self.waits.add(name)
+                else:
                     bad.append(f"{name} ({unit.kind}) is {phase}: "
                                + fleet.why_pending(self.api, name)[:300])
         return bad + [f"{name} is there, and was deleted"
@@ -321,10 +324,13 @@ class ClusterSide:
 
     def _has_no_room(self, unit, name, found):
         """Whether the only node that it may go to is full: where it is
-        pinned to, or where the other pod of its pair is, which came when
-        there was room for both."""
+        pinned to, or of a host pod where its xPU pod is, which came when
+        there was room for both.  An xPU pod has room where its host pod
+        is."""
         other = name[:-4] if name.endswith("-xpu") else name + "-xpu"
         node = found.get(other, {}).get("spec", {}).get("nodeName")
+        if node and name.endswith("-xpu"):
+            return False
         if not node and unit.kind == "pinned":
             node = self.hosts[unit.what["node"]]
         if not node:
@@ -390,9 +396,8 @@ class ClusterSide:
                     "phase": p["status"].get("phase"),
                     "allocation": short(json.loads(allocation(p)))
                     if allocation(p) else None} for p in found},
-                "wanted": sorted(n for u in self.live_units()
-                                 for n in u.names()
-                                 if u.kind != "pinned")}
+                "wanted": sorted({n for u in self.live_units()
+                                  for n in u.names()} - self.waits)}
 
     def clear(self):
         for unit in self.live_units():
