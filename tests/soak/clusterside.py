@@ -173,6 +173,8 @@ class ClusterSide:
         self.ending.set()
         for thread in self.threads:
             thread.stopped.set()
+        if self.c.apiserver:  # without etcd it would not end by itself
+            self.c.apiserver.kill()
         self.c.stop()
         shutil.rmtree(self.c.folder, ignore_errors=True)
 
