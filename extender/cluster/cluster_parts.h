@@ -116,7 +116,8 @@ bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid);
  * an allocation that can be read.  Any thread. */
 void cluster_pods_write(struct cluster_pods *c, struct str *out);
 size_t cluster_pods_n_unaccounted(struct cluster_pods *c);
-/* Has the pod a key that is none of the contract's?  Then which.  Any thread. */
+/* Has the pod a key that is none of the contract's?  Then which.  Any
+ * thread. */
 bool cluster_pods_find_unknown_key(struct cluster_pods *c,
                                    const char *namespace, const char *name,
                                    struct str *text);

@@ -32,8 +32,8 @@ int pair_controller_start(const struct pair_controller_config *config,
 void pair_controller_stop(struct pair_controller *p); /* NULL allowed */
 DEFINE_CLEANUP(pair_controller, struct pair_controller *, pair_controller_stop)
 
-/* What cluster_pods tells; ctx is the struct pair_controller.  Nothing is done before
- * the first `listed`. */
+/* What cluster_pods tells; ctx is the struct pair_controller.  Nothing is done
+ * before the first `listed`. */
 struct pod_listener pair_controller_listener(struct pair_controller *p);
 /* This replica leads from now on: look at everything again. */
 void pair_controller_lead(struct pair_controller *p);

@@ -231,7 +231,7 @@ static void *waker_thread(void *ctx)
     return NULL;
 }
 
-/* --- what is heard ----------------------------------------------------------- */
+/* --- what is heard -------------------------------------------------------- */
 
 /* Called with the lock. */
 static void changed(struct waker *w)
@@ -313,7 +313,7 @@ void waker_state(struct waker *w, const char *uid,
     pthread_mutex_unlock(&w->lock);
 }
 
-/* --- start and stop ----------------------------------------------------------- */
+/* --- start and stop ------------------------------------------------------- */
 
 int waker_start(const struct waker_config *config, struct waker **ret_waker,
                 struct error *err)

@@ -21,8 +21,8 @@
 
 enum { WAKER_CALL_MS = 3000 };
 
-/* How a pod fares in a snapshot, as filter would answer.  Pure but for the memory
- * of plans, which may be NULL. */
+/* How a pod fares in a snapshot, as filter would answer.  Pure but for the
+ * memory of plans, which may be NULL. */
 void waker_judge(struct plans *memory, const struct snapshot *snapshot,
                  const struct demand *pod, const struct candidates *named,
                  struct waiting_pods_verdict *ret_verdict);

@@ -76,8 +76,8 @@ static bool has_place(void *ctx, const char *uid, const char *node)
     return a && strcmp(a->node, node) == 0 && pod_set_find_uid(now->set, uid);
 }
 
-/* A node may report on a pod after its place was given back.  Such a report must
- * not count when the pod is placed again, nor be kept for ever. */
+/* A node may report on a pod after its place was given back.  Such a report
+ * must not count when the pod is placed again, nor be kept for ever. */
 static void prune_reports(struct look *l)
 {
     struct now now = {.store = l->r->store};

@@ -20,7 +20,7 @@ static struct applied *applied_of(const struct app *app)
     return embedded_of(&app->source)->store.applied;
 }
 
-/* --- waiting for the writer ------------------------------------------------- */
+/* --- waiting for the writer ---------------------------------------------- */
 
 struct change {
     struct writer_op op;
@@ -71,7 +71,7 @@ static unsigned status_of(int result)
     }
 }
 
-/* --- apply ------------------------------------------------------------------- */
+/* --- apply --------------------------------------------------------------- */
 
 /* What a pod lacks that may still be applied, or nothing. */
 static void add_warning(const struct pod_set *set, const struct pod_change *c,
@@ -165,7 +165,7 @@ static void on_apply(struct httpd_request *rq, void *ctx)
     change_post(c, apply_finish);
 }
 
-/* --- delete ------------------------------------------------------------------- */
+/* --- delete -------------------------------------------------------------- */
 
 static void delete_finish(struct httpd_request *rq, void *arg)
 {
@@ -242,7 +242,7 @@ static void on_delete_secret(struct httpd_request *rq, void *ctx)
         post_delete(rq, ctx, one);
 }
 
-/* --- looking ------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 /* What one answer is made of. */
 struct look {
@@ -399,7 +399,7 @@ static void on_pod(struct httpd_request *rq, void *ctx)
     look_fini(&look);
 }
 
-/* --- ConfigMaps and Secrets ------------------------------------------------------ */
+/* --- ConfigMaps and Secrets ---------------------------------------------- */
 
 static const struct applied_config *list_configs(const struct look *look,
                                                  struct httpd_request *rq,
@@ -515,7 +515,7 @@ const struct httpd_route pods_routes[] = {
 };
 const size_t n_pods_routes = ARRAY_LEN(pods_routes);
 
-/* --- in a cluster ----------------------------------------------------------- */
+/* --- in a cluster -------------------------------------------------------- */
 
 /* Pods are the API server's there. */
 static void on_elsewhere(struct httpd_request *rq, void *ctx)

@@ -1,5 +1,5 @@
-/* unknown_keys - what an answer about a pod says beside: that it has a key biga.dev/…
- * which is none of the pod contract's (model/pod/pod_keys.h). */
+/* unknown_keys - the warning in an answer about a pod with a key biga.dev/… that
+ * is none of the pod contract's (model/pod/pod_keys.h). */
 #ifndef BIGA_EXTENDER_SERVE_UNKNOWN_KEYS_H
 #define BIGA_EXTENDER_SERVE_UNKNOWN_KEYS_H
 
