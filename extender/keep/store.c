@@ -57,15 +57,7 @@ enum {
 #define SQL_SCHEMA_1_TO_2 \
     "BEGIN;" SQL_APPLIED "PRAGMA user_version = 2; COMMIT;"
 
-#define SQL_PRAGMAS                    \
-    "PRAGMA locking_mode = EXCLUSIVE;" \
-    "PRAGMA trusted_schema = OFF;"     \
-    "PRAGMA cell_size_check = ON;"     \
-    "PRAGMA mmap_size = 0;"            \
-    "PRAGMA temp_store = MEMORY;"      \
-    "PRAGMA journal_mode = WAL;"       \
-    "PRAGMA synchronous = FULL;"       \
-    "PRAGMA journal_size_limit = 16777216;"
+#define SQL_PRAGMAS SQLDB_PRAGMAS "PRAGMA journal_size_limit = 16777216;"
 
 static const char *const sql_texts[SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",

@@ -1,8 +1,7 @@
 /* sqldb - a SQLite database of one process, as all of ours are opened and
  * read: what its errors mean, and rows that carry the hash of their other
  * columns in the last one, since SQLite itself does not notice a flipped bit
- * inside a value.  Which pragmas, tables and statements there are is its
- * owner's. */
+ * inside a value.  Which tables and statements there are is its owner's. */
 #ifndef BIGA_LIB_DB_SQLDB_H
 #define BIGA_LIB_DB_SQLDB_H
 
@@ -25,6 +24,17 @@ struct sqldb {
     const char *opening, *reading;
     const char *fsync_event; /* the log event of a failed fsync */
 };
+
+/* What all of ours begin with, to be executed once one is open: one process,
+ * durable with each commit, nothing of a damaged file trusted. */
+#define SQLDB_PRAGMAS                  \
+    "PRAGMA locking_mode = EXCLUSIVE;" \
+    "PRAGMA trusted_schema = OFF;"     \
+    "PRAGMA cell_size_check = ON;"     \
+    "PRAGMA mmap_size = 0;"            \
+    "PRAGMA temp_store = MEMORY;"      \
+    "PRAGMA journal_mode = WAL;"       \
+    "PRAGMA synchronous = FULL;"
 
 /* Opens it, DEFENSIVE; `path` may be ":memory:".  It is to be closed also
  * after a failure.  As long as it is not known to be whole, its log is left as

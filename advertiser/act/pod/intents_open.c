@@ -57,16 +57,9 @@ enum {
     "  id INTEGER PRIMARY KEY, number INTEGER NOT NULL," \
     "  sum INTEGER NOT NULL) STRICT"
 
-#define SQL_PRAGMAS                    \
-    "PRAGMA locking_mode = EXCLUSIVE;" \
-    "PRAGMA trusted_schema = OFF;"     \
-    "PRAGMA cell_size_check = ON;"     \
-    "PRAGMA mmap_size = 0;"            \
-    "PRAGMA cache_size = -256;"        \
-    "PRAGMA temp_store = MEMORY;"      \
-    "PRAGMA journal_mode = WAL;"       \
-    "PRAGMA synchronous = FULL;"       \
-    "PRAGMA journal_size_limit = 4194304;"
+#define SQL_PRAGMAS                           \
+    SQLDB_PRAGMAS "PRAGMA cache_size = -256;" \
+                  "PRAGMA journal_size_limit = 4194304;"
 
 /* --- opening ------------------------------------------------------------ */
 
