@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 #include "extender/app/fabric_files.h"
-#include "extender/cluster/binder.h"
-#include "extender/cluster/events.h"
-#include "extender/cluster/waiting_pods.h"
 #include "extender/keep/writer.h"
+#include "extender/leader/binder.h"
+#include "extender/leader/events.h"
+#include "extender/leader/waiting_pods.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_source.h"
 #include "extender/state/plans.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "extender/cluster/feed.h"
-#include "extender/cluster/pod_listener.h"
+#include "extender/leader/pod_listener.h"
 #include "lib/kube/reflector.h"
 #include "model/fabric/fabric.h"
 

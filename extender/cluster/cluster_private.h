@@ -6,14 +6,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "extender/cluster/binds.h"
 #include "extender/cluster/cluster.h"
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/elect.h"
-#include "extender/cluster/events.h"
 #include "extender/cluster/host_capacity.h"
-#include "extender/cluster/pair_controller.h"
-#include "extender/cluster/waker.h"
+#include "extender/leader/binds.h"
+#include "extender/leader/elect.h"
+#include "extender/leader/events.h"
+#include "extender/leader/pair_controller.h"
+#include "extender/leader/waker.h"
 #include "lib/kube/client.h"
 #include "lib/kube/reflector.h"
 

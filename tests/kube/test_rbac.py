@@ -29,7 +29,7 @@ ROLES = {("biga-system", "biga-extender-election"): EXTENDER,
          (None, "biga-reader"): READER,
          (None, "biga-operator"): OPERATOR}
 NODES = ["node1", "node2"]
-# seconds between two writes of one Event (extender/cluster/events.h)
+# seconds between two writes of one Event (extender/leader/events.h)
 PAUSE = 60
 APART = 10  # seconds; a right is taken and given back in less
 

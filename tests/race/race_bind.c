@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "extender/cluster/binds.h"
+#include "extender/leader/binds.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/serve/routes_bind.h"
 #include "lib/base/mem.h"

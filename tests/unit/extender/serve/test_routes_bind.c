@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "extender/cluster/binds.h"
+#include "extender/leader/binds.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"

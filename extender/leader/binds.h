@@ -1,0 +1,46 @@
+/* binds - the bind requests that are under way in a cluster: what was decided
+ * becomes true in the API server, is told as an Event, or is given back.
+ *
+ * kube-scheduler asks again while an earlier call may still become true, so
+ * what was allocated is given back by the last request of a pod only, and by
+ * none once one of them has bound it.  Any thread. */
+#ifndef BIGA_EXTENDER_LEADER_BINDS_H
+#define BIGA_EXTENDER_LEADER_BINDS_H
+
+#include <stddef.h>
+
+#include "extender/keep/writer.h"
+#include "extender/leader/binder.h"
+#include "extender/leader/events.h"
+#include "extender/pods/pod_source.h"
+#include "model/pod/demand.h"
+
+struct binds;
+struct binds_config {
+    struct writer *writer;
+    struct binder *binder;
+    /* An Event about a pod. */
+    void (*tell)(void *ctx, const struct demand *pod, enum events_reason reason,
+                 const char *text);
+    /* A bind was given up without knowing whether it was done. */
+    void (*unsure)(void *ctx);
+    void *ctx;
+};
+/* All of the configuration outlives it. */
+struct binds *binds_create(const struct binds_config *config);
+/* After the binder was stopped, which ends what is on its way. */
+void binds_destroy(struct binds *x); /* NULL allowed */
+
+/* A request begins, before anything is allocated for it. */
+void binds_begin(struct binds *x, const char *uid);
+/* Its bind was decided: b->done() once it is known what became of it, or after
+ * the binder's deadline. */
+void binds_post(struct binds *x, struct pod_bind *b);
+/* It was refused: the request ends. */
+void binds_refuse(struct binds *x, const struct pod_bind *b,
+                  const char *reason);
+
+/* Requests under way, of all pods. */
+size_t binds_count(struct binds *x);
+
+#endif

@@ -1,0 +1,48 @@
+/* elect - the thread that holds, or waits for, the Lease of the replica that
+ * binds. */
+#ifndef BIGA_EXTENDER_LEADER_ELECT_H
+#define BIGA_EXTENDER_LEADER_ELECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/kube/config.h"
+
+struct elect_config {
+    const struct kube_config *kube; /* outlives it */
+    const char *namespace, *name;   /* of the Lease: "biga-extender" */
+    const char *identity;           /* "POD_UID": new for every process */
+    bool alone; /* there is no other: no Lease, only `lead` */
+    /* Called on elect's thread.  `lead` returns 0 when everything is in order
+     * to bind, or -EAGAIN to be asked again in a moment; only then
+     * elect_holds() becomes true.  `follow`: somebody else may lead now. */
+    int (*lead)(void *ctx);
+    void (*follow)(void *ctx);
+    void *ctx;
+    /* of election_config; 0: ELECTION_DURATION_MS … (tests) */
+    int64_t duration_ms, renew_ms, deadline_ms;
+};
+
+struct elect;
+int elect_start(const struct elect_config *config, struct elect **ret_elect,
+                struct error *err);
+/* At the end the lease is not to be given back, but waited for: a call of ours
+ * whose answer is lost may be on its way yet.  Any thread. */
+void elect_keep(struct elect *e);
+/* Gives the lease back when it is ours, so that another need not wait. NULL
+ * allowed. */
+void elect_stop(struct elect *e);
+DEFINE_CLEANUP(elect, struct elect *, elect_stop)
+
+/* May we act as the leader for a call that takes up to `call_ms`?  Any
+ * thread; asked right before every write. */
+bool elect_holds(struct elect *e, int64_t call_ms);
+/* Who leads as far as we know: "" nobody.  Any thread. */
+void elect_leader(struct elect *e, char ret_identity[254]);
+/* Could the last call not be made, or was it refused?  Then what it was, why,
+ * and what to do.  Any thread. */
+bool elect_trouble(struct elect *e, struct error *ret_trouble);
+
+#endif

@@ -1,0 +1,412 @@
+#include "extender/leader/pair_controller.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/pods/buddy.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
+
+enum {
+    BODY_MAX = KUBE_OBJECT_MAX,
+    IDLE_MS = 1000, /* while somebody else leads */
+    PATH_MAX_BYTES = 2048,
+    MAKE_ERROR_MAX = 256, /* of an error's text in one for people */
+};
+
+struct pair_controller {
+    struct pair_controller_config config;
+    struct kube_client *client;
+    struct http_answer answer, other;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;
+    bool stopping, listed;
+    struct pair_rules *pairs;
+    struct pair_controller_counts counts;
+};
+
+/* --- calls -------------------------------------------------------------- */
+
+static int call(struct pair_controller *p, const char *method,
+                const struct str *path, const struct str *body,
+                enum kube_body type, struct http_answer *answer,
+                struct error *err)
+{
+    struct kube_request request = {
+        .method = method,
+        .path = str_text(path),
+        .type = type,
+        .body = body ? body->data : NULL,
+        .body_size = body ? body->size : 0,
+        .timeout_ms = PAIR_CONTROLLER_CALL_MS,
+    };
+    return kube_call(p->client, &request, answer, err);
+}
+
+static int delete_pod(struct pair_controller *p,
+                      const struct pair_rules_action *a, struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    cleanup_str struct str body = STR_INIT(PATH_MAX_BYTES);
+    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
+    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\","
+                   "\"preconditions\":{\"uid\":");
+    str_add_json(&body, a->uid);
+    str_add(&body, "}}");
+    int r = call(p, "DELETE", &path, &body, KUBE_JSON, &p->answer, err);
+    /* another pod has that name now: the one that was meant is gone */
+    return r == -EBUSY ? -ENOENT : r;
+}
+
+/* One condition of a pod's status, by server-side apply: ours alone. */
+static int apply_condition(struct pair_controller *p,
+                           const struct pair_rules_action *a, const char *type,
+                           bool is_true, const char *reason,
+                           const char *message, struct error *err)
+{
+    char now[CLOCK_UTC_MAX];
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    cleanup_str struct str body = STR_INIT(8192);
+    clock_format_utc((int64_t)time(NULL), now);
+    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
+    str_addf(&path, "/status?fieldManager=biga-%s&force=true",
+             a->kind == PAIR_RULES_MARK ? "paired" : "xpu-ready");
+    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
+                   "\"name\":");
+    str_add_json(&body, a->name);
+    str_add(&body, ",\"uid\":");
+    str_add_json(&body, a->uid);
+    str_addf(&body,
+             "},\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":"
+             "\"%s\",\"reason\":\"%s\",\"lastTransitionTime\":\"%s\","
+             "\"message\":",
+             type, is_true ? "True" : "False", reason, now);
+    str_add_json(&body, message);
+    str_add(&body, "}]}}");
+    int r = call(p, "PATCH", &path, &body, KUBE_APPLY, &p->answer, err);
+    /* with a uid, an apply to a pod that is gone, or another one, conflicts */
+    return r == -EBUSY ? -ENOENT : r;
+}
+
+static int get(struct pair_controller *p, const char *namespace,
+               const char *kind, const char *name, struct http_answer *answer,
+               struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    kube_path_object(&path, "/api/v1", namespace, kind, name);
+    return call(p, "GET", &path, NULL, KUBE_JSON, answer, err);
+}
+
+static int post_buddy(struct pair_controller *p,
+                      const struct pair_rules_action *a,
+                      const struct kube_pod *pod, struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
+    cleanup_str struct str body = STR_INIT(BODY_MAX);
+    const struct buddy_input in = {
+        .host = str_text(&p->answer.body),
+        .host_size = p->answer.body.size,
+        .pod = pod,
+        .template = str_text(&p->other.body),
+        .template_size = p->other.body.size,
+        .name = a->made,
+    };
+    int r = buddy_compose(&in, &body, err);
+    if (r < 0)
+        return error_wrap(err, "PodTemplate %s", a->buddy);
+    kube_path_object(&path, "/api/v1", a->namespace, "pods", NULL);
+    return call(p, "POST", &path, &body, KUBE_JSON, &p->answer, err);
+}
+
+/* The name is taken: by the xPU pod that we have made for this host pod, as
+ * when its answer was lost, or by somebody else's? */
+static int check_taken(struct pair_controller *p,
+                       const struct pair_rules_action *a, struct error *err)
+{
+    struct kube_pod there;
+    struct error ignored;
+    int r = get(p, a->namespace, "pods", a->made, &p->answer, &ignored);
+    if (r == 0)
+        r = kube_pod_read(str_text(&p->answer.body), p->answer.body.size,
+                          &p->config.demand, &there, &ignored);
+    if (r == 0 && strcmp(there.owner_uid, a->uid) == 0)
+        return 0;
+    return error_set(err, EEXIST,
+                     "pod %s/%s is there already and does not belong to host "
+                     "pod %s",
+                     a->namespace, a->made, a->name);
+}
+
+/* What a person can do about a buddy that cannot be made. */
+static const char *make_hint(int result, bool has_template)
+{
+    if (result == -ENOENT && !has_template)
+        return ": create that PodTemplate, or name another in biga.dev/buddy";
+    switch (result) {
+    case -EINVAL:
+        return ": mend the PodTemplate";
+    case -EACCES:
+        return ": raise the quota or mend the policy that the message names; "
+               "or "
+               "give the extender the rights in deploy/";
+    case -EEXIST:
+        return ": delete that pod, or rename the host pod";
+    default:
+        return ": it is tried again";
+    }
+}
+
+static int make_buddy(struct pair_controller *p,
+                      const struct pair_rules_action *a, bool *ret_has_template,
+                      struct error *err)
+{
+    struct kube_pod pod;
+    *ret_has_template = false;
+    int r = get(p, a->namespace, "pods", a->name, &p->answer, err);
+    if (r == -ENOENT)
+        return error_set(err, ECANCELED, "pod %s/%s is gone", a->namespace,
+                         a->name);
+    if (r == 0)
+        r = kube_pod_read(str_text(&p->answer.body), p->answer.body.size,
+                          &p->config.demand, &pod, err);
+    if (r < 0)
+        return r;
+    if (strcmp(pod.demand.uid, a->uid) != 0 || pod.broken || pod.deleting)
+        return error_set(err, ECANCELED, "pod %s/%s has changed", a->namespace,
+                         a->name);
+    r = get(p, a->namespace, "podtemplates", a->buddy, &p->other, err);
+    *ret_has_template = r == 0;
+    if (r == 0)
+        r = post_buddy(p, a, &pod, err);
+    return r == -EEXIST ? check_taken(p, a, err) : r;
+}
+
+/* --- one action --------------------------------------------------------- */
+
+static void post_event(struct pair_controller *p,
+                       const struct pair_rules_action *a,
+                       enum events_reason reason, const char *text)
+{
+    struct demand pod = {0};
+    memcpy(pod.namespace, a->namespace, sizeof pod.namespace);
+    memcpy(pod.name, a->name, sizeof pod.name);
+    memcpy(pod.uid, a->uid, sizeof pod.uid);
+    events_post(p->config.events, &pod, reason, text);
+}
+
+static int tell(struct pair_controller *p, const struct pair_rules_action *a,
+                struct error *err)
+{
+    int r = apply_condition(p, a, KUBE_POD_XPU_READY, a->ready, a->reason,
+                            a->text, err);
+    if (r == 0 && strcmp(a->reason, "XpuPodGone") == 0)
+        post_event(p, a, EVENTS_XPU_POD_GONE, a->text);
+    else if (r == 0 && strcmp(a->reason, "XpuPodFailed") == 0)
+        post_event(p, a, EVENTS_XPU_POD_FAILED, a->text);
+    return r;
+}
+
+/* `a->text` says afterwards what became of it. */
+static int make(struct pair_controller *p, struct pair_rules_action *a,
+                struct error *err)
+{
+    bool has_template;
+    int r = make_buddy(p, a, &has_template, err);
+    if (r == 0) {
+        (void)snprintf(a->text, sizeof a->text,
+                       "made xPU pod %s from PodTemplate %s", a->made,
+                       a->buddy);
+        post_event(p, a, EVENTS_BUDDY_MADE, a->text);
+    } else if (r != -ECANCELED) {
+        const char *hint = make_hint(r, has_template);
+        (void)snprintf(a->text, sizeof a->text,
+                       "no xPU pod was made from PodTemplate %s: %.*s%s",
+                       a->buddy, MAKE_ERROR_MAX, err->text, hint);
+        if (!kube_error_passes(r))
+            post_event(p, a, EVENTS_BUDDY_FAILED, a->text);
+    }
+    return r;
+}
+
+/* A pod that stays on its card although its host pod has ended must not be
+ * known to the log alone. */
+static void tell_kept(struct pair_controller *p,
+                      const struct pair_rules_action *a,
+                      const struct error *err)
+{
+    char text[PAIR_RULES_TEXT_MAX];
+    (void)snprintf(text, sizeof text,
+                   "cannot be deleted, although %s, and is tried again: %.*s",
+                   a->text, MAKE_ERROR_MAX, err->text);
+    post_event(p, a, EVENTS_PAIR_NOT_ENDED, text);
+}
+
+static int carry_out(struct pair_controller *p, struct pair_rules_action *a)
+{
+    struct error err = {0};
+    int r = 0;
+    switch (a->kind) {
+    case PAIR_RULES_DELETE:
+        r = delete_pod(p, a, &err);
+        if (r == 0)
+            post_event(p, a, EVENTS_PAIR_ENDED, a->text);
+        else if (r != -ENOENT)
+            tell_kept(p, a, &err);
+        break;
+    case PAIR_RULES_MAKE:
+        r = make(p, a, &err);
+        break;
+    case PAIR_RULES_MARK:
+        r = apply_condition(p, a, KUBE_POD_PAIRED, true, "HostPod", a->host_uid,
+                            &err);
+        break;
+    case PAIR_RULES_TELL:
+        r = tell(p, a, &err);
+        break;
+    }
+    if (r == 0)
+        log_event(LOG_INFO, "pair", "did", pair_rules_kind_name(a->kind),
+                  "namespace", a->namespace, "pod", a->name, "made", a->made,
+                  "text", a->text, NULL);
+    else if (r != -ENOENT || a->kind == PAIR_RULES_MAKE) /* else it is gone */
+        log_event(LOG_WARN, "pair-failed", "to", pair_rules_kind_name(a->kind),
+                  "namespace", a->namespace, "pod", a->name, "error", err.text,
+                  NULL);
+    return r;
+}
+
+/* --- the thread --------------------------------------------------------- */
+
+static bool may_write(const struct pair_controller *p)
+{
+    return !p->config.may_write ||
+           p->config.may_write(p->config.ctx, PAIR_CONTROLLER_CALL_MS);
+}
+
+static void *pairing_thread(void *ctx)
+{
+    struct pair_controller *p = ctx;
+    struct pair_rules_action a;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stopping) {
+        int64_t now_ms = clock_ms();
+        if (!p->listed || !may_write(p)) {
+            (void)clock_wait(&p->wake, &p->lock, now_ms + IDLE_MS);
+            continue;
+        }
+        if (!pair_rules_next(p->pairs, now_ms, &a)) {
+            (void)clock_wait(&p->wake, &p->lock, pair_rules_due(p->pairs));
+            continue;
+        }
+        pthread_mutex_unlock(&p->lock);
+        int r = carry_out(p, &a);
+        pthread_mutex_lock(&p->lock);
+        pair_rules_report(p->pairs, &a, r, clock_ms());
+        *(r == 0 ? &p->counts.done[a.kind] : &p->counts.failed[a.kind]) += 1;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void on_put(void *ctx, const struct kube_pod *pod)
+{
+    struct pair_controller *p = ctx;
+    pthread_mutex_lock(&p->lock);
+    pair_rules_put(p->pairs, pod, clock_ms());
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+    struct pair_controller *p = ctx;
+    pthread_mutex_lock(&p->lock);
+    pair_rules_gone(p->pairs, uid, clock_ms());
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void on_listed(void *ctx)
+{
+    struct pair_controller *p = ctx;
+    pthread_mutex_lock(&p->lock);
+    p->listed = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+struct pod_listener pair_controller_listener(struct pair_controller *p)
+{
+    return (struct pod_listener){on_put, on_gone, on_listed, p};
+}
+
+void pair_controller_lead(struct pair_controller *p)
+{
+    pthread_mutex_lock(&p->lock);
+    pair_rules_again(p->pairs, clock_ms());
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pair_controller_counts(struct pair_controller *p,
+                            struct pair_controller_counts *ret_counts)
+{
+    pthread_mutex_lock(&p->lock);
+    *ret_counts = p->counts;
+    ret_counts->n_pods = pair_rules_n_pods(p->pairs);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* --- start and stop ----------------------------------------------------- */
+
+static void destroy(struct pair_controller *p)
+{
+    pair_rules_destroy(p->pairs);
+    kube_client_destroy(p->client);
+    str_fini(&p->answer.body);
+    str_fini(&p->other.body);
+    (void)pthread_cond_destroy(&p->wake);
+    (void)pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+int pair_controller_start(const struct pair_controller_config *config,
+                          struct pair_controller **ret_pairing,
+                          struct error *err)
+{
+    struct pair_controller *p = xcalloc(1, sizeof *p);
+    p->config = *config;
+    p->answer.body.max = p->other.body.max = KUBE_ANSWER_MAX;
+    p->pairs = pair_rules_create();
+    (void)pthread_mutex_init(&p->lock, NULL); /* cannot fail on Linux */
+    clock_wait_init(&p->wake);
+    int r = kube_client_create(config->kube, PAIR_CONTROLLER_CALL_MS,
+                               &p->client, err);
+    if (r == 0) {
+        int rc = pthread_create(&p->thread, NULL, pairing_thread, p);
+        r = rc ? error_errno(err, rc, "starting the thread of pairs") : 0;
+    }
+    if (r < 0) {
+        destroy(p);
+        return r;
+    }
+    *ret_pairing = p;
+    return 0;
+}
+
+void pair_controller_stop(struct pair_controller *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stopping = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    (void)pthread_join(p->thread, NULL); /* it was started, once */
+    destroy(p);
+}

@@ -1,0 +1,204 @@
+/* Events of pods, against an API server of three lines. */
+#include "extender/leader/events.h"
+
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+
+enum { NOW = 1000000, STEP_MS = 1000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static bool leads, exists, forbidden;
+static unsigned n_posts, n_patches, n_pokes, n_asked;
+static unsigned urgent_at; /* the post in which it says "urgent"; 0: none */
+static char last[4096];    /* the body of the last call */
+
+static struct httpd *server;
+static struct kube_config config;
+static char url[64];
+static struct events *events;
+static int64_t now_ms;
+
+static void note(unsigned *n)
+{
+    (*n)++;
+    pthread_cond_broadcast(&wake);
+}
+
+static void on_call(struct httpd_request *rq, void *ctx)
+{
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    bool poke = memmem(body, size, "poke", 4);
+    if (!poke)
+        (void)snprintf(last, sizeof last, "%.*s", (int)size, body);
+    if (memmem(body, size, "urgent", 6))
+        urgent_at = n_posts + 1;
+    httpd_status(rq, forbidden ? 403 : exists ? 409 : 201);
+    str_add(httpd_reply(rq), exists ? "{\"kind\":\"Status\",\"reason\":"
+                                      "\"AlreadyExists\",\"code\":409}"
+                                    : "{}");
+    note(poke                             ? &n_pokes
+         : httpd_method(rq) == HTTPD_POST ? &n_posts
+                                          : &n_patches);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool may_write(void *ctx, int64_t call_ms)
+{
+    (void)ctx;
+    (void)call_ms;
+    pthread_mutex_lock(&lock);
+    bool may = leads;
+    note(&n_asked);
+    pthread_mutex_unlock(&lock);
+    return may;
+}
+
+static void post(const char *uid, enum events_reason reason, const char *text)
+{
+    struct demand d = {.namespace = "ns"};
+    (void)snprintf(d.name, sizeof d.name, "pod-%s", uid);
+    (void)snprintf(d.uid, sizeof d.uid, "%s", uid);
+    events_post(events, &d, reason, text);
+}
+
+/* Time goes on, and whoever waits for it looks. */
+static void step(void)
+{
+    clock_set_fake(now_ms += STEP_MS);
+    post("poke", EVENTS_BUDDY_MADE, "poke");
+}
+
+static void wait_for(const unsigned *n, unsigned least)
+{
+    bool done = false;
+    while (!done) {
+        struct timespec soon;
+        step();
+        clock_gettime(CLOCK_REALTIME, &soon);
+        soon.tv_nsec += 20 * 1000000;
+        soon.tv_sec += soon.tv_nsec / 1000000000;
+        soon.tv_nsec %= 1000000000;
+        pthread_mutex_lock(&lock);
+        done = *n >= least ||
+               (pthread_cond_timedwait(&wake, &lock, &soon) == 0 &&
+                *n >= least);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+/* Until what was posted before, and was due within some minutes, was looked
+ * at: another pod's comes after it. */
+static void settle(void)
+{
+    static unsigned n;
+    char uid[16];
+    pthread_mutex_lock(&lock);
+    unsigned asked = n_asked;
+    pthread_mutex_unlock(&lock);
+    now_ms += 5 * EVENTS_PAUSE_MS;
+    (void)snprintf(uid, sizeof uid, "last-%u", n++);
+    post(uid, EVENTS_BUDDY_FAILED, "poke");
+    wait_for(&n_asked, asked + 4); /* some pokes, and all that is due */
+}
+
+static void start(void)
+{
+    static const struct httpd_route routes[] = {
+        {HTTPD_POST | HTTPD_PATCH, "/::", on_call, 65536, "events"}};
+    struct httpd_config c = {.name = "api",
+                             .listen = "127.0.0.1:0",
+                             .routes = routes,
+                             .n_routes = 1,
+                             .threads = 1};
+    struct error err = {0};
+    log_set_level(LOG_ERROR + 1);
+    clock_set_fake(now_ms = NOW);
+    cr_assert_eq(httpd_start(&c, &server, &err), 0, "%s", err.text);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u", httpd_port(server));
+    config.server = url;
+    leads = true;
+    cr_assert_eq(events_start(&(struct events_config){.kube = &config,
+                                                      .reporter = "r",
+                                                      .may_write = may_write},
+                              &events, &err),
+                 0, "%s", err.text);
+}
+
+static void stop(void)
+{
+    events_stop(events);
+    httpd_stop(server);
+    clock_set_fake(-1);
+}
+
+TestSuite(events, .init = start, .fini = stop, .timeout = 60);
+
+Test(events, an_unknown_key_is_told_once_in_the_same_words)
+{
+    post("a", EVENTS_UNKNOWN_KEY, "one");
+    wait_for(&n_posts, 1);
+    cr_expect(strstr(last, "\"type\":\"Warning\",\"reason\":\"UnknownKey\""),
+              "%s", last);
+    cr_expect(strstr(last, "\"count\":1,"), "%s", last);
+    post("a", EVENTS_UNKNOWN_KEY, "one");
+    settle();
+    cr_expect_eq(n_posts, 1);
+    cr_expect_eq(n_patches, 0);
+    post("a", EVENTS_UNKNOWN_KEY, "two");
+    wait_for(&n_posts, 2);
+    cr_expect(strstr(last, "\"message\":\"two\""), "%s", last);
+    cr_expect_eq(n_patches, 0);
+}
+
+Test(events, what_another_replica_has_told_is_told)
+{
+    exists = true;
+    post("a", EVENTS_UNKNOWN_KEY, "one");
+    wait_for(&n_posts, 1);
+    settle();
+    cr_expect_eq(n_posts, 1);
+}
+
+Test(events, who_does_not_lead_keeps_it_until_it_does)
+{
+    leads = false;
+    post("a", EVENTS_UNKNOWN_KEY, "one");
+    settle();
+    cr_expect_eq(n_posts, 0);
+    pthread_mutex_lock(&lock);
+    leads = true;
+    pthread_mutex_unlock(&lock);
+    wait_for(&n_posts, 1);
+}
+
+/* Each pod of a template with a misspelt key has one. */
+Test(events, unknown_keys_keep_no_other_warning_waiting)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        char uid[16];
+        (void)snprintf(uid, sizeof uid, "odd-%u", i);
+        post(uid, EVENTS_UNKNOWN_KEY, "one");
+    }
+    post("a", EVENTS_UNALIGNED, "urgent");
+    wait_for(&n_posts, 10);
+    cr_expect(urgent_at == 1 || urgent_at == 2, "%u", urgent_at);
+    wait_for(&n_posts, 41);
+}
+
+Test(events, what_may_not_be_told_is_tried_less_and_less)
+{
+    forbidden = true;
+    int64_t begun_ms = now_ms;
+    post("a", EVENTS_UNKNOWN_KEY, "one");
+    wait_for(&n_posts, 4);
+    cr_expect_geq(now_ms - begun_ms, 5000 + 10000 + 20000);
+}
