@@ -74,7 +74,8 @@ def measures(events):
     add("a node without its advertiser is stale", 15, stale(events, faults))
     add("a node whose advertiser is back is ready", None,
         ready_again(events, faults))
-    add("deleted slices of simulated hosts are back", None, slices_back(events, faults))
+    add("deleted slices of simulated hosts are back", None,
+        slices_back(events, faults))
     add("a pod in the cluster is bound", None, bound(events, faults))
     add("a pod is bound once its node is ready again", 10,
         woken(events, faults))
