@@ -1,10 +1,27 @@
 #include "lib/io/clock.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
+/* Virtual time, which only tests have; -1 is none. */
 static _Atomic int64_t fake_ms = -1;
+static _Atomic int64_t wall_ahead_s;
+
+/* A thread within clock_wait() while time is virtual. */
+struct waiter {
+    struct waiter *next;
+    pthread_cond_t *wake;
+    pthread_mutex_t *lock;
+    int64_t due_ms;
+    bool woken;
+};
+
+/* Taken after the lock of who waits.  clock_set_fake() has it first and only
+ * tries the other one. */
+static pthread_mutex_t waiters_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct waiter *waiters;
 
 static int64_t real_ns(void)
 {
@@ -34,13 +51,11 @@ void clock_wait_init(pthread_cond_t *ret_wake)
     (void)pthread_condattr_destroy(&attr);
 }
 
-bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms)
+static bool wait_real(pthread_cond_t *wake, pthread_mutex_t *lock,
+                      int64_t due_ms)
 {
     if (due_ms == INT64_MAX)
         return pthread_cond_wait(wake, lock) == 0;
-    int64_t fake = atomic_load_explicit(&fake_ms, memory_order_relaxed);
-    if (fake >= 0) /* the same time from now */
-        due_ms += real_ns() / 1000000 - fake;
     if (due_ms < 0)
         due_ms = 0;
     struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
@@ -48,9 +63,96 @@ bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms)
     return pthread_cond_timedwait(wake, lock, &due) == 0;
 }
 
+/* Until clock_set_fake() or a signal wakes it. */
+static bool wait_virtual(struct waiter *me)
+{
+    struct waiter **at = &waiters;
+    pthread_mutex_lock(&waiters_lock);
+    /* it may have become real or later since it was looked at */
+    bool due = atomic_load(&fake_ms) >= me->due_ms;
+    bool real = atomic_load(&fake_ms) < 0;
+    if (due || real) {
+        pthread_mutex_unlock(&waiters_lock);
+        return !due;
+    }
+    me->next = waiters;
+    waiters = me;
+    pthread_mutex_unlock(&waiters_lock);
+    (void)pthread_cond_wait(me->wake, me->lock);
+    pthread_mutex_lock(&waiters_lock);
+    while (*at != me)
+        at = &(*at)->next;
+    *at = me->next;
+    due = atomic_load(&fake_ms) >= me->due_ms;
+    pthread_mutex_unlock(&waiters_lock);
+    return !due;
+}
+
+bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms)
+{
+    if (atomic_load_explicit(&fake_ms, memory_order_relaxed) < 0)
+        return wait_real(wake, lock, due_ms);
+    struct waiter me = {.wake = wake, .lock = lock, .due_ms = due_ms};
+    return wait_virtual(&me);
+}
+
+/* With the waiters' lock: false when one holds its lock, so that it cannot be
+ * woken now. */
+static bool wake_due(int64_t ms)
+{
+    bool all = true;
+    for (struct waiter *w = waiters; w; w = w->next) {
+        if (w->woken || (ms >= 0 && w->due_ms > ms))
+            continue;
+        /* with its lock: it may be between its look and its wait */
+        if (pthread_mutex_trylock(w->lock) == 0) {
+            w->woken = true;
+            (void)pthread_cond_broadcast(w->wake);
+            (void)pthread_mutex_unlock(w->lock);
+        } else {
+            all = false;
+        }
+    }
+    return all;
+}
+
 void clock_set_fake(int64_t ms)
 {
-    atomic_store_explicit(&fake_ms, ms, memory_order_relaxed);
+    pthread_mutex_lock(&waiters_lock);
+    atomic_store(&fake_ms, ms);
+    while (!wake_due(ms)) {
+        pthread_mutex_unlock(&waiters_lock);
+        (void)sched_yield();
+        pthread_mutex_lock(&waiters_lock);
+    }
+    pthread_mutex_unlock(&waiters_lock);
+}
+
+size_t clock_waiting(int64_t *ret_next_ms)
+{
+    size_t n = 0;
+    *ret_next_ms = INT64_MAX;
+    pthread_mutex_lock(&waiters_lock);
+    for (const struct waiter *w = waiters; w; w = w->next) {
+        if (w->woken)
+            continue;
+        n++;
+        if (w->due_ms < *ret_next_ms)
+            *ret_next_ms = w->due_ms;
+    }
+    pthread_mutex_unlock(&waiters_lock);
+    return n;
+}
+
+int64_t clock_wall_s(void)
+{
+    return (int64_t)time(NULL) +
+           atomic_load_explicit(&wall_ahead_s, memory_order_relaxed);
+}
+
+void clock_set_wall_ahead(int64_t s)
+{
+    atomic_store_explicit(&wall_ahead_s, s, memory_order_relaxed);
 }
 
 void clock_format_utc(int64_t unix_s, char ret_text[CLOCK_UTC_MAX])

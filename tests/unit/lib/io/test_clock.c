@@ -1,6 +1,7 @@
 #include "lib/io/clock.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 
 struct waiter {
     pthread_mutex_t lock;
@@ -41,17 +42,102 @@ Test(clock, a_wait_ends_when_it_is_due)
     waiter_fini(&w);
 }
 
-Test(clock, a_wait_is_as_long_when_the_time_is_made_up)
-{
+/* --- virtual time ---------------------------------------------------------- */
+
+enum { N = 8, ROUNDS = 2000 };
+
+struct sleeper {
+    pthread_t thread;
     struct waiter w;
-    waiter_init(&w);
-    int64_t begun_ms = clock_ms();
+    int64_t due_ms, woken_ms;
+};
+
+static void *sleep_until_due(void *ctx)
+{
+    struct sleeper *s = ctx;
+    wait_out(&s->w, s->due_ms);
+    s->woken_ms = clock_ms();
+    return NULL;
+}
+
+static void await_waiting(size_t n, int64_t next_ms)
+{
+    int64_t next;
+    while (clock_waiting(&next) != n)
+        (void)sched_yield();
+    cr_assert_eq(next, next_ms);
+}
+
+Test(clock, virtual_time_wakes_who_is_due, .timeout = 180)
+{
+    static struct sleeper s[N];
     clock_set_fake(1000);
-    wait_out(&w, 1050);
-    cr_expect_eq(clock_ms(), 1000);
+    for (int i = 0; i < N; i++) {
+        waiter_init(&s[i].w);
+        s[i].due_ms = 1001 + 1000000 * i;
+        cr_assert_eq(pthread_create(&s[i].thread, NULL, sleep_until_due, &s[i]),
+                     0);
+    }
+    for (int i = 0; i < N; i++) {
+        await_waiting((size_t)(N - i), s[i].due_ms);
+        clock_set_fake(s[i].due_ms - 1);
+        await_waiting((size_t)(N - i), s[i].due_ms);
+        clock_set_fake(s[i].due_ms);
+        (void)pthread_join(s[i].thread, NULL);
+        cr_expect_eq(s[i].woken_ms, s[i].due_ms);
+        waiter_fini(&s[i].w);
+    }
+    await_waiting(0, INT64_MAX);
     clock_set_fake(-1);
-    cr_expect(clock_ms() >= begun_ms + 49); /* a part of a ms is lost */
-    waiter_fini(&w);
+}
+
+/* Also when it begins to wait at the same time: none is forgotten. */
+Test(clock, time_that_goes_on_meanwhile_is_noticed, .timeout = 180)
+{
+    static struct sleeper s;
+    waiter_init(&s.w);
+    for (int64_t ms = 1; ms <= ROUNDS; ms++) {
+        clock_set_fake(ms - 1);
+        s.due_ms = ms;
+        cr_assert_eq(pthread_create(&s.thread, NULL, sleep_until_due, &s), 0);
+        if (ms % 2)
+            (void)sched_yield();
+        clock_set_fake(ms);
+        (void)pthread_join(s.thread, NULL);
+    }
+    clock_set_fake(-1);
+    waiter_fini(&s.w);
+}
+
+static void *wait_once(void *ctx)
+{
+    struct sleeper *s = ctx;
+    pthread_mutex_lock(&s->w.lock);
+    s->woken_ms = clock_wait(&s->w.wake, &s->w.lock, s->due_ms);
+    pthread_mutex_unlock(&s->w.lock);
+    return NULL;
+}
+
+Test(clock, who_waits_is_told_that_time_is_real_again, .timeout = 180)
+{
+    static struct sleeper s = {.due_ms = 2000};
+    waiter_init(&s.w);
+    clock_set_fake(1000);
+    cr_assert_eq(pthread_create(&s.thread, NULL, wait_once, &s), 0);
+    await_waiting(1, 2000);
+    clock_set_fake(-1);
+    (void)pthread_join(s.thread, NULL);
+    cr_expect(s.woken_ms, "its time has not come");
+    waiter_fini(&s.w);
+}
+
+Test(clock, wall_time_can_be_set_ahead)
+{
+    int64_t now_s = clock_wall_s();
+    clock_set_wall_ahead(86400);
+    cr_expect_geq(clock_wall_s(), now_s + 86400);
+    clock_set_wall_ahead(0);
+    cr_expect_lt(clock_wall_s(), now_s + 86400);
 }
 
 static void *set_it(void *ctx)
