@@ -1,7 +1,6 @@
-#include <time.h>
-
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
+#include "lib/io/clock.h"
 
 bool config_asks(const struct httpd_config *config)
 {
@@ -31,7 +30,7 @@ bool request_verify(struct httpd_request *rq)
     struct conn *conn = rq->conn;
     if (!config_asks(&rq->h->config))
         return true;
-    int64_t now = (int64_t)time(NULL);
+    int64_t now = clock_wall_s();
     if (!conn->verdict || !tls_verdict_holds(tls, conn->verdict, now)) {
         if (!conn->verdict)
             conn->verdict = xcalloc(1, sizeof *conn->verdict);

@@ -213,7 +213,7 @@ static int set_read(const struct tls *t, struct tls_set **ret_set,
                     struct error *err)
 {
     cleanup_with(tls_set) struct tls_set *set = xcalloc(1, sizeof *set);
-    int64_t now = (int64_t)time(NULL);
+    int64_t now = clock_wall_s();
     atomic_store(&set->refs, 1);
     if (gnutls_certificate_allocate_credentials(&set->own) < 0)
         abort(); /* out of memory, as x*alloc does */

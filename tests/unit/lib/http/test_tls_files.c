@@ -1,11 +1,14 @@
 #include <criterion/criterion.h>
+#include <gnutls/gnutls.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/http/httpd.h"
 #include "lib/http/tls.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "tests/lib/http/certs.h"
 #include "tests/lib/http/tlsclient.h"
@@ -186,12 +189,13 @@ Test(tls_files, that_come_early_are_taken_when_it_is_time)
 {
     struct place p;
     setup(&p);
-    const struct cert_spec soon = {.name = "server", .from_s = 6};
+    const struct cert_spec soon = {.name = "server", .from_s = 600};
     put(p.authority, &soon, p.files[CERT], p.files[KEY]);
     poll_expect(&p, 0, 1, "too early");
     poll_expect(&p, 0, 0, "is said once");
-    (void)usleep(6200000);
+    clock_set_wall_ahead(601);
     poll_expect(&p, 1, 0, "now");
+    clock_set_wall_ahead(0);
     teardown(&p);
 }
 
@@ -243,19 +247,30 @@ Test(tls_files, new_authorities_judge_connections_that_exist)
     teardown(&p);
 }
 
+static time_t wall_time(time_t *ret_now)
+{
+    time_t now = (time_t)clock_wall_s();
+    if (ret_now)
+        *ret_now = now;
+    return now;
+}
+
 Test(tls_files, certificates_end_on_connections_that_exist)
 {
     struct place p;
     struct tls_client kept;
     setup(&p);
-    const struct cert_spec short_lived = {.name = "me", .until_s = 6};
+    const struct cert_spec short_lived = {.name = "me", .until_s = 600};
     put(p.authority, &short_lived, p.files[ME_CERT], p.files[ME_KEY]);
     const struct tls_client_config how = serve(&p, 1);
     cr_assert(tls_client_open(&kept, &how));
     cr_expect_eq(tls_client_call(&kept, "GET", "/", "", NULL), 200);
-    (void)usleep(7100000);
+    gnutls_global_set_time_function(wall_time);
+    clock_set_wall_ahead(601);
     cr_expect_eq(tls_client_call(&kept, "GET", "/", "", NULL), 403);
     cr_expect(strstr(kept.body.data, "expired"), "%s", kept.body.data);
+    clock_set_wall_ahead(0);
+    gnutls_global_set_time_function(time);
     tls_client_close(&kept);
     teardown(&p);
 }
