@@ -5,11 +5,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/http/httpd.h"
 #include "lib/io/clock.h"
 #include "lib/kube/lease.h"
+#include "tests/lib/virtual.h"
 
 /* --- an API server with one Lease --------------------------------------- */
 
@@ -18,6 +18,8 @@ static struct {
     bool exists, down, homeless; /* homeless: there is no namespace */
     struct kube_lease lease;
     unsigned version;
+    bool slow; /* a call takes a while, by turns */
+    unsigned n_calls;
 } api = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void status(struct httpd_request *rq, unsigned code, const char *reason)
@@ -31,6 +33,9 @@ static void status(struct httpd_request *rq, unsigned code, const char *reason)
 
 static bool is_down(struct httpd_request *rq)
 {
+    static const int64_t takes_ms[] = {0, 30, 0, 500, 7, 0, 1100};
+    if (api.slow)
+        virtual_take(takes_ms[api.n_calls++ % ARRAY_LEN(takes_ms)]);
     if (api.down)
         status(rq, 503, "ServiceUnavailable");
     return api.down;
@@ -118,7 +123,13 @@ static void set_down(bool down)
 
 /* --- candidates --------------------------------------------------------- */
 
-enum { DURATION = 2000, RENEW = 240, DEADLINE = 1200, PATIENCE = 60000 };
+enum {
+    DURATION = 2000,
+    RENEW = 240,
+    DEADLINE = 1200,
+    PATIENCE = 60000,
+    STEP = 10,
+};
 
 struct candidate {
     struct elect *elect;
@@ -129,6 +140,7 @@ struct candidate {
 static struct httpd *httpd;
 static struct kube_config kube;
 static char server[64], namespace[] = "default";
+static size_t n_threads; /* that wait: those of candidates and one of httpd */
 
 static int on_lead(void *ctx)
 {
@@ -160,6 +172,13 @@ static void start(struct candidate *c, const char *identity, bool alone)
     };
     struct error err = {0};
     cr_assert_eq(elect_start(&config, &c->elect, &err), 0, "%s", err.text);
+    n_threads++;
+}
+
+static void stop(struct candidate *c)
+{
+    elect_stop(c->elect);
+    n_threads--;
 }
 
 static void set_up(void)
@@ -172,6 +191,8 @@ static void set_up(void)
         .n_routes = 3,
         .connections_max = 16,
     };
+    virtual_begin();
+    n_threads = 1;
     cr_assert_eq(httpd_start(&config, &httpd, &err), 0, "%s", err.text);
     (void)snprintf(server, sizeof server, "http://127.0.0.1:%u",
                    httpd_port(httpd));
@@ -181,24 +202,25 @@ static void set_up(void)
 static void tear_down(void)
 {
     httpd_stop(httpd);
+    virtual_end();
 }
 
 TestSuite(elect, .init = set_up, .fini = tear_down, .timeout = 180);
 
-static void wait_a_moment(void)
+static void step(void)
 {
-    struct timespec t = {.tv_nsec = 2000000};
-    (void)nanosleep(&t, NULL);
+    virtual_step(n_threads, STEP);
 }
 
 /* How long until it is so; -1: not within `max_ms`. */
 static int64_t until(struct candidate *c, bool holds, int64_t max_ms)
 {
+    virtual_settle(n_threads);
     int64_t begun = clock_ms();
     while (elect_holds(c->elect, 0) != holds) {
         if (clock_ms() - begun > max_ms)
             return -1;
-        wait_a_moment();
+        step();
     }
     return clock_ms() - begun;
 }
@@ -213,7 +235,7 @@ Test(elect, a_new_lease_holds_later_and_is_given_back)
     elect_leader(a.elect, leader);
     cr_expect_str_eq(leader, "a");
     while (!elect_holds(a.elect, 100))
-        wait_a_moment();
+        step();
     cr_expect_not(elect_holds(a.elect, DEADLINE + 1));
 
     start(&b, "b", false);
@@ -222,13 +244,13 @@ Test(elect, a_new_lease_holds_later_and_is_given_back)
     cr_expect_str_eq(leader, "a");
     cr_expect_eq(b.asked, 0);
 
-    elect_stop(a.elect);
+    stop(&a);
     cr_expect_eq(a.followed, 1);
     pthread_mutex_lock(&api.lock);
     cr_expect_str_neq(api.lease.holder, "a", "it was given back");
     pthread_mutex_unlock(&api.lock);
     cr_expect_geq(until(&b, true, PATIENCE), 0);
-    elect_stop(b.elect);
+    stop(&b);
     cr_expect_str_eq(api.lease.holder, "");
 }
 
@@ -240,12 +262,12 @@ Test(elect, a_kept_lease_is_not_given_back)
     cr_expect_geq(until(&a, true, PATIENCE), 0);
     start(&b, "b", false);
     elect_keep(a.elect);
-    elect_stop(a.elect);
+    stop(&a);
     cr_expect_eq(a.followed, 1);
     cr_expect_str_eq(api.lease.holder, "a");
     cr_expect_eq(until(&b, true, DURATION / 2), -1);
     cr_expect_geq(until(&b, true, PATIENCE), 0);
-    elect_stop(b.elect);
+    stop(&b);
 }
 
 Test(elect, nothing_is_held_before_all_is_in_order)
@@ -258,7 +280,7 @@ Test(elect, nothing_is_held_before_all_is_in_order)
     atomic_store(&a.unready, false);
     cr_expect_geq(until(&a, true, PATIENCE), 0);
     cr_expect_eq(a.followed, 0);
-    elect_stop(a.elect);
+    stop(&a);
 }
 
 Test(elect, who_cannot_renew_stops_by_itself)
@@ -267,18 +289,15 @@ Test(elect, who_cannot_renew_stops_by_itself)
     start(&a, "a", false);
     cr_assert_geq(until(&a, true, PATIENCE), 0);
     set_down(true);
-    int64_t begun = clock_ms(), asked, held = begun;
-    while (asked = clock_ms(), elect_holds(a.elect, 0)) {
-        held = asked;
-        wait_a_moment();
-    }
-    cr_expect_leq(held, begun + DEADLINE, "%lld", (long long)(held - begun));
-    while (a.followed == 0)
-        wait_a_moment(); /* its thread notices */
-    cr_expect_eq(a.followed, 1);
+    int64_t ms = until(&a, false, PATIENCE);
+    cr_expect(ms >= 0 && ms <= DEADLINE, "%lld", (long long)ms);
+    for (int64_t begun = clock_ms();
+         a.followed == 0 && clock_ms() - begun < RENEW;)
+        step();
+    cr_expect_eq(a.followed, 1, "its thread notices");
     set_down(false);
     cr_expect_geq(until(&a, true, PATIENCE), 0);
-    elect_stop(a.elect);
+    stop(&a);
 }
 
 Test(elect, a_missing_namespace_is_told_and_waited_for)
@@ -289,7 +308,7 @@ Test(elect, a_missing_namespace_is_told_and_waited_for)
     start(&a, "a", false);
     for (int64_t begun = clock_ms();
          !elect_trouble(a.elect, &trouble) && clock_ms() - begun < PATIENCE;)
-        wait_a_moment();
+        step();
     cr_expect_eq(trouble.code, ENOENT);
     cr_expect(strstr(trouble.text, "cannot write the Lease"), "%s",
               trouble.text);
@@ -299,7 +318,7 @@ Test(elect, a_missing_namespace_is_told_and_waited_for)
     pthread_mutex_unlock(&api.lock);
     cr_expect_geq(until(&a, true, PATIENCE), 0);
     cr_expect_not(elect_trouble(a.elect, &trouble));
-    elect_stop(a.elect);
+    stop(&a);
 }
 
 Test(elect, never_do_two_hold_at_once)
@@ -309,24 +328,21 @@ Test(elect, never_do_two_hold_at_once)
     static const char *const names[] = {"a", "b", "c"};
     for (size_t i = 0; i < 3; i++)
         start(&c[i], names[i], false);
-    int64_t end = clock_ms() + 12000;
-    while (clock_ms() < end) {
+    api.slow = true;
+    for (int64_t end = clock_ms() + 300000; clock_ms() < end;) {
         unsigned n = 0;
-        int64_t begun = clock_ms();
+        virtual_step(n_threads, 5 * STEP);
         for (size_t i = 0; i < 3; i++)
             n += elect_holds(c[i].elect, 0);
-        if (clock_ms() - begun > RENEW)
-            continue; /* that was no one moment */
         cr_assert_leq(n, 1);
         n_led += n;
         seed = seed * 1664525U + 1013904223U;
-        if (seed >> 16 < 120)
-            set_down((seed & 1) != 0);
-        wait_a_moment();
+        if (seed >> 16 < 1200)
+            set_down((seed & 0x8000) != 0);
     }
     cr_expect_gt(n_led, 0);
     for (size_t i = 0; i < 3; i++)
-        elect_stop(c[i].elect);
+        stop(&c[i]);
 }
 
 Test(elect, alone_there_is_no_lease)
@@ -339,6 +355,6 @@ Test(elect, alone_there_is_no_lease)
     cr_expect_str_eq(leader, "a");
     cr_expect(elect_holds(a.elect, 100000));
     cr_expect_not(api.exists);
-    elect_stop(a.elect);
+    stop(&a);
     cr_expect_eq(a.followed, 1);
 }
