@@ -2,7 +2,7 @@
  * random: requests that fail before or after they took effect, that arrive
  * long after their sender gave up, restarts, outages, foreign hands, watches
  * that tell late, in part, or not at all.  After every change a reader looks at
- * the pool; in the end all has to be right. */
+ * the pool; in the end all has to be right.  Ten seeds, or $BIGA_SEEDS. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "tests/lib/sim/simkube.h"
 
 enum {
-    SEEDS = 40,
+    SEEDS = 10,
     STEPS = 600,
     MACHINES = 3,
     TOPOS = 24,
@@ -474,8 +474,10 @@ Test(publish_kube_random, pools_are_never_mixed_and_end_right, .timeout = 300)
     log_set_level((enum log_level)(LOG_ERROR + 1));
     make_topos();
     const char *from = getenv("BIGA_SEED"); /* to look at one of them */
+    const char *more = getenv("BIGA_SEEDS");
     uint64_t first = from ? strtoull(from, NULL, 10) : 1;
-    for (uint64_t seed = first; seed < first + (from ? 1 : SEEDS); seed++)
+    uint64_t n = more ? strtoull(more, NULL, 10) : SEEDS;
+    for (uint64_t seed = first; seed < first + (from ? 1 : n); seed++)
         one_seed(seed);
     for (size_t i = 0; i < TOPOS; i++)
         topo_unref(topos[i]);

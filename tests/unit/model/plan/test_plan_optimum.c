@@ -4,7 +4,7 @@
  * The search tries, for every node and every number of pairs of each shape,
  * all sets of cards and GPUs one after the other; and then every assignment
  * of ranks to nodes.  BIGA_TEST_SEED sets the seed, BIGA_TEST_ROUNDS the
- * number of clusters. */
+ * number of clusters (1,000 without it). */
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
 #include <errno.h>
@@ -622,7 +622,7 @@ static void check(const struct trial *t, unsigned round, struct counts *n)
 
 Test(plan_optimum, small_clusters, .timeout = 300)
 {
-    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 5000);
+    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 1000);
     struct counts n = {0};
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned i = 0; i < rounds; i++) {
@@ -637,6 +637,7 @@ Test(plan_optimum, small_clusters, .timeout = 300)
                 rounds, n.planned, n.several, n.refused, n.equal, n.same_cost,
                 n.near, n.exact);
     cr_assert(n.planned > rounds / 4 && n.refused > rounds / 10);
+    cr_assert(rounds < 1000 || (n.several && n.exact));
     cr_assert(n.same_cost * 100 >= n.planned * 99);
     cr_assert_eq(n.near, n.planned);
 }
