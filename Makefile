@@ -92,6 +92,8 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
         $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 
+FP := build-fp
+
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube soak bench fuzz race asan \
@@ -301,7 +303,6 @@ race-run: $(RACE)
 # Programs that die, hang or fail at the points that $BIGA_FAILPOINTS names.
 # Only what has such points is compiled again; the linker takes it before what
 # the archives have.
-FP     := build-fp
 FP_SRC := $(shell grep -lw 'failpoint\|FAILPOINTS' $(SRC_ALL))
 fp_obj  = $(patsubst %.c,$(FP)/obj/%.o,$(filter-out $(1),$(FP_SRC)))
 $(FP)/obj/%.o: %.c | $(BUILD)/.setup
@@ -314,7 +315,7 @@ $(FP)/biga-advertiser: $(call fp_obj,tests/% extender/%) \
     $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
 $(FP)/race_failpoints: $(call fp_obj,) $(TEST_LIBS)
 $(FP)/biga-extender $(FP)/biga-advertiser $(FP)/race_failpoints: \
-    $(BUILD)/libbiga-model.a
+    $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 # what has no such point is beside them all the same
