@@ -1,7 +1,9 @@
 #include "lib/http/httpd.h"
 
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,8 +12,9 @@
 #include "lib/io/clock.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sanitized.h"
+#include "tests/lib/virtual.h"
 
-enum { REQUEST_MS = 1000, LASTS_MS = 20000, BODY_MAX = 64 << 20 };
+enum { REQUEST_MS = 1000, LASTS_MS = 20000, ENOUGH = 20, BODY_MAX = 64 << 20 };
 
 /* --- a server with handlers that show what they were given ---------------- */
 
@@ -548,17 +551,35 @@ Test(httpd, resumes_from_another_thread)
     httpd_stop(h);
 }
 
+static void await_waiting(void)
+{
+    pthread_mutex_lock(&waiting.lock);
+    while (!waiting.rq)
+        pthread_cond_wait(&waiting.wake, &waiting.lock);
+    pthread_mutex_unlock(&waiting.lock);
+}
+
+/* Each time the one that cuts connections off has looked. */
+static void pass_time(int64_t ms)
+{
+    for (int64_t end = clock_ms() + ms; clock_ms() < end;)
+        virtual_step(1, REQUEST_MS / 10);
+}
+
 Test(httpd, serves_others_while_one_waits)
 {
+    virtual_begin();
     struct httpd *h = impatient_server(0);
     int fd = raw_connect(httpd_port(h));
     raw_send(fd, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
-    usleep(3 * REQUEST_MS * 1000); /* our own slowness cuts nobody off */
+    await_waiting();
+    pass_time(3 * REQUEST_MS); /* our own slowness cuts nobody off */
     cr_assert_eq(call(h, "PUT", "/echo", "", "hi"), 200);
     resume_soon(NULL);
     cr_assert_eq(raw_read(fd, false, &reply), 202);
     close(fd);
     httpd_stop(h);
+    virtual_end();
 }
 
 static void *stop_server(void *arg)
@@ -593,20 +614,25 @@ struct trickle {
     pthread_t thread;
     uint16_t port;
     const char *at_once, *text;
-    int64_t lasted_ms;
+    atomic_uint n_sent;
+    atomic_bool cut;
 };
+
+static atomic_uint n_allowed; /* bytes of each */
 
 static void *trickle_run(void *arg)
 {
     struct trickle *t = arg;
     int fd = raw_connect(t->port);
-    int64_t begin = clock_ms();
     bool open = raw_send(fd, t->at_once);
-    for (size_t i = 0; open && clock_ms() < begin + LASTS_MS; i++) {
+    for (size_t i = 0; open; i++) {
         char c = t->text[i % strlen(t->text)];
-        open = raw_send_n(fd, &c, 1) && !raw_closed_within(fd, 20);
+        open = raw_send_n(fd, &c, 1);
+        atomic_store(&t->n_sent, (unsigned)i + 1);
+        while (open && i + 1 >= atomic_load(&n_allowed))
+            open = !raw_closed_within(fd, 1);
     }
-    t->lasted_ms = clock_ms() - begin;
+    atomic_store(&t->cut, true);
     close(fd);
     return NULL;
 }
@@ -630,55 +656,57 @@ static const struct trickle tricks[] = {
      .text = "GE"},
 };
 
-/* How long a prompt client waited at most, in ms. */
-static int64_t among_tricklers(void)
+/* Each that is not cut off yet sends another byte. */
+static void all_go_on(struct trickle *t)
 {
-    /* as many connections as tricklers: the slots must come free */
-    struct httpd *h = impatient_server(ARRAY_LEN(tricks));
-    struct trickle t[ARRAY_LEN(tricks)];
+    unsigned n = atomic_fetch_add(&n_allowed, 1) + 1;
+    for (size_t i = 0; i < ARRAY_LEN(tricks); i++)
+        while (!atomic_load(&t[i].cut) && atomic_load(&t[i].n_sent) < n)
+            (void)sched_yield();
+}
+
+/* Time stands at first, so that whoever waits for one of them waits for ever.
+ * Then it goes on, and they are cut off. */
+Test(httpd, cuts_off_who_trickles_and_delays_nobody, .timeout = 180)
+{
+    virtual_begin();
+    struct httpd *h = impatient_server(2 * ARRAY_LEN(tricks));
+    atomic_store(&n_allowed, ENOUGH);
+    static struct trickle t[ARRAY_LEN(tricks)];
     for (size_t i = 0; i < ARRAY_LEN(tricks); i++) {
-        t[i] = tricks[i];
+        t[i].at_once = tricks[i].at_once;
+        t[i].text = tricks[i].text;
         t[i].port = httpd_port(h);
         pthread_create(&t[i].thread, NULL, trickle_run, &t[i]);
     }
-    usleep(50000);
-    int64_t worst = 0;
-    for (int i = 0; i < 50; i++) {
-        int64_t begin = clock_ms();
-        cr_assert_eq(call(h, "PUT", "/echo", "", "prompt"), 200);
-        int64_t took = clock_ms() - begin;
-        worst = took > worst ? took : worst;
-        usleep(10000);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(tricks); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(tricks); i++)
+        while (atomic_load(&t[i].n_sent) < ENOUGH)
+            cr_assert_eq(call(h, "PUT", "/echo", "", "prompt"), 200);
+    for (size_t i = 0; i < ARRAY_LEN(tricks); i++)
+        cr_expect_not(atomic_load(&t[i].cut), "trick %zu", i);
+    int64_t begun = clock_ms();
+    for (size_t i = 0; i < ARRAY_LEN(tricks); i++)
+        while (!atomic_load(&t[i].cut)) {
+            cr_assert_lt(clock_ms(), begun + LASTS_MS, "trick %zu", i);
+            virtual_step(1, REQUEST_MS / 10);
+            all_go_on(t);
+        }
+    cr_expect_gt(clock_ms() - begun, REQUEST_MS / 2);
+    for (size_t i = 0; i < ARRAY_LEN(tricks); i++)
         pthread_join(t[i].thread, NULL);
-        cr_assert_lt(t[i].lasted_ms, LASTS_MS, "trick %zu: %lld ms", i,
-                     (long long)t[i].lasted_ms);
-    }
+    cr_assert_eq(call(h, "PUT", "/echo", "", "prompt"), 200);
     httpd_stop(h);
-    return worst;
-}
-
-/* Whoever waits for one of them does so each time, for REQUEST_MS; a machine
- * that is busy elsewhere is so now and then. */
-Test(httpd, cuts_off_who_trickles_and_delays_nobody)
-{
-    int64_t best = INT64_MAX;
-    for (int i = 0; i < 5 && best >= REQUEST_MS / 2; i++) {
-        int64_t worst = among_tricklers();
-        best = worst < best ? worst : best;
-    }
-    cr_assert_lt(best, REQUEST_MS / 2, "a prompt client waited %lld ms",
-                 (long long)best);
+    virtual_end();
 }
 
 Test(httpd, leaves_idle_connections_alone)
 {
+    virtual_begin();
     struct httpd *h = impatient_server(0);
     int used = raw_connect(httpd_port(h)), unused = raw_connect(httpd_port(h));
     raw_send(used, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_assert_eq(raw_read(used, false, &reply), 200);
-    usleep(4 * REQUEST_MS * 1000);
+    pass_time(4 * REQUEST_MS);
     raw_send(used, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_assert_eq(raw_read(used, false, &reply), 200);
     raw_send(unused, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -686,6 +714,7 @@ Test(httpd, leaves_idle_connections_alone)
     close(used);
     close(unused);
     httpd_stop(h);
+    virtual_end();
 }
 
 Test(httpd, makes_room_for_new_connections)
@@ -704,10 +733,13 @@ Test(httpd, makes_room_for_new_connections)
 
 Test(httpd, cuts_off_who_does_not_read)
 {
+    virtual_begin();
     struct httpd *h = impatient_server(0);
     int fd = raw_connect(httpd_port(h));
     raw_send(fd, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-    usleep(4 * REQUEST_MS * 1000);
+    struct pollfd begun = {.fd = fd, .events = POLLIN};
+    cr_assert_eq(poll(&begun, 1, 60000), 1);
+    pass_time(4 * REQUEST_MS);
     /* it had not been taken by then, so it never comes whole */
     cr_assert_eq(raw_read(fd, false, &reply), 0);
     close(fd);
@@ -717,6 +749,7 @@ Test(httpd, cuts_off_who_does_not_read)
     cr_assert_eq(reply.body.size, 32 << 20);
     close(fd);
     httpd_stop(h);
+    virtual_end();
 }
 
 /* --- starting ------------------------------------------------------------- */
