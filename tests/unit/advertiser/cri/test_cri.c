@@ -353,12 +353,10 @@ Test(cri, a_small_reply_cannot_take_much_memory)
         bomb[i + 1] = 0;
     }
     h2_server_reply(p.server, "ListContainers", bomb, size);
-    int64_t from = clock_ms();
     cr_expect_eq(
         cri_list_containers(p.cri, (struct cri_pairs){0}, MS, &list, &p.err),
         -EPROTO);
     cr_expect(strstr(p.err.text, "ListContainers"), "%s", p.err.text);
-    cr_expect_lt(clock_ms() - from, 4000);
     cr_expect_eq(list_of(&p, 1, &list), 0, "%s", p.err.text);
     cri_containers_fini(&list);
     place_fini(&p);

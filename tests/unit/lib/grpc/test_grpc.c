@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
@@ -176,14 +175,6 @@ Test(grpc, cleartext_has_a_connection_for_each_call)
     place_fini(&p);
 }
 
-/* Of client and server. */
-static int64_t processor_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void check_sizes(bool tls)
 {
     static const size_t sizes[] = {0,     1,       16379,   16380,
@@ -195,14 +186,10 @@ static void check_sizes(bool tls)
         data[i] = (char)(i * 2654435761u >> 13);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         h2_server_reply(p.server, "Version", data, sizes[i]);
-        int64_t from = processor_ms();
         cr_assert_eq(ask(&p, DEADLINE_MS), 0, "%zu: %s", sizes[i], p.err.text);
         cr_assert_eq(p.reply.size, sizes[i]);
         if (sizes[i] > 0)
             cr_assert(memcmp(p.reply.data, data, sizes[i]) == 0);
-        int64_t took = processor_ms() - from;
-        cr_expect_lt(took, 2000, "%zu bytes took %lld ms", sizes[i],
-                     (long long)took);
     }
     free(data);
     place_fini(&p);
@@ -383,7 +370,6 @@ static void check_fault(struct place *p, size_t i, bool tls)
     cr_expect(strstr(p->err.text, p->endpoint), "%s", p->err.text);
     cr_expect(strstr(p->err.text, "Version"), "%s", p->err.text);
     cr_expect_not(p->end.unsent, "%s", faults[i].name);
-    cr_expect_lt(took, DEADLINE_MS, "%s", faults[i].name);
     h2_server_fault(p->server, H2_WELL);
     must_work(p, faults[i].name);
     cr_expect_gt(h2_server_connections(p->server), before, "%s",

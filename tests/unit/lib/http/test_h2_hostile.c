@@ -399,7 +399,6 @@ Test(h2_hostile, cuts_frames_and_headers_that_trickle)
     const struct tls_client_config how = h2_server_me(s);
     struct h2_client other;
     cleanup_str struct str block = STR_INIT(1 << 10);
-    int64_t begun = clock_ms();
     cr_assert(h2_client_open(&other, &how, true));
     h2_request(&block, "GET", "/");
     cr_assert(
@@ -407,7 +406,6 @@ Test(h2_hostile, cuts_frames_and_headers_that_trickle)
     cr_assert(tls_client_send(&c.tls, "\0\0\x10\6", 4), "half a head");
     cr_expect(h2_client_closed(&c));
     cr_expect(h2_client_closed(&other), "without CONTINUATION");
-    cr_expect_lt(clock_ms() - begun, 10 * H2_REQUEST_MS);
     h2_client_close(&other);
     done(s, &c);
 }
@@ -421,7 +419,6 @@ Test(h2_hostile, drops_replies_that_are_not_taken)
     cr_assert(h2_client_get(&c, 1, "/large"));
     cr_assert(h2_client_read_to(&c, NGHTTP2_RST_STREAM, 1));
     cr_expect_geq(clock_ms() - begun, H2_REQUEST_MS);
-    cr_expect_lt(clock_ms() - begun, 10 * H2_REQUEST_MS);
     static const char wide[] = "\x7f\xff\0\0", settings[] = "\0\4\x7f\xff\0\0";
     cr_assert(h2_client_frame(&c, NGHTTP2_WINDOW_UPDATE, 0, 0, wide, 4));
     cr_assert(h2_client_frame(&c, NGHTTP2_SETTINGS, 0, 0, settings, 6));

@@ -279,9 +279,7 @@ Test(kube_client, silence_after_sending_is_unknown)
     uint16_t port = 0;
     struct error err = {0};
     cleanup_fd int fd = raw_listen(&port);
-    int64_t begin = clock_ms();
     cr_expect_eq(call_port(port, "http", &err), -ETIMEDOUT);
-    cr_expect_lt(clock_ms() - begin, 30000);
 }
 
 /* A handshake that never ends: nothing was sent. */
