@@ -1,6 +1,7 @@
 #include "lib/http/tls.h"
 
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/http/tlsclient.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/lib/virtual.h"
 
 enum { REQUEST_MS = 2000, BODY_MAX = 4 << 20 };
 
@@ -347,8 +349,16 @@ Test(tls, unfinished_handshakes_cost_nothing)
     place_destroy(p);
 }
 
+/* Each time the one that cuts connections off has looked. */
+static void pass_time(int64_t ms)
+{
+    for (int64_t end = clock_ms() + ms; clock_ms() < end;)
+        virtual_step(1, REQUEST_MS / 10);
+}
+
 Test(tls, cuts_clients_that_do_not_read)
 {
+    virtual_begin();
     enum { REPLIES = 64 }; /* of 2 MiB: more than any socket holds */
     struct place *p = place_create();
     struct tls_client c;
@@ -360,16 +370,20 @@ Test(tls, cuts_clients_that_do_not_read)
                                   "GET /large HTTP/1.1\r\n"
                                   "Host: x\r\n\r\n",
                                   32));
-    (void)usleep(3 * REQUEST_MS * 1000);
+    struct pollfd begun = {.fd = c.fd, .events = POLLIN};
+    cr_assert_eq(poll(&begun, 1, 60000), 1);
+    pass_time(3 * REQUEST_MS);
     while (taken < REPLIES && tls_client_read(&c) == 200)
         taken++;
     cr_expect_lt(taken, REPLIES);
     tls_client_close(&c);
     place_destroy(p);
+    virtual_end();
 }
 
 Test(tls, keeps_idle_connections_and_cuts_slow_requests)
 {
+    virtual_begin();
     struct place *p = place_create();
     struct tls_client idle, slow;
     const struct tls_client_config how = me(p);
@@ -377,17 +391,19 @@ Test(tls, keeps_idle_connections_and_cuts_slow_requests)
     cr_assert(tls_client_open(&slow, &how));
     cr_assert(tls_client_send(&slow, "GET / HT", 8));
     /* what comes before it is looked at may be the end of the handshake */
-    (void)usleep(REQUEST_MS * 1000);
+    pass_time(REQUEST_MS);
     cr_assert(tls_client_send(&slow, "TP", 2));
+    pass_time(2 * REQUEST_MS);
     cr_expect_eq(tls_client_read(&slow), 0);
     cr_expect(slow.ended, "cut off");
-    (void)usleep(2 * REQUEST_MS * 1000);
+    pass_time(2 * REQUEST_MS);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
-    (void)usleep(2 * REQUEST_MS * 1000);
+    pass_time(2 * REQUEST_MS);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
     tls_client_close(&idle);
     tls_client_close(&slow);
     place_destroy(p);
+    virtual_end();
 }
 
 /* Those who have shown nothing are closed before those who are known. */
