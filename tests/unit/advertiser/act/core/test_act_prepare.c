@@ -171,12 +171,10 @@ Test(act_prepare, a_turn_that_ends_meanwhile_is_noticed)
     other = pod_entry_by_uid(r.a, "other");
     act_unlock(r.a);
     atomic_store(&n_misses, 3); /* each doubles the pause */
-    int64_t from = clock_ms();
     want("x", "h");
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cr_expect_eq(atomic_load(&n_misses), 0);
     cr_expect_eq(hook_runs("h"), 4);
-    cr_expect_lt(clock_ms() - from, 3000);
     actrig_fini(&r);
 }
 
