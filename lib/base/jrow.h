@@ -1,8 +1,5 @@
-/* jrow - an object of JSON read by a table of its members.
- *
- * A row says which key, which kinds of value, who reads the value, and to
- * where in the caller's structure:
- *
+/* jrow - reads a JSON object by a table of its members: a row has the key, the
+ * kind of the value, its reader and its target field.
  *     static const struct jrow rows[] = {
  *         JROW("name", JROW_LAX, jrow_copy, struct thing, name),
  *         JROW_OBJECT("spec", JROW_NULLABLE, spec_rows),
@@ -10,27 +7,23 @@
  *         JROW_END,
  *     };
  *     jrow_read(&s, JROW_LAX, rows, &thing);
- *
- * Members without a row are skipped, and checked as strictly as what is read;
- * of a key that comes twice both values are read, one after the other.  A
- * fault sticks to the scanner.  Nothing here allocates. */
+ * Members without a row are checked for syntax and skipped; when a key comes
+ * twice both are read.  A fault sticks to the scanner.  Allocates nothing. */
 #ifndef BIGA_LIB_BASE_JROW_H
 #define BIGA_LIB_BASE_JROW_H
 
 #include "lib/base/jscan.h"
 
-/* What is done with a value of another kind than the reader's. */
+/* A value of another kind than the reader's … */
 enum jrow_policy {
-    JROW_STRICT,   /* it is a fault */
-    JROW_NULLABLE, /* the same, but null counts as absent */
-    JROW_LAX,      /* it counts as absent */
+    JROW_STRICT,   /* … is a fault */
+    JROW_NULLABLE, /* … is a fault, but null counts as absent */
+    JROW_LAX,      /* … counts as absent */
 };
 
-/* A function of the caller's that reads the value under the cursor.  The
- * value is of the row's kind, or it is JROW_STRICT's and what jscan says of
- * it sticks. */
+/* A caller's function that reads the value under the cursor, which has the
+ * row's kind; or any kind with JROW_STRICT, when jscan reports the fault. */
 typedef void jrow_call_f(struct jscan *s, void *to);
-
 struct jrow;
 typedef void jrow_f(struct jscan *s, const struct jrow *row, void *to);
 
@@ -54,15 +47,14 @@ struct jrow {
         JROW_KEY(text), .policy = (how), .kind = (enum jkind)reader##_kind, \
                         .read = (reader), JROW_FIELD(type, field)           \
     }
-/* An object by rows of its own, whose offsets count from the same
- * structure. */
+/* An object with rows of its own; their offsets are in the same structure. */
 #define JROW_OBJECT(text, how, its_rows)                        \
     {                                                           \
         JROW_KEY(text), .policy = (how), .kind = JKIND_OBJECT,  \
                         .read = jrow_object, .rows = (its_rows) \
     }
-/* A value of kind `what` (JKIND_NONE: any) that the caller's function reads;
- * _TO gives it the field, the others the whole structure. */
+/* A value of kind `what` (JKIND_NONE: any) for the caller's function, which
+ * gets the whole structure, or with _TO the field. */
 #define JROW_CALL(text, how, what, function)                                \
     {                                                                       \
         JROW_KEY(text), .policy = (how), .kind = (what), .read = jrow_call, \
@@ -85,12 +77,11 @@ struct jrow {
         JROW_KEY(text), .policy = (how), .kind = JKIND_ARRAY, \
                         .read = jrow_each, .rows = (its_rows) \
     }
-#define JROW_END \
-    {            \
-        0        \
-    }
+/* clang-format off */
+#define JROW_END { 0 }
+/* clang-format on */
 
-/* Read the object under the cursor; `policy` is for a value that is none.
+/* Read the object under the cursor; `policy` is for a value of another kind.
  * True when it was an object without a fault. */
 bool jrow_read(struct jscan *s, enum jrow_policy policy,
                const struct jrow *rows, void *to);
@@ -99,8 +90,7 @@ int jrow_parse(struct jscan *s, enum jrow_policy policy,
                const struct jrow *rows, void *to, struct error *err);
 /* The row with this key, NULL when there is none. */
 const struct jrow *jrow_find(const struct jrow *rows, const struct jtext *key);
-
-/* Is the value under the cursor to be read?  Else it is skipped. */
+/* Whether to read the value under the cursor; if not, it is skipped. */
 bool jrow_wants(struct jscan *s, enum jrow_policy policy, enum jkind kind);
 
 enum {
@@ -110,13 +100,11 @@ enum {
     jrow_int64_kind = JKIND_NUMBER,
     jrow_raw_kind = JKIND_NONE,
 };
-jrow_f jrow_text;  /* struct jtext: a string, as it stands */
-jrow_f jrow_copy;  /* char[]: a string, decoded; the field is left as it is
-                    * when the string does not fit */
-jrow_f jrow_fit;   /* the same, but one that does not fit is a fault */
+jrow_f jrow_text;  /* struct jtext: a string, not decoded */
+jrow_f jrow_copy;  /* char[]: a decoded string; unchanged if it is too long */
+jrow_f jrow_fit;   /* the same, but too long is a fault */
 jrow_f jrow_int64; /* int64_t */
 jrow_f jrow_raw;   /* struct jtext: the bytes of a value of any kind */
-
 jrow_f jrow_object, jrow_call, jrow_each; /* of the macros above */
 
 #endif

@@ -1,24 +1,23 @@
-/* What dbpages_log.c (the frames of the log) gives to dbpages.c (the pages). */
+/* dbpages_private - reads the frames of an SQLite log, for dbpages.c. */
 #ifndef BIGA_LIB_DB_DBPAGES_PRIVATE_H
 #define BIGA_LIB_DB_DBPAGES_PRIVATE_H
 
 #include "lib/db/dbpages.h"
 
 enum {
-    DBPAGES_MAX = 1 << 24, /* 64 GiB; frames of pages beyond are broken */
+    DBPAGES_MAX = 1 << 24, /* 64 GiB; frames of higher pages are broken */
     LOG_HEADER = 32,
     LOG_MAGIC = 0x377f0682, /* or one more: checksums of big-endian words */
     FRAME_HEADER = 24,
 };
 
-/* A page image in the log, of its newest round. */
+/* A frame of the log since its newest restart: the image of one page. */
 struct frame {
     uint32_t page; /* from 1 */
     bool sound;    /* as it was written, and committed */
 };
 
-/* All of them, in the order of being written; the caller frees `*ret_frames`.
- * Broken ones between them count. */
+/* All frames as they were written, with broken ones; the caller frees them. */
 uint32_t dbpages_scan_log(const struct dbpages_source *source, size_t page_size,
                           struct frame **ret_frames);
 

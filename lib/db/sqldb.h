@@ -1,7 +1,7 @@
-/* sqldb - a SQLite database of one process, as all of ours are opened and
- * read: what its errors mean, and rows that carry the hash of their other
- * columns in the last one, since SQLite itself does not notice a flipped bit
- * inside a value.  Which tables and statements there are is its owner's. */
+/* sqldb - a SQLite database that one process uses: open, check, run, close.
+ *
+ * The last column of each row is a hash of the others, since SQLite does not
+ * notice a flipped bit in a value.  Its owner defines tables and statements. */
 #ifndef BIGA_LIB_DB_SQLDB_H
 #define BIGA_LIB_DB_SQLDB_H
 
@@ -20,9 +20,8 @@ struct sqldb {
     sqlite3 *db;        /* NULL: not open */
     const char *noun;   /* "database": begins the texts about damage */
     const char *prefix; /* "", or what other errors begin with: "intents: " */
-    /* what it was about, in the texts of errors */
-    const char *opening, *reading;
-    const char *fsync_event; /* the log event of a failed fsync */
+    const char *opening, *reading; /* name these actions in errors */
+    const char *fsync_event;       /* the log event of a failed fsync */
 };
 
 /* What all of ours begin with, to be executed once one is open: one process,
@@ -36,43 +35,43 @@ struct sqldb {
     "PRAGMA journal_mode = WAL;"       \
     "PRAGMA synchronous = FULL;"
 
-/* Opens it, DEFENSIVE; `path` may be ":memory:".  It is to be closed also
- * after a failure.  As long as it is not known to be whole, its log is left as
- * it is when it is closed. */
+/* Open in SQLite's defensive mode; `path` may be ":memory:".  Close it also
+ * after a failure.  Closing leaves its log as it is until sqldb_trust(): a
+ * checkpoint of a damaged database would destroy what can be saved. */
 int sqldb_open(struct sqldb *d, const char *path, struct error *err);
-/* It is. */
+/* The database was checked and is undamaged. */
 void sqldb_trust(struct sqldb *d);
-/* With its `n` statements, which are NULL then. */
+/* Also finalizes its `n` statements and sets them to NULL. */
 void sqldb_close(struct sqldb *d, sqlite3_stmt **statements, size_t n);
 
-/* What is on disk after a failed fsync is unknown, and a second one may claim
- * success although pages were lost: only a restart finds out, so the process
- * ends.  Anything else is nothing. */
+/* Ends the process when `rc` is a failed fsync, and does nothing otherwise:
+ * what is on disk is unknown then, and a second fsync may succeed although
+ * pages were lost.  Only a restart finds out. */
 void sqldb_die_of_fsync(const struct sqldb *d, int rc);
 
 /* --- one that may be damaged --------------------------------------------- */
 
-/* What the owner of a database file does to it. */
+/* A database file, and what its owner does with it. */
 struct sqldb_file {
     const char *name;          /* in the state directory */
-    const char *empty;         /* the error: nothing is in it any more */
+    const char *empty;         /* the error text when it has become empty */
     const char *damaged_event; /* the log event when a new one replaced it */
-    /* Open `path`, its pragmas, tables and statements, and read all of it;
-     * -EBADMSG: damaged.  `fresh`: there is to be nothing in it yet. */
+    /* Open `path`, prepare its statements and read all of it; -EBADMSG:
+     * damaged.  `fresh`: it is to be empty. */
     int (*open)(void *owner, const char *path, bool fresh, struct error *err);
     void (*close)(void *owner);
     /* How many commits were found in it. */
     uint64_t (*n_commits)(const void *owner);
-    /* The error, -EBADMSG, when these are fewer than were `marked`. */
+    /* -EBADMSG, with a text, when it has fewer commits than `marked`. */
     int (*too_old)(const void *owner, uint64_t marked, struct error *err);
-    /* Store what can be saved of the damaged one, with a commit that is newer
-     * than the first `n_commits`. */
+    /* Store what can be saved of the damaged one, in commits after the first
+     * `n_commits`. */
     int (*save)(void *owner, const char *dir, uint64_t n_commits,
                 struct error *err);
 };
-/* Open the database and its mark (dbmark.h) as they were left.  One that is
- * damaged, or older than its mark, is moved aside, and a new one takes its
- * place with what could be saved. */
+/* Open the database and its mark (dbmark.h).  A database that is damaged, or
+ * older than its mark, is moved aside and replaced by a new one with what could
+ * be saved. */
 int sqldb_open_checked(struct sqldb *d, const struct sqldb_file *file,
                        const char *dir, void *owner, struct dbmark **mark,
                        struct error *err);
@@ -90,7 +89,7 @@ int sqldb_prepare(struct sqldb *d, const char *const *texts,
 /* -EBADMSG: quick_check finds damage; `text` says so. */
 int sqldb_check(struct sqldb *d, const char *text, struct error *err);
 
-/* Run a statement that returns no rows, with what was bound. */
+/* Run a statement, with its values bound, that returns no rows. */
 int sqldb_run(struct sqldb *d, sqlite3_stmt *q, const char *what,
               struct error *err);
 
@@ -99,11 +98,10 @@ int sqldb_run(struct sqldb *d, sqlite3_stmt *q, const char *what,
 typedef int sqldb_row_f(sqlite3_stmt *q, void *ctx, struct error *err);
 int sqldb_each(struct sqldb *d, sqlite3_stmt *q, sqldb_row_f *visit, void *ctx,
                struct error *err);
-/* A visitor that does nothing: the sums alone are looked at. */
+/* A visitor that does nothing, to check the sums only. */
 int sqldb_visit_nothing(sqlite3_stmt *q, void *ctx, struct error *err);
 
-/* The sum of a row: over its other columns, in their order; 0 before the
- * first. */
+/* The sum of a row, over its other columns in order; begin with 0. */
 static inline int64_t sum_add(int64_t sum, const void *data, size_t size)
 {
     return (int64_t)hash_mix((uint64_t)sum + 1, hash_bytes(data, size));

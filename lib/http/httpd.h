@@ -1,13 +1,9 @@
-/* httpd - a server of HTTP/1.1, on libmicrohttpd, and of HTTP/2 over TLS, on
- * libnghttp2: one listener, one or more threads of its own, a table of routes.
- * A handler does not see which of the two its request came by.
+/* httpd - an HTTP server with one listener, its own threads and a table of
+ * routes: HTTP/1.1 by libmicrohttpd, and HTTP/2 over TLS by libnghttp2.
  *
- * What it adds: a cap on every body, a total deadline on every request (a
- * client that trickles is cut off, wherever it trickles), answers with
- * Content-Length from a reused buffer, error bodies of one form, requests
- * that wait for another thread without holding this one, and 400 to heads
- * that others could read otherwise (httpd_layout.h), with the connection's
- * end; it also ends with a request in chunks. */
+ * It adds a cap on every body, a deadline for every request, uniform error
+ * bodies, requests that wait without holding a thread, and 400 for ambiguous
+ * heads (httpd_layout.h).  Such heads, and chunked bodies, end a connection. */
 #ifndef BIGA_LIB_HTTP_HTTPD_H
 #define BIGA_LIB_HTTP_HTTPD_H
 
@@ -33,68 +29,61 @@ struct httpd_route {
 };
 
 /* One finished request, for metrics; or a TLS handshake that failed, with
- * status 0 and nothing else but the refusal. */
+ * status 0 and only the refusal set. */
 struct httpd_observation {
     const char *listener;            /* httpd_config.name */
     const struct httpd_route *route; /* NULL: refused before a route */
     unsigned status;
-    /* Why the client was refused, one word: "handshake"; of its certificate
-     * missing, foreign, expired, not-yet-valid, purpose, weak, unreadable; of
-     * a unix socket's client "uid"; or what httpd_refusal() said.  NULL: it was not. */
+    /* Why the client was refused, NULL if it was not: "handshake"; of its
+     * certificate missing, foreign, expired, not-yet-valid, purpose, weak,
+     * unreadable; "uid" on a unix socket; or what httpd_refusal() said. */
     const char *refusal;
     uint64_t nanoseconds; /* from whole request to whole reply ready */
     size_t body_size, reply_size;
 };
 
-/* How many requests one HTTP/2 connection may have at a time. */
-enum { HTTPD_STREAMS = 128 };
+enum {
+    HTTPD_STREAMS = 128, /* simultaneous requests of an HTTP/2 connection */
+    HTTPD_SPARE = 64,    /* connections above connections_max of each thread,
+                          * while it closes another one */
+};
 
-/* Connections above connections_max that each thread may have for the moment
- * it takes to close another one. */
-enum { HTTPD_SPARE = 64 };
-
-/* May this request be answered?  Called on the listener's thread before its
- * route's handler. */
+/* The verdict on a request, before its handler; on the listener's thread. */
 enum httpd_admission {
     HTTPD_ADMIT,
     HTTPD_REFUSE, /* the reply is filled in: 401, 403 … */
     HTTPD_LATER,  /* suspended; httpd_then() was given a function that calls
                    * httpd_admit() or httpd_fail() */
 };
-/* Go on with the handler of a request that was HTTPD_LATER; on the listener's
- * thread. */
+/* Run the handler after HTTPD_LATER; on the listener's thread. */
 void httpd_admit(struct httpd_request *rq);
 
 struct httpd_config {
     const char *name;   /* for metrics: "scheduler" */
-    const char *listen; /* "127.0.0.1:8701", "[::1]:0"; port 0: any free.  Or
-                         * "unix:/path": a socket of mode 0600 whose clients
-                         * must be root or our own user (403); a request line
-                         * that trickles there ends with idle_ms alone */
+    const char *listen; /* "127.0.0.1:8701", "[::1]:0" (any port); "unix:/path":
+                         * mode 0600, others than root and this user get 403,
+                         * and only idle_ms ends a slow request line */
     const struct httpd_route *routes; /* outlives the server */
     size_t n_routes;
     void *ctx;                /* given to every handler */
     unsigned threads;         /* 1… */
-    unsigned connections_max; /* default 1024; beyond, the longest idle
-                               * connection is closed for a new one */
-    unsigned request_ms;      /* total time for a request to arrive whole, from
-                          * its first byte: default 10000 */
-    unsigned reply_ms;        /* total time for a reply to be taken: 30000 */
+    unsigned connections_max; /* default 1024; one more closes the connection
+                               * that was idle longest */
+    unsigned
+        request_ms;    /* for a request to arrive, from its first byte: 10000 */
+    unsigned reply_ms; /* for the client to take a reply: 30000 */
     unsigned idle_ms;  /* keep-alive: default 300000 (Go closes at 90 s) */
-    size_t memory_max; /* bytes held by bodies that are arriving or being
-                          * worked on; beyond, 503: default 512 MiB */
-    /* NULL: plain HTTP.  Otherwise HTTPS; with a client authority, a client
-     * without a certificate, or with one that is foreign, expired or not meant
-     * for clients, gets 403 and the reason on every route; outlives the
-     * server */
+    size_t memory_max; /* bytes of all bodies being received or handled, then
+                          * 503: default 512 MiB */
+    /* NULL: plain HTTP.  Outlives the server.  With a client authority,
+     * clients without a valid certificate get 403 on every route */
     struct tls *tls;
-    /* with tls: HTTP/2 too, for clients that offer it (ALPN "h2"), on one more
-     * thread, whatever `threads` is.  There a deadline is of each request and
-     * not of its connection. */
+    /* with tls: HTTP/2 for clients that offer it (ALPN "h2"), on one more
+     * thread; deadlines then apply to requests, not to connections */
     bool http2;
     bool anonymous; /* with tls: ask no client for a certificate */
     bool loopback;  /* refuse (-EPERM) to listen anywhere else */
-    /* NULL: everybody */
+    /* NULL: admits everybody */
     enum httpd_admission (*admit)(struct httpd_request *rq, void *ctx);
     /* how error bodies look (they are JSON); NULL: as httpd_fail() says */
     void (*write_error)(struct str *out, unsigned status, const char *text);
@@ -108,9 +97,8 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
                 struct error *err);
 /* The port actually bound; 0 for a unix socket. */
 uint16_t httpd_port(const struct httpd *h);
-/* What connections hold: the requests that came and are not answered whole,
- * and the bytes of their bodies.  None is left of a connection that closed,
- * however it did.  Any thread. */
+/* Requests of open connections that are not answered completely, and the bytes
+ * of their bodies.  Any thread. */
 struct httpd_held {
     size_t n_requests, body_bytes;
 };

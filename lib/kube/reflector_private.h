@@ -1,6 +1,4 @@
-/* reflector_private - the parts of a reflector: the calls it makes, what it
- * reads from the answers, and what one collection does next.  For
- * reflector*.c and their tests. */
+/* reflector_private - the parts of a reflector, for reflector*.c and tests. */
 #ifndef BIGA_LIB_KUBE_REFLECTOR_PRIVATE_H
 #define BIGA_LIB_KUBE_REFLECTOR_PRIVATE_H
 
@@ -18,20 +16,19 @@
 #include "lib/kube/reflector.h"
 
 enum {
-    REFUSAL_MAX = 65536,  /* of the body of an answer that is not 200 */
-    REFUSED_MAX = 3,      /* wrong answers in a row before all is listed anew */
-    RETRY_MAX_MS = 60000, /* of a Retry-After that is believed */
+    REFUSAL_MAX = 65536,  /* bytes kept of the body of an error */
+    REFUSED_MAX = 3,      /* invalid answers in a row until it lists again */
+    RETRY_MAX_MS = 60000, /* longer values of Retry-After are cut to this */
 };
 
-/* All in milliseconds but for the first two. */
 struct reflector_tuning {
-    unsigned page;                             /* objects asked for at once */
-    size_t object_max;                         /* bytes of one */
-    int64_t list_silence_ms, watch_silence_ms; /* no byte for that long */
-    int64_t wait_min_ms, wait_max_ms;          /* after failures */
-    int64_t forbidden_max_ms; /* the same, of what one can do without */
-    int64_t short_ms; /* a watch that ends before, without an event, failed */
-    int64_t good_ms;  /* one that lasts so long makes up for failures */
+    unsigned page;                             /* objects per page of a list */
+    size_t object_max;                         /* bytes of one object */
+    int64_t list_silence_ms, watch_silence_ms; /* end a silent call */
+    int64_t wait_min_ms, wait_max_ms;          /* back-off after failures */
+    int64_t forbidden_max_ms; /* the same, for 403 on optional collections */
+    int64_t short_ms; /* a watch that ends sooner, without an event, failed */
+    int64_t good_ms;  /* a watch that lasts this long resets the back-off */
 };
 extern const struct reflector_tuning reflector_tuning_default;
 int reflector_start_tuned(const struct kube_config *config,
@@ -40,13 +37,8 @@ int reflector_start_tuned(const struct kube_config *config,
                           struct reflector **ret_reflector, struct error *err);
 
 /* --- reading answers (reflector_read.c) ----------------------------------- */
-
-enum event_type {
-    EVENT_PUT, /* ADDED, MODIFIED */
-    EVENT_GONE,
-    EVENT_BOOKMARK,
-    EVENT_ERROR,
-};
+/* EVENT_PUT: ADDED or MODIFIED. */
+enum event_type { EVENT_PUT, EVENT_GONE, EVENT_BOOKMARK, EVENT_ERROR };
 struct event {
     enum event_type type;
     struct jtext object;
@@ -54,16 +46,14 @@ struct event {
 };
 int event_read(const char *json, size_t size, struct event *ret_event,
                struct error *err);
-
 struct status {
     int64_t code; /* 0: none */
     char message[300];
 };
-/* Of a Status object, or of any text: its beginning. */
+/* Read a Status object; of any other text, its beginning as the message. */
 void status_read(const char *json, size_t size, struct status *ret_status);
 
 /* --- one collection (reflector_follow.c) ---------------------------------- */
-
 struct follow {
     struct reflector_kind kind;
     struct reflector *owner;
@@ -71,15 +61,15 @@ struct follow {
     CURL *easy;
     struct curl_slist *headers;
     char reason[CURL_ERROR_SIZE];
-    bool active;    /* a call is under way, */
-    bool answered;  /* with 200, */
-    bool splitting; /* and `split` is in use */
-    bool fresh;     /* the next call is to begin a new connection */
-    unsigned files; /* the reflector's when the last call began */
-    bool told;      /* handler.list was called for the list under way */
-    bool progress;  /* the call has brought something whole */
+    bool active;    /* a call is under way */
+    bool answered;  /* it was answered with 200 */
+    bool splitting; /* `split` is in use */
+    bool fresh;     /* the next call uses a new connection */
+    unsigned files; /* reflector.files when the last call began */
+    bool told;      /* handler.list was called for the current list */
+    bool progress;  /* the call has brought a whole object */
     bool away;      /* the last call got no answer at all */
-    bool proven;    /* a watch has worked since the last list, or none was */
+    bool proven;    /* a watch has worked since the last list, if any */
     char version[KUBE_VERSION_MAX + 1]; /* to watch from; "": list */
     char listed[KUBE_VERSION_MAX + 1]; /* of the list under way; "": page one */
     struct str next;                   /* its continue */
@@ -91,7 +81,7 @@ struct follow {
     unsigned refused;
     uint64_t random;
     struct backoff backoff;
-    struct error err; /* code 0, or why the call under way has failed */
+    struct error err; /* why the current call has failed; code 0: it has not */
 };
 
 struct reflector {
@@ -111,7 +101,8 @@ struct reflector {
 int follow_init(struct follow *f, struct reflector *owner,
                 const struct reflector_kind *kind, struct error *err);
 void follow_fini(struct follow *f);
-/* Begin what is due, end what takes too long. Returns when to come again. */
+/* Begin a call that is due, end one that takes too long.  Returns when to call
+ * this again. */
 int64_t follow_step(struct follow *f, int64_t now);
 /* Its call has ended. */
 void follow_done(struct follow *f, CURLcode code, int64_t now);
