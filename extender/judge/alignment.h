@@ -1,4 +1,4 @@
-/* alignment - how well a pair is placed, judged and told. Pure. */
+/* alignment - judges and describes how well a pair is placed.  Pure. */
 #ifndef BIGA_EXTENDER_JUDGE_ALIGNMENT_H
 #define BIGA_EXTENDER_JUDGE_ALIGNMENT_H
 
@@ -8,9 +8,8 @@
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 
-/* Is the pair of rank `rank`, of which `a` is a member (or its held place), as
- * well placed on `node` as it prefers (decide_is_aligned())?  On a node that
- * is gone (NULL), or of which nothing is known, it is not. */
+/* Whether `a`, a member or held place of pair `rank`, is placed as well on
+ * `node` as it prefers (decide_is_aligned()); false on an unknown node (NULL). */
 bool alignment_is_good(const struct node *node, const struct allocation *a,
                        int32_t rank);
 
@@ -22,17 +21,17 @@ enum alignment {
 enum alignment alignment_judge(const struct node *node,
                                const struct allocation *a);
 /* How close its cards are to its own GPUs, or else to the NUMA node of its
- * (host) pod, in a word; "-" where they are near nothing that is known. */
+ * (host) pod: "PIX"; "-" when neither is known. */
 const char *alignment_word(const struct snapshot *s,
                            const struct allocation *a);
-/* The member ,"alignment": {"relation","to"}, or null; and the allocation as
- * JSON with it. */
+/* Append the member ,"alignment": {"relation","to"} (or null). */
 void alignment_write(const struct snapshot *s, const struct allocation *a,
                      struct str *out);
+/* Append the allocation as JSON, with that member. */
 void alignment_encode(const struct snapshot *s, const struct allocation *a,
                       struct str *out);
-/* ": PIX to gpu-0000-1b-00-0"; of an xPU pod, which has no GPU itself, what its
- * own cards are close to, and then what its pair was placed by. */
+/* ": PIX to gpu-0000-1b-00-0"; for an xPU pod, which has no GPU, what its own
+ * cards are close to, then what its pair was placed by. */
 void alignment_explain(const struct snapshot *snapshot,
                        const struct allocation *a, struct str *text);
 /* "on host03: card 0000:1a:00.0, gpu 0000:1b:00.0, PIX". */

@@ -1,5 +1,5 @@
-/* schedule - one pod against one snapshot: where it may go and what it would
- * get there.  Pure: nothing is reserved, written or called. */
+/* schedule - judges one pod against one snapshot: which nodes fit, and what it
+ * would get there.  Pure. */
 #ifndef BIGA_EXTENDER_JUDGE_SCHEDULE_H
 #define BIGA_EXTENDER_JUDGE_SCHEDULE_H
 
@@ -12,32 +12,32 @@
 #include "extender/state/snapshot.h"
 #include "model/plan/plan.h"
 
-/* How a pod is judged: by itself, or behind a member of its pair that is
- * already on a node.  What is allocated to its own name counts as free: with
- * the same uid it is the pod's, which then belongs on that node and no other
- * (kube-scheduler asks again when the answer to a bind was lost); with
- * another uid it is that of a pod that has ended.  A pair of which nobody is
- * bound follows the place that is held for it, if there is one; its host pod
- * gets just that place.  When kube-scheduler makes room for another pod of the
- * pair on another node, the pod waits for that one.  Borrows the snapshot and the demand. */
+/* A pod is judged by itself, or follows a member of its pair to a node.
+ * - An allocation under its own name counts as free.  With the same uid it is
+ *   this pod's, which must go there (kube-scheduler asks again when the answer
+ *   to a bind was lost); with another uid that pod has ended.
+ * - A pair without a bound pod follows the place that is held for it, if there
+ *   is one; its host pod gets exactly that place.
+ * - When kube-scheduler makes room for another pod of the pair on another node,
+ *   this pod waits for that one.
+ * Borrows the snapshot and the demand. */
 struct schedule {
     const struct snapshot *snapshot;
     const struct demand *demand;
     char pair_key[DEMAND_PAIR_KEY_MAX];
-    int32_t follows; /* index of the node its pair is on; NODE_NONE: free;
-                          * NODE_GONE: the pair's node is not in the
-                          * snapshot */
-    const char *follows_node; /* its name, borrowed from the snapshot; NULL
-                               * when free */
+    int32_t follows; /* index of its pair's node; NODE_NONE: it follows nobody;
+                      * NODE_GONE: the node is not in the snapshot */
+    const char *follows_node; /* its name, of the snapshot; NULL: nobody */
     const struct allocation *former; /* under its own name, or NULL */
     int32_t former_index; /* of that one's node; NODE_NONE: not there */
     const struct allocation *hold; /* the place held for its pair, or NULL */
     bool bound;                    /* a member of its pair, or it, is bound */
-    bool nominated; /* neither, but room is made for another of its pair on
-                     * the node that it follows */
-    /* why the job of this pair has no plan, borrowed; NULL: not asked */
+    bool
+        nominated; /* neither bound nor held: room is made for another pod of its
+                     * pair on the node that it follows */
+    /* why its job has no plan, borrowed; NULL: was not asked for */
     const struct plan_refusal *refusal;
-    struct quota_verdict quota; /* when it follows nobody */
+    struct quota_verdict quota; /* set when it follows nobody */
     bool own_share;             /* its service holds a share of some cards */
     struct costs *costs;        /* of its class; NULL: compute each */
 };
@@ -45,13 +45,12 @@ enum { NODE_GONE = -2 };
 
 void schedule_init(struct schedule *s, const struct snapshot *snapshot,
                    const struct demand *demand);
-/* The node of the snapshot where kube-scheduler makes room for another pod of
- * the pair than that uid; NULL: none, or one that is not there.  Borrowed. */
+/* The node where kube-scheduler makes room for a pod of the pair other than
+ * `uid`; NULL: none, or not in the snapshot.  Borrowed. */
 const char *schedule_coming(const struct snapshot *snapshot,
                             const char *pair_key, const char *uid);
-/* A pair (see demand_pair) by itself, whose job has no plan: what is held for
- * its job counts as free, and nodes that it would fit have the reason that its
- * job does not. */
+/* For a pair (see demand_pair) whose job has no plan: places held for its job
+ * count as free, and nodes that would fit get the reason of the job. */
 void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
                        const struct demand *pair,
                        const struct plan_refusal *refusal);
@@ -67,16 +66,15 @@ enum reason schedule_choose(const struct schedule *s, int32_t index,
 enum reason schedule_choose_without(const struct schedule *s, int32_t index,
                                     const struct allocation *const *gone,
                                     size_t n, struct choice *ret_choice);
-/* What the host of a node has left for the pair, what is held for its own job
- * not taken off. */
+/* What the host has left for the pair; places held for its own job count as
+ * free. */
 struct host_room schedule_room(const struct schedule *s, int32_t index);
-/* A ready node as the pod sees it: what its own pair holds is not in its way,
- * `must` and `within` are those of decide(). */
+/* The state of a ready node without what the pod's own pair holds; `must` and
+ * `within` are those of decide(). */
 void schedule_view(const struct schedule *s, int32_t index,
                    struct node_state *ret_state, uint16_t *ret_must,
                    uint16_t *ret_within);
-/* The reasons of many nodes under one schedule, remembered by state; begin
- * with it all zero. */
+/* A cache of reasons by state, for one schedule; initialize with zeros. */
 enum { SCHEDULE_REASONS = 1024 };
 struct schedule_reasons {
     uint32_t state[SCHEDULE_REASONS];
@@ -85,9 +83,8 @@ struct schedule_reasons {
 /* The reason of schedule_choose() alone, for many nodes one by one. */
 enum reason schedule_reason(const struct schedule *s, int32_t index,
                             struct schedule_reasons *known);
-/* The reason in a few words, the same for every node that has it, so that
- * kube-scheduler can count them: "too few free cores on the cards (4 asked of
- * each)". */
+/* The reason without the node's numbers, so that kube-scheduler can count equal
+ * ones: "too few free cores on the cards (4 asked of each)". */
 void schedule_brief(const struct schedule *s, enum reason reason,
                     struct str *out);
 /* The reason as a sentence with the node's own numbers. */
@@ -101,7 +98,7 @@ size_t schedule_best(const struct schedule *s, const int32_t *candidates,
                      size_t n, size_t max, uint32_t *ret_best,
                      size_t *ret_fitting);
 
-/* What a demand gets at a place: without the order of binding. */
+/* The allocation of a demand at a place, without its number. */
 struct allocation *schedule_place(const struct demand *demand,
                                   const struct node *node,
                                   const struct choice *choice);

@@ -1,8 +1,6 @@
-/* job_maps - what a job needs to run, written from where its pairs are: files
- * for Open MPI, UCX and UCC, which else are written by hand (schema/maps.md).
- *
- * A rank of MPI is a pair of the job.  Pure: equal places give equal
- * bytes. */
+/* job_maps - writes the files that Open MPI, UCX and UCC need to run a job,
+ * from where its pairs are (schema/maps.md).
+ * An MPI rank is a pair of the job.  Pure: equal places give equal bytes. */
 #ifndef BIGA_EXTENDER_VIEW_JOB_MAPS_H
 #define BIGA_EXTENDER_VIEW_JOB_MAPS_H
 
@@ -22,7 +20,7 @@ enum map_format {
     MAP_FORMATS
 };
 const char *map_format_name(enum map_format format); /* "hostfile" … */
-/* 0, or -EINVAL naming the words that are allowed. */
+/* 0, or -EINVAL with the names that are allowed. */
 int map_format_parse(const char *text, enum map_format *ret_format,
                      struct error *err);
 
@@ -33,8 +31,8 @@ struct map_rank {
     const struct topo *topo;        /* of its node; NULL: not known now */
 };
 
-/* Append the file.  `ranks` are in ascending order.  -ENODATA names the rank
- * and what is not known of its card or node; `out` may then hold a part. */
+/* Append the file.  `ranks` ascend.  -ENODATA names the rank, and what its card
+ * or node does not tell; `out` may then hold a part of the file. */
 int map_write(enum map_format format, const struct map_rank *ranks, size_t n,
               struct str *out, struct error *err);
 

@@ -1,4 +1,4 @@
-/* What the files of podspec share. */
+/* podspec_private - shared by podspec*.c, which read what a pod runs. */
 #ifndef BIGA_MODEL_POD_PODSPEC_PRIVATE_H
 #define BIGA_MODEL_POD_PODSPEC_PRIVATE_H
 
@@ -6,15 +6,14 @@
 #include "lib/base/str.h"
 #include "model/pod/podspec.h"
 
-/* A variable before "$(NAME)" in it is replaced. */
+/* An environment variable whose "$(NAME)" is not replaced yet. */
 struct raw_env {
     char *name, *value;
-    bool expand; /* a text of the pod, not something looked up */
-    bool shown;  /* texts of later variables may name it */
+    bool expand; /* literal in the pod: replace "$(NAME)" in it */
+    bool shown;  /* later variables may refer to it */
 };
 
-/* A container as it was written, so that a variable that is set afterwards
- * counts in its texts, too. */
+/* A container before "$(NAME)" is replaced: variables may still be added. */
 struct podspec_raw {
     struct raw_env *env;
     size_t n_env, env_cap;
@@ -37,16 +36,15 @@ struct reading {
 
 /* --- members ------------------------------------------------------------ */
 
-/* What is done about a member of an object; one that no rule names is
- * refused as unknown. */
+/* How to treat a member of an object; one without a rule is refused. */
 struct member_rule {
     const char *name;
     enum {
         MEMBER_READ,   /* looked at elsewhere */
-        MEMBER_SKIP,   /* no matter for what runs */
-        MEMBER_REFUSE, /* unless it says nothing: null, false, empty */
+        MEMBER_SKIP,   /* makes no difference on a card */
+        MEMBER_REFUSE, /* unless it is null, false or empty */
     } action;
-    const char *why; /* refused: what to do instead */
+    const char *why; /* MEMBER_REFUSE: what to do instead */
 };
 struct member_rules {
     const struct member_rule *list;
@@ -62,8 +60,8 @@ bool members_begin(struct reader *r, const cJSON *json, const char *path,
                    const struct member_rules *rules, struct error *err);
 /* Fail with "PATH.NAME: is VALUE: WHY"; -EINVAL. */
 int member_refuse(struct reader *r, const char *name, const char *why);
-/* Index of an optional text in `list`, `otherwise` when it is absent; -1 with
- * the reader failed when it is none of them. */
+/* Index of an optional text in `list`, `otherwise` when it is absent; -1, and
+ * the reader fails, when it is not in the list. */
 int member_choice(struct reader *r, const char *name, const char *const *list,
                   size_t n, int otherwise);
 
@@ -86,23 +84,23 @@ int podspec_read_containers(struct reading *x, const cJSON *list,
 int podspec_read_profiles(struct reader *r, struct error *err);
 int podspec_read_env(struct reading *x, const cJSON *container,
                      const char *path, struct podspec_raw *raw);
-/* Fill env, command and args of a container from what was written. */
+/* Fill env, command and args of `c` from `raw`, with "$(NAME)" replaced. */
 void podspec_expand(struct podspec_container *c, const struct podspec_raw *raw);
 void podspec_raw_fini(struct podspec_raw *raw);
 void podspec_texts_free(char **list); /* NULL allowed */
 
-/* What a fieldRef says ("metadata.labels['x']"); -EINVAL when it is not known
- * beforehand. The caller frees `*ret_text`. */
+/* The value of a fieldRef ("metadata.labels['x']"); -EINVAL when it is known
+ * only once the pod runs.  The caller frees `*ret_text`. */
 int podspec_field(struct reading *x, struct reader *r, const char *name,
                   bool whole_maps, char **ret_text);
 
-/* All entries of a ConfigMap or Secret; -ENOENT with the path when there is
- * none, unless `optional`.  Without a source nothing is visited. */
+/* Visit all entries of a ConfigMap or Secret; -ENOENT with the path when it
+ * does not exist, unless `optional`.  Without a source nothing is visited. */
 struct lookup {
     bool secret, optional;
     const char *name;
     const char *path; /* of the reference, for errors */
-    /* true: the pod takes it */
+    /* returns whether the pod uses the entry */
     bool (*visit)(void *arg, const char *key, const char *data, size_t size);
     void *arg;
 };
