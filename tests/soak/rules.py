@@ -235,6 +235,26 @@ def on_its_card(v, run, uid, places, wanted, roles):
               f"{run['place']}, its cards are {sorted(wanted[uid])}")
 
 
+def lost(v):
+    """A pod that is to run once is lost with the power of its card alone."""
+    places, power, begun = {}, defaultdict(list), {}
+    for e in v.of("place", "fault", "pod-state"):
+        if e["e"] == "place":
+            places[e["place"]] = e["card"]
+        elif e["e"] == "fault":
+            if e["kind"] == "power":
+                power[places.get(e["target"])].append(e["t"])
+        else:
+            since, cards = begun.setdefault(e["name"], (e["t"], set()))
+            cards |= set(e["cards"])
+            if e["reason"] != "SandboxLost":
+                continue
+            v.made["pod that was lost"] += 1
+            if not any(t >= since for card in cards for t in power[card]):
+                v.bad("a pod was lost without a cause",
+                      f"{e['t']:.2f}: {e['name']} on {sorted(cards)}")
+
+
 # --- at rest ----------------------------------------------------------------
 def rests(v):
     for e in v.of("no-rest", "broken", "rest"):
@@ -358,5 +378,5 @@ def sizes(v):
                   f"{last['t']:.0f}")
 
 
-ALL = (cluster_twice, cards_twice, binds, applied, tasks, rests, leaders,
-       answers, programs, sizes)
+ALL = (cluster_twice, cards_twice, binds, applied, tasks, lost, rests,
+       leaders, answers, programs, sizes)

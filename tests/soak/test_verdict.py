@@ -66,7 +66,7 @@ def good():
          "drop": [], "n": 1},
         {"t": 4, "e": "apply", "ok": True, "names": ["x"], "unit": "x"},
         {"t": 4, "e": "pod-state", "name": "x/uid-x", "state": "running",
-         "cards": ["card-7"], "role": "service"},
+         "cards": ["card-7"], "role": "service", "reason": ""},
         {"t": 5, "e": "task", "place": "card0", "id": "t1", "uid": "uid-x",
          "pod": "x", "kind": "container", "container": "main", "seen": 5},
         {"t": 6, "e": "task-end", "place": "card0", "id": "t1",
@@ -179,6 +179,11 @@ def on_host(h):
     h[find(h, e="task", id="t2")]["place"] = "host"
 
 
+def lost_for_nothing(h):
+    i = find(h, e="pod-state")
+    h.insert(i + 1, {**h[i], "state": "failed", "reason": "SandboxLost"})
+
+
 def no_rest(h):
     h[find(h, e="rest")] = {"t": 8, "e": "no-rest", "text": "x is wanted"}
 
@@ -268,6 +273,7 @@ BAD = [(gpu_twice, "given twice in the cluster"),
        (runs_on_two, "a pod runs twice"),
        (wrong_card, "a pod runs where it should not"),
        (on_host, "a pod runs where it should not"),
+       (lost_for_nothing, "a pod was lost without a cause"),
        (no_rest, "it does not come to rest"),
        (does_not_run, "at rest, and a pod does not run"),
        (orphan, "at rest, and a sandbox is nobody's"),
@@ -305,6 +311,12 @@ def test_verdict(t):
         lost_sim(history)
         history.insert(5, {"t": 3, "e": "node-state",
                            "node": "embedded/sim1", "status": "doubtful"})
+        assert not judged(history), judged(history)
+    with t.check("a pod is lost with the power of its card"):
+        history = good()
+        lost_for_nothing(history)
+        at = find(history, reason="SandboxLost")
+        history[at:at] = fault(4, "card0", "power", 1, 1)
         assert not judged(history), judged(history)
     with t.check("an advertiser may leave its slices when nobody takes them"):
         history = good() + fault(8, "apiserver", "freeze", 1, 5)
