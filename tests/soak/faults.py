@@ -1,6 +1,7 @@
 """What can happen to a program or a card, begun and healed; all of it is
 written down.  Processes die with the thread that starts them, so this is for
 the main thread alone."""
+import errno
 import os
 import time
 from http.client import HTTPException
@@ -20,6 +21,19 @@ def usage(pid):
                 found[line.split(":")[0]] = int(line.split()[1])
     return (found.get("VmRSS", 0), len(os.listdir(f"/proc/{pid}/fd")),
             found.get("Threads", 0))
+
+
+def fill(path):
+    """A file that takes all room there is, whoever else writes."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while os.write(handle, bytes(1 << 20)) > 0:
+            pass
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+    finally:
+        os.close(handle)
 
 
 class Target:
@@ -144,12 +158,7 @@ class Program(Target):
         self.proxy.swallow(0)
 
     def begin_full(self, _):
-        room = os.statvfs(self.disk)
-        with open(os.path.join(self.disk, "filler"), "wb") as f:
-            try:
-                f.write(bytes(room.f_bavail * room.f_bsize))
-            except OSError:
-                pass  # somebody else was faster
+        fill(os.path.join(self.disk, "filler"))
 
     def heal_full(self, _):
         os.unlink(os.path.join(self.disk, "filler"))
@@ -255,7 +264,7 @@ class CardTarget(Target):
         self.card.start()
 
     def begin_full(self, _):
-        self.card.fill_disk()
+        fill(self.card.seen("var/lib/filler"))
 
     def heal_full(self, _):
         self.card.clear_disk()
