@@ -174,7 +174,8 @@ def ready_again(events, faults):
                                            "reboot")):
             seen = states.first(key, until, lambda s: s == "ready")
             if states.at(key, until) != "ready" and seen and \
-                    faults.quiet((*asked, who), until + 0.01, seen, 5):
+                    faults.quiet(asked, until, seen, 5) and \
+                    faults.quiet((who,), until + 0.01, seen):
                 yield seen - until
 
 
@@ -198,6 +199,7 @@ def slices_back(events, faults):
 
 
 REPLICAS = ("extender0", "extender1", "extender2")
+BACK_OFF = 12  # seconds after a fault in which pods may be tried again later
 CONTROL = ("apiserver", "scheduler", *REPLICAS)
 
 
@@ -219,7 +221,7 @@ def bound(events, faults):
               if e["e"] == "unit" and e["kind"] == "pinned"}
     for name, first, when in first_seen(events).values():
         if when and when > first and unit_of(name) not in pinned and \
-                faults.quiet(CONTROL, first, when, 25):
+                faults.quiet(CONTROL, first, when, BACK_OFF):
             yield when - first
 
 
@@ -246,7 +248,7 @@ def woken(events, faults):
         up = min((t for t in ups if t), default=None)
         was = [states.at(f"{r}/{node}", first) for r in REPLICAS]
         if up and up < when and all(s and s != "ready" for s in was) and \
-                faults.quiet(CONTROL, up, when, 25):
+                faults.quiet(CONTROL, up, when, BACK_OFF):
             yield when - up
 
 
