@@ -10,7 +10,6 @@
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
 #include "extender/cluster/cluster.h"
-#include "extender/pods/node_reports.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"

@@ -7,8 +7,6 @@
 #ifndef BIGA_ADVERTISER_PROBE_PROBE_H
 #define BIGA_ADVERTISER_PROBE_PROBE_H
 
-#include <stddef.h>
-
 #include "advertiser/describe/cardfile.h"
 #include "lib/base/error.h"
 #include "model/topo/topo.h"

@@ -3,8 +3,6 @@
 #ifndef BIGA_ADVERTISER_PROBE_REPROBE_H
 #define BIGA_ADVERTISER_PROBE_REPROBE_H
 
-#include <stdbool.h>
-
 #include "advertiser/probe/probe.h"
 #include "lib/base/error.h"
 

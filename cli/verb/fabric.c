@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/verb/verb.h"
-#include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 #include "model/fabric/fabric.h"

@@ -1,6 +1,5 @@
 /* The fabric as an SVG drawing: domains as frames, leaves as blocks, a square
  * for every host, coloured by its idle cards. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/verb/fabric.h"

@@ -8,7 +8,6 @@
 #define BIGA_EXTENDER_ADMIT_REVIEW_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/error.h"

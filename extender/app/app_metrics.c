@@ -1,7 +1,5 @@
 #include "extender/app/app_metrics.h"
 
-#include "lib/base/mem.h"
-
 static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_HTTP_REQUESTS] = {"biga_http_requests_total",
                            "Requests answered, by listener, route and status.",

@@ -1,7 +1,5 @@
 #include "extender/cluster/collection.h"
 
-#include <stdlib.h>
-
 #include "lib/base/mem.h"
 
 void collection_list(struct strmap *objects)

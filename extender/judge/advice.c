@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "extender/judge/advice_private.h"
-#include "lib/base/mem.h"
 #include "lib/base/text.h"
 
 enum { MILLI = 1000 };

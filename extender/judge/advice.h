@@ -8,7 +8,6 @@
 #ifndef BIGA_EXTENDER_JUDGE_ADVICE_H
 #define BIGA_EXTENDER_JUDGE_ADVICE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,9 +1,6 @@
 #include "extender/judge/schedule.h"
 
-#include <stdlib.h>
-
 #include "extender/state/usage.h"
-#include "lib/base/mem.h"
 
 /* --- in a few words ----------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 #include "extender/judge/why.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "extender/judge/alignment.h"

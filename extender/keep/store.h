@@ -17,7 +17,6 @@
 
 #include "extender/state/allocation.h"
 #include "lib/base/error.h"
-#include "lib/base/str.h"
 
 struct store;
 

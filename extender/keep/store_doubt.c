@@ -1,6 +1,5 @@
 /* What is known of the nodes since the database was found damaged. */
 #include "extender/keep/store_private.h"
-#include "lib/base/mem.h"
 
 #define DOUBT "doubt"      /* its value: the version of when it began */
 #define TRUSTED "trusted/" /* what keys of nodes begin with; the same value */

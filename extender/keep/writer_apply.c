@@ -1,5 +1,4 @@
 /* What each operation changes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "extender/judge/schedule.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "extender/judge/job.h"
-#include "extender/judge/schedule.h"
 #include "extender/keep/writer_private.h"
 #include "extender/state/overcommit.h"
 #include "lib/base/mem.h"

@@ -1,10 +1,8 @@
 /* Reading slices back, as the objects of an API server. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "extender/keep/served_slice.h"
 #include "extender/keep/writer_private.h"
-#include "lib/base/mem.h"
 
 enum { LIST_DEFAULT = 500 };
 

@@ -12,7 +12,6 @@
 #define BIGA_EXTENDER_LEADER_EVENTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/error.h"

@@ -6,7 +6,6 @@
 #ifndef BIGA_EXTENDER_PODS_FEED_PROGRESS_H
 #define BIGA_EXTENDER_PODS_FEED_PROGRESS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct feed_progress;

@@ -7,7 +7,6 @@
 #ifndef BIGA_EXTENDER_PODS_HOST_REQUESTS_H
 #define BIGA_EXTENDER_PODS_HOST_REQUESTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

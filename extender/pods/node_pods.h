@@ -3,7 +3,6 @@
 #ifndef BIGA_EXTENDER_PODS_NODE_PODS_H
 #define BIGA_EXTENDER_PODS_NODE_PODS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "extender/pods/applied.h"

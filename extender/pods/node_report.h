@@ -4,7 +4,6 @@
 #define BIGA_EXTENDER_PODS_NODE_REPORT_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "extender/pods/applied.h"
 #include "lib/base/error.h"

@@ -1,6 +1,5 @@
 /* What the embedded source tells of pods: how they fare, as their nodes say. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "extender/app/app_metrics.h"

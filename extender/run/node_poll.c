@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/app/app_metrics.h"
 #include "extender/pods/node_pods.h"
 #include "extender/run/pod_store.h"
 #include "lib/base/mem.h"

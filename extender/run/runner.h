@@ -22,11 +22,7 @@
 #ifndef BIGA_EXTENDER_RUN_RUNNER_H
 #define BIGA_EXTENDER_RUN_RUNNER_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "extender/pods/applied.h"
-#include "extender/pods/node_reports.h"
 #include "lib/base/error.h"
 
 struct pod_store;

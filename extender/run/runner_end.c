@@ -1,7 +1,6 @@
 /* How lives end: what has finished or failed is written down as over, a job
  * of which a pod cannot start is, too, xPU pods end after their host pod, and
  * what was deleted and is gone is forgotten. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "extender/run/runner_private.h"

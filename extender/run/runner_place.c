@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "extender/judge/why.h"
-#include "extender/pods/node_pods.h"
 #include "extender/pods/pod_files.h"
 #include "extender/run/runner_private.h"
 #include "lib/base/hash.h"

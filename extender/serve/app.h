@@ -4,7 +4,6 @@
 #define BIGA_EXTENDER_SERVE_APP_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "extender/admit/listener.h"

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
 /* The job whose lease has what is free on a node; false: none. */

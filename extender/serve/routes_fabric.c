@@ -1,7 +1,6 @@
 #include "extender/serve/routes_fabric.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "extender/app/fabric_files.h"
 #include "extender/serve/app.h"

@@ -6,7 +6,6 @@
 
 #include "extender/pods/applied_apply.h"
 #include "extender/pods/applied_view.h"
-#include "extender/pods/pending_demands.h"
 #include "extender/pods/pod_files.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"

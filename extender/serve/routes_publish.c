@@ -1,6 +1,5 @@
 #include "extender/serve/routes_publish.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "extender/admit/access.h"

@@ -3,8 +3,6 @@
 #ifndef BIGA_EXTENDER_SERVE_UNKNOWN_KEYS_H
 #define BIGA_EXTENDER_SERVE_UNKNOWN_KEYS_H
 
-#include <stdbool.h>
-
 #include "extender/serve/app.h"
 #include "lib/base/str.h"
 

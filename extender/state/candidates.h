@@ -3,7 +3,6 @@
 #ifndef BIGA_EXTENDER_STATE_CANDIDATES_H
 #define BIGA_EXTENDER_STATE_CANDIDATES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

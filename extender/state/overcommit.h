@@ -4,8 +4,6 @@
 #ifndef BIGA_EXTENDER_STATE_OVERCOMMIT_H
 #define BIGA_EXTENDER_STATE_OVERCOMMIT_H
 
-#include <stdbool.h>
-
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 

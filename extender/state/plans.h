@@ -2,7 +2,6 @@
 #ifndef BIGA_EXTENDER_STATE_PLANS_H
 #define BIGA_EXTENDER_STATE_PLANS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "extender/state/snapshot.h"

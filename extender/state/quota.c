@@ -1,10 +1,7 @@
 #include "extender/state/quota.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "lib/base/mem.h"
 
 /* Only what grows can be too much: a namespace that is above a quota which
  * was lowered keeps what it has. */

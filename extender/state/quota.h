@@ -3,7 +3,6 @@
 #ifndef BIGA_EXTENDER_STATE_QUOTA_H
 #define BIGA_EXTENDER_STATE_QUOTA_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "extender/state/snapshot.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "extender/judge/alignment.h"
-#include "extender/state/usage.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "lib/base/jrow.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"

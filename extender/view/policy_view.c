@@ -1,7 +1,6 @@
 #include "extender/view/policy_view.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/jwrite.h"

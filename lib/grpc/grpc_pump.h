@@ -10,7 +10,6 @@
 #define BIGA_LIB_GRPC_GRPC_PUMP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <curl/curl.h>

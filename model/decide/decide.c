@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
-#include "lib/base/mem.h"
 #include "model/decide/decide_private.h"
 
 enum {

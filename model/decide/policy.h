@@ -12,7 +12,6 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
-#include "model/decide/decide.h"
 #include "model/pod/demand.h"
 #include "model/topo/topo.h"
 

@@ -13,7 +13,6 @@
 #ifndef BIGA_MODEL_FABRIC_FABRIC_H
 #define BIGA_MODEL_FABRIC_FABRIC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

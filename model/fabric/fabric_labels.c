@@ -4,7 +4,6 @@
  * spine "a" is another than leaf "1" of spine "b".  Where a node has a value
  * for a tier but none for a tier below, it gets a switch of its own on the
  * lower tier: it shares only the tiers above with other nodes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/jrow.h"

@@ -1,5 +1,4 @@
 /* Reading a fabric: which form a text has, and all sources in one. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "model/pod/demand_private.h"
 #include "model/pod/pod.h"
 

@@ -1,6 +1,5 @@
 /* The environment of a container: where its values come from, and "$(NAME)"
  * in them and in command and args. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "model/pod/podspec_private.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/base/jrow.h"
-#include "lib/base/mem.h"
 
 enum {
     RAW_MAX = 6 * PREPARE_HOOK_MAX, /* every character an escape */

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "lib/io/clock.h"
-
 enum { STACK_SIZE = 1 << 20 };
 
 struct call *call_create(struct act_socket *s, void (*run)(struct call *c))

@@ -1,6 +1,5 @@
 #include "advertiser/act/card/helper_args.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "advertiser/act/core/config.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

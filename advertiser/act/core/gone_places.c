@@ -6,7 +6,6 @@
 
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/pod_table.h"
-#include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 

@@ -8,7 +8,6 @@
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/pod_logs.h"
 #include "advertiser/act/core/helper_pod.h"
-#include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 
