@@ -7,6 +7,7 @@
 #ifndef BIGA_LIB_BASE_MEM_H
 #define BIGA_LIB_BASE_MEM_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -69,6 +70,22 @@ static inline void cleanup_file_p(FILE **f)
 #define cleanup_free __attribute__((__cleanup__(cleanup_free_p)))
 #define cleanup_fd __attribute__((__cleanup__(cleanup_fd_p), __unused__))
 #define cleanup_file __attribute__((__cleanup__(cleanup_file_p)))
+
+static inline pthread_mutex_t *hold_lock_p(pthread_mutex_t *lock)
+{
+    (void)pthread_mutex_lock(lock); /* cannot fail when it is used rightly */
+    return lock;
+}
+static inline void cleanup_lock_p(pthread_mutex_t **lock)
+{
+    (void)pthread_mutex_unlock(*lock);
+}
+/* Lock a mutex until the end of the block.  A result that is returned is
+ * evaluated before it is unlocked; what was declared earlier is released
+ * after that. */
+#define hold_lock(lock)                                      \
+    __attribute__((__cleanup__(cleanup_lock_p), __unused__)) \
+    pthread_mutex_t *held_lock_ = hold_lock_p(lock)
 
 /* Define `name_cleanup` and use it as `cleanup(name)` for a type whose
  * destructor takes the pointer: DEFINE_CLEANUP(topo, struct topo *,
