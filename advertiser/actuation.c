@@ -38,9 +38,8 @@ static void on_changed(void *ctx)
     const uint64_t one = 1;
     ssize_t n = write(a->fd, &one, sizeof one);
     (void)n; /* a counter that is full wakes as well */
-    pthread_mutex_lock(&a->lock);
+    hold_lock(&a->lock);
     feed_poke(a->feed);
-    pthread_mutex_unlock(&a->lock);
 }
 
 int actuation_fd(const struct actuation *a)
@@ -189,10 +188,9 @@ static int start_feed(struct actuation *a, struct error *err)
     int r = feed_start(a->actuator, &config, &feed, err);
     if (r < 0)
         return r;
-    pthread_mutex_lock(&a->lock);
+    hold_lock(&a->lock);
     a->feed = feed;
     feed_poke(feed); /* what changed meanwhile */
-    pthread_mutex_unlock(&a->lock);
     return 0;
 }
 

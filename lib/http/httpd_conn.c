@@ -79,7 +79,7 @@ static void *reaper_run(void *arg)
         period = REAPER_PERIOD_MS;
     if (period < REAPER_PERIOD_MIN_MS)
         period = REAPER_PERIOD_MIN_MS;
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     while (!c->stopping) {
         (void)clock_wait(&c->wake, &c->lock, clock_ms() + period);
         int64_t now = clock_ms();
@@ -87,7 +87,6 @@ static void *reaper_run(void *arg)
             if (!x->cut && !x->h2 && conn_late_locked(c, x, now))
                 conn_cut_locked(c, x);
     }
-    pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
@@ -111,7 +110,7 @@ int conns_start(struct conns *c, const struct httpd_config *config,
 
 void conns_drain(struct conns *c)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     c->draining = true;
     for (struct conn *x = c->first; x; x = x->next)
         if (!x->cut)
@@ -119,7 +118,6 @@ void conns_drain(struct conns *c)
     int64_t until = clock_ms() + DRAIN_MAX_MS;
     while (c->n > 0 && clock_ms() < until)
         (void)clock_wait(&c->gone, &c->lock, until);
-    pthread_mutex_unlock(&c->lock);
 }
 
 void conns_stop(struct conns *c)
@@ -181,7 +179,7 @@ static void conns_insert(struct conns *c, struct conn *conn)
 {
     int64_t now = clock_ms();
     atomic_store(&conn->since_ms, now);
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     if (c->n - c->n_cut >= c->max) {
         struct conn *spare = conn_to_spare_locked(c, now);
         if (spare)
@@ -194,7 +192,6 @@ static void conns_insert(struct conns *c, struct conn *conn)
     c->n++;
     if (c->draining)
         conn_cut_locked(c, conn);
-    pthread_mutex_unlock(&c->lock);
 }
 
 struct conn *conns_add(struct conns *c, int fd)
@@ -219,10 +216,8 @@ struct conn *conns_add_h2(struct conns *c, int fd, bool doubtful)
 
 bool conns_full(struct conns *c, size_t spare)
 {
-    pthread_mutex_lock(&c->lock);
-    bool full = c->n >= c->max + spare;
-    pthread_mutex_unlock(&c->lock);
-    return full;
+    hold_lock(&c->lock);
+    return c->n >= c->max + spare;
 }
 
 void conns_remove(struct conns *c, struct conn *conn)
@@ -253,10 +248,9 @@ void conn_enter(struct conn *conn, enum conn_state state)
 size_t conns_busy(struct conns *c)
 {
     size_t n = 0;
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     for (struct conn *x = c->first; x; x = x->next)
         if (atomic_load(&x->state) >= CONN_HANDLING)
             n++;
-    pthread_mutex_unlock(&c->lock);
     return n;
 }

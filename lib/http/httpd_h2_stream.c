@@ -41,7 +41,7 @@ static void h2_resume(struct httpd_request *rq)
 {
     struct h2_loop *loop = rq->h2.c->loop;
     rq->next = NULL;
-    pthread_mutex_lock(&loop->lock);
+    hold_lock(&loop->lock);
     bool first = !loop->resumed;
     if (first)
         loop->resumed = rq;
@@ -50,7 +50,6 @@ static void h2_resume(struct httpd_request *rq)
     loop->last_resumed = rq;
     if (first) /* under the lock: the loop may end once it has the request */
         h2_wake(loop);
-    pthread_mutex_unlock(&loop->lock);
 }
 
 static const struct transport http2 = {h2_header, h2_suspend, h2_resume};

@@ -335,19 +335,17 @@ void tls_destroy(struct tls *t)
 void tls_state(struct tls *t, int64_t *ret_not_after, uint64_t *ret_accepted,
                uint64_t *ret_refused)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     *ret_not_after = t->set->not_after;
     *ret_accepted = t->accepted;
     *ret_refused = t->refused;
-    pthread_mutex_unlock(&t->lock);
 }
 
 struct tls_set *tls_set_take(struct tls *t)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct tls_set *set = t->set;
     atomic_fetch_add(&set->refs, 1);
-    pthread_mutex_unlock(&t->lock);
     return set;
 }
 

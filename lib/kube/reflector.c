@@ -144,10 +144,9 @@ void reflector_stop(struct reflector *r)
 bool reflector_is_synced(const struct reflector *r)
 {
     bool synced = true;
-    (void)pthread_mutex_lock(r->lock);
+    hold_lock(r->lock);
     for (size_t i = 0; i < r->n; i++)
         synced &= r->follows[i].state.synced;
-    (void)pthread_mutex_unlock(r->lock);
     return synced;
 }
 
@@ -159,7 +158,6 @@ size_t reflector_n_kinds(const struct reflector *r)
 void reflector_state(const struct reflector *r, size_t i,
                      struct reflector_state *ret_state)
 {
-    (void)pthread_mutex_lock(r->lock);
+    hold_lock(r->lock);
     *ret_state = r->follows[i].state;
-    (void)pthread_mutex_unlock(r->lock);
 }

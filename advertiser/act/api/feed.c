@@ -187,24 +187,22 @@ static void forget_gone(struct feed *f, const char *const *uids, size_t n)
 
 static void hand_over(struct feed *f, struct outcome *o, bool resend)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     free(f->refusals);
     f->refusals = o->list;
     f->n_refusals = o->n;
     f->refusals_new = f->poked = true;
     f->resend |= resend;
     pthread_cond_signal(&f->tell_wake);
-    pthread_mutex_unlock(&f->lock);
 }
 
 /* There is nothing new, and the extender asks for everything all the same: it
  * has not understood all that it was told. */
 static void tell_again(struct feed *f)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     f->resend = f->poked = true;
     pthread_cond_signal(&f->tell_wake);
-    pthread_mutex_unlock(&f->lock);
 }
 
 /* True when something of it is to be tried again soon. */
@@ -384,11 +382,10 @@ static void feed_free(struct feed *f)
 
 static void feed_order_stop(struct feed *f)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     atomic_store(&f->stopping, true);
     pthread_cond_broadcast(&f->stop_wake);
     pthread_cond_broadcast(&f->tell_wake);
-    pthread_mutex_unlock(&f->lock);
 }
 
 static int start_threads(struct feed *f, struct error *err)
@@ -442,10 +439,9 @@ void feed_poke(struct feed *f)
 {
     if (!f)
         return;
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     f->poked = true;
     pthread_cond_signal(&f->tell_wake);
-    pthread_mutex_unlock(&f->lock);
 }
 
 void feed_stop(struct feed *f)

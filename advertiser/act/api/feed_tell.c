@@ -138,14 +138,13 @@ static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
 
 static void take_refusals(struct feed *f, struct node_reports *told)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     free(told->refusals);
     told->n_refusals = f->n_refusals;
     told->refusals = xcalloc(f->n_refusals + 1, sizeof *told->refusals);
     if (f->n_refusals)
         memcpy(told->refusals, f->refusals,
                f->n_refusals * sizeof *told->refusals);
-    pthread_mutex_unlock(&f->lock);
 }
 
 static int tell(struct feed *f, struct node_reports *told,

@@ -393,10 +393,8 @@ int actuator_want(struct actuator *a, const struct act_pod *pod,
     e = check_spec(a, pod, err);
     if (e < 0)
         return e;
-    (void)pthread_mutex_lock(&a->saving);
-    e = want_locked(a, pod, err);
-    (void)pthread_mutex_unlock(&a->saving);
-    return e;
+    hold_lock(&a->saving);
+    return want_locked(a, pod, err);
 }
 
 int actuator_begin(struct actuator *a, const char *uid, struct error *err)

@@ -85,14 +85,13 @@ static void configure_vfs(struct place *at, const struct prep_request *given,
 {
     struct prep_request request = *given;
     request.hook = NULL;
-    (void)pthread_mutex_lock(&at->vfs);
+    hold_lock(&at->vfs);
     set_configured(at->a, e, false);
     request.in_use = in_use(at, e);
     if (request.sriov_vfs >= 0)
         run_prep(at, &request, r, err);
     if (r->e == 0)
         set_configured(at->a, e, true);
-    (void)pthread_mutex_unlock(&at->vfs);
 }
 
 /* The pods that wait there for that reason try again now. */

@@ -146,51 +146,43 @@ static int finish(struct intents *s, int e, struct error *err)
 
 int intents_touch(struct intents *s, struct error *err)
 {
-    (void)pthread_mutex_lock(&s->lock);
-    int e = finish(s, run(s, SQL_BEGIN, err), err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    hold_lock(&s->lock);
+    return finish(s, run(s, SQL_BEGIN, err), err);
 }
 
 int intents_put(struct intents *s, const struct intent *i, struct error *err)
 {
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0)
         e = put_pod(s, i, err);
     if (e == 0)
         e = put_progress(s, SQL_PUT_PROGRESS, i, err);
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return finish(s, e, err);
 }
 
 int intents_save(struct intents *s, const struct intent *i, struct error *err)
 {
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0)
         e = put_progress(s, SQL_SAVE_PROGRESS, i, err);
     if (e == 0 && sqlite3_changes(s->d.db) == 0)
         e = error_set(err, ENOENT, "intents: pod %s is not there any more",
                       i->uid);
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return finish(s, e, err);
 }
 
 int intents_delete(struct intents *s, const char *uid, struct error *err)
 {
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     for (enum sql w = SQL_DELETE_POD; e == 0 && w <= SQL_DELETE_PROGRESS; w++) {
         struct binder b = {.q = s->sql[w]};
         bind_text(&b, uid, strlen(uid));
         e = run(s, w, err);
     }
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return finish(s, e, err);
 }
 
 /* On its own: a statement of these texts, and of their sum where it puts a
@@ -199,7 +191,7 @@ static int change(struct intents *s, enum sql which, const char *const *texts,
                   size_t n, bool sums, struct error *err)
 {
     struct binder b = {.q = s->sql[which]};
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0) {
         for (size_t k = 0; k < n; k++)
@@ -208,9 +200,7 @@ static int change(struct intents *s, enum sql which, const char *const *texts,
             bind_sum(&b);
         e = run(s, which, err);
     }
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return finish(s, e, err);
 }
 
 int intents_drain(struct intents *s, const char *place, bool drained,
@@ -303,10 +293,8 @@ int intents_each_drained(struct intents *s,
                          struct error *err)
 {
     struct drained_visit v = {visit, ctx};
-    (void)pthread_mutex_lock(&s->lock);
-    int e = sqldb_each(&s->d, s->sql[SQL_EACH_DRAINED], read_drained, &v, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    hold_lock(&s->lock);
+    return sqldb_each(&s->d, s->sql[SQL_EACH_DRAINED], read_drained, &v, err);
 }
 
 /* --- logs ---------------------------------------------------------------- */
@@ -325,7 +313,7 @@ int intents_put_log(struct intents *s, const struct intent_log *log,
                                  log->namespace, log->name};
     struct binder put = {.q = s->sql[SQL_PUT_LOG]};
     struct binder trim = {.q = s->sql[SQL_TRIM_LOGS]};
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0) {
         for (size_t k = 0; k < ARRAY_LEN(texts); k++)
@@ -340,9 +328,7 @@ int intents_put_log(struct intents *s, const struct intent_log *log,
         bind_int(&trim, INTENT_LOGS_MAX);
         e = run(s, SQL_TRIM_LOGS, err);
     }
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return finish(s, e, err);
 }
 
 int intents_delete_logs(struct intents *s, const char *uid, struct error *err)
@@ -416,10 +402,8 @@ int intents_each_log(struct intents *s, const char *owner,
                      struct error *err)
 {
     struct log_visit v = {.owner = owner, .visit = visit, .ctx = ctx};
-    (void)pthread_mutex_lock(&s->lock);
-    int e = sqldb_each(&s->d, s->sql[SQL_EACH_LOG], read_log_uid, &v, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    hold_lock(&s->lock);
+    return sqldb_each(&s->d, s->sql[SQL_EACH_LOG], read_log_uid, &v, err);
 }
 
 /* --- folders that were left ---------------------------------------------- */
@@ -429,7 +413,7 @@ int intents_put_leftover_dir(struct intents *s, const char *place,
 {
     struct binder put = {.q = s->sql[SQL_PUT_LEFTOVER_DIR]};
     struct binder trim = {.q = s->sql[SQL_TRIM_LEFTOVER_DIRS]};
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0) {
         bind_text(&put, place, strlen(place));
@@ -441,9 +425,7 @@ int intents_put_leftover_dir(struct intents *s, const char *place,
         bind_int(&trim, INTENT_LEFTOVER_DIRS_MAX);
         e = run(s, SQL_TRIM_LEFTOVER_DIRS, err);
     }
-    e = finish(s, e, err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    return finish(s, e, err);
 }
 
 int intents_delete_leftover_dir(struct intents *s, const char *place,
@@ -473,9 +455,6 @@ int intents_each_leftover_dir(struct intents *s,
                               void *ctx, struct error *err)
 {
     struct left_visit v = {visit, ctx};
-    (void)pthread_mutex_lock(&s->lock);
-    int e = sqldb_each(&s->d, s->sql[SQL_EACH_LEFTOVER_DIR], read_left, &v,
-                       err);
-    (void)pthread_mutex_unlock(&s->lock);
-    return e;
+    hold_lock(&s->lock);
+    return sqldb_each(&s->d, s->sql[SQL_EACH_LEFTOVER_DIR], read_left, &v, err);
 }
