@@ -84,11 +84,10 @@ static void take_tokens(struct access *a, struct tokens **tokens,
         return;
     }
     log_tokens(a, *tokens);
-    pthread_mutex_lock(&a->lock);
+    hold_lock(&a->lock);
     struct tokens *before = a->tokens;
     a->tokens = *tokens;
     *tokens = before;
-    pthread_mutex_unlock(&a->lock);
 }
 
 void access_poll(void *ctx)
@@ -98,11 +97,10 @@ void access_poll(void *ctx)
     struct error err = {0};
     if (!a->file.path)
         return;
-    pthread_mutex_lock(&a->polling);
+    hold_lock(&a->polling);
     int r = read_tokens(a, &tokens, &err);
     if (r != 0)
         take_tokens(a, &tokens, r < 0 ? &err : NULL);
-    pthread_mutex_unlock(&a->polling);
 }
 
 int access_create(const struct access_config *config,
@@ -334,10 +332,8 @@ static enum httpd_admission review(struct access *a, struct httpd_request *rq,
 
 static bool is_listed(struct access *a, const char *token)
 {
-    pthread_mutex_lock(&a->lock);
-    bool listed = a->tokens && tokens_user(a->tokens, token);
-    pthread_mutex_unlock(&a->lock);
-    return listed;
+    hold_lock(&a->lock);
+    return a->tokens && tokens_user(a->tokens, token);
 }
 
 enum httpd_admission access_read(struct httpd_request *rq, void *ctx)

@@ -94,10 +94,9 @@ enum review_verdict review_look(struct review *r,
     call_digest(call, digest);
     const struct verdict *v = &r->verdicts[place_of(digest, VERDICTS)];
     enum review_verdict verdict = REVIEW_UNDECIDED;
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     if (now_ms < v->until_ms && memcmp(v->digest, digest, DIGEST) == 0)
         verdict = v->verdict;
-    pthread_mutex_unlock(&r->lock);
     return verdict;
 }
 
@@ -108,9 +107,8 @@ static void verdict_keep(struct review *r, const struct review_call *call,
     v.until_ms = now_ms + (v.verdict == REVIEW_ADMITTED ? REVIEW_ADMITTED_MS
                                                         : REVIEW_REFUSED_MS);
     call_digest(call, v.digest);
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     r->verdicts[place_of(v.digest, VERDICTS)] = v;
-    pthread_mutex_unlock(&r->lock);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -284,7 +282,7 @@ static void decide(struct review *r, struct review_call *call, int64_t now_ms)
 /* The next call, or NULL at the end. */
 static struct review_call *next_call(struct review *r, bool *ret_quiet)
 {
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     while (!r->first && !r->stopping)
         (void)pthread_cond_wait(&r->wake, &r->lock);
     struct review_call *call = r->first;
@@ -295,7 +293,6 @@ static struct review_call *next_call(struct review *r, bool *ret_quiet)
             r->last = &r->first;
     }
     *ret_quiet = r->quiet;
-    pthread_mutex_unlock(&r->lock);
     return call;
 }
 
@@ -322,10 +319,9 @@ static void *review_run(void *arg)
 
 bool review_reserve(struct review *r)
 {
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     bool room = r->waiting < REVIEW_WAITING_MAX;
     r->waiting += room;
-    pthread_mutex_unlock(&r->lock);
     return room;
 }
 
@@ -333,11 +329,10 @@ void review_post(struct review *r, struct review_call *call)
 {
     call->next = NULL;
     call->since_ms = clock_ms();
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     *r->last = call;
     r->last = &call->next;
     pthread_cond_signal(&r->wake);
-    pthread_mutex_unlock(&r->lock);
 }
 
 static void review_free(struct review *r)
@@ -375,9 +370,8 @@ int review_start(const struct kube_config *config, struct review **ret_review,
 
 void review_quiesce(struct review *r)
 {
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     r->quiet = true;
-    pthread_mutex_unlock(&r->lock);
 }
 
 void review_stop(struct review *r)

@@ -169,9 +169,8 @@ void fabric_files_serve(struct fabric_files *f, struct writer *writer,
 
 void fabric_files_join(struct fabric_files *f, const struct fabric_nodes *nodes)
 {
-    pthread_mutex_lock(&f->reading);
+    hold_lock(&f->reading);
     f->nodes = *nodes;
-    pthread_mutex_unlock(&f->reading);
 }
 
 const struct fabric_labels *fabric_files_labels(const struct fabric_files *f)
@@ -203,9 +202,8 @@ static void poll_files(struct fabric_files *f)
 void fabric_files_poll(void *ctx)
 {
     struct fabric_files *f = ctx;
-    pthread_mutex_lock(&f->reading);
+    hold_lock(&f->reading);
     poll_files(f);
-    pthread_mutex_unlock(&f->reading);
 }
 
 size_t fabric_files_count(const struct fabric_files *f)
@@ -220,8 +218,7 @@ const char *fabric_files_path(const struct fabric_files *f, size_t i)
 
 void fabric_files_error(struct fabric_files *f, struct str *out)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     if (f->error.code)
         str_add(out, f->error.text);
-    pthread_mutex_unlock(&f->lock);
 }

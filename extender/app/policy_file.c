@@ -20,9 +20,8 @@ struct policy_file {
 
 static void note_error(struct policy_file *f, const struct error *error)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     f->error = *error;
-    pthread_mutex_unlock(&f->lock);
 }
 
 /* 1 and the policy, when the file is another one; 0 when it is not. */
@@ -119,8 +118,7 @@ const char *policy_file_path(const struct policy_file *f)
 
 void policy_file_error(struct policy_file *f, struct str *out)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     if (f->error.code)
         str_add(out, f->error.text);
-    pthread_mutex_unlock(&f->lock);
 }

@@ -20,12 +20,10 @@ struct reload {
 static bool wait_turn(struct reload *r)
 {
     int64_t due_ms = clock_ms() + r->every_ms;
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     while (!r->stopping && clock_wait(&r->wake, &r->lock, due_ms))
         ;
-    bool more = !r->stopping;
-    pthread_mutex_unlock(&r->lock);
-    return more;
+    return !r->stopping;
 }
 
 static void *reload_thread(void *ctx)

@@ -47,7 +47,7 @@ void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
 {
     char key[JOB_LEASE_KEY_MAX];
     job_lease_key(pod, key);
-    pthread_mutex_lock(&l->lock);
+    hold_lock(&l->lock);
     struct lease *lease = strmap_get(&l->by_key, key);
     if (!lease) {
         lease = xcalloc(1, sizeof *lease);
@@ -61,7 +61,6 @@ void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
     lease->until_ms = until_ms;
     if (until_ms < l->first_ms)
         l->first_ms = until_ms;
-    pthread_mutex_unlock(&l->lock);
 }
 
 bool leases_prolong(struct leases *l, const struct demand *pod,
@@ -87,7 +86,7 @@ void leases_drop(struct leases *l, const struct demand *pod)
 {
     char key[JOB_LEASE_KEY_MAX];
     job_lease_key(pod, key);
-    pthread_mutex_lock(&l->lock);
+    hold_lock(&l->lock);
     struct lease *lease = strmap_remove(&l->by_key, key);
     if (lease) {
         struct lease *last = l->list[--l->n];
@@ -96,14 +95,13 @@ void leases_drop(struct leases *l, const struct demand *pod)
         free(lease);
         find_first(l);
     }
-    pthread_mutex_unlock(&l->lock);
 }
 
 bool leases_end(struct leases *l, const char *job, int64_t *ret_until_ms)
 {
     char key[JOB_KEY_MAX];
     bool any = false;
-    pthread_mutex_lock(&l->lock);
+    hold_lock(&l->lock);
     for (size_t i = 0; i < l->n; i++) {
         job_key(&l->list[i]->pod, key);
         if (job[0] && strcmp(job, key) != 0)
@@ -112,7 +110,6 @@ bool leases_end(struct leases *l, const char *job, int64_t *ret_until_ms)
             *ret_until_ms = l->list[i]->until_ms;
         any = true;
     }
-    pthread_mutex_unlock(&l->lock);
     return any;
 }
 

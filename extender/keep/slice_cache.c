@@ -108,7 +108,7 @@ bool slice_cache_repeat(struct slice_cache *h,
                         uint64_t *ret_version)
 {
     struct digest digest = digest_of(body->body, body->size);
-    pthread_mutex_lock(&h->lock);
+    hold_lock(&h->lock);
     struct entry *e = strmap_get(&h->entries, body->name);
     bool same = e && digest_equal(&e->digest, &digest) &&
                 (!body->owner || strcmp(e->node, body->owner) == 0);
@@ -117,7 +117,6 @@ bool slice_cache_repeat(struct slice_cache *h,
                               memory_order_relaxed);
     if (same)
         *ret_version = e->version;
-    pthread_mutex_unlock(&h->lock);
     return same;
 }
 

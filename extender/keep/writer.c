@@ -16,10 +16,8 @@
 
 struct snapshot *writer_snapshot(struct writer *w)
 {
-    pthread_mutex_lock(&w->current_lock);
-    struct snapshot *s = snapshot_ref(w->current);
-    pthread_mutex_unlock(&w->current_lock);
-    return s;
+    hold_lock(&w->current_lock);
+    return snapshot_ref(w->current);
 }
 
 static void swap_snapshot(struct writer *w, struct snapshot *next)
@@ -39,12 +37,11 @@ static void swap_snapshot(struct writer *w, struct snapshot *next)
 void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx)
 {
     size_t i = 0;
-    pthread_mutex_lock(&w->current_lock);
+    hold_lock(&w->current_lock);
     while (i < WRITER_WATCHERS_MAX && w->watchers[i].changed)
         i++;
     assert(i < WRITER_WATCHERS_MAX);
     w->watchers[i] = (struct writer_watcher){changed, ctx};
-    pthread_mutex_unlock(&w->current_lock);
 }
 
 static void nothing(void *ctx)
@@ -297,10 +294,9 @@ static void finish_op(struct writer *w, struct writer_op *op)
         op->done(op);
         return;
     }
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     op->finished = true;
     pthread_cond_broadcast(&w->done);
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* --- staleness --------------------------------------------------------- */
@@ -428,10 +424,9 @@ static bool is_stale(struct writer *w, const char *slice_name)
 
 void sweep_soon(struct writer *w)
 {
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     w->sweep_wanted = true;
     pthread_cond_signal(&w->wake);
-    pthread_mutex_unlock(&w->lock);
 }
 
 bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
@@ -474,7 +469,7 @@ static bool wait_for_work(struct writer *w, int64_t due_ms,
                           struct writer_op **ret_ops, bool *ret_sweep)
 {
     bool due = false;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     while (!w->first && !w->sweep_wanted && !w->stopping && !due)
         due = !clock_wait(&w->wake, &w->lock, due_ms);
     *ret_ops = w->first;
@@ -483,7 +478,6 @@ static bool wait_for_work(struct writer *w, int64_t due_ms,
     w->first = NULL;
     w->last = &w->first;
     w->sweep_wanted = false;
-    pthread_mutex_unlock(&w->lock);
     return more;
 }
 
@@ -554,21 +548,19 @@ void writer_post(struct writer *w, struct writer_op *op)
     op->error = (struct error){0};
     op->created = op->healed = false;
     op->finished = false;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     *w->last = op;
     w->last = &op->next;
     pthread_cond_signal(&w->wake);
-    pthread_mutex_unlock(&w->lock);
 }
 
 int writer_run(struct writer *w, struct writer_op *op)
 {
     op->done = NULL;
     writer_post(w, op);
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     while (!op->finished)
         (void)pthread_cond_wait(&w->done, &w->lock); /* never fails */
-    pthread_mutex_unlock(&w->lock);
     return op->result;
 }
 

@@ -31,17 +31,14 @@ void applied_destroy(struct applied *p)
 
 struct pod_set *applied_get(struct applied *p)
 {
-    pthread_mutex_lock(&p->lock);
-    struct pod_set *s = pod_set_ref(p->set);
-    pthread_mutex_unlock(&p->lock);
-    return s;
+    hold_lock(&p->lock);
+    return pod_set_ref(p->set);
 }
 
 uint64_t applied_version(struct applied *p)
 {
-    pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     uint64_t version = p->set->version;
-    pthread_mutex_unlock(&p->lock);
     return version;
 }
 

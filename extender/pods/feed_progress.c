@@ -66,12 +66,11 @@ void feed_progress_load(struct feed_progress *f, const char *node,
 static uint64_t read_number(struct feed_progress *f, const char *node,
                             bool pending)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     const struct entry *e = strmap_get(&f->nodes, node);
     uint64_t number = !e ? 0 : pending ? e->pending : e->number;
     if (number < f->floor)
         number = f->floor;
-    pthread_mutex_unlock(&f->lock);
     return number;
 }
 
@@ -88,7 +87,7 @@ uint64_t feed_progress_pending(struct feed_progress *f, const char *node)
 void feed_progress_raise(struct feed_progress *f, const char *node,
                          uint64_t number)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     struct entry *e = entry_open(f, node);
     if (e->pending == e->number && number > e->number) {
         e->next = f->touched;
@@ -96,12 +95,11 @@ void feed_progress_raise(struct feed_progress *f, const char *node,
     }
     if (number > e->pending)
         e->pending = number;
-    pthread_mutex_unlock(&f->lock);
 }
 
 static void settle(struct feed_progress *f, bool committed)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     for (struct entry *e; (e = f->touched);) {
         f->touched = e->next;
         if (committed)
@@ -109,7 +107,6 @@ static void settle(struct feed_progress *f, bool committed)
         else
             e->pending = e->number;
     }
-    pthread_mutex_unlock(&f->lock);
 }
 
 void feed_progress_mark(struct feed_progress *f)

@@ -93,7 +93,7 @@ static struct told_node *node_open(struct node_reports *t, const char *name)
 void node_reports_places(struct node_reports *t, const char *node,
                          const struct node_report *s)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct told_node *n = node_open(t, node);
     bool same =
         n && n->n_places == s->n_places &&
@@ -107,27 +107,23 @@ void node_reports_places(struct node_reports *t, const char *node,
                         ? xmemdup(s->places, s->n_places * sizeof *s->places)
                         : NULL;
     }
-    pthread_mutex_unlock(&t->lock);
 }
 
 void node_reports_asked(struct node_reports *t, const char *node,
                         int64_t now_ms)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct told_node *n = node_open(t, node);
     if (n)
         n->asked_ms = now_ms;
-    pthread_mutex_unlock(&t->lock);
 }
 
 int64_t node_reports_asked_ago(struct node_reports *t, const char *node,
                                int64_t now_ms)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     const struct told_node *n = strmap_get(&t->nodes, node);
-    int64_t ago = n && n->asked_ms >= 0 ? now_ms - n->asked_ms : -1;
-    pthread_mutex_unlock(&t->lock);
-    return ago;
+    return n && n->asked_ms >= 0 ? now_ms - n->asked_ms : -1;
 }
 
 /* NULL when there are too many. */
@@ -149,14 +145,13 @@ static struct stranger *stranger_open(struct told_node *n, const char *uid)
 void node_reports_stranger(struct node_reports *t, const char *node,
                            const char *uid, bool there)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct told_node *n = node_open(t, node);
     struct stranger *x = n && there ? stranger_open(n, uid) : NULL;
     if (x)
         x->named = n->n_wholes;
     else if (n && !there)
         free(strmap_remove(&n->strangers, uid));
-    pthread_mutex_unlock(&t->lock);
 }
 
 /* Those that were named before the last two tellings began. */
@@ -176,44 +171,39 @@ static void drop_unnamed(struct told_node *n)
 
 void node_reports_whole(struct node_reports *t, const char *node)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct told_node *n = strmap_get(&t->nodes, node);
     if (n && n->asked_ms >= 0) {
         n->n_wholes++;
         drop_unnamed(n);
     }
-    pthread_mutex_unlock(&t->lock);
 }
 
 bool node_reports_all(struct node_reports *t, const char *node)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     const struct told_node *n = strmap_get(&t->nodes, node);
-    bool all = n && n->n_wholes > 0 && !n->too_many && n->strangers.n == 0;
-    pthread_mutex_unlock(&t->lock);
-    return all;
+    return n && n->n_wholes > 0 && !n->too_many && n->strangers.n == 0;
 }
 
 bool node_reports_place(struct node_reports *t, const char *node,
                         const char *place, struct place_told *ret_place)
 {
     bool found = false;
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     const struct told_node *n = strmap_get(&t->nodes, node);
     for (size_t i = 0; n && i < n->n_places && !found; i++) {
         found = strcmp(n->places[i].name, place) == 0;
         if (found)
             *ret_place = n->places[i];
     }
-    pthread_mutex_unlock(&t->lock);
     return found;
 }
 
 uint64_t node_reports_version(struct node_reports *t)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     uint64_t version = t->version;
-    pthread_mutex_unlock(&t->lock);
     return version;
 }
 
@@ -222,11 +212,10 @@ void node_reports_count_places(struct node_reports *t,
 {
     size_t pos = 0;
     memset(ret_counts, 0, PLACE_HEALTHS * sizeof *ret_counts);
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));)
         for (size_t i = 0; i < n->n_places; i++)
             ret_counts[n->places[i].health]++;
-    pthread_mutex_unlock(&t->lock);
 }
 
 /* --- pods --------------------------------------------------------------- */
@@ -250,7 +239,7 @@ static struct pod_entry *entry_open(struct node_reports *t, const char *uid,
 void node_reports_put(struct node_reports *t, const char *uid, const char *node,
                       struct pod_status *status)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct pod_entry *e = entry_open(t, uid, node);
     struct node_reports_pod *p = &e->pod;
     pod_status_unref(e->status);
@@ -259,45 +248,39 @@ void node_reports_put(struct node_reports *t, const char *uid, const char *node,
     p->was_ready |= status->ready;
     p->was_other |= status->state != APPLIED_FAILED &&
                     status->state != APPLIED_GONE;
-    pthread_mutex_unlock(&t->lock);
 }
 
 void node_reports_get(struct node_reports *t, const char *uid, const char *node,
                       struct node_reports_pod *ret_pod)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     const struct pod_entry *e = strmap_get(&t->pods, uid);
     *ret_pod = e && strcmp(e->node, node) == 0
                    ? e->pod
                    : (struct node_reports_pod){.state = APPLIED_PENDING};
-    pthread_mutex_unlock(&t->lock);
 }
 
 struct pod_status *node_reports_status(struct node_reports *t, const char *uid,
                                        const char *node)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     const struct pod_entry *e = strmap_get(&t->pods, uid);
-    struct pod_status *s = e && e->status && strcmp(e->node, node) == 0
-                               ? pod_status_ref(e->status)
-                               : NULL;
-    pthread_mutex_unlock(&t->lock);
-    return s;
+    return e && e->status && strcmp(e->node, node) == 0
+               ? pod_status_ref(e->status)
+               : NULL;
 }
 
 void node_reports_forget(struct node_reports *t, const char *uid)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     struct pod_entry *e = strmap_remove(&t->pods, uid);
     entry_destroy(e);
-    pthread_mutex_unlock(&t->lock);
 }
 
 size_t node_reports_n_pods(struct node_reports *t)
 {
-    pthread_mutex_lock(&t->lock);
+    hold_lock(&t->lock);
     size_t n = t->pods.n;
-    pthread_mutex_unlock(&t->lock);
     return n;
 }
 

@@ -122,7 +122,7 @@ static void put(struct pending_demands *s, const struct demand *demand,
 {
     if (!demand->uid[0])
         return;
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     struct entry *old = find_uid(s, demand->uid);
     if (old) {
         uint16_t index = (uint16_t)(old - s->entries);
@@ -137,7 +137,6 @@ static void put(struct pending_demands *s, const struct demand *demand,
             unlink_entry(s, index);
         link_entry(s, index, demand, refusal);
     }
-    (void)pthread_mutex_unlock(&s->lock);
 }
 
 void pending_demands_offer(struct pending_demands *s,
@@ -146,7 +145,7 @@ void pending_demands_offer(struct pending_demands *s,
     enum { TRIES = 64 };
     if (!demand->uid[0])
         return;
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     bool known = find_uid(s, demand->uid) != NULL;
     for (unsigned i = 0; i < TRIES && !known; i++) {
         uint16_t index = s->turn;
@@ -155,7 +154,6 @@ void pending_demands_offer(struct pending_demands *s,
         if (known)
             link_entry(s, index, demand, refusal);
     }
-    (void)pthread_mutex_unlock(&s->lock);
 }
 
 void pending_demands_put(struct pending_demands *s, const struct demand *demand)
@@ -188,11 +186,9 @@ void pending_demands_put_planned(struct pending_demands *s,
 struct candidates *pending_demands_candidates(struct pending_demands *s,
                                               const char *uid)
 {
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     const struct entry *e = find_uid(s, uid);
-    struct candidates *found = e ? candidates_ref(e->candidates) : NULL;
-    (void)pthread_mutex_unlock(&s->lock);
-    return found;
+    return e ? candidates_ref(e->candidates) : NULL;
 }
 
 void pending_demands_refuse(struct pending_demands *s,
@@ -204,12 +200,11 @@ void pending_demands_refuse(struct pending_demands *s,
 bool pending_demands_find_uid(struct pending_demands *s, const char *uid,
                               struct demand *ret_demand)
 {
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     const struct entry *e = find_uid(s, uid);
     bool found = e && !e->refusal;
     if (found)
         *ret_demand = e->demand;
-    (void)pthread_mutex_unlock(&s->lock);
     return found;
 }
 
@@ -255,9 +250,8 @@ bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
 void pending_demands_forget(struct pending_demands *s, const char *namespace,
                             const char *name)
 {
-    (void)pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     struct entry *e = find_name(s, namespace, name);
     if (e)
         unlink_entry(s, (uint16_t)(e - s->entries));
-    (void)pthread_mutex_unlock(&s->lock);
 }

@@ -180,10 +180,8 @@ uint32_t state_intern_intern(struct state_intern *s,
 {
     struct node_state key;
     state_copy(&key, state);
-    pthread_mutex_lock(&s->lock);
-    uint32_t id = state_intern_locked(s, &key);
-    pthread_mutex_unlock(&s->lock);
-    return id;
+    hold_lock(&s->lock);
+    return state_intern_locked(s, &key);
 }
 
 uint32_t state_intern_count(const struct state_intern *s)
@@ -248,7 +246,7 @@ struct costs *state_intern_costs(struct state_intern *s,
     if (c || atomic_load(&s->n_classes) >= CLASSES_MAX)
         return c;
 
-    pthread_mutex_lock(&s->lock);
+    hold_lock(&s->lock);
     c = class_find(s, demand, hash, &slot);
     if (!c && atomic_load(&s->n_classes) < CLASSES_MAX) {
         c = xcalloc(1, sizeof *c);
@@ -258,7 +256,6 @@ struct costs *state_intern_costs(struct state_intern *s,
         atomic_fetch_add(&s->n_classes, 1);
         atomic_store_explicit(&s->classes[slot], c, memory_order_release);
     }
-    pthread_mutex_unlock(&s->lock);
     return c;
 }
 
