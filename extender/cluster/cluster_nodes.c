@@ -141,10 +141,9 @@ static bool same_text(const char *a, const char *b)
 bool cluster_nodes_changed(void *ctx)
 {
     struct cluster_nodes *c = ctx;
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     bool changed = c->changed;
     c->changed = false;
-    pthread_mutex_unlock(&c->lock);
     return changed;
 }
 

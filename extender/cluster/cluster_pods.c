@@ -223,7 +223,7 @@ static void post_keep(struct cluster_pods *c)
 static void set_state(struct cluster_pods *c, struct pod_entry *e,
                       enum state state)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     c->n[e->state]--;
     c->n[state]++;
     e->state = state;
@@ -237,7 +237,6 @@ static void set_state(struct cluster_pods *c, struct pod_entry *e,
         free(e->why);
         e->node = e->why = NULL;
     }
-    pthread_mutex_unlock(&c->lock);
 }
 
 static struct pod_entry *entry_get(struct cluster_pods *c,
@@ -251,10 +250,9 @@ static struct pod_entry *entry_get(struct cluster_pods *c,
     e->uid = xstrdup(d->uid);
     e->namespace = xstrdup(d->namespace);
     e->name = xstrdup(d->name);
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     c->n[STATE_NEW]++;
     (void)strmap_put(&c->entries, e->uid, e);
-    pthread_mutex_unlock(&c->lock);
     return e;
 }
 
@@ -263,10 +261,9 @@ static void note_unknown_key(struct cluster_pods *c, struct pod_entry *e,
 {
     if (!e->unknown_key && !pod->odd.code)
         return;
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     free(e->unknown_key);
     e->unknown_key = pod->odd.code ? xstrdup(pod->odd.text) : NULL;
-    pthread_mutex_unlock(&c->lock);
 }
 
 static void put_pending(struct cluster_pods *c, struct pod_entry *e,
@@ -277,7 +274,7 @@ static void put_pending(struct cluster_pods *c, struct pod_entry *e,
          false);
     pending_demands_offer(c->config.demands, &pod->demand,
                           pod->broken ? pod->why.text : NULL);
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     if (!e->demand && !pod->broken && c->n_demands < PENDING_MAX) {
         e->demand = xmalloc(sizeof *e->demand);
         c->n_demands++;
@@ -289,7 +286,6 @@ static void put_pending(struct cluster_pods *c, struct pod_entry *e,
     } else if (e->demand) {
         *e->demand = pod->demand;
     }
-    pthread_mutex_unlock(&c->lock);
 }
 
 static int check_names(const struct allocation *a, const struct kube_pod *pod,
@@ -485,22 +481,19 @@ const struct reflector_handler cluster_pods_handler = {
 bool cluster_pods_find(struct cluster_pods *c, const char *uid,
                        struct demand *ret_demand)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     const struct pod_entry *e = strmap_get(&c->entries, uid);
     bool found = e && e->demand;
     if (found)
         *ret_demand = *e->demand;
-    pthread_mutex_unlock(&c->lock);
     return found;
 }
 
 bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     const struct pod_entry *e = strmap_get(&c->entries, uid);
-    bool bound = e && e->state > STATE_PENDING;
-    pthread_mutex_unlock(&c->lock);
-    return bound;
+    return e && e->state > STATE_PENDING;
 }
 
 static int compare_pod(const void *a, const void *b)
@@ -553,12 +546,11 @@ bool cluster_pods_find_unknown_key(struct cluster_pods *c,
                                    const char *namespace, const char *name,
                                    struct str *text)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     const struct pod_entry *e = find_name(c, namespace, name);
     bool found = e && e->unknown_key;
     if (found)
         str_add(text, e->unknown_key);
-    pthread_mutex_unlock(&c->lock);
     return found;
 }
 
@@ -582,20 +574,18 @@ bool cluster_pods_find_unaccounted(struct cluster_pods *c,
 
 void cluster_pods_write(struct cluster_pods *c, struct str *out)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     str_addf(out,
              "\"pods\":{\"pending\":%zu,\"bound\":%zu,\"unaccounted\":%zu,"
              "\"finished\":%zu}",
              c->n[STATE_PENDING], c->n[STATE_BOUND], c->n[STATE_UNACCOUNTED],
              c->n[STATE_FINISHED]);
     write_unaccounted(c, out);
-    pthread_mutex_unlock(&c->lock);
 }
 
 size_t cluster_pods_n_unaccounted(struct cluster_pods *c)
 {
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     size_t n = c->n[STATE_UNACCOUNTED];
-    pthread_mutex_unlock(&c->lock);
     return n;
 }

@@ -69,11 +69,10 @@ static void feed_done(struct writer_op *op)
     fabric_unref(op->fabric);
     str_fini(&op->out);
     free(o);
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     f->bytes -= size;
     f->n--;
     pthread_cond_broadcast(&f->less); /* under the lock: f may end after it */
-    pthread_mutex_unlock(&f->lock);
 }
 
 void feed_post(struct feed_op *o)
@@ -91,8 +90,7 @@ void feed_post(struct feed_op *o)
 
 size_t feed_n_waiting(struct feed *f)
 {
-    pthread_mutex_lock(&f->lock);
+    hold_lock(&f->lock);
     size_t n = f->n;
-    pthread_mutex_unlock(&f->lock);
     return n;
 }

@@ -57,7 +57,7 @@ static void tell(struct host_capacity *r)
 static void *rooms_thread(void *ctx)
 {
     struct host_capacity *r = ctx;
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     while (!r->stopping) {
         int64_t due_ms = r->sent_ms + ROOMS_MS;
         if (host_requests_n_changed(r->sums) == 0)
@@ -67,7 +67,6 @@ static void *rooms_thread(void *ctx)
         else
             tell(r);
     }
-    pthread_mutex_unlock(&r->lock);
     return NULL;
 }
 

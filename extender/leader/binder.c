@@ -34,18 +34,15 @@ static void busy_remove(struct binder *x, const char *uid)
 
 bool binder_is_busy(struct binder *x, const char *uid)
 {
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     bool busy = strmap_get(&x->busy, uid) != NULL;
-    pthread_mutex_unlock(&x->lock);
     return busy;
 }
 
 size_t binder_n_busy(struct binder *x)
 {
-    pthread_mutex_lock(&x->lock);
-    size_t n = x->n_busy;
-    pthread_mutex_unlock(&x->lock);
-    return n;
+    hold_lock(&x->lock);
+    return x->n_busy;
 }
 
 /* --- who waits ---------------------------------------------------------- */
@@ -74,14 +71,13 @@ int binder_post(struct binder *x, struct binding *b)
     b->backoff = (struct backoff){.min_ms = 20,
                                   .max_ms = 1000,
                                   .random = hash_bytes(b->uid, strlen(b->uid))};
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     if (x->n_busy >= BINDER_QUEUE_MAX || x->stopping) {
         result = -EAGAIN;
     } else {
         busy_add(x, b->uid);
         enqueue(x, b);
     }
-    pthread_mutex_unlock(&x->lock);
     return result;
 }
 
@@ -91,9 +87,8 @@ static void again(struct binder *x, struct binding *b, int64_t ms)
     b->due_ms = clock_ms() + ms;
     if (!b->told && b->due_ms > b->deadline_ms)
         b->due_ms = b->deadline_ms;
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     enqueue(x, b);
-    pthread_mutex_unlock(&x->lock);
 }
 
 /* It is the poster's again. */
@@ -149,7 +144,7 @@ static void follow(struct binder *x, struct binding *b,
 static struct binding *next_due(struct binder *x)
 {
     struct binding *b;
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     for (;;) {
         b = x->first;
         if (x->stopping || (b && b->due_ms <= clock_ms()))
@@ -158,7 +153,6 @@ static struct binding *next_due(struct binder *x)
     }
     if (b)
         x->first = b->next;
-    pthread_mutex_unlock(&x->lock);
     return b;
 }
 

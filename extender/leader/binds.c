@@ -43,7 +43,7 @@ void binds_destroy(struct binds *x)
 
 void binds_begin(struct binds *x, const char *uid)
 {
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     struct request *e = strmap_get(&x->requests, uid);
     if (!e) {
         e = xcalloc(1, sizeof *e);
@@ -52,14 +52,13 @@ void binds_begin(struct binds *x, const char *uid)
     }
     e->n++;
     x->n++;
-    pthread_mutex_unlock(&x->lock);
 }
 
 void binds_finish(struct binds *x, const char *uid,
                   const struct binds_result *result,
                   binds_give_back_f *give_back, void *ctx)
 {
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     struct request *e = strmap_get(&x->requests, uid);
     e->bound = e->bound || result->end == BINDS_BOUND;
     e->refused = e->refused || result->end == BINDS_REFUSED;
@@ -72,13 +71,11 @@ void binds_finish(struct binds *x, const char *uid,
         (void)strmap_remove(&x->requests, uid);
         request_destroy(e);
     }
-    pthread_mutex_unlock(&x->lock);
 }
 
 size_t binds_count(struct binds *x)
 {
-    pthread_mutex_lock(&x->lock);
+    hold_lock(&x->lock);
     size_t n = x->n;
-    pthread_mutex_unlock(&x->lock);
     return n;
 }

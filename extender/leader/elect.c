@@ -39,32 +39,28 @@ struct elect {
 
 bool elect_holds(struct elect *e, int64_t call_ms)
 {
-    pthread_mutex_lock(&e->lock);
-    bool holds = e->led && (e->config.alone ||
-                            election_holds(&e->election, clock_ms(), call_ms));
-    pthread_mutex_unlock(&e->lock);
-    return holds;
+    hold_lock(&e->lock);
+    return e->led && (e->config.alone ||
+                      election_holds(&e->election, clock_ms(), call_ms));
 }
 
 void elect_leader(struct elect *e, char ret_identity[254])
 {
     const char *who = e->config.identity;
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     if (!e->config.alone)
         who = e->election.exists ? e->election.seen.holder : "";
     size_t size = strnlen(who, 253);
     memcpy(ret_identity, who, size);
     ret_identity[size] = '\0';
-    pthread_mutex_unlock(&e->lock);
 }
 
 bool elect_trouble(struct elect *e, struct error *ret_trouble)
 {
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     bool any = e->trouble.code != 0;
     if (any)
         *ret_trouble = e->trouble;
-    pthread_mutex_unlock(&e->lock);
     return any;
 }
 
@@ -72,9 +68,8 @@ bool elect_trouble(struct elect *e, struct error *ret_trouble)
 
 static void observe(struct elect *e, const struct kube_lease *lease)
 {
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     election_observe(&e->election, lease, clock_ms());
-    pthread_mutex_unlock(&e->lock);
 }
 
 /* What a person can do about it; "" nothing that is known. */
@@ -111,9 +106,8 @@ static void fail(struct elect *e, const char *what, const struct error *err)
 
 static void succeed(struct elect *e)
 {
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     e->trouble.code = 0;
-    pthread_mutex_unlock(&e->lock);
 }
 
 static int look(struct elect *e, struct error *err)
@@ -170,9 +164,8 @@ static int write_lease(struct elect *e, enum election_move move,
     str_fini(&answer.body);
     if (r < 0)
         return r;
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     election_written(&e->election, &written, begun);
-    pthread_mutex_unlock(&e->lock);
     return 0;
 }
 
@@ -206,9 +199,8 @@ static void take_part(struct elect *e)
 
 static void set_led(struct elect *e, bool led)
 {
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     e->led = led;
-    pthread_mutex_unlock(&e->lock);
 }
 
 static bool is_ours(const struct elect *e)
@@ -244,12 +236,10 @@ static bool follow_up(struct elect *e)
 static bool wait_ms(struct elect *e, int64_t ms)
 {
     int64_t due_ms = clock_ms() + ms;
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     while (!e->stopping && clock_wait(&e->wake, &e->lock, due_ms))
         ;
-    bool more = !e->stopping;
-    pthread_mutex_unlock(&e->lock);
-    return more;
+    return !e->stopping;
 }
 
 static void *elect_thread(void *ctx)
@@ -335,9 +325,8 @@ int elect_start(const struct elect_config *config, struct elect **ret_elect,
 
 void elect_keep(struct elect *e)
 {
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     e->kept = true;
-    pthread_mutex_unlock(&e->lock);
 }
 
 void elect_stop(struct elect *e)

@@ -193,7 +193,7 @@ void events_post(struct events *e, const struct demand *pod,
     if (!e || pod->uid[0] == '\0')
         return;
     int64_t now_ms = clock_ms();
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     if (reason <= EVENTS_UNALIGNED)
         drop_refusal(e, pod);
     bool full = !events_reason_is_warning(reason) &&
@@ -213,14 +213,12 @@ void events_post(struct events *e, const struct demand *pod,
             entry_move(e, x, true);
         pthread_cond_signal(&e->wake);
     }
-    pthread_mutex_unlock(&e->lock);
 }
 
 void events_counts(struct events *e, struct events_counts *ret_counts)
 {
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     *ret_counts = e->counts;
-    pthread_mutex_unlock(&e->lock);
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -388,7 +386,7 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
 static void *events_thread(void *ctx)
 {
     struct events *e = ctx;
-    pthread_mutex_lock(&e->lock);
+    hold_lock(&e->lock);
     while (!e->stopping) {
         int64_t now_ms = clock_ms(), due_ms;
         forget_old(e, now_ms);
@@ -398,7 +396,6 @@ static void *events_thread(void *ctx)
         else
             (void)clock_wait(&e->wake, &e->lock, x ? e->tokens_ms : due_ms);
     }
-    pthread_mutex_unlock(&e->lock);
     return NULL;
 }
 

@@ -316,28 +316,25 @@ static void *pairing_thread(void *ctx)
 static void on_put(void *ctx, const struct kube_pod *pod)
 {
     struct pair_controller *p = ctx;
-    pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     pair_rules_put(p->pairs, pod, clock_ms());
     pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
 }
 
 static void on_gone(void *ctx, const char *uid)
 {
     struct pair_controller *p = ctx;
-    pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     pair_rules_gone(p->pairs, uid, clock_ms());
     pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
 }
 
 static void on_listed(void *ctx)
 {
     struct pair_controller *p = ctx;
-    pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     p->listed = true;
     pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
 }
 
 struct pod_listener pair_controller_listener(struct pair_controller *p)
@@ -347,19 +344,17 @@ struct pod_listener pair_controller_listener(struct pair_controller *p)
 
 void pair_controller_lead(struct pair_controller *p)
 {
-    pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     pair_rules_again(p->pairs, clock_ms());
     pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
 }
 
 void pair_controller_counts(struct pair_controller *p,
                             struct pair_controller_counts *ret_counts)
 {
-    pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     *ret_counts = p->counts;
     ret_counts->n_pods = pair_rules_n_pods(p->pairs);
-    pthread_mutex_unlock(&p->lock);
 }
 
 /* --- start and stop ----------------------------------------------------- */

@@ -212,7 +212,7 @@ static void wake_next(struct waker *w)
 static void *waker_thread(void *ctx)
 {
     struct waker *w = ctx;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     while (!w->stopping) {
         int64_t now_ms = clock_ms(), due_ms;
         enum wake_pace_step step = wake_pace_next(&w->pace, now_ms, &due_ms);
@@ -227,7 +227,6 @@ static void *waker_thread(void *ctx)
         else
             wake_next(w);
     }
-    pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
@@ -243,30 +242,27 @@ static void changed(struct waker *w)
 static void on_snapshot(void *ctx)
 {
     struct waker *w = ctx;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     changed(w);
-    pthread_mutex_unlock(&w->lock);
 }
 
 static void on_put(void *ctx, const struct kube_pod *pod)
 {
     struct waker *w = ctx;
     struct waiting_pods_state before, after;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     waiting_pods_state(w->waiting, pod->demand.uid, &before);
     waiting_pods_put(w->waiting, pod);
     waiting_pods_state(w->waiting, pod->demand.uid, &after);
     if (after.aside && !before.aside)
         changed(w);
-    pthread_mutex_unlock(&w->lock);
 }
 
 static void on_gone(void *ctx, const char *uid)
 {
     struct waker *w = ctx;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     waiting_pods_gone(w->waiting, uid);
-    pthread_mutex_unlock(&w->lock);
 }
 
 struct pod_listener waker_listener(struct waker *w)
@@ -276,10 +272,9 @@ struct pod_listener waker_listener(struct waker *w)
 
 void waker_lead(struct waker *w)
 {
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     waiting_pods_again(w->waiting);
     changed(w);
-    pthread_mutex_unlock(&w->lock);
 }
 
 void waker_asked(struct waker *w, const char *uid,
@@ -308,9 +303,8 @@ void waker_asked(struct waker *w, const char *uid,
 void waker_state(struct waker *w, const char *uid,
                  struct waiting_pods_state *ret_state)
 {
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     waiting_pods_state(w->waiting, uid, ret_state);
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* --- start and stop ------------------------------------------------------- */

@@ -72,7 +72,7 @@ static struct version *version_open(struct node_poll *w, const char *node,
 static uint64_t version_set(struct node_poll *w, const char *node, uint64_t sum)
 {
     uint64_t number = first_version(w) | (sum & ((1 << VERSION_SHIFT) - 1));
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     struct version *v = version_open(w, node, sum);
     if (v && v->sum != sum)
         v->number++;
@@ -80,7 +80,6 @@ static uint64_t version_set(struct node_poll *w, const char *node, uint64_t sum)
         v->sum = sum;
         number = v->number;
     }
-    pthread_mutex_unlock(&w->lock);
     return number;
 }
 
@@ -162,7 +161,7 @@ static void *poll_thread(void *ctx)
 bool node_poll_suspend(struct node_poll *w, struct httpd_request *rq,
                        const char *node, uint64_t version, int64_t wait_ms)
 {
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     bool waits = !w->stopping;
     if (waits) {
         struct waiter *x = xcalloc(1, sizeof *x);
@@ -177,17 +176,15 @@ bool node_poll_suspend(struct node_poll *w, struct httpd_request *rq,
         x->fresh = w->fresh = true;
         pthread_cond_signal(&w->wake);
     }
-    pthread_mutex_unlock(&w->lock);
     return waits;
 }
 
 static void on_changed(void *ctx)
 {
     struct node_poll *w = ctx;
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     w->dirty = true;
     pthread_cond_signal(&w->wake);
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* --- start and stop ----------------------------------------------------- */

@@ -225,9 +225,8 @@ static void look(struct look *l)
 
 bool runner_is_stopping(struct runner *r)
 {
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     bool stopping = r->stopping;
-    pthread_mutex_unlock(&r->lock);
     return stopping;
 }
 
@@ -299,10 +298,9 @@ void runner_wake(struct runner *r)
 {
     if (!r)
         return;
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     r->dirty = true;
     pthread_cond_signal(&r->wake);
-    pthread_mutex_unlock(&r->lock);
 }
 
 static void runner_changed(void *ctx)
@@ -313,10 +311,9 @@ static void runner_changed(void *ctx)
 void runner_settle(struct runner *r)
 {
     runner_wake(r);
-    pthread_mutex_lock(&r->lock);
+    hold_lock(&r->lock);
     while ((r->dirty || r->looking) && !r->stopping)
         (void)pthread_cond_wait(&r->idle, &r->lock); /* never fails */
-    pthread_mutex_unlock(&r->lock);
 }
 
 int runner_start(const struct pod_store *store, struct runner **ret_runner,

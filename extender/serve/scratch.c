@@ -64,10 +64,9 @@ struct scratch *scratch_take(struct scratch_pool *p)
 
 void scratch_give(struct scratch_pool *p, struct scratch *s)
 {
-    (void)pthread_mutex_lock(&p->lock);
+    hold_lock(&p->lock);
     s->next = p->idle;
     p->idle = s;
-    (void)pthread_mutex_unlock(&p->lock);
 }
 
 void scratch_fit(struct scratch *s, size_t n)
