@@ -126,41 +126,27 @@ static void explain_host(const struct schedule *s, int32_t index,
 /* Those that need no numbers; NULL: the others. */
 static const char *brief_plain(enum reason reason)
 {
-    switch (reason) {
-    case REASON_NONE:
-        return "fits";
-    case REASON_UNKNOWN_NODE:
-        return "no topology published";
-    case REASON_STALE:
-        return "stale topology: advertiser silent";
-    case REASON_INCOMPLETE:
-        return "incomplete topology";
-    case REASON_LOST:
-        return "node not ready or deleted";
-    case REASON_DOUBTFUL:
-        return "doubtful: it is not known what was given there";
-    case REASON_NO_CARD:
-        return "no card";
-    case REASON_RUNS_NO_PODS:
-        return "runs no pods: start its biga-advertiser with --actuate";
-    case REASON_NO_RUNTIME:
-        return "runtime of the cards not known: name their endpoints in the "
-               "card file of its biga-advertiser";
-    case REASON_UNHEALTHY:
-        return "card lost";
-    case REASON_DRAINED:
-        return "card drained";
-    case REASON_CARDS_RESERVED:
-        return "services have shares of the cards";
-    case REASON_PAIR_CARDS:
-        return "the cards of its pair cannot take it";
-    case REASON_JOB_ELSEWHERE:
-        return "the plan of its job has it elsewhere";
-    case REASON_LEASED:
-        return "what is free is leased to another job";
-    default:
-        return NULL;
-    }
+    static const char *const texts[] = {
+        [REASON_NONE] = "fits",
+        [REASON_UNKNOWN_NODE] = "no topology published",
+        [REASON_STALE] = "stale topology: advertiser silent",
+        [REASON_INCOMPLETE] = "incomplete topology",
+        [REASON_LOST] = "node not ready or deleted",
+        [REASON_DOUBTFUL] = "doubtful: it is not known what was given there",
+        [REASON_NO_CARD] = "no card",
+        [REASON_RUNS_NO_PODS] =
+            "runs no pods: start its biga-advertiser with --actuate",
+        [REASON_NO_RUNTIME] =
+            "runtime of the cards not known: name their endpoints in the "
+            "card file of its biga-advertiser",
+        [REASON_UNHEALTHY] = "card lost",
+        [REASON_DRAINED] = "card drained",
+        [REASON_CARDS_RESERVED] = "services have shares of the cards",
+        [REASON_PAIR_CARDS] = "the cards of its pair cannot take it",
+        [REASON_JOB_ELSEWHERE] = "the plan of its job has it elsewhere",
+        [REASON_LEASED] = "what is free is leased to another job",
+    };
+    return (unsigned)reason < ARRAY_LEN(texts) ? texts[reason] : NULL;
 }
 
 /* What the hardware lacks, or others have. */

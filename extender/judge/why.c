@@ -178,20 +178,13 @@ static void write_plan(const struct plan *plan, struct str *out)
 
 static const char *lack_word(enum plan_lack lack)
 {
-    switch (lack) {
-    case PLAN_LACK_TIER:
-        return "tier";
-    case PLAN_LACK_FIXED:
-        return "fixed";
-    case PLAN_LACK_PIN:
-        return "pin";
-    case PLAN_LACK_SEARCH:
-        return "search";
-    case PLAN_LACK_COMING:
-        return "coming";
-    default:
-        return "room";
-    }
+    static const char *const texts[] = {
+        [PLAN_LACK_TIER] = "tier",     [PLAN_LACK_FIXED] = "fixed",
+        [PLAN_LACK_PIN] = "pin",       [PLAN_LACK_SEARCH] = "search",
+        [PLAN_LACK_COMING] = "coming",
+    };
+    const char *text = (unsigned)lack < ARRAY_LEN(texts) ? texts[lack] : NULL;
+    return text ? text : "room";
 }
 
 static void write_lack(const struct why *why, struct str *out)

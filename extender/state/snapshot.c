@@ -9,21 +9,12 @@
 
 const char *node_status_name(enum node_status status)
 {
-    switch (status) {
-    case NODE_READY:
-        return "ready";
-    case NODE_STALE:
-        return "stale";
-    case NODE_INCOMPLETE:
-        return "incomplete";
-    case NODE_LOST:
-        return "lost";
-    case NODE_DOUBTFUL:
-        return "doubtful";
-    case NODE_STATUSES:
-        break;
-    }
-    return "unknown";
+    static const char *const texts[NODE_STATUSES] = {
+        [NODE_READY] = "ready",           [NODE_STALE] = "stale",
+        [NODE_INCOMPLETE] = "incomplete", [NODE_LOST] = "lost",
+        [NODE_DOUBTFUL] = "doubtful",
+    };
+    return (unsigned)status < NODE_STATUSES ? texts[status] : "unknown";
 }
 
 bool node_status_is_silent(enum node_status status)

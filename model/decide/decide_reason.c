@@ -449,32 +449,28 @@ static void explain_busy(enum reason reason, const struct node_state *state,
 /* Reasons that need no numbers. */
 static const char *plain_text(enum reason reason)
 {
-    switch (reason) {
-    case REASON_NONE:
-        return "it fits";
-    case REASON_UNKNOWN_NODE:
-        return "no advertiser has published this node";
-    case REASON_STALE:
-        return "its advertiser went silent; what its cards hold is not known";
-    case REASON_INCOMPLETE:
-        return "its advertiser has not yet published all slices of its pool";
-    case REASON_LOST:
-        return "the cluster says that the node is not ready or deleted";
-    case REASON_DOUBTFUL:
-        return "what was given there may have been lost with a damaged state";
-    case REASON_NO_CARD:
-        return "the node has no card";
-    case REASON_RUNS_NO_PODS:
-        return "the node runs no pods that were applied: start its "
-               "biga-advertiser with --actuate";
-    case REASON_PAIR_ELSEWHERE:
-        return "another pod of its pair is on another node, and a pair stays "
-               "together";
-    case REASON_PAIR_CARDS:
-        return "the cards that its pair already has cannot take it";
-    default:
-        return NULL;
-    }
+    static const char *const texts[] = {
+        [REASON_NONE] = "it fits",
+        [REASON_UNKNOWN_NODE] = "no advertiser has published this node",
+        [REASON_STALE] =
+            "its advertiser went silent; what its cards hold is not known",
+        [REASON_INCOMPLETE] =
+            "its advertiser has not yet published all slices of its pool",
+        [REASON_LOST] =
+            "the cluster says that the node is not ready or deleted",
+        [REASON_DOUBTFUL] =
+            "what was given there may have been lost with a damaged state",
+        [REASON_NO_CARD] = "the node has no card",
+        [REASON_RUNS_NO_PODS] =
+            "the node runs no pods that were applied: start its "
+            "biga-advertiser with --actuate",
+        [REASON_PAIR_ELSEWHERE] =
+            "another pod of its pair is on another node, and a pair stays "
+            "together",
+        [REASON_PAIR_CARDS] =
+            "the cards that its pair already has cannot take it",
+    };
+    return (unsigned)reason < ARRAY_LEN(texts) ? texts[reason] : NULL;
 }
 
 void reason_explain(enum reason reason, const struct node_state *state,
