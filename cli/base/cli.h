@@ -79,6 +79,14 @@ void cli_pod_key(const char *arg, struct str *ret_key);
 /* Append "NS/NAME" of such a name, percent-encoded. */
 void cli_add_name(struct str *path, const char *name);
 
+/* A row for each of the list. */
+void cli_add_rows(struct table *t, const cJSON *list,
+                  void (*add)(struct table *t, const cJSON *each));
+/* The table, or, when it has no row, what says so. */
+void cli_write_rows(struct cli *c, const struct table *t, const char *none);
+/* The table after an empty line; nothing when it has no row. */
+void cli_write_section(struct cli *c, const struct table *t);
+
 /* A cell with the PCI addresses (or else the ids) of devices. */
 void cli_add_devices(struct table *t, const cJSON *list);
 /* A cell with a whole number; a negative one is not known. */

@@ -266,6 +266,32 @@ void cli_add_name(struct str *path, const char *name)
     cli_add_encoded(path, slash ? slash + 1 : name);
 }
 
+void cli_add_rows(struct table *t, const cJSON *list,
+                  void (*add)(struct table *t, const cJSON *each))
+{
+    const cJSON *each;
+    cJSON_ArrayForEach(each, list)
+    {
+        add(t, each);
+    }
+}
+
+void cli_write_rows(struct cli *c, const struct table *t, const char *none)
+{
+    if (t->n_cells)
+        table_write(t, c->colours, &c->out);
+    else
+        str_add(&c->out, none);
+}
+
+void cli_write_section(struct cli *c, const struct table *t)
+{
+    if (!t->n_cells)
+        return;
+    str_add_c(&c->out, '\n');
+    table_write(t, c->colours, &c->out);
+}
+
 void cli_add_devices(struct table *t, const cJSON *list)
 {
     cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);

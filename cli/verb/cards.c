@@ -99,10 +99,7 @@ void cards_render(struct cli *c, const cJSON *list)
         add_card(&t, card, health);
     }
     table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "There is no card.\n");
+    cli_write_rows(c, &t, "There is no card.\n");
 }
 
 int verb_cards(struct cli *c, int argc, char **argv)

@@ -62,12 +62,8 @@ static void pods_render(struct cli *c, const cJSON *list, const char *place)
         {"WANTED BY", false}, {"REASON", false}, {"MESSAGE", false},
     };
     cleanup_table struct table t;
-    const cJSON *pod;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cJSON_ArrayForEach(pod, list)
-    {
-        add_pod(&t, pod);
-    }
+    cli_add_rows(&t, list, add_pod);
     if (t.n_cells)
         table_write(&t, c->colours, &c->out);
     else
@@ -214,17 +210,11 @@ static void places_render(struct cli *c, const cJSON *list)
         {"RUNTIME", false}, {"REASON", false},
     };
     cleanup_table struct table t;
-    const cJSON *card;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cJSON_ArrayForEach(card, list)
-    {
-        add_card(&t, card);
-    }
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "There is no card with an endpoint: see "
-                         "--card-file of biga-advertiser.\n");
+    cli_add_rows(&t, list, add_card);
+    cli_write_rows(c, &t,
+                   "There is no card with an endpoint: see "
+                   "--card-file of biga-advertiser.\n");
 }
 
 static int card_ps(struct cli *c, const char *card)
@@ -298,22 +288,16 @@ static int card_objects(struct cli *c, const char *card)
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_table struct table t;
-    const cJSON *x;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
     int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
     host_socket_card_path(card, "/objects", &path);
     rc = host_socket_ask(&l, "GET", str_text(&path), NULL, 0, &json);
-    const cJSON *items = json ? json_list(json, "items") : NULL;
-    cJSON_ArrayForEach(x, items)
-    {
-        add_object(&t, x);
+    if (rc == 0 && json) {
+        cli_add_rows(&t, json_list(json, "items"), add_object);
+        cli_write_rows(c, &t, "Nothing is on that card.\n");
     }
-    if (rc == 0 && json && t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else if (rc == 0 && json)
-        str_add(&c->out, "Nothing is on that card.\n");
     host_socket_close(&l);
     return rc;
 }

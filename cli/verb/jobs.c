@@ -39,7 +39,6 @@ int verb_jobs(struct cli *c, int argc, char **argv)
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
     cleanup_table struct table t;
-    const cJSON *job;
     (void)argc;
     (void)argv;
     str_add(&path, "/v1/jobs?limit=100000");
@@ -51,15 +50,9 @@ int verb_jobs(struct cli *c, int argc, char **argv)
     int rc = cli_get(c, str_text(&path), &json);
     if (rc || !json)
         return rc;
-    cJSON_ArrayForEach(job, json_list(json, "items"))
-    {
-        add_job(&t, job);
-    }
+    cli_add_rows(&t, json_list(json, "items"), add_job);
     table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "No pod of a job is bound yet.\n");
+    cli_write_rows(c, &t, "No pod of a job is bound yet.\n");
     return 0;
 }
 
@@ -88,12 +81,8 @@ static void show_pairs(struct cli *c, const cJSON *list)
         {"NUMA", true},  {"RELATION", false}, {"PODS", true},
     };
     cleanup_table struct table t;
-    const cJSON *pair;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cJSON_ArrayForEach(pair, list)
-    {
-        add_pair(&t, pair);
-    }
+    cli_add_rows(&t, list, add_pair);
     table_write(&t, c->colours, &c->out);
 }
 

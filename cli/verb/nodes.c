@@ -34,23 +34,17 @@ int verb_nodes(struct cli *c, int argc, char **argv)
     };
     cleanup_with(json) cJSON *json = NULL;
     cleanup_table struct table t;
-    const cJSON *node;
     (void)argc;
     (void)argv;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
     int rc = cli_get(c, "/v1/nodes?limit=100000", &json);
     if (rc || !json)
         return rc;
-    cJSON_ArrayForEach(node, json_list(json, "items"))
-    {
-        add_node(&t, node);
-    }
+    cli_add_rows(&t, json_list(json, "items"), add_node);
     table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "No node has published its topology: start "
-                         "biga-advertiser on the nodes.\n");
+    cli_write_rows(c, &t,
+                   "No node has published its topology: start "
+                   "biga-advertiser on the nodes.\n");
     return 0;
 }
 

@@ -87,10 +87,7 @@ static void quotas_render(struct cli *c, const cJSON *list)
         add_limit(&t, quota, "cardMemoryMiB");
     }
     table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "No namespace has a quota.\n");
+    cli_write_rows(c, &t, "No namespace has a quota.\n");
 }
 
 static void add_service(struct table *t, const cJSON *service)
@@ -141,16 +138,9 @@ static void services_render(struct cli *c, const cJSON *list)
         {"NEVER", true},
     };
     cleanup_table struct table t;
-    const cJSON *service;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cJSON_ArrayForEach(service, list)
-    {
-        add_service(&t, service);
-    }
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "No service has a share of the cards.\n");
+    cli_add_rows(&t, list, add_service);
+    cli_write_rows(c, &t, "No service has a share of the cards.\n");
     lacking_render(c, list);
 }
 

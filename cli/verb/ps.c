@@ -34,17 +34,10 @@ static const struct table_column pod_columns[] = {
 static void say_pods(struct cli *c, const cJSON *list)
 {
     cleanup_table struct table t;
-    const cJSON *x;
     table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
-    cJSON_ArrayForEach(x, list)
-    {
-        add_pod(&t, x);
-    }
+    cli_add_rows(&t, list, add_pod);
     table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_add(&c->out, "No pod was applied: biga apply FILE does.\n");
+    cli_write_rows(c, &t, "No pod was applied: biga apply FILE does.\n");
 }
 
 static void say_fact(struct cli *c, const char *what, const char *text)
@@ -77,10 +70,7 @@ static void say_containers(struct cli *c, const cJSON *list)
         cli_add_known(&t, json_number(x, "restarts"));
         table_add(&t, json_text(x, "reason"));
     }
-    if (!t.n_cells)
-        return;
-    str_add_c(&c->out, '\n');
-    table_write(&t, c->colours, &c->out);
+    cli_write_section(c, &t);
 }
 
 static void say_pod(struct cli *c, const cJSON *pod)

@@ -54,10 +54,7 @@ static void say_best(struct cli *c, const cJSON *list)
         add_ids(&t, json_list(x, "gpus"));
         table_add_style(&t, relation_style(relation), relation);
     }
-    if (!t.n_cells)
-        return;
-    str_add_c(&c->out, '\n');
-    table_write(&t, c->colours, &c->out);
+    cli_write_section(c, &t);
 }
 
 /* Why not elsewhere, most frequent reason first. */
@@ -81,10 +78,7 @@ static void say_reasons(struct cli *c, const cJSON *list)
         table_add(&t, json_text(x, "example"));
         table_add(&t, strcmp(message, detail) ? detail : ""); /* said */
     }
-    if (!t.n_cells)
-        return;
-    str_add_c(&c->out, '\n');
-    table_write(&t, c->colours, &c->out);
+    cli_write_section(c, &t);
 }
 
 /* What would make it fit, the smallest change first. */
@@ -117,10 +111,7 @@ static void say_nearest(struct cli *c, const cJSON *list)
         table_add(&t, json_text(x, "node"));
         table_add(&t, json_text(x, "detail"));
     }
-    if (!t.n_cells)
-        return;
-    str_add_c(&c->out, '\n');
-    table_write(&t, c->colours, &c->out);
+    cli_write_section(c, &t);
 }
 
 static void say(struct cli *c, const cJSON *answer)
