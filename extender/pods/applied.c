@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "extender/pods/applied_private.h"
+#include "lib/base/refs.h"
 
 /* --- the registry ----------------------------------------------------------- */
 
@@ -69,15 +70,11 @@ struct pod_status *pod_status_create(size_t n_containers)
     return s;
 }
 
-struct pod_status *pod_status_ref(struct pod_status *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
+DEFINE_REF(pod_status_ref, struct pod_status)
 
 void pod_status_unref(struct pod_status *s)
 {
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || !refs_drop(&s->refs))
         return;
     free(s->containers);
     free(s);

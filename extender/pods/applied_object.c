@@ -4,21 +4,18 @@
 #include "extender/pods/applied_private.h"
 #include "lib/base/base64.h"
 #include "lib/base/json.h"
+#include "lib/base/refs.h"
 #include "model/pod/prepare.h"
 
 enum { KEY_MAX = 253, ENTRIES_MAX = 4096 };
 
 /* --- pods ----------------------------------------------------------------- */
 
-struct applied_pod *applied_pod_ref(struct applied_pod *p)
-{
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-    return p;
-}
+DEFINE_REF(applied_pod_ref, struct applied_pod)
 
 void applied_pod_unref(struct applied_pod *p)
 {
-    if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+    if (!p || !refs_drop(&p->refs))
         return;
     pod_status_unref(p->status);
     pod_status_unref(p->end);
@@ -206,15 +203,11 @@ applied_pod_create_foreign(const struct applied_pod_names *names,
 
 /* --- ConfigMaps and Secrets -------------------------------------------------- */
 
-struct applied_config *applied_config_ref(struct applied_config *c)
-{
-    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
-    return c;
-}
+DEFINE_REF(applied_config_ref, struct applied_config)
 
 void applied_config_unref(struct applied_config *c)
 {
-    if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+    if (!c || !refs_drop(&c->refs))
         return;
     for (size_t i = 0; i < c->n_entries; i++) {
         free(c->entries[i].key);

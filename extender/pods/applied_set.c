@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/pods/applied_private.h"
+#include "lib/base/refs.h"
 
 static int compare_pod(const struct applied_pod *p, const char *namespace,
                        const char *name)
@@ -145,15 +146,11 @@ struct podspec_source pod_set_source(const struct pod_set *s)
 
 /* --- references ----------------------------------------------------------------- */
 
-struct pod_set *pod_set_ref(struct pod_set *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
+DEFINE_REF(pod_set_ref, struct pod_set)
 
 void pod_set_unref(struct pod_set *s)
 {
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || !refs_drop(&s->refs))
         return;
     for (size_t i = 0; i < s->n_pods; i++)
         applied_pod_unref(s->pods[i]);

@@ -7,6 +7,7 @@
 #include "extender/state/allocation.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 
 enum key { KEY_POD, KEY_UID, KEY_PAIR, KEY_NODE, KEY_JOB, KEY_COUNT };
 enum { LEAF_MAX = 8, TRIE_BITS = 5, TRIE_SHIFT_MAX = 60 };
@@ -90,7 +91,7 @@ static struct trie *trie_ref(struct trie *t)
 
 static void trie_unref(struct trie *t)
 {
-    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+    if (!t || !refs_drop(&t->refs))
         return;
     for (uint32_t i = 0; i < t->n; i++) {
         if (!t->leaf)
@@ -255,15 +256,11 @@ struct alloc_index *alloc_index_create(void)
     return x;
 }
 
-struct alloc_index *alloc_index_ref(struct alloc_index *x)
-{
-    atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
-    return x;
-}
+DEFINE_REF(alloc_index_ref, struct alloc_index)
 
 void alloc_index_unref(struct alloc_index *x)
 {
-    if (!x || atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1)
+    if (!x || !refs_drop(&x->refs))
         return;
     for (enum key key = 0; key < KEY_COUNT; key++)
         trie_unref(x->roots[key]);

@@ -6,6 +6,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 #include "model/fabric/fabric.h"
 
 #define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */
@@ -26,15 +27,11 @@ struct allocation *allocation_create(const struct demand *demand,
     return a;
 }
 
-struct allocation *allocation_ref(struct allocation *a)
-{
-    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
-    return a;
-}
+DEFINE_REF(allocation_ref, struct allocation)
 
 void allocation_unref(struct allocation *a)
 {
-    if (!a || atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
+    if (!a || !refs_drop(&a->refs))
         return;
     free(a->node);
     free(a->cards);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extender/state/snapshot_private.h"
+#include "lib/base/refs.h"
 
 struct candidates {
     atomic_uint refs;
@@ -22,7 +23,7 @@ struct candidates *candidates_ref(struct candidates *c)
 
 void candidates_unref(struct candidates *c)
 {
-    if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+    if (!c || !refs_drop(&c->refs))
         return;
     roster_unref(c->roster);
     free(c);

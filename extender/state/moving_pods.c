@@ -1,8 +1,9 @@
 #include "extender/state/moving_pods.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/refs.h"
 
 struct coming {
     char uid[DEMAND_UID_MAX + 1];
@@ -32,7 +33,7 @@ struct moving_pods *moving_pods_ref(struct moving_pods *m)
 
 void moving_pods_unref(struct moving_pods *m)
 {
-    if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+    if (!m || !refs_drop(&m->refs))
         return;
     free(m->coming);
     free(m->leaving);

@@ -6,6 +6,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 
 /* --- counting pairs ----------------------------------------------------- */
 
@@ -135,8 +136,7 @@ static struct sum_list *list_create(size_t n)
 
 static void list_unref(struct sum_list *list)
 {
-    if (list &&
-        atomic_fetch_sub_explicit(&list->refs, 1, memory_order_acq_rel) == 1)
+    if (list && refs_drop(&list->refs))
         free(list);
 }
 
@@ -147,15 +147,11 @@ struct namespace_sums *namespace_sums_create(void)
     return q;
 }
 
-struct namespace_sums *namespace_sums_ref(struct namespace_sums *q)
-{
-    atomic_fetch_add_explicit(&q->refs, 1, memory_order_relaxed);
-    return q;
-}
+DEFINE_REF(namespace_sums_ref, struct namespace_sums)
 
 void namespace_sums_unref(struct namespace_sums *q)
 {
-    if (!q || atomic_fetch_sub_explicit(&q->refs, 1, memory_order_acq_rel) != 1)
+    if (!q || !refs_drop(&q->refs))
         return;
     for (size_t i = 0; i < LISTS; i++)
         list_unref(q->lists[i]);

@@ -1,11 +1,11 @@
 #include "extender/state/roster.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 
 /* A slot carries half of the hash, so that a name is compared when it is all
  * but certain to be the one, and is small, so that more of them stay in the
@@ -64,15 +64,11 @@ struct roster *roster_create(const char *const *names, size_t n)
     return r;
 }
 
-struct roster *roster_ref(struct roster *r)
-{
-    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
-    return r;
-}
+DEFINE_REF(roster_ref, struct roster)
 
 void roster_unref(struct roster *r)
 {
-    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+    if (!r || !refs_drop(&r->refs))
         return;
     free(r->slots);
     free(r->text);

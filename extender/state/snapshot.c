@@ -6,6 +6,7 @@
 #include "extender/state/snapshot_private.h"
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 
 const char *node_status_name(enum node_status status)
 {
@@ -24,15 +25,11 @@ bool node_status_is_silent(enum node_status status)
 
 /* --- liveness ---------------------------------------------------------- */
 
-struct liveness *liveness_ref(struct liveness *l)
-{
-    atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
-    return l;
-}
+DEFINE_REF(liveness_ref, struct liveness)
 
 void liveness_unref(struct liveness *l)
 {
-    if (l && atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) == 1)
+    if (l && refs_drop(&l->refs))
         free(l);
 }
 
@@ -79,11 +76,7 @@ struct node *node_derive(const struct node *old)
     return n;
 }
 
-struct node *node_ref(struct node *n)
-{
-    atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
-    return n;
-}
+DEFINE_REF(node_ref, struct node)
 
 static void node_drop_allocations(struct node *n)
 {
@@ -94,7 +87,7 @@ static void node_drop_allocations(struct node *n)
 
 void node_unref(struct node *n)
 {
-    if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
+    if (!n || !refs_drop(&n->refs))
         return;
     node_drop_allocations(n);
     topo_unref(n->topo);
@@ -188,16 +181,11 @@ struct node_page *page_copy(const struct node_page *page)
     return copy;
 }
 
-struct node_page *page_ref(struct node_page *page)
-{
-    atomic_fetch_add_explicit(&page->refs, 1, memory_order_relaxed);
-    return page;
-}
+DEFINE_REF(page_ref, struct node_page)
 
 void page_unref(struct node_page *page)
 {
-    if (!page ||
-        atomic_fetch_sub_explicit(&page->refs, 1, memory_order_acq_rel) != 1)
+    if (!page || !refs_drop(&page->refs))
         return;
     for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
         node_unref(page->nodes[i]);
@@ -218,15 +206,11 @@ struct snapshot *snapshot_create_empty(void)
     return s;
 }
 
-struct snapshot *snapshot_ref(struct snapshot *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
+DEFINE_REF(snapshot_ref, struct snapshot)
 
 void snapshot_unref(struct snapshot *s)
 {
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || !refs_drop(&s->refs))
         return;
     for (size_t i = 0; i < s->n_pages; i++)
         page_unref(s->pages[i]);

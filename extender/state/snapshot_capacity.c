@@ -6,6 +6,7 @@
 
 #include "extender/state/snapshot_private.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 #include "lib/base/strmap.h"
 
 static const struct host_room unknown = {INT64_MAX, INT64_MAX, INT64_MAX};
@@ -53,15 +54,11 @@ struct room_page {
     struct host_room left[SNAPSHOT_PAGE];  /* less what is allocated */
 };
 
-struct room_page *room_page_ref(struct room_page *p)
-{
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-    return p;
-}
+DEFINE_REF(room_page_ref, struct room_page)
 
 void room_page_unref(struct room_page *p)
 {
-    if (p && atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1)
+    if (p && refs_drop(&p->refs))
         free(p);
 }
 
@@ -119,17 +116,13 @@ struct named_room {
     char name[];
 };
 
-struct room_table *room_table_ref(struct room_table *t)
-{
-    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
-    return t;
-}
+DEFINE_REF(room_table_ref, struct room_table)
 
 void room_table_unref(struct room_table *t)
 {
     size_t pos = 0;
     struct named_room *r;
-    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+    if (!t || !refs_drop(&t->refs))
         return;
     while ((r = strmap_next(&t->map, &pos)))
         free(r);

@@ -7,6 +7,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 
 enum {
     CLASSES_MAX = 256,   /* remembered demand classes */
@@ -47,11 +48,7 @@ struct state_intern *state_intern_create(void)
     return s;
 }
 
-struct state_intern *state_intern_ref(struct state_intern *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
+DEFINE_REF(state_intern_ref, struct state_intern)
 
 static void costs_destroy(struct costs *c)
 {
@@ -62,7 +59,7 @@ static void costs_destroy(struct costs *c)
 
 void state_intern_unref(struct state_intern *s)
 {
-    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+    if (!s || !refs_drop(&s->refs))
         return;
     for (size_t i = 0; i < CLASSES_SLOTS; i++)
         costs_destroy(

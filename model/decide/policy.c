@@ -5,16 +5,13 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/json.h"
+#include "lib/base/refs.h"
 
-struct policy *policy_ref(struct policy *p)
-{
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-    return p;
-}
+DEFINE_REF(policy_ref, struct policy)
 
 void policy_unref(struct policy *p)
 {
-    if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+    if (!p || !refs_drop(&p->refs))
         return;
     free(p->quotas);
     free(p->services);

@@ -4,17 +4,14 @@
 #include <string.h>
 
 #include "lib/base/hex.h"
+#include "lib/base/refs.h"
 #include "model/fabric/fabric_private.h"
 
-struct fabric *fabric_ref(struct fabric *f)
-{
-    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
-    return f;
-}
+DEFINE_REF(fabric_ref, struct fabric)
 
 void fabric_unref(struct fabric *f)
 {
-    if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+    if (!f || !refs_drop(&f->refs))
         return;
     free(f->domains);
     free(f->hosts);

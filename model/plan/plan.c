@@ -2,17 +2,14 @@
 
 #include <string.h>
 
+#include "lib/base/refs.h"
 #include "model/plan/plan_private.h"
 
-struct plan *plan_ref(struct plan *p)
-{
-    atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
-    return p;
-}
+DEFINE_REF(plan_ref, struct plan)
 
 void plan_unref(struct plan *p)
 {
-    if (p && atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1)
+    if (p && refs_drop(&p->refs))
         free(p);
 }
 

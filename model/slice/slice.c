@@ -6,6 +6,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/refs.h"
 #include "model/slice/slice_private.h"
 
 #define TEXT(member) offsetof(struct device, member)
@@ -91,16 +92,11 @@ void slice_name(const char *node, size_t index,
 
 /* --- the object ---------------------------------------------------------- */
 
-struct slice *slice_ref(struct slice *slice)
-{
-    (void)atomic_fetch_add_explicit(&slice->refs, 1, memory_order_relaxed);
-    return slice;
-}
+DEFINE_REF(slice_ref, struct slice)
 
 void slice_unref(struct slice *slice)
 {
-    if (!slice ||
-        atomic_fetch_sub_explicit(&slice->refs, 1, memory_order_acq_rel) != 1)
+    if (!slice || !refs_drop(&slice->refs))
         return;
     arena_fini(&slice->arena);
     free(slice);

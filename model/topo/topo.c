@@ -1,8 +1,8 @@
 #include "model/topo/topo.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
+#include "lib/base/refs.h"
 #include "lib/base/utf8.h"
 #include "model/topo/cpulist.h"
 
@@ -55,16 +55,11 @@ void device_id_format(enum device_kind kind, const struct pci_addr *addr,
 
 /* --- reading ------------------------------------------------------------ */
 
-struct topo *topo_ref(struct topo *topo)
-{
-    atomic_fetch_add_explicit(&topo->refs, 1, memory_order_relaxed);
-    return topo;
-}
+DEFINE_REF(topo_ref, struct topo)
 
 void topo_unref(struct topo *topo)
 {
-    if (!topo ||
-        atomic_fetch_sub_explicit(&topo->refs, 1, memory_order_acq_rel) != 1)
+    if (!topo || !refs_drop(&topo->refs))
         return;
     arena_fini(&topo->arena);
     free(topo);
