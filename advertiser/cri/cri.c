@@ -237,14 +237,6 @@ int cri_list_sandboxes(struct cri *c, struct cri_pairs labels, unsigned ms,
                  : DECODE(c, method, cri_decode_sandboxes, labels, ret_list);
 }
 
-int cri_sandbox_status(struct cri *c, const char *id, unsigned ms,
-                       struct cri_sandbox *ret_sandbox, struct error *err)
-{
-    const char *method = RUNTIME "PodSandboxStatus";
-    int r = call_id(c, method, id, ms, err);
-    return r < 0 ? r : DECODE(c, method, cri_decode_sandbox, id, ret_sandbox);
-}
-
 /* --- containers ----------------------------------------------------------- */
 
 int cri_create_container(struct cri *c, const char *sandbox_id,

@@ -106,9 +106,6 @@ void cri_sandboxes_fini(struct cri_sandboxes *s);
 /* Only those with all of these labels. */
 int cri_list_sandboxes(struct cri *c, struct cri_pairs labels, unsigned ms,
                        struct cri_sandboxes *ret_list, struct error *err);
-int cri_sandbox_status(struct cri *c, const char *id, unsigned ms,
-                       struct cri_sandbox *ret_sandbox, struct error *err);
-void cri_sandbox_fini(struct cri_sandbox *s);
 
 /* --- containers --------------------------------------------------------- */
 

@@ -219,7 +219,7 @@ int cri_decode_id(const void *data, size_t size, char ret_id[CRI_ID_MAX + 1],
 
 /* --- sandboxes ------------------------------------------------------------ */
 
-void cri_sandbox_fini(struct cri_sandbox *s)
+static void sandbox_fini(struct cri_sandbox *s)
 {
     free(s->namespace);
     free(s->name);
@@ -231,7 +231,7 @@ void cri_sandbox_fini(struct cri_sandbox *s)
 void cri_sandboxes_fini(struct cri_sandboxes *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        cri_sandbox_fini(&s->list[i]);
+        sandbox_fini(&s->list[i]);
     free(s->list);
     memset(s, 0, sizeof *s);
 }
@@ -243,30 +243,6 @@ static void take_metadata(const Cri__PodSandboxMetadata *m,
     s->name = copy_text(m ? m->name : "");
     s->uid = copy_text(m ? m->uid : "");
     s->attempt = m ? m->attempt : 0;
-}
-
-int cri_decode_sandbox(const void *data, size_t size, const char *id,
-                       struct cri_sandbox *ret_sandbox, struct error *err)
-{
-    cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__pod_sandbox_status_response__descriptor,
-                       data, size, err);
-    if (r < 0)
-        return r;
-    const Cri__PodSandboxStatusResponse *m = (void *)reply.message;
-    const Cri__PodSandboxStatus *from = m->status;
-    if (!from)
-        return error_set(err, EPROTO, "the reply has no status");
-    struct cri_sandbox s = {.n_labels = from->n_labels};
-    r = take_that_id("sandbox", from->id, id, s.id, err);
-    if (r < 0)
-        return r;
-    take_metadata(from->metadata, &s);
-    s.ready = from->state == CRI__POD_SANDBOX_STATE__SANDBOX_READY;
-    s.created_ns = from->created_at;
-    s.labels = take_labels(from->labels, &s.n_labels);
-    *ret_sandbox = s;
-    return 0;
 }
 
 int cri_decode_sandboxes(const void *data, size_t size, struct cri_pairs labels,

@@ -45,8 +45,6 @@ int cri_decode_status(const void *data, size_t size,
 int cri_decode_id(const void *data, size_t size, char ret_id[CRI_ID_MAX + 1],
                   struct error *err);
 /* It must be `id`'s. */
-int cri_decode_sandbox(const void *data, size_t size, const char *id,
-                       struct cri_sandbox *ret_sandbox, struct error *err);
 int cri_decode_container(const void *data, size_t size, const char *id,
                          struct cri_container *ret_container,
                          struct error *err);
