@@ -165,12 +165,11 @@ static void lead_begin(struct cluster_lead *l)
 
 static void lead_join(struct cluster_lead *l)
 {
-    pthread_mutex_lock(&l->lock);
+    hold_lock(&l->lock);
     atomic_store(&l->stop, true);
     if (l->running)
         (void)pthread_join(l->thread, NULL); /* it was started, once */
     l->running = false;
-    pthread_mutex_unlock(&l->lock);
 }
 
 int cluster_lead(void *ctx)

@@ -487,14 +487,13 @@ void applied_draft_commit(struct applied_draft *d)
     bool news = d->n > 0;
     pod_set_unref(steal(&d->set));
     if (news) {
-        pthread_mutex_lock(&p->lock);
+        hold_lock(&p->lock);
         struct pod_set *set = applied_writable(p);
         for (size_t i = 0; i < d->n; i++)
             if (d->log[i]->is_config)
                 commit_config(set, d->log[i]);
             else
                 commit_pod(set, d->log[i]);
-        pthread_mutex_unlock(&p->lock);
     }
     applied_draft_drop(d);
     if (news)

@@ -289,7 +289,7 @@ void waker_asked(struct waker *w, const char *uid,
         named = candidates_create(snapshot, indexes, n, like);
     }
     bool late = refused && snapshot->number < present_number(w);
-    pthread_mutex_lock(&w->lock);
+    hold_lock(&w->lock);
     waiting_pods_asked(w->waiting, uid, snapshot->number, refused, named);
     if (late) /* it may have been judged with that already */
         changed(w);
@@ -297,7 +297,6 @@ void waker_asked(struct waker *w, const char *uid,
         candidates_unref(w->last);
         w->last = candidates_ref(named);
     }
-    pthread_mutex_unlock(&w->lock);
 }
 
 void waker_state(struct waker *w, const char *uid,

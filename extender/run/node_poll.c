@@ -116,10 +116,9 @@ static void resume_due(struct node_poll *w, struct waiter *list, bool changed)
             waiter_resume(x);
             continue;
         }
-        pthread_mutex_lock(&w->lock);
+        hold_lock(&w->lock);
         x->next = w->waiters;
         w->waiters = x;
-        pthread_mutex_unlock(&w->lock);
     }
 }
 
