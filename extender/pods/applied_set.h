@@ -1,0 +1,37 @@
+/* applied_set - all that was applied, at one time: immutable, ref-counted. */
+#ifndef BIGA_EXTENDER_PODS_APPLIED_SET_H
+#define BIGA_EXTENDER_PODS_APPLIED_SET_H
+
+#include "extender/pods/applied_object.h"
+
+struct pod_set {
+    atomic_uint refs;
+    uint64_t version; /* grows with each change, also of a status; from another
+                       * number after each start */
+    struct applied_pod **pods; /* by namespace, name */
+    size_t n_pods, applied_cap;
+    struct applied_pod **by_uid;
+    struct applied_config **configs; /* by namespace, kind, name */
+    size_t n_configs, configs_cap;
+};
+struct pod_set *pod_set_ref(struct pod_set *s);
+void pod_set_unref(struct pod_set *s); /* NULL allowed */
+DEFINE_CLEANUP(pod_set, struct pod_set *, pod_set_unref)
+
+/* Borrowed from the set; NULL when there is none. */
+struct applied_pod *pod_set_find(const struct pod_set *s, const char *namespace,
+                                 const char *name);
+struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid);
+/* What of a pod its node has to run: RUNS_… bits. */
+uint8_t applied_pod_runs(const struct applied_pod *p);
+/* What is decided on to place it: its demand, with what the node has to run of
+ * it and of those that go with it: its pair, or its job when that is planned
+ * as a whole. */
+void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
+                    struct demand *ret_demand);
+struct applied_config *pod_set_config(const struct pod_set *s, bool secret,
+                                      const char *namespace, const char *name);
+/* What podspec_parse() takes files and variables from; borrows the set. */
+struct podspec_source pod_set_source(const struct pod_set *s);
+
+#endif
