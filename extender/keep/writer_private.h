@@ -9,6 +9,7 @@
 #include "extender/keep/store.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/feed_progress.h"
+#include "extender/state/draft.h"
 #include "lib/base/strmap.h"
 
 struct writer {
