@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/mem.h"
+#include "model/topo/topo_builder.h"
 
 #define COPY(array, text) (void)snprintf(array, sizeof(array), "%s", text)
 

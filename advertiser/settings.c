@@ -7,6 +7,7 @@
 #include "advertiser/act/pod/rights.h"
 #include "advertiser/publish/publisher.h"
 #include "lib/base/mem.h"
+#include "model/topo/topo_builder.h"
 
 #define AT(member) offsetof(struct settings, member)
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"

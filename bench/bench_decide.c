@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "extender/judge/schedule.h"
+#include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "extender/judge/why.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/benchhost.h"

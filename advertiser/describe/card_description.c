@@ -1,6 +1,7 @@
 #include "advertiser/describe/card_description.h"
 
 #include "lib/base/mem.h"
+#include "model/topo/topo_builder.h"
 
 static void find(const struct cardfile *cards, const struct device *d,
                  struct cardfile_card *ret_card)

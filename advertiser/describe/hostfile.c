@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "advertiser/describe/card_models.h"
+#include "extender/state/draft.h"
 #include "lib/base/str.h"
+#include "model/topo/topo_builder.h"
 
 enum {
     LEVELS_MAX = TOPO_PATH_MAX + 5, /* host, package, numa, root, device */

@@ -13,6 +13,7 @@
 #include "lib/base/str.h"
 #include "lib/io/file.h"
 #include "lib/io/log.h"
+#include "model/topo/topo_builder.h"
 
 /* --- functions to devices ----------------------------------------------- */
 

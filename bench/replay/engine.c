@@ -4,6 +4,7 @@
 
 #include "bench/replay/measure.h"
 #include "extender/judge/schedule.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 

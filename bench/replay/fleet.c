@@ -5,8 +5,10 @@
 
 #include "advertiser/describe/hostfile.h"
 #include "advertiser/describe/hosts.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/file.h"
+#include "model/topo/topo_builder.h"
 
 /* --- one host ----------------------------------------------------------- */
 

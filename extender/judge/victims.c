@@ -5,6 +5,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/judge/victims_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 
 void victims_fini(struct victims *v)

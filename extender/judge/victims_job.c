@@ -4,6 +4,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/judge/victims_private.h"
+#include "extender/state/draft.h"
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
 #include "model/plan/plan.h"

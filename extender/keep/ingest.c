@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/error.h"
 #include "model/slice/slice.h"

@@ -7,6 +7,7 @@
 #include "extender/keep/applied_draft.h"
 #include "extender/keep/job_lease.h"
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"

@@ -3,6 +3,7 @@
 
 #include "extender/judge/schedule.h"
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"

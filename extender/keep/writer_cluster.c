@@ -5,6 +5,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "extender/state/overcommit.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"

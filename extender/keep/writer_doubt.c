@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 

@@ -6,6 +6,7 @@
 #include "extender/judge/schedule.h"
 #include "extender/keep/job_lease.h"
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -1,6 +1,7 @@
 /* From the store to the first snapshot. */
 #include "extender/keep/applied_draft.h"
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 

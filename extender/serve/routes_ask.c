@@ -10,6 +10,7 @@
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_scheduler.h"
 #include "extender/serve/unknown_keys.h"
+#include "extender/state/draft.h"
 #include "extender/state/overcommit.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"

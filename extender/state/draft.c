@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/draft.h"
 #include "extender/state/snapshot_private.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"

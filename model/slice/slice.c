@@ -8,6 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 #include "model/slice/slice_private.h"
+#include "model/topo/topo_builder.h"
 
 #define TEXT(member) offsetof(struct device, member)
 

@@ -1,4 +1,5 @@
 #include "model/topo/topo.h"
+#include "model/topo/topo_builder.h"
 
 #include <string.h>
 

@@ -15,6 +15,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/topo/pci.h"
+#include "model/topo/relation.h"
 
 enum {
     TOPO_DEVICES_MAX = 1024, /* per node */
@@ -32,22 +33,6 @@ enum {
 
 enum device_kind { DEVICE_CARD, DEVICE_GPU, DEVICE_NIC, DEVICE_NUMA };
 const char *device_kind_name(enum device_kind kind); /* "card" … */
-
-/* How close two devices are, in the words of `nvidia-smi topo -m`, closest
- * first; the numeric order is the order of preference. */
-enum relation {
-    RELATION_PIX,    /* a PCI bridge above both, at most one more between */
-    RELATION_PXB,    /* a PCI bridge above both, more between */
-    RELATION_PHB,    /* the same host bridge */
-    RELATION_NODE,   /* the same NUMA node */
-    RELATION_SOCKET, /* the same package */
-    RELATION_SYS,    /* the same node */
-    RELATION_COUNT
-};
-const char *relation_name(enum relation relation); /* "PIX" … */
-/* Reads "pix", "PIX" …; 0, or -EINVAL naming the words that are allowed. */
-int relation_parse(const char *text, enum relation *ret_relation,
-                   struct error *err);
 
 /* Texts are owned by the topo and never NULL ("" when unknown). */
 struct device {
@@ -131,30 +116,6 @@ unsigned topo_distance(const struct topo *topo, int numa_a, int numa_b);
 /* How close devices `a` and `b` (indexes) are.  Two numa devices, and a
  * numa device with a PCI device, are never closer than NODE. */
 enum relation topo_relation(const struct topo *topo, size_t a, size_t b);
-
-/* --- building --------------------------------------------------------------
- * A builder collects copies of devices in any order; topo_build() sorts and
- * checks them. */
-struct topo_builder;
-struct topo_builder *topo_builder_create(const char *node);
-void topo_builder_destroy(struct topo_builder *b); /* NULL allowed */
-DEFINE_CLEANUP(topo_builder, struct topo_builder *, topo_builder_destroy)
-
-/* Copies `device` and everything it points to; NULL texts become "". */
-void topo_builder_add(struct topo_builder *b, const struct device *device);
-void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
-                           unsigned distance);
-/* TOPO_RUNS_UNTOLD when it is not called. */
-void topo_builder_runs(struct topo_builder *b, enum topo_runs runs);
-
-/* Checks: node name is a DNS subdomain of at most 253 characters, ids are
- * unique DNS labels, counts within the limits above (more than
- * TOPO_CARDS_MAX cards or TOPO_GPUS_MAX GPUs is an error), texts within
- * TOPO_TEXT_MAX and valid UTF-8, functions and memory as slices take them.  On
- * success the caller owns `*ret_topo`; the builder is left empty either way
- * and still to be destroyed. */
-int topo_build(struct topo_builder *b, struct topo **ret_topo,
-               struct error *err);
 
 /* The id that a device of this kind at this PCI address has
  * ("card-0000-17-00" without the function for a card). */

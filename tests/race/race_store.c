@@ -13,6 +13,7 @@
 
 #include "extender/judge/schedule.h"
 #include "extender/keep/writer.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "extender/state/draft.h"
 #include "tests/lib/sim/simhost.h"
 
 void simfleet_put(struct draft *d, struct topo *topo)

@@ -2,6 +2,7 @@
 #ifndef BIGA_TESTS_LIB_SIM_SIMFLEET_H
 #define BIGA_TESTS_LIB_SIM_SIMFLEET_H
 
+#include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 
 /* Put a node that is ready, with this hardware and its name; a reference to

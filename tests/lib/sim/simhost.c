@@ -1,4 +1,5 @@
 #include "tests/lib/sim/simhost.h"
+#include "model/topo/topo_builder.h"
 
 #include <stdio.h>
 

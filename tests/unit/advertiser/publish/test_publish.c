@@ -10,6 +10,7 @@
 #include "advertiser/sim/sim_hosts.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "model/topo/topo_builder.h"
 
 enum { STORED_MAX = 64, LOG_MAX = 4096 };
 

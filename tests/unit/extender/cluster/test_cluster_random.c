@@ -10,6 +10,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/keep/writer.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "extender/state/draft.h"
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

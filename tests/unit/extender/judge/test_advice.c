@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/judge/advice.h"
+#include "extender/state/draft.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "tests/lib/randnode.h"

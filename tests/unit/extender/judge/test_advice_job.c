@@ -7,6 +7,7 @@
 
 #include "extender/judge/advice.h"
 #include "extender/judge/why.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/sim/simfabric.h"

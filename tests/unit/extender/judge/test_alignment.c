@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/state/draft.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simhost.h"
 

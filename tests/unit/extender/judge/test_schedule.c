@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/judge/schedule.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simhost.h"

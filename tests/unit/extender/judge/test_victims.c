@@ -10,6 +10,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/judge/schedule.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "model/plan/plan.h"
 #include "tests/lib/randnode.h"

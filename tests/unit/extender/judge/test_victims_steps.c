@@ -5,6 +5,7 @@
 
 #include "extender/judge/schedule.h"
 #include "extender/judge/victims.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/randnode.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"

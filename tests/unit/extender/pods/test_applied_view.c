@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/pods/applied_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 
 /* How a pod with its place on a node of that status is shown. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "extender/pods/applied_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/json.h"
 #include "model/pod/podfeed.h"
 

@@ -9,6 +9,7 @@
 #include "extender/serve/routes_scheduler.h"
 #include "extender/view/openapi.h"
 #include "lib/base/json.h"
+#include "model/topo/topo_builder.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/extender.h"
 #include "tests/lib/sim/simhost.h"

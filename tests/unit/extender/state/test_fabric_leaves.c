@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
+#include "model/topo/topo_builder.h"
 #include "tests/lib/sim/simfabric.h"
 #include "tests/lib/sim/simfleet.h"
 

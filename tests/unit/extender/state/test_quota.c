@@ -7,6 +7,7 @@
 
 #include "extender/judge/schedule.h"
 #include "extender/keep/writer.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simhost.h"

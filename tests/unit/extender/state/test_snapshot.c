@@ -1,3 +1,4 @@
+#include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 
 #include <criterion/criterion.h>

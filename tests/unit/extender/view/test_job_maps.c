@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "lib/base/mem.h"
+#include "model/topo/topo_builder.h"
 
 enum { RANKS_MAX = 8 };
 

@@ -5,6 +5,7 @@
 #include "lib/base/mem.h"
 #include "model/decide/decide.h"
 #include "model/decide/shape.h"
+#include "model/topo/topo_builder.h"
 
 DEFINE_CLEANUP(shape, struct shape *, shape_destroy)
 

@@ -6,6 +6,7 @@
 
 #include "extender/state/usage.h"
 #include "model/plan/plan.h"
+#include "model/topo/topo_builder.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simfabric.h"

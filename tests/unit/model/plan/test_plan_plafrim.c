@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/plan/plan.h"
+#include "model/topo/topo_builder.h"
 #include "tests/lib/machine.h"
 #include "tests/lib/randnode.h"
 #include "tests/lib/testdata.h"

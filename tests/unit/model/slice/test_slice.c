@@ -7,6 +7,7 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "model/slice/slice_private.h"
+#include "model/topo/topo_builder.h"
 #include "tests/lib/roundtrip.h"
 #include "tests/lib/testdata.h"
 

@@ -1,0 +1,71 @@
+/* draft - a snapshot that is being made, for the one writer and for simulations.
+ * It starts as its base; committing gives a new snapshot with the next number,
+ * destroying it leaves no trace. */
+#ifndef BIGA_EXTENDER_STATE_DRAFT_H
+#define BIGA_EXTENDER_STATE_DRAFT_H
+
+#include "extender/state/snapshot.h"
+
+struct draft;
+struct draft *draft_create(struct snapshot *base);
+void draft_destroy(struct draft *d); /* NULL allowed */
+DEFINE_CLEANUP(draft, struct draft *, draft_destroy)
+
+/* The node as the draft has it now, NULL when unknown; valid until the next
+ * change of that node. */
+const struct node *draft_node(const struct draft *d, const char *name);
+
+/* Set what is known of a node's hardware: a NULL topo keeps the last one
+ * (a node that went stale or incomplete).  Creates the node when new. */
+struct node_update {
+    const char *name;
+    enum node_status status;
+    struct slice_epoch epoch;
+    const char *hash;
+    size_t n_slices, pool_count;
+    struct topo *topo; /* a reference is taken */
+    int64_t heard_ms;
+};
+void draft_put_node(struct draft *d, const struct node_update *update);
+/* A pod comes to `node`, or leaves, or (NULL, false) stays. */
+void draft_move(struct draft *d, const struct demand *pod, const char *node,
+                bool leaving);
+/* For simulations: nobody does. */
+void draft_forget_moves(struct draft *d);
+void draft_set_status(struct draft *d, const char *name,
+                      enum node_status status);
+/* Forget a node's hardware.  Its allocations are kept in the index and
+ * counted again should the node come back. */
+void draft_remove_node(struct draft *d, const char *name);
+
+/* Set what a host has for pods of ours; all INT64_MAX: that is not known any
+ * more.  Of a node that is not there it is remembered until it comes. */
+void draft_set_room(struct draft *d, const char *name,
+                    const struct host_room *room);
+struct host_room draft_room(const struct draft *d, const char *name);
+
+/* Set fabric or policy (a reference is taken; NULL: none).  All nodes are
+ * looked at again. */
+void draft_set_fabric(struct draft *d, struct fabric *fabric);
+void draft_set_policy(struct draft *d, struct policy *policy);
+
+/* Add (taking over the caller's reference) or remove an allocation; the
+ * node's state follows. */
+void draft_allocate(struct draft *d, struct allocation *allocation);
+bool draft_release(struct draft *d, const char *namespace, const char *name);
+const struct allocation *draft_find_allocation(const struct draft *d,
+                                               const char *namespace,
+                                               const char *name);
+
+/* Leave the states of the past behind: start with fresh ones, which hold what
+ * is alive and have room for demand classes.  Touches every node. */
+void draft_renew(struct draft *d);
+
+/* The snapshot that the draft became; the draft is destroyed.  The caller
+ * owns the reference.  States that are outgrown are renewed. */
+struct snapshot *draft_commit(struct draft *d);
+/* A snapshot of the draft's present content, for reading; the draft goes
+ * on. */
+struct snapshot *draft_peek(struct draft *d);
+
+#endif
