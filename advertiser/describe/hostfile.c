@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "advertiser/describe/card_models.h"
-#include "extender/state/draft.h"
 #include "lib/base/str.h"
 #include "model/topo/topo_builder.h"
 

@@ -15,7 +15,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/topo/pci.h"
-#include "model/topo/relation.h"
+#include "model/topo/topo_relation.h"
 
 enum {
     TOPO_DEVICES_MAX = 1024, /* per node */

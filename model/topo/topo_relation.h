@@ -1,6 +1,6 @@
-/* relation - how close two devices are, in the words of `nvidia-smi topo -m`. */
-#ifndef BIGA_MODEL_TOPO_RELATION_H
-#define BIGA_MODEL_TOPO_RELATION_H
+/* topo_relation - how close two devices are, as `nvidia-smi topo -m` says it. */
+#ifndef BIGA_MODEL_TOPO_TOPO_RELATION_H
+#define BIGA_MODEL_TOPO_TOPO_RELATION_H
 
 #include "lib/base/error.h"
 
