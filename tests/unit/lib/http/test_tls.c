@@ -1,7 +1,6 @@
 #include "lib/http/tls.h"
 
 #include <criterion/criterion.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -370,11 +369,11 @@ Test(tls, cuts_clients_that_do_not_read)
                                   "GET /large HTTP/1.1\r\n"
                                   "Host: x\r\n\r\n",
                                   32));
-    struct pollfd begun = {.fd = c.fd, .events = POLLIN};
-    cr_assert_eq(poll(&begun, 1, 60000), 1);
-    pass_time(3 * REQUEST_MS);
-    while (taken < REPLIES && tls_client_read(&c) == 200)
+    /* it takes one now and then; a reply that waits may be any of them */
+    while (taken < REPLIES && tls_client_read(&c) == 200) {
         taken++;
+        pass_time(3 * REQUEST_MS);
+    }
     cr_expect_lt(taken, REPLIES);
     tls_client_close(&c);
     place_destroy(p);
@@ -383,7 +382,6 @@ Test(tls, cuts_clients_that_do_not_read)
 
 Test(tls, keeps_idle_connections_and_cuts_slow_requests)
 {
-    virtual_begin();
     struct place *p = place_create();
     struct tls_client idle, slow;
     const struct tls_client_config how = me(p);
@@ -391,19 +389,17 @@ Test(tls, keeps_idle_connections_and_cuts_slow_requests)
     cr_assert(tls_client_open(&slow, &how));
     cr_assert(tls_client_send(&slow, "GET / HT", 8));
     /* what comes before it is looked at may be the end of the handshake */
-    pass_time(REQUEST_MS);
+    (void)usleep(REQUEST_MS * 1000);
     cr_assert(tls_client_send(&slow, "TP", 2));
-    pass_time(2 * REQUEST_MS);
     cr_expect_eq(tls_client_read(&slow), 0);
     cr_expect(slow.ended, "cut off");
-    pass_time(2 * REQUEST_MS);
+    (void)usleep(2 * REQUEST_MS * 1000);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
-    pass_time(2 * REQUEST_MS);
+    (void)usleep(2 * REQUEST_MS * 1000);
     cr_expect_eq(tls_client_call(&idle, "GET", "/", "", NULL), 200);
     tls_client_close(&idle);
     tls_client_close(&slow);
     place_destroy(p);
-    virtual_end();
 }
 
 /* Those who have shown nothing are closed before those who are known. */
