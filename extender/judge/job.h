@@ -19,7 +19,7 @@
 /* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
  * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
  * that is NODE_NONE.  `memory` may be NULL.
- * A pair of which another pod is nominated to a node (moves.h) is pinned there.
+ * A pair of which another pod is nominated to a node (moving_pods.h) is pinned there.
  * Other pairs of the job that are nominated get what they need there, and it is
  * held for them like the rest of the plan; while one of those nodes has no room
  * yet there is no plan (PLAN_LACK_COMING).

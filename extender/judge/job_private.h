@@ -4,7 +4,7 @@
 
 #include "extender/judge/job.h"
 
-/* How many pods of that pod's job are nominated to nodes (moves.h). */
+/* How many pods of that pod's job are nominated to nodes (moving_pods.h). */
 size_t job_coming_count(const struct snapshot *snapshot,
                         const struct demand *pod);
 /* Put other pairs of the pod's job that come to nodes there, beside those that

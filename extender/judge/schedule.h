@@ -32,8 +32,7 @@ struct schedule {
     int32_t former_index; /* of that one's node; NODE_NONE: not there */
     const struct allocation *hold; /* the place held for its pair, or NULL */
     bool bound;                    /* a member of its pair, or it, is bound */
-    bool
-        nominated; /* neither bound nor held: room is made for another pod of its
+    bool nominated; /* neither of these: room is made for another pod of its
                      * pair on the node that it follows */
     /* why its job has no plan, borrowed; NULL: was not asked for */
     const struct plan_refusal *refusal;

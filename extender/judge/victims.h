@@ -66,7 +66,7 @@ void victims_find(struct snapshot *snapshot, const struct demand *pod,
  * host.  It proposes others for each pod of a job, since those that it nominated
  * before are in its mind, and each would be one more eviction; without them all
  * pods of the job get the same answer, as long as the snapshot is the same: they
- * ask before their nominations are heard of.  While its victims go (moves.h), and
+ * ask before their nominations are heard of.  While its victims go (moving_pods.h), and
  * they are enough, nobody else is named.  What was proposed for any other pod is
  * kept: it may be for a disruption budget, or for what is not known here. */
 void victims_choose(struct snapshot *snapshot, const struct demand *pod,

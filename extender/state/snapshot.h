@@ -7,7 +7,7 @@
  *
  * States of nodes are interned: nodes with equal hardware and equal use
  * share a state id, and the cost of a demand on a state is remembered
- * (costs.h), which makes the decision one look-up per node. */
+ * (state_intern.h), which makes the decision one look-up per node. */
 #ifndef BIGA_EXTENDER_STATE_SNAPSHOT_H
 #define BIGA_EXTENDER_STATE_SNAPSHOT_H
 

@@ -63,7 +63,7 @@ extern const char *const job_pair_heads[];
 void job_view_row(const struct job_view *v, struct table *t);
 void job_pair_rows(const struct job_view *v, struct table *t);
 
-/* A file of one form; see maps.h.  The job must be whole. */
+/* A file of one form; see job_maps.h.  The job must be whole. */
 int job_view_map(const struct job_view *v, enum map_format format,
                  struct str *out, struct error *err);
 

@@ -30,7 +30,7 @@ enum card_state card_state(const struct node *node, size_t card);
 void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "room" as far as it is known (what is left on
  * the host for pods: "cpuMilli", "memoryMiB", "pods"), "cardList",
- * "allocationList", "overfull": [{"namespace","name","text"}] (overfull.h). */
+ * "allocationList", "overfull": [{"namespace","name","text"}] (overcommit.h). */
 void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
                      struct str *out);
 /* With "reserved": the shares that services have of it by the policy (NULL:

@@ -1,7 +1,7 @@
 /* tree - a folder goes with all that is in it, of any depth: what is too deep
  * is moved to the folder's top first, so that nobody can make a tree that
  * costs a descriptor (and stack) for each of any number of folders.  No
- * symbolic link is followed, and no mount entered.  Stands on model/base/error
+ * symbolic link is followed, and no mount entered.  Stands on lib/base/error
  * alone: biga-card has it too. */
 #ifndef BIGA_LIB_IO_TREE_H
 #define BIGA_LIB_IO_TREE_H
