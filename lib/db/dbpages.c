@@ -152,7 +152,8 @@ static size_t get_varint(const uint8_t *p, size_t size, uint64_t *ret_value)
     return 9;
 }
 
-/* What a column of that type takes; SIZE_MAX: no row of ours has one. */
+/* The size of a column of that serial type; SIZE_MAX: this project's rows have
+ * no such column. */
 static size_t value_size(uint64_t type)
 {
     static const uint8_t sizes[] = {0, 1, 2, 3, 4, 6, 8};

@@ -84,7 +84,7 @@ static void tell_own(const struct grpc_config *config, char *out, size_t size)
 
 /* --- whose certificate ---------------------------------------------------- */
 
-/* What the server's TLS told us, NULL when it did not refuse us. */
+/* Why the server's TLS refused this client; NULL: it did not. */
 static const char *alert_of(const char *reason)
 {
     static const struct {

@@ -290,7 +290,7 @@ static void shake(struct h2_conn *c, bool closed)
     h2_dirty(c);
 }
 
-/* The first record, left in the socket for whoever will take it. */
+/* Peek at the first TLS record: it stays in the socket for its reader. */
 static void look(struct h2_conn *c, bool closed)
 {
     size_t need = 0;

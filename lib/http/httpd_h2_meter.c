@@ -36,7 +36,7 @@ bool h2_meter_pay(struct h2_meter *m, unsigned cost, int64_t now_ms)
     return paid;
 }
 
-/* What the frame costs whose head is whole. */
+/* The cost of the frame whose header is complete. */
 static unsigned frame_cost(const struct h2_meter *m)
 {
     uint8_t type = m->head[3];

@@ -44,7 +44,7 @@ static bool is_served(const struct sockaddr_un *address)
            errno != ECONNREFUSED;
 }
 
-/* A socket that nobody serves any more goes away; nothing else does. */
+/* Remove a socket file that no process serves any more, and nothing else. */
 static int remove_stale(const struct sockaddr_un *address, struct error *err)
 {
     const char *path = address->sun_path;

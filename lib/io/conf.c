@@ -531,7 +531,7 @@ int conf_read(const struct conf_program *program, int argc, char **argv,
     return 0;
 }
 
-/* Is the setting what this text, which is a good one, stands for? */
+/* Whether the setting has the value of this (valid) text. */
 static bool is_value(const struct conf_setting *s, const void *target,
                      const char *wanted)
 {

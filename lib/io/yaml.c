@@ -221,7 +221,7 @@ static int make_sequence(struct loader *l, cJSON **ret_json)
     return 0;
 }
 
-/* The keys of the mapping that is open, each with where it stands. */
+/* The keys of the open mapping, with their positions. */
 struct keys {
     struct key {
         char *text;
