@@ -1,4 +1,4 @@
-/* Jobs whose pairs all ask the same. */
+/* Plans for jobs of one shape: all pairs ask the same. */
 #include <string.h>
 
 #include "model/plan/plan_private.h"

@@ -66,7 +66,7 @@ static unsigned fixed_tier(const struct plan_cluster *cluster,
     return one_node ? 0 : tier;
 }
 
-/* What stands in the way, by leaving it out. */
+/* Find what prevents a plan, by planning without it. */
 static void explain(const struct plan_cluster *cluster,
                     const struct plan_job *job, struct plan_refusal *no)
 {

@@ -145,7 +145,7 @@ static int read_pod_security(struct reading *x, const cJSON *json)
     return r.failed ? -EINVAL : podspec_read_profiles(&r, x->err);
 }
 
-/* What is only right when it says what is so anyway. */
+/* Members that may only state what holds on a card anyway. */
 static int check_givens(struct reading *x, struct reader *r)
 {
     static const char *const policies[] = {"Default", "ClusterFirst",

@@ -171,7 +171,8 @@ static int read_pool(const cJSON *json, struct slice *s, struct error *err)
     return reader_finish_lenient(&r);
 }
 
-/* The other ways to say where devices are; a slice of ours is one node's. */
+/* Other ways to say where devices are, which are refused: a slice of Biga
+ * belongs to one node. */
 static void refuse_elsewhere(struct reader *r, const cJSON *spec)
 {
     static const char *const others[] = {

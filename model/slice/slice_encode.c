@@ -276,7 +276,7 @@ static void add_devices(struct str *out, const struct topo *topo, size_t index)
 
 /* --- the slice ----------------------------------------------------------- */
 
-/* Nothing when it is not told. */
+/* Nothing when the value is unknown. */
 static void add_runs(struct str *out, const struct topo *topo)
 {
     size_t first, n = topo_count(topo, DEVICE_CARD, &first);

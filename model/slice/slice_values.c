@@ -92,7 +92,7 @@ static const cJSON *read_value(const struct slice_values *v, const cJSON *json)
     return found;
 }
 
-/* Which of ours a name is, and which part of a list; false when none. */
+/* Which attribute of Biga a name is, and which part of a list; false: none. */
 static bool find_attribute(const char *name, enum attribute_id *ret_id,
                            unsigned *ret_part)
 {
