@@ -438,7 +438,7 @@ static void cores_find(const struct look *look, hwloc_const_bitmap_t set,
     hwloc_bitmap_free(own);
 }
 
-/* What is too long for its text is left out: unknown. */
+/* A value that is too long for its field counts as unknown. */
 static void cpu_list_set(const struct look *look, hwloc_const_bitmap_t set,
                          char ret_text[SCAN_TEXT_SIZE])
 {

@@ -1,4 +1,5 @@
-/* publish - what the advertiser of one node says to a server, and when.
+/* publish - decides what the advertiser of one node sends to a server, and
+ * when.
  *
  * Machines without I/O or clock: one names the next request and when it is
  * due; the caller sends it and reports the answer.  There are two kinds, for
@@ -55,7 +56,7 @@ struct publish_answer {
     const char *error; /* why there was none, or what the body says */
 };
 
-/* What a watch has shown of a slice of the node, by whomever it was done. */
+/* A change of a slice of the node as a watch shows it, whoever made it. */
 struct publish_notice {
     const char *name;    /* "": there was a gap, anything may have changed */
     const char *version; /* its resourceVersion; of one that is gone "" */

@@ -50,7 +50,7 @@ static bool joins_to_ours(const struct kube_machine *k,
     return strcmp(hash, k->hash) == 0;
 }
 
-/* As we wrote it, and nobody has touched it since. */
+/* Whether the slice is as this advertiser wrote it. */
 static bool is_as_written(const struct kube_slot *before, const char *version)
 {
     return before->known && strcmp(before->version, version) == 0;

@@ -30,7 +30,8 @@ static void set_slice_path(const char *name, struct publish_request *rq)
 
 /* --- bodies ------------------------------------------------------------- */
 
-/* What is written is kept, so that the answer only has to say its version. */
+/* Keep what is written, so that only its version has to be read from the
+ * answer. */
 static void write_lease(struct kube_machine *k, struct publish_request *rq)
 {
     struct kube_lease *l = &k->lease;

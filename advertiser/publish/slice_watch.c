@@ -70,7 +70,7 @@ static void on_gone(void *ctx, const char *json, size_t size)
     add_object(ctx, json, size, true);
 }
 
-/* What went away before the list is not told. */
+/* A list does not show what was deleted before it: report a gap. */
 static void on_listed(void *ctx)
 {
     add(ctx, &(struct notice){.name = ""});
