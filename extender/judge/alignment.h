@@ -8,8 +8,8 @@
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 
-/* Whether `a`, a member or held place of pair `rank`, is placed as well on
- * `node` as it prefers (decide_is_aligned()); false on an unknown node (NULL). */
+/* Whether pair `rank`, of which `a` is a member or held place, is placed on
+ * `node` as well as it prefers (decide_is_aligned()).  False when `node` is NULL. */
 bool alignment_is_good(const struct node *node, const struct allocation *a,
                        int32_t rank);
 

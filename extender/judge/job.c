@@ -410,7 +410,7 @@ bool job_is_placed(const struct schedule *s, const int32_t *candidates,
     return reason == REASON_NONE || reason == REASON_QUOTA;
 }
 
-/* What one and the same plan is made for: whoever of the job asks. */
+/* The key of a plan, which is the same for every pod of the job that asks. */
 static void decisive(const struct demand *pod, struct demand *ret_asked)
 {
     struct demand d;

@@ -19,16 +19,16 @@
 /* The plan of a pod's job in `snapshot`, limited to `candidates` (indexes,
  * NODE_NONE allowed; NULL: all nodes), `pod`'s own pair on node `pin` unless
  * that is NODE_NONE.  `memory` may be NULL.
- * A pair of which another pod is nominated to a node (moving_pods.h) is pinned there.
- * Other pairs of the job that are nominated get what they need there, and it is
- * held for them like the rest of the plan; while one of those nodes has no room
- * yet there is no plan (PLAN_LACK_COMING).
- * Held places are kept; when that of the pod's own pair cannot be used, the
- * pair is planned anew around the others, and when that cannot be, all pairs
- * that nobody is bound of.
- * The candidates of a pod in a PodGroup lack the nodes that the scheduler has
- * just filled with others of the group, in its mind: there the plan for all
- * nodes holds as long as it has the pod's own pair on a candidate.
+ * When another pod of the pair is nominated to a node (moving_pods.h), the pair
+ * is pinned there.  Other nominated pairs of the job get their place on their
+ * nodes; while one of these nodes has no room yet there is no plan
+ * (PLAN_LACK_COMING).
+ * Held places are kept.  When the place of the pod's own pair cannot be used,
+ * that pair is planned anew around the others; when that fails, so are all
+ * pairs without a bound pod.
+ * For a pod in a PodGroup the scheduler leaves out nodes that it has assumed
+ * others of the group on.  So the plan for all nodes counts as long as it has
+ * the pod's own pair on a candidate.
  * Returns 0 and a plan that the caller owns, or -EBUSY and the refusal.
  * The same (job, candidates, snapshot) gives the same plan in every process. */
 int job_plan(struct plans *memory, const struct snapshot *snapshot,

@@ -499,7 +499,7 @@ static void best_offer(struct best *b, uint64_t key, size_t position)
         b->worst = b->list[b->max - 1].key;
 }
 
-/* The hot loop: a new pod that follows nobody, its class remembered. */
+/* The hot loop: a new pod that follows nobody, its class's costs cached. */
 static size_t offer_by_costs(const struct schedule *s,
                              const int32_t *candidates, size_t n,
                              struct best *best)

@@ -4,7 +4,7 @@
 
 /* --- in a few words ----------------------------------------------------- */
 
-/* Who follows its pair is judged with the place that it would get. */
+/* A pod that follows its pair is judged with the place that it would get. */
 static void explain_quota(const struct schedule *s, struct str *out)
 {
     struct quota_verdict verdict = s->quota;

@@ -66,7 +66,7 @@ void victims_find(struct snapshot *snapshot, const struct demand *pod,
 
 /* --- beside the scheduler's proposal -------------------------------------- */
 
-/* What pods of ours give back of their host. */
+/* What evicted pods of Biga free on their host. */
 struct freed {
     uint64_t cpu_milli, memory_mib, gpus, cards;
 };
@@ -174,7 +174,8 @@ static struct snapshot *after_leaving(struct snapshot *s,
     return draft_commit(draft);
 }
 
-/* Nobody else has to go: those who do are named again, where they are. */
+/* No other victims are needed: those that are already leaving are named again,
+ * each on its node. */
 static void name_leaving(const struct snapshot *s, const struct demand *pod,
                          const struct victims_ask *asks, size_t n,
                          struct victims *ret_victims)

@@ -51,24 +51,24 @@ void victims_fini(struct victims *v);
  * Exact as long as VICTIMS_STEPS_MAX lasts; then no named pair can be spared,
  * but a smaller set may exist.
  *
- * A pod whose whole job is planned: nodes for all pairs without a place, in
- * one domain of its `within`, with few victims per pair (found on as many
- * nodes as VICTIMS_JOB_STEPS_MAX lasts for, those that are asked for first); of
- * those nodes the ones that are asked for and need victims fit.  Evicting on one of them at a
- * time makes room for the whole job: job_plan() finds a plan then.  For that
- * the snapshot is simulated further, which changes nothing of it. */
+ * For a pod whose whole job is planned it looks for nodes for all pairs without
+ * a place, in one domain of its `within`, with few victims per pair; nodes that
+ * are asked about come first, and VICTIMS_JOB_STEPS_MAX bounds the search.
+ * Those that are asked about and need victims fit.  Once all of them are
+ * evicted, job_plan() finds a plan.  The search simulates on the snapshot and
+ * leaves it unchanged. */
 void victims_find(struct snapshot *snapshot, const struct demand *pod,
                   const struct victims_ask *asks, size_t n,
                   struct victims *ret_victims);
 
-/* The same, but for a pod of a job of several pairs that is planned: what the
- * scheduler has proposed counts only when no other choice frees as much of the
- * host.  It proposes others for each pod of a job, since those that it nominated
- * before are in its mind, and each would be one more eviction; without them all
- * pods of the job get the same answer, as long as the snapshot is the same: they
- * ask before their nominations are heard of.  While its victims go (moving_pods.h), and
- * they are enough, nobody else is named.  What was proposed for any other pod is
- * kept: it may be for a disruption budget, or for what is not known here. */
+/* The same; but for a pod of a planned job of several pairs, the scheduler's
+ * victims count only when no other choice frees as much of the host.  It
+ * proposes different ones for each pod of a job, because it assumes the earlier
+ * pods on their nominated nodes, and each would be one more eviction.  Without
+ * them all pods of the job get the same answer on the same snapshot.  While
+ * enough victims of the job are leaving (moving_pods.h), no others are named.
+ * For any other pod the scheduler's victims are kept: it may have chosen them
+ * for a disruption budget, or for reasons not known here. */
 void victims_choose(struct snapshot *snapshot, const struct demand *pod,
                     const struct victims_ask *asks, size_t n,
                     struct victims *ret_victims);

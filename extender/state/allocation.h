@@ -1,5 +1,5 @@
-/* allocation - what was promised to one pod: node, cards, NUMA node, which
- * slice generation that was decided on.  Immutable; ref-counted. */
+/* allocation - what one pod was given: node, cards, GPUs, NUMA node, and by
+ * which slice generation that was decided.  Immutable; ref-counted. */
 #ifndef BIGA_EXTENDER_STATE_ALLOCATION_H
 #define BIGA_EXTENDER_STATE_ALLOCATION_H
 

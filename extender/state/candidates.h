@@ -1,5 +1,5 @@
-/* candidates - the nodes that a request named, to be known again in a later
- * snapshot, whose nodes may be others.  Immutable; ref-counted. */
+/* candidates - the nodes that a request named, which can be found again in a
+ * later snapshot with other nodes.  Immutable; ref-counted. */
 #ifndef BIGA_EXTENDER_STATE_CANDIDATES_H
 #define BIGA_EXTENDER_STATE_CANDIDATES_H
 

@@ -1,4 +1,4 @@
-/* plans - the memory of plans that were made: bounded, any thread. */
+/* plans - a bounded cache of the plans that were made.  Any thread. */
 #ifndef BIGA_EXTENDER_STATE_PLANS_H
 #define BIGA_EXTENDER_STATE_PLANS_H
 
@@ -24,13 +24,13 @@ struct plans;
 struct plans *plans_create(void);
 void plans_destroy(struct plans *p); /* NULL allowed */
 
-/* True when it is known: then a plan that the caller owns, or NULL and the
+/* True when it is remembered: a plan that the caller owns, or NULL and the
  * refusal. */
 bool plans_find(struct plans *p, const struct plans_key *key,
                 struct plan **ret_plan, struct plan_refusal *ret_refusal);
-/* Remember a plan (a reference is taken), or the refusal when `plan` is
- * NULL.  The snapshot is kept alive for as long, so that no other one can be
- * taken for it. */
+/* Remember a plan (a reference is taken), or the refusal when `plan` is NULL.
+ * Keeps a reference to the snapshot, so that no later one can have its address
+ * and be taken for it. */
 void plans_put(struct plans *p, const struct plans_key *key, struct plan *plan,
                const struct plan_refusal *refusal);
 
