@@ -174,20 +174,25 @@ static int start_guard(struct server *s, const struct server_config *config,
 }
 
 /* Look after the files that may change. */
+/* Before anybody polls them, as the thread of a leader does at once. */
+static void serve_files(struct server *s)
+{
+    if (s->app.policy)
+        policy_file_serve(s->app.policy, s->app.writer,
+                          s->app.listener.metrics);
+    if (s->app.fabric)
+        fabric_files_serve(s->app.fabric, s->app.writer,
+                           s->app.listener.metrics);
+}
+
 static int start_reload(struct server *s, struct error *err)
 {
     struct reload_item items[RELOAD_ITEMS_MAX];
     size_t n = 0;
-    if (s->app.policy) {
-        policy_file_serve(s->app.policy, s->app.writer,
-                          s->app.listener.metrics);
+    if (s->app.policy)
         items[n++] = (struct reload_item){policy_file_poll, s->app.policy};
-    }
-    if (s->app.fabric) {
-        fabric_files_serve(s->app.fabric, s->app.writer,
-                           s->app.listener.metrics);
+    if (s->app.fabric)
         items[n++] = (struct reload_item){fabric_files_poll, s->app.fabric};
-    }
     if (s->guard.tls)
         items[n++] = (struct reload_item){tls_poll, s->guard.tls};
     items[n++] = (struct reload_item){access_poll, s->guard.access};
@@ -280,6 +285,8 @@ int server_start(const struct server_config *config, struct server **ret,
     w.fabric = fabric;
     if (r == 0)
         r = writer_start(&w, &s->app.writer, err);
+    if (r == 0)
+        serve_files(s);
     if (r == 0)
         r = start_guard(s, config, err);
     if (r == 0)
