@@ -173,7 +173,8 @@ void kube_go_idle(struct kube_machine *k)
 void kube_note_renewal(struct kube_machine *k, int64_t now_ms)
 {
     int64_t beat = k->config->heartbeat_ms;
-    if (k->published && k->begun_ms - k->renewed_ms > beat + beat / 2) {
+    if (k->published && k->renewed_ms &&
+        k->begun_ms - k->renewed_ms > beat + beat / 2) {
         /* the node may have been given up meanwhile, and pods refused */
         log_event(LOG_INFO, "heartbeat-resumed", "node", node_of(k), NULL);
         k->must_tell = true;

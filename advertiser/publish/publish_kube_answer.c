@@ -182,6 +182,14 @@ static void wait_for_lease(struct kube_machine *k, bool changed, int64_t now_ms)
                      free_at < now_ms + duration ? free_at : now_ms + duration);
 }
 
+static void note_held(struct kube_machine *k)
+{
+    if (k->superseded)
+        log_event(LOG_INFO, "reinstated", "node", node_of(k), NULL);
+    k->held = true;
+    k->superseded = false;
+}
+
 static void answer_lease(struct kube_machine *k, int64_t now_ms,
                          const struct publish_answer *a)
 {
@@ -210,7 +218,7 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
         else
             kube_end(k);
     } else if (ours) {
-        k->held = true;
+        note_held(k);
         /* Whose answer to TAKE was lost has not renewed it yet. */
         if (k->beat_due == PUBLISH_NEVER)
             k->beat_due = now_ms;
@@ -256,11 +264,8 @@ static void answer_take(struct kube_machine *k, int64_t now_ms,
         fail(k, now_ms, a);
         return;
     }
-    k->held = true;
     k->claimed = k->lease.generation;
-    if (k->superseded)
-        log_event(LOG_INFO, "reinstated", "node", node_of(k), NULL);
-    k->superseded = false;
+    note_held(k);
     if (!take_written(k, now_ms, a))
         return;
     kube_note_renewal(k, now_ms);
