@@ -49,7 +49,6 @@ void saved_logs_take(struct place *at, const struct connection *c,
     bool host = card_is_host(&c->place);
     act_lock(a);
     bool keep = e->intent->keep;
-    helper_id(a, c->place.name, id);
     act_unlock(a);
     if (!keep || (!host && !a->helper_image))
         return;
@@ -63,6 +62,10 @@ void saved_logs_take(struct place *at, const struct connection *c,
         const struct machine_unit *u = &e->m.units[i];
         if (u->noted->attempt == 0)
             continue; /* it was never made */
+        /* a helper may be replaced while another container is read */
+        act_lock(a);
+        helper_id(a, c->place.name, id);
+        act_unlock(a);
         int r = save_log(a, &pod, e->intent, u, &err);
         if (r < 0 && r != -ENOENT) /* removed before: this was tried again */
             log_event(LOG_WARN, "act-log-not-kept", "place", c->place.name,
