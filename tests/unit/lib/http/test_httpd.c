@@ -1,4 +1,4 @@
-#include "lib/http/httpd.h"
+#include "lib/http/httpd_private.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
@@ -597,7 +597,8 @@ Test(httpd, takes_no_more_work_while_it_stops)
     raw_send(late, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_assert_eq(raw_read(late, false, &reply), 200);
     pthread_create(&thread, NULL, stop_server, h);
-    usleep(100 * 1000); /* it waits for the first request */
+    while (!atomic_load(&h->stopping)) /* then it waits for the first request */
+        usleep(1000);
     raw_send(late, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_expect_eq(raw_read(late, false, &reply), 503);
     resume_soon(NULL);
