@@ -146,12 +146,15 @@ static void child_post(struct writer *w, struct child_op *c, uint64_t *random)
     bool bind = c->record.pod < N_ALONE ? chance < 6 : chance < 9;
     c->op = (struct writer_op){.kind = bind ? WRITER_BIND : WRITER_RELEASE,
                                .node = nodes[c->record.node],
-                               .demand = &c->demand,
-                               .namespace = c->demand.namespace,
-                               .pod = c->demand.name,
                                .out = STR_INIT(1 << 20),
                                .done = child_done,
                                .ctx = c};
+    if (bind) {
+        c->op.demand = &c->demand;
+    } else {
+        c->op.namespace = c->demand.namespace;
+        c->op.pod = c->demand.name;
+    }
     say(c->record, bind ? 'b' : 'r');
     writer_post(w, &c->op);
 }
