@@ -6,9 +6,11 @@ import shutil
 import threading
 import time
 import urllib.parse
+from collections import Counter
 
 import cards
 import fleet
+import jobs
 import node as biga_node
 import plan
 from api import Api, ApiError
@@ -19,6 +21,8 @@ from units import Unit, make
 
 STATE_MIB, ACTUATOR_MIB = 24, 32
 LOST = "SandboxLost"
+NO_PLACE = {"NoPlace", "JobNotPlaced", "PairNotPlaced"}
+CORES = 8  # of each card
 
 
 class CardSide:
@@ -243,10 +247,29 @@ class CardSide:
         lost = {c.id for c in self.rack.cards} - self.node.capacity()
         return bad + [f"{card} cannot be chosen" for card in sorted(lost)]
 
+    def _has_no_room(self, unit):
+        """Whether no cards together have the cores that it asks for."""
+        used = {c.id: Counter() for c in self.rack.cards}
+        for a in self.read.call("GET", "/v1/allocations?limit=1000")["items"]:
+            for card in a["cards"]:
+                if card["id"] in used:  # a pair's pods take the same
+                    used[card["id"]][jobs.pair_of(a)] = \
+                        a["need"].get("cores", CORES)
+        cores = int(unit.pods[0]["spec"]["containers"][0]["resources"][
+            "limits"]["biga.dev/card-cores"])
+        room = sum((CORES - sum(by.values())) // cores
+                   for by in used.values())
+        return room < (len(unit.pods) + 1) // 2
+
     def _pods(self):
         there = self.node.pods()
-        bad, names = [], set()
+        bad, names, self.waits = [], set(), set()
         for unit in self.live_units():
+            why = {there.get(n, {}).get("reason") for n in unit.names()}
+            if why and why <= NO_PLACE and self._has_no_room(unit):
+                names |= set(unit.names())
+                self.waits |= set(unit.names())
+                continue
             for name in unit.names():
                 names.add(name)
                 pod = there.get(name, {"state": "absent"})
@@ -339,7 +362,8 @@ class CardSide:
                      "uid": s["labels"]["biga.dev/pod-uid"]}
                     for place, s in self.node.sandboxes_of_pods()],
                 "wanted": sorted(n for u in self.live_units()
-                                 for n in u.names() if u.kind != "short")}
+                                 for n in u.names() if u.kind != "short"
+                                 and n not in self.waits)}
 
     def sample(self, calm):
         for program in self.programs:
