@@ -264,8 +264,8 @@ def rests(v):
             continue
         v.made["rest of " + e["side"]] += 1
         (cards_at_rest if e["side"] == "cards" else cluster_at_rest)(v, e)
-    if v.events and not v.of("end"):
-        v.bad("the soak itself broke", "its history has no end")
+    if v.events and not any(e.get("whole") for e in v.of("end")):
+        v.bad("the soak itself broke", "it was ended before its time")
 
 
 def cards_at_rest(v, e):

@@ -250,8 +250,8 @@ def library():
 
 
 def blow(wanted, history):
-    """The soak itself; whether it came to its end."""
-    sides = []
+    """The soak itself."""
+    sides, whole = [], False
     soak = Soak(sides, history)
     try:
         for kind in (ClusterSide, CardSide):
@@ -264,7 +264,7 @@ def blow(wanted, history):
         history.write("begin", seed=SEED, seconds=SECONDS,
                       wall=time.time() - time.monotonic(), sides=wanted)
         soak.run()
-        return True
+        whole = True
     except Unquiet as error:
         soak.say(f"it does not come to rest: {error}")
     except Exception as error:  # the history is judged in any case
@@ -277,9 +277,8 @@ def blow(wanted, history):
         for side in reversed(sides):
             side.save_logs(os.path.join(FOLDER, "log"))
             side.stop()
-        history.write("end", load=os.getloadavg())
+        history.write("end", load=os.getloadavg(), whole=whole)
         history.close()
-    return False
 
 
 def main():

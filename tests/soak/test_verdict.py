@@ -95,7 +95,8 @@ def good():
          "drop": ["default/s"], "n": 0},
         {"t": 11, "e": "deleting", "name": "x"},
         {"t": 12, "e": "pod-gone", "name": "x/uid-x"},
-        {"t": 13, "e": "end", "load": [1, 1, 1]}]
+        {"t": 13, "e": "end", "load": [1, 1, 1],
+         "whole": True}]
 
 
 def find(events, **wanted):
@@ -256,6 +257,10 @@ def cut_off(h):
     h.pop()
 
 
+def ended_early(h):
+    h[-1]["whole"] = False
+
+
 BAD = [(gpu_twice, "given twice in the cluster"),
        (card_overfull, "given twice in the cluster"),
        (card_overfull_embedded, "given twice without a cluster"),
@@ -290,7 +295,8 @@ BAD = [(gpu_twice, "given twice in the cluster"),
        (memory_grows, "a program grows"),
        (files_grow, "a program grows"),
        (broken, "the soak itself broke"),
-       (cut_off, "the soak itself broke")]
+       (cut_off, "the soak itself broke"),
+       (ended_early, "the soak itself broke")]
 
 
 def judged(events):

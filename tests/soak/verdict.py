@@ -20,6 +20,7 @@ import measure  # noqa: E402
 import rules  # noqa: E402
 
 SHOWN = 30
+STILL = 15.0  # seconds
 
 
 class Verdict:
@@ -71,13 +72,24 @@ def count(events):
            "containers ran")
 
 
+def stood_still(events):
+    """Programs are looked at every few seconds: when nothing at all was
+    written for longer, the machine was away, and so were all promises."""
+    last = None
+    for e in events:
+        if last is not None and e["t"] - last > STILL:
+            yield (f"nothing was seen for {e['t'] - last:.0f} s after "
+                   f"{last:.0f}: the machine, or the soak, stood still")
+        last = max(e["t"], last or 0)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__.strip())
     events = read(sys.argv[1])
     verdict = Verdict(events)
     verdict.judge()
-    for line in count(events):
+    for line in (*count(events), *stood_still(events)):
         print(line)
     print("looked at: " + ", ".join(
         f"{k} {what}" for what, k in sorted(verdict.made.items())))
