@@ -65,33 +65,38 @@ static bool take_names(struct httpd_request *rq, char namespace[64],
     return true;
 }
 
-/* The pod that the path names; 404 when there is none. */
-static bool take_pod(struct act_socket *s, struct httpd_request *rq,
-                     struct act_pod_status *ret_pod)
+/* The pod that the path names: 0; -ENOENT with no more than its names when
+ * there is none; -EINVAL when the path names none, which is refused. */
+static int find_pod(struct act_socket *s, struct httpd_request *rq,
+                    struct act_pod_status *ret_pod)
 {
     char namespace[64], name[ACT_NAME_MAX + 1];
     if (!take_names(rq, namespace, name))
-        return false;
+        return -EINVAL;
     if (actuator_find(s->a, namespace, name, ret_pod) == 0)
-        return true;
-    httpd_fail(rq, 404, "there is no pod %s/%s on this node", namespace, name);
-    return false;
-}
-
-/* The same of one whose logs may be kept: without more than its names when
- * there is none any more. */
-static bool take_logged(struct act_socket *s, struct httpd_request *rq,
-                        struct act_pod_status *ret_pod)
-{
-    char namespace[64], name[ACT_NAME_MAX + 1];
-    if (!take_names(rq, namespace, name))
-        return false;
-    if (actuator_find(s->a, namespace, name, ret_pod) == 0)
-        return true;
+        return 0;
     *ret_pod = (struct act_pod_status){0};
     memcpy(ret_pod->namespace, namespace, sizeof namespace);
     memcpy(ret_pod->name, name, sizeof name);
-    return true;
+    return -ENOENT;
+}
+
+/* 404 when there is none. */
+static bool take_pod(struct act_socket *s, struct httpd_request *rq,
+                     struct act_pod_status *ret_pod)
+{
+    int r = find_pod(s, rq, ret_pod);
+    if (r == -ENOENT)
+        httpd_fail(rq, 404, "there is no pod %s/%s on this node",
+                   ret_pod->namespace, ret_pod->name);
+    return r == 0;
+}
+
+/* Of a pod whose logs may be kept when it is gone, its names suffice. */
+static bool take_logged(struct act_socket *s, struct httpd_request *rq,
+                        struct act_pod_status *ret_pod)
+{
+    return find_pod(s, rq, ret_pod) != -EINVAL;
 }
 
 /* A number among the parameters; `otherwise` when it is not there. */
