@@ -119,6 +119,16 @@ static bool is_ok(const struct publish_answer *a)
     return a->status >= 200 && a->status < 300;
 }
 
+/* Did the call fail?  Then what comes next is decided. */
+static bool failed(struct kube_machine *k, int64_t now_ms,
+                   const struct publish_answer *a)
+{
+    if (is_ok(a))
+        return false;
+    fail(k, now_ms, a);
+    return true;
+}
+
 static void answer_node(struct kube_machine *k, int64_t now_ms,
                         const struct publish_answer *a)
 {
@@ -126,10 +136,8 @@ static void answer_node(struct kube_machine *k, int64_t now_ms,
     struct error err;
     if (a->status == 404)
         k->settled = k->held = false; /* the slices go with the Node */
-    if (!is_ok(a)) {
-        fail(k, now_ms, a);
+    if (failed(k, now_ms, a))
         return;
-    }
     if (kube_objects_read(a->body, a->body_size, &node, &err) < 0) {
         fail_unreadable(k, now_ms, a, &err);
         return;
@@ -196,10 +204,8 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
     struct kube_lease there = {0};
     struct error err;
     if (a->status != 404) {
-        if (!is_ok(a)) {
-            fail(k, now_ms, a);
+        if (failed(k, now_ms, a))
             return;
-        }
         if (kube_lease_read(a->body, a->body_size, &there, &err) < 0) {
             fail_unreadable(k, now_ms, a, &err);
             return;
@@ -260,10 +266,8 @@ static void answer_take(struct kube_machine *k, int64_t now_ms,
         look_again(k, KUBE_LEASE, now_ms);
         return;
     }
-    if (!is_ok(a)) {
-        fail(k, now_ms, a);
+    if (failed(k, now_ms, a))
         return;
-    }
     k->claimed = k->lease.generation;
     note_held(k);
     if (!take_written(k, now_ms, a))
@@ -277,10 +281,8 @@ static void answer_list(struct kube_machine *k, int64_t now_ms,
 {
     cleanup_with(kube_objects_slices) struct kube_objects_slices *there = NULL;
     struct error err;
-    if (!is_ok(a)) {
-        fail(k, now_ms, a);
+    if (failed(k, now_ms, a))
         return;
-    }
     if (kube_objects_read_slices(a->body, a->body_size, &there, &err) < 0) {
         fail_unreadable(k, now_ms, a, &err);
         return;
@@ -304,10 +306,8 @@ static void answer_renewal(struct kube_machine *k, int64_t now_ms,
         look_again(k, KUBE_LEASE, now_ms);
         return;
     }
-    if (!is_ok(a)) {
-        fail(k, now_ms, a);
+    if (failed(k, now_ms, a))
         return;
-    }
     k->claimed = k->lease.generation;
     if (!take_written(k, now_ms, a))
         return;
@@ -332,10 +332,8 @@ static void answer_write(struct kube_machine *k, int64_t now_ms,
         look_again(k, KUBE_LIST, now_ms);
         return;
     }
-    if (!is_ok(a)) {
-        fail(k, now_ms, a);
+    if (failed(k, now_ms, a))
         return;
-    }
     if (kube_objects_read(a->body, a->body_size, &object, &err) < 0) {
         look_again(k, KUBE_LIST, now_ms);
         return;
@@ -379,10 +377,8 @@ static void answer_tell(struct kube_machine *k, int64_t now_ms,
         look_again(k, KUBE_NODE, now_ms);
         return;
     }
-    if (!is_ok(a)) {
-        fail(k, now_ms, a);
+    if (failed(k, now_ms, a))
         return;
-    }
     note_success(k);
     k->must_tell = false;
     k->tell_due = PUBLISH_NEVER;
