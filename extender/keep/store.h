@@ -65,8 +65,8 @@ bool store_past_mark(const struct store *s);
 bool store_in_doubt(const struct store *s);
 int store_trust(struct store *s, const char *node, struct error *err);
 
-/* A node has been told of allocations up to this number (fed.h); "": all nodes
- * may have been. */
+/* A node has been told of allocations up to this number (feed_progress.h); "":
+ * all nodes may have been. */
 int store_put_fed(struct store *s, const char *node, uint64_t number,
                   struct error *err);
 

@@ -68,8 +68,8 @@ uint64_t writer_fed(struct writer *w, const char *node);
 /* Are there nodes of which it is not known what was given there, or may some
  * come (store_in_doubt())?  Any thread. */
 bool writer_in_doubt(const struct writer *w);
-/* How often a pod was found to have more than its node has (overfull.h): when
- * it was adopted, and when the node told of less. */
+/* How often a pod was found to have more than its node has (overcommit.h):
+ * when it was adopted, and when the node told of less. */
 uint64_t writer_conflicts(struct writer *w);
 /* From now on each of these is told, too (NULL: no longer), on the writer's
  * thread, which must not be kept waiting.  Waits as writer_run() does. */

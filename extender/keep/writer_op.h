@@ -29,7 +29,7 @@ enum writer_kind {
     WRITER_CALL,         /* tests: call(ctx) between two batches */
     WRITER_FED,          /* node, number: it is about to be told of allocations
                           * up to that number */
-    WRITER_PODS,         /* changes, n_changes: see pods.h; -ENOENT, -EEXIST,
+    WRITER_PODS,         /* changes, n_changes: see applied.h; -ENOENT, -EEXIST,
                           * -EFBIG too many; `n_out`: the change that failed */
 
     /* what a cluster tells (cluster.h); never refused for lack of room */
