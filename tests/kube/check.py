@@ -5,7 +5,7 @@ import sys
 import time
 import traceback
 
-from proc import limit, stalls
+from proc import stalls
 
 
 class Skip(Exception):
@@ -55,13 +55,6 @@ class Checks:
         with self.check(name):
             assert true, detail or "is not so"
         return bool(true)
-
-    def within(self, seconds, began, ended=None):
-        """Fail when what began and ended, or has not yet, took more seconds,
-        or more than a busy machine is given, see limit()."""
-        took = (ended or time.monotonic()) - began
-        most = limit(seconds, began)
-        assert took < most, f"{took:.1f} s, not less than {most:.0f} s"
 
     def note(self, text):
         for line in str(text).splitlines():
