@@ -2,7 +2,7 @@
  * thread, one libcurl multi handle, for each collection the machine
  *
  *     LIST    in pages of 500 (limit, continue), objects cut out one by one;
- *             a 410 on a page begins the list anew
+ *             after a 410 on a page all is listed at once, without pages
  *     WATCH   from the list's resourceVersion, with bookmarks; a cut or timed
  *             out connection resumes at the last version seen; 410 (a Status
  *             or an ERROR event) lists again

@@ -176,7 +176,7 @@ static void make_url(struct follow *f, struct str *url)
     if (f->kind.query && f->kind.query[0])
         str_addf(url, "%s&", f->kind.query);
     if (lists(f)) {
-        str_addf(url, "limit=%u", f->owner->tuning.page);
+        str_addf(url, "limit=%u", f->whole ? 0 : f->owner->tuning.page);
         if (f->next.size) {
             str_add(url, "&continue=");
             add_escaped(f, url, str_text(&f->next));
@@ -307,6 +307,8 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     if (f->err.code == EACCES && f->away)
         backoff_succeed(&f->backoff);
     f->away = f->err.code == EIO;
+    /* its pages took longer than etcd keeps a version, and would again */
+    f->whole = f->err.code == ESTALE && f->next.size > 0;
     if (f->err.code == ESTALE || f->refused >= REFUSED_MAX)
         list_anew(f);
     f->backoff.max_ms = meanwhile(f) ? f->owner->tuning.forbidden_max_ms
@@ -382,7 +384,7 @@ static void list_complete(struct follow *f)
     log_event(LOG_INFO, "reflector-listed", "kind", f->kind.name, "objects", n,
               "failures", failures, NULL);
     f->listed[0] = '\0';
-    f->told = false;
+    f->whole = f->told = false;
     f->n_listed = 0;
     /* lists that lead to no watch must become rarer */
     if (f->proven)

@@ -28,6 +28,7 @@ enum { PATIENCE_MS = 60000, OBJECT_MAX = 200 };
     EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"" version "\"}}")
 
 #define FIRST "/pods?limit=2\n"
+#define WHOLE "/pods?limit=0\n"
 #define MORE(token) "/pods?limit=2&continue=" token "\n"
 #define WATCH(version)                                       \
     "/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=" \
@@ -255,18 +256,29 @@ Test(reflector, bytes_may_trickle)
     cr_expect_eq(s.failures, 0);
 }
 
-Test(reflector, a_page_that_has_expired_begins_the_list_anew)
+/* Pages that came too late once would do so again; what fails in another way
+ * is listed in pages again. */
+Test(reflector, after_a_page_that_has_expired_all_is_listed_at_once)
 {
     static const struct fakeapi_answer script[] = {
         {.body = LIST("20", NEXT("x"), P1 "," P2)},
         {.status = 410, .body = STATUS("410", "too old")},
+        {.status = 500, .body = STATUS("500", "no leader")},
+        {.body = LIST("20", NEXT("y"), P1 "," P2)},
+        {.status = 410, .body = STATUS("410", "too old")},
         {.body = LIST("30", "", "")}, /* an empty list is one, too */
+        {.status = 410, .body = STATUS("410", "too old")},
+        {.body = LIST("40", "", P3)},
     };
     struct reflector_state s;
-    PLAY(script, "list\nput " P1 "\nput " P2 "\nlist\nlisted\n",
-         FIRST MORE("x") FIRST WATCH("30"), &s);
-    cr_expect_eq(s.lists, 2);
-    cr_expect_eq(s.failures, 1);
+    PLAY(script,
+         "list\nput " P1 "\nput " P2 "\nlist\nput " P1 "\nput " P2
+         "\nlist\nlisted\nlist\nput " P3 "\nlisted\n",
+         FIRST MORE("x") WHOLE FIRST MORE("y") WHOLE WATCH("30")
+             FIRST WATCH("40"),
+         &s);
+    cr_expect_eq(s.lists, 5);
+    cr_expect_eq(s.failures, 4);
     cr_expect_str_empty(s.error);
 }
 
