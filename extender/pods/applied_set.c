@@ -79,12 +79,19 @@ struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid)
                                                                 : NULL;
 }
 
-/* One that will not run (again) asks for nothing. */
-uint8_t applied_pod_runs(const struct applied_pod *p)
+void applied_pod_join(const struct applied_pod *p, struct demand *d)
 {
+    const struct demand *of = &p->demand;
     if (p->deleting || p->ended == APPLIED_FAILED)
-        return 0;
-    return p->demand.role == ROLE_HOST ? RUNS_HOST : RUNS_CARDS;
+        return; /* it will not run (again) */
+    d->runs |= of->role == ROLE_HOST ? RUNS_HOST : RUNS_CARDS;
+    if (d->role != ROLE_HOST || of->role != ROLE_XPU || of->pair != d->pair)
+        return;
+    d->has_card_need |= of->has_card_need;
+    if (d->card_cores < of->card_cores)
+        d->card_cores = of->card_cores;
+    if (d->card_memory_mib < of->card_memory_mib)
+        d->card_memory_mib = of->card_memory_mib;
 }
 
 static bool is_of_job(const struct applied_pod *p, const struct demand *d)
@@ -100,7 +107,7 @@ void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
     struct demand *d = ret_demand;
     int32_t size = p->demand.size;
     *d = p->demand;
-    d->runs = applied_pod_runs(p);
+    applied_pod_join(p, d);
     if (!d->job[0] || d->role == ROLE_SERVICE)
         return;
     for (size_t i = 0; i < s->n_pods; i++)
@@ -109,7 +116,7 @@ void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
     for (size_t i = 0; i < s->n_pods; i++)
         if (is_of_job(s->pods[i], d) &&
             (size > 1 || s->pods[i]->demand.pair == d->pair))
-            d->runs |= applied_pod_runs(s->pods[i]);
+            applied_pod_join(s->pods[i], d);
 }
 
 struct applied_config *pod_set_config(const struct pod_set *s, bool secret,

@@ -22,11 +22,11 @@ DEFINE_CLEANUP(pod_set, struct pod_set *, pod_set_unref)
 struct applied_pod *pod_set_find(const struct pod_set *s, const char *namespace,
                                  const char *name);
 struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid);
-/* What of a pod its node has to run: RUNS_… bits. */
-uint8_t applied_pod_runs(const struct applied_pod *p);
-/* What is decided on to place it: its demand, with what the node has to run of
- * it and of those that go with it: its pair, or its job when that is planned
- * as a whole. */
+/* Add to what is decided on what `p`, which goes with it, asks: what the node
+ * has to run, and what an xPU pod needs of the cards of its pair. */
+void applied_pod_join(const struct applied_pod *p, struct demand *demand);
+/* What is decided on to place it: its demand, joined with those of its pair,
+ * or of its job when that is planned as a whole. */
 void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
                     struct demand *ret_demand);
 struct applied_config *pod_set_config(const struct pod_set *s, bool secret,

@@ -289,7 +289,7 @@ static void group_demand(const struct group *g, const struct member *m,
     *ret_demand = m->pod->demand;
     ret_demand->runs = 0;
     for (size_t i = 0; i < g->n; i++)
-        ret_demand->runs |= applied_pod_runs(g->members[i].pod);
+        applied_pod_join(g->members[i].pod, ret_demand);
 }
 
 /* 0; -EBUSY and why not; -EAGAIN: the store did not take it. */

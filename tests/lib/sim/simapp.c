@@ -45,14 +45,18 @@ static void spec_json(const struct simapp_pod *p, const char *uid,
     if (p->job)
         str_addf(out, ",\"biga.dev/job\":\"%s\",\"biga.dev/pair\":\"%d\"",
                  p->job, p->pair);
-    str_addf(out, "},\"annotations\":{\"biga.dev/exclusive\":\"true\"");
+    str_addf(out, "},\"annotations\":{\"biga.dev/exclusive\":\"%s\"",
+             p->shares ? "false" : "true");
     if (p->size)
         str_addf(out, ",\"biga.dev/size\":\"%d\"", p->size);
     str_addf(out,
              "%s}},\"spec\":{\"priority\":%d,\"containers\":[{\"name\":\"c\","
              "\"image\":\"busybox\",\"resources\":{\"requests\":{"
-             "\"biga.dev/card\":1}}}]}}",
+             "\"biga.dev/card\":1",
              p->notes ? p->notes : "", p->priority);
+    if (p->cores)
+        str_addf(out, ",\"biga.dev/card-cores\":%u", p->cores);
+    str_add(out, "}}}]}}");
 }
 
 static struct applied_pod *make(const struct simapp_pod *p)

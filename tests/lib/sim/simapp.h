@@ -35,6 +35,8 @@ struct simapp_pod {
     int pair, size;
     const char *notes; /* more annotations: ,"k":"v" */
     int priority;
+    bool shares;    /* its cards, else they are its own */
+    unsigned cores; /* of each card; 0: not stated */
 };
 /* All or none; 0 or -errno. */
 int simapp_apply(const struct simapp_pod *pods, size_t n);

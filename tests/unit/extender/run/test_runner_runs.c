@@ -88,6 +88,27 @@ Test(runner_runs, what_belongs_to_a_pod_counts)
     expect_place("a", 1, 3);
 }
 
+/* A host pod goes where there is room for its xPU pod, whose cores it does not
+ * state. */
+Test(runner_runs, what_the_xpu_pod_needs_counts)
+{
+    const struct simapp_pod busy = {
+        .name = "s", .role = "service", .shares = true, .cores = 14};
+    const struct simapp_pod pair[] = {
+        {.name = "h", .role = "host", .job = "one", .shares = true},
+        {.name = "x", .role = "xpu", .job = "one", .shares = true, .cores = 4},
+    };
+    says(0, 2, TOPO_RUNS_NONE, 0);
+    says(1, 2, TOPO_RUNS_PODS, 0x3);
+    cr_assert_eq(simapp_apply(&busy, 1), 0);
+    runner_settle(simapp_runner());
+    expect_place("s", 1, 0);
+    cr_assert_eq(simapp_apply(pair, 2), 0);
+    simapp_settle();
+    expect_place("h", 1, 1);
+    expect_place("x", 1, 1);
+}
+
 Test(runner_runs, says_what_to_start)
 {
     const struct simapp_pod one = {.name = "a", .role = "xpu"};
