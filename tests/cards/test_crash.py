@@ -13,6 +13,7 @@ have one each.
 """
 import os
 import re
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -56,10 +57,21 @@ def points():
 class Crash:
     def __init__(self, node):
         self.node, self.n, self.twice = node, 0, []
+        self.armed, self.reached = "", set()
 
-    def restart(self, where=""):
-        self.node.advertiser.env = {"BIGA_FAILPOINTS": where} if where else {}
+    def restart(self, point="", hit=1):
+        """Start it anew, to die there."""
+        self.stop()
+        self.armed = point
+        self.node.advertiser.env = \
+            {"BIGA_FAILPOINTS": f"{point}=kill:{hit}"} if point else {}
         self.node.advertiser.start()
+
+    def stop(self):
+        """Whatever was seen before, it may have died of its point since."""
+        advertiser = self.node.advertiser
+        if advertiser.stop() and advertiser.exit_status() == -signal.SIGKILL:
+            self.reached.add(self.armed)
 
     def alive(self):
         return self.node.advertiser.running
@@ -68,7 +80,10 @@ class Crash:
         """Until it has died, or this is so; whether it has died."""
         wait_for("it dies, or goes through", lambda: not self.alive() or
                  true(), every=0.1)
-        return not self.alive()
+        died = not self.alive()
+        if died:
+            self.reached.add(self.armed)
+        return died
 
     def reach(self, names, state):
         """Whether these pods have that state, and each is there once."""
@@ -82,27 +97,24 @@ class Crash:
     def gone(self, names):
         return not self.node.states(names)
 
-    def arm(self, where):
+    def arm(self, point, hit):
         """Start it anew, to die there; it may be dead when this returns."""
-        self.node.advertiser.stop()
-        self.restart(where)
+        self.restart(point, hit)
         wait_for("it listens", lambda: not self.alive() or
                  self.node.local("GET", "/v1/cards"))
 
-    def begin(self, pods, where, ready):
-        """Apply pods with that point armed, until they are ready; whether it
-        died on the way."""
-        self.arm(where)
+    def begin(self, pods, point, ready, hit=1):
+        """Apply pods with that point armed, until they are ready."""
+        self.arm(point, hit)
         self.node.apply(pods)
         died = self.until(lambda: ready() and self.node.check_cards())
         if died:
             self.restart()
             wait_for("it goes on", ready)
             self.node.wait_clean()
-        return died
 
-    def end(self, names, where):
-        self.arm(where)
+    def end(self, names, point, hit=1):
+        self.arm(point, hit)
         for name in names:
             self.node.delete(name)
         died = self.until(lambda: self.gone(names) and
@@ -111,11 +123,26 @@ class Crash:
             self.restart()
             wait_for("they are gone", lambda: self.gone(names), every=0.1)
             self.node.wait_clean()
-        return died
 
-    def round(self, point, hit):
-        """One pair up and down with that point armed throughout; whether it
-        died, and the picture in between."""
+    def go_on(self):
+        if not self.alive():
+            self.restart()
+
+    def picture(self):
+        return [(n.replace(f"c{self.n}", "c"), *p)
+                for n, p in self.node.picture().items()]
+
+    def stands(self, wanted):
+        """What was told before it died is told again after: so it may be
+        as wanted, not so, and as wanted."""
+        self.go_on()
+        picture = self.picture()
+        assert picture == wanted, picture
+        return True
+
+    def round(self, point, hit, wanted=None):
+        """One pair up and down with that point armed throughout; the picture
+        in between."""
         self.n += 1
         pods = pair(f"c{self.n}", args=CAREFUL, restartPolicy="Never",
                     volumes=VOLUMES, container={"volumeMounts": [
@@ -123,55 +150,48 @@ class Crash:
                         for v in VOLUMES]})
         pods[0]["spec"]["containers"][0]["command"] = list(QUICK)
         names = [p["metadata"]["name"] for p in pods]
-        where = f"{point}=kill:{hit}"
-        died = self.begin(pods, where, lambda: self.reach(names, "running"))
-        picture = [(n.replace(f"c{self.n}", "c"), *p)
-                   for n, p in self.node.picture().items()]
-        died |= self.end(names, where)
+        self.begin(pods, point, lambda: self.reach(names, "running"), hit)
+        picture = self.picture()
+        if wanted:
+            wait_for("all is as without", lambda: self.stands(wanted))
+        self.end(names, point, hit)
         assert not self.twice, self.twice
-        return died, picture
+        return picture
 
     def round_pull(self, point):
         """A pod whose image nobody has."""
         self.n += 1
         name = f"c{self.n}"
-        died = self.begin(
-            [service(name, cores=1, image="absent:1")], f"{point}=kill:1",
+        self.begin(
+            [service(name, cores=1, image="absent:1")], point,
             lambda: self.node.pods()[name]["reason"] == "ImageMissing")
-        died |= self.end([name], f"{point}=kill:1")
-        return died
+        self.end([name], point)
 
     def round_exit(self, point):
         """A pod whose container ends and is begun again."""
         self.n += 1
         name = f"c{self.n}"
-        died = self.begin(
-            [service(name, cores=1, args=["sleep", "0.5"])],
-            f"{point}=kill:1",
+        self.begin(
+            [service(name, cores=1, args=["sleep", "0.5"])], point,
             lambda: self.node.pods()[name]["restarts"] >= 1)
-        died |= self.end([name], f"{point}=kill:1")
-        return died
+        self.end([name], point)
 
     def round_fail(self, point):
         """A pod that fails, whose last words are to be had."""
         self.n += 1
         name = f"c{self.n}"
-        died = self.begin(
+        self.begin(
             [service(name, cores=1, restartPolicy="Never",
-                     args=["sh", "-c", "echo last words; exit 3"])],
-            f"{point}=kill:1",
+                     args=["sh", "-c", "echo last words; exit 3"])], point,
             lambda: self.node.states([name]).get(name) == "failed")
 
         def spoken():
-            said = self.node.biga("logs", name, ok=self.alive())
+            said = self.node.biga("logs", name, ok=False)
             assert said == "last words\n", said
             return True
-        died |= self.until(spoken)
-        if died and not self.alive():
-            self.restart()
-        wait_for("its last words", spoken)
-        died |= self.end([name], f"{point}=kill:1")
-        return died
+        self.until(spoken)
+        wait_for("its last words", lambda: self.go_on() or spoken())
+        self.end([name], point)
 
     def round_orphan(self, point):
         """A sandbox with our labels that nobody wrote down, beside one that
@@ -181,54 +201,45 @@ class Crash:
         labels = next(s["labels"] for _, s in self.node.sandboxes())
         mine = {k: v for k, v in labels.items() if k.startswith("biga.dev/")}
         mine |= {"biga.dev/pod-uid": "nobody", "biga.dev/attempt": "1"}
-        self.node.advertiser.stop()
+        self.stop()
         theirs = cri.run_pod("theirs")[0]
         orphan = cri.run_pod("orphan", mine)[0]
-        self.restart(f"{point}=kill:1")
-
-        def removed():
-            return orphan not in [s["id"] for s in cri.sandboxes()]
-        died = self.until(removed)
-        if died:
-            self.restart()
-            wait_for("the orphan is removed", removed, every=0.1)
+        self.restart(point)
+        wait_for("it dies", lambda: not self.alive(), every=0.1)
+        self.restart()
+        wait_for("the orphan is removed", lambda: orphan not in [
+            s["id"] for s in cri.sandboxes()], every=0.1)
         assert theirs in [s["id"] for s in cri.sandboxes()], "not ours"
         cri.remove_pod(theirs)
-        return died
 
 
-def test_pair(t, crash, wanted, reached):
+def test_pair(t, crash, wanted):
     for point in points():
         for hit in HITS:
             with t.check(f"killed at {point}, hit {hit}"):
-                died, picture = crash.round(point, hit)
-                assert picture == wanted, picture
-                if died:
-                    reached.add(point)
+                crash.round(point, hit, wanted)
 
 
-def test_others(t, crash, reached):
+def test_others(t, crash):
+    crash.restart()
     for point in points():
-        if point in reached:
+        if point in crash.reached:
             continue
         if point.endswith("-pull"):
             with t.check(f"killed at {point}, of an image that is missing"):
-                if crash.round_pull(point):
-                    reached.add(point)
+                crash.round_pull(point)
         elif point.endswith("-kept"):
             with t.check(f"killed at {point}, of a pod that fails"):
-                if crash.round_fail(point):
-                    reached.add(point)
+                crash.round_fail(point)
         elif point.endswith("-orphan"):
             with t.check(f"killed at {point}"):
-                if crash.round_orphan(point):
-                    reached.add(point)
+                crash.round_orphan(point)
         else:
             with t.check(f"killed at {point}, of a pod that ends by itself"):
-                if crash.round_exit(point):
-                    reached.add(point)
+                crash.round_exit(point)
     with t.check("each point was reached"):
-        missed = [p for p in points() if p not in reached]
+        crash.stop()
+        missed = [p for p in points() if p not in crash.reached]
         assert not missed, missed
 
 
@@ -263,12 +274,11 @@ def main():
             node = biga_node.Node(rack, build=build()).start()
             crash = Crash(node)
             node.apply([SECRET])
-            died, wanted = crash.round(points()[0], 1000000)
-            assert not died and len(wanted) == 2, wanted
+            wanted = crash.round(points()[0], 1000000)
+            assert not crash.reached and len(wanted) == 2, wanted
         if not t.failed:
-            reached = set()
-            test_pair(t, crash, wanted, reached)
-            test_others(t, crash, reached)
+            test_pair(t, crash, wanted)
+            test_others(t, crash)
             test_left(t, node)
     t.finish()
 
