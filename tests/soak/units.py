@@ -20,23 +20,13 @@ class Unit:
         return [p["metadata"]["name"] for p in self.pods]
 
 
-def stated(pods):
-    """Host pods state what their xPU pods take: otherwise they may be given
-    a card on which these do not fit (docs/track-record.md)."""
-    hosts, cards = pods[::2], pods[1::2]
-    for host, card in zip(hosts, cards):
-        host["spec"]["containers"][0]["resources"] = \
-            card["spec"]["containers"][0]["resources"]
-    return pods
-
-
 def make(what):
     """The pods of a unit."""
     name, kind = what["id"], what["kind"]
     if kind == "pair":
-        return stated(biga_node.pair(name))
+        return biga_node.pair(name)
     if kind == "job":
-        return stated(biga_node.job(name, what["size"]))
+        return biga_node.job(name, what["size"])
     if kind == "service":
         return [biga_node.service(name, cores=1)]
     if kind == "short":
