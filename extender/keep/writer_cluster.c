@@ -149,13 +149,13 @@ void apply_adopt(struct batch *b, struct writer_op *op)
 
 /* --- giving back -------------------------------------------------------- */
 
-/* A bind that failed: the pod comes again, and what its job is planned around
- * is still there for it, as long as anybody of the job is bound. */
+/* A bind that failed: the pod comes again.  A host pod has its place kept,
+ * planned or not, as long as anybody of its job or pair is bound: its xPU pods
+ * can go nowhere else. */
 static int free_place(struct batch *b, struct writer_op *op,
                       const struct allocation *a)
 {
-    struct allocation *hold = a->demand.role == ROLE_HOST &&
-                                      demand_is_planned(&a->demand)
+    struct allocation *hold = a->demand.role == ROLE_HOST && a->demand.job[0]
                                   ? job_hold_again(batch_view(b), a)
                                   : NULL;
     cleanup_with(allocation) struct allocation *kept =
