@@ -408,10 +408,29 @@ static enum unit_is next_exited(struct machine *m, struct machine_unit *u,
         (void)step_on(step, MACHINE_LOOK, c->id);
         return UNIT_STEPS;
     }
-    if (!machine_restarts(m, u->init, u->noted->exit_code))
+    if (!c->never_ran && !machine_restarts(m, u->init, u->noted->exit_code))
         return UNIT_ENDED;
     if (u->retry_ms > now) {
         wait_until(step, u->retry_ms);
+        return UNIT_WAITS;
+    }
+    (void)step_on(step, MACHINE_REMOVE, c->id);
+    return UNIT_STEPS;
+}
+
+/* One whose making was broken off may be there and be broken: containerd 1.6
+ * then takes its sandbox's process for 0. */
+static enum unit_is next_created(struct machine *m, struct machine_unit *u,
+                                 const struct machine_container *c, int64_t now,
+                                 struct machine_step *step)
+{
+    if (c->made) {
+        (void)step_unit(step, MACHINE_START, m, u);
+        (void)step_on(step, MACHINE_START, c->id);
+        return UNIT_STEPS;
+    }
+    if (c->retry_ms > now) {
+        wait_until(step, c->retry_ms);
         return UNIT_WAITS;
     }
     (void)step_on(step, MACHINE_REMOVE, c->id);
@@ -427,9 +446,7 @@ static enum unit_is next_unit(struct machine *m, struct machine_unit *u,
         return next_new(m, u, s->id, now, step);
     switch (c->state) {
     case CRI_CREATED:
-        (void)step_unit(step, MACHINE_START, m, u);
-        (void)step_on(step, MACHINE_START, c->id);
-        return UNIT_STEPS;
+        return next_created(m, u, c, now, step);
     case CRI_RUNNING:
         if (u->running_ms >= 0 && now - u->running_ms >= MACHINE_CALM_MS)
             u->crashes = 0;

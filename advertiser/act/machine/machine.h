@@ -53,8 +53,10 @@ struct machine_container {
     uint32_t attempt;
     enum cri_container_state state;
     /* the machine's, kept from list to list: */
-    bool told;        /* to end */
-    bool looked;      /* how it ended is noted */
+    bool made;   /* the call that made it was answered */
+    bool told;   /* to end */
+    bool looked; /* how it ended is noted, or it never ran: */
+    bool never_ran;
     int64_t retry_ms; /* it could not be removed; again then */
 };
 /* All with our labels and the pod's UID. */

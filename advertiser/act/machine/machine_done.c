@@ -243,8 +243,8 @@ static void container_is_made(struct machine *m,
                               const struct machine_result *r)
 {
     struct machine_unit *u = &m->units[step->unit];
-    struct machine_container c = {.attempt = step->attempt,
-                                  .state = CRI_CREATED};
+    struct machine_container c = {
+        .attempt = step->attempt, .state = CRI_CREATED, .made = true};
     (void)snprintf(c.id, sizeof c.id, "%s", r->id);
     (void)snprintf(c.name, sizeof c.name, "%s", u->name);
     memcpy(c.sandbox_id, step->sandbox_id, sizeof c.sandbox_id);
@@ -266,6 +266,11 @@ static void container_ended(struct machine *m, const struct machine_step *step,
         return;
     }
     c->looked = true;
+    /* the start itself has failed: what that means was said when it did, and
+     * when nobody heard it, it is begun again whatever the restartPolicy is */
+    c->never_ran = r->exit_reason && strcmp(r->exit_reason, "StartError") == 0;
+    if (c->never_ran)
+        return;
     u->noted->exited = true;
     u->noted->exit_code = r->exit_code;
     (void)snprintf(u->noted->reason, sizeof u->noted->reason, "%s",

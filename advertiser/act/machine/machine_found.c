@@ -141,6 +141,8 @@ static void remember(struct machine *m, struct machine_found *fresh)
     for (size_t i = 0; i < fresh->n_containers; i++) {
         struct machine_container *c = &fresh->containers[i];
         const struct machine_container *old = machine_container_of(m, c->id);
+        c->made = old && old->made;
+        c->never_ran = old && old->never_ran && old->state == c->state;
         c->told = old && old->told;
         c->looked = old && old->looked && old->state == c->state;
         c->retry_ms = old ? old->retry_ms : 0;

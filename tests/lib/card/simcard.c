@@ -185,6 +185,24 @@ static struct machine_result on_sandbox(struct simcard *c,
     return ok();
 }
 
+/* As containerd 1.6 has it of a start that came to nothing. */
+static void end_unstarted(struct simcard_container *o)
+{
+    o->state = CRI_EXITED;
+    o->exit_code = 128;
+    o->cut = true;
+}
+
+/* Its caller was gone before the call was over. */
+static void cut_off(struct simcard *c, const struct machine_step *step)
+{
+    struct simcard_container *o = container_of(c, step->id);
+    if (step->kind == MACHINE_START && o && o->state == CRI_RUNNING)
+        end_unstarted(o);
+    if (step->kind == MACHINE_CREATE && c->n_containers > 0)
+        c->containers[c->n_containers - 1].broken = true;
+}
+
 static struct machine_result on_container(struct simcard *c,
                                           const struct machine_step *step)
 {
@@ -198,6 +216,11 @@ static struct machine_result on_container(struct simcard *c,
             return error_of(-EREMOTEIO, GRPC_UNKNOWN, "is not created");
         if (!sandbox_of(c, o->sandbox) || !sandbox_of(c, o->sandbox)->ready)
             return error_of(-EREMOTEIO, GRPC_UNKNOWN, "sandbox not running");
+        if (o->broken) {
+            end_unstarted(o);
+            return error_of(-EREMOTEIO, GRPC_UNKNOWN,
+                            "lstat /proc/0/ns/ipc: no such file or directory");
+        }
         o->state = CRI_RUNNING;
         break;
     case MACHINE_STOP:
@@ -212,7 +235,9 @@ static struct machine_result on_container(struct simcard *c,
     case MACHINE_LOOK:
         r.state = o->state;
         r.exit_code = o->exit_code;
-        r.exit_reason = o->exit_code ? "Error" : "Completed";
+        r.exit_reason = o->cut         ? "StartError"
+                        : o->exit_code ? "Error"
+                                       : "Completed";
         break;
     default: /* MACHINE_REMOVE */
         if (o->state == CRI_RUNNING)
@@ -274,9 +299,11 @@ struct machine_result simcard_do(struct simcard *c, const struct machine *m,
     bool late = makes && chance(c, c->faults.late);
     struct machine_result r = carry_out(c, m, step, late);
     check(c);
-    if (late || chance(c, c->faults.lose_reply))
-        return lost;
-    return r;
+    if (!late && !chance(c, c->faults.lose_reply))
+        return r;
+    if (r.e == 0 && chance(c, c->faults.cut))
+        cut_off(c, step);
+    return lost;
 }
 
 void simcard_list(struct simcard *c, struct machine_found *ret_found)

@@ -16,6 +16,8 @@ enum { SIMCARD_OBJECTS = 64, SIMCARD_MADE = 1024 };
 struct simcard_faults {
     unsigned lose_request, lose_reply, late; /* per thousand calls */
     unsigned refuse, full;
+    unsigned cut; /* per thousand lost replies: what was made is broken, what
+                   * was started is not */
     bool no_image, no_registry;
     bool other_arch; /* of the registry's image */
     bool vanishes;   /* an image, once it was pulled */
@@ -32,6 +34,8 @@ struct simcard_container {
     enum cri_container_state state;
     int32_t exit_code;
     bool late;
+    bool broken; /* it cannot be started */
+    bool cut;    /* it ended before it ran */
 };
 /* What was ever made under a name. */
 struct simcard_made {

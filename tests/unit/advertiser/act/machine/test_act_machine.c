@@ -267,8 +267,11 @@ static void storm(uint64_t seed, const struct simcard_faults *faults)
 
 Test(act_machine, storm_of_faults, .timeout = 180)
 {
-    const struct simcard_faults faults = {
-        .lose_request = 50, .lose_reply = 50, .refuse = 30, .full = 10};
+    const struct simcard_faults faults = {.lose_request = 50,
+                                          .lose_reply = 50,
+                                          .refuse = 30,
+                                          .full = 10,
+                                          .cut = 300};
     for (uint64_t seed = 1; seed <= 3000; seed++)
         storm(seed, &faults);
 }
@@ -365,6 +368,22 @@ Test(act_machine, never_is_not_run_twice)
     (void)settle(&r, is_failed);
     cr_assert_str_eq(r.intent->reason, "SandboxLost");
     end(&r);
+}
+
+/* Calls that are broken off leave containers that cannot be started, or that
+ * ended before they ran: neither is the end of the pod. */
+Test(act_machine, never_is_not_failed_by_calls_that_were_cut)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct run r;
+        begin(&r, PODSPEC_RESTART_NEVER, seed);
+        r.card.faults = (struct simcard_faults){.lose_reply = 400, .cut = 1000};
+        turns(&r, 60);
+        (void)settle(&r, is_up);
+        cr_assert_eq(r.intent->state, ACT_RUNNING, "seed %u: %s: %s",
+                     (unsigned)seed, r.intent->reason, r.intent->message);
+        end(&r);
+    }
 }
 
 Test(act_machine, sandboxes_of_another_boot_are_void)
