@@ -165,19 +165,20 @@ class Kubelet:
                                 missing_ok=True, gracePeriodSeconds=0,
                                 preconditions={"uid": meta["uid"]})
             elif phase == "Pending":
-                self.phase(obj, "Running")
+                # it may have ended since it was seen to wait
+                self.phase(obj, "Running", ("uid", "resourceVersion"))
         except ApiError as error:
             if error.status not in (404, 409):
                 raise
 
-    def phase(self, obj, phase):
-        """Let a pod run, succeed or fail."""
+    def phase(self, obj, phase, same=("uid",)):
+        """Let a pod run, succeed or fail, if that of it is still the same."""
         meta, runs = obj["metadata"], phase == "Running"
         state = {"running": {}} if runs else {
             "terminated": {"exitCode": 0 if phase == "Succeeded" else 1}}
         self.api.patch(
             "pods", meta["namespace"], meta["name"],
-            {"metadata": {"uid": meta["uid"]},
+            {"metadata": {k: meta[k] for k in same},
              "status": {
                  "phase": phase,
                  "conditions": [{"type": "Ready",
