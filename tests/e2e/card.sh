@@ -4,6 +4,7 @@
 set -u
 . tests/lib/check.sh
 trap 'rm -rf "$work"' EXIT
+BIGA_BUILD=${BIGA_BUILD:-build}
 card=$BIGA_BUILD/biga-card
 T=2026-01-01T00:00:00.000000001Z
 images() {

@@ -3,7 +3,6 @@
 Each has a log and a file with its pid and its start time, so that whoever
 stops it later ends this process and never another that got its number.
 """
-import ctypes
 import fcntl
 import json
 import os
@@ -17,7 +16,6 @@ import tempfile
 import threading
 import time
 
-PR_SET_PDEATHSIG = 1
 HANGS = 300.0  # seconds after which what is waited for will not come any more
 
 
@@ -143,10 +141,6 @@ def start_time(pid):
     return None if fields[0] in "ZX" and n_threads <= 1 else int(fields[19])
 
 
-def _die_with_parent():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 class Process:
     """A program, named NAME: FOLDER/log/NAME.log, FOLDER/run/NAME.json."""
 
@@ -196,11 +190,14 @@ class Process:
         for path in (self.log, self.file):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(self.log, "ab") as log:
+            # not by a function of ours between fork and exec: that may hang
+            # when another thread held a lock
+            dies = ["setpriv", "--pdeathsig", "KILL"] \
+                if self.die_with_parent else []
             self._child = subprocess.Popen(
-                self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, **self.env}, cwd=self.folder,
-                start_new_session=True,
-                preexec_fn=_die_with_parent if self.die_with_parent else None)
+                dies + self.argv, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env={**os.environ, **self.env}, cwd=self.folder,
+                start_new_session=True)
         pid = self._child.pid
         with open(self.file[:-5] + ".pid", "w", encoding="utf-8") as f:
             f.write(f"{pid}\n")  # for people; it may be another's by now
