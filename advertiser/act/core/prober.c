@@ -17,8 +17,8 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "lib/io/footprint.h"
 #include "lib/io/log.h"
-#include "lib/io/mem_trim.h"
 
 enum {
     TRIM_FIRST_MS = 3000,
@@ -386,7 +386,7 @@ static LOCKED void trim(struct actuator *a)
         return;
     a->trim_ms = now + TRIM_MS;
     act_unlock(a);
-    (void)mem_trim_memory();
+    footprint_trim();
     act_lock(a);
 }
 
