@@ -9,194 +9,138 @@
 #include "lib/base/mem.h"
 #include "model/topo/topo_builder.h"
 
-#define AT(member) offsetof(struct settings, member)
+#define SETTING(kind, word, member, text, ...)                       \
+    {                                                                \
+        .name = (word), .type = (kind),                              \
+        .offset = offsetof(struct settings, member), .help = (text), \
+        __VA_ARGS__                                                  \
+    }
+#define TEXT(word, member, ...) SETTING(CONF_TEXT, word, member, __VA_ARGS__)
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
 static const struct conf_setting settings[] = {
-    {.name = "topology",
-     .letter = 't',
-     .offset = AT(topology),
-     .metavar = "FILE",
-     .help = "Read the topology from an hwloc XML (version 1 or 2) instead of "
-             "this host."},
-    {.name = "fsroot",
-     .offset = AT(fsroot),
-     .metavar = "DIR",
-     .help = "Read the topology from the /sys tree below DIR instead of this "
-             "host's."},
-    {.name = "hostfile",
-     .offset = AT(hostfile),
-     .metavar = "FILE",
-     .help = "Read the topology from a host description, a file or the name "
-             "of one that is compiled in (schema/hostfile.md)."},
-    {.name = "node",
-     .letter = 'n',
-     .offset = AT(node),
-     .metavar = "NAME",
-     .help = "The Kubernetes node that this host is. Default: the host name "
-             "in lower case."},
-    {.name = "card-file",
-     .offset = AT(card_file),
-     .metavar = "FILE",
-     .help = "The operator's file of cards: adds, excludes and describes them "
-             "(schema/cards.md)."},
-    {.name = "print",
-     .letter = 'p',
-     .type = CONF_CHOICE,
-     .offset = AT(print),
-     .choices = "tree|matrix|relations|slices",
-     .metavar = "WHAT",
-     .help = "Print the topology and exit, instead of publishing it: as a "
-             "tree, as the matrix of nvidia-smi topo -m, its relations as "
-             "JSON, or its ResourceSlices as a JSON list. What else is set "
-             "for publishing is checked and not used."},
-    {.name = "server",
-     .letter = 's',
-     .offset = AT(server),
-     .otherwise = "http://127.0.0.1:8702",
-     .metavar = "URL",
-     .help = "Where to publish: the extender's publish listener, or "
-             "kubernetes for the API server of a cluster, where the slices "
-             "belong to the Node and the heartbeat is a Lease."},
-    {.name = "kubeconfig",
-     .offset = AT(kubeconfig),
-     .metavar = "FILE",
-     .help = "With --server kubernetes: how to reach the API server and who "
-             "we are there. Default: in a pod its service account, elsewhere "
-             "$KUBECONFIG or ~/.kube/config."},
-    {.name = "heartbeat-namespace",
-     .offset = AT(heartbeat_namespace),
-     .otherwise = "biga-nodes",
-     .metavar = "NAME",
-     .help = "With --server kubernetes: the namespace of the heartbeats, "
-             "Leases that are named like their nodes."},
-    {.name = "ca",
-     .offset = AT(ca),
-     .metavar = "FILE",
-     .help = "Authority, in PEM form, of an https:// server's certificate. "
-             "Without it, those of the system."},
-    {.name = "cert",
-     .offset = AT(cert),
-     .metavar = "FILE",
-     .help = "This node's certificate, in PEM form, with the common name "
-             "system:node:NAME. It, its key and --ca are read again for every "
-             "connection, and a new one is made when the server refuses the "
-             "one before."},
-    {.name = "key",
-     .offset = AT(key),
-     .metavar = "FILE",
-     .help = "The private key of --cert."},
-    {.name = "heartbeat",
-     .type = CONF_DURATION,
-     .offset = AT(heartbeat_ms),
-     .otherwise = "5s",
-     .min = 100,
-     .max = 3600000,
-     .metavar = "TIME",
-     .help = "How often to publish again what has not changed; with "
-             "--server kubernetes, how often to renew the Lease. The extender "
-             "stops using a node after 15 s of silence."},
-    {.name = "interval",
-     .type = CONF_DURATION,
-     .offset = AT(interval_ms),
-     .otherwise = "30s",
-     .min = 0,
-     .max = 86400000,
-     .metavar = "TIME",
-     .help = "How often to look at this host again; 0s: only on SIGHUP. Files "
-             "are read again on SIGHUP alone."},
-    {.name = "timeout",
-     .type = CONF_DURATION,
-     .offset = AT(timeout_ms),
-     .otherwise = "3s",
-     .min = 10,
-     .max = 60000,
-     .metavar = "TIME",
-     .help = "How long one request may take."},
-    {.name = "withdraw",
-     .type = CONF_FLAG,
-     .offset = AT(withdraw),
-     .otherwise = "true",
-     .help = "Delete the slices at a clean stop. With --withdraw=false they "
-             "are left to expire, as for a short restart."},
-    {.name = "boot-id",
-     .offset = AT(boot_id),
-     .metavar = "ID",
-     .help = "What tells this boot of the host from others. Default: "
-             "the content of " BOOT_ID_FILE "."},
-    {.name = "fleet",
-     .type = CONF_INT,
-     .offset = AT(fleet),
-     .otherwise = "0",
-     .min = 0,
-     .max = PUBLISHER_MAX,
-     .metavar = "N",
-     .help = "Publish N simulated hosts instead of this one, for labs and "
-             "demonstrations."},
-    {.name = "fleet-shapes",
-     .type = CONF_LIST,
-     .offset = AT(fleet_shapes),
-     .metavar = "SHAPE,…",
-     .help = "What the simulated hosts look like, in turn: names of "
-             "compiled-in host descriptions. Default: all of them."},
-    {.name = "fleet-prefix",
-     .offset = AT(fleet_prefix),
-     .otherwise = "host",
-     .metavar = "TEXT",
-     .help = "What the names of the simulated hosts start with, before their "
-             "number."},
-    {.name = "actuate",
-     .offset = AT(actuate),
-     .metavar = "DIR",
-     .help = "Run pods on this host's cards, by the container runtimes that "
-             "the card file names, and keep in DIR what is wanted there, and "
-             "files and logs of host pods. Which pods, the extender says at "
-             "--server, and whoever asks at "
-             "the unix socket DIR/actuator.sock. Without it nothing is "
-             "started anywhere."},
-    {.name = "cluster",
-     .offset = AT(cluster),
-     .otherwise = "biga",
-     .metavar = "NAME",
-     .help = "With --actuate: what the label biga.dev/cluster says of all "
-             "that is started; two clusters that share a card must differ."},
-    {.name = "host-runtime",
-     .offset = AT(host_runtime),
-     .metavar = "URL",
-     .help = "With --actuate: this host's own container runtime, as in "
-             "unix:///run/containerd/containerd.sock, to run host pods, too. "
-             "Without it somebody else runs them."},
-    {.name = "helper-image",
-     .offset = AT(helper_image),
-     .otherwise = "biga-card:" BIGA_VERSION,
-     .metavar = "IMAGE",
-     .help = "With --actuate: the image that writes files and reads logs on a "
-             "card."},
-    {.name = "card-dir",
-     .offset = AT(card_dir),
-     .otherwise = "/var/lib/biga",
-     .metavar = "DIR",
-     .help = "With --actuate: the folder on each card for files and logs of "
-             "pods."},
-    {.name = "hooks",
-     .offset = AT(hooks),
-     .metavar = "DIR",
-     .help = "With --actuate: the folder with the executables that a pod may "
-             "ask to be run before it, to prepare its card. Without it there "
-             "are none."},
-    {.name = "allow",
-     .type = CONF_LIST,
-     .offset = AT(allow),
-     .metavar = "RIGHT,…",
-     .help = "With --actuate: what pods may ask for beyond what every pod "
-             "has: privileged, host-pid, host-ipc, a capability such as "
-             "NET_ADMIN, or ALL of these. Without it such pods are refused."},
-    {.name = "log-level",
-     .type = CONF_CHOICE,
-     .offset = AT(log_level),
-     .choices = "debug|info|warn|error",
-     .metavar = "LEVEL",
-     .help = "The least that is logged. Default: info, with --fleet warn."},
+    TEXT("topology", topology,
+         "Read the topology from an hwloc XML (version 1 or 2) instead of "
+         "this host.",
+         .letter = 't', .metavar = "FILE"),
+    TEXT("fsroot", fsroot,
+         "Read the topology from the /sys tree below DIR instead of this "
+         "host's.",
+         .metavar = "DIR"),
+    TEXT("hostfile", hostfile,
+         "Read the topology from a host description, a file or the name "
+         "of one that is compiled in (schema/hostfile.md).",
+         .metavar = "FILE"),
+    TEXT("node", node,
+         "The Kubernetes node that this host is. Default: the host name "
+         "in lower case.",
+         .letter = 'n', .metavar = "NAME"),
+    TEXT("card-file", card_file,
+         "The operator's file of cards: adds, excludes and describes them "
+         "(schema/cards.md).",
+         .metavar = "FILE"),
+    SETTING(CONF_CHOICE, "print", print,
+            "Print the topology and exit, instead of publishing it: as a "
+            "tree, as the matrix of nvidia-smi topo -m, its relations as "
+            "JSON, or its ResourceSlices as a JSON list. What else is set "
+            "for publishing is checked and not used.",
+            .letter = 'p', .choices = "tree|matrix|relations|slices",
+            .metavar = "WHAT"),
+    TEXT("server", server,
+         "Where to publish: the extender's publish listener, or "
+         "kubernetes for the API server of a cluster, where the slices "
+         "belong to the Node and the heartbeat is a Lease.",
+         .letter = 's', .otherwise = "http://127.0.0.1:8702", .metavar = "URL"),
+    TEXT("kubeconfig", kubeconfig,
+         "With --server kubernetes: how to reach the API server and who "
+         "we are there. Default: in a pod its service account, elsewhere "
+         "$KUBECONFIG or ~/.kube/config.",
+         .metavar = "FILE"),
+    TEXT("heartbeat-namespace", heartbeat_namespace,
+         "With --server kubernetes: the namespace of the heartbeats, "
+         "Leases that are named like their nodes.",
+         .otherwise = "biga-nodes", .metavar = "NAME"),
+    TEXT("ca", ca,
+         "Authority, in PEM form, of an https:// server's certificate. "
+         "Without it, those of the system.",
+         .metavar = "FILE"),
+    TEXT("cert", cert,
+         "This node's certificate, in PEM form, with the common name "
+         "system:node:NAME. It, its key and --ca are read again for every "
+         "connection, and a new one is made when the server refuses the "
+         "one before.",
+         .metavar = "FILE"),
+    TEXT("key", key, "The private key of --cert.", .metavar = "FILE"),
+    SETTING(CONF_DURATION, "heartbeat", heartbeat_ms,
+            "How often to publish again what has not changed; with "
+            "--server kubernetes, how often to renew the Lease. The extender "
+            "stops using a node after 15 s of silence.",
+            .otherwise = "5s", .min = 100, .max = 3600000, .metavar = "TIME"),
+    SETTING(CONF_DURATION, "interval", interval_ms,
+            "How often to look at this host again; 0s: only on SIGHUP. Files "
+            "are read again on SIGHUP alone.",
+            .otherwise = "30s", .min = 0, .max = 86400000, .metavar = "TIME"),
+    SETTING(CONF_DURATION, "timeout", timeout_ms,
+            "How long one request may take.", .otherwise = "3s", .min = 10,
+            .max = 60000, .metavar = "TIME"),
+    SETTING(CONF_FLAG, "withdraw", withdraw,
+            "Delete the slices at a clean stop. With --withdraw=false they "
+            "are left to expire, as for a short restart.",
+            .otherwise = "true"),
+    TEXT("boot-id", boot_id,
+         "What tells this boot of the host from others. Default: "
+         "the content of " BOOT_ID_FILE ".",
+         .metavar = "ID"),
+    SETTING(CONF_INT, "fleet", fleet,
+            "Publish N simulated hosts instead of this one, for labs and "
+            "demonstrations.",
+            .otherwise = "0", .min = 0, .max = PUBLISHER_MAX, .metavar = "N"),
+    SETTING(CONF_LIST, "fleet-shapes", fleet_shapes,
+            "What the simulated hosts look like, in turn: names of "
+            "compiled-in host descriptions. Default: all of them.",
+            .metavar = "SHAPE,…"),
+    TEXT("fleet-prefix", fleet_prefix,
+         "What the names of the simulated hosts start with, before their "
+         "number.",
+         .otherwise = "host", .metavar = "TEXT"),
+    TEXT("actuate", actuate,
+         "Run pods on this host's cards, by the container runtimes that "
+         "the card file names, and keep in DIR what is wanted there, and "
+         "files and logs of host pods. Which pods, the extender says at "
+         "--server, and whoever asks at "
+         "the unix socket DIR/actuator.sock. Without it nothing is "
+         "started anywhere.",
+         .metavar = "DIR"),
+    TEXT("cluster", cluster,
+         "With --actuate: what the label biga.dev/cluster says of all "
+         "that is started; two clusters that share a card must differ.",
+         .otherwise = "biga", .metavar = "NAME"),
+    TEXT("host-runtime", host_runtime,
+         "With --actuate: this host's own container runtime, as in "
+         "unix:///run/containerd/containerd.sock, to run host pods, too. "
+         "Without it somebody else runs them.",
+         .metavar = "URL"),
+    TEXT("helper-image", helper_image,
+         "With --actuate: the image that writes files and reads logs on a "
+         "card.",
+         .otherwise = "biga-card:" BIGA_VERSION, .metavar = "IMAGE"),
+    TEXT("card-dir", card_dir,
+         "With --actuate: the folder on each card for files and logs of "
+         "pods.",
+         .otherwise = "/var/lib/biga", .metavar = "DIR"),
+    TEXT("hooks", hooks,
+         "With --actuate: the folder with the executables that a pod may "
+         "ask to be run before it, to prepare its card. Without it there "
+         "are none.",
+         .metavar = "DIR"),
+    SETTING(CONF_LIST, "allow", allow,
+            "With --actuate: what pods may ask for beyond what every pod "
+            "has: privileged, host-pid, host-ipc, a capability such as "
+            "NET_ADMIN, or ALL of these. Without it such pods are refused.",
+            .metavar = "RIGHT,…"),
+    SETTING(CONF_CHOICE, "log-level", log_level,
+            "The least that is logged. Default: info, with --fleet warn.",
+            .choices = "debug|info|warn|error", .metavar = "LEVEL"),
 };
 
 static const char *const extra[] = {
