@@ -63,6 +63,14 @@ struct publish_notice {
     bool gone;
 };
 
+/* What every machine begins with, for its caller to read. */
+struct publish_machine {
+    int64_t due;    /* of the next request; PUBLISH_NEVER when done */
+    bool published; /* all slices were accepted at least once */
+    bool stopping;
+    bool left_slices; /* done, but some may be left on the server */
+};
+
 /* One kind of machine.  `m` is what create() returned; one thread at a time
  * uses it. */
 struct publish_kind {
@@ -80,18 +88,11 @@ struct publish_kind {
     /* Stop: withdraw what was published (unless somebody else took over), or
      * with `withdraw` false leave it to expire. */
     void (*stop)(void *m, bool withdraw, int64_t now_ms);
-    /* When the next request is due; PUBLISH_NEVER when done. */
-    int64_t (*due)(const void *m);
     /* The request that is due at `now_ms`; false when none is.  Each one has
      * to be answered before the next. */
     bool (*next)(void *m, int64_t now_ms, struct publish_request *ret_request);
     void (*answer)(void *m, int64_t now_ms,
                    const struct publish_answer *answer);
-    /* All slices were accepted at least once. */
-    bool (*is_published)(const void *m);
-    bool (*is_stopping)(const void *m);
-    /* Done, but slices may be left on the server. */
-    bool (*left_slices)(const void *m);
 };
 extern const struct publish_kind publish_direct, publish_kube;
 

@@ -25,6 +25,7 @@
 enum state { LOOK, PUT, PRUNE, IDLE, WITHDRAW, DONE, STATES };
 
 struct direct_machine {
+    struct publish_machine m;
     const struct publish_config *config;
     struct topo *topo;
     char hash[17];
@@ -34,14 +35,11 @@ struct direct_machine {
     enum state state;
     size_t index;   /* of the slice that PUT, PRUNE or WITHDRAW is at */
     size_t n_known; /* slices that the server may have of this node */
-    int64_t due;
     bool sent;      /* a request waits for its answer */
     bool accepted;  /* a slice of ours may be on the server */
-    bool published; /* all slices were accepted at least once */
     bool contested; /* a 409 at the start was gone above */
     bool superseded;
     bool recreated; /* this round, the server had lost a slice */
-    bool left_slices;
 };
 
 static const char *const state_names[STATES] = {"look", "put",      "prune",
@@ -62,7 +60,8 @@ static void move_to(struct direct_machine *p, enum state state, int64_t due)
 {
     assert(moves[p->state] & 1u << state);
     p->state = state;
-    p->due = due;
+    p->m.due = due;
+    p->m.stopping = state >= WITHDRAW;
 }
 
 static void take_topo(struct direct_machine *p, struct topo *topo)
@@ -79,7 +78,7 @@ static void *create(const struct publish_config *config, struct topo *topo,
     p->config = config;
     retry_init(&p->retry, config->backoff_min_ms, config->backoff_max_ms, seed);
     p->state = LOOK;
-    p->due = now_ms;
+    p->m.due = now_ms;
     p->epoch.generation = 1;
     (void)snprintf(p->epoch.boot_id, sizeof p->epoch.boot_id, "%s",
                    config->boot_id);
@@ -110,7 +109,7 @@ static void update(void *m, struct topo *topo, int64_t now_ms)
     char hash[17];
     assert(!p->sent);
     slice_content_hash(topo, hash);
-    if (strcmp(hash, p->hash) == 0 || p->state >= WITHDRAW)
+    if (strcmp(hash, p->hash) == 0 || p->m.stopping)
         return;
     size_t before = slice_count(p->topo);
     if (p->n_known < before && p->state != LOOK)
@@ -121,7 +120,7 @@ static void update(void *m, struct topo *topo, int64_t now_ms)
     /* whoever took over decides the generation now */
     if (!p->superseded)
         p->epoch.generation++;
-    int64_t due = p->superseded || p->retry.backoff.failures > 0 ? p->due
+    int64_t due = p->superseded || p->retry.backoff.failures > 0 ? p->m.due
                                                                  : now_ms;
     start_round(p, due);
     log_event(LOG_INFO, "topology-changed", "node", topo_node(topo), "content",
@@ -132,7 +131,7 @@ static void stop(void *m, bool withdraw, int64_t now_ms)
 {
     struct direct_machine *p = m;
     assert(!p->sent);
-    if (p->state >= WITHDRAW)
+    if (p->m.stopping)
         return;
     size_t n = slice_count(p->topo);
     if (!p->accepted || p->superseded || !withdraw) {
@@ -145,22 +144,16 @@ static void stop(void *m, bool withdraw, int64_t now_ms)
     move_to(p, WITHDRAW, now_ms);
 }
 
-static int64_t due(const void *m)
-{
-    const struct direct_machine *p = m;
-    return p->due;
-}
-
 /* --- what to send ------------------------------------------------------- */
 
 static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
 {
     struct direct_machine *p = m;
     assert(!p->sent);
-    if (now_ms < p->due || p->state == DONE)
+    if (now_ms < p->m.due || p->state == DONE)
         return false;
     if (p->state == IDLE)
-        start_round(p, p->due);
+        start_round(p, p->m.due);
 
     static const char *const methods[STATES] = {
         [LOOK] = "GET",
@@ -190,7 +183,7 @@ static void retry(struct direct_machine *p, int64_t now_ms,
                                       .state = state_names[p->state],
                                       .status = a->status,
                                       .error = a->error};
-    p->due = now_ms + retry_fail(&p->retry, &event);
+    p->m.due = now_ms + retry_fail(&p->retry, &event);
 }
 
 static void note_success(struct direct_machine *p)
@@ -236,7 +229,7 @@ static void answer_conflict(struct direct_machine *p, int64_t now_ms,
                             const struct publish_answer *a)
 {
     note_success(p);
-    if (!p->published && !p->contested) {
+    if (!p->m.published && !p->contested) {
         p->contested = true;
         move_to(p, LOOK, now_ms);
         return;
@@ -251,10 +244,10 @@ static void answer_conflict(struct direct_machine *p, int64_t now_ms,
 
 static void finish_round(struct direct_machine *p, int64_t now_ms)
 {
-    const char *event = p->superseded   ? "reinstated"
-                        : !p->published ? "published"
-                        : p->recreated  ? "reasserted"
-                                        : NULL;
+    const char *event = p->superseded     ? "reinstated"
+                        : !p->m.published ? "published"
+                        : p->recreated    ? "reasserted"
+                                          : NULL;
     char generation[24], devices[24];
     (void)snprintf(generation, sizeof generation, "%" PRId64,
                    p->epoch.generation);
@@ -262,7 +255,7 @@ static void finish_round(struct direct_machine *p, int64_t now_ms)
     log_event(event ? LOG_INFO : LOG_DEBUG, event ? event : "heartbeat", "node",
               topo_node(p->topo), "generation", generation, "content", p->hash,
               "devices", devices, NULL);
-    p->published = true;
+    p->m.published = true;
     p->superseded = false;
     p->n_known = slice_count(p->topo);
     move_to(p, IDLE, now_ms + p->config->heartbeat_ms);
@@ -283,7 +276,7 @@ static void answer_put(struct direct_machine *p, int64_t now_ms,
     note_success(p);
     p->accepted = true;
     p->recreated |= a->status == 201;
-    p->due = now_ms;
+    p->m.due = now_ms;
     if (++p->index < slice_count(p->topo))
         return;
     if (p->index < p->n_known)
@@ -305,7 +298,7 @@ static void answer_prune(struct direct_machine *p, int64_t now_ms,
         return;
     }
     note_success(p);
-    p->due = now_ms;
+    p->m.due = now_ms;
     if (++p->index >= p->n_known)
         finish_round(p, now_ms);
 }
@@ -316,16 +309,16 @@ static void answer_withdraw(struct direct_machine *p, int64_t now_ms,
                             const struct publish_answer *a)
 {
     bool gone = is_gone(a->status);
-    if (!gone && !p->left_slices)
+    if (!gone && !p->m.left_slices)
         log_event(LOG_WARN, "withdraw-failed", "node", topo_node(p->topo),
                   "error", a->error ? a->error : "", NULL);
-    p->left_slices |= !gone;
+    p->m.left_slices |= !gone;
     if (a->status != 0 && p->index > 0) {
         p->index--;
-        p->due = now_ms;
+        p->m.due = now_ms;
         return;
     }
-    if (!p->left_slices)
+    if (!p->m.left_slices)
         log_event(LOG_INFO, "withdrawn", "node", topo_node(p->topo), NULL);
     move_to(p, DONE, PUBLISH_NEVER);
 }
@@ -355,35 +348,11 @@ static void answer(void *m, int64_t now_ms, const struct publish_answer *a)
     }
 }
 
-/* --- what others may know ----------------------------------------------- */
-
-static bool is_published(const void *m)
-{
-    const struct direct_machine *p = m;
-    return p->published;
-}
-
-static bool is_stopping(const void *m)
-{
-    const struct direct_machine *p = m;
-    return p->state >= WITHDRAW;
-}
-
-static bool left_slices(const void *m)
-{
-    const struct direct_machine *p = m;
-    return p->left_slices;
-}
-
 const struct publish_kind publish_direct = {
     .create = create,
     .destroy = destroy,
     .update = update,
     .stop = stop,
-    .due = due,
     .next = next,
     .answer = answer,
-    .is_published = is_published,
-    .is_stopping = is_stopping,
-    .left_slices = left_slices,
 };

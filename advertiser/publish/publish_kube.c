@@ -45,15 +45,10 @@ const char *kube_state_name(enum kube_state state)
     return (unsigned)state < KUBE_STATES ? names[state] : "?";
 }
 
-static const char *node_of(const struct kube_machine *k)
-{
-    return topo_node(k->topo);
-}
-
 void kube_move_to(struct kube_machine *k, enum kube_state state, int64_t due)
 {
     k->state = state;
-    k->due = due;
+    k->m.due = due;
 }
 
 void kube_end(struct kube_machine *k)
@@ -136,23 +131,23 @@ static void update(void *m, struct topo *topo, int64_t now_ms)
     char hash[17];
     assert(!k->sent);
     slice_content_hash(topo, hash);
-    if (strcmp(hash, k->hash) == 0 || k->stopping)
+    if (strcmp(hash, k->hash) == 0 || k->m.stopping)
         return;
     take_topo(k, topo);
-    log_event(LOG_INFO, "topology-changed", "node", node_of(k), "content",
-              k->hash, NULL);
+    log_event(LOG_INFO, "topology-changed", "node", topo_node(k->topo),
+              "content", k->hash, NULL);
     if (!k->settled && k->state <= KUBE_LIST)
         return; /* LIST will find what has to be written */
-    kube_begin_generation(k, is_failing(k) ? k->due : now_ms);
+    kube_begin_generation(k, is_failing(k) ? k->m.due : now_ms);
 }
 
 static void stop(void *m, bool withdraw, int64_t now_ms)
 {
     struct kube_machine *k = m;
     assert(!k->sent);
-    if (k->stopping)
+    if (k->m.stopping)
         return;
-    k->stopping = true;
+    k->m.stopping = true;
     if (withdraw && k->held)
         kube_move_to(k, KUBE_RELEASE, now_ms);
     else
@@ -173,10 +168,11 @@ void kube_go_idle(struct kube_machine *k)
 void kube_note_renewal(struct kube_machine *k, int64_t now_ms)
 {
     int64_t beat = k->config->heartbeat_ms;
-    if (k->published && k->renewed_ms &&
+    if (k->m.published && k->renewed_ms &&
         k->begun_ms - k->renewed_ms > beat + beat / 2) {
         /* the node may have been given up meanwhile, and pods refused */
-        log_event(LOG_INFO, "heartbeat-resumed", "node", node_of(k), NULL);
+        log_event(LOG_INFO, "heartbeat-resumed", "node", topo_node(k->topo),
+                  NULL);
         k->must_tell = true;
         if (k->settled)
             k->tell_due = now_ms + KUBE_TELL_MS;
@@ -194,17 +190,18 @@ void kube_note_renewal(struct kube_machine *k, int64_t now_ms)
 void kube_settle(struct kube_machine *k, int64_t now_ms)
 {
     bool wrote = k->wrote;
-    if (k->wrote || !k->published) {
+    if (k->wrote || !k->m.published) {
         char generation[24], devices[24];
         (void)snprintf(generation, sizeof generation, "%" PRId64,
                        k->epoch.generation);
         (void)snprintf(devices, sizeof devices, "%zu", topo_n_devices(k->topo));
-        log_event(LOG_INFO, "published", "node", node_of(k), "generation",
-                  generation, "content", k->hash, "devices", devices, NULL);
+        log_event(LOG_INFO, "published", "node", topo_node(k->topo),
+                  "generation", generation, "content", k->hash, "devices",
+                  devices, NULL);
     }
-    k->settled = k->published = true;
+    k->settled = k->m.published = true;
     k->wrote = false;
-    retry_succeed(&k->retries[RETRY_CHECK], node_of(k));
+    retry_succeed(&k->retries[RETRY_CHECK], topo_node(k->topo));
     k->check_due = now_ms + retry_jitter(&k->retries[RETRY_CHECK],
                                          k->was_another
                                              ? k->config->heartbeat_ms
@@ -252,7 +249,7 @@ static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
 {
     struct kube_machine *k = m;
     assert(!k->sent);
-    if (k->state == KUBE_DONE || now_ms < k->due)
+    if (k->state == KUBE_DONE || now_ms < k->m.due)
         return false;
     if (k->state == KUBE_IDLE)
         kube_move_to(k, choose(k, now_ms), now_ms);
@@ -262,42 +259,12 @@ static bool next(void *m, int64_t now_ms, struct publish_request *ret_request)
     return true;
 }
 
-/* --- what others may know ----------------------------------------------- */
-
-static int64_t due(const void *m)
-{
-    const struct kube_machine *k = m;
-    return k->due;
-}
-
-static bool is_published(const void *m)
-{
-    const struct kube_machine *k = m;
-    return k->published;
-}
-
-static bool is_stopping(const void *m)
-{
-    const struct kube_machine *k = m;
-    return k->stopping;
-}
-
-static bool left_slices(const void *m)
-{
-    const struct kube_machine *k = m;
-    return k->left;
-}
-
 const struct publish_kind publish_kube = {
     .create = create,
     .destroy = destroy,
     .update = update,
     .notice = kube_notice,
     .stop = stop,
-    .due = due,
     .next = next,
     .answer = kube_answer,
-    .is_published = is_published,
-    .is_stopping = is_stopping,
-    .left_slices = left_slices,
 };

@@ -66,6 +66,7 @@ struct kube_surplus { /* a slice that is to be deleted */
 };
 
 struct kube_machine {
+    struct publish_machine m;
     const struct publish_config *config;
     struct topo *topo;
     size_t n; /* slices that it takes */
@@ -75,7 +76,6 @@ struct kube_machine {
     struct retry retries[RETRIES];
 
     enum kube_state state;
-    int64_t due;
     bool sent;                             /* a request waits for its answer */
     int64_t begun_ms;                      /* when it was sent */
     int64_t beat_due, check_due, tell_due; /* in IDLE */
@@ -107,10 +107,7 @@ struct kube_machine {
 
     bool wrote;     /* a slice, since then */
     bool settled;   /* the slices are as they should be */
-    bool published; /* they were at least once */
     bool must_tell; /* the Node is to be annotated */
-    bool stopping;
-    bool left;
 };
 
 /* --- what to do next: publish_kube.c ------------------------------------ */

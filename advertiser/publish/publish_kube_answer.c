@@ -6,11 +6,6 @@
 
 enum { CONFLICTS_MAX = 3 }; /* in a row, before there is a pause */
 
-static const char *node_of(const struct kube_machine *k)
-{
-    return topo_node(k->topo);
-}
-
 static enum kube_retry retry_of(const struct kube_machine *k)
 {
     switch (k->state) {
@@ -31,7 +26,7 @@ static int64_t note_failure(struct kube_machine *k,
 {
     cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
     const struct retry_event event = {
-        .node = node_of(k),
+        .node = topo_node(k->topo),
         .state = kube_state_name(k->state),
         .hint = kube_hint(k, a, &text),
         .status = a->status,
@@ -46,8 +41,8 @@ static void fail(struct kube_machine *k, int64_t now_ms,
 {
     enum kube_retry which = retry_of(k);
     int64_t again = now_ms + note_failure(k, a);
-    if (k->stopping) {
-        k->left = true;
+    if (k->m.stopping) {
+        k->m.left_slices = true;
         kube_end(k);
         return;
     }
@@ -72,7 +67,7 @@ static void fail(struct kube_machine *k, int64_t now_ms,
         k->beat_due = again;
         kube_go_idle(k);
     } else {
-        k->due = again;
+        k->m.due = again;
     }
 }
 
@@ -89,7 +84,7 @@ static void fail_unreadable(struct kube_machine *k, int64_t now_ms,
 static void note_success(struct kube_machine *k)
 {
     if (retry_of(k) != RETRY_CHECK) /* it ends with kube_settle() */
-        retry_succeed(&k->retries[retry_of(k)], node_of(k));
+        retry_succeed(&k->retries[retry_of(k)], topo_node(k->topo));
 }
 
 /* Something was written by somebody else, or by a call of ours whose answer
@@ -101,7 +96,7 @@ static void look_again(struct kube_machine *k, enum kube_state state,
     if (++k->conflicts > CONFLICTS_MAX)
         wait = retry_jitter(&k->retries[RETRY_MAIN], k->config->backoff_max_ms);
     if (k->conflicts == CONFLICTS_MAX + 1)
-        log_event(LOG_WARN, "conflicts", "node", node_of(k), "state",
+        log_event(LOG_WARN, "conflicts", "node", topo_node(k->topo), "state",
                   kube_state_name(k->state), NULL);
     k->settled = false;
     kube_move_to(k, state, now_ms + wait);
@@ -148,7 +143,7 @@ static void answer_node(struct kube_machine *k, int64_t now_ms,
     if (strcmp(node.topology, k->hash) != 0)
         k->must_tell = true;
     if (replaced) {
-        log_event(LOG_INFO, "node-replaced", "node", node_of(k), "uid",
+        log_event(LOG_INFO, "node-replaced", "node", topo_node(k->topo), "uid",
                   k->node_uid, NULL);
         k->settled = false;
     }
@@ -172,8 +167,8 @@ static void begin_withdrawal(struct kube_machine *k, int64_t now_ms)
 static void wait_for_lease(struct kube_machine *k, bool changed, int64_t now_ms)
 {
     if (!k->superseded)
-        log_event(LOG_ERROR, "superseded", "node", node_of(k), "boot_id",
-                  k->epoch.boot_id, "holder", k->lease.holder, NULL);
+        log_event(LOG_ERROR, "superseded", "node", topo_node(k->topo),
+                  "boot_id", k->epoch.boot_id, "holder", k->lease.holder, NULL);
     if (!k->superseded || changed)
         k->seen_ms = now_ms;
     k->superseded = true;
@@ -193,7 +188,7 @@ static void wait_for_lease(struct kube_machine *k, bool changed, int64_t now_ms)
 static void note_held(struct kube_machine *k)
 {
     if (k->superseded)
-        log_event(LOG_INFO, "reinstated", "node", node_of(k), NULL);
+        log_event(LOG_INFO, "reinstated", "node", topo_node(k->topo), NULL);
     k->held = true;
     k->superseded = false;
 }
@@ -218,7 +213,7 @@ static void answer_lease(struct kube_machine *k, int64_t now_ms,
     k->lease = there;
     if (there.generation > k->claimed && there.generation < KUBE_GENERATION_MAX)
         k->claimed = there.generation;
-    if (k->stopping) {
+    if (k->m.stopping) {
         if (ours)
             begin_withdrawal(k, now_ms);
         else
@@ -407,13 +402,13 @@ static void answer_release(struct kube_machine *k, int64_t now_ms,
 static void answer_withdraw(struct kube_machine *k, int64_t now_ms,
                             const struct publish_answer *a)
 {
-    if (!is_gone(a) && !k->left)
-        log_event(LOG_WARN, "withdraw-failed", "node", node_of(k), "error",
-                  a->error ? a->error : "", NULL);
-    k->left |= !is_gone(a);
+    if (!is_gone(a) && !k->m.left_slices)
+        log_event(LOG_WARN, "withdraw-failed", "node", topo_node(k->topo),
+                  "error", a->error ? a->error : "", NULL);
+    k->m.left_slices |= !is_gone(a);
     if (a->status == 0 || (k->n_surplus == 0 && k->index == 0)) {
-        if (!k->left)
-            log_event(LOG_INFO, "withdrawn", "node", node_of(k), NULL);
+        if (!k->m.left_slices)
+            log_event(LOG_INFO, "withdrawn", "node", topo_node(k->topo), NULL);
         kube_end(k);
         return;
     }
@@ -421,7 +416,7 @@ static void answer_withdraw(struct kube_machine *k, int64_t now_ms,
         k->n_surplus--;
     else
         k->index--;
-    k->due = now_ms;
+    k->m.due = now_ms;
 }
 
 void kube_answer(void *m, int64_t now_ms, const struct publish_answer *a)

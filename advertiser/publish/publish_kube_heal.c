@@ -65,7 +65,7 @@ void kube_notice(void *m, const struct publish_notice *notice, int64_t now_ms)
 {
     struct kube_machine *k = m;
     assert(!k->sent);
-    if (k->stopping || k->state <= KUBE_LIST || is_known(k, notice))
+    if (k->m.stopping || k->state <= KUBE_LIST || is_known(k, notice))
         return; /* or a LIST that is still to be sent will show it */
     if (k->state != KUBE_IDLE) {
         k->noticed = true;

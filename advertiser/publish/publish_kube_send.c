@@ -3,24 +3,21 @@
 
 #include "advertiser/publish/publish_kube.h"
 
-static const char *node_of(const struct kube_machine *k)
-{
-    return topo_node(k->topo);
-}
-
 /* Node names and namespaces are DNS names: nothing in them needs escaping. */
 static void set_node_path(const struct kube_machine *k,
                           struct publish_request *rq)
 {
-    (void)snprintf(rq->path, sizeof rq->path, "/api/v1/nodes/%s", node_of(k));
+    (void)snprintf(rq->path, sizeof rq->path, "/api/v1/nodes/%s",
+                   topo_node(k->topo));
 }
 
 static void set_lease_path(const struct kube_machine *k, bool whole,
                            struct publish_request *rq)
 {
-    (void)snprintf(
-        rq->path, sizeof rq->path, KUBE_LEASE_GROUP "/namespaces/%s/leases%s%s",
-        k->config->namespace, whole ? "/" : "", whole ? node_of(k) : "");
+    (void)snprintf(rq->path, sizeof rq->path,
+                   KUBE_LEASE_GROUP "/namespaces/%s/leases%s%s",
+                   k->config->namespace, whole ? "/" : "",
+                   whole ? topo_node(k->topo) : "");
 }
 
 static void set_slice_path(const char *name, struct publish_request *rq)
@@ -40,7 +37,7 @@ static void write_lease(struct kube_machine *k, struct publish_request *rq)
     memcpy(l->renewed, now, sizeof l->renewed);
     (void)snprintf(l->namespace, sizeof l->namespace, "%s",
                    k->config->namespace);
-    (void)snprintf(l->name, sizeof l->name, "%s", node_of(k));
+    (void)snprintf(l->name, sizeof l->name, "%s", topo_node(k->topo));
     l->duration_s =
         (int32_t)((KUBE_MISSES * k->config->heartbeat_ms + 999) / 1000);
     if (k->state == KUBE_TAKE) {
@@ -53,7 +50,7 @@ static void write_lease(struct kube_machine *k, struct publish_request *rq)
         int64_t most = k->highest > k->claimed ? k->highest : k->claimed;
         l->generation = most + 1;
     }
-    kube_lease_write(l, node_of(k), k->node_uid, &rq->body);
+    kube_lease_write(l, topo_node(k->topo), k->node_uid, &rq->body);
 }
 
 static void write_slice(const struct kube_machine *k,
@@ -100,7 +97,7 @@ static void write_annotations(const struct kube_machine *k,
 static void request_slice(struct kube_machine *k, struct publish_request *rq)
 {
     char name[SLICE_NAME_MAX + 1];
-    slice_name(node_of(k), k->index, name);
+    slice_name(topo_node(k->topo), k->index, name);
     rq->method = k->slots[k->index].exists ? "PUT" : "POST";
     if (k->slots[k->index].exists)
         set_slice_path(name, rq);
@@ -141,7 +138,7 @@ static void request_withdraw(struct kube_machine *k, struct publish_request *rq)
         return;
     }
     const struct kube_slot *slot = &k->slots[k->index - 1];
-    slice_name(node_of(k), k->index - 1, name);
+    slice_name(topo_node(k->topo), k->index - 1, name);
     set_slice_path(name, rq);
     write_delete(slot->exists ? slot->version : "", rq);
 }
@@ -151,7 +148,8 @@ static void request_list(const struct kube_machine *k,
 {
     rq->method = "GET";
     (void)snprintf(rq->path, sizeof rq->path,
-                   PUBLISH_COLLECTION "?" PUBLISH_NODE_SLICES, node_of(k));
+                   PUBLISH_COLLECTION "?" PUBLISH_NODE_SLICES,
+                   topo_node(k->topo));
 }
 
 void kube_request(struct kube_machine *k, struct publish_request *rq)
@@ -237,7 +235,7 @@ const char *kube_hint(const struct kube_machine *k,
                  "use credentials of node %s (a token that is bound to its "
                  "pod or Node, or a certificate of CN system:node:%s), or "
                  "name with --node whose these are",
-                 node_of(k), node_of(k));
+                 topo_node(k->topo), topo_node(k->topo));
     else if (status == 403)
         str_addf(text,
                  "allow us to %s (leases: in namespace %s), as the role "

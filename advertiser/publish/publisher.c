@@ -11,7 +11,7 @@ struct publisher {
     const struct publish_config *config;
     publisher_send_f *send;
     void *ctx;
-    void **machines; /* of that kind */
+    struct publish_machine **machines; /* of that kind */
     size_t n, machines_cap;
     size_t *heap; /* indexes of machines, the earliest due on top */
     size_t heap_cap;
@@ -52,7 +52,7 @@ void publisher_destroy(struct publisher *f)
 
 static int64_t due_at(const struct publisher *f, size_t place)
 {
-    return f->kind->due(f->machines[f->heap[place]]);
+    return f->machines[f->heap[place]]->due;
 }
 
 static void swap_places(struct publisher *f, size_t a, size_t b)
@@ -142,14 +142,14 @@ bool publisher_step(struct publisher *f, int64_t now_ms)
 {
     if (f->n == 0)
         return false;
-    void *m = f->machines[f->heap[0]];
+    struct publish_machine *m = f->machines[f->heap[0]];
     if (!f->kind->next(m, now_ms, &f->request))
         return false;
 
     cleanup_str struct str text = STR_INIT(ERROR_TEXT_MAX);
     struct error err;
     struct publish_answer a = {0};
-    bool before = f->kind->is_published(m);
+    bool before = m->published;
     if (f->send(f->ctx, &f->request, &f->answer, &err) == 0) {
         a.status = f->answer.status;
         a.body = f->answer.body.data;
@@ -162,9 +162,9 @@ bool publisher_step(struct publisher *f, int64_t now_ms)
         a.error = err.text;
     }
     f->kind->answer(m, now_ms, &a);
-    f->n_published += !before && f->kind->is_published(m);
+    f->n_published += !before && m->published;
     bool was_down = f->down;
-    f->down = a.status == 0 && !f->kind->is_stopping(m);
+    f->down = a.status == 0 && !m->stopping;
     if (was_down && !f->down)
         rebuild_heap(f); /* updates may have come in between */
     else if (!f->down)
@@ -180,7 +180,7 @@ size_t publisher_n_published(const struct publisher *f)
 bool publisher_left_slices(const struct publisher *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->kind->left_slices(f->machines[i]))
+        if (f->machines[i]->left_slices)
             return true;
     return false;
 }

@@ -265,7 +265,7 @@ static void step(struct advertiser *a)
         see(a);
     if (!a->waiting && publish_kube.next(a->m, now, &rq))
         send_(a, &rq);
-    if (publish_kube.due(a->m) == PUBLISH_NEVER)
+    if (a->m->m.due == PUBLISH_NEVER)
         kill_(a);
     str_fini(&rq.body);
 }
@@ -276,7 +276,7 @@ static int64_t next_event(int64_t until)
         const struct advertiser *a = &w.all[i];
         if (!a->m)
             continue;
-        int64_t at = a->waiting ? a->answer_at : publish_kube.due(a->m);
+        int64_t at = a->waiting ? a->answer_at : a->m->m.due;
         until = at < until ? at : until;
     }
     for (size_t i = 0; i < w.n_flights; i++)
