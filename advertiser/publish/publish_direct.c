@@ -325,27 +325,17 @@ static void answer_withdraw(struct direct_machine *p, int64_t now_ms,
 
 static void answer(void *m, int64_t now_ms, const struct publish_answer *a)
 {
+    static void (*const by_state[STATES])(struct direct_machine *, int64_t,
+                                          const struct publish_answer *) = {
+        [LOOK] = answer_look,
+        [PUT] = answer_put,
+        [PRUNE] = answer_prune,
+        [WITHDRAW] = answer_withdraw,
+    };
     struct direct_machine *p = m;
     assert(p->sent);
     p->sent = false;
-    switch (p->state) {
-    case LOOK:
-        answer_look(p, now_ms, a);
-        return;
-    case PUT:
-        answer_put(p, now_ms, a);
-        return;
-    case PRUNE:
-        answer_prune(p, now_ms, a);
-        return;
-    case WITHDRAW:
-        answer_withdraw(p, now_ms, a);
-        return;
-    case IDLE:
-    case DONE:
-    case STATES:
-        break; /* nothing is sent in these */
-    }
+    by_state[p->state](p, now_ms, a);
 }
 
 const struct publish_kind publish_direct = {

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "advertiser/publish/publish_kube.h"
+#include "lib/base/jwrite.h"
 
 /* Node names and namespaces are DNS names: nothing in them needs escaping. */
-static void set_node_path(const struct kube_machine *k,
-                          struct publish_request *rq)
+static void request_node(struct kube_machine *k, struct publish_request *rq)
 {
     (void)snprintf(rq->path, sizeof rq->path, "/api/v1/nodes/%s",
                    topo_node(k->topo));
@@ -25,14 +25,35 @@ static void set_slice_path(const char *name, struct publish_request *rq)
     (void)snprintf(rq->path, sizeof rq->path, PUBLISH_COLLECTION "/%s", name);
 }
 
-/* --- bodies ------------------------------------------------------------- */
+static void write_delete(const char *version, struct publish_request *rq)
+{
+    struct str *out = &rq->body;
+    jwrite_object(out, NULL);
+    jwrite_text(out, "apiVersion", "v1");
+    jwrite_text(out, "kind", "DeleteOptions");
+    if (*version) {
+        jwrite_object(out, "preconditions");
+        jwrite_text(out, "resourceVersion", version);
+        jwrite_end_object(out);
+    }
+    jwrite_end_object(out);
+}
 
-/* Keep what is written, so that only its version has to be read from the
+static void request_read_lease(struct kube_machine *k,
+                               struct publish_request *rq)
+{
+    set_lease_path(k, true, rq);
+}
+
+/* Keeps what is written, so that only its version has to be read from the
  * answer. */
-static void write_lease(struct kube_machine *k, struct publish_request *rq)
+static void request_lease(struct kube_machine *k, struct publish_request *rq)
 {
     struct kube_lease *l = &k->lease;
+    bool exists = *l->resource_version != '\0';
     char now[40];
+    rq->method = exists ? "PUT" : "POST";
+    set_lease_path(k, exists, rq);
     kube_lease_time(k->config->unix_us(), now);
     memcpy(l->renewed, now, sizeof l->renewed);
     (void)snprintf(l->namespace, sizeof l->namespace, "%s",
@@ -41,7 +62,7 @@ static void write_lease(struct kube_machine *k, struct publish_request *rq)
     l->duration_s =
         (int32_t)((KUBE_MISSES * k->config->heartbeat_ms + 999) / 1000);
     if (k->state == KUBE_TAKE) {
-        if (*l->resource_version && strcmp(l->holder, k->holder) != 0)
+        if (exists && strcmp(l->holder, k->holder) != 0)
             l->transitions += l->transitions < INT32_MAX;
         memcpy(l->acquired, now, sizeof l->acquired);
         (void)snprintf(l->holder, sizeof l->holder, "%s", k->holder);
@@ -53,71 +74,44 @@ static void write_lease(struct kube_machine *k, struct publish_request *rq)
     kube_lease_write(l, topo_node(k->topo), k->node_uid, &rq->body);
 }
 
-static void write_slice(const struct kube_machine *k,
-                        struct publish_request *rq)
+static void request_slice(struct kube_machine *k, struct publish_request *rq)
 {
     const struct kube_slot *slot = &k->slots[k->index];
     const struct slice_meta meta = {
         .owner_uid = k->node_uid,
         .resource_version = slot->exists ? slot->version : NULL};
-    slice_encode_object(k->topo, &k->epoch, k->index, &meta, &rq->body);
-}
-
-static void write_delete(const char *version, struct publish_request *rq)
-{
-    str_add(&rq->body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"");
-    if (*version) {
-        str_add(&rq->body, ",\"preconditions\":{\"resourceVersion\":");
-        str_add_json(&rq->body, version);
-        str_add_c(&rq->body, '}');
-    }
-    str_add_c(&rq->body, '}');
-}
-
-/* The uid makes it a conflict when the Node is another one by now. */
-static void write_annotations(const struct kube_machine *k,
-                              struct publish_request *rq)
-{
-    char now[40];
-    cleanup_str struct str what = STR_INIT(512);
-    kube_lease_time(k->config->unix_us(), now);
-    str_addf(&what, "%" PRId64 " %s %s", k->epoch.generation, k->holder, now);
-    str_add(&rq->body, "{\"metadata\":{\"uid\":");
-    str_add_json(&rq->body, k->node_uid);
-    str_add(&rq->body, ",\"annotations\":{\"" KUBE_OBJECTS_TOPOLOGY "\":");
-    str_add_json(&rq->body, k->hash);
-    str_add(&rq->body, ",\"" KUBE_OBJECTS_PUBLISHED "\":");
-    str_add_json(&rq->body, str_text(&what));
-    str_add(&rq->body, "}}}");
-    rq->merge_patch = true;
-}
-
-/* --- requests ----------------------------------------------------------- */
-
-static void request_slice(struct kube_machine *k, struct publish_request *rq)
-{
     char name[SLICE_NAME_MAX + 1];
     slice_name(topo_node(k->topo), k->index, name);
-    rq->method = k->slots[k->index].exists ? "PUT" : "POST";
-    if (k->slots[k->index].exists)
+    rq->method = slot->exists ? "PUT" : "POST";
+    if (slot->exists)
         set_slice_path(name, rq);
     else
         (void)snprintf(rq->path, sizeof rq->path, "%s", PUBLISH_COLLECTION);
-    write_slice(k, rq);
+    slice_encode_object(k->topo, &k->epoch, k->index, &meta, &rq->body);
 }
 
-static void request_lease(struct kube_machine *k, struct publish_request *rq)
+/* The uid makes it a conflict when the Node is another one by now. */
+static void request_tell(struct kube_machine *k, struct publish_request *rq)
 {
-    bool exists = *k->lease.resource_version != '\0';
-    rq->method = exists ? "PUT" : "POST";
-    set_lease_path(k, exists, rq);
-    write_lease(k, rq);
+    char now[40];
+    struct str *out = &rq->body;
+    cleanup_str struct str what = STR_INIT(512);
+    request_node(k, rq);
+    rq->merge_patch = true;
+    kube_lease_time(k->config->unix_us(), now);
+    str_addf(&what, "%" PRId64 " %s %s", k->epoch.generation, k->holder, now);
+    jwrite_object(out, NULL);
+    jwrite_object(out, "metadata");
+    jwrite_text(out, "uid", k->node_uid);
+    jwrite_object(out, "annotations");
+    jwrite_text(out, KUBE_OBJECTS_TOPOLOGY, k->hash);
+    jwrite_text(out, KUBE_OBJECTS_PUBLISHED, str_text(&what));
+    str_add(out, "}}}");
 }
 
 static void request_prune(struct kube_machine *k, struct publish_request *rq)
 {
     const struct kube_surplus *s = &k->surplus[k->n_surplus - 1];
-    rq->method = "DELETE";
     set_slice_path(s->name, rq);
     write_delete(s->version, rq);
 }
@@ -131,7 +125,6 @@ static void request_withdraw(struct kube_machine *k, struct publish_request *rq)
         request_prune(k, rq);
         return;
     }
-    rq->method = "DELETE";
     if (k->index == 0) {
         set_lease_path(k, true, rq);
         write_delete(k->lease.resource_version, rq);
@@ -143,10 +136,8 @@ static void request_withdraw(struct kube_machine *k, struct publish_request *rq)
     write_delete(slot->exists ? slot->version : "", rq);
 }
 
-static void request_list(const struct kube_machine *k,
-                         struct publish_request *rq)
+static void request_list(struct kube_machine *k, struct publish_request *rq)
 {
-    rq->method = "GET";
     (void)snprintf(rq->path, sizeof rq->path,
                    PUBLISH_COLLECTION "?" PUBLISH_NODE_SLICES,
                    topo_node(k->topo));
@@ -154,45 +145,26 @@ static void request_list(const struct kube_machine *k,
 
 void kube_request(struct kube_machine *k, struct publish_request *rq)
 {
+    static const struct {
+        const char *method; /* NULL: as the object is there or not */
+        void (*fill)(struct kube_machine *k, struct publish_request *rq);
+    } by_state[KUBE_STATES] = {
+        [KUBE_NODE] = {"GET", request_node},
+        [KUBE_LEASE] = {"GET", request_read_lease},
+        [KUBE_TAKE] = {NULL, request_lease},
+        [KUBE_LIST] = {"GET", request_list},
+        [KUBE_CLAIM] = {NULL, request_lease},
+        [KUBE_WRITE] = {NULL, request_slice},
+        [KUBE_PRUNE] = {"DELETE", request_prune},
+        [KUBE_TELL] = {"PATCH", request_tell},
+        [KUBE_BEAT] = {NULL, request_lease},
+        [KUBE_RELEASE] = {NULL, request_lease},
+        [KUBE_WITHDRAW] = {"DELETE", request_withdraw},
+    };
     rq->merge_patch = false;
     str_reset(&rq->body);
-    switch (k->state) {
-    case KUBE_NODE:
-        rq->method = "GET";
-        set_node_path(k, rq);
-        return;
-    case KUBE_LEASE:
-        rq->method = "GET";
-        set_lease_path(k, true, rq);
-        return;
-    case KUBE_TAKE:
-    case KUBE_CLAIM:
-    case KUBE_BEAT:
-    case KUBE_RELEASE:
-        request_lease(k, rq);
-        return;
-    case KUBE_LIST:
-        request_list(k, rq);
-        return;
-    case KUBE_WRITE:
-        request_slice(k, rq);
-        return;
-    case KUBE_PRUNE:
-        request_prune(k, rq);
-        return;
-    case KUBE_TELL:
-        rq->method = "PATCH";
-        set_node_path(k, rq);
-        write_annotations(k, rq);
-        return;
-    case KUBE_WITHDRAW:
-        request_withdraw(k, rq);
-        return;
-    case KUBE_IDLE:
-    case KUBE_DONE:
-    case KUBE_STATES:
-        break; /* nothing is sent in these */
-    }
+    rq->method = by_state[k->state].method;
+    by_state[k->state].fill(k, rq);
 }
 
 /* --- what would help ---------------------------------------------------- */
