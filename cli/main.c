@@ -1,6 +1,7 @@
 /* biga - the command line. */
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
@@ -8,12 +9,9 @@
 static int complain_verb(const char *word)
 {
     const struct verb *v = verb_suggest(word);
-    fprintf(stderr, "biga: %s: no such command", word);
-    if (v)
-        fprintf(stderr, "; did you mean `biga %s`?\n", v->name);
-    else
-        fputs("; see biga help\n", stderr);
-    return CLI_USAGE;
+    return v ? cli_usage("%s: no such command; did you mean `biga %s`?", word,
+                         v->name)
+             : cli_usage("%s: no such command; see biga help", word);
 }
 
 static int dispatch(struct cli *c, int argc, char **argv)
@@ -30,11 +28,9 @@ static int dispatch(struct cli *c, int argc, char **argv)
     int rc = options_check(c, v->name, v->options);
     if (rc)
         return rc;
-    if (argc < v->args_min || argc > v->args_max) {
-        fprintf(stderr, "biga: usage: biga %s%s%s\n", v->name,
-                *v->args ? " " : "", v->args);
-        return CLI_USAGE;
-    }
+    if (argc < v->args_min || argc > v->args_max)
+        return cli_usage("usage: biga %s%s%s", v->name, *v->args ? " " : "",
+                         v->args);
     if (v->named != NAMED_NONE && argc > 0)
         rc = cli_qualify(c, v->name,
                          &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
@@ -88,10 +84,8 @@ int main(int argc, char **argv)
     if (asks_help(argc, argv, &about))
         return print_out(&c, verb_help(&c, about, argv + 1));
     int rc = conf_read(&program, argc, argv, &c.set, &first, &err);
-    if (rc < 0) {
-        fprintf(stderr, "biga: %s\n", err.text);
-        return CLI_USAGE;
-    }
+    if (rc < 0)
+        return cli_usage("%s", err.text);
     if (rc > 0)
         return 0;
     const char *no_color = getenv("NO_COLOR");

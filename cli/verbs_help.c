@@ -1,4 +1,5 @@
 /* What `biga` says about itself. */
+#include "cli/base/say.h"
 #include "cli/base/settings.h"
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
@@ -42,10 +43,8 @@ static int help_verb(const char *name)
     const struct conf_setting *settings = cli_settings_table(&n);
     cleanup_free struct conf_setting *some = xcalloc(n, sizeof *some);
     const struct verb *v = verb_find(name);
-    if (!v) {
-        fprintf(stderr, "biga: %s: no such command; see biga help\n", name);
-        return CLI_USAGE;
-    }
+    if (!v)
+        return cli_usage("%s: no such command; see biga help", name);
     bool own = strstr(v->args, "OPTION");
     bool last = !own && !strstr(v->args, " -- "); /* else they are another's */
     cleanup_free char *usage =

@@ -63,13 +63,19 @@ int cli_read_input(const char *name, struct str *ret_text);
 
 /* Append `text` percent-encoded for use in a query or a path segment. */
 void cli_add_encoded(struct str *path, const char *text);
+/* Append "&key=text", so encoded; nothing when there is no text (NULL). */
+void cli_add_query(struct str *path, const char *key, const char *text);
 
 /* Members of an answer; absent or of another type: "", -1, false, NULL. */
 const char *json_text(const cJSON *object, const char *name);
 double json_number(const cJSON *object, const char *name);
 bool json_true(const cJSON *object, const char *name);
 const cJSON *json_list(const cJSON *object, const char *name);
+/* Has any of the list such a text? */
+bool cli_any(const cJSON *list, const char *name);
 
+/* That of --namespace; NULL: all. */
+const char *cli_namespace(const struct cli *c);
 /* Make "NS/NAME" of a name that may be given without a namespace: that of
  * --namespace, else "default".  A CLI_USAGE, after saying so on stderr, when
  * the command line names two.  The text is the cli's. */

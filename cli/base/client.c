@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/base/say.h"
 #include "cli/base/settings.h"
 #include "lib/base/mem.h"
 #include "model/topo/topo.h"
@@ -21,20 +22,14 @@ static int complain_unreachable(const struct cli *c, const struct error *err)
             ? "See whether one serves, in a cluster with\n"
               "`kubectl -n biga-system get pods,lease`,"
             : "Start a server with `biga-extender` (or `biga demo`),";
-    fprintf(stderr,
-            "biga: no answer from %s: %s\n"
-            "%s or name another one\nwith --server URL or BIGA_SERVER.\n",
-            c->set.server, err->text, start);
-    return CLI_FAILED;
+    return cli_fail("no answer from %s: %s\n"
+                    "%s or name another one\nwith --server URL or BIGA_SERVER.",
+                    c->set.server, err->text, start);
 }
 
 static int complain_status(const struct http_answer *a)
 {
-    cleanup_str struct str why = STR_INIT(4096), clean = STR_INIT(4096);
-    http_answer_error(a, &why);
-    text_clean(str_text(&why), &clean);
-    fprintf(stderr, "biga: the server answered %ld: %s\n", a->status,
-            str_text(&clean));
+    (void)cli_fail_answer("server", a);
     if (a->status == 401)
         fputs("Give it with --token-file FILE or BIGA_TOKEN_FILE.\n", stderr);
     else if (a->status == 403)
@@ -56,10 +51,8 @@ static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
             str_add_c(&c->out, '\n');
         return 0;
     }
-    if (json_parse(str_text(&a->body), a->body.size, ret_json, &err)) {
-        fprintf(stderr, "biga: the server's answer is no JSON: %s\n", err.text);
-        return CLI_FAILED;
-    }
+    if (json_parse(str_text(&a->body), a->body.size, ret_json, &err))
+        return cli_fail("the server's answer is no JSON: %s", err.text);
     return 0;
 }
 
@@ -141,10 +134,8 @@ static int ask(struct cli *c, const char *method, const char *path,
     cleanup_with(http_client) struct http_client *http = NULL;
     struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
-    if (connect_to(c, &http, &err)) {
-        fprintf(stderr, "biga: %s\n", err.text);
-        return CLI_USAGE;
-    }
+    if (connect_to(c, &http, &err))
+        return cli_usage("%s", err.text);
     int rc;
     if (http_call(http, method, path, body ? str_text(body) : NULL,
                   body ? body->size : 0, NULL, &answer, &err))
@@ -183,17 +174,14 @@ int cli_read_input(const char *name, struct str *ret_text)
     FILE *from = standard ? stdin : f;
     char block[4096];
     size_t n;
-    if (!from) {
-        fprintf(stderr, "biga: %s: %s\n", name, strerror(errno));
-        return CLI_FAILED;
-    }
+    if (!from)
+        return cli_fail("%s: %s", name, strerror(errno));
     while (!ret_text->overflow && (n = fread(block, 1, sizeof block, from)) > 0)
         str_add_n(ret_text, block, n);
-    if (ferror(from) || ret_text->overflow) {
-        fprintf(stderr, "biga: %s: %s\n", name,
-                ret_text->overflow ? "larger than 16 MiB" : strerror(errno));
-        return CLI_FAILED;
-    }
+    if (ferror(from) || ret_text->overflow)
+        return cli_fail("%s: %s", name,
+                        ret_text->overflow ? "larger than 16 MiB"
+                                           : strerror(errno));
     return 0;
 }
 
@@ -206,6 +194,14 @@ void cli_add_encoded(struct str *path, const char *text)
         else
             str_addf(path, "%%%02X", u);
     }
+}
+
+void cli_add_query(struct str *path, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    str_addf(path, "&%s=", key);
+    cli_add_encoded(path, text);
 }
 
 const char *json_text(const cJSON *object, const char *name)
@@ -231,16 +227,30 @@ const cJSON *json_list(const cJSON *object, const char *name)
     return cJSON_IsArray(x) ? x : NULL;
 }
 
+bool cli_any(const cJSON *list, const char *name)
+{
+    const cJSON *x;
+    cJSON_ArrayForEach(x, list)
+    {
+        if (*json_text(x, name))
+            return true;
+    }
+    return false;
+}
+
+const char *cli_namespace(const struct cli *c)
+{
+    return *c->set.namespace ? c->set.namespace : NULL;
+}
+
 int cli_qualify(struct cli *c, const char *what, char **arg)
 {
     const char *slash = strchr(*arg, '/'), *own = c->set.namespace;
     size_t size = slash ? (size_t)(slash - *arg) : 0;
     bool same = own && strlen(own) == size && strncmp(own, *arg, size) == 0;
-    if (slash && !same && cli_is_given(c, "namespace")) {
-        fprintf(stderr, "biga: %s: is \"%s\", but --namespace is \"%s\"\n",
-                what, *arg, own);
-        return CLI_USAGE;
-    }
+    if (slash && !same && cli_is_given(c, "namespace"))
+        return cli_usage("%s: is \"%s\", but --namespace is \"%s\"", what, *arg,
+                         own);
     free(c->name);
     c->name = slash ? xstrdup(*arg)
                     : xasprintf("%s/%s", own && *own ? own : "default", *arg);

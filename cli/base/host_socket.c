@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/say.h"
 #include "lib/base/mem.h"
 
 enum { TIMEOUT_S = 10 };
@@ -11,19 +12,15 @@ int host_socket_open(struct cli *c, struct host_socket *ret_local)
 {
     cleanup_free char *base = xasprintf("unix:%s", c->set.socket);
     struct error err = {0};
-    if (c->set.socket[0] != '/') {
-        fprintf(stderr, "biga: --socket: is \"%s\", must be an absolute path\n",
-                c->set.socket);
-        return CLI_USAGE;
-    }
+    if (c->set.socket[0] != '/')
+        return cli_usage("--socket: is \"%s\", must be an absolute path",
+                         c->set.socket);
     *ret_local = (struct host_socket){
         .cli = c, .answer = {.body = STR_INIT(STR_MAX_DEFAULT)}};
     const struct http_config config = {
         .base = base, .timeout_ms = TIMEOUT_S * 1000, .stop = &ret_local->stop};
-    if (http_client_open(&config, &ret_local->http, &err)) {
-        fprintf(stderr, "biga: --socket: %s\n", err.text);
-        return CLI_USAGE;
-    }
+    if (http_client_open(&config, &ret_local->http, &err))
+        return cli_usage("--socket: %s", err.text);
     return 0;
 }
 
@@ -37,34 +34,25 @@ static int complain_silent(const struct host_socket *l, const struct error *err)
 {
     const char *path = l->cli->set.socket;
     if (access(path, R_OK | W_OK) < 0 && errno == EACCES)
-        fprintf(stderr,
-                "biga: %s: only root and the advertiser's own user may use "
-                "it\n",
-                path);
-    else if (access(path, F_OK) < 0)
-        fprintf(stderr,
-                "biga: %s: %s\n"
-                "This asks the advertiser of this host.  Start it with\n"
-                "`biga-advertiser --actuate DIR`, or name its "
-                "DIR/actuator.sock with\n--socket PATH or BIGA_SOCKET.\n",
-                path, strerror(errno));
-    else
-        fprintf(stderr,
-                "biga: no answer from %s: %s\n"
-                "Is the advertiser running that has its --actuate folder "
-                "there?\n",
-                path, err->text);
-    return CLI_FAILED;
+        return cli_fail("%s: only root and the advertiser's own user may use "
+                        "it",
+                        path);
+    if (access(path, F_OK) < 0)
+        return cli_fail(
+            "%s: %s\n"
+            "This asks the advertiser of this host.  Start it with\n"
+            "`biga-advertiser --actuate DIR`, or name its "
+            "DIR/actuator.sock with\n--socket PATH or BIGA_SOCKET.",
+            path, strerror(errno));
+    return cli_fail("no answer from %s: %s\n"
+                    "Is the advertiser running that has its --actuate folder "
+                    "there?",
+                    path, err->text);
 }
 
 int host_socket_complain(const struct host_socket *l)
 {
-    cleanup_str struct str why = STR_INIT(4096), clean = STR_INIT(4096);
-    http_answer_error(&l->answer, &why);
-    text_clean(str_text(&why), &clean);
-    fprintf(stderr, "biga: the advertiser answered %ld: %s\n", l->answer.status,
-            str_text(&clean));
-    return CLI_FAILED;
+    return cli_fail_answer("advertiser", &l->answer);
 }
 
 static int call(struct host_socket *l, const struct http_request *rq)
@@ -82,8 +70,7 @@ static int parse(struct host_socket *l, cJSON **ret_json)
     if (body->size == 0 ||
         json_parse(str_text(body), body->size, ret_json, &err) == 0)
         return 0;
-    fprintf(stderr, "biga: the advertiser's answer is no JSON: %s\n", err.text);
-    return CLI_FAILED;
+    return cli_fail("the advertiser's answer is no JSON: %s", err.text);
 }
 
 static bool is_success(const struct host_socket *l)
