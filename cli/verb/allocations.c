@@ -4,18 +4,6 @@
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
-/* Was any of them applied? Then there is more to say than where. */
-static bool any_state(const cJSON *list)
-{
-    const cJSON *x;
-    cJSON_ArrayForEach(x, list)
-    {
-        if (*json_text(x, "state"))
-            return true;
-    }
-    return false;
-}
-
 static void add_allocation(struct table *t, const cJSON *a, bool state)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
@@ -47,7 +35,8 @@ bool allocations_render(struct cli *c, const cJSON *list)
         {"CARD", false},     {"GPU", false},   {"NUMA", true},
         {"RELATION", false}, {"STATE", false}, {"REASON", false},
     };
-    bool state = any_state(list);
+    /* was any of them applied?  Then there is more to say than where */
+    bool state = cli_any(list, "state");
     cleanup_table struct table t;
     const cJSON *a;
     table_init_columns(&t, columns, ARRAY_LEN(columns) - (state ? 0 : 2));
@@ -68,10 +57,7 @@ int verb_allocations(struct cli *c, int argc, char **argv)
     (void)argc;
     (void)argv;
     str_add(&path, "/v1/allocations?limit=100000");
-    if (*c->set.namespace) {
-        str_add(&path, "&namespace=");
-        cli_add_encoded(&path, c->set.namespace);
-    }
+    cli_add_query(&path, "namespace", cli_namespace(c));
     int rc = cli_get(c, str_text(&path), &json);
     if (!rc && json && !allocations_render(c, json_list(json, "items")))
         str_add(&c->out, "No pod has a card: nothing was bound yet.\n");

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
@@ -45,18 +46,11 @@ static int as_json(const char *name, const struct str *text,
         str_add_n(ret_body, str_text(text), text->size);
         return 0;
     }
-    if (text->size > YAML_SIZE_MAX) {
-        fprintf(stderr,
-                "biga: %s: larger than %d MiB, which is too much for "
-                "YAML\n",
-                name, YAML_SIZE_MAX >> 20);
-        return CLI_FAILED;
-    }
-    if (yaml_each(str_text(text), text->size, add_document, ret_body, &err) <
-        0) {
-        fprintf(stderr, "biga: %s: %s\n", name, err.text);
-        return CLI_FAILED;
-    }
+    if (text->size > YAML_SIZE_MAX)
+        return cli_fail("%s: larger than %d MiB, which is too much for YAML",
+                        name, YAML_SIZE_MAX >> 20);
+    if (yaml_each(str_text(text), text->size, add_document, ret_body, &err) < 0)
+        return cli_fail("%s: %s", name, err.text);
     return 0;
 }
 
@@ -65,15 +59,11 @@ static void say_applied(struct cli *c, const cJSON *items)
     const cJSON *x;
     cJSON_ArrayForEach(x, items)
     {
-        cleanup_str struct str line = STR_INIT(4096);
         const char *warning = json_text(x, "warning");
-        str_addf(&line, "%s %s/%s %s", json_text(x, "kind"),
+        cli_line(c, "%s %s/%s %s%s%s", json_text(x, "kind"),
                  json_text(x, "namespace"), json_text(x, "name"),
-                 json_text(x, "result"));
-        if (*warning)
-            str_addf(&line, "; but it cannot start: %s", warning);
-        text_clean(str_text(&line), &c->out);
-        str_add_c(&c->out, '\n');
+                 json_text(x, "result"),
+                 *warning ? "; but it cannot start: " : "", warning);
     }
 }
 
@@ -85,10 +75,8 @@ int verb_apply(struct cli *c, int argc, char **argv)
     int rc = cli_read_input(argv[0], &text);
     if (rc == 0)
         rc = as_json(argv[0], &text, &body);
-    if (rc == 0 && body.size == 0) {
-        fprintf(stderr, "biga: %s: has no document\n", argv[0]);
-        rc = CLI_FAILED;
-    }
+    if (rc == 0 && body.size == 0)
+        rc = cli_fail("%s: has no document", argv[0]);
     if (rc == 0)
         rc = cli_post(c, "/v1/pods", &body, &json);
     if (rc == 0 && json)
@@ -98,33 +86,22 @@ int verb_apply(struct cli *c, int argc, char **argv)
 
 /* --- delete --------------------------------------------------------------- */
 
-/* "/v1/pods/NS/NAME" */
-static void add_path(struct str *path, const char *what, const char *namespace,
-                     const char *name)
-{
-    str_addf(path, "/v1/%s/", what);
-    cli_add_encoded(path, namespace);
-    str_add_c(path, '/');
-    cli_add_encoded(path, name);
-}
-
 static int delete_one(struct cli *c, const char *what, const char *namespace,
                       const char *name)
 {
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
-    add_path(&path, what, namespace, name);
-    if (c->set.grace >= 0 && strcmp(what, "pods") == 0)
+    bool pod = strcmp(what, "pods") == 0;
+    str_addf(&path, "/v1/%s/", what);
+    cli_add_encoded(&path, namespace);
+    str_add_c(&path, '/');
+    cli_add_encoded(&path, name);
+    if (c->set.grace >= 0 && pod)
         str_addf(&path, "?grace=%" PRId64, c->set.grace);
     int rc = cli_delete(c, str_text(&path), &json);
-    if (rc == 0 && json) {
-        cleanup_str struct str line = STR_INIT(4096);
-        bool pod = strcmp(what, "pods") == 0;
-        str_addf(&line, "%s %s/%s %s", json_text(json, "kind"), namespace, name,
+    if (rc == 0 && json)
+        cli_line(c, "%s %s/%s %s", json_text(json, "kind"), namespace, name,
                  pod ? "is to end" : json_text(json, "result"));
-        text_clean(str_text(&line), &c->out);
-        str_add_c(&c->out, '\n');
-    }
     return rc;
 }
 
@@ -136,10 +113,9 @@ static int delete_job(struct cli *c, const char *namespace, const char *job)
     const cJSON *x, *items;
     const bool as_json_too = c->set.json;
     size_t n = 0;
-    str_add(&path, "/v1/pods?limit=100000&namespace=");
-    cli_add_encoded(&path, namespace);
-    str_add(&path, "&job=");
-    cli_add_encoded(&path, job);
+    str_add(&path, "/v1/pods?limit=100000");
+    cli_add_query(&path, "namespace", namespace);
+    cli_add_query(&path, "job", job);
     c->set.json = false; /* the list is for us */
     int rc = cli_get(c, str_text(&path), &json);
     c->set.json = as_json_too;
@@ -155,10 +131,8 @@ static int delete_job(struct cli *c, const char *namespace, const char *job)
                 rc = delete_one(c, "pods", namespace, json_text(x, "name"));
         }
     }
-    if (rc == 0 && n == 0) {
-        fprintf(stderr, "biga: job %s/%s has no pods\n", namespace, job);
-        rc = CLI_FAILED;
-    }
+    if (rc == 0 && n == 0)
+        rc = cli_fail("job %s/%s has no pods", namespace, job);
     return rc;
 }
 
@@ -173,10 +147,8 @@ int verb_delete(struct cli *c, int argc, char **argv)
     cleanup_str struct str key = STR_INIT(1024);
     const char *kind = argc > 1 ? argv[0] : "pod";
     if (c->set.grace >= 0 &&
-        (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0)) {
-        fprintf(stderr, "biga: delete: --grace is for pods, not a %s\n", kind);
-        return CLI_USAGE;
-    }
+        (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0))
+        return cli_usage("delete: --grace is for pods, not a %s", kind);
     cli_pod_key(argv[argc - 1], &key);
     char *slash = strchr(key.data, '/');
     *slash = '\0';
@@ -186,10 +158,8 @@ int verb_delete(struct cli *c, int argc, char **argv)
         return kinds[i].what ? delete_one(c, kinds[i].what, key.data, slash + 1)
                              : delete_job(c, key.data, slash + 1);
     }
-    fprintf(stderr,
-            "biga: delete: \"%s\": must be pod, job, configmap or secret\n",
-            kind);
-    return CLI_USAGE;
+    return cli_usage("delete: \"%s\": must be pod, job, configmap or secret",
+                     kind);
 }
 
 /* --- release -------------------------------------------------------------- */
@@ -197,26 +167,22 @@ int verb_delete(struct cli *c, int argc, char **argv)
 int verb_release(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str key = STR_INIT(1024), path = STR_INIT(4096);
-    cleanup_str struct str line = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
     (void)argc;
     cli_pod_key(argv[0], &key);
     str_add(&path, "/v1/allocations/");
     cli_add_name(&path, argv[0]);
     int rc = cli_delete(c, str_text(&path), &json);
-    if (rc != 0 || !json)
-        return rc;
-    str_addf(&line, "What pod %s had is free again.", key.data);
-    text_clean(str_text(&line), &c->out);
-    str_add_c(&c->out, '\n');
-    return 0;
+    if (rc == 0 && json)
+        cli_line(c, "What pod %s had is free again.", key.data);
+    return rc;
 }
 
 /* --- trust ---------------------------------------------------------------- */
 
 int verb_trust(struct cli *c, int argc, char **argv)
 {
-    cleanup_str struct str path = STR_INIT(1024), line = STR_INIT(1024);
+    cleanup_str struct str path = STR_INIT(1024);
     cleanup_with(json) cJSON *json = NULL;
     str_add(&path, "/v1/doubt");
     if (argc > 0) {
@@ -224,11 +190,8 @@ int verb_trust(struct cli *c, int argc, char **argv)
         cli_add_encoded(&path, argv[0]);
     }
     int rc = cli_delete(c, str_text(&path), &json);
-    if (rc != 0 || !json)
-        return rc;
-    str_addf(&line, "%s%s: what is not allocated there is free again.",
-             argc > 0 ? "Node " : "All nodes", argc > 0 ? argv[0] : "");
-    text_clean(str_text(&line), &c->out);
-    str_add_c(&c->out, '\n');
-    return 0;
+    if (rc == 0 && json)
+        cli_line(c, "%s%s: what is not allocated there is free again.",
+                 argc > 0 ? "Node " : "All nodes", argc > 0 ? argv[0] : "");
+    return rc;
 }

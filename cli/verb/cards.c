@@ -53,18 +53,6 @@ static void add_health(struct table *t, const cJSON *card)
     table_add_style(t, style, str_text(&text));
 }
 
-/* Does anybody look after the cards' runtimes? */
-static bool any_health(const cJSON *list)
-{
-    const cJSON *x;
-    cJSON_ArrayForEach(x, list)
-    {
-        if (*json_text(x, "health"))
-            return true;
-    }
-    return false;
-}
-
 static void add_card(struct table *t, const cJSON *card, bool health)
 {
     table_add(t, json_text(card, "node"));
@@ -90,7 +78,7 @@ void cards_render(struct cli *c, const cJSON *list)
         {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
         {"PODS", false}, {"HEALTH", false},
     };
-    bool health = any_health(list);
+    bool health = cli_any(list, "health"); /* of a runtime that is watched */
     cleanup_table struct table t;
     const cJSON *card;
     table_init_columns(&t, columns, ARRAY_LEN(columns) - !health);
@@ -107,10 +95,7 @@ int verb_cards(struct cli *c, int argc, char **argv)
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
     str_add(&path, "/v1/cards?limit=100000");
-    if (argc) {
-        str_add(&path, "&node=");
-        cli_add_encoded(&path, argv[0]);
-    }
+    cli_add_query(&path, "node", argc ? argv[0] : NULL);
     int rc = cli_get(c, str_text(&path), &json);
     if (!rc && json)
         cards_render(c, json_list(json, "items"));

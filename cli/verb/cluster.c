@@ -1,20 +1,17 @@
 /* biga cluster */
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
-#include "lib/base/text.h"
 
 static void head_render(struct cli *c, const cJSON *json)
 {
     const char *leader = json_text(json, "leader");
-    str_add(&c->out, "replica  ");
-    text_clean(json_text(json, "replica"), &c->out);
-    str_add(&c->out, "\nleader   ");
-    text_clean(*leader ? leader : "-", &c->out);
-    str_add(&c->out, "\nstate    ");
-    text_clean(json_true(json, "ready") ? "ready" : json_text(json, "reason"),
-               &c->out);
-    str_addf(&c->out, "\nbinds    %.0f in flight\n\n",
-             json_number(json, "bindsInFlight"));
+    cli_line(c, "replica  %s", json_text(json, "replica"));
+    cli_line(c, "leader   %s", *leader ? leader : "-");
+    cli_line(c, "state    %s",
+             json_true(json, "ready") ? "ready" : json_text(json, "reason"));
+    cli_line(c, "binds    %.0f in flight", json_number(json, "bindsInFlight"));
+    str_add_c(&c->out, '\n');
 }
 
 static void collections_render(struct cli *c, const cJSON *list)
@@ -46,19 +43,14 @@ static void collections_render(struct cli *c, const cJSON *list)
 static void unaccounted_render(struct cli *c, const cJSON *list)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, list)
-    {
-        str_add_c(&c->out, '\n');
-        text_clean(json_text(each, "namespace"), &c->out);
-        str_add_c(&c->out, '/');
-        text_clean(json_text(each, "pod"), &c->out);
-        str_add(&c->out, " on ");
-        text_clean(json_text(each, "node"), &c->out);
-        str_add(&c->out, " has no allocation: ");
-        text_clean(json_text(each, "reason"), &c->out);
-    }
     if (cJSON_GetArraySize(list))
         str_add_c(&c->out, '\n');
+    cJSON_ArrayForEach(each, list)
+    {
+        cli_line(c, "%s/%s on %s has no allocation: %s",
+                 json_text(each, "namespace"), json_text(each, "pod"),
+                 json_text(each, "node"), json_text(each, "reason"));
+    }
 }
 
 int verb_cluster(struct cli *c, int argc, char **argv)

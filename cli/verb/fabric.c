@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
@@ -391,9 +392,7 @@ static int fetch(struct cli *c, struct picture *p, bool *ret_done)
         cleanup_with(json) cJSON *json = NULL;
         struct error err = {0};
         str_addf(&path, "/v1/fabric?limit=%d", HOSTS_PER_PAGE);
-        if (after)
-            str_add(&path, "&continue=");
-        cli_add_encoded(&path, after ? after : "");
+        cli_add_query(&path, "continue", after);
         int rc = cli_get(c, str_text(&path), &json);
         *ret_done = rc || !json;
         if (*ret_done)
@@ -401,9 +400,8 @@ static int fetch(struct cli *c, struct picture *p, bool *ret_done)
         if (!after)
             say_refused(json);
         if (picture_add(p, json, &err) < 0) {
-            fprintf(stderr, "biga: the server's fabric: %s\n", err.text);
             *ret_done = true;
-            return CLI_FAILED;
+            return cli_fail("the server's fabric: %s", err.text);
         }
         free(after);
         after = xstrdup(json_text(json, "continue"));
@@ -418,15 +416,11 @@ int verb_fabric(struct cli *c, int argc, char **argv)
     bool done;
     (void)argc;
     (void)argv;
-    if (c->set.svg && c->set.dot) {
-        fputs("biga: fabric: one drawing at a time: --dot or --svg\n", stderr);
-        return CLI_USAGE;
-    }
-    if (c->set.json && (c->set.svg || c->set.dot)) {
-        fputs("biga: fabric: a drawing is no JSON: --json, --dot or --svg\n",
-              stderr);
-        return CLI_USAGE;
-    }
+    if (c->set.svg && c->set.dot)
+        return cli_usage("fabric: one drawing at a time: --dot or --svg");
+    if (c->set.json && (c->set.svg || c->set.dot))
+        return cli_usage("fabric: a drawing is no JSON: --json, --dot or "
+                         "--svg");
     picture_init(&p);
     int rc = fetch(c, &p, &done);
     if (done)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/base/host_socket.h"
+#include "cli/base/say.h"
 #include "cli/base/settings.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
@@ -118,8 +119,7 @@ static int find_card(struct host_socket *l, const char *card, struct str *name)
         str_addf(&line, "there is no card \"%s\" here; there is %s", card,
                  known.size ? str_text(&known) : "none");
         text_clean(str_text(&line), &clean);
-        fprintf(stderr, "biga: %s\n", str_text(&clean));
-        rc = CLI_FAILED;
+        rc = cli_fail("%s", str_text(&clean));
     }
     return rc;
 }
@@ -370,10 +370,8 @@ int verb_card(struct cli *c, int argc, char **argv)
             rc = cli_qualify(c, what, &argv[commands[i].named]);
         return rc ? rc : commands[i].run(c, n, argv + 1);
     }
-    if (usage) {
-        fprintf(stderr, "biga: usage: biga card %s%s\n", argv[0], usage);
-        return CLI_USAGE;
-    }
+    if (usage)
+        return cli_usage("usage: biga card %s%s", argv[0], usage);
     fprintf(stderr, "biga: card: \"%s\": must be one of", argv[0]);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         if (i == 0 || strcmp(commands[i].name, commands[i - 1].name) != 0)

@@ -1,6 +1,7 @@
 /* biga jobs, biga job */
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
@@ -42,10 +43,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
     (void)argc;
     (void)argv;
     str_add(&path, "/v1/jobs?limit=100000");
-    if (*c->set.namespace) {
-        str_add(&path, "&namespace=");
-        cli_add_encoded(&path, c->set.namespace);
-    }
+    cli_add_query(&path, "namespace", cli_namespace(c));
     table_init_columns(&t, columns, ARRAY_LEN(columns));
     int rc = cli_get(c, str_text(&path), &json);
     if (rc || !json)
@@ -191,6 +189,8 @@ void leaves_draw(const cJSON *pairs, struct str *out)
 
 /* --- maps --------------------------------------------------------------- */
 
+#define MAP_OPTIONS "--hostfile, --dpu-hostfile, --rankfile, --ucx, --urom"
+
 /* The one file that is asked for; NULL: none.  False for several. */
 static bool asked_map(const struct cli *c, const char **ret_format)
 {
@@ -220,18 +220,11 @@ int verb_job(struct cli *c, int argc, char **argv)
     cleanup_with(json) cJSON *json = NULL;
     const char *format;
     (void)argc;
-    if (!asked_map(c, &format)) {
-        fputs("biga: job: one file at a time: one of --hostfile, "
-              "--dpu-hostfile, --rankfile, --ucx, --urom\n",
-              stderr);
-        return CLI_USAGE;
-    }
-    if (format && c->set.json) {
-        fputs("biga: job: a file is no JSON: --json, or one of --hostfile, "
-              "--dpu-hostfile, --rankfile, --ucx, --urom\n",
-              stderr);
-        return CLI_USAGE;
-    }
+    if (!asked_map(c, &format))
+        return cli_usage("job: one file at a time: one of " MAP_OPTIONS);
+    if (format && c->set.json)
+        return cli_usage("job: a file is no JSON: --json, or one "
+                         "of " MAP_OPTIONS);
     str_add(&path, "/v1/jobs/");
     cli_add_name(&path, argv[0]);
     if (format) {

@@ -6,10 +6,12 @@
 #include <time.h>
 
 #include "cli/base/host_socket.h"
+#include "cli/base/say.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "lib/base/base64.h"
 #include "lib/base/hidden_text.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -38,9 +40,7 @@ static int check_card(struct host_socket *l, const char *pod, const char *card)
     if (rc == 0 && strcmp(json_text(json, "place"), card) != 0) {
         cleanup_str struct str clean = STR_INIT(512);
         text_clean(json_text(json, "place"), &clean);
-        fprintf(stderr, "biga: %s is on %s, not on %s\n", pod, str_text(&clean),
-                card);
-        return CLI_FAILED;
+        return cli_fail("%s is on %s, not on %s", pod, str_text(&clean), card);
     }
     return rc;
 }
@@ -52,11 +52,9 @@ static int add_decoded(const cJSON *json, const char *name, struct str *out)
     if (cJSON_IsString(text) &&
         base64_decode(text->valuestring, strlen(text->valuestring), out))
         return 0;
-    fprintf(stderr,
-            "biga: the advertiser's answer cannot be read: \"%s\" must be "
-            "base64 of at most %zu bytes\n",
-            name, out->max - out->size);
-    return CLI_FAILED;
+    return cli_fail("the advertiser's answer cannot be read: \"%s\" must be "
+                    "base64 of at most %zu bytes",
+                    name, out->max - out->size);
 }
 
 /* How many bytes at the end begin a character and are not all of it. */
@@ -133,8 +131,7 @@ static void add_path(const struct following *f, size_t max, struct str *path)
     str_addf(path, "?offset=%" PRIu64 "&max=%zu", f->offset, max);
     if (f->attempt)
         str_addf(path, "&attempt=%" PRIu64, f->attempt);
-    str_add(path, "&container=");
-    cli_add_encoded(path, f->l.cli->set.container);
+    cli_add_query(path, "container", f->l.cli->set.container);
 }
 
 static bool take_header(const struct following *f, const char *name,
@@ -165,13 +162,11 @@ static void fit_pieces(struct following *f, size_t asked, int64_t took_ms)
 static int take_place(struct following *f)
 {
     uint64_t next = 0, attempt = 0;
-    if (!take_header(f, "Biga-Next", &next)) {
-        fputs("biga: the advertiser's answer has no number in Biga-Next, so "
-              "where the log goes\non is not known.  Does biga-advertiser "
-              "serve this socket, in biga's version?\n",
-              stderr);
-        return CLI_FAILED;
-    }
+    if (!take_header(f, "Biga-Next", &next))
+        return cli_fail("the advertiser's answer has no number in Biga-Next, "
+                        "so where the log goes\non is not known.  Does "
+                        "biga-advertiser serve this socket, in biga's "
+                        "version?");
     if (!take_header(f, "Biga-Attempt", &attempt))
         attempt = 0;
     f->news = next != f->offset || (f->attempt && attempt != f->attempt);
@@ -329,14 +324,12 @@ int verb_logs(struct cli *c, int argc, char **argv)
 static void write_body(const struct cli *c, int argc, char **argv,
                        struct str *body)
 {
-    str_add(body, "{\"container\":");
-    str_add_json(body, c->set.container);
-    str_addf(body, ",\"timeout\":%" PRId64 ",\"argv\":[", c->set.exec_timeout);
-    for (int i = 0; i < argc; i++) {
-        if (i)
-            str_add_c(body, ',');
-        str_add_json(body, argv[i]);
-    }
+    jwrite_object(body, NULL);
+    jwrite_text(body, "container", c->set.container);
+    jwrite_int(body, "timeout", c->set.exec_timeout);
+    jwrite_array(body, "argv");
+    for (int i = 0; i < argc; i++)
+        jwrite_text(body, NULL, argv[i]);
     str_add(body, "]}");
 }
 

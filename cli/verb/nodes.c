@@ -1,6 +1,7 @@
 /* biga nodes, biga node */
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
@@ -77,13 +78,8 @@ static void say_overfull(struct cli *c, const cJSON *pods)
     const cJSON *pod;
     cJSON_ArrayForEach(pod, pods)
     {
-        str_add(&c->out, "overfull    ");
-        text_clean(json_text(pod, "namespace"), &c->out);
-        str_add_c(&c->out, '/');
-        text_clean(json_text(pod, "name"), &c->out);
-        str_add(&c->out, ": ");
-        text_clean(json_text(pod, "text"), &c->out);
-        str_add_c(&c->out, '\n');
+        cli_line(c, "overfull    %s/%s: %s", json_text(pod, "namespace"),
+                 json_text(pod, "name"), json_text(pod, "text"));
     }
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "model/decide/policy.h"
@@ -37,10 +38,8 @@ static int check(struct cli *c, const char *path)
         if (r < 0)
             (void)error_wrap(&err, "%s", path);
     }
-    if (r < 0) {
-        fprintf(stderr, "biga: %s\n", err.text);
-        return CLI_FAILED;
-    }
+    if (r < 0)
+        return cli_fail("%s", err.text);
     if (c->set.json)
         str_addf(&c->out,
                  "{\"hash\":\"%016llx\",\"quotas\":%zu,\"services\":%zu}\n",
@@ -115,16 +114,12 @@ static void lacking_render(struct cli *c, const cJSON *services)
     {
         cJSON_ArrayForEach(card, json_list(service, "lacking"))
         {
-            text_clean(json_text(service, "namespace"), &c->out);
-            str_add_c(&c->out, '/');
-            text_clean(json_text(service, "name"), &c->out);
-            str_add(&c->out, " lacks its share on node ");
-            text_clean(json_text(card, "node"), &c->out);
-            str_add_c(&c->out, ' ');
-            text_clean(json_text(card, "card"), &c->out);
-            str_add(&c->out, strcmp(json_text(card, "state"), "short") == 0
-                                 ? ": others still have it\n"
-                                 : ": the card cannot hold it\n");
+            bool others = strcmp(json_text(card, "state"), "short") == 0;
+            cli_line(
+                c, "%s/%s lacks its share on node %s %s: %s",
+                json_text(service, "namespace"), json_text(service, "name"),
+                json_text(card, "node"), json_text(card, "card"),
+                others ? "others still have it" : "the card cannot hold it");
         }
     }
 }

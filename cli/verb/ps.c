@@ -1,6 +1,7 @@
 /* biga ps - the pods that were applied: how they fare. */
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
@@ -42,11 +43,8 @@ static void say_pods(struct cli *c, const cJSON *list)
 
 static void say_fact(struct cli *c, const char *what, const char *text)
 {
-    if (!*text)
-        return;
-    str_addf(&c->out, "%-10s", what);
-    text_clean(text, &c->out);
-    str_add_c(&c->out, '\n');
+    if (*text)
+        cli_line(c, "%-10s%s", what, text);
 }
 
 static void say_containers(struct cli *c, const cJSON *list)
@@ -103,10 +101,7 @@ int verb_ps(struct cli *c, int argc, char **argv)
     cleanup_with(json) cJSON *json = NULL;
     if (argc == 0) {
         str_add(&path, "/v1/pods?limit=100000");
-        if (*c->set.namespace) {
-            str_add(&path, "&namespace=");
-            cli_add_encoded(&path, c->set.namespace);
-        }
+        cli_add_query(&path, "namespace", cli_namespace(c));
     } else {
         str_add(&path, "/v1/pods/");
         cli_add_name(&path, argv[0]);

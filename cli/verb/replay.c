@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/base/process.h"
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
@@ -20,7 +21,6 @@ int verb_replay(struct cli *c, int argc, char **argv)
     if (process_find(PROGRAM, &path, &err) == 0)
         (void)execv(path, args);
     (void)execvp(PROGRAM, args); /* returns only when it fails */
-    fprintf(stderr, "biga: replay: %s, nor is it on the PATH\n",
-            err.code ? err.text : PROGRAM " cannot be run");
-    return CLI_FAILED;
+    return cli_fail("replay: %s, nor is it on the PATH",
+                    err.code ? err.text : PROGRAM " cannot be run");
 }

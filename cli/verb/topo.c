@@ -1,4 +1,5 @@
 /* biga topo, biga matrix */
+#include "cli/base/say.h"
 #include "cli/verb/host.h"
 #include "cli/verb/verb.h"
 
@@ -17,10 +18,8 @@ static int fetch(struct cli *c, const char *node, struct host *ret_host,
     if (*ret_done)
         return rc;
     if (host_read(json, ret_host, &err)) {
-        fprintf(stderr, "biga: the server's topology of %s: %s\n", node,
-                err.text);
         *ret_done = true;
-        return CLI_FAILED;
+        return cli_fail("the server's topology of %s: %s", node, err.text);
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* biga why, biga simulate */
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
@@ -9,18 +10,12 @@ enum { FILE_MAX = 16 << 20 };
 static void say_pod(struct cli *c, const cJSON *answer)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(answer, "pod");
-    cleanup_str struct str text = STR_INIT(8192);
-    str_addf(&text, "pod %s/%s is %s: %s", json_text(pod, "namespace"),
+    const char *warning = json_text(answer, "warning");
+    cli_line(c, "pod %s/%s is %s: %s", json_text(pod, "namespace"),
              json_text(pod, "name"), json_text(answer, "state"),
              json_text(answer, "summary"));
-    text_clean(str_text(&text), &c->out);
-    str_add_c(&c->out, '\n');
-    const char *warning = json_text(answer, "warning");
-    if (!*warning)
-        return;
-    str_add(&c->out, "warning: ");
-    text_clean(warning, &c->out);
-    str_add_c(&c->out, '\n');
+    if (*warning)
+        cli_line(c, "warning: %s", warning);
 }
 
 static void add_ids(struct table *t, const cJSON *list)
@@ -90,9 +85,7 @@ static void say_changes(struct cli *c, const cJSON *list)
     {
         str_add(&c->out, first ? "\nIT WOULD FIT WITH ONE OF\n" : "");
         first = false;
-        str_add(&c->out, "  ");
-        text_clean(json_text(x, "text"), &c->out);
-        str_add_c(&c->out, '\n');
+        cli_line(c, "  %s", json_text(x, "text"));
     }
 }
 
