@@ -2,7 +2,7 @@
  * that advertise themselves to it, a service on every card, and an MPI+UCC
  * job that is scheduled as kube-scheduler would. */
 #include <arpa/inet.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "cli/demo/demo_report.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "lib/io/tree.h"
 
 enum {
     LISTENERS = 3,
@@ -124,16 +125,6 @@ static int make_directory(struct demo *d, struct error *err)
     if (!mkdtemp(dir))
         return error_errno(err, errno, "%s", dir);
     d->dir = steal(&dir);
-    return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type,
-                        struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    (void)remove(path); /* what stays behind is in the temporary directory */
     return 0;
 }
 
@@ -469,8 +460,8 @@ static void demo_fini(struct demo *d)
     http_client_destroy(d->scheduler);
     process_stop(&d->advertiser);
     process_stop(&d->extender);
-    if (d->dir)
-        (void)nftw(d->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    if (d->dir) /* what stays behind is in the temporary directory */
+        (void)tree_remove(AT_FDCWD, d->dir, d->dir, NULL);
     for (size_t i = 0; i < d->n_hosts; i++) {
         free(d->names[i]);
         if (d->hosts)

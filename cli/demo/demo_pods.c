@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 enum { NAME_SIZE = 64, ANSWER_MAX = 16 << 20 };
@@ -153,9 +154,7 @@ static int best_of(struct http_client *scheduler, const struct pod_spec *pod,
     add_args(pod, &body);
     cJSON_ArrayForEach(x, names)
     {
-        if (x != names->child)
-            str_add_c(&body, ',');
-        str_add_json(&body, x->valuestring);
+        jwrite_text(&body, NULL, x->valuestring);
     }
     str_add(&body, "]}");
     int rc = post(scheduler, "prioritize", &body, &scores, err);
@@ -185,11 +184,8 @@ static int choose(struct http_client *scheduler, const struct pod_spec *pod,
     cleanup_with(json) cJSON *result = NULL;
     const cJSON *left, *x;
     add_args(pod, &body);
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            str_add_c(&body, ',');
-        str_add_json(&body, names[i]);
-    }
+    for (size_t i = 0; i < n; i++)
+        jwrite_text(&body, NULL, names[i]);
     str_add(&body, "]}");
     int rc = post(scheduler, "filter", &body, &result, err);
     if (rc < 0)
@@ -222,9 +218,8 @@ static int bind_pod(struct http_client *scheduler, const struct pod_spec *pod,
              "{\"PodName\":\"%s\",\"PodNamespace\":\"%s\",\"PodUID\":", name,
              DEMO_NAMESPACE);
     add_uid(pod, &body);
-    str_add(&body, ",\"Node\":");
-    str_add_json(&body, node);
-    str_add_c(&body, '}');
+    jwrite_text(&body, "Node", node);
+    jwrite_end_object(&body);
     int rc = post(scheduler, "bind", &body, &result, err);
     if (rc < 0)
         return rc;

@@ -217,32 +217,36 @@ static void places_render(struct cli *c, const cJSON *list)
                    "--card-file of biga-advertiser.\n");
 }
 
-static int card_ps(struct cli *c, const char *card)
+/* One question, as host_socket_ask(). */
+static int ask(struct cli *c, const char *method, const char *path,
+               cJSON **ret_json)
 {
     struct host_socket l;
-    cleanup_with(json) cJSON *json = NULL;
-    if (card)
-        return show_pods(c, card);
     int rc = host_socket_open(c, &l);
     if (rc)
         return rc;
-    rc = host_socket_ask(&l, "GET", "/v1/cards", NULL, 0, &json);
+    rc = host_socket_ask(&l, method, path, NULL, 0, ret_json);
+    host_socket_close(&l);
+    return rc;
+}
+
+static int verb_card_ps(struct cli *c, int argc, char **argv)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    if (argc)
+        return show_pods(c, argv[0]);
+    int rc = ask(c, "GET", "/v1/cards", &json);
     if (rc == 0 && json)
         places_render(c, json_list(json, "items"));
-    host_socket_close(&l);
     return rc;
 }
 
 static int card_drain(struct cli *c, const char *card, bool drain)
 {
-    struct host_socket l;
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str path = STR_INIT(4096);
-    int rc = host_socket_open(c, &l);
-    if (rc)
-        return rc;
     host_socket_card_path(card, drain ? "/drain" : "/undrain", &path);
-    rc = host_socket_ask(&l, "POST", str_text(&path), NULL, 0, &json);
+    int rc = ask(c, "POST", str_text(&path), &json);
     if (rc == 0 && json) {
         double n = json_number(json, "pods");
         text_clean(json_text(json, "name"), &c->out);
@@ -255,7 +259,6 @@ static int card_drain(struct cli *c, const char *card, bool drain)
                                      "nothing runs there.\n"
                                    : " takes pods again.\n");
     }
-    host_socket_close(&l);
     return rc;
 }
 
@@ -277,34 +280,25 @@ static void add_object(struct table *t, const cJSON *object)
         table_add_style(t, STYLE_DIM, "somebody else");
 }
 
-static int card_objects(struct cli *c, const char *card)
+static int verb_card_objects(struct cli *c, int argc, char **argv)
 {
     static const struct table_column columns[] = {
         {"ID", false},        {"KIND", false},   {"POD", false},
         {"CONTAINER", false}, {"ATTEMPT", true}, {"STATE", false},
         {"OF", false},
     };
-    struct host_socket l;
     cleanup_with(json) cJSON *json = NULL;
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_table struct table t;
+    (void)argc;
     table_init_columns(&t, columns, ARRAY_LEN(columns));
-    int rc = host_socket_open(c, &l);
-    if (rc)
-        return rc;
-    host_socket_card_path(card, "/objects", &path);
-    rc = host_socket_ask(&l, "GET", str_text(&path), NULL, 0, &json);
+    host_socket_card_path(argv[0], "/objects", &path);
+    int rc = ask(c, "GET", str_text(&path), &json);
     if (rc == 0 && json) {
         cli_add_rows(&t, json_list(json, "items"), add_object);
         cli_write_rows(c, &t, "Nothing is on that card.\n");
     }
-    host_socket_close(&l);
     return rc;
-}
-
-static int verb_card_ps(struct cli *c, int argc, char **argv)
-{
-    return card_ps(c, argc ? argv[0] : NULL);
 }
 
 static int verb_card_drain(struct cli *c, int argc, char **argv)
@@ -317,12 +311,6 @@ static int verb_card_undrain(struct cli *c, int argc, char **argv)
 {
     (void)argc;
     return card_drain(c, argv[0], false);
-}
-
-static int verb_card_objects(struct cli *c, int argc, char **argv)
-{
-    (void)argc;
-    return card_objects(c, argv[0]);
 }
 
 static int verb_card_logs(struct cli *c, int argc, char **argv)
