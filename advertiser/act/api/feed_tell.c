@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "advertiser/act/api/status_json.h"
+#include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 
 enum {
@@ -26,13 +27,12 @@ struct news {
 
 static void add_refusal(const struct refusal *r, struct str *out)
 {
-    str_add(out, "{\"uid\":");
-    str_add_json(out, r->uid);
-    str_addf(out,
-             ",\"state\":\"%s\",\"ready\":false,\"reason\":\"%s\","
-             "\"message\":",
-             r->state, r->reason);
-    str_add_json(out, r->message);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "uid", r->uid);
+    jwrite_text(out, "state", r->state);
+    jwrite_bool(out, "ready", false);
+    jwrite_text(out, "reason", r->reason);
+    jwrite_text(out, "message", r->message);
     str_add(out, ",\"attempt\":0,\"address\":\"\",\"containers\":[]}");
 }
 
@@ -40,13 +40,10 @@ static void add_places(const struct feed *f, struct str *out)
 {
     struct act_place_status list[ACT_PLACES_MAX];
     size_t n = actuator_places(f->a, list);
-    str_add_c(out, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            str_add_c(out, ',');
+    jwrite_array(out, NULL);
+    for (size_t i = 0; i < n; i++)
         status_json_place_report(&list[i], out);
-    }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 /* `whole`: with this it has told of all there are. */
@@ -56,11 +53,12 @@ static int post(struct feed *f, const struct str *pods,
     struct http_answer a = {.body = STR_INIT(ANSWER_MAX)};
     cleanup_str struct str body = STR_INIT(BODY_MAX);
     cleanup_free char *path = xasprintf("/v1/nodes/%s/status", f->config.node);
-    str_add(&body, "{\"boot\":");
-    str_add_json(&body, f->config.boot_id);
-    str_add(&body, ",\"pods\":[");
+    jwrite_object(&body, NULL);
+    jwrite_text(&body, "boot", f->config.boot_id);
+    jwrite_array(&body, "pods");
     str_add_n(&body, str_text(pods), pods->size);
-    str_add(&body, "],\"places\":");
+    jwrite_end_array(&body);
+    jwrite_key(&body, "places");
     str_add_n(&body, str_text(places), places->size);
     str_add(&body, whole ? ",\"whole\":true}" : "}");
     int r = http_call(f->tell.http, "POST", path, str_text(&body), body.size,
@@ -76,12 +74,6 @@ struct part {
     struct str pods;
     size_t n;
 };
-
-static void part_next(struct part *p)
-{
-    if (p->n++)
-        str_add_c(&p->pods, ',');
-}
 
 static int part_post(struct feed *f, struct part *p, const struct str *places,
                      bool whole, struct error *err)
@@ -116,18 +108,16 @@ static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
     for (size_t i = 0; i < told->n_refusals && r == 0; i++) {
         if (is_here(pods, n, told->refusals[i].uid))
             continue;
-        part_next(&part);
         add_refusal(&told->refusals[i], &part.pods);
-        if (part.n == PART_PODS)
+        if (++part.n == PART_PODS)
             r = part_post(f, &part, places, false, err);
     }
     for (size_t i = 0; i < n && r == 0; i++) {
         if (strcmp(pods[i].owner, FEED_OWNER) != 0 ||
             pods[i].version <= (all ? 0 : told->version))
             continue;
-        part_next(&part);
         status_json_pod_report(&pods[i], &part.pods);
-        if (part.n == PART_PODS)
+        if (++part.n == PART_PODS)
             r = part_post(f, &part, places, false, err);
     }
     if (r == 0 && (part.n || places_new))

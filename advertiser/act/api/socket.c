@@ -15,39 +15,22 @@ enum {
 
 unsigned socket_status(int result)
 {
-    switch (result) {
-    case -EINVAL:
-    case -E2BIG:
-    case -EFBIG:
-    case -ENODATA:
-        return 400;
-    case -EPERM:
-        return 403;
-    case -ENOENT:
-        return 404;
-    case -EBUSY:
-    case -EEXIST:
-    case -EALREADY:
-        return 409;
-    case -ENOSYS:
-    case -ENOTSUP:
-        return 501;
-    case -EPROTO:
-    case -EREMOTEIO:
-    case -EKEYREJECTED:
-    case -EMSGSIZE:
-        return 502;
-    case -EAGAIN:
-    case -ECONNREFUSED:
-    case -EHOSTUNREACH:
-        return 503;
-    case -ETIMEDOUT:
-        return 504;
-    case -ENOSPC:
-        return 507;
-    default:
-        return 500;
-    }
+    static const struct {
+        int result;
+        unsigned status;
+    } known[] = {
+        {-EINVAL, 400},    {-E2BIG, 400},        {-EFBIG, 400},
+        {-ENODATA, 400},   {-EPERM, 403},        {-ENOENT, 404},
+        {-EBUSY, 409},     {-EEXIST, 409},       {-EALREADY, 409},
+        {-ENOSYS, 501},    {-ENOTSUP, 501},      {-EPROTO, 502},
+        {-EREMOTEIO, 502}, {-EKEYREJECTED, 502}, {-EMSGSIZE, 502},
+        {-EAGAIN, 503},    {-ECONNREFUSED, 503}, {-EHOSTUNREACH, 503},
+        {-ETIMEDOUT, 504}, {-ENOSPC, 507},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (known[i].result == result)
+            return known[i].status;
+    return 500;
 }
 
 /* --- what requests say -------------------------------------------------- */
@@ -159,11 +142,8 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     uint64_t version = actuator_version(s->a);
     size_t n = actuator_list(s->a, &pods);
     str_addf(out, "{\"version\":%" PRIu64 ",\"items\":[", version);
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            str_add_c(out, ',');
+    for (size_t i = 0; i < n; i++)
         status_json_pod(&pods[i], out);
-    }
     str_add(out, "]}\n");
 }
 
@@ -185,11 +165,8 @@ static void on_cards(struct httpd_request *rq, void *ctx)
     struct str *out = httpd_reply(rq);
     size_t n = actuator_places(s->a, list);
     str_add(out, "{\"items\":[");
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            str_add_c(out, ',');
+    for (size_t i = 0; i < n; i++)
         status_json_place(&list[i], out);
-    }
     str_add(out, "]}\n");
 }
 

@@ -144,11 +144,8 @@ void do_objects(struct call *c)
     if (c->result < 0)
         return;
     str_add(&c->out, "{\"items\":[");
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            str_add_c(&c->out, ',');
+    for (size_t i = 0; i < n; i++)
         status_json_object(&list[i], &c->out);
-    }
     str_add(&c->out, "]}\n");
 }
 
