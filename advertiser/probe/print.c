@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/base/jwrite.h"
+
 enum { COLUMN_MIN = 6 };
 
 /* --- the matrix --------------------------------------------------------- */
@@ -99,41 +101,35 @@ void print_matrix(const struct topo *topo, struct str *out)
 
 /* --- the relations ------------------------------------------------------ */
 
+static void device_write(const struct device *d, struct str *out)
+{
+    char pci[PCI_ADDR_TEXT_MAX];
+    if (d->has_pci)
+        pci_addr_format(&d->pci, pci);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "id", d->id);
+    jwrite_text(out, "kind", device_kind_name(d->kind));
+    jwrite_text_or_null(out, "pci", d->has_pci ? pci : NULL);
+    jwrite_int_or_null(out, "numa", d->numa);
+    jwrite_end_object(out);
+}
+
 void print_relations(const struct topo *topo, struct str *out)
 {
     const size_t n = topo_n_devices(topo);
-    str_add(out, "{\"devices\":[");
+    jwrite_object(out, NULL);
+    jwrite_array(out, "devices");
+    for (size_t i = 0; i < n; i++)
+        device_write(topo_device(topo, i), out);
+    jwrite_end_array(out);
+    jwrite_object(out, "relations");
     for (size_t i = 0; i < n; i++) {
-        const struct device *d = topo_device(topo, i);
-        char pci[PCI_ADDR_TEXT_MAX];
-        str_addf(out, "%s{\"id\":\"%s\",\"kind\":\"%s\",\"pci\":", i ? "," : "",
-                 d->id, device_kind_name(d->kind));
-        if (d->has_pci) {
-            pci_addr_format(&d->pci, pci);
-            str_addf(out, "\"%s\"", pci);
-        } else {
-            str_add(out, "null");
-        }
-        str_add(out, ",\"numa\":");
-        if (d->numa >= 0)
-            str_add_i64(out, d->numa);
-        else
-            str_add(out, "null");
-        str_add_c(out, '}');
-    }
-    str_add(out, "],\"relations\":{");
-    for (size_t i = 0; i < n; i++) {
-        str_addf(out, "%s\"%s\":{", i ? "," : "", topo_device(topo, i)->id);
-        bool more = false;
-        for (size_t j = 0; j < n; j++) {
-            if (j == i)
-                continue;
-            str_addf(out, "%s\"%s\":\"%s\"", more ? "," : "",
-                     topo_device(topo, j)->id,
-                     relation_name(topo_relation(topo, i, j)));
-            more = true;
-        }
-        str_add_c(out, '}');
+        jwrite_object(out, topo_device(topo, i)->id);
+        for (size_t j = 0; j < n; j++)
+            if (j != i)
+                jwrite_text(out, topo_device(topo, j)->id,
+                            relation_name(topo_relation(topo, i, j)));
+        jwrite_end_object(out);
     }
     str_add(out, "}}\n");
 }

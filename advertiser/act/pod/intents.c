@@ -6,6 +6,7 @@
 
 #include "advertiser/act/pod/intents_private.h"
 #include "lib/base/json.h"
+#include "lib/base/jwrite.h"
 
 enum { UINT31_MAX = 2147483647 };
 
@@ -99,15 +100,14 @@ struct intent_container *intent_container(struct intent *i, const char *name)
 
 void intent_env_encode(const struct intent *i, struct str *out)
 {
-    str_add_c(out, '[');
+    jwrite_array(out, NULL);
     for (size_t k = 0; k < i->n_env; k++) {
-        str_add(out, k ? ",[" : "[");
-        str_add_json(out, i->env[k].key);
-        str_add_c(out, ',');
-        str_add_json(out, i->env[k].value);
-        str_add_c(out, ']');
+        jwrite_array(out, NULL);
+        jwrite_text(out, NULL, i->env[k].key);
+        jwrite_text(out, NULL, i->env[k].value);
+        jwrite_end_array(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 int intent_env_decode(struct intent *i, const char *text, size_t size,
@@ -134,43 +134,33 @@ int intent_env_decode(struct intent *i, const char *text, size_t size,
 
 /* --- progress ----------------------------------------------------------- */
 
-static void add_bool(struct str *out, const char *name, bool value)
-{
-    str_addf(out, "\"%s\":%s,", name, value ? "true" : "false");
-}
-
-static void add_text(struct str *out, const char *name, const char *value)
-{
-    str_addf(out, "\"%s\":", name);
-    str_add_json(out, value);
-    str_add_c(out, ',');
-}
-
 void intent_progress_encode(const struct intent *i, struct str *out)
 {
-    str_add_c(out, '{');
-    add_bool(out, "held", i->held);
-    add_bool(out, "stop", i->stop);
-    add_bool(out, "ran", i->ran);
+    jwrite_object(out, NULL);
+    jwrite_bool(out, "held", i->held);
+    jwrite_bool(out, "stop", i->stop);
+    jwrite_bool(out, "ran", i->ran);
     if (i->keep) /* a program of before would not know it */
-        add_bool(out, "keep", true);
-    str_addf(out, "\"grace\":%lld,\"attempt\":%u,", (long long)i->grace_s,
-             i->attempt);
-    add_text(out, "state", act_state_name(i->state));
-    add_text(out, "sandbox", i->sandbox);
-    add_text(out, "boot", i->boot);
-    add_text(out, "reason", i->reason);
-    add_text(out, "message", i->message);
-    str_add(out, "\"containers\":[");
+        jwrite_bool(out, "keep", true);
+    jwrite_int(out, "grace", i->grace_s);
+    jwrite_uint(out, "attempt", i->attempt);
+    jwrite_text(out, "state", act_state_name(i->state));
+    jwrite_text(out, "sandbox", i->sandbox);
+    jwrite_text(out, "boot", i->boot);
+    jwrite_text(out, "reason", i->reason);
+    jwrite_text(out, "message", i->message);
+    jwrite_array(out, "containers");
     for (size_t k = 0; k < i->n_containers; k++) {
         const struct intent_container *c = &i->containers[k];
-        str_add(out, k ? ",{" : "{");
-        add_text(out, "name", c->name);
-        add_text(out, "id", c->id);
-        add_text(out, "reason", c->reason);
-        add_bool(out, "exited", c->exited);
-        str_addf(out, "\"attempt\":%u,\"restarts\":%u,\"exitCode\":%d}",
-                 c->attempt, c->restarts, (int)c->exit_code);
+        jwrite_object(out, NULL);
+        jwrite_text(out, "name", c->name);
+        jwrite_text(out, "id", c->id);
+        jwrite_text(out, "reason", c->reason);
+        jwrite_bool(out, "exited", c->exited);
+        jwrite_uint(out, "attempt", c->attempt);
+        jwrite_uint(out, "restarts", c->restarts);
+        jwrite_int(out, "exitCode", c->exit_code);
+        jwrite_end_object(out);
     }
     str_add(out, "]}");
 }
