@@ -2,6 +2,7 @@
 
 #include "lib/grpc/grpc_private.h"
 #include "lib/grpc/grpc_pump.h"
+#include "lib/http/http_curl.h"
 #include "lib/io/clock.h"
 
 enum {
@@ -90,14 +91,10 @@ static CURLcode set_flow(struct grpc_flow *f)
 {
     CURL *curl = f->g->curl;
     CURLcode code = grpc_task_set(&f->task);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(curl, CURLOPT_PRIVATE, f);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, (long)FLOW_BUFFER);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
+    HTTP_CURL_SET(code, curl, CURLOPT_PRIVATE, f);
+    HTTP_CURL_SET(code, curl, CURLOPT_BUFFERSIZE, (long)FLOW_BUFFER);
+    HTTP_CURL_SET(code, curl, CURLOPT_FRESH_CONNECT, 1L);
+    HTTP_CURL_SET(code, curl, CURLOPT_FORBID_REUSE, 1L);
     return code;
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/grpc/grpc_private.h"
 #include "lib/grpc/grpc_pump.h"
+#include "lib/http/http_curl.h"
 
 enum {
     USER_TIMEOUT_MS = 15000, /* of a server that is gone without a word */
@@ -44,15 +45,11 @@ static int close_socket(void *ctx, curl_socket_t fd)
 
 CURLcode grpc_socket_set_handle(struct grpc *g)
 {
-    CURLcode code = curl_easy_setopt(g->curl, CURLOPT_SOCKOPTFUNCTION,
-                                     set_socket);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(g->curl, CURLOPT_SOCKOPTDATA, g);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(g->curl, CURLOPT_CLOSESOCKETFUNCTION,
-                                close_socket);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(g->curl, CURLOPT_CLOSESOCKETDATA, g);
+    CURLcode code = CURLE_OK;
+    HTTP_CURL_SET(code, g->curl, CURLOPT_SOCKOPTFUNCTION, set_socket);
+    HTTP_CURL_SET(code, g->curl, CURLOPT_SOCKOPTDATA, g);
+    HTTP_CURL_SET(code, g->curl, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    HTTP_CURL_SET(code, g->curl, CURLOPT_CLOSESOCKETDATA, g);
     return code;
 }
 

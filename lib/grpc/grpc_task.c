@@ -132,11 +132,7 @@ static int guard(CURL *curl, curl_infotype type, char *text, size_t size,
 
 /* --- the handle ---------------------------------------------------------- */
 
-#define SET(option, value)                                   \
-    do {                                                     \
-        if (code == CURLE_OK)                                \
-            code = curl_easy_setopt(g->curl, option, value); \
-    } while (0)
+#define SET(option, value) HTTP_CURL_SET(code, g->curl, option, value)
 
 static CURLcode set_tls(struct grpc *g)
 {

@@ -186,11 +186,7 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     struct curl_slist *headers = make_headers(c, rq);
     set_body(curl, rq);
     c->reason[0] = '\0';
-#define SET(option, value)                                \
-    do {                                                  \
-        if (code == CURLE_OK)                             \
-            code = curl_easy_setopt(curl, option, value); \
-    } while (0)
+#define SET(option, value) HTTP_CURL_SET(code, curl, option, value)
     SET(CURLOPT_URL, url);
     SET(CURLOPT_CUSTOMREQUEST, strcmp(method, "HEAD") == 0 ? NULL : method);
     SET(CURLOPT_HTTPHEADER, headers);

@@ -133,11 +133,7 @@ void http_target_fini(struct http_target *t)
 
 /* --- the handle --------------------------------------------------------- */
 
-#define SET(option, value)                                \
-    do {                                                  \
-        if (code == CURLE_OK)                             \
-            code = curl_easy_setopt(curl, option, value); \
-    } while (0)
+#define SET(option, value) HTTP_CURL_SET(code, curl, option, value)
 
 /* The first failure is returned. */
 static CURLcode set_options(CURL *curl, const struct http_target *target,

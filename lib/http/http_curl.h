@@ -31,6 +31,13 @@ int http_curl_create(const struct http_config *config,
                      const struct http_target *target, char *reason,
                      CURL **ret_curl, struct error *err);
 
+/* Set an option, unless one before it has failed. */
+#define HTTP_CURL_SET(code, curl, option, value)                  \
+    do {                                                          \
+        if ((code) == CURLE_OK)                                   \
+            (code) = curl_easy_setopt((curl), (option), (value)); \
+    } while (0)
+
 /* Append a line to a list of headers; never NULL. */
 struct curl_slist *http_curl_header(struct curl_slist *list, const char *line);
 
