@@ -73,6 +73,12 @@ static void bind_text(struct binder *b, const char *text, size_t size)
     b->sum = sum_add(b->sum, text, size);
 }
 
+static void bind_texts(struct binder *b, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        bind_text(b, texts[i], strlen(texts[i]));
+}
+
 static void bind_int(struct binder *b, int64_t value)
 {
     (void)sqlite3_bind_int64(b->q, ++b->at, value);
@@ -100,8 +106,7 @@ static int put_pod(struct intents *s, const struct intent *i, struct error *err)
     intent_env_encode(i, &env);
     if (env.overflow)
         return error_set(err, E2BIG, "env: more than %d bytes", TEXT_MAX);
-    for (size_t k = 0; k < ARRAY_LEN(texts); k++)
-        bind_text(&b, texts[k], strlen(texts[k]));
+    bind_texts(&b, texts, ARRAY_LEN(texts));
     bind_text(&b, env.data, env.size);
     bind_text(&b, i->spec, i->spec_size);
     bind_text(&b, i->files, i->files_size);
@@ -194,12 +199,25 @@ static int change(struct intents *s, enum sql which, const char *const *texts,
     hold_lock(&s->lock);
     int e = run(s, SQL_BEGIN, err);
     if (e == 0) {
-        for (size_t k = 0; k < n; k++)
-            bind_text(&b, texts[k], strlen(texts[k]));
+        bind_texts(&b, texts, n);
         if (sums)
             bind_sum(&b);
         e = run(s, which, err);
     }
+    return finish(s, e, err);
+}
+
+/* A row that is bound already, of which no more than `max` stay. */
+static int put_trimmed(struct intents *s, enum sql put, enum sql trim,
+                       int64_t max, struct error *err)
+{
+    struct binder b = {.q = s->sql[trim]};
+    int e = run(s, SQL_BEGIN, err);
+    if (e == 0)
+        e = run(s, put, err);
+    bind_int(&b, max);
+    if (e == 0)
+        e = run(s, trim, err);
     return finish(s, e, err);
 }
 
@@ -312,23 +330,13 @@ int intents_put_log(struct intents *s, const struct intent_log *log,
     const char *const texts[] = {log->uid, log->container, log->owner,
                                  log->namespace, log->name};
     struct binder put = {.q = s->sql[SQL_PUT_LOG]};
-    struct binder trim = {.q = s->sql[SQL_TRIM_LOGS]};
     hold_lock(&s->lock);
-    int e = run(s, SQL_BEGIN, err);
-    if (e == 0) {
-        for (size_t k = 0; k < ARRAY_LEN(texts); k++)
-            bind_text(&put, texts[k], strlen(texts[k]));
-        bind_int(&put, log->init);
-        bind_int(&put, (int64_t)log->next);
-        bind_blob(&put, log->text, log->size);
-        bind_sum(&put);
-        e = run(s, SQL_PUT_LOG, err);
-    }
-    if (e == 0) {
-        bind_int(&trim, INTENT_LOGS_MAX);
-        e = run(s, SQL_TRIM_LOGS, err);
-    }
-    return finish(s, e, err);
+    bind_texts(&put, texts, ARRAY_LEN(texts));
+    bind_int(&put, log->init);
+    bind_int(&put, (int64_t)log->next);
+    bind_blob(&put, log->text, log->size);
+    bind_sum(&put);
+    return put_trimmed(s, SQL_PUT_LOG, SQL_TRIM_LOGS, INTENT_LOGS_MAX, err);
 }
 
 int intents_delete_logs(struct intents *s, const char *uid, struct error *err)
@@ -366,8 +374,7 @@ int intents_find_log(struct intents *s, const struct intent_log *names,
     struct binder b = {.q = s->sql[SQL_FIND_LOG]};
     struct log_found f = {.text = ret_text};
     (void)pthread_mutex_lock(&s->lock);
-    for (size_t k = 0; k < ARRAY_LEN(texts); k++)
-        bind_text(&b, texts[k], strlen(texts[k]));
+    bind_texts(&b, texts, ARRAY_LEN(texts));
     int e = sqldb_each(&s->d, b.q, read_log, &f, err);
     (void)pthread_mutex_unlock(&s->lock);
     if (e == 0 && !f.uid[0])
@@ -412,20 +419,12 @@ int intents_put_leftover_dir(struct intents *s, const char *place,
                              const char *uid, struct error *err)
 {
     struct binder put = {.q = s->sql[SQL_PUT_LEFTOVER_DIR]};
-    struct binder trim = {.q = s->sql[SQL_TRIM_LEFTOVER_DIRS]};
     hold_lock(&s->lock);
-    int e = run(s, SQL_BEGIN, err);
-    if (e == 0) {
-        bind_text(&put, place, strlen(place));
-        bind_text(&put, uid, strlen(uid));
-        bind_sum(&put);
-        e = run(s, SQL_PUT_LEFTOVER_DIR, err);
-    }
-    if (e == 0) {
-        bind_int(&trim, INTENT_LEFTOVER_DIRS_MAX);
-        e = run(s, SQL_TRIM_LEFTOVER_DIRS, err);
-    }
-    return finish(s, e, err);
+    bind_text(&put, place, strlen(place));
+    bind_text(&put, uid, strlen(uid));
+    bind_sum(&put);
+    return put_trimmed(s, SQL_PUT_LEFTOVER_DIR, SQL_TRIM_LEFTOVER_DIRS,
+                       INTENT_LEFTOVER_DIRS_MAX, err);
 }
 
 int intents_delete_leftover_dir(struct intents *s, const char *place,
