@@ -152,11 +152,7 @@ static int call_id(struct cri *c, const char *method, const char *id,
     judge((c), (method),                \
           decoder((c)->reply.data, (c)->reply.size, __VA_ARGS__, err), err)
 
-static inline void cleanup_arena_p(struct arena *a)
-{
-    arena_fini(a);
-}
-#define cleanup_arena __attribute__((__cleanup__(cleanup_arena_p)))
+#define cleanup_arena __attribute__((__cleanup__(arena_fini)))
 
 /* --- the runtime ---------------------------------------------------------- */
 

@@ -42,11 +42,7 @@ static void reply_fini(struct reply *reply)
         protobuf_c_message_free_unpacked(reply->message, &reply->allocator);
     reply->message = NULL;
 }
-static inline void cleanup_reply_p(struct reply *reply)
-{
-    reply_fini(reply);
-}
-#define cleanup_reply __attribute__((__cleanup__(cleanup_reply_p)))
+#define cleanup_reply __attribute__((__cleanup__(reply_fini)))
 
 /* `reply` is where it stays, because the allocator points into it. */
 static int reply_init(struct reply *reply,

@@ -37,11 +37,7 @@ struct picture {
 
 void picture_init(struct picture *p);
 void picture_fini(struct picture *p);
-static inline void cleanup_picture_p(struct picture *p)
-{
-    picture_fini(p);
-}
-#define cleanup_picture __attribute__((__cleanup__(cleanup_picture_p)))
+#define cleanup_picture __attribute__((__cleanup__(picture_fini)))
 
 /* Add one page of GET /v1/fabric; the first has the domains.  0 or
  * -EINVAL. */

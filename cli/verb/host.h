@@ -32,11 +32,7 @@ struct host {
  * missing.  host_fini() releases. */
 int host_read(const cJSON *json, struct host *ret_host, struct error *err);
 void host_fini(struct host *h);
-static inline void cleanup_host_p(struct host *h)
-{
-    host_fini(h);
-}
-#define cleanup_host __attribute__((__cleanup__(cleanup_host_p)))
+#define cleanup_host __attribute__((__cleanup__(host_fini)))
 
 static inline enum relation host_relation(const struct host *h, size_t a,
                                           size_t b)

@@ -51,10 +51,6 @@ void str_add_json_n(struct str *s, const char *data, size_t size);
 void str_add_json(struct str *s, const char *text);
 
 #define STR_INIT(max_size) ((struct str){.max = (max_size)})
-static inline void cleanup_str_p(struct str *s)
-{
-    str_fini(s);
-}
-#define cleanup_str __attribute__((__cleanup__(cleanup_str_p)))
+#define cleanup_str __attribute__((__cleanup__(str_fini)))
 
 #endif

@@ -35,11 +35,7 @@ void table_init(struct table *t, const char *const *heads);
 void table_init_columns(struct table *t, const struct table_column *columns,
                         size_t n_columns);
 void table_fini(struct table *t);
-static inline void cleanup_table_p(struct table *t)
-{
-    table_fini(t);
-}
-#define cleanup_table __attribute__((__cleanup__(cleanup_table_p)))
+#define cleanup_table __attribute__((__cleanup__(table_fini)))
 
 /* The next cell, row by row; a NULL or empty text shows as "-". */
 void table_add(struct table *t, const char *text);

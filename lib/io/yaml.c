@@ -237,11 +237,6 @@ static void keys_destroy(struct keys *keys)
     free(keys->list);
 }
 
-static void cleanup_keys_p(struct keys *keys)
-{
-    keys_destroy(keys);
-}
-
 static int compare_keys(const void *a, const void *b)
 {
     const struct key *x = a, *y = b;
@@ -294,7 +289,7 @@ static int take_key(struct loader *l, struct keys *keys)
 static int make_mapping(struct loader *l, cJSON **ret_json)
 {
     cleanup_with(json) cJSON *object = cJSON_CreateObject();
-    __attribute__((__cleanup__(cleanup_keys_p))) struct keys keys = {0};
+    __attribute__((__cleanup__(keys_destroy))) struct keys keys = {0};
     for (;;) {
         cJSON *item = NULL;
         int r = next_event(l);
