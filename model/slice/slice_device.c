@@ -243,7 +243,7 @@ static int read_pci_id(const struct slice_values *v, struct device *d)
     return 0;
 }
 
-static void read_texts(const struct slice_values *v, struct device *d)
+static int read_texts(const struct slice_values *v, struct device *d)
 {
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
         size_t offset = slice_attributes[id].offset;
@@ -254,14 +254,16 @@ static void read_texts(const struct slice_values *v, struct device *d)
             *text ? arena_strndup(&v->slice->arena, text, strlen(text)) : "";
         memcpy((char *)d + offset, &copy, sizeof copy);
     }
+    return 0;
 }
 
-static int read_distances(const struct slice_values *v)
+static int read_distances(const struct slice_values *v, struct device *d)
 {
     struct slice_distances *row = &v->slice->distances[v->index];
     struct cursor c = {.parts = v->parts[ATTRIBUTE_DISTANCES]};
     char item[SLICE_TEXT_MAX + 1];
     unsigned *list = NULL;
+    (void)d; /* they wait for the whole pool */
     while (next_item(&c, item)) {
         char *end;
         unsigned long long n = strtoull(item, &end, 10);
@@ -340,7 +342,7 @@ static int read_capacities(const struct slice_values *v, struct device *d)
 }
 
 /* After the capacities and the texts. */
-static int check_cpu_list(const struct slice_values *v, const struct device *d)
+static int check_cpu_list(const struct slice_values *v, struct device *d)
 {
     struct cpulist list;
     struct error why;
@@ -357,7 +359,7 @@ static int check_cpu_list(const struct slice_values *v, const struct device *d)
 }
 
 /* After the texts. */
-static int check_health(const struct slice_values *v, const struct device *d)
+static int check_health(const struct slice_values *v, struct device *d)
 {
     static const char *const words[] = {"ready", "suspect", "lost", "drained"};
     if (!v->present[ATTRIBUTE_HEALTH])
@@ -399,6 +401,11 @@ static int read_setup(const struct slice_values *v, struct device *d)
 
 static int read_meaning(struct slice_values *v, struct device *d)
 {
+    static int (*const parts[])(const struct slice_values *,
+                                struct device *) = {
+        read_pci,       read_functions,  read_pci_id,
+        read_distances, read_capacities, read_setup,
+        read_texts,     check_cpu_list,  check_health};
     int r = read_kind(v, d);
     if (r == 0)
         r = check_kinds(v);
@@ -416,22 +423,8 @@ static int read_meaning(struct slice_values *v, struct device *d)
         return slice_fail(v, "attributes",
                           slice_attributes[ATTRIBUTE_NUMA].name,
                           ": required member missing");
-    r = read_pci(v, d);
-    if (r == 0)
-        r = read_functions(v, d);
-    if (r == 0)
-        r = read_pci_id(v, d);
-    if (r == 0)
-        r = read_distances(v);
-    if (r == 0)
-        r = read_capacities(v, d);
-    if (r == 0)
-        r = read_setup(v, d);
-    read_texts(v, d);
-    if (r == 0)
-        r = check_cpu_list(v, d);
-    if (r == 0)
-        r = check_health(v, d);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(parts); i++)
+        r = parts[i](v, d);
     return r;
 }
 

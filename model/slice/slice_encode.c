@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/jwrite.h"
 #include "model/slice/slice_private.h"
 
 struct writer {
@@ -258,18 +259,20 @@ static void add_devices(struct str *out, const struct topo *topo, size_t index)
     size_t end = topo_n_devices(topo);
     if (end > first + SLICE_DEVICES_MAX)
         end = first + SLICE_DEVICES_MAX;
-    str_add_c(out, '[');
+    str_add_c(out, '['); /* without a comma: it may follow other text */
     for (size_t i = first; i < end; i++) {
         const struct device *d = topo_device(topo, i);
-        str_add(out, i > first ? ",{\"name\":" : "{\"name\":");
-        str_add_json(out, d->id);
-        str_add(out, ",\"attributes\":{");
+        jwrite_object(out, NULL);
+        jwrite_text(out, "name", d->id);
+        jwrite_object(out, "attributes");
         add_attributes(out, topo, d);
+        jwrite_end_object(out);
         if (has_capacity(d)) {
-            str_add(out, "},\"capacity\":{");
+            jwrite_object(out, "capacity");
             add_capacity(out, d);
+            jwrite_end_object(out);
         }
-        str_add(out, "}}");
+        jwrite_end_object(out);
     }
     str_add_c(out, ']');
 }
@@ -305,11 +308,12 @@ void slice_content_hash(const struct topo *topo, char ret_hash[17])
 
 static void add_owner(struct str *out, const char *node, const char *uid)
 {
-    str_add(out, ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
-                 "\"Node\",\"name\":");
-    str_add_json(out, node);
-    str_add(out, ",\"uid\":");
-    str_add_json(out, uid);
+    jwrite_array(out, "ownerReferences");
+    jwrite_object(out, NULL);
+    jwrite_text(out, "apiVersion", "v1");
+    jwrite_text(out, "kind", "Node");
+    jwrite_text(out, "name", node);
+    jwrite_text(out, "uid", uid);
     str_add(out, "}]");
 }
 
@@ -326,33 +330,33 @@ void slice_encode_object(const struct topo *topo,
     char name[SLICE_NAME_MAX + 1], hash[17];
     slice_name(topo_node(topo), index, name);
     slice_content_hash(topo, hash);
-    str_add(out, "{\"apiVersion\":\"" SLICE_API_VERSION
-                 "\",\"kind\":\"ResourceSlice\",\"metadata\":{\"name\":");
-    str_add_json(out, name);
-    if (meta->resource_version && *meta->resource_version) {
-        str_add(out, ",\"resourceVersion\":");
-        str_add_json(out, meta->resource_version);
-    }
+    jwrite_object(out, NULL);
+    jwrite_text(out, "apiVersion", SLICE_API_VERSION);
+    jwrite_text(out, "kind", "ResourceSlice");
+    jwrite_object(out, "metadata");
+    jwrite_text(out, "name", name);
+    if (meta->resource_version)
+        jwrite_known_text(out, "resourceVersion", meta->resource_version);
     if (meta->owner_uid)
         add_owner(out, topo_node(topo), meta->owner_uid);
-    str_add(out, ",\"annotations\":{\"" SLICE_ANNOTATION_BOOT_ID "\":");
-    str_add_json(out, epoch->boot_id);
-    str_add(out, ",\"" SLICE_ANNOTATION_HASH "\":");
-    str_add_json(out, hash);
+    jwrite_object(out, "annotations");
+    jwrite_text(out, SLICE_ANNOTATION_BOOT_ID, epoch->boot_id);
+    jwrite_text(out, SLICE_ANNOTATION_HASH, hash);
     if (topo_runs(topo) != TOPO_RUNS_UNTOLD) { /* ids need no escapes */
         str_add(out, ",\"" SLICE_ANNOTATION_RUNS "\":\"");
         add_runs(out, topo);
         str_add_c(out, '"');
     }
-    str_add(out, "}},\"spec\":{\"driver\":\"" SLICE_DRIVER "\",\"nodeName\":");
-    str_add_json(out, topo_node(topo));
-    str_add(out, ",\"pool\":{\"name\":");
-    str_add_json(out, topo_node(topo));
-    str_add(out, ",\"generation\":");
-    str_add_i64(out, epoch->generation);
-    str_add(out, ",\"resourceSliceCount\":");
-    str_add_u64(out, slice_count(topo));
-    str_add(out, "},\"devices\":");
+    str_add(out, "}}");
+    jwrite_object(out, "spec");
+    jwrite_text(out, "driver", SLICE_DRIVER);
+    jwrite_text(out, "nodeName", topo_node(topo));
+    jwrite_object(out, "pool");
+    jwrite_text(out, "name", topo_node(topo));
+    jwrite_int(out, "generation", epoch->generation);
+    jwrite_uint(out, "resourceSliceCount", slice_count(topo));
+    jwrite_end_object(out);
+    jwrite_key(out, "devices");
     add_devices(out, topo, index);
     str_add(out, "}}");
 }
