@@ -119,15 +119,14 @@ static int refused_by_server(const struct grpc_config *config, const char *says,
 static int refused_by_us(const struct grpc_config *config,
                          const struct grpc_fault *fault, struct error *err)
 {
-    const char *ca = config->ca ? config->ca : "";
+    const char *why = fault->reason;
     switch (fault->verify) {
     case VERIFY_EXPIRED:
-        return error_set(err, EKEYREJECTED,
-                         "we refuse the server's certificate: it has expired");
+        why = "it has expired";
+        break;
     case VERIFY_NOT_YET:
-        return error_set(err, EKEYREJECTED,
-                         "we refuse the server's certificate: it is not valid "
-                         "yet; is our clock right?");
+        why = "it is not valid yet; is our clock right?";
+        break;
     case VERIFY_SELF_SIGNED:
     case VERIFY_SELF_SIGNED_IN_CHAIN:
     case VERIFY_NO_ISSUER:
@@ -135,21 +134,17 @@ static int refused_by_us(const struct grpc_config *config,
         return error_set(err, EKEYREJECTED,
                          "we refuse the server's certificate: no authority "
                          "in %s has signed it",
-                         ca);
+                         config->ca ? config->ca : "");
     case VERIFY_PURPOSE:
-        return error_set(err, EKEYREJECTED,
-                         "we refuse the server's certificate: it is not "
-                         "meant for servers (extended key usage)");
-    default:
+        why = "it is not meant for servers (extended key usage)";
         break;
+    default:
+        if (strstr(why, "subject name") ||
+            strstr(why, "does not match target host"))
+            why = "its subject alternative names lack the host of the endpoint";
     }
-    if (strstr(fault->reason, "subject name") ||
-        strstr(fault->reason, "does not match target host"))
-        return error_set(err, EKEYREJECTED,
-                         "we refuse the server's certificate: its subject "
-                         "alternative names lack the host of the endpoint");
     return error_set(err, EKEYREJECTED,
-                     "we refuse the server's certificate: %s", fault->reason);
+                     "we refuse the server's certificate: %s", why);
 }
 
 static int tell_tls(const struct grpc_config *config,

@@ -105,6 +105,11 @@ static bool is_clean(const char *text, size_t size)
     return true;
 }
 
+static bool is_number(const struct conf_setting *s)
+{
+    return s->type == CONF_INT || s->type == CONF_DURATION;
+}
+
 static bool parse_value(const struct conf_setting *s, const char *text,
                         union value *ret)
 {
@@ -113,11 +118,10 @@ static bool parse_value(const struct conf_setting *s, const char *text,
         ret->flag = strcmp(text, "true") == 0;
         return ret->flag || strcmp(text, "false") == 0;
     case CONF_INT:
-        return parse_int(text, &ret->number) && ret->number >= s->min &&
-               ret->number <= s->max;
     case CONF_DURATION:
-        return parse_duration(text, &ret->number) && ret->number >= s->min &&
-               ret->number <= s->max;
+        return (s->type == CONF_INT ? parse_int(text, &ret->number)
+                                    : parse_duration(text, &ret->number)) &&
+               ret->number >= s->min && ret->number <= s->max;
     case CONF_CHOICE:
         return is_choice(s->choices, text);
     case CONF_TEXT:
@@ -438,8 +442,8 @@ static int read_defaults(struct reading *r, struct error *err)
 static void assign(struct reading *r, const struct conf_setting *s,
                    void *target)
 {
-    char *member = (char *)target + s->offset;
-    char *text = NULL;
+    void *member = (char *)target + s->offset;
+    cleanup_free char *text = NULL;
     for (int layer = N_LAYERS; !text && layer-- > 0;)
         text = steal(&cell_at(r, (enum layer)layer, s)->text);
 
@@ -447,22 +451,12 @@ static void assign(struct reading *r, const struct conf_setting *s,
     bool valid = !text || parse_value(s, text, &value);
     assert(valid); /* checked when it was put */
     (void)valid;
-    switch (s->type) {
-    case CONF_FLAG:
-        *(bool *)(void *)member = value.flag;
-        free(text);
-        return;
-    case CONF_INT:
-    case CONF_DURATION:
-        *(int64_t *)(void *)member = value.number;
-        free(text);
-        return;
-    case CONF_TEXT:
-    case CONF_CHOICE:
-    case CONF_LIST:
-        *(char **)(void *)member = text;
-        return;
-    }
+    if (s->type == CONF_FLAG)
+        *(bool *)member = value.flag;
+    else if (is_number(s))
+        *(int64_t *)member = value.number;
+    else
+        *(char **)member = steal(&text);
 }
 
 static void assign_all(struct reading *r, void *target)
@@ -535,23 +529,17 @@ int conf_read(const struct conf_program *program, int argc, char **argv,
 static bool is_value(const struct conf_setting *s, const void *target,
                      const char *wanted)
 {
-    const char *member = (const char *)target + s->offset, *text = NULL;
+    const void *member = (const char *)target + s->offset;
+    const char *text;
     union value value = {0};
     bool valid = !*wanted || parse_value(s, wanted, &value);
     assert(valid);
     (void)valid;
-    switch (s->type) {
-    case CONF_FLAG:
-        return *(const bool *)(const void *)member == value.flag;
-    case CONF_INT:
-    case CONF_DURATION:
-        return *(const int64_t *)(const void *)member == value.number;
-    case CONF_TEXT:
-    case CONF_CHOICE:
-    case CONF_LIST:
-        memcpy(&text, member, sizeof text);
-        break;
-    }
+    if (s->type == CONF_FLAG)
+        return *(const bool *)member == value.flag;
+    if (is_number(s))
+        return *(const int64_t *)member == value.number;
+    memcpy(&text, member, sizeof text);
     return strcmp(text ? text : "", wanted) == 0;
 }
 

@@ -56,20 +56,12 @@ static void look_at_files(struct kube_client *c)
         http_client_reconnect(c->http);
 }
 
-static const char *content_type(enum kube_body type)
-{
-    switch (type) {
-    case KUBE_MERGE_PATCH:
-        return "application/merge-patch+json";
-    case KUBE_APPLY:
-        return "application/apply-patch+yaml";
-    case KUBE_JSON_PATCH:
-        return "application/json-patch+json";
-    case KUBE_JSON:
-    default:
-        return "application/json";
-    }
-}
+static const char *const content_types[] = {
+    [KUBE_JSON] = "application/json",
+    [KUBE_MERGE_PATCH] = "application/merge-patch+json",
+    [KUBE_APPLY] = "application/apply-patch+yaml",
+    [KUBE_JSON_PATCH] = "application/json-patch+json",
+};
 
 /* The members of a Status that we act on; the rest of the body may be
  * anything. */
@@ -136,7 +128,7 @@ int kube_call(struct kube_client *c, const struct kube_request *request,
     const struct http_request http = {
         .method = request->method,
         .path = request->path,
-        .content_type = content_type(request->type),
+        .content_type = content_types[request->type],
         .body = request->body,
         .body_size = request->body_size,
         .timeout_ms = request->timeout_ms,
