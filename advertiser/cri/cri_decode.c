@@ -44,10 +44,11 @@ static void reply_fini(struct reply *reply)
 }
 #define cleanup_reply __attribute__((__cleanup__(reply_fini)))
 
-/* `reply` is where it stays, because the allocator points into it. */
-static int reply_init(struct reply *reply,
-                      const ProtobufCMessageDescriptor *type, const void *data,
-                      size_t size, struct error *err)
+/* The message, or NULL, which is -EPROTO.  `reply` is where it stays, because
+ * the allocator points into it. */
+static void *reply_read(struct reply *reply,
+                        const ProtobufCMessageDescriptor *type,
+                        const void *data, size_t size, struct error *err)
 {
     memset(reply, 0, sizeof *reply);
     reply->allocator.alloc = take_memory;
@@ -59,11 +60,11 @@ static int reply_init(struct reply *reply,
     reply->message = protobuf_c_message_unpack(type, &reply->allocator, size,
                                                data);
     if (!reply->message)
-        return error_set(err, EPROTO,
-                         "the reply is no %s, or needs over %zu bytes to be "
-                         "one",
-                         type->short_name, reply->max);
-    return 0;
+        (void)error_set(err, EPROTO,
+                        "the reply is no %s, or needs over %zu bytes to be "
+                        "one",
+                        type->short_name, reply->max);
+    return reply->message;
 }
 
 /* --- parts ---------------------------------------------------------------- */
@@ -166,11 +167,10 @@ int cri_decode_version(const void *data, size_t size,
                        struct cri_version *ret_version, struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__version_response__descriptor, data, size,
-                       err);
-    if (r < 0)
-        return r;
-    const Cri__VersionResponse *m = (void *)reply.message;
+    const Cri__VersionResponse *m =
+        reply_read(&reply, &cri__version_response__descriptor, data, size, err);
+    if (!m)
+        return -EPROTO;
     take_text(m->runtime_name, ret_version->runtime);
     take_text(m->runtime_version, ret_version->version);
     take_text(m->runtime_api_version, ret_version->api);
@@ -181,11 +181,10 @@ int cri_decode_status(const void *data, size_t size,
                       struct cri_status *ret_status, struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__status_response__descriptor, data, size,
-                       err);
-    if (r < 0)
-        return r;
-    const Cri__StatusResponse *m = (void *)reply.message;
+    const Cri__StatusResponse *m =
+        reply_read(&reply, &cri__status_response__descriptor, data, size, err);
+    if (!m)
+        return -EPROTO;
     if (!m->status)
         return error_set(err, EPROTO, "the reply has no status");
     struct cri_status status = {0};
@@ -206,10 +205,10 @@ int cri_decode_id(const void *data, size_t size, char ret_id[CRI_ID_MAX + 1],
                   struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__id_request__descriptor, data, size, err);
-    if (r < 0)
-        return r;
-    const Cri__IdRequest *m = (void *)reply.message;
+    const Cri__IdRequest *m = reply_read(&reply, &cri__id_request__descriptor,
+                                         data, size, err);
+    if (!m)
+        return -EPROTO;
     return take_id("new object", m->id, ret_id, err);
 }
 
@@ -245,11 +244,9 @@ int cri_decode_sandboxes(const void *data, size_t size, struct cri_pairs labels,
                          struct cri_sandboxes *ret_list, struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__list_pod_sandbox_response__descriptor,
-                       data, size, err);
-    const Cri__ListPodSandboxResponse *m = (void *)reply.message;
-    if (r == 0)
-        r = check_count("sandboxes", m->n_items, err);
+    const Cri__ListPodSandboxResponse *m = reply_read(
+        &reply, &cri__list_pod_sandbox_response__descriptor, data, size, err);
+    int r = m ? check_count("sandboxes", m->n_items, err) : -EPROTO;
     if (r < 0)
         return r;
     struct cri_sandboxes list = {0};
@@ -313,16 +310,15 @@ int cri_decode_container(const void *data, size_t size, const char *id,
                          struct cri_container *ret_container, struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__container_status_response__descriptor,
-                       data, size, err);
-    if (r < 0)
-        return r;
-    const Cri__ContainerStatusResponse *m = (void *)reply.message;
+    const Cri__ContainerStatusResponse *m = reply_read(
+        &reply, &cri__container_status_response__descriptor, data, size, err);
+    if (!m)
+        return -EPROTO;
     const Cri__ContainerStatus *from = m->status;
     if (!from)
         return error_set(err, EPROTO, "the reply has no status");
     struct cri_container c = {.n_labels = from->n_labels};
-    r = take_that_id("container", from->id, id, c.id, err);
+    int r = take_that_id("container", from->id, id, c.id, err);
     if (r < 0)
         return r;
     c.name = copy_text(from->metadata ? from->metadata->name : "");
@@ -362,11 +358,9 @@ int cri_decode_containers(const void *data, size_t size,
                           struct cri_containers *ret_list, struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__list_containers_response__descriptor, data,
-                       size, err);
-    const Cri__ListContainersResponse *m = (void *)reply.message;
-    if (r == 0)
-        r = check_count("containers", m->n_containers, err);
+    const Cri__ListContainersResponse *m = reply_read(
+        &reply, &cri__list_containers_response__descriptor, data, size, err);
+    int r = m ? check_count("containers", m->n_containers, err) : -EPROTO;
     if (r < 0)
         return r;
     struct cri_containers list = {0};
@@ -405,11 +399,10 @@ int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
                     struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__exec_sync_response__descriptor, data, size,
-                       err);
-    if (r < 0)
-        return r;
-    Cri__ExecSyncResponse *m = (void *)reply.message;
+    Cri__ExecSyncResponse *m = reply_read(
+        &reply, &cri__exec_sync_response__descriptor, data, size, err);
+    if (!m)
+        return -EPROTO;
     size_t max = ret_exec->max ? ret_exec->max : CRI_EXEC_OUTPUT_MAX;
     if (m->stdout_data.len > max || m->stderr_data.len > max)
         return error_set(err, EMSGSIZE,
@@ -451,11 +444,10 @@ int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
                      struct error *err)
 {
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__image_status_response__descriptor, data,
-                       size, err);
-    if (r < 0)
-        return r;
-    const Cri__ImageStatusResponse *m = (void *)reply.message;
+    const Cri__ImageStatusResponse *m = reply_read(
+        &reply, &cri__image_status_response__descriptor, data, size, err);
+    if (!m)
+        return -EPROTO;
     memset(ret_image, 0, sizeof *ret_image);
     if (!m->image)
         return 0;
@@ -473,30 +465,26 @@ int cri_decode_image(const void *data, size_t size, struct cri_image *ret_image,
 int cri_decode_event(const void *data, size_t size, struct cri_event *ret_event,
                      struct error *err)
 {
+    static const enum cri_event_kind kinds[] = {
+        [CRI__CONTAINER_EVENT_TYPE__CONTAINER_CREATED_EVENT] =
+            CRI_EVENT_CREATED,
+        [CRI__CONTAINER_EVENT_TYPE__CONTAINER_STARTED_EVENT] =
+            CRI_EVENT_STARTED,
+        [CRI__CONTAINER_EVENT_TYPE__CONTAINER_STOPPED_EVENT] =
+            CRI_EVENT_STOPPED,
+        [CRI__CONTAINER_EVENT_TYPE__CONTAINER_DELETED_EVENT] =
+            CRI_EVENT_DELETED,
+    };
     cleanup_reply struct reply reply;
-    int r = reply_init(&reply, &cri__container_event_response__descriptor, data,
-                       size, err);
-    if (r < 0)
-        return r;
-    const Cri__ContainerEventResponse *m = (void *)reply.message;
-    struct cri_event event = {0};
-    switch (m->container_event_type) {
-    case CRI__CONTAINER_EVENT_TYPE__CONTAINER_CREATED_EVENT:
-        event.kind = CRI_EVENT_CREATED;
-        break;
-    case CRI__CONTAINER_EVENT_TYPE__CONTAINER_STARTED_EVENT:
-        event.kind = CRI_EVENT_STARTED;
-        break;
-    case CRI__CONTAINER_EVENT_TYPE__CONTAINER_STOPPED_EVENT:
-        event.kind = CRI_EVENT_STOPPED;
-        break;
-    case CRI__CONTAINER_EVENT_TYPE__CONTAINER_DELETED_EVENT:
-        event.kind = CRI_EVENT_DELETED;
-        break;
-    default:
+    const Cri__ContainerEventResponse *m = reply_read(
+        &reply, &cri__container_event_response__descriptor, data, size, err);
+    if (!m)
+        return -EPROTO;
+    size_t type = (size_t)m->container_event_type;
+    if (type >= ARRAY_LEN(kinds))
         return 1;
-    }
-    r = take_id("container", m->container_id, event.container_id, err);
+    struct cri_event event = {.kind = kinds[type]};
+    int r = take_id("container", m->container_id, event.container_id, err);
     const Cri__PodSandboxStatus *sandbox = m->pod_sandbox_status;
     if (r == 0 && sandbox && *sandbox->id)
         r = take_id("sandbox", sandbox->id, event.sandbox_id, err);

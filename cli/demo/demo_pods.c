@@ -36,42 +36,35 @@ static void add_uid(const struct pod_spec *pod, struct str *out)
              (unsigned)pod->kind + 1, pod->index);
 }
 
-static void add_container(struct str *out, const char *name, const char *image,
-                          const char *resources)
-{
-    str_addf(out,
-             "\"spec\":{\"schedulerName\":\"default-scheduler\","
-             "\"containers\":[{\"name\":\"%s\",\"image\":\"%s\","
-             "\"resources\":{\"requests\":{%s},\"limits\":{%s}}}]}",
-             name, image, resources, resources);
-}
-
 static void add_spec(const struct pod_spec *pod, struct str *out)
 {
-    switch (pod->kind) {
-    case POD_SERVICE:
-        add_container(out, "hbn", "example.org/hbn:1",
-                      "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"2\","
-                      "\"biga.dev/card-memory-mib\":\"2048\"");
-        break;
-    case POD_TENANT:
-        add_container(out, "work", "example.org/train:1",
-                      "\"cpu\":\"8\",\"memory\":\"64Gi\","
-                      "\"nvidia.com/gpu\":\"1\",\"biga.dev/card\":\"1\"");
-        break;
-    case POD_HOST:
-        add_container(out, "rank", "example.org/mpi-ucc:1",
+    static const struct {
+        const char *name, *image, *resources;
+    } containers[] = {
+        [POD_SERVICE] =
+            {"hbn", "hbn",
+             "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"2\","
+             "\"biga.dev/card-memory-mib\":\"2048\""},
+        [POD_TENANT] = {"work", "train",
+                        "\"cpu\":\"8\",\"memory\":\"64Gi\","
+                        "\"nvidia.com/gpu\":\"1\",\"biga.dev/card\":\"1\""},
+        [POD_HOST] = {"rank", "mpi-ucc",
                       "\"cpu\":\"8\",\"memory\":\"64Gi\","
                       "\"nvidia.com/gpu\":\"1\",\"biga.dev/card\":\"1\","
                       "\"biga.dev/card-cores\":\"4\","
-                      "\"biga.dev/card-memory-mib\":\"4096\"");
-        break;
-    case POD_XPU:
-        add_container(out, "ucc-worker", "example.org/ucc-worker:1",
-                      "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"4\","
-                      "\"biga.dev/card-memory-mib\":\"4096\"");
-        break;
-    }
+                      "\"biga.dev/card-memory-mib\":\"4096\""},
+        [POD_XPU] = {"ucc-worker", "ucc-worker",
+                     "\"biga.dev/card\":\"1\",\"biga.dev/card-cores\":\"4\","
+                     "\"biga.dev/card-memory-mib\":\"4096\""},
+    };
+    const char *resources = containers[pod->kind].resources;
+    str_addf(out,
+             "\"spec\":{\"schedulerName\":\"default-scheduler\","
+             "\"containers\":[{\"name\":\"%s\","
+             "\"image\":\"example.org/%s:1\","
+             "\"resources\":{\"requests\":{%s},\"limits\":{%s}}}]}",
+             containers[pod->kind].name, containers[pod->kind].image, resources,
+             resources);
 }
 
 void pod_encode(const struct pod_spec *pod, struct str *out)
