@@ -258,8 +258,15 @@ static bool read_word(struct reading *r, enum member m, struct act_pod *pod)
 static bool read_member(struct reading *r, enum member m, struct act_item *item)
 {
     struct act_pod *pod = &item->pod;
+    bool *const flags[MEMBERS] = {[HOST] = &pod->is_host,
+                                  [HELD] = &pod->held,
+                                  [STOP] = &item->stop,
+                                  [KEEP] = &item->keep,
+                                  [LATER] = &item->later};
     struct jtext raw;
     int64_t vfs = -1;
+    if (flags[m])
+        return read_flag(r, names[m], flags[m]);
     switch (m) {
     case SPEC:
         if (!read_raw(r, "spec", JKIND_OBJECT, ITEM_SPEC_MAX, &raw))
@@ -275,18 +282,8 @@ static bool read_member(struct reading *r, enum member m, struct act_item *item)
         return true;
     case ENV:
         return read_env(r, &pod->env);
-    case HOST:
-        return read_flag(r, "host", &pod->is_host);
-    case STOP:
-        return read_flag(r, "stop", &item->stop);
-    case KEEP:
-        return read_flag(r, "keep", &item->keep);
-    case LATER:
-        return read_flag(r, "later", &item->later);
     case FAULT:
         return read_text(r, "fault", PODFEED_FAULT_MAX, &item->fault);
-    case HELD:
-        return read_flag(r, "held", &pod->held);
     case GRACE:
         return read_int(r, "grace", -1, ITEM_GRACE_MAX, &item->grace_s);
     case VFS:
