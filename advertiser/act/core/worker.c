@@ -71,16 +71,11 @@ static void step_failpoint(const char *when, enum machine_kind kind)
 static int list_pod(struct worker *w, const char *uid,
                     struct machine_found *ret_found, struct error *err)
 {
-    const struct cri_pair label = {ACT_LABEL_UID, uid};
-    const struct cri_pairs labels = {&label, 1};
-    struct cri_pair ours[2];
     struct inventory listed = {0};
-    struct cri_pair all[3];
-    (void)config_ours(w->p->a, ours);
-    all[0] = ours[0];
-    all[1] = ours[1];
-    all[2] = *labels.list;
-    const struct cri_pairs filter = {all, ARRAY_LEN(all)};
+    struct cri_pair labels[3];
+    (void)config_ours(w->p->a, labels);
+    labels[2] = (struct cri_pair){ACT_LABEL_UID, uid};
+    const struct cri_pairs filter = {labels, ARRAY_LEN(labels)};
     int e = cri_list_containers(w->c.cri, filter, CALL_LIST_MS,
                                 &listed.containers, err);
     if (e == 0)
@@ -94,15 +89,15 @@ static int list_pod(struct worker *w, const char *uid,
     return e;
 }
 
+#define cleanup_config __attribute__((__cleanup__(config_sandbox_fini)))
+
 static int run_sandbox(struct worker *w, struct pod_entry *e,
                        const struct machine_step *step,
                        char ret_id[CRI_ID_MAX + 1], struct error *err)
 {
-    struct config_sandbox config;
+    cleanup_config struct config_sandbox config;
     config_sandbox(w->p->a, e, step->attempt, &config);
-    int r = cri_run_sandbox(w->c.cri, &config.cri, CALL_MS, ret_id, err);
-    config_sandbox_fini(&config);
-    return r;
+    return cri_run_sandbox(w->c.cri, &config.cri, CALL_MS, ret_id, err);
 }
 
 /* Our own address on the connection to the card, for BIGA_PEER_ADDRESS.  It is
@@ -125,18 +120,16 @@ static int create(struct worker *w, struct pod_entry *e,
                   const struct machine_step *step, char ret_id[CRI_ID_MAX + 1],
                   struct error *err)
 {
-    struct config_sandbox sandbox;
+    cleanup_config struct config_sandbox sandbox;
     struct cri_container_config config;
     config_sandbox(w->p->a, e, step->sandbox_attempt, &sandbox);
     char own[GRPC_ADDRESS_MAX];
     config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
     int r = own_address(w, &config, own, err);
     config_set_peer(&config, own, &sandbox);
-    if (r == 0)
-        r = cri_create_container(w->c.cri, step->sandbox_id, &config,
-                                 &sandbox.cri, CALL_MS, ret_id, err);
-    config_sandbox_fini(&sandbox);
-    return r;
+    return r < 0 ? r
+                 : cri_create_container(w->c.cri, step->sandbox_id, &config,
+                                        &sandbox.cri, CALL_MS, ret_id, err);
 }
 
 static int look(struct worker *w, const struct machine_step *step,
@@ -177,11 +170,9 @@ static int look_image(struct worker *w, const char *name,
 static int pull_image(struct worker *w, struct pod_entry *e, const char *name,
                       struct error *err)
 {
-    struct config_sandbox config;
+    cleanup_config struct config_sandbox config;
     config_sandbox(w->p->a, e, e->intent->attempt + 1, &config);
-    int code = cri_pull_image(w->c.cri, name, &config.cri, CALL_PULL_MS, err);
-    config_sandbox_fini(&config);
-    return code;
+    return cri_pull_image(w->c.cri, name, &config.cri, CALL_PULL_MS, err);
 }
 
 static int stop(struct worker *w, const struct machine_step *step,
@@ -434,16 +425,12 @@ static LOCKED void work_orphan(struct worker *w, const struct orphan *o)
     int e = 0;
     act_unlock(a);
     (void)failpoint("act-before-orphan");
-    if (o->sandbox) {
-        e = o->running ? cri_stop_sandbox(w->c.cri, o->id, CALL_MS, &err) : 0;
-        if (e == 0 || e == -ENOENT)
-            e = cri_remove_sandbox(w->c.cri, o->id, CALL_MS, &err);
-    } else {
-        e = o->running ? cri_stop_container(w->c.cri, o->id, 0, CALL_MS, &err)
-                       : 0;
-        if (e == 0 || e == -ENOENT)
-            e = cri_remove_container(w->c.cri, o->id, CALL_MS, &err);
-    }
+    if (o->running)
+        e = o->sandbox ? cri_stop_sandbox(w->c.cri, o->id, CALL_MS, &err)
+                       : cri_stop_container(w->c.cri, o->id, 0, CALL_MS, &err);
+    if (e == 0 || e == -ENOENT)
+        e = o->sandbox ? cri_remove_sandbox(w->c.cri, o->id, CALL_MS, &err)
+                       : cri_remove_container(w->c.cri, o->id, CALL_MS, &err);
     (void)failpoint("act-after-orphan");
     bool gone = e == 0 || e == -ENOENT;
     log_event(gone ? LOG_INFO : LOG_WARN,
