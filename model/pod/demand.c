@@ -569,28 +569,18 @@ static int take_demand(const struct pod *pod, struct demand *d,
     d->priority = pod->priority;
     if (pod->bad.code)
         return error_set(err, EDOM, "%s", pod->bad.text);
-    rc = take_job(pod, d, err);
-    if (rc == 0)
-        rc = take_shapes(pod, d, err);
-    if (rc == 0)
-        rc = take_cards(pod, d, err);
-    if (rc == 0)
-        rc = take_card_need(pod, d, err);
-    if (rc == 0)
-        rc = take_gpus(pod, d, err);
-    if (rc == 0)
-        rc = take_cpus(pod, d, err);
-    if (rc == 0)
-        rc = take_memory(pod, d, err);
-    if (rc == 0)
-        rc = take_alignment(pod, d, err);
-    if (rc == 0)
-        rc = take_tier(pod, POD_WITHIN, &d->within, err);
-    if (rc == 0)
-        rc = take_tier(pod, POD_PREFER_WITHIN, &d->prefer_within, err);
-    if (rc == 0)
-        rc = take_wishes(pod, d, err);
-    return rc;
+    if ((rc = take_job(pod, d, err)) < 0 ||
+        (rc = take_shapes(pod, d, err)) < 0 ||
+        (rc = take_cards(pod, d, err)) < 0 ||
+        (rc = take_card_need(pod, d, err)) < 0 ||
+        (rc = take_gpus(pod, d, err)) < 0 ||
+        (rc = take_cpus(pod, d, err)) < 0 ||
+        (rc = take_memory(pod, d, err)) < 0 ||
+        (rc = take_alignment(pod, d, err)) < 0 ||
+        (rc = take_tier(pod, POD_WITHIN, &d->within, err)) < 0 ||
+        (rc = take_tier(pod, POD_PREFER_WITHIN, &d->prefer_within, err)) < 0)
+        return rc;
+    return take_wishes(pod, d, err);
 }
 
 int demand_read(struct jscan *s, const struct demand_config *config,
