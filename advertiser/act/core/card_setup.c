@@ -12,11 +12,7 @@ static LOCKED bool uses_card(const struct pod_entry *e)
 {
     const struct machine *m = &e->m;
     bool used = !pod_entry_is_over(e) && (e->configured || m->prepared);
-    for (size_t i = 0; i < m->found.n_sandboxes; i++)
-        used |= m->found.sandboxes[i].ready;
-    for (size_t i = 0; i < m->found.n_containers; i++)
-        used |= m->found.containers[i].state == CRI_RUNNING ||
-                m->found.containers[i].state == CRI_UNKNOWN;
+    used |= machine_found_lives(&m->found);
     /* before the first list it is not known what an earlier run of this program
      * started; the number of that attempt may have been lost as well */
     used |= !m->listed && (e->intent->attempt > 0 || !e->met);

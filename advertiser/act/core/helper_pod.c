@@ -96,19 +96,6 @@ static LOCKED bool is_served(const struct place *at, const struct pod_entry *e)
             pod_entry_has_volumes(e));
 }
 
-/* A sandbox or container of it is alive: that is adopted or removed before
- * anything else. */
-static bool runs(const struct machine *m)
-{
-    bool any = false;
-    for (size_t i = 0; i < m->found.n_sandboxes; i++)
-        any |= m->found.sandboxes[i].ready;
-    for (size_t i = 0; i < m->found.n_containers; i++)
-        any |= m->found.containers[i].state == CRI_RUNNING ||
-               m->found.containers[i].state == CRI_UNKNOWN;
-    return any;
-}
-
 /* Its next step is a call of the helper.  Sandboxes and containers that have
  * ended may still be there, as when they cannot be removed: the next attempt
  * does not wait for them. */
@@ -118,7 +105,9 @@ static bool needs_helper(const struct pod_entry *e)
     if (e->intent->stop) /* its files are to go, and nothing else is left */
         return !m->cleaned && m->found.n_sandboxes == 0 &&
                m->found.n_containers == 0;
-    return !m->prepared && pod_entry_has_volumes(e) && !runs(m);
+    /* what lives is adopted or removed before anything else */
+    return !m->prepared && pod_entry_has_volumes(e) &&
+           !machine_found_lives(&m->found);
 }
 
 /* It runs, or it failed and will not run soon: no use to wait. */

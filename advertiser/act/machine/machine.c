@@ -57,15 +57,10 @@ void machine_fini(struct machine *m)
 
 bool machine_restarts(const struct machine *m, bool init, int32_t exit_code)
 {
-    switch (m->spec ? m->spec->restart : PODSPEC_RESTART_NEVER) {
-    case PODSPEC_RESTART_ALWAYS:
-        return !init || exit_code != 0;
-    case PODSPEC_RESTART_ON_FAILURE:
-        return exit_code != 0;
-    case PODSPEC_RESTART_NEVER:
-        break;
-    }
-    return false;
+    if (!m->spec || m->spec->restart == PODSPEC_RESTART_NEVER)
+        return false;
+    return exit_code != 0 ||
+           (!init && m->spec->restart == PODSPEC_RESTART_ALWAYS);
 }
 
 /* --- steps -------------------------------------------------------------- */
@@ -102,6 +97,16 @@ static void wait_until(struct machine_step *step, int64_t due_ms)
 static bool lives(const struct machine_container *c)
 {
     return c->state == CRI_RUNNING || c->state == CRI_UNKNOWN;
+}
+
+bool machine_found_lives(const struct machine_found *f)
+{
+    bool any = false;
+    for (size_t i = 0; i < f->n_sandboxes; i++)
+        any |= f->sandboxes[i].ready;
+    for (size_t i = 0; i < f->n_containers; i++)
+        any |= lives(&f->containers[i]);
+    return any;
 }
 
 static int64_t grace_ms(const struct machine *m)

@@ -66,6 +66,8 @@ struct machine_found {
     size_t n_sandboxes, n_containers;
 };
 void machine_found_fini(struct machine_found *f);
+/* Any sandbox or container: what may run does. */
+bool machine_found_lives(const struct machine_found *f);
 void machine_found_sandbox(struct machine_found *f,
                            const struct machine_sandbox *s);
 void machine_found_container(struct machine_found *f,
