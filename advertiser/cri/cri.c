@@ -63,29 +63,18 @@ const struct grpc_end *cri_end(const struct cri *c)
 static int plain_errno(const struct grpc_end *end)
 {
     enum { UNAUTHENTICATED = 16 };
+    static const int errors[] = {
+        [GRPC_NOT_FOUND] = ENOENT,     [GRPC_ALREADY_EXISTS] = EEXIST,
+        [GRPC_UNIMPLEMENTED] = ENOSYS, [GRPC_PERMISSION_DENIED] = EACCES,
+        [UNAUTHENTICATED] = EACCES,    [GRPC_RESOURCE_EXHAUSTED] = ENOSPC,
+        [GRPC_UNAVAILABLE] = EAGAIN,   [GRPC_DEADLINE_EXCEEDED] = ETIMEDOUT,
+    };
     if (strstr(end->message, "is reserved for"))
         return EEXIST;
     if (strstr(end->message, "no space left"))
         return ENOSPC;
-    switch (end->code) {
-    case GRPC_NOT_FOUND:
-        return ENOENT;
-    case GRPC_ALREADY_EXISTS:
-        return EEXIST;
-    case GRPC_UNIMPLEMENTED:
-        return ENOSYS;
-    case GRPC_PERMISSION_DENIED:
-    case UNAUTHENTICATED:
-        return EACCES;
-    case GRPC_RESOURCE_EXHAUSTED:
-        return ENOSPC;
-    case GRPC_UNAVAILABLE:
-        return EAGAIN;
-    case GRPC_DEADLINE_EXCEEDED:
-        return ETIMEDOUT;
-    default:
-        return EREMOTEIO;
-    }
+    size_t code = (size_t)end->code;
+    return code < ARRAY_LEN(errors) && errors[code] ? errors[code] : EREMOTEIO;
 }
 
 int cri_make_plain(const struct grpc_end *end, int r, struct error *err)
