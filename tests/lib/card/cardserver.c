@@ -463,10 +463,24 @@ size_t cardserver_method(const char *name)
 }
 
 /* Lock held. */
-static int answer(struct cardserver *s, size_t at, struct call *c)
+static void wait_thawed(struct cardserver *s)
 {
+    unsigned ms = h2_server_deadline_ms();
+    struct held me = {s->held, ms ? clock_ms() + ms : INT64_MAX};
+    struct held **at = &s->held;
+    s->held = &me;
     while (s->frozen && !s->ending)
         (void)pthread_cond_wait(&s->thawed, &s->lock);
+    while (*at != &me)
+        at = &(*at)->next;
+    *at = me.next;
+}
+
+/* Lock held. */
+static int answer(struct cardserver *s, size_t at, struct call *c)
+{
+    if (s->frozen)
+        wait_thawed(s);
     if (s->faults[at].times == 0)
         return methods[at].call(c);
     int code = s->faults[at].code;

@@ -8,6 +8,7 @@
 
 #include "card/card.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/card/cardserver_private.h"
 
 static bool is_of(Cri__Pair **labels, size_t n, const char *uid)
@@ -93,6 +94,23 @@ void cardserver_freeze(struct cardserver *s, bool frozen)
     s->frozen = frozen;
     pthread_cond_broadcast(&s->thawed);
     pthread_mutex_unlock(&s->lock);
+}
+
+unsigned cardserver_held(struct cardserver *s, int64_t *ret_due_ms)
+{
+    unsigned n = 0;
+    int64_t now = clock_ms();
+    *ret_due_ms = INT64_MAX;
+    pthread_mutex_lock(&s->lock);
+    for (const struct held *h = s->held; s->frozen && h; h = h->next) {
+        if (h->due_ms < now || h->due_ms == INT64_MAX)
+            continue;
+        n++;
+        if (h->due_ms < *ret_due_ms)
+            *ret_due_ms = h->due_ms;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }
 
 void cardserver_exec(struct cardserver *s, int exit_code, const char *out,

@@ -33,6 +33,12 @@ struct event {
 
 #define EVENTS "GetContainerEvents"
 
+/* A call that waits for its card to be thawed. */
+struct held {
+    struct held *next;
+    int64_t due_ms; /* its deadline */
+};
+
 struct cardserver {
     struct h2_server *h2;
     struct cardserver_times times;
@@ -49,6 +55,7 @@ struct cardserver {
     pthread_cond_t thawed;
     pthread_cond_t told; /* of events */
     bool frozen, ending;
+    struct held *held;
     enum cardserver_events has_events;
     struct event events[EVENTS_KEPT];
     uint64_t n_events; /* ever; the last are kept */

@@ -90,6 +90,8 @@ enum { H2_MORE = -1 };
 typedef int h2_handler_f(void *ctx, const char *method, const void *request,
                          size_t size, struct str *ret_reply);
 void h2_server_handle(struct h2_server *s, h2_handler_f *handler, void *ctx);
+/* Within a handler: how long the client waits for it; 0: for ever. */
+unsigned h2_server_deadline_ms(void);
 
 /* How many there were so far; of connections, those whose handshake went
  * well. */

@@ -43,6 +43,21 @@ static bool has_left(const struct conn *c)
     return poll(&what, 1, 0) > 0;
 }
 
+static _Thread_local unsigned deadline_ms; /* of the call that is handled */
+
+unsigned h2_server_deadline_ms(void)
+{
+    return deadline_ms;
+}
+
+/* In milliseconds, as lib/grpc says it. */
+static unsigned deadline_of(const struct conn *c)
+{
+    static const char name[] = "grpc-timeout: ";
+    const char *at = strstr(str_text(&c->headers), name);
+    return at ? (unsigned)strtoul(at + sizeof name - 1, NULL, 10) : 0;
+}
+
 /* What the handler says, whole or one message after the other. */
 static bool reply_handled(struct conn *c, int32_t stream, h2_handler_f *handler,
                           void *ctx)
@@ -51,6 +66,7 @@ static bool reply_handled(struct conn *c, int32_t stream, h2_handler_f *handler,
     const char *name = strrchr(c->path, '/');
     bool whole = c->body.size >= 5, well = true, begun = false;
     int code = H2_MORE;
+    deadline_ms = deadline_of(c);
     while (well && code == H2_MORE) {
         str_reset(&out);
         str_reset(&message);
