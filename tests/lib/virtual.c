@@ -2,21 +2,30 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "lib/io/clock.h"
 
 enum { BEGIN_MS = 1000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_on;
 
 void virtual_begin(void)
 {
+    atomic_store(&is_on, true);
     clock_set_fake(BEGIN_MS);
 }
 
 void virtual_end(void)
 {
     clock_set_fake(-1);
+    atomic_store(&is_on, false);
+}
+
+bool virtual_is_on(void)
+{
+    return atomic_load(&is_on);
 }
 
 void virtual_settle(size_t n)

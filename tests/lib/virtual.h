@@ -3,12 +3,14 @@
 #ifndef BIGA_TESTS_VIRTUAL_H
 #define BIGA_TESTS_VIRTUAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Until virtual_end() time is virtual; before any thread is started. */
 void virtual_begin(void);
 void virtual_end(void);
+bool virtual_is_on(void);
 
 /* When `n` threads wait in clock_wait(). */
 void virtual_settle(size_t n);

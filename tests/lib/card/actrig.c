@@ -1,16 +1,23 @@
 #include "tests/lib/card/actrig.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "advertiser/act/core/events.h"
+#include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/lib/virtual.h"
 
-enum { REACH_MS = 60000, CALL_MS = 30000 };
+enum {
+    REACH_MS = 60000,
+    STEP_MS = 100,
+    STRAY_MS = 30000,
+};
 
 static const struct cardserver_times quick = {0};
 
@@ -112,7 +119,10 @@ bool actrig_reach(struct actrig *r, const char *name, enum act_state state)
     for (uint64_t version = 0; clock_ms() < end;) {
         if (actuator_find(r->a, "lab", name, &v) == 0 && v.state == state)
             return true;
-        version = actuator_wait(r->a, version, 100);
+        if (virtual_is_on())
+            actrig_step(r, STEP_MS);
+        else
+            version = actuator_wait(r->a, version, STEP_MS);
     }
     (void)fprintf(stderr, "actrig: %s is %s (%s: %s)\n", name,
                   act_state_name(v.state), v.reason, v.message);
@@ -121,13 +131,80 @@ bool actrig_reach(struct actrig *r, const char *name, enum act_state state)
 
 bool actrig_live(struct actrig *r, size_t card, const char *uid, unsigned n)
 {
-    const struct timespec pause = {0, 10000000};
     for (int64_t end = clock_ms() + REACH_MS; clock_ms() < end;) {
         if (cardserver_live(r->cards[card], uid) == n)
             return true;
-        (void)nanosleep(&pause, NULL);
+        if (virtual_is_on())
+            actrig_step(r, STEP_MS);
+        else
+            (void)poll(NULL, 0, 10);
     }
     return false;
+}
+
+struct act_place_status actrig_place(struct actrig *r, size_t i)
+{
+    struct act_place_status v[ACT_PLACES_MAX];
+    if (actuator_places(r->a, v) <= i)
+        die("a place", "is not there");
+    return v[i];
+}
+
+bool actrig_becomes(struct actrig *r, size_t i, enum act_health health)
+{
+    for (int64_t end = clock_ms() + REACH_MS; clock_ms() < end;) {
+        if (actrig_place(r, i).health == health)
+            return true;
+        if (virtual_is_on())
+            actrig_step(r, STEP_MS);
+        else
+            (void)poll(NULL, 0, 10);
+    }
+    return false;
+}
+
+/* --- virtual time -------------------------------------------------------- */
+
+/* The thread of events waits for events; it is none of them. */
+static bool is_at_rest(struct actrig *r, int64_t *ret_next_ms)
+{
+    size_t n = clock_waiting(ret_next_ms);
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t due_ms;
+        n += cardserver_held(r->cards[i], &due_ms);
+        if (due_ms < *ret_next_ms)
+            *ret_next_ms = due_ms + 1; /* then the call has ended */
+    }
+    act_lock(r->a);
+    bool all = n >= r->a->n_threads - (r->a->events != NULL);
+    act_unlock(r->a);
+    return all;
+}
+
+void actrig_settle(struct actrig *r)
+{
+    int64_t next_ms;
+    while (!is_at_rest(r, &next_ms))
+        (void)poll(NULL, 0, 1);
+}
+
+void actrig_step(struct actrig *r, int64_t max_ms)
+{
+    int64_t next_ms, now = clock_ms();
+    while (!is_at_rest(r, &next_ms))
+        (void)poll(NULL, 0, 1);
+    int64_t ms = next_ms > now ? next_ms - now : 0;
+    virtual_take(ms < max_ms ? ms : max_ms);
+    act_lock(r->a);
+    events_wake(r->a);
+    act_unlock(r->a);
+}
+
+void actrig_pass(struct actrig *r, int64_t ms)
+{
+    for (int64_t end = clock_ms() + ms; clock_ms() < end;)
+        actrig_step(r, end - clock_ms());
+    actrig_settle(r);
 }
 
 void actrig_stray(struct actrig *r, size_t card, const char *uid)
@@ -152,6 +229,6 @@ void actrig_stray(struct actrig *r, size_t card, const char *uid)
     char id[CRI_ID_MAX + 1];
     struct error err = {0};
     if (cri_create(&to, &cri, &err) < 0 ||
-        cri_run_sandbox(cri, &config, CALL_MS, id, &err) < 0)
+        cri_run_sandbox(cri, &config, STRAY_MS, id, &err) < 0)
         die("a stray sandbox", err.text);
 }

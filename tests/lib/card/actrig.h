@@ -33,11 +33,24 @@ void actrig_set(struct actrig *r, size_t n);
 int actrig_want(struct actrig *r, const char *name, const char *place);
 /* The same with what else `pod` says; no virtual functions: as they are. */
 int actrig_want_as(struct actrig *r, struct act_pod pod);
-/* Until it is in that state, for at most 60 s; false: it is not. */
+/* Each for at most 60 s, of virtual time where that is on; false: it is not.
+ * Until it is in that state. */
 bool actrig_reach(struct actrig *r, const char *name, enum act_state state);
 /* Until what lives on a card of that pod are so many objects. */
 bool actrig_live(struct actrig *r, size_t card, const char *uid, unsigned n);
+/* Until the health of the `i`-th place is that. */
+bool actrig_becomes(struct actrig *r, size_t i, enum act_health health);
+struct act_place_status actrig_place(struct actrig *r, size_t i);
 /* A sandbox that nobody wrote down, with our labels. */
 void actrig_stray(struct actrig *r, size_t card, const char *uid);
+
+/* Virtual time, from before actrig_open() to after actrig_fini().  It goes on
+ * when all threads of the actuator wait for it, or for cards that are frozen:
+ * until the first of them is due, at most for `max_ms`. */
+void actrig_step(struct actrig *r, int64_t max_ms);
+/* The same again and again, for `ms`; then they wait again. */
+void actrig_pass(struct actrig *r, int64_t ms);
+/* When all of them wait. */
+void actrig_settle(struct actrig *r);
 
 #endif
