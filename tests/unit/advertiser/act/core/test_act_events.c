@@ -3,22 +3,23 @@
 #include <criterion/criterion.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
 
 #define EVENTS "GetContainerEvents"
 #define LISTS "ListContainers"
 
 enum {
-    LIVE_MS = 1500,  /* then a stream that stands is believed */
-    SOON_MS = 5000,  /* where events come it is listed each PLACE_SWEEP_MS */
-    QUIET_MS = 3000, /* more than one of them */
+    QUIET_MS = 3000, /* more than one list without events */
+    EXACT_MS = 50,   /* to be in time, when nothing else takes any */
 };
 
 /* Streams that cannot be begun. */
@@ -39,9 +40,10 @@ CURLMcode curl_multi_add_handle(CURLM *multi, CURL *curl)
     return real(multi, curl);
 }
 
-static void rest(unsigned ms)
+/* What happens beside virtual time. */
+static void look_again(void)
 {
-    (void)usleep(ms * 1000);
+    (void)poll(NULL, 0, 1);
 }
 
 static bool is_ready(struct actrig *r, const char *name)
@@ -59,37 +61,81 @@ static bool is_live(struct actrig *r)
     return live;
 }
 
-/* One card, whose events are `events`, with pod "x"; what is to settle has. */
+static void until_ready(struct actrig *r, const char *name)
+{
+    cr_assert(actrig_reach(r, name, ACT_RUNNING));
+    while (!is_ready(r, name))
+        actrig_step(r, PLACE_BUSY_LIST_MS);
+}
+
+/* Its thread waits for events, so time does not wait for it. */
+static void until_live(struct actrig *r)
+{
+    while (!is_live(r)) {
+        actrig_step(r, PLACE_BUSY_LIST_MS);
+        look_again();
+    }
+    actrig_pass(r, 2 * PLACE_BUSY_LIST_MS); /* what it has not told is listed */
+}
+
+/* Cards whose events are `events`, and pod "x" on the first. */
 static void begin(struct actrig *r, size_t n, enum cardserver_events events)
 {
+    virtual_begin();
     actrig_init(r, n);
     for (size_t i = 0; i < n; i++)
         cardserver_events(r->cards[i], events);
     actrig_open(r);
     cr_assert_eq(actrig_want(r, "x", "card-0"), 0);
-    cr_assert(actrig_reach(r, "x", ACT_RUNNING));
-    while (!is_ready(r, "x"))
-        rest(10);
-    rest(LIVE_MS);
-    while (events != CARDSERVER_NO_EVENTS && !is_live(r))
-        rest(10);
+    until_ready(r, "x");
+    if (events != CARDSERVER_NO_EVENTS)
+        until_live(r);
 }
 
-/* Milliseconds until the end of `name`'s containers is known. */
+static void end(struct actrig *r)
+{
+    actrig_fini(r);
+    virtual_end();
+}
+
+/* The containers of `name` end; milliseconds until that is known. */
 static int64_t notice(struct actrig *r, size_t card, const char *name)
 {
+    actrig_settle(r);
     int64_t from = clock_ms();
     cr_assert_eq(cardserver_exit(r->cards[card], name), 1);
-    for (uint64_t version = 0; is_ready(r, name);) {
-        cr_assert_lt(clock_ms() - from, 60000);
-        version = actuator_wait(r->a, version, 5);
-    }
+    while (is_ready(r, name))
+        actrig_step(r, EXACT_MS);
+    return clock_ms() - from;
+}
+
+/* An event has come that no list has followed, or has. */
+static bool is_stirred(struct actrig *r, const char *name)
+{
+    act_lock(r->a);
+    const struct pod_entry *e = pod_entry_by_name(r->a, "lab", name);
+    bool stirred = e->stirred;
+    act_unlock(r->a);
+    return stirred || !is_ready(r, name);
+}
+
+/* The same, by an event. */
+static int64_t notice_event(struct actrig *r, size_t card, const char *name)
+{
+    actrig_settle(r);
+    int64_t from = clock_ms();
+    cr_assert_eq(cardserver_exit(r->cards[card], name), 1);
+    while (!is_stirred(r, name))
+        look_again();
+    while (is_ready(r, name))
+        actrig_step(r, EXACT_MS);
     return clock_ms() - from;
 }
 
 static void noticed_at_once(bool tcp)
 {
     struct actrig r;
+    virtual_begin();
     actrig_init(&r, 1);
     if (tcp)
         actrig_tcp(&r, 0);
@@ -98,25 +144,20 @@ static void noticed_at_once(bool tcp)
     static const char *const names[] = {"a", "b", "c", "d"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         cr_assert_eq(actrig_want(&r, names[i], "card-0"), 0);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        cr_assert(actrig_reach(&r, names[i], ACT_RUNNING));
-        while (!is_ready(&r, names[i]))
-            rest(10);
-    }
-    rest(LIVE_MS);
-    while (!is_live(&r))
-        rest(10);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        until_ready(&r, names[i]);
+    until_live(&r);
     unsigned lists = cardserver_calls(r.cards[0], LISTS);
-    rest(QUIET_MS);
+    actrig_pass(&r, QUIET_MS);
     cr_expect_leq(cardserver_calls(r.cards[0], LISTS) - lists, 1,
                   "it is listed as if there were no events");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        int64_t ms = notice(&r, 0, names[i]);
-        cr_expect_lt(ms, SOON_MS + (i ? PLACE_BUSY_LIST_MS : 0), "%s: %d ms",
-                     names[i], (int)ms);
+        int64_t ms = notice_event(&r, 0, names[i]);
+        cr_expect_leq(ms, PLACE_BUSY_LIST_MS + EXACT_MS, "%s: %d ms", names[i],
+                      (int)ms);
     }
     cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
-    actrig_fini(&r);
+    end(&r);
 }
 
 Test(act_events, what_ends_is_noticed_at_once, .timeout = 180)
@@ -131,7 +172,7 @@ static void expect_lists(struct actrig *r)
     unsigned lists = cardserver_calls(r->cards[0], LISTS);
     int64_t from = clock_ms();
     while (cardserver_calls(r->cards[0], LISTS) - lists < 2)
-        rest(10);
+        actrig_step(r, EXACT_MS);
     cr_expect_lt(clock_ms() - from, PLACE_SWEEP_MS);
 }
 
@@ -140,34 +181,23 @@ Test(act_events, a_card_without_them_is_asked_once, .timeout = 180)
     struct actrig r;
     begin(&r, 1, CARDSERVER_NO_EVENTS);
     expect_lists(&r);
-    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
     cr_expect_lt(notice(&r, 0, "x"), PLACE_SWEEP_MS - PLACE_LIST_MS);
-    actrig_fini(&r);
+    cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
+    end(&r);
 }
 
 Test(act_events, a_card_that_comes_back_is_asked_again, .timeout = 180)
 {
     struct actrig r;
-    struct act_place_status v[ACT_PLACES_MAX] = {0};
     begin(&r, 1, CARDSERVER_EVENTS);
     cardserver_freeze(r.cards[0], true);
-    int64_t from = clock_ms();
-    do {
-        rest(5);
-        cr_assert_eq(actuator_places(r.a, v), 1);
-    } while (v[0].health != ACT_LOST && clock_ms() - from < 60000);
-    cr_expect_eq(v[0].health, ACT_LOST, "a stream is no sign of life");
+    cr_expect(actrig_becomes(&r, 0, ACT_LOST), "a stream is no sign of life");
     cardserver_freeze(r.cards[0], false);
-    do {
-        rest(5);
-        cr_assert_eq(actuator_places(r.a, v), 1);
-    } while (v[0].health != ACT_READY && clock_ms() - from < 120000);
-    cr_assert_eq(v[0].health, ACT_READY);
-    while (!is_live(&r))
-        rest(10);
+    cr_assert(actrig_becomes(&r, 0, ACT_READY));
+    until_live(&r);
     cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 2);
-    cr_expect_lt(notice(&r, 0, "x"), SOON_MS);
-    actrig_fini(&r);
+    cr_expect_leq(notice_event(&r, 0, "x"), PLACE_BUSY_LIST_MS + EXACT_MS);
+    end(&r);
 }
 
 /* As those of containerd 1.7, of which another client can take some. */
@@ -175,13 +205,22 @@ Test(act_events, one_that_does_not_tell_all_is_not_relied_on, .timeout = 180)
 {
     struct actrig r;
     begin(&r, 1, CARDSERVER_MUTE);
-    cr_expect_lt(notice(&r, 0, "x"), PLACE_SWEEP_MS + 20000);
-    rest(2000);
-    while (!is_ready(&r, "x"))
-        rest(50);
-    rest(1000);
+    cr_expect_leq(notice(&r, 0, "x"), PLACE_SWEEP_MS + EXACT_MS);
+    until_ready(&r, "x"); /* it is begun again */
+    while (is_live(&r))
+        actrig_step(&r, EXACT_MS);
     expect_lists(&r);
-    actrig_fini(&r);
+    end(&r);
+}
+
+/* A stream that has ended so is not begun again for a minute. */
+static bool is_flooded(struct actrig *r)
+{
+    act_lock(r->a);
+    const struct place_events *e = &r->a->places[0]->events;
+    bool flooded = !e->live && e->failures > 0;
+    act_unlock(r->a);
+    return flooded;
 }
 
 Test(act_events, a_flood_costs_that_card_its_stream, .timeout = 180)
@@ -189,19 +228,19 @@ Test(act_events, a_flood_costs_that_card_its_stream, .timeout = 180)
     struct actrig r;
     begin(&r, 2, CARDSERVER_EVENTS);
     cr_assert_eq(actrig_want(&r, "y", "card-1"), 0);
-    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
-    cr_expect_lt(notice(&r, 0, "x"), SOON_MS);
-    rest(LIVE_MS);
+    until_ready(&r, "y");
+    cr_expect_leq(notice_event(&r, 0, "x"), PLACE_BUSY_LIST_MS + EXACT_MS);
     unsigned lists = cardserver_calls(r.cards[0], LISTS);
     cardserver_events(r.cards[0], CARDSERVER_FLOOD);
-    rest(20);
-    cr_expect_lt(notice(&r, 1, "y"), SOON_MS);
-    rest(QUIET_MS);
+    cr_expect_leq(notice_event(&r, 1, "y"), PLACE_BUSY_LIST_MS + EXACT_MS);
+    while (!is_flooded(&r))
+        look_again();
+    actrig_pass(&r, QUIET_MS);
     lists = cardserver_calls(r.cards[0], LISTS) - lists;
     cr_expect_lt(lists, 50, "%u", lists); /* of thousands of events */
     cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
     cr_expect_eq(cardserver_calls(r.cards[1], EVENTS), 1);
-    actrig_fini(&r);
+    end(&r);
 }
 
 Test(act_events, a_stream_that_cannot_be_begun_is_tried_again, .timeout = 180)
@@ -211,6 +250,6 @@ Test(act_events, a_stream_that_cannot_be_begun_is_tried_again, .timeout = 180)
     begin(&r, 1, CARDSERVER_EVENTS);
     cr_assert_eq(atomic_load(&n_refused), 0);
     cr_expect_eq(cardserver_calls(r.cards[0], EVENTS), 1);
-    cr_expect_lt(notice(&r, 0, "x"), SOON_MS);
-    actrig_fini(&r);
+    cr_expect_leq(notice_event(&r, 0, "x"), PLACE_BUSY_LIST_MS + EXACT_MS);
+    end(&r);
 }
