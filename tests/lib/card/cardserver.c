@@ -463,24 +463,24 @@ size_t cardserver_method(const char *name)
 }
 
 /* Lock held. */
-static void wait_thawed(struct cardserver *s)
+static void wait_thawed(struct cardserver *s, size_t at)
 {
     unsigned ms = h2_server_deadline_ms();
-    struct held me = {s->held, ms ? clock_ms() + ms : INT64_MAX};
-    struct held **at = &s->held;
+    struct held me = {s->held, at, ms ? clock_ms() + ms : INT64_MAX};
+    struct held **me_at = &s->held;
     s->held = &me;
-    while (s->frozen && !s->ending)
+    while (cardserver_holds(s, at) && !s->ending)
         (void)pthread_cond_wait(&s->thawed, &s->lock);
-    while (*at != &me)
-        at = &(*at)->next;
-    *at = me.next;
+    while (*me_at != &me)
+        me_at = &(*me_at)->next;
+    *me_at = me.next;
 }
 
 /* Lock held. */
 static int answer(struct cardserver *s, size_t at, struct call *c)
 {
-    if (s->frozen)
-        wait_thawed(s);
+    if (cardserver_holds(s, at))
+        wait_thawed(s, at);
     if (s->faults[at].times == 0)
         return methods[at].call(c);
     int code = s->faults[at].code;

@@ -54,6 +54,8 @@ void cardserver_events(struct cardserver *s, enum cardserver_events events);
 unsigned cardserver_exit(struct cardserver *s, const char *uid);
 /* Calls wait until it is thawed, as those of a process that is stopped. */
 void cardserver_freeze(struct cardserver *s, bool frozen);
+/* The same for calls of one method. */
+void cardserver_hold(struct cardserver *s, const char *method, bool held);
 /* Calls that wait so now and have a deadline, which has not passed; and the
  * earliest of those, INT64_MAX when there is none. */
 unsigned cardserver_held(struct cardserver *s, int64_t *ret_due_ms);

@@ -96,14 +96,23 @@ void cardserver_freeze(struct cardserver *s, bool frozen)
     pthread_mutex_unlock(&s->lock);
 }
 
+void cardserver_hold(struct cardserver *s, const char *method, bool held)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stuck[cardserver_method(method)] = held;
+    pthread_cond_broadcast(&s->thawed);
+    pthread_mutex_unlock(&s->lock);
+}
+
 unsigned cardserver_held(struct cardserver *s, int64_t *ret_due_ms)
 {
     unsigned n = 0;
     int64_t now = clock_ms();
     *ret_due_ms = INT64_MAX;
     pthread_mutex_lock(&s->lock);
-    for (const struct held *h = s->held; s->frozen && h; h = h->next) {
-        if (h->due_ms < now || h->due_ms == INT64_MAX)
+    for (const struct held *h = s->held; h; h = h->next) {
+        if (!cardserver_holds(s, h->method) || h->due_ms < now ||
+            h->due_ms == INT64_MAX)
             continue;
         n++;
         if (h->due_ms < *ret_due_ms)

@@ -36,6 +36,7 @@ struct event {
 /* A call that waits for its card to be thawed. */
 struct held {
     struct held *next;
+    size_t method;
     int64_t due_ms; /* its deadline */
 };
 
@@ -55,6 +56,7 @@ struct cardserver {
     pthread_cond_t thawed;
     pthread_cond_t told; /* of events */
     bool frozen, ending;
+    bool stuck[METHODS]; /* as if it were frozen */
     struct held *held;
     enum cardserver_events has_events;
     struct event events[EVENTS_KEPT];
@@ -66,6 +68,11 @@ struct cardserver {
 };
 
 /* With the lock held, all of them. */
+
+static inline bool cardserver_holds(const struct cardserver *s, size_t method)
+{
+    return s->frozen || s->stuck[method];
+}
 
 /* Its place in `called` and `faults`. */
 size_t cardserver_method(const char *name);

@@ -2,12 +2,16 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
+
+TestSuite(act_place, .init = virtual_begin, .fini = virtual_end,
+          .timeout = 180);
 
 /* The actuator's threads alone are begun with attributes. */
 static atomic_bool no_threads;
@@ -27,19 +31,23 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
     return real(thread, attr, f, arg);
 }
 
-Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 180)
+static void until_heard(struct actrig *r)
+{
+    while (!actrig_place(r, 0).runtime[0])
+        actrig_step(r, 10);
+}
+
+Test(act_place, a_thread_that_cannot_be_had_blocks_nobody)
 {
     struct actrig r;
     struct act_place_status v[ACT_PLACES_MAX] = {0};
     actrig_init(&r, 1);
     actrig_open(&r);
-    /* the prober, and its connection, are there */
-    while (actuator_places(r.a, v) != 1 || !v[0].runtime[0])
-        (void)usleep(1000);
+    until_heard(&r); /* the prober, and its connection, are there */
     atomic_store(&no_threads, true);
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
     for (int i = 0; i < 10; i++) {
-        (void)usleep(20000);
+        actrig_pass(&r, 20);
         cr_assert_eq(actuator_places(r.a, v), 1);
     }
     cr_assert_eq(cardserver_live(r.cards[0], "x"), 0);
@@ -53,29 +61,21 @@ Test(act_place, a_thread_that_cannot_be_had_blocks_nobody, .timeout = 180)
 
 static struct act_place_status place_of(struct actrig *r)
 {
-    struct act_place_status v[ACT_PLACES_MAX];
-    cr_assert_geq(actuator_places(r->a, v), 1);
-    return v[0];
+    return actrig_place(r, 0);
 }
 
 static bool becomes(struct actrig *r, enum act_health health)
 {
-    for (int i = 0; i < 6000; i++) {
-        if (place_of(r).health == health)
-            return true;
-        (void)usleep(10000);
-    }
-    return false;
+    return actrig_becomes(r, 0, health);
 }
 
-Test(act_place, health_comes_and_goes, .timeout = 180)
+Test(act_place, health_comes_and_goes)
 {
     struct actrig r;
     struct error err = {0};
     actrig_init(&r, 1);
     actrig_open(&r);
-    for (int i = 0; i < 6000 && !place_of(&r).runtime[0]; i++)
-        (void)usleep(10000);
+    until_heard(&r);
     cr_assert_str_eq(place_of(&r).runtime, "simulated 1.0");
     cr_assert_eq(place_of(&r).health, ACT_READY);
     cardserver_freeze(r.cards[0], true);
@@ -94,7 +94,7 @@ Test(act_place, health_comes_and_goes, .timeout = 180)
 }
 
 /* The same card by another way: what was on the old one is not there. */
-Test(act_place, another_endpoint_is_another_runtime, .timeout = 180)
+Test(act_place, another_endpoint_is_another_runtime)
 {
     struct actrig r;
     actrig_init(&r, 2);
@@ -109,7 +109,7 @@ Test(act_place, another_endpoint_is_another_runtime, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 180)
+Test(act_place, keys_that_are_new_need_new_connections_alone)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -125,18 +125,17 @@ Test(act_place, keys_that_are_new_need_new_connections_alone, .timeout = 180)
 }
 
 /* What ran may have ended meanwhile: nobody knows before the list. */
-Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 180)
+Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first)
 {
     struct actrig r;
     struct act_pod_status v = {0};
-    const struct cardserver_times slow = {.other_us = 300000};
     actrig_init(&r, 1);
     actrig_open(&r);
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cardserver_freeze(r.cards[0], true);
     cr_assert(becomes(&r, ACT_LOST));
-    cardserver_take(r.cards[0], &slow);
+    cardserver_hold(r.cards[0], "ListContainers", true);
     cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
     cardserver_freeze(r.cards[0], false);
     cr_assert(becomes(&r, ACT_READY));
@@ -144,17 +143,25 @@ Test(act_place, pods_of_a_card_that_is_back_are_looked_at_first, .timeout = 180)
     cr_assert(v.stale && !v.ready, "%s", v.message);
     cr_assert_not_null(strstr(v.message, "answers again"), "%s", v.message);
     uint64_t version = v.version;
-    for (int i = 0; i < 6000 && v.stale; i++) {
-        (void)usleep(10000);
+    cardserver_hold(r.cards[0], "ListContainers", false);
+    while (v.stale) {
+        actrig_step(&r, 10);
         cr_assert_eq(actuator_find(r.a, "lab", "x", &v), 0);
     }
-    cr_assert_not(v.stale);
     cr_assert_not(v.ready, "it had ended");
     cr_assert_gt(v.version, version, "others are told");
     actrig_fini(&r);
 }
 
 /* --- places that leave ---------------------------------------------------- */
+
+/* Until nothing of that UID can be left. */
+static void until_left(struct actrig *r, const char *uid)
+{
+    struct error err;
+    while (actuator_left(r->a, NULL, uid, &err) != 0)
+        actrig_step(r, 20);
+}
 
 static struct act_pod_status view_of(struct actrig *r, const char *name)
 {
@@ -163,7 +170,7 @@ static struct act_pod_status view_of(struct actrig *r, const char *name)
     return v;
 }
 
-Test(act_place, pods_of_a_card_that_left_end, .timeout = 180)
+Test(act_place, pods_of_a_card_that_left_end)
 {
     struct actrig r;
     actrig_init(&r, 2);
@@ -186,7 +193,7 @@ Test(act_place, pods_of_a_card_that_left_end, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 180)
+Test(act_place, pods_that_end_while_their_card_leaves_are_gone)
 {
     struct actrig r;
     actrig_init(&r, 2);
@@ -195,7 +202,8 @@ Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 180)
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cardserver_freeze(r.cards[1], true);
     cr_assert_eq(actuator_unwant(r.a, "x", 5, NULL), 0);
-    (void)usleep(100000); /* its worker is in a call */
+    while (cardserver_calls(r.cards[1], "StopContainer") == 0)
+        (void)poll(NULL, 0, 1);
     actrig_set(&r, 1);
     cr_assert(actrig_reach(&r, "x", ACT_GONE));
     cr_assert_str_eq(view_of(&r, "x").reason, "CardGone");
@@ -204,7 +212,7 @@ Test(act_place, pods_that_end_while_their_card_leaves_are_gone, .timeout = 180)
 }
 
 /* A card file that is edited ends nothing. */
-Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 180)
+Test(act_place, pods_of_a_card_without_its_endpoint_stay)
 {
     struct actrig r;
     struct error err = {0};
@@ -224,7 +232,7 @@ Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 180)
     cr_expect_eq(actrig_want(&r, "y", "card-0"), -ENOENT);
     cr_expect_eq(actuator_left(r.a, "card-0", "y", &err), 0, "%s", err.text);
     cr_assert_eq(actuator_unwant(r.a, "x", 1, NULL), 0);
-    (void)usleep(100000);
+    actrig_pass(&r, 1000);
     cr_expect_neq(view_of(&r, "x").state, ACT_GONE, "nobody was asked");
     r.places[0] = was;
     actrig_set(&r, 1);
@@ -238,15 +246,14 @@ Test(act_place, pods_of_a_card_without_its_endpoint_stay, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_place, what_is_nobodys_stays_without_an_endpoint, .timeout = 180)
+Test(act_place, what_is_nobodys_stays_without_an_endpoint)
 {
     struct actrig r;
     struct error err = {0};
     actrig_init(&r, 1);
     actrig_stray(&r, 0, "u");
     actrig_open(&r);
-    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "z", &err); i++)
-        (void)usleep(20000);
+    until_left(&r, "z");
     r.places[0].endpoint[0] = '\0';
     actrig_set(&r, 1);
     cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
@@ -254,7 +261,7 @@ Test(act_place, what_is_nobodys_stays_without_an_endpoint, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_place, none_has_left_before_the_first_look, .timeout = 180)
+Test(act_place, none_has_left_before_the_first_look)
 {
     struct actrig r;
     struct error err = {0};
@@ -266,7 +273,7 @@ Test(act_place, none_has_left_before_the_first_look, .timeout = 180)
     actrig_close(&r);
     cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
     cr_assert_eq(actuator_unwant(r.a, "x", 0, NULL), 0);
-    (void)usleep(50000);
+    actrig_pass(&r, 1000);
     cr_assert_neq(view_of(&r, "x").state, ACT_GONE);
     actrig_set(&r, 1);
     cr_assert_eq(view_of(&r, "x").state, ACT_GONE);
@@ -281,7 +288,7 @@ Test(act_place, none_has_left_before_the_first_look, .timeout = 180)
 
 /* --- what nobody wrote down ----------------------------------------------- */
 
-Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 180)
+Test(act_place, nothing_is_nobodys_before_all_is_told)
 {
     struct actrig r;
     struct error err = {0};
@@ -295,13 +302,12 @@ Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 180)
     actrig_stray(&r, 0, "stray");
     actrig_stray(&r, 0, "later");
     actrig_set(&r, 1);
-    for (int i = 0; i < 3000 && actuator_left(r.a, "card-0", "z", &err); i++)
-        (void)usleep(20000);
+    until_left(&r, "z");
     cr_assert_eq(actuator_left(r.a, "card-0", "z", &err), 0, "%s", err.text);
     cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), -EBUSY);
     cr_assert_eq(actuator_left(r.a, NULL, "x", &err), -EBUSY);
     cr_assert_eq(actuator_left(r.a, "card-7", "x", &err), 0);
-    (void)usleep(300000);
+    actrig_pass(&r, 10000);
     cr_assert_eq(cardserver_live(r.cards[0], NULL), 3, "their grace is over");
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
     actuator_told(r.a, spared, 1);
@@ -313,20 +319,18 @@ Test(act_place, nothing_is_nobodys_before_all_is_told, .timeout = 180)
     cr_assert_eq(cardserver_live(r.cards[0], "later"), 1);
     actuator_told(r.a, NULL, 0);
     cr_assert(actrig_live(&r, 0, "later", 0));
-    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "later", &err); i++)
-        (void)usleep(50000);
-    cr_assert_eq(actuator_left(r.a, NULL, "later", &err), 0, "%s", err.text);
+    until_left(&r, "later");
     actrig_fini(&r);
 }
 
-Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 180)
+Test(act_place, who_is_not_heard_may_have_anything_left)
 {
     struct actrig r;
     struct error err = {0};
     actrig_init(&r, 1);
     cardserver_freeze(r.cards[0], true);
     actrig_open(&r);
-    (void)usleep(300000);
+    cr_assert(actrig_becomes(&r, 0, ACT_LOST));
     cr_assert_eq(actuator_left(r.a, "card-0", "x", &err), -EBUSY);
     cr_assert_not_null(strstr(err.text, "card-0"));
     actrig_set(&r, 0);
@@ -336,7 +340,7 @@ Test(act_place, who_is_not_heard_may_have_anything_left, .timeout = 180)
 }
 
 /* It is refused, and runs; then it is to end. */
-Test(act_place, what_was_spared_is_left_until_it_is_removed, .timeout = 180)
+Test(act_place, what_was_spared_is_left_until_it_is_removed)
 {
     struct actrig r;
     struct error err = {0};
@@ -348,15 +352,11 @@ Test(act_place, what_was_spared_is_left_until_it_is_removed, .timeout = 180)
     cr_assert_eq(actuator_create(&r.config, &r.a, &err), 0, "%s", err.text);
     actuator_told(r.a, spared, 1);
     actrig_set(&r, 1);
-    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "z", &err); i++)
-        (void)usleep(20000);
-    cr_assert_eq(actuator_left(r.a, NULL, "z", &err), 0, "%s", err.text);
+    until_left(&r, "z");
     cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
     actuator_told(r.a, NULL, 0);
     cr_expect_eq(actuator_left(r.a, NULL, "u", &err), -EBUSY);
-    for (int i = 0; i < 3000 && actuator_left(r.a, NULL, "u", &err); i++)
-        (void)usleep(20000);
-    cr_expect_eq(actuator_left(r.a, NULL, "u", &err), 0, "%s", err.text);
+    until_left(&r, "u");
     cr_expect_eq(cardserver_live(r.cards[0], "u"), 0);
     actrig_fini(&r);
 }
