@@ -1,6 +1,8 @@
 #include "tests/lib/card/actrig.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,20 @@ static _Noreturn void die(const char *what, const char *why)
 {
     (void)fprintf(stderr, "actrig: %s: %s\n", what, why);
     abort();
+}
+
+/* By cards that are frozen; until when the first of them waits. */
+static size_t held_calls(struct actrig *r, int64_t *ret_due_ms)
+{
+    size_t n = 0;
+    *ret_due_ms = INT64_MAX;
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t due_ms;
+        n += cardserver_held(r->cards[i], &due_ms);
+        if (due_ms < *ret_due_ms)
+            *ret_due_ms = due_ms;
+    }
+    return n;
 }
 
 void actrig_init(struct actrig *r, size_t n)
@@ -72,9 +88,36 @@ void actrig_open(struct actrig *r)
     actrig_set(r, r->n);
 }
 
+static void *destroy(void *arg)
+{
+    struct actrig *r = arg;
+    actuator_destroy(r->a);
+    atomic_store(&r->closed, true);
+    return NULL;
+}
+
+/* Calls end before it, by their deadlines where a card is frozen. */
+static void close_virtual(struct actrig *r)
+{
+    pthread_t thread;
+    atomic_store(&r->closed, false);
+    if (pthread_create(&thread, NULL, destroy, r) != 0)
+        die("close", "no thread");
+    while (!atomic_load(&r->closed)) {
+        int64_t due_ms;
+        if (held_calls(r, &due_ms) > 0)
+            virtual_take(due_ms + 1 - clock_ms());
+        (void)poll(NULL, 0, 1);
+    }
+    (void)pthread_join(thread, NULL);
+}
+
 void actrig_close(struct actrig *r)
 {
-    actuator_destroy(r->a);
+    if (virtual_is_on() && r->a)
+        close_virtual(r);
+    else
+        actuator_destroy(r->a);
     r->a = NULL;
 }
 
@@ -168,13 +211,10 @@ bool actrig_becomes(struct actrig *r, size_t i, enum act_health health)
 /* The thread of events waits for events; it is none of them. */
 static bool is_at_rest(struct actrig *r, int64_t *ret_next_ms)
 {
-    size_t n = clock_waiting(ret_next_ms);
-    for (size_t i = 0; i < r->n; i++) {
-        int64_t due_ms;
-        n += cardserver_held(r->cards[i], &due_ms);
-        if (due_ms < *ret_next_ms)
-            *ret_next_ms = due_ms + 1; /* then the call has ended */
-    }
+    int64_t due_ms;
+    size_t n = clock_waiting(ret_next_ms) + held_calls(r, &due_ms);
+    if (due_ms < *ret_next_ms)
+        *ret_next_ms = due_ms + 1; /* then the call has ended */
     act_lock(r->a);
     bool all = n >= r->a->n_threads - (r->a->events != NULL);
     act_unlock(r->a);

@@ -4,6 +4,8 @@
 #ifndef BIGA_TESTS_LIB_CARD_ACTRIG_H
 #define BIGA_TESTS_LIB_CARD_ACTRIG_H
 
+#include <stdatomic.h>
+
 #include "advertiser/act/core/actuator.h"
 #include "tests/lib/card/cardserver.h"
 
@@ -16,6 +18,7 @@ struct actrig {
     struct act_place places[ACTRIG_CARDS];
     struct actuator_config config; /* for actrig_open() */
     struct actuator *a;            /* NULL: not open */
+    atomic_bool closed;
 };
 
 /* Cards without an actuator: change `config` and `places` before it comes. */
