@@ -2,10 +2,11 @@
  * with its row. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/helper_pod.h"
@@ -15,12 +16,34 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
 
 #define UID ACT_HELPER "card-0"
 
+TestSuite(act_helper, .init = virtual_begin, .fini = virtual_end,
+          .timeout = 180);
+
 static struct actrig r;
-static atomic_uint n_put, put_ms;
-static atomic_bool watched, was_there;
+static atomic_uint n_put;
+static atomic_bool meeting, watched, was_there;
+
+/* A pod's turn looks for a helper as long as it holds the lock: when two are
+ * seen to have theirs, both have looked. */
+static void meet(void)
+{
+    bool both = false;
+    for (int i = 0; i < 60000 && !both; i++) {
+        act_lock(r.a);
+        both = pod_entry_by_uid(r.a, "x")->busy &&
+               pod_entry_by_uid(r.a, "y")->busy;
+        act_unlock(r.a);
+        if (!both) { /* its place looks now and then who has a turn */
+            virtual_take(1);
+            (void)poll(NULL, 0, 1);
+        }
+    }
+    cr_expect(both);
+}
 
 /* What is written, and when. */
 int sqlite3_step(sqlite3_stmt *q)
@@ -31,7 +54,8 @@ int sqlite3_step(sqlite3_stmt *q)
         *(void **)&real = dlsym(RTLD_NEXT, "sqlite3_step");
     if (strncmp(sql, "INSERT OR REPLACE INTO pods", 27) == 0) {
         atomic_fetch_add(&n_put, 1);
-        (void)usleep(atomic_load(&put_ms) * 1000);
+        if (atomic_exchange(&meeting, false))
+            meet();
     }
     if (strncmp(sql, "DELETE FROM pods", 16) == 0 && atomic_load(&watched)) {
         act_lock(r.a);
@@ -58,7 +82,14 @@ static bool has_helper(void)
     return has;
 }
 
-Test(act_helper, two_that_need_it_make_it_once, .timeout = 180)
+static void *begin_x(void *arg)
+{
+    (void)arg;
+    cr_expect_eq(actuator_begin(r.a, "x", NULL), 0);
+    return NULL;
+}
+
+Test(act_helper, two_that_need_it_make_it_once)
 {
     begin();
     for (int i = 0; i < 2; i++) {
@@ -66,12 +97,14 @@ Test(act_helper, two_that_need_it_make_it_once, .timeout = 180)
             .name = i ? "y" : "x", .place = "card-0", .held = true};
         cr_assert_eq(actrig_want_as(&r, pod), 0);
     }
-    (void)usleep(300000); /* both are listed, and wait */
+    actrig_pass(&r, 1000); /* both are listed, and wait */
     cr_assert_not(has_helper());
     unsigned before = atomic_load(&n_put);
-    atomic_store(&put_ms, 300); /* the one writes it while the other looks */
-    cr_assert_eq(actuator_begin(r.a, "x", NULL), 0);
+    pthread_t thread;
+    atomic_store(&meeting, true); /* the one writes it, the other has looked */
+    cr_assert_eq(pthread_create(&thread, NULL, begin_x, NULL), 0);
     cr_assert_eq(actuator_begin(r.a, "y", NULL), 0);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
     cr_assert(actrig_live(&r, 0, UID, 2));
@@ -79,7 +112,7 @@ Test(act_helper, two_that_need_it_make_it_once, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_helper, its_row_goes_before_it, .timeout = 180)
+Test(act_helper, its_row_goes_before_it)
 {
     begin();
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
@@ -89,9 +122,8 @@ Test(act_helper, its_row_goes_before_it, .timeout = 180)
     cr_assert(actrig_reach(&r, "x", ACT_GONE));
     atomic_store(&watched, true);
     cr_assert_eq(actuator_drain(r.a, "card-0", true, NULL), 0);
-    for (int i = 0; i < 6000 && has_helper(); i++)
-        (void)usleep(10000);
-    cr_assert_not(has_helper());
+    while (has_helper())
+        actrig_step(&r, 10);
     cr_assert_not(atomic_load(&watched));
     cr_assert(atomic_load(&was_there), "who needs one meanwhile makes no row");
     /* and comes again */
@@ -141,19 +173,21 @@ static void end_sandboxes(void)
     cri_sandboxes_fini(&list);
 }
 
-Test(act_helper, a_reboot_of_the_card_fails_no_service, .timeout = 180)
+Test(act_helper, a_reboot_of_the_card_fails_no_service)
 {
-    const struct cardserver_times slow = {.run_us = 300000};
     struct act_pod_status v = {0};
     begin();
     want_with_volume("web");
     cr_assert(actrig_reach(&r, "web", ACT_RUNNING));
-    cardserver_take(r.cards[0], &slow);
+    /* the new ones take their time */
+    cardserver_hold(r.cards[0], "RunPodSandbox", true);
     /* what is left of both cannot be removed at once */
     cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_UNKNOWN, 2);
     end_sandboxes();
-    for (int i = 0; i < 6000 && v.attempt < 2; i++) {
-        (void)usleep(10000);
+    actrig_pass(&r, 1000);
+    cardserver_hold(r.cards[0], "RunPodSandbox", false);
+    while (v.attempt < 2) {
+        actrig_step(&r, 10);
         cr_assert_eq(actuator_find(r.a, "lab", "web", &v), 0);
         cr_assert_neq(v.state, ACT_FAILED, "%s: %s", v.reason, v.message);
     }
@@ -174,7 +208,7 @@ static char *image_of_helper(void)
     return image;
 }
 
-Test(act_helper, that_of_another_image_is_replaced, .timeout = 180)
+Test(act_helper, that_of_another_image_is_replaced)
 {
     struct act_pod_status v = {0};
     begin();
@@ -184,8 +218,8 @@ Test(act_helper, that_of_another_image_is_replaced, .timeout = 180)
     r.config.helper_image = "helper:2";
     actrig_open(&r);
     cleanup_free char *image = NULL;
-    for (int i = 0; i < 6000 && (!image || strcmp(image, "helper:2")); i++) {
-        (void)usleep(10000);
+    while (!image || strcmp(image, "helper:2") != 0) {
+        actrig_step(&r, 10);
         free(image);
         image = image_of_helper();
     }
@@ -195,13 +229,6 @@ Test(act_helper, that_of_another_image_is_replaced, .timeout = 180)
     cr_assert_eq(v.state, ACT_RUNNING);
     cr_assert_eq(v.attempt, 1, "the pod itself goes on");
     actrig_fini(&r);
-}
-
-static enum act_health health(void)
-{
-    struct act_place_status v[ACT_PLACES_MAX] = {0};
-    cr_assert_eq(actuator_places(r.a, v), 1);
-    return v[0].health;
 }
 
 /* As if it did so for `ms` already; what that says. */
@@ -215,13 +242,13 @@ static bool awaits(const char *name, int64_t ms)
     return awaited;
 }
 
-Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 180)
+Test(act_helper, the_end_of_files_waits_from_when_it_is_due)
 {
     begin();
     cardserver_fail(r.cards[0], "StartContainer", GRPC_UNAVAILABLE, 1000);
     want_with_volume("web");
     cr_assert(actrig_live(&r, 0, UID, 1)); /* the helper does not run */
-    (void)usleep(100000);
+    actrig_pass(&r, 100);
     act_lock(r.a);
     struct pod_entry *e = pod_entry_by_uid(r.a, "web");
     e->intent->stop = true;
@@ -233,12 +260,10 @@ Test(act_helper, the_end_of_files_waits_from_when_it_is_due, .timeout = 180)
     cr_expect_not(awaits("web", 61000));
     /* and anew when the card was away */
     cardserver_freeze(r.cards[0], true);
-    while (health() != ACT_LOST)
-        (void)usleep(10000);
+    cr_assert(actrig_becomes(&r, 0, ACT_LOST));
     cr_expect_not(awaits("web", 61000));
     cardserver_freeze(r.cards[0], false);
-    while (health() != ACT_READY)
-        (void)usleep(10000);
+    cr_assert(actrig_becomes(&r, 0, ACT_READY));
     act_lock(r.a);
     int64_t since = e->await_ms;
     act_unlock(r.a);
