@@ -1,19 +1,22 @@
 /* Steps that are done on a card, and what it is told. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "advertiser/act/core/actuator.h"
 #include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/state.h"
+#include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
 
-/* A disk that is full, once it has taken so many more; how often it was. */
+TestSuite(act_work, .init = virtual_begin, .fini = virtual_end, .timeout = 180);
+
+/* A disk that is full; how often it was. */
 static atomic_bool full;
-static atomic_int n_spare;
 static atomic_uint n_refused;
 
 int sqlite3_step(sqlite3_stmt *q)
@@ -22,8 +25,7 @@ int sqlite3_step(sqlite3_stmt *q)
     const char *sql = sqlite3_sql(q) ? sqlite3_sql(q) : "";
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "sqlite3_step");
-    if (atomic_load(&full) && strncmp(sql, "UPDATE progress", 15) == 0 &&
-        n_spare-- <= 0) {
+    if (atomic_load(&full) && strncmp(sql, "UPDATE progress", 15) == 0) {
         n_refused++;
         return SQLITE_FULL;
     }
@@ -39,15 +41,15 @@ static struct act_pod_status view_of(struct actrig *r, const char *name)
 
 static bool has_reason(struct actrig *r, const char *name, const char *reason)
 {
-    for (int i = 0; i < 6000; i++) {
+    for (int64_t end = clock_ms() + 60000; clock_ms() < end;) {
         if (strcmp(view_of(r, name).reason, reason) == 0)
             return true;
-        (void)usleep(10000);
+        actrig_step(r, 10);
     }
     return false;
 }
 
-Test(act_work, up_and_down, .timeout = 180)
+Test(act_work, up_and_down)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -65,7 +67,7 @@ Test(act_work, up_and_down, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, a_lost_reply_makes_nothing_twice, .timeout = 180)
+Test(act_work, a_lost_reply_makes_nothing_twice)
 {
     static const char *const methods[] = {"RunPodSandbox", "CreateContainer",
                                           "StartContainer"};
@@ -87,7 +89,7 @@ Test(act_work, a_lost_reply_makes_nothing_twice, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, what_is_refused_is_tried_again, .timeout = 180)
+Test(act_work, what_is_refused_is_tried_again)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -104,7 +106,7 @@ Test(act_work, what_is_refused_is_tried_again, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 180)
+Test(act_work, nothing_is_begun_that_is_not_written_down)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -112,14 +114,14 @@ Test(act_work, nothing_is_begun_that_is_not_written_down, .timeout = 180)
     atomic_store(&full, true);
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
     cr_assert(has_reason(&r, "x", "StateNotWritten"));
-    (void)usleep(100000);
+    actrig_pass(&r, 3000);
     cr_assert_eq(cardserver_calls(r.cards[0], "RunPodSandbox"), 0);
     atomic_store(&full, false);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     actrig_fini(&r);
 }
 
-Test(act_work, an_end_that_cannot_be_written_keeps_its_reason, .timeout = 180)
+Test(act_work, an_end_that_cannot_be_written_keeps_its_reason)
 {
     static const char spec[] =
         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
@@ -142,13 +144,13 @@ Test(act_work, an_end_that_cannot_be_written_keeps_its_reason, .timeout = 180)
     actrig_open(&r);
     cr_assert_eq(actuator_want(r.a, &x, NULL), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
-    n_spare = 1; /* that its container has ended */
+    actrig_pass(&r, 1000); /* all that is to be said of it is written */
     atomic_store(&full, true);
     cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
     cr_assert(actrig_reach(&r, "x", ACT_FAILED));
     n_refused = 0;
     while (n_refused < 2) /* it was not written down, and told so again */
-        (void)usleep(10000);
+        actrig_step(&r, 10);
     cr_expect_str_eq(view_of(&r, "x").reason, "Completed");
     atomic_store(&full, false);
     cr_assert(actrig_live(&r, 0, "x", 0));
@@ -156,7 +158,7 @@ Test(act_work, an_end_that_cannot_be_written_keeps_its_reason, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, a_row_that_was_lost_is_written_again, .timeout = 180)
+Test(act_work, a_row_that_was_lost_is_written_again)
 {
     struct actrig r;
     struct error err = {0};
@@ -180,7 +182,7 @@ static void reopen(struct actrig *r)
     actrig_open(r);
 }
 
-Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 180)
+Test(act_work, a_stop_that_is_taken_is_written_down)
 {
     struct actrig r;
     struct error err = {0};
@@ -190,7 +192,7 @@ Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 180)
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cardserver_freeze(r.cards[0], true); /* it cannot end yet */
     while (!view_of(&r, "x").stale)
-        (void)usleep(10000);
+        actrig_step(&r, 10);
     atomic_store(&full, true);
     cr_expect_lt(actuator_unwant(r.a, "x", 5, &err), 0);
     cr_expect_lt(actuator_unwant(r.a, "x", 5, &err), 0, "it is not, still");
@@ -203,7 +205,7 @@ Test(act_work, a_stop_that_is_taken_is_written_down, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, a_stop_without_a_row_is_taken, .timeout = 180)
+Test(act_work, a_stop_without_a_row_is_taken)
 {
     struct actrig r;
     struct error err = {0};
@@ -218,7 +220,7 @@ Test(act_work, a_stop_without_a_row_is_taken, .timeout = 180)
 }
 
 /* It is gone, and forgotten before the worker that ended it writes that. */
-Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
+Test(act_work, a_pod_that_was_forgotten_stays_so)
 {
     struct actrig r;
     struct error err = {0};
@@ -232,7 +234,7 @@ Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
     act_lock(r.a);
     while (e->busy) {
         act_unlock(r.a);
-        (void)usleep(1000);
+        (void)poll(NULL, 0, 1);
         act_lock(r.a);
     }
     e->busy = true; /* we are that worker */
@@ -249,7 +251,7 @@ Test(act_work, a_pod_that_was_forgotten_stays_so, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 180)
+Test(act_work, an_architecture_that_is_corrected_counts_at_once)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -258,7 +260,7 @@ Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 180)
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
     cr_assert(actrig_reach(&r, "x", ACT_FAILED));
     cr_assert_str_eq(view_of(&r, "x").reason, "ImageArch");
-    (void)usleep(100000); /* its worker waits for more */
+    actrig_pass(&r, 100); /* its worker waits for more */
     (void)snprintf(r.places[0].arch, sizeof r.places[0].arch, "arm64");
     actrig_set(&r, 1);
     cr_assert_eq(actrig_want(&r, "y", "card-0"), 0);
@@ -266,7 +268,7 @@ Test(act_work, an_architecture_that_is_corrected_counts_at_once, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_work, others_objects_are_never_touched, .timeout = 180)
+Test(act_work, others_objects_are_never_touched)
 {
     struct actrig r;
     actrig_init(&r, 1);
@@ -277,12 +279,12 @@ Test(act_work, others_objects_are_never_touched, .timeout = 180)
     actrig_stray(&r, 0, "nobodys");
     actrig_open(&r);
     cr_assert(actrig_live(&r, 0, "nobodys", 0));
-    (void)usleep(300000);
+    actrig_pass(&r, 30000);
     cr_assert_eq(cardserver_live(r.cards[0], "theirs"), 1);
     actrig_fini(&r);
 }
 
-Test(act_work, one_card_that_hangs_holds_no_other_up, .timeout = 180)
+Test(act_work, one_card_that_hangs_holds_no_other_up)
 {
     struct actrig r;
     char name[16];
@@ -321,14 +323,14 @@ static void told_where_its_host_is(bool plaintext_tcp)
     actrig_fini(&r);
 }
 
-Test(act_work, a_pod_is_told_where_its_host_is, .timeout = 180)
+Test(act_work, a_pod_is_told_where_its_host_is)
 {
     told_where_its_host_is(true);
     told_where_its_host_is(false);
 }
 
 /* CreateContainer is the first call of a connection. */
-Test(act_work, a_first_call_knows_where_it_comes_from, .timeout = 180)
+Test(act_work, a_first_call_knows_where_it_comes_from)
 {
     static const struct cri_pair peer = {"BIGA_PEER_ADDRESS", ""};
     struct actrig r;
@@ -338,13 +340,13 @@ Test(act_work, a_first_call_knows_where_it_comes_from, .timeout = 180)
     actrig_open(&r);
     const struct act_pod pod = {
         .name = "x", .place = "card-0", .env = {&peer, 1}};
-    const struct cardserver_times slow = {.run_us = 200000};
-    cardserver_take(r.cards[0], &slow);
+    cardserver_hold(r.cards[0], "RunPodSandbox", true);
     cr_assert_eq(actrig_want_as(&r, pod), 0);
     while (cardserver_calls(r.cards[0], "RunPodSandbox") == 0)
-        (void)usleep(1000);
+        actrig_step(&r, 10);
     r.places[0].files_ns = 1; /* new keys, while its sandbox is made */
     actrig_set(&r, 1);
+    cardserver_hold(r.cards[0], "RunPodSandbox", false);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cardserver_env(r.cards[0], "BIGA_PEER_ADDRESS", value, sizeof value);
     cr_assert_str_eq(value, "127.0.0.1");
