@@ -216,7 +216,7 @@ static bool is_at_rest(struct actrig *r, int64_t *ret_next_ms)
     if (due_ms < *ret_next_ms)
         *ret_next_ms = due_ms + 1; /* then the call has ended */
     act_lock(r->a);
-    bool all = n >= r->a->n_threads - (r->a->events != NULL);
+    bool all = n + r->n_away >= r->a->n_threads - (r->a->events != NULL);
     act_unlock(r->a);
     return all;
 }

@@ -19,6 +19,7 @@ struct actrig {
     struct actuator_config config; /* for actrig_open() */
     struct actuator *a;            /* NULL: not open */
     atomic_bool closed;
+    unsigned n_away; /* threads of it that wait for what the test will do */
 };
 
 /* Cards without an actuator: change `config` and `places` before it comes. */
@@ -48,8 +49,8 @@ struct act_place_status actrig_place(struct actrig *r, size_t i);
 void actrig_stray(struct actrig *r, size_t card, const char *uid);
 
 /* Virtual time, from before actrig_open() to after actrig_fini().  It goes on
- * when all threads of the actuator wait for it, or for cards that are frozen:
- * until the first of them is due, at most for `max_ms`. */
+ * when all threads of the actuator but `n_away` wait for it, or for cards that
+ * are frozen: until the first of them is due, at most for `max_ms`. */
 void actrig_step(struct actrig *r, int64_t max_ms);
 /* The same again and again, for `ms`; then they wait again. */
 void actrig_pass(struct actrig *r, int64_t ms);

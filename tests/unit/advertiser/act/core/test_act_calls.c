@@ -2,9 +2,12 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
+
+TestSuite(act_calls, .init = virtual_begin, .fini = virtual_end,
+          .timeout = 180);
 
 static struct actrig r;
 static const char *const argv_ls[] = {"ls"};
@@ -26,13 +29,11 @@ static int exec(const char *name, const char *container, struct cri_exec *ret,
 
 static void until_lost(void)
 {
-    struct act_place_status v[ACT_PLACES_MAX] = {0};
     cardserver_freeze(r.cards[0], true);
-    while (actuator_places(r.a, v) == 1 && v[0].health != ACT_LOST)
-        (void)usleep(10000);
+    cr_assert(actrig_becomes(&r, 0, ACT_LOST));
 }
 
-Test(act_calls, exec_in_a_container, .timeout = 180)
+Test(act_calls, exec_in_a_container)
 {
     struct cri_exec e = {0};
     struct error err = {0};
@@ -54,7 +55,7 @@ Test(act_calls, exec_in_a_container, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_calls, a_card_that_is_lost_is_not_asked, .timeout = 180)
+Test(act_calls, a_card_that_is_lost_is_not_asked)
 {
     struct cri_exec e = {0};
     struct act_object *list = NULL;
@@ -90,16 +91,15 @@ static int logs(const char *name, uint64_t offset, struct str *text,
     return e;
 }
 
-Test(act_calls, logs_are_read_by_the_helper, .timeout = 180)
+Test(act_calls, logs_are_read_by_the_helper)
 {
     struct str text = STR_INIT(4096);
     struct error err = {0};
     uint64_t next = 0;
     begin("helper");
     cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
-    for (int i = 0; i < 1000 && logs("x", 0, &text, &next, &err) == -EAGAIN;
-         i++)
-        (void)usleep(50000); /* until it was seen to run */
+    while (logs("x", 0, &text, &next, &err) == -EAGAIN)
+        actrig_step(&r, 10); /* until it was seen to run */
     cardserver_exec(r.cards[0], 0, "hello", "next=2\nnext=12\n");
     cr_assert_eq(logs("x", 7, &text, &next, &err), 0, "%s", err.text);
     cr_assert_str_eq(str_text(&text), "hello");
@@ -122,7 +122,7 @@ Test(act_calls, logs_are_read_by_the_helper, .timeout = 180)
 }
 
 /* They are of use when it has failed. */
-Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 180)
+Test(act_calls, logs_of_a_pod_that_is_over_are_kept)
 {
     char(*uids)[ACT_UID_MAX + 1] = NULL;
     struct str text = STR_INIT(4096);
@@ -159,7 +159,7 @@ Test(act_calls, logs_of_a_pod_that_is_over_are_kept, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_calls, logs_of_a_pod_that_was_deleted_are_not, .timeout = 180)
+Test(act_calls, logs_of_a_pod_that_was_deleted_are_not)
 {
     struct str text = STR_INIT(4096);
     struct error err = {0};
@@ -176,7 +176,7 @@ Test(act_calls, logs_of_a_pod_that_was_deleted_are_not, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_calls, logs_without_a_helper, .timeout = 180)
+Test(act_calls, logs_without_a_helper)
 {
     struct str text = STR_INIT(4096);
     struct error err = {0};
@@ -192,7 +192,7 @@ Test(act_calls, logs_without_a_helper, .timeout = 180)
     actrig_fini(&r);
 }
 
-Test(act_calls, objects_are_everybodys, .timeout = 180)
+Test(act_calls, objects_are_everybodys)
 {
     struct act_object *list = NULL;
     struct error err = {0};

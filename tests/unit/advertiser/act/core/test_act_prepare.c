@@ -2,12 +2,12 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "advertiser/act/card/labels.h"
 #include "advertiser/act/core/actuator.h"
@@ -17,6 +17,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
 
 static struct actrig r;
 
@@ -88,25 +89,32 @@ static void want(const char *name, const char *hook)
 static bool has_reason(const char *name, const char *reason)
 {
     struct act_pod_status v;
-    for (int i = 0; i < 6000; i++) {
+    for (int64_t end = clock_ms() + 60000; clock_ms() < end;) {
         cr_assert_eq(actuator_find(r.a, "lab", name, &v), 0);
         if (strcmp(v.reason, reason) == 0)
             return true;
-        (void)usleep(10000);
+        actrig_step(&r, 10);
     }
     return false;
 }
 
 static void wait_health(enum act_health health)
 {
-    struct act_place_status v[ACT_PLACES_MAX] = {0};
-    do {
-        (void)usleep(10000);
-        cr_assert_eq(actuator_places(r.a, v), 1);
-    } while (v[0].health != health);
+    cr_assert(actrig_becomes(&r, 0, health));
 }
 
-TestSuite(act_prepare, .timeout = 180);
+/* From then on time does not wait for the thread that runs it. */
+static void until_runs(const char *name, int64_t n)
+{
+    r.n_away = 1;
+    while (hook_runs(name) < n) {
+        actrig_step(&r, 10);
+        (void)poll(NULL, 0, 1);
+    }
+}
+
+TestSuite(act_prepare, .init = virtual_begin, .fini = virtual_end,
+          .timeout = 180);
 
 Test(act_prepare, once_more_when_the_card_was_rebooted)
 {
@@ -133,12 +141,12 @@ Test(act_prepare, once_more_when_it_was_rebooted_meanwhile)
     hook_add("h", wait);
     actrig_open(&r);
     want("x", "h");
-    while (hook_runs("h") == 0)
-        (void)usleep(10000);
+    until_runs("h", 1);
     cardserver_freeze(r.cards[0], true);
     wait_health(ACT_LOST);
     cardserver_freeze(r.cards[0], false);
     wait_health(ACT_READY);
+    r.n_away = 0;
     cr_assert_eq(mkdir(go, 0755), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cr_expect_eq(hook_runs("h"), 2);
@@ -222,9 +230,23 @@ static bool gets_stirred(const char *uid, bool stirred)
         act_unlock(r.a);
         if (is == stirred)
             return true;
-        (void)usleep(10000);
+        actrig_step(&r, 10);
+        (void)poll(NULL, 0, 10); /* the event comes beside time */
     }
     return false;
+}
+
+/* Its events are. */
+static void until_believed(void)
+{
+    bool live = false;
+    while (!live) {
+        actrig_step(&r, 100);
+        (void)poll(NULL, 0, 1);
+        act_lock(r.a);
+        live = r.a->places[0]->events.live;
+        act_unlock(r.a);
+    }
 }
 
 Test(act_prepare, a_card_is_not_listed_in_vain_meanwhile)
@@ -238,18 +260,18 @@ Test(act_prepare, a_card_is_not_listed_in_vain_meanwhile)
     actrig_open(&r);
     want("x", "h");
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
-    (void)usleep(1500000); /* its events are believed */
+    until_believed();
     cr_assert_eq(mkdir(slow, 0755), 0);
     cardserver_fail(r.cards[0], "RemovePodSandbox", GRPC_UNKNOWN, 1);
     end_sandbox("x");
-    while (hook_runs("h") < 2)
-        (void)usleep(10000);
+    until_runs("h", 2);
     remove_container(); /* of what is left */
     cr_assert(gets_stirred("x", true));
     unsigned lists = cardserver_calls(r.cards[0], "ListContainers");
-    (void)usleep(2000000);
+    actrig_pass(&r, 2000);
     lists = cardserver_calls(r.cards[0], "ListContainers") - lists;
     cr_expect_leq(lists, 2, "%u", lists);
+    r.n_away = 0;
     cr_assert_eq(rmdir(slow), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
     cr_expect(gets_stirred("x", false), "it is listed then");
@@ -371,7 +393,7 @@ Test(act_prepare, two_that_wait_for_functions_do_not_wake_each_other)
         cr_assert(has_reason(names[i], "VfsInUse"));
     }
     unsigned lists = cardserver_calls(r.cards[0], "ListContainers");
-    (void)usleep(1000000);
+    actrig_pass(&r, 1000);
     lists = cardserver_calls(r.cards[0], "ListContainers") - lists;
     cr_expect_lt(lists, 20, "%u", lists);
     actrig_fini(&r);
