@@ -12,6 +12,7 @@
 #include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "tests/lib/card/actrig.h"
+#include "tests/lib/virtual.h"
 
 static struct actrig r;
 
@@ -62,7 +63,7 @@ static bool goes(const char *uid)
 {
     cleanup_free char *path = folder(uid);
     for (int i = 0; i < 1000 && access(path, F_OK) == 0; i++)
-        (void)usleep(10000);
+        actrig_step(&r, 100);
     return access(path, F_OK) != 0;
 }
 
@@ -81,12 +82,14 @@ static bool are_left(unsigned expected)
         n = 0;
         cr_assert_eq(intents_each_leftover_dir(r.a->intents, count, &n, NULL),
                      0);
-        (void)usleep(n == expected ? 0 : 10000);
+        if (n != expected)
+            actrig_step(&r, 100);
     }
     return n == expected;
 }
 
-TestSuite(act_leftovers, .timeout = 60);
+TestSuite(act_leftovers, .init = virtual_begin, .fini = virtual_end,
+          .timeout = 180);
 
 Test(act_leftovers, are_tried_again_now_and_then)
 {
@@ -94,7 +97,7 @@ Test(act_leftovers, are_tried_again_now_and_then)
     leave("x");
     leave("w");
     cr_assert(are_left(2));
-    (void)usleep(500000);
+    actrig_pass(&r, 500);
     cr_assert(are_left(2));
     clear("w");
     cr_assert(goes("w"));
@@ -151,7 +154,7 @@ Test(act_leftovers, are_no_more_those_of_a_pod_that_is_there)
     r.a->places[0]->sweep_ms = 1;
     place_wake(r.a->places[0]);
     act_unlock(r.a);
-    (void)usleep(500000);
+    actrig_pass(&r, 500);
     cleanup_free char *path = folder("y");
     cr_expect_eq(access(path, F_OK), 0, "it is in use");
     struct error err = {0};
