@@ -118,7 +118,10 @@ static void poke(void *ctx)
     feed_poke(ext.feed);
 }
 
-enum { GAP_MS = 20 };
+enum {
+    GAP_MS = 20,
+    HANGS_MS = 120000, /* what is waited for will not come any more */
+};
 
 static char base[64];
 
@@ -129,7 +132,7 @@ static void start_feed(void)
     (void)snprintf(base, sizeof base, "http://127.0.0.1:%u",
                    httpd_port(ext.httpd));
     const struct feed_config config = {
-        .http = {.base = base, .timeout_ms = 30000},
+        .http = {.base = base, .timeout_ms = HANGS_MS},
         .node = "h1",
         .boot_id = "b1",
         .backoff_min_ms = 10,
@@ -170,7 +173,7 @@ static void stop(void)
     free(ext.answer);
 }
 
-TestSuite(feed, .init = start, .fini = stop);
+TestSuite(feed, .init = start, .fini = stop, .timeout = 180);
 
 /* --- until ---------------------------------------------------------------- */
 
@@ -215,7 +218,7 @@ static void print_told(void)
 
 #define UNTIL(condition, arg)                        \
     do {                                             \
-        int64_t due_ = clock_ms() + 30000;           \
+        int64_t due_ = clock_ms() + HANGS_MS;        \
         while (!condition(arg) && clock_ms() < due_) \
             (void)usleep(2000);                      \
         if (!condition(arg))                         \
@@ -614,8 +617,7 @@ Test(feed, what_is_told_is_told_until_it_is_heard)
     start_feed();
     UNTIL(is_there, "u1");
     fake_set("u1", ACT_FAILED, "ImageMissing");
-    int64_t due = clock_ms() + 30000;
-    while (look(&ext.n_told) < 3 && clock_ms() < due)
+    while (look(&ext.n_told) < 3)
         (void)usleep(2000);
     pthread_mutex_lock(&ext.lock);
     ext.tell_status = 204;
@@ -664,15 +666,21 @@ Test(feed, many_changes_are_few_posts)
     cr_expect_leq(told, took / GAP_MS + 4, "%u in %d ms", told, (int)took);
 }
 
-/* Also while a question is open at an extender that does not answer. */
-Test(feed, a_stop_is_quick)
+static bool is_open(const char *question)
+{
+    pthread_mutex_lock(&ext.lock);
+    bool open = ext.parked && strstr(str_text(&ext.asked), question);
+    pthread_mutex_unlock(&ext.lock);
+    return open;
+}
+
+/* Also while a question is open at an extender that does not answer: it would
+ * be for more than HANGS_MS.  libcurl asks once a second whether to go on. */
+Test(feed, a_stop_is_quick, .timeout = HANGS_MS / 1000)
 {
     start_feed();
-    until_asked_over(0); /* it may have asked already */
-    (void)usleep(50000);
+    UNTIL(is_open, "?1");
     struct feed *f = ext.feed;
     ext.feed = NULL;
-    int64_t began = clock_ms();
     feed_stop(f);
-    cr_expect_lt(clock_ms() - began, 15000);
 }
