@@ -1,11 +1,67 @@
 #include "tests/lib/http/h2rig.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/lib/virtual.h"
+
+enum {
+    LOOP_EVENTS = 64, /* as httpd_h2.c asks for, and no library does */
+    TURN_MS = 5,      /* of real time: at most how long a turn is */
+    IDLE_TURNS = 5,   /* without anything to do */
+    PASS_MS = 100,
+};
+
+/* --- virtual time --------------------------------------------------------- */
+
+static atomic_uint n_turns, n_idle; /* n_idle: in a row, the last ones */
+static atomic_bool asleep;          /* there is no connection */
+
+/* The loop of HTTP/2 waits with a time-out while it has connections; it would
+ * not see that virtual time went on. */
+int epoll_wait(int fd, struct epoll_event *events, int max, int ms)
+{
+    static int (*real)(int, struct epoll_event *, int, int);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+    if (!virtual_is_on() || max != LOOP_EVENTS)
+        return real(fd, events, max, ms);
+    atomic_store(&asleep, ms < 0);
+    int n = real(fd, events, max, ms < TURN_MS ? ms : TURN_MS);
+    atomic_store(&asleep, false);
+    atomic_store(&n_idle, n == 0 ? atomic_load(&n_idle) + 1 : 0);
+    atomic_fetch_add(&n_turns, 1);
+    return n;
+}
+
+static void turns(unsigned n)
+{
+    for (unsigned from = atomic_load(&n_turns);
+         atomic_load(&n_turns) - from < n && !atomic_load(&asleep);)
+        (void)poll(NULL, 0, 1);
+}
+
+void h2_server_idle(void)
+{
+    do
+        turns(IDLE_TURNS);
+    while (atomic_load(&n_idle) < IDLE_TURNS && !atomic_load(&asleep));
+}
+
+void h2_server_pass(int64_t ms)
+{
+    for (int64_t end = clock_ms() + ms; clock_ms() < end;) {
+        virtual_take(PASS_MS);
+        turns(2);
+    }
+}
 
 /* --- the server ----------------------------------------------------------- */
 

@@ -46,6 +46,12 @@ struct tls_client_config h2_server_me(const struct h2_server *s);
 /* Until so many requests wait. */
 void h2_server_await(struct h2_server *s, unsigned n);
 
+/* Virtual time, to end before the server does.  When its loop has found nothing
+ * to do for some turns, or has no connection. */
+void h2_server_idle(void);
+/* Time goes on for `ms`, by steps after each of which it has had a turn. */
+void h2_server_pass(int64_t ms);
+
 /* A client of frames: its TLS offers "h2". */
 struct h2_client {
     struct tls_client tls;
