@@ -12,12 +12,12 @@ card="card-0000-01-00"
 other="card-0000-02-00"
 act=$dir/act
 biga() { BIGA_SOCKET=$act/actuator.sock "$BUILD/biga" "$@"; }
-at() { curl -s -m 10 --unix-socket "$act/actuator.sock" "$@"; }
+at() { curl -s -m "$HANGS" --unix-socket "$act/actuator.sock" "$@"; }
 says() { # TEXT COMMAND…: until what it prints has it
     "${@:2}" 2>&1 | grep -qE -- "$1"
 }
 published() { # whether the card is healthy, as its slice has it
-    curl -s -m 5 "http://127.0.0.1:$publish/apis/resource.k8s.io/v1/resourceslices/h-xpu.biga.dev-0" |
+    curl -s -m "$HANGS" "http://127.0.0.1:$publish/apis/resource.k8s.io/v1/resourceslices/h-xpu.biga.dev-0" |
         python3 -c '
 import json, sys
 for d in json.load(sys.stdin)["spec"]["devices"]:
@@ -162,7 +162,7 @@ ok $? "one that is to be applied may not"
 "$BUILD/biga-advertiser" --print slices --node older --hostfile "$dir/a.host" |
     python3 -c 'import json, sys
 json.dump(json.load(sys.stdin)["items"][0], sys.stdout)' >"$dir/older.json"
-curl -s -m 10 -X PUT -H 'Content-Type: application/json' \
+curl -s -m "$HANGS" -X PUT -H 'Content-Type: application/json' \
     --data-binary "@$dir/older.json" -o "$dir/put" \
     "http://127.0.0.1:$publish/apis/resource.k8s.io/v1/resourceslices/older-xpu.biga.dev-0"
 until_true says "^default/both +xpu +older .* wanted" biga ps

@@ -53,8 +53,11 @@ check "images go where they are asked for, from anywhere" 0 "^done$" \
         test -s o/biga-card.tar"
 check "images need no docker" 0 "biga-card:[0-9.]* biga-pause:[0-9.]* " \
     images --out "$work/a"
+# the clock says another second than it did: no image may have one in it
 check "and are the same each time" 0 "^same$" bash -c \
-    "sleep 1; deploy/images --card '$card' --out $work/b >/dev/null &&
+    "while [ \$(date +%s) -le \$(stat -c %Y $work/a/biga-card.tar) ]
+     do sleep 0.05; done
+     deploy/images --card '$card' --out $work/b >/dev/null &&
      cmp $work/a/biga-card.tar $work/b/biga-card.tar && echo same"
 check "they say what they are for" 0 '"architecture":"' bash -c \
     "tar -xOf $work/a/biga-card.tar --wildcards '*.json'"

@@ -101,11 +101,11 @@ check "a wrong URL" 2 "server" "$biga" --server ftp://x nodes
 check "simulate without the file" 1 "No such file" \
     "$biga" simulate "$work/none.json"
 check "simulate of what never ends" 1 "larger than 16 MiB" \
-    timeout 60 "$biga" --server "$nobody" simulate /dev/zero
+    timeout "$HANGS" "$biga" --server "$nobody" simulate /dev/zero
 check "a demo on no port" 1 "name the port" \
-    timeout 60 "$biga" demo --once --read-listen 127.0.0.1:0
+    timeout "$HANGS" "$biga" demo --once --read-listen 127.0.0.1:0
 check "a GPU resource that is no name" 2 "gpu-resources: \"a b\"" \
-    timeout 60 "$build/biga-extender" --gpu-resources "a b" \
+    timeout "$HANGS" "$build/biga-extender" --gpu-resources "a b" \
     --scheduler-listen 127.0.0.1:0 --publish-listen 127.0.0.1:0 \
     --read-listen 127.0.0.1:0
 
@@ -115,7 +115,7 @@ check "a GPU resource that is no name" 2 "gpu-resources: \"a b\"" \
     --publish-listen 127.0.0.1:0 --read-listen 127.0.0.1:0 \
     >"$work/extender.log" 2>&1 &
 pids+=($!)
-for _ in $(seq 1200); do
+for _ in $(seq $((HANGS * 20))); do
     grep -q event=ready "$work/extender.log" && break
     sleep 0.05
 done
@@ -130,7 +130,7 @@ check "cards of an unknown node" 1 "nowhere" "$biga" cards nowhere
 "$build/biga-advertiser" --fleet 8 --server "http://127.0.0.1:$publish" \
     >"$work/advertiser.log" 2>&1 &
 pids+=($!)
-for _ in $(seq 1200); do
+for _ in $(seq $((HANGS * 20))); do
     [ "$("$biga" nodes 2>/dev/null | grep -c ready)" = 8 ] && break
     sleep 0.05
 done

@@ -24,7 +24,7 @@ END
 # A home of its own: no configuration and no cache of the user's.
 printf 'apiVersion: v1\nkind: Config\n' >"$dir/config"
 k() {
-    HOME=$dir timeout 60 kubectl --kubeconfig="$dir/config" \
+    HOME=$dir timeout "$HANGS" kubectl --kubeconfig="$dir/config" \
         --server="http://127.0.0.1:$publish" "$@" >"$dir/out.log" 2>"$dir/err.log"
 }
 out() { grep -Eq -- "$1" "$dir/out.log"; }
@@ -35,7 +35,7 @@ ok $? "an empty list is one"
 
 for node in h1 h2 h3; do
     slice $node >"$dir/$node.json"
-    curl -sf -m 5 -o /dev/null -X PUT --data-binary @"$dir/$node.json" \
+    curl -sf -m "$HANGS" -o /dev/null -X PUT --data-binary @"$dir/$node.json" \
         "$slices/$node-xpu.biga.dev-0" || echo "# cannot publish $node"
 done
 

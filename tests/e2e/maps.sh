@@ -53,7 +53,7 @@ ok $? "the nodes are ready"
 # --- a job, as kube-scheduler places it -------------------------------------------
 
 ask() { # verb, body
-    curl -s -m 10 -H 'Content-Type: application/json' -d "$2" \
+    curl -s -m "$HANGS" -H 'Content-Type: application/json' -d "$2" \
         "http://127.0.0.1:$sched/v1/scheduler/$1"
 }
 place() { # job, size, rank, nodes

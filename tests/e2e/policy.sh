@@ -26,7 +26,7 @@ pod() {
 }
 
 ask() { # VERB BODY
-    curl -s -m 5 -X POST -d "$2" \
+    curl -s -m "$HANGS" -X POST -d "$2" \
         "http://127.0.0.1:$(port scheduler)/v1/scheduler/$1"
 }
 bind() { # NAME NAMESPACE NODE

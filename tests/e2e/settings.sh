@@ -14,13 +14,13 @@ advertiser() { # setting text option…
     local setting=$1 text=$2
     shift 2
     check "biga-advertiser $*" 2 "^biga-advertiser: --$setting: $text" \
-        timeout 10 "$BUILD/biga-advertiser" "$@"
+        timeout "$HANGS" "$BUILD/biga-advertiser" "$@"
 }
 extender() {
     local setting=$1 text=$2
     shift 2
     check "biga-extender $*" 2 "^biga-extender: --$setting: $text" \
-        timeout 10 "$BUILD/biga-extender" --read-listen 127.0.0.1:0 \
+        timeout "$HANGS" "$BUILD/biga-extender" --read-listen 127.0.0.1:0 \
         --scheduler-listen 127.0.0.1:0 "$@"
 }
 

@@ -2,6 +2,8 @@
 # TAP-like line for each check, and $bad, which is 1 when one failed.
 # shellcheck shell=bash disable=SC2034
 
+# shellcheck source=tests/lib/hangs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/hangs.sh"
 work=$(mktemp -d)
 bad=0
 check() { # what, exit status wanted, pattern in the output, command…

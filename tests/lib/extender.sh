@@ -2,6 +2,8 @@
 # processes in $pids, TAP lines, and a biga-extender on free ports.
 # shellcheck shell=bash disable=SC2034
 
+# shellcheck source=tests/lib/hangs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/hangs.sh"
 BUILD=${BUILD:-build}
 dir=$(mktemp -d)
 pids=()
@@ -34,10 +36,10 @@ ok() {
     fi
 }
 
-# until_true CONDITION…: true when it holds within 60 s
+# until_true CONDITION…: true when it holds, before HANGS
 until_true() {
     local i
-    for i in $(seq 1200); do
+    for i in $(seq $((HANGS * 20))); do
         "$@" && return 0
         sleep 0.05
     done
