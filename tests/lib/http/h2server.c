@@ -140,6 +140,7 @@ static void serve(struct conn *c)
         c->ready = 0;
         note_call(c);
         well = conn_answer(c, stream);
+        atomic_fetch_add(&c->s->answers, 1);
     }
 }
 
@@ -373,6 +374,11 @@ unsigned h2_server_connections(struct h2_server *s)
 unsigned h2_server_calls(struct h2_server *s)
 {
     return atomic_load(&s->calls);
+}
+
+unsigned h2_server_answers(struct h2_server *s)
+{
+    return atomic_load(&s->answers);
 }
 
 size_t h2_server_request(struct h2_server *s, void *ret_message, size_t max)

@@ -97,6 +97,8 @@ unsigned h2_server_deadline_ms(void);
  * well. */
 unsigned h2_server_connections(struct h2_server *s);
 unsigned h2_server_calls(struct h2_server *s);
+/* Of calls: those of which all is written that comes with the answer. */
+unsigned h2_server_answers(struct h2_server *s);
 /* Of the last call: its message (copied, at most `max` bytes; returns its
  * size). */
 size_t h2_server_request(struct h2_server *s, void *ret_message, size_t max);

@@ -56,7 +56,7 @@ struct h2_server {
     size_t n_conns;
     atomic_int fault;
     atomic_bool stopping;
-    atomic_uint connections, calls;
+    atomic_uint connections, calls, answers;
     struct str headers, body; /* of the last call */
 };
 
