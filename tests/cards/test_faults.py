@@ -159,7 +159,7 @@ def test_flapping(t, trouble, card):
                 for up in (False, True):
                     card.link(up)
                     began = time.monotonic()
-                    time.sleep(0.5)
+                    time.sleep(0.5)  # the fault is one of time itself
                     seen.append(card.id in trouble.node.capacity())
                 longest = max(longest, time.monotonic() - began)
         finally:
