@@ -7,7 +7,8 @@
  *              (cluster/cluster.h)
  *
  * An operation that a source lacks (NULL) finds nothing and adds nothing.  All
- * may be called by any thread.  `ctx` is the source's. */
+ * may be called by any thread, through pod_source_ask() and _tell() or, where
+ * something else holds without it, a function below.  `ctx` is the source's. */
 #ifndef BIGA_EXTENDER_PODS_POD_SOURCE_H
 #define BIGA_EXTENDER_PODS_POD_SOURCE_H
 
@@ -121,42 +122,25 @@ struct pod_source {
     void *ctx;
 };
 
-/* The operations, with what holds where the source has none. */
+/* Does the source have this operation?  One without any is that of a test. */
+#define pod_source_has(s, op) ((s)->ops && (s)->ops->op)
+/* The result of an operation; false or 0 where the source lacks it. */
+#define pod_source_ask(s, op, ...) \
+    (pod_source_has(s, op) ? (s)->ops->op((s)->ctx, ##__VA_ARGS__) : 0)
+/* An operation without a result; nothing where the source lacks it. */
+#define pod_source_tell(s, op, ...)                \
+    do {                                           \
+        if (pod_source_has(s, op))                 \
+            (s)->ops->op((s)->ctx, ##__VA_ARGS__); \
+    } while (0)
+
+/* Operations that hold where the source lacks them: it leads and is ready,
+ * every allocation may be released, and what is decided is bound. */
 bool pod_source_leads(const struct pod_source *s,
                       char ret_leader[POD_SOURCE_LEADER_MAX]);
 bool pod_source_is_ready(const struct pod_source *s, struct str *why);
-void pod_source_gauge(const struct pod_source *s, const struct snapshot *now);
-bool pod_source_find_demand(const struct pod_source *s, const char *uid,
-                            struct demand *ret_demand);
-bool pod_source_find(const struct pod_source *s, const struct snapshot *now,
-                     const char *namespace, const char *name,
-                     struct pod_account *ret);
-bool pod_source_find_job(const struct pod_source *s, const struct snapshot *now,
-                         const char *namespace, const char *job,
-                         struct pod_account *ret);
-bool pod_source_find_unknown_key(const struct pod_source *s,
-                                 const char *namespace, const char *name,
-                                 struct str *text);
-void pod_source_add_health(const struct pod_source *s,
-                           const struct allocation *a, struct str *text);
-bool pod_source_add_waiting(const struct pod_source *s,
-                            const struct demand *pod, struct str *text);
-uint64_t pod_source_version(const struct pod_source *s);
-void pod_source_add_to_allocation(const struct pod_source *s,
-                                  const struct allocation *a, struct str *out);
-void pod_source_add_to_card(const struct pod_source *s, const struct node *node,
-                            size_t card, struct str *out);
-/* Does it want to know what filter answers? */
-bool pod_source_listens(const struct pod_source *s);
-void pod_source_answered(const struct pod_source *s,
-                         const struct pod_answer *answer);
 bool pod_source_may_release(const struct pod_source *s, const char *namespace,
                             const char *name, bool *ret_unfed, struct str *why);
-/* Do binds have to become true elsewhere? */
-bool pod_source_binds(const struct pod_source *s);
-void pod_source_bind_begin(const struct pod_source *s, const char *uid);
 void pod_source_bind(const struct pod_source *s, struct pod_bind *b);
-void pod_source_bind_refused(const struct pod_source *s,
-                             const struct pod_bind *b, const char *reason);
 
 #endif

@@ -49,13 +49,13 @@ void pending_summary(const struct app *app, const struct why *why,
                  "; that lease ends in %lld s, unless more of its pods are "
                  "bound, which renews it%s",
                  (long long)lease_s,
-                 pod_source_listens(&app->source)
+                 pod_source_has(&app->source, answered)
                      ? "; kube-scheduler is told then"
                      : "");
     /* what Biga would allow, kube-scheduler may not: a nodeSelector, a taint,
      * CPUs of the whole node */
     if (why->n_fitting > 0 &&
-        !pod_source_add_waiting(&app->source, why->pod, out))
+        !pod_source_ask(&app->source, add_waiting, why->pod, out))
         str_add(out, "; while it waits, kube-scheduler has reasons of its own, "
                      "which are in the pod's events");
 }

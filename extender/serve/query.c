@@ -55,7 +55,7 @@ bool query_is_current(struct httpd_request *rq, const struct app *app,
     const char *have = httpd_header(rq, "If-None-Match");
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
-                   snapshot->number, pod_source_version(&app->source),
+                   snapshot->number, pod_source_ask(&app->source, version),
                    httpd_wants_text(rq) ? "t" : "");
     httpd_set_header(rq, "ETag", etag);
     httpd_set_header(rq, "Vary", "Accept");

@@ -46,7 +46,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
         str_addf(&text, " %s", a->cards[i]);
     alignment_explain(snapshot, a, &text);
     why_place(snapshot, a, &text);
-    pod_source_add_health(&app->source, a, &text);
+    pod_source_tell(&app->source, add_health, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
         unknown_keys_write_line(app, &a->demand, out);
@@ -196,8 +196,8 @@ static bool why_job(struct httpd_request *rq, struct app *app,
     cleanup_free const struct allocation **members =
         alloc_index_find_job(snapshot->allocations, namespace, job, &n);
     struct pod_account account = {.text = STR_INIT(4096)};
-    bool told = pod_source_find_job(&app->source, snapshot, namespace, job,
-                                    &account);
+    bool told = pod_source_ask(&app->source, find_job, snapshot, namespace, job,
+                               &account);
     if (told)
         why_account(rq, app, snapshot, &account);
     str_fini(&account.text);
@@ -219,8 +219,8 @@ static bool why_source(struct httpd_request *rq, struct app *app,
                        const char *name)
 {
     struct pod_account account = {.text = STR_INIT(4096)};
-    bool found = pod_source_find(&app->source, snapshot, namespace, name,
-                                 &account);
+    bool found = pod_source_ask(&app->source, find, snapshot, namespace, name,
+                                &account);
     if (found)
         why_account(rq, app, snapshot, &account);
     str_fini(&account.text);

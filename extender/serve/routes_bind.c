@@ -72,7 +72,7 @@ static void bind_decided(struct writer_op *op)
         bind_make(b);
         return;
     }
-    pod_source_bind_refused(&b->app->source, &b->decided, op->error.text);
+    pod_source_tell(&b->app->source, bind_refused, &b->decided, op->error.text);
     bind_done(&b->decided,
               op->result == -EBUSY || op->result == -EEXIST ? "refused"
                                                             : "error",
@@ -96,7 +96,7 @@ static void bind_start(struct httpd_request *rq, struct app *app,
                                    .node = b->binding.node,
                                    .demand = &b->demand,
                                    .done = bind_done};
-    pod_source_bind_begin(&app->source, b->binding.uid);
+    pod_source_tell(&app->source, bind_begin, b->binding.uid);
     if (demand->role == ROLE_NONE) { /* it holds nothing of ours */
         bind_make(b);
         return;
@@ -121,7 +121,7 @@ static void bind_unseen(struct httpd_request *rq, struct app *app,
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a = alloc_index_find_uid(s->allocations, b->uid);
     struct error err = {0};
-    if (a && pod_source_binds(&app->source)) { /* it may not be true there */
+    if (a && pod_source_has(&app->source, bind)) { /* perhaps not true there */
         bind_start(rq, app, b, &a->demand);
         return;
     }
@@ -161,7 +161,7 @@ static bool find_demand(struct app *app, const char *uid,
                         struct demand *ret_demand)
 {
     return pending_demands_find_uid(app->demands, uid, ret_demand) ||
-           pod_source_find_demand(&app->source, uid, ret_demand);
+           pod_source_ask(&app->source, find_demand, uid, ret_demand);
 }
 
 void handle_bind(struct httpd_request *rq, void *ctx)
@@ -182,7 +182,7 @@ void handle_bind(struct httpd_request *rq, void *ctx)
         bind_unseen(rq, app, &binding);
         return;
     }
-    if (demand.role == ROLE_NONE && !pod_source_binds(&app->source)) {
+    if (demand.role == ROLE_NONE && !pod_source_has(&app->source, bind)) {
         bind_answer(app, rq, "foreign", "");
         return;
     }

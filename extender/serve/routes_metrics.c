@@ -54,7 +54,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_snapshot(app, s);
     gauge_policy(app, s);
     gauge_tls(app);
-    pod_source_gauge(&app->source, s);
+    pod_source_tell(&app->source, gauge, s);
     metrics_write(app->listener.metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
 }

@@ -256,7 +256,7 @@ static bool list_cards(struct list *list, const struct node *node,
             continue;
         }
         view_card(node, list->snapshot->policy, i, list->out);
-        pod_source_add_to_card(&list->app->source, node, i, list->out);
+        pod_source_tell(&list->app->source, add_to_card, node, i, list->out);
     }
     return true;
 }
@@ -326,7 +326,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
         return;
     }
     view_card(node, s->policy, i, httpd_reply(rq));
-    pod_source_add_to_card(&app->source, node, i, httpd_reply(rq));
+    pod_source_tell(&app->source, add_to_card, node, i, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 
@@ -398,7 +398,7 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
             continue;
         }
         alignment_encode(list.snapshot, all[i], list.out);
-        pod_source_add_to_allocation(&list.app->source, all[i], list.out);
+        pod_source_tell(&list.app->source, add_to_allocation, all[i], list.out);
     }
     list_end(&list);
 }
@@ -417,7 +417,7 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
         return;
     }
     alignment_encode(s, a, httpd_reply(rq));
-    pod_source_add_to_allocation(&app->source, a, httpd_reply(rq));
+    pod_source_tell(&app->source, add_to_allocation, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
 

@@ -89,7 +89,7 @@ static void refuse_all(struct app *app, struct scratch *m,
         }
     }
     wire_failures_end(&f);
-    if (pod_source_listens(&app->source))
+    if (pod_source_has(&app->source, answered))
         word_refusal(m, from, size, count);
 }
 
@@ -249,8 +249,8 @@ static void tell_answer(struct app *app, const struct scratch *m,
                         const struct snapshot *snapshot,
                         const struct error *broken)
 {
-    pod_source_answered(
-        &app->source,
+    pod_source_tell(
+        &app->source, answered,
         &(struct pod_answer){
             .pod = &m->args.demand,
             .snapshot = snapshot,

@@ -5,8 +5,8 @@
 static bool find(const struct app *app, const struct demand *pod,
                  struct str *text)
 {
-    return pod_source_find_unknown_key(&app->source, pod->namespace, pod->name,
-                                       text);
+    return pod_source_ask(&app->source, find_unknown_key, pod->namespace,
+                          pod->name, text);
 }
 
 void unknown_keys_write_pod(const struct app *app, const struct demand *pod,
