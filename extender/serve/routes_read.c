@@ -1,11 +1,11 @@
 #include "extender/serve/routes_read.h"
 #include "extender/serve/routes_doubt.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "extender/judge/alignment.h"
 #include "extender/serve/app.h"
+#include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_fabric.h"
 #include "extender/serve/routes_jobs.h"
@@ -21,22 +21,15 @@
 enum {
     TOPOLOGY_DEFAULT = 100,
     TOPOLOGY_MAX = 1000,
-    KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2,
 };
 
 /* --- pages of lists ------------------------------------------------------- */
 
-/* One list being written: some items, as JSON or as a table. */
+/* One list of what a snapshot has. */
 struct list {
-    struct httpd_request *rq;
+    struct page page;
     struct app *app;
     struct snapshot *snapshot;
-    struct str *out;
-    size_t limit, n;
-    const char *after;  /* the key to begin behind, or NULL */
-    char last[KEY_MAX]; /* the key of the newest item */
-    bool text, more;
-    struct table table;
 };
 
 /* False when the reply is set already; else list_end() has to follow. */
@@ -46,68 +39,18 @@ static bool list_begin(struct list *list, struct httpd_request *rq,
     size_t limit = heads ? QUERY_LIMIT : TOPOLOGY_DEFAULT;
     if (!query_limit(rq, heads ? QUERY_LIMIT_MAX : TOPOLOGY_MAX, &limit))
         return false;
-    struct snapshot *snapshot = writer_snapshot(app->writer);
-    if (query_is_current(rq, app, snapshot)) {
-        snapshot_unref(snapshot);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    if (query_is_current(rq, app, s))
         return false;
-    }
-    *list = (struct list){
-        .rq = rq,
-        .app = app,
-        .snapshot = snapshot,
-        .out = httpd_reply(rq),
-        .limit = limit,
-        .after = httpd_query(rq, "continue"),
-        .text = heads && httpd_wants_text(rq),
-    };
-    if (list->text)
-        table_init(&list->table, heads);
-    else
-        str_addf(list->out, "{\"snapshot\":%" PRIu64 ",\"items\":[",
-                 snapshot->number);
-    return true;
-}
-
-/* In place of list_end(), when httpd_fail() has answered. */
-static void list_drop(struct list *list)
-{
-    if (list->text)
-        table_fini(&list->table);
-    snapshot_unref(list->snapshot);
-}
-
-/* Is there room for another item?  Its key is the two parts with a slash
- * between, or only the first. */
-static bool list_next(struct list *list, const char *a, const char *b)
-{
-    if (list->n == list->limit || list->out->overflow) {
-        list->more = true;
-        return false;
-    }
-    if (list->n++ && !list->text)
-        str_add(list->out, ",\n");
-    (void)snprintf(list->last, sizeof list->last, b ? "%s/%s" : "%s%s", a,
-                   b ? b : "");
+    page_begin(&list->page, rq, limit, heads, "snapshot", s->number);
+    list->app = app;
+    list->snapshot = steal(&s);
     return true;
 }
 
 static void list_end(struct list *list)
 {
-    if (list->text) {
-        httpd_content_type(list->rq, HTTPD_TEXT);
-        table_sort(&list->table); /* a page is of the names' bytes */
-        table_write_text(&list->table, list->out);
-        table_fini(&list->table);
-        if (list->more)
-            str_addf(list->out, "and more: continue=%s\n", list->last);
-    } else {
-        str_add_c(list->out, ']');
-        if (list->more) {
-            str_add(list->out, ",\"continue\":");
-            str_add_json(list->out, list->last);
-        }
-        str_add(list->out, "}\n");
-    }
+    page_end(&list->page);
     snapshot_unref(list->snapshot);
 }
 
@@ -153,19 +96,19 @@ static void on_nodes(struct httpd_request *rq, void *ctx)
         !list_begin(&list, rq, ctx, view_node_heads))
         return;
     const struct snapshot *s = list.snapshot;
-    for (size_t i = list.after ? node_from(s, list.after) : 0; i < s->n_nodes;
-         i++) {
+    for (size_t i = list.page.after ? node_from(s, list.page.after) : 0;
+         i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
-        if (list.after && strcmp(node->name, list.after) == 0)
+        if (list.page.after && strcmp(node->name, list.page.after) == 0)
             continue;
         if (status < NODE_STATUSES && node->status != status)
             continue;
-        if (!list_next(&list, node->name, NULL))
+        if (!page_next(&list.page, node->name, NULL))
             break;
-        if (list.text)
-            view_node_row(node, &list.table);
+        if (list.page.text)
+            view_node_row(node, &list.page.table);
         else
-            view_node(node, list.out);
+            view_node(node, list.page.out);
     }
     list_end(&list);
 }
@@ -249,31 +192,33 @@ static bool list_cards(struct list *list, const struct node *node,
         }
         if (state < CARD_STATES && card_state(node, i) != state)
             continue;
-        if (!list_next(list, node->name, id))
+        if (!page_next(&list->page, node->name, id))
             return false;
-        if (list->text) {
-            view_card_row(node, i, &list->table);
+        if (list->page.text) {
+            view_card_row(node, i, &list->page.table);
             continue;
         }
-        view_card(node, list->snapshot->policy, i, list->out);
-        pod_source_tell(&list->app->source, add_to_card, node, i, list->out);
+        view_card(node, list->snapshot->policy, i, list->page.out);
+        pod_source_tell(&list->app->source, add_to_card, node, i,
+                        list->page.out);
     }
     return true;
 }
 
 /* Where a continue token "NODE/CARD" leaves off.  A card that has gone since
  * is taken as the node's last. */
-static size_t cards_from(const struct list *list, char node[KEY_MAX],
+static size_t cards_from(const struct list *list, char node[PAGE_KEY_MAX],
                          const char **ret_card)
 {
-    const char *slash = list->after ? strchr(list->after, '/') : NULL;
+    const char *slash = list->page.after ? strchr(list->page.after, '/') : NULL;
     *ret_card = NULL;
-    if (!list->after)
+    if (!list->page.after)
         return 0;
-    size_t size = slash ? (size_t)(slash - list->after) : strlen(list->after);
-    if (size >= KEY_MAX)
-        size = KEY_MAX - 1;
-    memcpy(node, list->after, size);
+    size_t size = slash ? (size_t)(slash - list->page.after)
+                        : strlen(list->page.after);
+    if (size >= PAGE_KEY_MAX)
+        size = PAGE_KEY_MAX - 1;
+    memcpy(node, list->page.after, size);
     node[size] = '\0';
     *ret_card = slash ? slash + 1 : "";
     return node_from(list->snapshot, node);
@@ -286,7 +231,7 @@ static void on_cards(struct httpd_request *rq, void *ctx)
     const char *only = httpd_query(rq, "node");
     const char *card;
     unsigned state;
-    char from[KEY_MAX] = "";
+    char from[PAGE_KEY_MAX] = "";
     struct list list;
     if (!httpd_query_only(rq, params) ||
         !query_choice(rq, "state", state_word, CARD_STATES, &state) ||
@@ -294,7 +239,8 @@ static void on_cards(struct httpd_request *rq, void *ctx)
         return;
     const struct snapshot *s = list.snapshot;
     if (only && !node_find(rq, s, only)) {
-        list_drop(&list);
+        page_drop(&list.page);
+        snapshot_unref(list.snapshot);
         return;
     }
     for (size_t i = cards_from(&list, from, &card); i < s->n_nodes; i++) {
@@ -357,14 +303,14 @@ static void on_topology(struct httpd_request *rq, void *ctx)
     if (!list_begin(&list, rq, ctx, NULL))
         return;
     const struct snapshot *s = list.snapshot;
-    for (size_t i = list.after ? node_from(s, list.after) : 0; i < s->n_nodes;
-         i++) {
+    for (size_t i = list.page.after ? node_from(s, list.page.after) : 0;
+         i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
-        if (list.after && strcmp(node->name, list.after) == 0)
+        if (list.page.after && strcmp(node->name, list.page.after) == 0)
             continue;
-        if (!list_next(&list, node->name, NULL))
+        if (!page_next(&list.page, node->name, NULL))
             break;
-        view_topology(node, list.out);
+        view_topology(node, list.page.out);
     }
     list_end(&list);
 }
@@ -386,19 +332,20 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
         alloc_index_list(list.snapshot->allocations, &n);
     for (size_t i = 0; i < n; i++) {
         const struct demand *d = &all[i]->demand;
-        if ((list.after &&
-             !query_is_after(d->namespace, d->name, list.after)) ||
+        if ((list.page.after &&
+             !query_is_after(d->namespace, d->name, list.page.after)) ||
             (node && strcmp(all[i]->node, node) != 0) ||
             (namespace && strcmp(d->namespace, namespace) != 0))
             continue;
-        if (!list_next(&list, d->namespace, d->name))
+        if (!page_next(&list.page, d->namespace, d->name))
             break;
-        if (list.text) {
-            view_allocation_row(list.snapshot, all[i], &list.table);
+        if (list.page.text) {
+            view_allocation_row(list.snapshot, all[i], &list.page.table);
             continue;
         }
-        alignment_encode(list.snapshot, all[i], list.out);
-        pod_source_tell(&list.app->source, add_to_allocation, all[i], list.out);
+        alignment_encode(list.snapshot, all[i], list.page.out);
+        pod_source_tell(&list.app->source, add_to_allocation, all[i],
+                        list.page.out);
     }
     list_end(&list);
 }
