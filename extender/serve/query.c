@@ -48,21 +48,27 @@ bool query_choice(struct httpd_request *rq, const char *name,
     return false;
 }
 
-bool query_is_current(struct httpd_request *rq, const struct app *app,
-                      const struct snapshot *snapshot)
+bool query_has_version(struct httpd_request *rq, const struct app *app,
+                       uint64_t snapshot, uint64_t version)
 {
     char etag[96];
     const char *have = httpd_header(rq, "If-None-Match");
     (void)snprintf(etag, sizeof etag,
                    "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
-                   snapshot->number, pod_source_ask(&app->source, version),
-                   httpd_wants_text(rq) ? "t" : "");
+                   snapshot, version, httpd_wants_text(rq) ? "t" : "");
     httpd_set_header(rq, "ETag", etag);
     httpd_set_header(rq, "Vary", "Accept");
     if (!have || !strstr(have, etag))
         return false;
     httpd_status(rq, 304);
     return true;
+}
+
+bool query_is_current(struct httpd_request *rq, const struct app *app,
+                      const struct snapshot *snapshot)
+{
+    return query_has_version(rq, app, snapshot->number,
+                             pod_source_ask(&app->source, version));
 }
 
 bool query_is_after(const char *namespace, const char *name, const char *token)

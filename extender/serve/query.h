@@ -23,8 +23,11 @@ bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit);
 typedef const char *query_word_f(unsigned index);
 bool query_choice(struct httpd_request *rq, const char *name,
                   query_word_f *word, unsigned n, unsigned *ret_index);
-/* Everything that a snapshot shows may be kept by the client until the next
- * snapshot.  True when it has it already (the reply is set). */
+/* What is shown may be kept by the client until the next snapshot, or version
+ * of the pods.  True when it has it already (the reply is set). */
+bool query_has_version(struct httpd_request *rq, const struct app *app,
+                       uint64_t snapshot, uint64_t version);
+/* The same with the version that the source of pods has now. */
 bool query_is_current(struct httpd_request *rq, const struct app *app,
                       const struct snapshot *snapshot);
 /* Does NAMESPACE/NAME stand behind a continue token of that form? */

@@ -4,44 +4,33 @@
 #include <string.h>
 
 #include "extender/serve/app.h"
+#include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/view/job_view.h"
 #include "lib/base/mem.h"
 
 /* --- the list ----------------------------------------------------------- */
 
-/* One page; `last` is left at the job to continue behind, or NULL. */
-static void list_jobs(const struct snapshot *s, struct httpd_request *rq,
-                      size_t limit, struct table *table,
-                      const struct demand **ret_last)
+static void list_jobs(struct page *page, const struct snapshot *s,
+                      const char *namespace)
 {
-    const char *after = httpd_query(rq, "continue");
-    struct str *out = httpd_reply(rq);
-    const struct demand *last = NULL;
-    size_t n, n_jobs = 0, end;
-    cleanup_free const struct allocation **members =
-        job_members(s->allocations, httpd_query(rq, "namespace"), &n);
-    *ret_last = NULL;
+    size_t n, end;
+    cleanup_free const struct allocation **members = job_members(s->allocations,
+                                                                 namespace, &n);
     for (size_t i = 0; i < n; i = end) {
+        const struct demand *d = &members[i]->demand;
         struct job_view v;
         end = job_members_end(members, n, i);
-        if (after && !query_is_after(members[i]->demand.namespace,
-                                     members[i]->demand.job, after))
+        if (page->after && !query_is_after(d->namespace, d->job, page->after))
             continue;
-        if (n_jobs == limit || out->overflow) {
-            *ret_last = last;
+        if (!page_next(page, d->namespace, d->job))
             return;
-        }
-        last = &members[i]->demand;
         job_view_init(&v, s, members + i, end - i);
-        if (table) {
-            job_view_row(&v, table);
-        } else {
-            str_add(out, n_jobs ? ",\n" : "");
-            job_view_write(&v, out);
-        }
+        if (page->text)
+            job_view_row(&v, &page->table);
+        else
+            job_view_write(&v, page->out);
         job_view_fini(&v);
-        n_jobs++;
     }
 }
 
@@ -50,34 +39,17 @@ void on_jobs(struct httpd_request *rq, void *ctx)
     static const char *const params[] = {"continue", "limit", "namespace",
                                          NULL};
     struct app *app = ctx;
-    struct str *out = httpd_reply(rq);
     size_t limit = QUERY_LIMIT;
-    const struct demand *last;
+    struct page page;
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     if (query_is_current(rq, app, s))
         return;
-    if (httpd_wants_text(rq)) {
-        struct table t;
-        table_init(&t, job_view_heads);
-        list_jobs(s, rq, limit, &t, &last);
-        table_sort(&t);
-        table_write_text(&t, out);
-        table_fini(&t);
-        httpd_content_type(rq, HTTPD_TEXT);
-        if (last)
-            str_addf(out, "and more: continue=%s/%s\n", last->namespace,
-                     last->job);
-        return;
-    }
-    str_addf(out, "{\"snapshot\":%" PRIu64 ",\"items\":[", s->number);
-    list_jobs(s, rq, limit, NULL, &last);
-    str_add_c(out, ']');
-    if (last) /* names need no escapes */
-        str_addf(out, ",\"continue\":\"%s/%s\"", last->namespace, last->job);
-    str_add(out, "}\n");
+    page_begin(&page, rq, limit, job_view_heads, "snapshot", s->number);
+    list_jobs(&page, s, httpd_query(rq, "namespace"));
+    page_end(&page);
 }
 
 /* --- one job ------------------------------------------------------------ */

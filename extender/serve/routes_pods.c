@@ -1,6 +1,5 @@
 #include "extender/serve/routes_pods.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,6 +8,7 @@
 #include "extender/pods/pod_files.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
+#include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "lib/base/mem.h"
 
@@ -260,20 +260,10 @@ static void look_fini(struct look *look)
 static bool look_begin(struct look *look, struct httpd_request *rq,
                        struct app *app)
 {
-    char etag[96];
-    const char *have = httpd_header(rq, "If-None-Match");
     look->snapshot = writer_snapshot(app->writer);
     look->set = applied_get(applied_of(app));
-    (void)snprintf(etag, sizeof etag,
-                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
-                   look->snapshot->number, look->set->version,
-                   httpd_wants_text(rq) ? "t" : "");
-    httpd_set_header(rq, "ETag", etag);
-    httpd_set_header(rq, "Vary", "Accept");
-    if (!have || !strstr(have, etag))
-        return true;
-    httpd_status(rq, 304);
-    return false;
+    return !query_has_version(rq, app, look->snapshot->number,
+                              look->set->version);
 }
 
 /* The filters of a list of pods; NULL: any. */
@@ -296,56 +286,21 @@ static bool passes(const struct filters *f, const struct applied_pod *p,
     return f->state == APPLIED_STATES || pod_state_shown(p, place) == f->state;
 }
 
-/* One page; the pod to continue behind, or NULL. */
-static const struct applied_pod *list_pods(const struct look *look,
-                                           const struct filters *f,
-                                           size_t limit, struct table *table,
-                                           struct str *out)
+static void list_pods(struct page *page, const struct look *look,
+                      const struct filters *f)
 {
-    const struct applied_pod *last = NULL;
-    size_t n = 0;
     for (size_t i = 0; i < look->set->n_pods; i++) {
         const struct applied_pod *p = look->set->pods[i];
         const struct allocation *place = pod_place(p, look->snapshot);
         if (!passes(f, p, place))
             continue;
-        if (n == limit || out->overflow)
-            return last;
-        last = p;
-        if (table) {
-            pod_view_row(p, look->snapshot, table);
-        } else {
-            str_add(out, n ? ",\n" : "");
-            pod_view(p, look->snapshot, false, out);
-        }
-        n++;
+        if (!page_next(page, p->namespace, p->name))
+            return;
+        if (page->text)
+            pod_view_row(p, look->snapshot, &page->table);
+        else
+            pod_view(p, look->snapshot, false, page->out);
     }
-    return NULL;
-}
-
-static void write_list(struct httpd_request *rq, const struct look *look,
-                       const struct filters *f, size_t limit)
-{
-    struct str *out = httpd_reply(rq);
-    if (httpd_wants_text(rq)) {
-        struct table t;
-        table_init(&t, pod_view_heads);
-        const struct applied_pod *last = list_pods(look, f, limit, &t, out);
-        table_sort(&t);
-        table_write_text(&t, out);
-        table_fini(&t);
-        httpd_content_type(rq, HTTPD_TEXT);
-        if (last)
-            str_addf(out, "and more: continue=%s/%s\n", last->namespace,
-                     last->name);
-        return;
-    }
-    str_addf(out, "{\"version\":%" PRIu64 ",\"items\":[", look->set->version);
-    const struct applied_pod *last = list_pods(look, f, limit, NULL, out);
-    str_add_c(out, ']');
-    if (last) /* names need no escapes */
-        str_addf(out, ",\"continue\":\"%s/%s\"", last->namespace, last->name);
-    str_add(out, "}\n");
 }
 
 static const char *state_word(unsigned index)
@@ -359,6 +314,7 @@ static void on_list(struct httpd_request *rq, void *ctx)
         "continue", "job", "limit", "namespace", "node", "state", NULL};
     size_t limit = QUERY_LIMIT;
     struct look look;
+    struct page page;
     unsigned state;
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
@@ -371,8 +327,12 @@ static void on_list(struct httpd_request *rq, void *ctx)
         .job = httpd_query(rq, "job"),
         .state = state,
     };
-    if (look_begin(&look, rq, ctx))
-        write_list(rq, &look, &f, limit);
+    if (look_begin(&look, rq, ctx)) {
+        page_begin(&page, rq, limit, pod_view_heads, "version",
+                   look.set->version);
+        list_pods(&page, &look, &f);
+        page_end(&page);
+    }
     look_fini(&look);
 }
 
@@ -400,72 +360,42 @@ static void on_pod(struct httpd_request *rq, void *ctx)
 
 /* --- ConfigMaps and Secrets ---------------------------------------------- */
 
-static const struct applied_config *list_configs(const struct look *look,
-                                                 struct httpd_request *rq,
-                                                 size_t limit,
-                                                 struct table *table)
+/* A key has the kind before the name, for that is their order. */
+static void list_configs(struct page *page, const struct pod_set *set,
+                         const char *namespace)
 {
-    const char *after = httpd_query(rq, "continue");
-    const char *namespace = httpd_query(rq, "namespace");
-    const struct applied_config *last = NULL;
-    struct str *out = httpd_reply(rq);
-    size_t n = 0;
-    for (size_t i = 0; i < look->set->n_configs; i++) {
-        const struct applied_config *c = look->set->configs[i];
+    for (size_t i = 0; i < set->n_configs; i++) {
+        const struct applied_config *c = set->configs[i];
         cleanup_free char *key = xasprintf("%c%s", c->secret ? 's' : 'c',
                                            c->name);
-        if ((after && !query_is_after(c->namespace, key, after)) ||
+        if ((page->after && !query_is_after(c->namespace, key, page->after)) ||
             (namespace && strcmp(c->namespace, namespace) != 0))
             continue;
-        if (n == limit || out->overflow)
-            return last;
-        last = c;
-        if (table) {
-            config_view_row(c, table);
-        } else {
-            str_add(out, n ? ",\n" : "");
-            config_view(c, false, out);
-        }
-        n++;
+        if (!page_next(page, c->namespace, key))
+            return;
+        if (page->text)
+            config_view_row(c, &page->table);
+        else
+            config_view(c, false, page->out);
     }
-    return NULL;
 }
 
-/* The token has the kind before the name, for that is their order. */
 static void on_configs(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"continue", "limit", "namespace",
                                          NULL};
-    struct str *out = httpd_reply(rq);
     size_t limit = QUERY_LIMIT;
     struct look look;
+    struct page page;
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
-    if (!look_begin(&look, rq, ctx)) {
-        look_fini(&look);
-        return;
-    }
-    const struct applied_config *last;
-    if (httpd_wants_text(rq)) {
-        struct table t;
-        table_init(&t, config_view_heads);
-        last = list_configs(&look, rq, limit, &t);
-        table_write_text(&t, out);
-        table_fini(&t);
-        httpd_content_type(rq, HTTPD_TEXT);
-        if (last)
-            str_addf(out, "and more: continue=%s/%c%s\n", last->namespace,
-                     last->secret ? 's' : 'c', last->name);
-    } else {
-        str_addf(out, "{\"version\":%" PRIu64 ",\"items\":[",
-                 look.set->version);
-        last = list_configs(&look, rq, limit, NULL);
-        str_add_c(out, ']');
-        if (last)
-            str_addf(out, ",\"continue\":\"%s/%c%s\"", last->namespace,
-                     last->secret ? 's' : 'c', last->name);
-        str_add(out, "}\n");
+    if (look_begin(&look, rq, ctx)) {
+        page_begin(&page, rq, limit, config_view_heads, "version",
+                   look.set->version);
+        page.as_added = true;
+        list_configs(&page, look.set, httpd_query(rq, "namespace"));
+        page_end(&page);
     }
     look_fini(&look);
 }
