@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/judge/advice_private.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/text.h"
 
 enum { MILLI = 1000 };
@@ -245,58 +246,55 @@ void change_text(const struct schedule *s, const struct change *change,
 static void write_cards(const struct schedule *s, const struct change *change,
                         struct str *out)
 {
-    const char *comma = "";
-    str_add(out, ",\"cards\":[");
+    jwrite_array(out, "cards");
     for (unsigned cards = change->cards; cards; cards &= cards - 1) {
         unsigned c = (unsigned)__builtin_ctz(cards);
         const struct device *card = node_card(s, change->node, c);
         char pci[PCI_ADDR_TEXT_MAX] = "";
         if (card->has_pci)
             pci_addr_format(&card->pci, pci);
-        str_addf(out, "%s{\"id\":", comma);
-        str_add_json(out, card->id);
-        str_add(out, ",\"pci\":");
-        str_add_json(out, pci);
-        str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u}", change->cores[c],
-                 change->memory_mib[c]);
-        comma = ",";
+        jwrite_object(out, NULL);
+        jwrite_text(out, "id", card->id);
+        jwrite_text(out, "pci", pci);
+        jwrite_uint(out, "cores", change->cores[c]);
+        jwrite_uint(out, "memoryMiB", change->memory_mib[c]);
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 static void write_pods(const struct change *change, struct str *out)
 {
-    str_add(out, ",\"pods\":[");
+    jwrite_array(out, "pods");
     for (size_t i = 0; i < change->n_gone; i++) {
         const struct demand *d = &change->gone[i]->demand;
-        str_addf(out, "%s{\"namespace\":", i ? "," : "");
-        str_add_json(out, d->namespace);
-        str_add(out, ",\"name\":");
-        str_add_json(out, d->name);
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "namespace", d->namespace);
+        jwrite_text(out, "name", d->name);
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 /* What the change sets its number or word to. */
 static void write_value(const struct change *change, struct str *out)
 {
-    unsigned long long value = change->value;
+    uint64_t value = change->value;
     switch (change->kind) {
     case CHANGE_WITHIN:
-        str_addf(out, ",\"value\":\"%s\"",
-                 value == FABRIC_APART ? ""
-                                       : fabric_tier_name((unsigned)value));
+        jwrite_text(out, "value",
+                    value == FABRIC_APART ? ""
+                                          : fabric_tier_name((unsigned)value));
         break;
     case CHANGE_ALIGN:
-        str_addf(out, ",\"value\":\"%s\"", relation_name((enum relation)value));
+        jwrite_text(out, "value", relation_name((enum relation)value));
         break;
     case CHANGE_EXCLUSIVE:
-        str_add(out, ",\"value\":false");
+        jwrite_bool(out, "value", false);
         break;
     case CHANGE_CPUS:
     case CHANGE_FREE_CPUS:
-        str_addf(out, ",\"milliCpus\":%llu", value);
+        jwrite_uint(out, "milliCpus", value);
         break;
     case CHANGE_CARD_CORES:
     case CHANGE_CARD_MEMORY:
@@ -304,7 +302,7 @@ static void write_value(const struct change *change, struct str *out)
     case CHANGE_GPUS:
     case CHANGE_CARDS:
     case CHANGE_PAIRS:
-        str_addf(out, ",\"value\":%llu", value);
+        jwrite_uint(out, "value", value);
         break;
     default:
         break;
@@ -316,57 +314,50 @@ static void write_change(const struct schedule *s, const struct change *change,
 {
     cleanup_str struct str text = STR_INIT(64 << 10);
     change_text(s, change, &text);
-    str_addf(out, "{\"kind\":\"%s\",\"text\":", change_kind_word(change->kind));
-    str_add_json(out, str_text(&text));
-    str_add(out, ",\"verified\":true");
-    if (change->node != NODE_NONE) {
-        str_add(out, ",\"node\":");
-        str_add_json(out, node_name(s, change->node));
-    }
+    jwrite_object(out, NULL);
+    jwrite_text(out, "kind", change_kind_word(change->kind));
+    jwrite_text(out, "text", str_text(&text));
+    jwrite_bool(out, "verified", true);
+    if (change->node != NODE_NONE)
+        jwrite_text(out, "node", node_name(s, change->node));
     if (change->kind == CHANGE_FREE)
         write_cards(s, change, out);
     if (change->kind == CHANGE_FREE_CPUS)
-        str_addf(out, ",\"numa\":%d", change->numa);
+        jwrite_int(out, "numa", change->numa);
     if (change->kind == CHANGE_RELEASE)
         write_pods(change, out);
-    if (change->job[0]) {
-        str_add(out, ",\"job\":");
-        str_add_json(out, change->job);
+    jwrite_known_text(out, "job", change->job);
+    if (change->kind == CHANGE_QUOTA) {
+        jwrite_uint(out, "cards", change->quota.cards);
+        jwrite_uint(out, "cores", change->quota.cores);
+        jwrite_uint(out, "memoryMiB", change->quota.memory_mib);
     }
-    if (change->kind == CHANGE_QUOTA)
-        str_addf(out, ",\"cards\":%llu,\"cores\":%llu,\"memoryMiB\":%llu",
-                 (unsigned long long)change->quota.cards,
-                 (unsigned long long)change->quota.cores,
-                 (unsigned long long)change->quota.memory_mib);
     write_value(change, out);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 void advice_write(const struct schedule *s, const struct advice *advice,
                   struct str *out)
 {
     cleanup_str struct str text = STR_INIT(4096);
-    str_add(out, "\"nearest\":[");
+    jwrite_array(out, "nearest");
     for (size_t i = 0; i < advice->n_nearest; i++) {
         const struct near_node *near = &advice->nearest[i];
-        str_addf(out, "%s{\"node\":", i ? "," : "");
-        str_add_json(out, node_name(s, near->node));
-        str_addf(out,
-                 ",\"reason\":\"%s\",\"detail\":", reason_word(near->reason));
         str_reset(&text);
         if (near->reason == REASON_JOB_ROOM ||
             near->reason == REASON_FABRIC_TIER)
             str_add(&text, "this pair fits, not all pairs of its job do");
         else
             schedule_explain(s, near->node, near->reason, &text);
-        str_add_json(out, str_text(&text));
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "node", node_name(s, near->node));
+        jwrite_text(out, "reason", reason_word(near->reason));
+        jwrite_text(out, "detail", str_text(&text));
+        jwrite_end_object(out);
     }
-    str_add(out, "],\"changes\":[");
-    for (size_t i = 0; i < advice->n_changes; i++) {
-        if (i)
-            str_add_c(out, ',');
+    jwrite_end_array(out);
+    jwrite_array(out, "changes");
+    for (size_t i = 0; i < advice->n_changes; i++)
         write_change(s, &advice->changes[i], out);
-    }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/judge/alignment.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 /* --- judging ------------------------------------------------------------ */
@@ -88,19 +89,21 @@ void why_fini(struct why *why)
 
 /* --- writing ------------------------------------------------------------ */
 
+static const char *name_of(const struct why *why, int32_t node)
+{
+    return snapshot_node(why->snapshot, (size_t)node)->name;
+}
+
 void why_write_pod(const struct demand *d, struct str *out)
 {
-    str_add(out, "{\"namespace\":");
-    str_add_json(out, d->namespace);
-    str_add(out, ",\"name\":");
-    str_add_json(out, d->name);
-    str_add(out, ",\"uid\":");
-    str_add_json(out, d->uid);
-    str_add(out, ",\"role\":");
-    str_add_json(out, pod_role_name(d->role));
-    str_add(out, ",\"job\":");
-    str_add_json(out, d->job);
-    str_addf(out, ",\"pair\":%d}", (int)d->pair);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", d->namespace);
+    jwrite_text(out, "name", d->name);
+    jwrite_text(out, "uid", d->uid);
+    jwrite_text(out, "role", pod_role_name(d->role));
+    jwrite_text(out, "job", d->job);
+    jwrite_int(out, "pair", d->pair);
+    jwrite_end_object(out);
 }
 
 static void write_best(const struct why *why, size_t i, struct str *out)
@@ -119,8 +122,6 @@ static void write_best(const struct why *why, size_t i, struct str *out)
         a = schedule_allocation(&why->schedule, why->best[i], &choice);
     if (!a)
         return;
-    if (i)
-        str_add_c(out, ',');
     alignment_encode(why->snapshot, a, out);
     allocation_unref(a);
 }
@@ -141,39 +142,36 @@ static void write_reason(const struct schedule *s, const struct why *why,
 {
     cleanup_str struct str text = STR_INIT(4096);
     int32_t example = why->example[r];
-    str_add(out, "{\"reason\":");
-    str_add_json(out, reason_word(r));
-    str_addf(out,
-             ",\"nodes\":%zu,\"preemptable\":%s,\"message\":", why->count[r],
-             reason_resolvable(r) ? "true" : "false");
+    jwrite_object(out, NULL);
+    jwrite_text(out, "reason", reason_word(r));
+    jwrite_uint(out, "nodes", why->count[r]);
+    jwrite_bool(out, "preemptable", reason_resolvable(r));
     schedule_brief(s, r, &text);
-    str_add_json(out, str_text(&text));
-    str_add(out, ",\"example\":");
-    str_add_json(out, snapshot_node(s->snapshot, (size_t)example)->name);
+    jwrite_text(out, "message", str_text(&text));
+    jwrite_text(out, "example", name_of(why, example));
     str_reset(&text);
     schedule_explain(s, example, r, &text);
-    str_add(out, ",\"detail\":");
-    str_add_json(out, str_text(&text));
-    str_add_c(out, '}');
+    jwrite_text(out, "detail", str_text(&text));
+    jwrite_end_object(out);
 }
 
 static void write_tier(const char *name, unsigned tier, struct str *out)
 {
-    str_addf(out, ",\"%s\":", name);
-    if (tier == FABRIC_APART)
-        str_add(out, "null");
-    else
-        str_add_json(out, fabric_tier_name(tier));
+    jwrite_text_or_null(out, name,
+                        tier == FABRIC_APART ? NULL : fabric_tier_name(tier));
 }
 
 static void write_plan(const struct plan *plan, struct str *out)
 {
     const struct plan_score *s = &plan->score;
-    str_addf(out, ",\"plan\":{\"pairs\":%u,\"unaligned\":%u", plan->size,
-             s->unaligned);
+    jwrite_object(out, "plan");
+    jwrite_uint(out, "pairs", plan->size);
+    jwrite_uint(out, "unaligned", s->unaligned);
     write_tier("tier", s->tier, out);
-    str_addf(out, ",\"leaves\":%u,\"crossings\":%u,\"damage\":%u}", s->leaves,
-             s->crossings, s->damage);
+    jwrite_uint(out, "leaves", s->leaves);
+    jwrite_uint(out, "crossings", s->crossings);
+    jwrite_uint(out, "damage", s->damage);
+    jwrite_end_object(out);
 }
 
 static const char *lack_word(enum plan_lack lack)
@@ -194,40 +192,38 @@ static void write_lack(const struct why *why, struct str *out)
         r->domain == FABRIC_NONE
             ? NULL
             : fabric_domain(why->snapshot->fabric, r->domain);
-    str_addf(out, ",\"lack\":{\"what\":\"%s\",\"asked\":%u,\"room\":%u",
-             lack_word(r->lack), r->asked, r->room);
+    jwrite_object(out, "lack");
+    jwrite_text(out, "what", lack_word(r->lack));
+    jwrite_uint(out, "asked", r->asked);
+    jwrite_uint(out, "room", r->room);
     if (r->at_most)
-        str_add(out, ",\"atMost\":true");
+        jwrite_bool(out, "atMost", true);
     if (why->pod->within >= 0) {
-        str_addf(out, ",\"roomWithin\":%u,\"domain\":", r->room_within);
-        if (domain)
-            str_add_json(out, domain->name);
-        else
-            str_add(out, "null");
+        jwrite_uint(out, "roomWithin", r->room_within);
+        jwrite_text_or_null(out, "domain", domain ? domain->name : NULL);
     }
     if (r->lack == PLAN_LACK_TIER)
         write_tier("fitsTier", r->fits_tier, out);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 void why_write(const struct why *why, struct str *out)
 {
     bool written[REASON_COUNT] = {false};
-    str_addf(out, "\"nodes\":%zu,\"fitting\":%zu,\"sample\":%s,\"best\":[",
-             why->n_nodes, why->n_fitting,
-             why->n_names < why->n_nodes ? "true" : "false");
+    enum reason r;
+    jwrite_uint(out, "nodes", why->n_nodes);
+    jwrite_uint(out, "fitting", why->n_fitting);
+    jwrite_bool(out, "sample", why->n_names < why->n_nodes);
+    jwrite_array(out, "best");
     for (size_t i = 0; i < why->n_best; i++)
         write_best(why, i, out);
-    str_add(out, "],\"reasons\":[");
-    enum reason r;
-    for (bool first = true; (r = next_reason(why, written)) != REASON_NONE;
-         first = false) {
-        if (!first)
-            str_add_c(out, ',');
+    jwrite_end_array(out);
+    jwrite_array(out, "reasons");
+    while ((r = next_reason(why, written)) != REASON_NONE) {
         written[r] = true;
         write_reason(&why->schedule, why, r, out);
     }
-    str_add(out, "],");
+    jwrite_end_array(out);
     advice_write(&why->schedule, &why->advice, out);
     if (why->plan)
         write_plan(why->plan, out);
@@ -253,11 +249,6 @@ static enum reason nearest_reason(const struct why *why)
         return nearest;
     memset(none, 0, sizeof none);
     return next_reason(why, none);
-}
-
-static const char *name_of(const struct why *why, int32_t node)
-{
-    return snapshot_node(why->snapshot, (size_t)node)->name;
 }
 
 static void summarize_plan(const struct why *why, struct str *out)
