@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 #include "model/fabric/fabric.h"
@@ -54,17 +55,14 @@ static void encode_devices(struct str *out, const char *key,
                            char (*ids)[TOPO_ID_MAX + 1],
                            char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
 {
-    str_addf(out, ",\"%s\":[", key);
+    jwrite_array(out, key);
     for (size_t i = 0; i < n; i++) {
-        str_add(out, i ? ",{\"id\":" : "{\"id\":");
-        str_add_json(out, ids[i]);
-        if (pci && pci[i][0]) {
-            str_add(out, ",\"pci\":");
-            str_add_json(out, pci[i]);
-        }
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "id", ids[i]);
+        jwrite_known_text(out, "pci", pci ? pci[i] : "");
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 void allocation_encode_devices(const struct allocation *a, struct str *out)
@@ -73,103 +71,100 @@ void allocation_encode_devices(const struct allocation *a, struct str *out)
     encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
 }
 
-static void encode_text(struct str *out, const char *key, const char *value)
-{
-    str_addf(out, "\"%s\":", key);
-    str_add_json(out, value);
-}
-
 static void encode_pod(const struct demand *d, struct str *out)
 {
-    str_add(out, "{\"pod\":{");
-    encode_text(out, "namespace", d->namespace);
-    str_add_c(out, ',');
-    encode_text(out, "name", d->name);
-    str_add_c(out, ',');
-    encode_text(out, "uid", d->uid);
-    str_add_c(out, ',');
-    encode_text(out, "role", pod_role_name(d->role));
-    str_add_c(out, ',');
-    encode_text(out, "job", d->job);
-    str_addf(out, ",\"pair\":%d,\"size\":%d,\"priority\":%lld}", d->pair,
-             d->size, (long long)d->priority);
+    jwrite_object(out, "pod");
+    jwrite_text(out, "namespace", d->namespace);
+    jwrite_text(out, "name", d->name);
+    jwrite_text(out, "uid", d->uid);
+    jwrite_text(out, "role", pod_role_name(d->role));
+    jwrite_text(out, "job", d->job);
+    jwrite_int(out, "pair", d->pair);
+    jwrite_int(out, "size", d->size);
+    jwrite_int(out, "priority", d->priority);
+    jwrite_end_object(out);
 }
 
 /* Absent when they are the default. */
 static void encode_wishes(const struct demand *d, struct str *out)
 {
     if (d->pair_gpus != d->gpus)
-        str_addf(out, ",\"pairGpus\":%u", d->pair_gpus);
-    if (d->cpu_milli)
-        str_addf(out, ",\"cpuMilli\":%u", d->cpu_milli);
-    if (d->memory_mib)
-        str_addf(out, ",\"hostMemoryMiB\":%u", d->memory_mib);
+        jwrite_uint(out, "pairGpus", d->pair_gpus);
+    jwrite_known(out, "cpuMilli", d->cpu_milli);
+    jwrite_known(out, "hostMemoryMiB", d->memory_mib);
     if (d->prefer_align != RELATION_PIX)
-        str_addf(out, ",\"preferAlign\":\"%s\"",
-                 relation_name((enum relation)d->prefer_align));
+        jwrite_text(out, "preferAlign",
+                    relation_name((enum relation)d->prefer_align));
     if (d->within >= 0)
-        str_addf(out, ",\"within\":\"%s\"",
-                 fabric_tier_name((unsigned)d->within));
+        jwrite_text(out, "within", fabric_tier_name((unsigned)d->within));
     if (d->prefer_within >= 0)
-        str_addf(out, ",\"preferWithin\":\"%s\"",
-                 fabric_tier_name((unsigned)d->prefer_within));
+        jwrite_text(out, "preferWithin",
+                    fabric_tier_name((unsigned)d->prefer_within));
+}
+
+static void encode_card_need(bool has, uint32_t cores, uint32_t memory_mib,
+                             struct str *out)
+{
+    if (!has)
+        return;
+    jwrite_uint(out, "cores", cores);
+    jwrite_uint(out, "memoryMiB", memory_mib);
 }
 
 static void encode_shapes(const struct demand *d, struct str *out)
 {
+    if (!d->n_shapes)
+        return;
+    jwrite_array(out, "shapes");
     for (unsigned i = 0; i < d->n_shapes; i++) {
         const struct pair_shape *s = &d->shapes[i];
-        str_add(out, i ? "," : ",\"shapes\":[");
-        str_addf(out,
-                 "{\"first\":%d,\"last\":%d,\"cards\":%u,\"gpus\":%u,"
-                 "\"cpuMilli\":%u,\"align\":\"%s\"",
-                 (int)s->first, (int)s->last, s->cards, s->gpus, s->cpu_milli,
-                 relation_name((enum relation)s->align));
-        if (s->has_card_need)
-            str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", s->card_cores,
-                     s->card_memory_mib);
-        if (s->memory_mib)
-            str_addf(out, ",\"hostMemoryMiB\":%u", s->memory_mib);
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_int(out, "first", s->first);
+        jwrite_int(out, "last", s->last);
+        jwrite_uint(out, "cards", s->cards);
+        jwrite_uint(out, "gpus", s->gpus);
+        jwrite_uint(out, "cpuMilli", s->cpu_milli);
+        jwrite_text(out, "align", relation_name((enum relation)s->align));
+        encode_card_need(s->has_card_need, s->card_cores, s->card_memory_mib,
+                         out);
+        jwrite_known(out, "hostMemoryMiB", s->memory_mib);
+        jwrite_end_object(out);
     }
-    if (d->n_shapes)
-        str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 static void encode_need(const struct demand *d, struct str *out)
 {
-    str_addf(out, ",\"need\":{\"cards\":%u,\"pairCards\":%u,\"gpus\":%u,",
-             d->cards, d->pair_cards, d->gpus);
-    encode_text(out, "align", relation_name((enum relation)d->align));
-    str_addf(out, ",\"exclusive\":%s", d->exclusive ? "true" : "false");
-    if (d->has_card_need)
-        str_addf(out, ",\"cores\":%u,\"memoryMiB\":%u", d->card_cores,
-                 d->card_memory_mib);
-    if (d->arch[0]) {
-        str_add_c(out, ',');
-        encode_text(out, "arch", d->arch);
-    }
+    jwrite_object(out, "need");
+    jwrite_uint(out, "cards", d->cards);
+    jwrite_uint(out, "pairCards", d->pair_cards);
+    jwrite_uint(out, "gpus", d->gpus);
+    jwrite_text(out, "align", relation_name((enum relation)d->align));
+    jwrite_bool(out, "exclusive", d->exclusive);
+    encode_card_need(d->has_card_need, d->card_cores, d->card_memory_mib, out);
+    jwrite_known_text(out, "arch", d->arch);
     encode_wishes(d, out);
     encode_shapes(d, out);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 void allocation_encode(const struct allocation *a, struct str *out)
 {
+    jwrite_object(out, NULL);
     encode_pod(&a->demand, out);
-    str_add_c(out, ',');
-    encode_text(out, "node", a->node);
+    jwrite_text(out, "node", a->node);
     allocation_encode_devices(a, out);
-    str_addf(out, ",\"numa\":%d,", a->numa);
-    encode_text(out, "relation", relation_name(a->relation));
-    str_add(out, ",\"epoch\":{");
-    encode_text(out, "bootId", a->epoch.boot_id);
-    str_addf(out, ",\"generation\":%lld}", (long long)a->epoch.generation);
-    str_addf(out, ",\"number\":%llu", (unsigned long long)a->number);
+    jwrite_int(out, "numa", a->numa);
+    jwrite_text(out, "relation", relation_name(a->relation));
+    jwrite_object(out, "epoch");
+    jwrite_text(out, "bootId", a->epoch.boot_id);
+    jwrite_int(out, "generation", a->epoch.generation);
+    jwrite_end_object(out);
+    jwrite_uint(out, "number", a->number);
     if (a->held)
-        str_add(out, ",\"held\":true");
+        jwrite_bool(out, "held", true);
     encode_need(&a->demand, out);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 /* Copies a text that the reader has already limited. */
