@@ -13,6 +13,7 @@
 #include "extender/state/draft.h"
 #include "extender/state/overcommit.h"
 #include "lib/base/jscan.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "model/pod/pod_keys.h"
 
@@ -55,11 +56,11 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
         return;
     }
     unknown_keys_write_pod(app, &a->demand, out);
-    str_add(out, ",\"state\":\"allocated\",\"summary\":");
-    str_add_json(out, str_text(&text));
-    str_add(out, ",\"allocation\":");
+    jwrite_text(out, "state", "allocated");
+    jwrite_text(out, "summary", str_text(&text));
+    jwrite_key(out, "allocation");
     alignment_encode(snapshot, a, out);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 static void why_text(const struct app *app, const struct why *why,
@@ -113,14 +114,13 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     cleanup_str struct str text = STR_INIT(65536);
     pending_summary(app, &why, &text);
     unknown_keys_write_pod(app, demand, out);
-    str_add(out, ",\"state\":\"pending\",\"summary\":");
-    str_add_json(out, str_text(&text));
-    str_add_c(out, ',');
+    jwrite_text(out, "state", "pending");
+    jwrite_text(out, "summary", str_text(&text));
     int64_t lease_s = pending_lease_s(app, &why);
     if (lease_s >= 0)
-        str_addf(out, "\"leaseEndsInSeconds\":%lld,", (long long)lease_s);
+        jwrite_int(out, "leaseEndsInSeconds", lease_s);
     why_write(&why, out);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 /* Of a pod about which nothing is judged: `state` and why. */
@@ -137,9 +137,9 @@ static void why_short(struct httpd_request *rq, const struct app *app,
         return;
     }
     unknown_keys_write_pod(app, demand, out);
-    str_addf(out, ",\"state\":\"%s\",\"summary\":", state);
-    str_add_json(out, text);
-    str_add_c(out, '}');
+    jwrite_text(out, "state", state);
+    jwrite_text(out, "summary", text);
+    jwrite_end_object(out);
 }
 
 /* "NS/NAME", or "NAME" in the namespace "default". */
@@ -336,7 +336,7 @@ static void simulate_place(struct simulation *sim, const struct demand *demand,
     if (schedule_choose(&s, node, &choice) != REASON_NONE)
         return;
     struct allocation *a = schedule_allocation(&s, node, &choice);
-    str_add(sim->out, ",\"allocation\":");
+    jwrite_key(sim->out, "allocation");
     alignment_encode(now, a, sim->out);
     if (s.hold && (demand->role == ROLE_HOST || !demand->job[0]))
         (void)draft_release(sim->draft, s.hold->demand.namespace,
@@ -348,18 +348,19 @@ static void simulate_place(struct simulation *sim, const struct demand *demand,
 static void simulate_demand(struct simulation *sim, struct demand *demand)
 {
     struct str *out = sim->out;
-    if (sim->n_pods++)
-        str_add_c(out, ',');
+    sim->n_pods++;
     if (sim->applied)
         demand->runs = simulated_runs(demand);
     if (!demand->uid[0])
         (void)snprintf(demand->uid, sizeof demand->uid, "simulated-%zu",
                        sim->n_pods);
-    str_add(out, "{\"pod\":");
+    jwrite_object(out, NULL);
+    jwrite_key(out, "pod");
     why_write_pod(demand, out);
     if (demand->role == ROLE_NONE) {
-        str_add(out, ",\"state\":\"foreign\",\"summary\":\"no label "
-                     "biga.dev/role: any node\"}");
+        jwrite_text(out, "state", "foreign");
+        jwrite_text(out, "summary", "no label biga.dev/role: any node");
+        jwrite_end_object(out);
         return;
     }
     cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
@@ -369,16 +370,14 @@ static void simulate_demand(struct simulation *sim, struct demand *demand)
         why_advise(&why);
     cleanup_str struct str text = STR_INIT(65536);
     why_summary(&why, &text);
-    str_addf(out, ",\"state\":\"%s\",\"summary\":",
-             why.n_fitting ? "placed" : "refused");
-    str_add_json(out, str_text(&text));
-    str_add_c(out, ',');
+    jwrite_text(out, "state", why.n_fitting ? "placed" : "refused");
+    jwrite_text(out, "summary", str_text(&text));
     why_write(&why, out);
     if (why.plan)
         simulate_holds(sim, &why);
     if (why.n_fitting)
         simulate_place(sim, demand, why.best[0]);
-    str_add_c(out, '}');
+    jwrite_end_object(out);
 }
 
 /* The contract is broken by a key that is none, too; -EDOM tells that first,
@@ -471,10 +470,10 @@ static int simulate_verbs(struct simulation *sim,
     int r = scheduler_filter(sim->app, snapshot, body, size, sim->out, err);
     if (r < 0)
         return r;
-    str_add(sim->out, ",\"prioritize\":");
+    jwrite_key(sim->out, "prioritize");
     r = scheduler_prioritize(sim->app, snapshot, body, size, sim->out, err);
-    str_addf(sim->out, ",\"snapshot\":%llu}",
-             (unsigned long long)snapshot->number);
+    jwrite_uint(sim->out, "snapshot", snapshot->number);
+    jwrite_end_object(sim->out);
     return r;
 }
 
@@ -488,8 +487,9 @@ static int simulate(struct simulation *sim, const struct snapshot *snapshot,
         return -EINVAL;
     if (shape == BODY_ARGS)
         return simulate_verbs(sim, snapshot, body, size, err);
-    str_addf(sim->out, "{\"snapshot\":%llu,\"results\":[",
-             (unsigned long long)snapshot->number);
+    jwrite_object(sim->out, NULL);
+    jwrite_uint(sim->out, "snapshot", snapshot->number);
+    jwrite_array(sim->out, "results");
     int r = shape == BODY_POD ? simulate_pod(sim, &s, err)
                               : simulate_list(sim, &s, err);
     str_add(sim->out, "]}");

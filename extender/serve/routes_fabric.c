@@ -6,6 +6,7 @@
 #include "extender/serve/app.h"
 #include "extender/serve/query.h"
 #include "extender/view/fabric_view.h"
+#include "lib/base/jwrite.h"
 
 static void write_domains(const struct snapshot *s, struct str *out)
 {
@@ -32,7 +33,7 @@ static void write_items(const struct snapshot *s, const char *after,
     const char *last = NULL;
     size_t n = 0;
     bool more = false;
-    str_add(out, ",\"items\":[");
+    jwrite_array(out, "items");
     fabric_walk_init(&walk, s, after);
     while (fabric_walk_next(&walk, &e)) {
         more = n == limit || out->overflow;
@@ -43,28 +44,20 @@ static void write_items(const struct snapshot *s, const char *after,
         fabric_view_entry(&e, out);
         last = e.name;
     }
-    str_add_c(out, ']');
-    if (more && last) {
-        str_add(out, ",\"continue\":");
-        str_add_json(out, last);
-    }
+    jwrite_end_array(out);
+    if (more && last)
+        jwrite_text(out, "continue", last);
 }
 
 /* The files, and why they are not in force as they are now. */
 static void write_files(struct fabric_files *files, const char *error,
                         struct str *out)
 {
-    str_add(out, ",\"files\":[");
-    for (size_t i = 0; i < fabric_files_count(files); i++) {
-        if (i)
-            str_add_c(out, ',');
-        str_add_json(out, fabric_files_path(files, i));
-    }
-    str_add(out, "],\"error\":");
-    if (*error)
-        str_add_json(out, error);
-    else
-        str_add(out, "null");
+    jwrite_array(out, "files");
+    for (size_t i = 0; i < fabric_files_count(files); i++)
+        jwrite_text(out, NULL, fabric_files_path(files, i));
+    jwrite_end_array(out);
+    jwrite_text_or_null(out, "error", *error ? error : NULL);
 }
 
 void on_fabric(struct httpd_request *rq, void *ctx)
@@ -99,8 +92,8 @@ void on_fabric(struct httpd_request *rq, void *ctx)
              "\",\"tiers\":[",
              s->number, fabric_hash(s->fabric));
     for (unsigned t = 0; t < fabric_n_tiers(s->fabric); t++)
-        str_addf(out, "%s\"%s\"", t ? "," : "", fabric_tier_name(t));
-    str_add_c(out, ']');
+        jwrite_text(out, NULL, fabric_tier_name(t));
+    jwrite_end_array(out);
     if (!after) {
         write_files(app->fabric, str_text(&error), out);
         write_domains(s, out);

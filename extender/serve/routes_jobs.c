@@ -7,6 +7,7 @@
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/view/job_view.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 /* --- the list ----------------------------------------------------------- */
@@ -141,24 +142,19 @@ static void fail_incomplete(struct httpd_request *rq, const struct job_view *v)
 static void write_maps(const struct job_view *v, struct str *out)
 {
     cleanup_str struct str errors = STR_INIT(STR_MAX_DEFAULT);
-    str_add(out, "{\"namespace\":");
-    str_add_json(out, v->namespace);
-    str_add(out, ",\"name\":");
-    str_add_json(out, v->job);
-    str_addf(out, ",\"size\":%" PRIu32 ",\"maps\":{", v->size);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", v->namespace);
+    jwrite_text(out, "name", v->job);
+    jwrite_uint(out, "size", v->size);
+    jwrite_object(out, "maps");
     for (int i = 0; i < MAP_FORMATS; i++) {
         cleanup_str struct str map = STR_INIT(STR_MAX_DEFAULT);
         const char *name = map_format_name((enum map_format)i);
         struct error err = {0};
         int rc = job_view_map(v, (enum map_format)i, &map, &err);
-        str_addf(out, "%s\"%s\":", i ? "," : "", name);
-        if (rc == 0) {
-            str_add_json_n(out, str_text(&map), map.size);
-            continue;
-        }
-        str_add(out, "null");
-        str_addf(&errors, "%s\"%s\":", errors.size ? "," : "", name);
-        str_add_json(&errors, err.text);
+        jwrite_text_or_null(out, name, rc == 0 ? str_text(&map) : NULL);
+        if (rc < 0)
+            jwrite_text(&errors, name, err.text);
     }
     str_addf(out, "},\"errors\":{%s}}\n", str_text(&errors));
 }

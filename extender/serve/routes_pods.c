@@ -10,6 +10,7 @@
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 static const char *const no_params[] = {NULL};
@@ -79,11 +80,22 @@ static void add_warning(const struct pod_set *set, const struct pod_change *c,
     struct podspec_source source = pod_set_source(set);
     cleanup_with(podspec) struct podspec *spec = NULL;
     struct error err;
-    if (!c->pod || podspec_parse(c->pod->json, c->pod->size, "", &source, &spec,
-                                 &err) == 0)
-        return;
-    str_add(out, ",\"warning\":");
-    str_add_json(out, err.text);
+    if (c->pod && podspec_parse(c->pod->json, c->pod->size, "", &source, &spec,
+                                &err) != 0)
+        jwrite_text(out, "warning", err.text);
+}
+
+/* What became of one, without the end of the object. */
+static void write_result(const struct pod_change *c, const char *namespace,
+                         const char *name, struct str *out)
+{
+    bool pod = c->kind == APPLIED_APPLY || c->kind == APPLIED_DELETE;
+    bool secret = c->config ? c->config->secret : c->secret;
+    jwrite_object(out, NULL);
+    jwrite_text(out, "kind", pod ? "Pod" : secret ? "Secret" : "ConfigMap");
+    jwrite_text(out, "namespace", namespace);
+    jwrite_text(out, "name", name);
+    jwrite_text(out, "result", pod_result_name(c->result));
 }
 
 static void write_results(const struct change *c, const struct pod_set *set,
@@ -92,19 +104,15 @@ static void write_results(const struct change *c, const struct pod_set *set,
     str_add(out, "{\"items\":[");
     for (size_t i = 0; i < c->body.n; i++) {
         const struct pod_change *x = &c->body.changes[i];
-        const char *kind = x->pod              ? "Pod"
-                           : x->config->secret ? "Secret"
-                                               : "ConfigMap";
-        str_addf(out, "%s{\"kind\":\"%s\",\"namespace\":", i ? ",\n" : "",
-                 kind);
-        str_add_json(out, x->pod ? x->pod->namespace : x->config->namespace);
-        str_add(out, ",\"name\":");
-        str_add_json(out, x->pod ? x->pod->name : x->config->name);
-        str_addf(out, ",\"result\":\"%s\"", pod_result_name(x->result));
+        str_add(out, i ? ",\n" : "");
         if (x->pod)
-            str_addf(out, ",\"uid\":\"%s\"", x->result_uid);
+            write_result(x, x->pod->namespace, x->pod->name, out);
+        else
+            write_result(x, x->config->namespace, x->config->name, out);
+        if (x->pod)
+            jwrite_text(out, "uid", x->result_uid);
         add_warning(set, x, out);
-        str_add_c(out, '}');
+        jwrite_end_object(out);
     }
     str_add(out, "]}\n");
 }
@@ -172,15 +180,9 @@ static void delete_finish(struct httpd_request *rq, void *arg)
     if (c->op.result < 0) {
         httpd_fail(rq, status_of(c->op.result), "%s", c->op.error.text);
     } else {
-        const char *kind = c->one.kind == APPLIED_DELETE ? "Pod"
-                           : c->one.secret               ? "Secret"
-                                                         : "ConfigMap";
-        struct str *out = httpd_reply(rq);
-        str_addf(out, "{\"kind\":\"%s\",\"namespace\":", kind);
-        str_add_json(out, httpd_arg(rq, 0));
-        str_add(out, ",\"name\":");
-        str_add_json(out, httpd_arg(rq, 1));
-        str_addf(out, ",\"result\":\"%s\"}\n", pod_result_name(c->one.result));
+        write_result(&c->one, httpd_arg(rq, 0), httpd_arg(rq, 1),
+                     httpd_reply(rq));
+        str_add(httpd_reply(rq), "}\n");
     }
     change_free(c);
 }

@@ -1,10 +1,9 @@
 #include "extender/serve/routes_policy.h"
 
-#include <inttypes.h>
-
 #include "extender/app/policy_file.h"
 #include "extender/state/shares.h"
 #include "extender/view/policy_view.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 void gauge_policy(struct app *app, const struct snapshot *s)
@@ -47,17 +46,11 @@ void on_policy(struct httpd_request *rq, void *ctx)
         write_text(s, str_text(&error), out);
         return;
     }
-    str_addf(out, "{\"snapshot\":%" PRIu64 ",\"file\":", s->number);
-    if (app->policy)
-        str_add_json(out, policy_file_path(app->policy));
-    else
-        str_add(out, "null");
-    str_add(out, ",\"error\":");
-    if (error.size)
-        str_add_json(out, str_text(&error));
-    else
-        str_add(out, "null");
-    str_add_c(out, ',');
+    jwrite_object(out, NULL);
+    jwrite_uint(out, "snapshot", s->number);
+    jwrite_text_or_null(out, "file",
+                        app->policy ? policy_file_path(app->policy) : NULL);
+    jwrite_text_or_null(out, "error", error.size ? error.data : NULL);
     policy_view(s, out);
     str_add(out, "}\n");
 }

@@ -15,6 +15,7 @@
 #include "extender/view/html_page.h"
 #include "extender/view/openapi.h"
 #include "extender/view/views.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -381,10 +382,9 @@ static void reply_health(struct httpd_request *rq, const char *word,
             str_addf(out, "doubtful nodes: %zu\n", n_doubtful);
         return;
     }
-    str_add(out, "{\"status\":");
-    str_add_json(out, word);
-    if (n_doubtful)
-        str_addf(out, ",\"doubtful\":%zu", n_doubtful);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "status", word);
+    jwrite_known(out, "doubtful", n_doubtful);
     str_add(out, "}\n");
 }
 

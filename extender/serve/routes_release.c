@@ -6,6 +6,7 @@
 #include "extender/keep/writer.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/serve/app.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
 /* A release that waits for the writer. */
@@ -42,11 +43,11 @@ static void release_finish(struct httpd_request *rq, void *arg)
         if (app->demands)
             pending_demands_forget(app->demands, httpd_arg(rq, 0),
                                    httpd_arg(rq, 1));
-        str_add(httpd_reply(rq), "{\"released\":{\"namespace\":");
-        str_add_json(httpd_reply(rq), httpd_arg(rq, 0));
-        str_add(httpd_reply(rq), ",\"name\":");
-        str_add_json(httpd_reply(rq), httpd_arg(rq, 1));
-        str_add(httpd_reply(rq), "}}\n");
+        struct str *out = httpd_reply(rq);
+        str_add(out, "{\"released\":{");
+        jwrite_text(out, "namespace", httpd_arg(rq, 0));
+        jwrite_text(out, "name", httpd_arg(rq, 1));
+        str_add(out, "}}\n");
     }
     str_fini(&release->op.out);
     free(release);

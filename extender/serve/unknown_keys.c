@@ -1,6 +1,7 @@
 #include "extender/serve/unknown_keys.h"
 
 #include "extender/judge/why.h"
+#include "lib/base/jwrite.h"
 
 static bool find(const struct app *app, const struct demand *pod,
                  struct str *text)
@@ -13,12 +14,11 @@ void unknown_keys_write_pod(const struct app *app, const struct demand *pod,
                             struct str *out)
 {
     cleanup_str struct str text = STR_INIT(4096);
-    str_add(out, "{\"pod\":");
+    jwrite_object(out, NULL);
+    jwrite_key(out, "pod");
     why_write_pod(pod, out);
-    if (!find(app, pod, &text))
-        return;
-    str_add(out, ",\"warning\":");
-    str_add_json(out, str_text(&text));
+    if (find(app, pod, &text))
+        jwrite_text(out, "warning", str_text(&text));
 }
 
 void unknown_keys_write_line(const struct app *app, const struct demand *pod,

@@ -129,17 +129,18 @@ void policy_view(const struct snapshot *s, struct str *out)
 {
     const struct policy *p = s->policy;
     cleanup_free struct where *where = find_shares(s);
+    char hash[17] = "";
     if (p)
-        str_addf(out, "\"hash\":\"%016" PRIx64 "\"", p->hash);
-    else
-        str_add(out, "\"hash\":null");
-    str_add(out, ",\"quotas\":[");
+        (void)snprintf(hash, sizeof hash, "%016" PRIx64, p->hash);
+    jwrite_text_or_null(out, "hash", p ? hash : NULL);
+    jwrite_array(out, "quotas");
     for (size_t i = 0; p && i < p->n_quotas; i++) {
         if (i)
             str_add(out, ",\n");
         add_quota(s, &p->quotas[i], out);
     }
-    str_add(out, "],\"services\":[");
+    jwrite_end_array(out);
+    jwrite_array(out, "services");
     for (size_t i = 0; p && i < p->n_services; i++) {
         if (i)
             str_add(out, ",\n");
