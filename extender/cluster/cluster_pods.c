@@ -7,6 +7,7 @@
 #include "extender/cluster/collection.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/hash.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 
@@ -515,19 +516,16 @@ static void write_unaccounted(const struct cluster_pods *c, struct str *out)
         if (e->state == STATE_UNACCOUNTED && n < c->n[STATE_UNACCOUNTED])
             list[n++] = e;
     qsort(list, n, sizeof *list, compare_pod);
-    str_add(out, ",\"unaccountedPods\":[");
+    jwrite_array(out, "unaccountedPods");
     for (size_t i = 0; i < n && i < SHOWN_MAX; i++) {
-        str_add(out, i ? ",{\"namespace\":" : "{\"namespace\":");
-        str_add_json(out, list[i]->namespace);
-        str_add(out, ",\"pod\":");
-        str_add_json(out, list[i]->name);
-        str_add(out, ",\"node\":");
-        str_add_json(out, list[i]->node);
-        str_add(out, ",\"reason\":");
-        str_add_json(out, list[i]->why);
-        str_add_c(out, '}');
+        jwrite_object(out, NULL);
+        jwrite_text(out, "namespace", list[i]->namespace);
+        jwrite_text(out, "pod", list[i]->name);
+        jwrite_text(out, "node", list[i]->node);
+        jwrite_text(out, "reason", list[i]->why);
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 /* The lock is held. */

@@ -3,6 +3,7 @@
 
 #include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_private.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/table.h"
 #include "lib/base/text.h"
 #include "lib/io/clock.h"
@@ -60,13 +61,10 @@ static void write_collections(struct cluster *c, struct str *out)
                  s.watching ? "true" : "false", (unsigned long long)s.lists,
                  (unsigned long long)s.watches, (unsigned long long)s.events,
                  (unsigned long long)s.failures, (long long)age_s(&s));
-        if (s.error[0]) {
-            str_add(out, ",\"error\":");
-            str_add_json(out, s.error);
-        }
-        str_add_c(out, '}');
+        jwrite_known_text(out, "error", s.error);
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
 }
 
 void cluster_write(struct cluster *c, struct str *out)
@@ -75,20 +73,18 @@ void cluster_write(struct cluster *c, struct str *out)
     cleanup_str struct str why = STR_INIT(4096);
     bool leads = cluster_leads(c, leader);
     bool ready = cluster_is_ready(c, &why);
-    str_add(out, "{\"replica\":");
-    str_add_json(out, c->identity);
-    str_add(out, ",\"leader\":");
-    str_add_json(out, leader);
-    str_addf(out, ",\"leads\":%s,\"synced\":%s,\"ready\":%s",
-             leads ? "true" : "false", cluster_is_synced(c) ? "true" : "false",
-             ready ? "true" : "false");
-    if (!ready) {
-        str_add(out, ",\"reason\":");
-        str_add_json(out, str_text(&why));
-    }
+    jwrite_object(out, NULL);
+    jwrite_text(out, "replica", c->identity);
+    jwrite_text(out, "leader", leader);
+    jwrite_bool(out, "leads", leads);
+    jwrite_bool(out, "synced", cluster_is_synced(c));
+    jwrite_bool(out, "ready", ready);
+    if (!ready)
+        jwrite_text(out, "reason", str_text(&why));
     write_collections(c, out);
-    str_addf(out, ",\"bindsInFlight\":%zu,\"operationsWaiting\":%zu,",
-             binder_n_busy(c->binder), feed_n_waiting(c->feed));
+    jwrite_uint(out, "bindsInFlight", binder_n_busy(c->binder));
+    jwrite_uint(out, "operationsWaiting", feed_n_waiting(c->feed));
+    str_add_c(out, ',');
     cluster_pods_write(c->pods, out);
     str_add(out, "}\n");
 }

@@ -8,6 +8,7 @@
 #include "extender/leader/binder_private.h"
 #include "extender/state/allocation.h"
 #include "lib/base/jrow.h"
+#include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 
@@ -138,12 +139,10 @@ static void write_body(struct str *out, const struct binding *b)
 {
     str_reset(out);
     str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\","
-                 "\"metadata\":{\"name\":");
-    str_add_json(out, b->name);
-    str_add(out, ",\"namespace\":");
-    str_add_json(out, b->namespace);
-    str_add(out, ",\"uid\":");
-    str_add_json(out, b->uid);
+                 "\"metadata\":{");
+    jwrite_text(out, "name", b->name);
+    jwrite_text(out, "namespace", b->namespace);
+    jwrite_text(out, "uid", b->uid);
     if (b->allocation_size) {
         str_add(out, ",\"annotations\":{\"biga.dev/allocation\":");
         str_add_json_n(out, b->allocation, b->allocation_size);

@@ -9,6 +9,7 @@
 
 #include "lib/base/backoff.h"
 #include "lib/base/hash.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/base/strmap.h"
@@ -223,48 +224,38 @@ void events_counts(struct events *e, struct events_counts *ret_counts)
 
 /* --- writing ------------------------------------------------------------ */
 
-static void add_time(struct str *out, int64_t unix_s)
+static void add_time(struct str *out, const char *key, int64_t unix_s)
 {
     char text[CLOCK_UTC_MAX];
     clock_format_utc(unix_s, text);
-    str_add_json(out, text);
-}
-
-static void add_member(struct str *out, const char *name, const char *value)
-{
-    str_addf(out, ",\"%s\":", name);
-    str_add_json(out, value);
+    jwrite_text(out, key, text);
 }
 
 /* What changes each time. */
 static void add_news(struct str *out, const struct entry *x, int64_t now_s)
 {
-    str_addf(out, "\"count\":%" PRIu32 ",\"lastTimestamp\":", x->count);
-    add_time(out, now_s);
-    add_member(out, "message", x->text);
+    jwrite_uint(out, "count", x->count);
+    add_time(out, "lastTimestamp", now_s);
+    jwrite_text(out, "message", x->text);
 }
 
 static void write_new(const struct events *e, const struct entry *x,
                       int64_t now_s, struct str *out)
 {
-    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{"
-                 "\"name\":");
-    str_add_json(out, x->name);
-    add_member(out, "namespace", x->namespace);
+    str_add(out, "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{");
+    jwrite_text(out, "name", x->name);
+    jwrite_text(out, "namespace", x->namespace);
     str_add(out,
             "},\"involvedObject\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\"");
-    add_member(out, "namespace", x->namespace);
-    add_member(out, "name", x->pod);
-    add_member(out, "uid", x->uid);
+    jwrite_text(out, "namespace", x->namespace);
+    jwrite_text(out, "name", x->pod);
+    jwrite_text(out, "uid", x->uid);
     str_add(out, "},\"source\":{\"component\":\"biga-extender\"}");
-    add_member(out, "reportingComponent", "biga-extender");
-    add_member(out, "reportingInstance", e->config.reporter);
-    add_member(out, "type",
-               events_reason_is_warning(x->reason) ? "Warning" : "Normal");
-    add_member(out, "reason", events_reason_word(x->reason));
-    str_add(out, ",\"firstTimestamp\":");
-    add_time(out, x->first_s);
-    str_add_c(out, ',');
+    jwrite_text(out, "reportingComponent", "biga-extender");
+    jwrite_text(out, "reportingInstance", e->config.reporter);
+    jwrite_text(out, "type", reasons[x->reason].warning ? "Warning" : "Normal");
+    jwrite_text(out, "reason", reasons[x->reason].word);
+    add_time(out, "firstTimestamp", x->first_s);
     add_news(out, x, now_s);
     str_add_c(out, '}');
 }

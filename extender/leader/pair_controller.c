@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "extender/pods/buddy.h"
+#include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/kube/client.h"
@@ -76,11 +77,9 @@ static int apply_condition(struct pair_controller *p,
     kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
     str_addf(&path, "/status?fieldManager=biga-%s&force=true",
              a->kind == PAIR_RULES_MARK ? "paired" : "xpu-ready");
-    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
-                   "\"name\":");
-    str_add_json(&body, a->name);
-    str_add(&body, ",\"uid\":");
-    str_add_json(&body, a->uid);
+    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{");
+    jwrite_text(&body, "name", a->name);
+    jwrite_text(&body, "uid", a->uid);
     str_addf(&body,
              "},\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":"
              "\"%s\",\"reason\":\"%s\",\"lastTransitionTime\":\"%s\","

@@ -7,6 +7,7 @@
 
 #include "extender/judge/job.h"
 #include "extender/leader/wake_pace.h"
+#include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/kube/client.h"
@@ -96,11 +97,9 @@ static int call(struct waker *w, const struct demand *pod, uint64_t number,
     clock_format_utc((int64_t)time(NULL), now);
     kube_path_object(&path, "/api/v1", pod->namespace, "pods", pod->name);
     str_add(&path, "/status?fieldManager=biga-room&force=true");
-    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
-                   "\"name\":");
-    str_add_json(&body, pod->name);
-    str_add(&body, ",\"uid\":");
-    str_add_json(&body, pod->uid);
+    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{");
+    jwrite_text(&body, "name", pod->name);
+    jwrite_text(&body, "uid", pod->uid);
     str_addf(
         &body,
         "},\"status\":{\"conditions\":[{\"type\":\"" KUBE_POD_ROOM

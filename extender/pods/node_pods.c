@@ -5,6 +5,7 @@
 
 #include "extender/pods/pod_files.h"
 #include "lib/base/hash.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "model/pod/podfeed.h"
 #include "model/pod/prepare.h"
@@ -153,12 +154,6 @@ uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
 
 /* --- variables ---------------------------------------------------------- */
 
-static void add_env(struct str *out, const char *name, const char *value)
-{
-    str_addf(out, ",\"%s\":", name);
-    str_add_json(out, value);
-}
-
 /* HOST of "tcp://HOST:PORT", without the brackets of an IPv6 address. */
 static void endpoint_host(const char *endpoint, struct str *out)
 {
@@ -257,25 +252,25 @@ static void write_env(const struct pod_set *set, const struct snapshot *s,
     const struct allocation *a = item->allocation;
     const struct demand *d = &item->pod->demand;
     cleanup_str struct str text = STR_INIT(ENV_MAX);
-    str_add(out, ",\"env\":{\"BIGA_JOB\":");
-    str_add_json(out, d->job);
+    jwrite_object(out, "env");
+    jwrite_text(out, "BIGA_JOB", d->job);
     str_addf(out, ",\"BIGA_RANK\":\"%d\",\"BIGA_SIZE\":\"%d\"", (int)d->pair,
              (int)d->size);
     each_card(topo, a, add_pci, &text);
-    add_env(out, "BIGA_CARD_PCI", str_text(&text));
+    jwrite_text(out, "BIGA_CARD_PCI", str_text(&text));
     str_reset(&text);
     each_card(topo, a, add_rdma, &text);
-    add_env(out, "BIGA_RDMA_DEVICE", str_text(&text));
+    jwrite_text(out, "BIGA_RDMA_DEVICE", str_text(&text));
     str_reset(&text);
     if (d->role == ROLE_HOST && a->numa >= 0)
         str_addf(&text, "%d", (int)a->numa);
     else
         each_card(topo, a, add_numa, &text);
-    add_env(out, "BIGA_NUMA_NODES", str_text(&text));
+    jwrite_text(out, "BIGA_NUMA_NODES", str_text(&text));
     str_reset(&text);
     add_peer(set, s, topo, a, &text);
-    add_env(out, "BIGA_PEER_ADDRESS", str_text(&text));
-    str_add_c(out, '}');
+    jwrite_text(out, "BIGA_PEER_ADDRESS", str_text(&text));
+    jwrite_end_object(out);
 }
 
 /* --- the rest ----------------------------------------------------------- */
@@ -287,21 +282,18 @@ static void write_names(const struct pod_set *set, const struct snapshot *s,
     const struct allocation *a = item->allocation;
     enum pod_role role = a->demand.role; /* also of one we do not understand */
     bool host = role == ROLE_HOST;
-    str_add(out, "{\"uid\":");
-    str_add_json(out, p->uid);
-    str_add(out, ",\"namespace\":");
-    str_add_json(out, p->namespace);
-    str_add(out, ",\"name\":");
-    str_add_json(out, p->name);
-    str_add(out, ",\"place\":");
-    str_add_json(out, host || !a->n_cards ? "host" : a->cards[0]);
-    str_add(out, ",\"pairKey\":");
-    str_add_json(out, role == ROLE_SERVICE ? "" : a->pair_key);
-    str_addf(out, ",\"host\":%s,\"stop\":%s,\"grace\":%u",
-             host ? "true" : "false",
-             node_pods_is_to_stop(set, s, p, a) ? "true" : "false", p->grace_s);
-    if (!p->deleting && node_pods_is_to_stop(set, s, p, a))
-        str_add(out, ",\"keep\":true");
+    bool stop = node_pods_is_to_stop(set, s, p, a);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "uid", p->uid);
+    jwrite_text(out, "namespace", p->namespace);
+    jwrite_text(out, "name", p->name);
+    jwrite_text(out, "place", host || !a->n_cards ? "host" : a->cards[0]);
+    jwrite_text(out, "pairKey", role == ROLE_SERVICE ? "" : a->pair_key);
+    jwrite_bool(out, "host", host);
+    jwrite_bool(out, "stop", stop);
+    jwrite_uint(out, "grace", p->grace_s);
+    if (stop && !p->deleting)
+        jwrite_bool(out, "keep", true);
 }
 
 /* What it runs with; one that is to end needs no files for that. */
@@ -315,16 +307,16 @@ static void write_spec(const struct pod_set *set, const struct snapshot *s,
     if (p->demand.role != ROLE_HOST)
         (void)prepare_read(p->json, p->size, &prep, &ignored);
     write_env(set, s, topo_of(s, node), item, out);
-    str_addf(out, ",\"sriovVfs\":%d,\"hook\":", prep.sriov_vfs);
-    str_add_json(out, prep.hook);
-    str_add(out, ",\"files\":");
+    jwrite_int(out, "sriovVfs", prep.sriov_vfs);
+    jwrite_text(out, "hook", prep.hook);
+    jwrite_key(out, "files");
     if (node_pods_is_to_stop(set, s, p, item->allocation)) {
         str_add(out, "[]");
     } else if (pod_files_write(set, p, node, out, &err) < 0) {
-        str_add(out, "[],\"fault\":");
-        str_add_json(out, err.text);
+        str_add(out, "[]");
+        jwrite_text(out, "fault", err.text);
     }
-    str_add(out, ",\"spec\":");
+    jwrite_key(out, "spec");
     str_add_n(out, p->json, p->size);
 }
 
@@ -341,8 +333,8 @@ void node_pods_write_kept(const struct pod_set *set, const char *uids,
                                             ? pod_set_find_uid(set, uid)
                                             : NULL;
         if (pod && !pod->deleting) {
-            str_add(out, n++ ? "," : "");
-            str_add_json(out, uid);
+            jwrite_text(out, NULL, uid);
+            n++;
         }
         at += size + (at[size] == ',');
     }
@@ -382,11 +374,11 @@ void node_pods_write(const struct pod_set *set, const struct snapshot *s,
             next = item;
         if (next || later) {
             cut(out, names);
-            str_add(out, ",\"later\":true");
+            jwrite_bool(out, "later", true);
         }
-        str_add_c(out, '}');
+        jwrite_end_object(out);
     }
-    str_add_c(out, ']');
+    jwrite_end_array(out);
     (void)snprintf(ret_next, APPLIED_UID_SIZE, "%s",
                    next ? next->pod->uid : "");
 }

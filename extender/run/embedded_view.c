@@ -6,6 +6,7 @@
 #include "extender/pods/applied_view.h"
 #include "extender/run/embedded_private.h"
 #include "lib/base/jscan.h"
+#include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "model/pod/pod_keys.h"
 
@@ -29,12 +30,6 @@ static bool reopen(struct str *out)
     return true;
 }
 
-static void add_text(struct str *out, const char *key, const char *text)
-{
-    str_addf(out, ",\"%s\":", key);
-    str_add_json(out, text);
-}
-
 void embedded_add_to_allocation(void *ctx, const struct allocation *a,
                                 struct str *out)
 {
@@ -45,10 +40,10 @@ void embedded_add_to_allocation(void *ctx, const struct allocation *a,
                                       : pod_set_find_uid(set, a->demand.uid);
     if (!p || !reopen(out))
         return;
-    add_text(out, "state", pod_state_name(pod_state_shown(p, a)));
-    str_addf(out, ",\"ready\":%s", p->status->ready ? "true" : "false");
-    add_text(out, "reason", p->status->reason);
-    add_text(out, "message", p->status->message);
+    jwrite_text(out, "state", pod_state_name(pod_state_shown(p, a)));
+    jwrite_bool(out, "ready", p->status->ready);
+    jwrite_text(out, "reason", p->status->reason);
+    jwrite_text(out, "message", p->status->message);
     str_add_c(out, '}');
 }
 
@@ -64,9 +59,9 @@ void embedded_add_to_card(void *ctx, const struct node *node, size_t card,
         !reopen(out))
         return;
     if (!*d->health)
-        add_text(out, "health", place_health_name(told.health));
-    add_text(out, "healthReason", told.reason);
-    add_text(out, "runtime", told.runtime);
+        jwrite_text(out, "health", place_health_name(told.health));
+    jwrite_text(out, "healthReason", told.reason);
+    jwrite_text(out, "runtime", told.runtime);
     str_add_c(out, '}');
 }
 
