@@ -10,53 +10,38 @@
 #include "lib/io/conf.h"
 #include "lib/io/log.h"
 
+/* What the server takes as it is, and what is made of words. */
 struct settings {
-    const char *scheduler_listen;
-    const char *publish_listen;
-    const char *read_listen;
-    const char *store;
-    const char *state;
-    const char *kubeconfig, *namespace, *heartbeat_namespace, *identity;
-    bool elect, events;
-    const char *policy;
-    const char *fabric, *fabric_labels;
-    int64_t max_candidates;
-    int64_t fresh_ms;
-    int64_t lease_ms;
-    const char *gpu_resources;
-    int64_t connections;
-    int64_t request_ms;
-    const char *tls_cert, *tls_key, *client_ca, *plain_http;
-    const char *scheduler_names, *read_tokens;
-    const char *log_level;
+    struct server_config server;
+    const char *store, *plain_http, *gpu_resources, *log_level;
 };
 
 #define AT(member) offsetof(struct settings, member)
 static const struct conf_setting settings_table[] = {
     {.name = "scheduler-listen",
      .type = CONF_TEXT,
-     .offset = AT(scheduler_listen),
+     .offset = AT(server.listen[SERVER_SCHEDULER]),
      .otherwise = "127.0.0.1:8701",
      .metavar = "ADDRESS:PORT",
      .help = "Where kube-scheduler asks: the urlPrefix of its extender "
              "configuration is http://ADDRESS:PORT/v1/scheduler."},
     {.name = "publish-listen",
      .type = CONF_TEXT,
-     .offset = AT(publish_listen),
+     .offset = AT(server.listen[SERVER_PUBLISH]),
      .otherwise = "127.0.0.1:8702",
      .metavar = "ADDRESS:PORT",
      .help = "Where advertisers publish their ResourceSlices; kubectl can "
              "read them there."},
     {.name = "read-listen",
      .type = CONF_TEXT,
-     .offset = AT(read_listen),
+     .offset = AT(server.listen[SERVER_READ]),
      .otherwise = "127.0.0.1:8700",
      .metavar = "ADDRESS:PORT",
      .help = "Where people and tools read: topology, allocations, why, "
              "metrics."},
     {.name = "state",
      .type = CONF_TEXT,
-     .offset = AT(state),
+     .offset = AT(server.state_dir),
      .metavar = "DIR",
      .help = "Directory of the database, created when missing; without it "
              "everything is kept in memory and lost at the end."},
@@ -71,43 +56,43 @@ static const struct conf_setting settings_table[] = {
              "come and to which binds go; there is no publish listener then."},
     {.name = "kubeconfig",
      .type = CONF_TEXT,
-     .offset = AT(kubeconfig),
+     .offset = AT(server.kubeconfig),
      .metavar = "FILE",
      .help = "How to reach the API server; without it as a pod's service "
              "account, else as $KUBECONFIG or ~/.kube/config say."},
     {.name = "namespace",
      .type = CONF_TEXT,
-     .offset = AT(namespace),
+     .offset = AT(server.namespace),
      .otherwise = "biga-system",
      .metavar = "NAME",
      .help = "Namespace of the Lease biga-extender, which elects the replica "
              "that binds."},
     {.name = "heartbeat-namespace",
      .type = CONF_TEXT,
-     .offset = AT(heartbeat_namespace),
+     .offset = AT(server.heartbeats),
      .otherwise = "biga-nodes",
      .metavar = "NAME",
      .help = "Namespace of the Leases that advertisers renew."},
     {.name = "identity",
      .type = CONF_TEXT,
-     .offset = AT(identity),
+     .offset = AT(server.identity),
      .metavar = "NAME",
      .help = "Of this replica in the election, as its pod's name; without it "
              "the host's name."},
     {.name = "elect",
      .type = CONF_FLAG,
-     .offset = AT(elect),
+     .offset = AT(server.elect),
      .otherwise = "true",
      .help = "Whether replicas elect the one that binds. Without it this one "
              "always binds, and there must be no other."},
     {.name = "events",
      .type = CONF_FLAG,
-     .offset = AT(events),
+     .offset = AT(server.events),
      .otherwise = "true",
      .help = "Whether to write Events on pods."},
     {.name = "policy",
      .type = CONF_TEXT,
-     .offset = AT(policy),
+     .offset = AT(server.policy),
      .metavar = "FILE",
      .help = "Quotas of namespaces and services' shares of cards, as JSON "
              "(schema/policy.md); read again whenever it changes. A file that "
@@ -115,7 +100,7 @@ static const struct conf_setting settings_table[] = {
              "before in force."},
     {.name = "fabric",
      .type = CONF_LIST,
-     .offset = AT(fabric),
+     .offset = AT(server.fabric),
      .metavar = "FILE,…",
      .help = "Where hosts hang in the network: the output of ibnetdiscover, "
              "Slurm's topology.conf, nodes with their labels as kubectl get "
@@ -125,14 +110,14 @@ static const struct conf_setting settings_table[] = {
              "leaves the fabric before in force."},
     {.name = "fabric-labels",
      .type = CONF_LIST,
-     .offset = AT(fabric_labels),
+     .offset = AT(server.fabric_labels),
      .metavar = "KEY,…",
      .help = "Labels of nodes that say where they hang, from leaf to core, or "
              "topograph, nvidia, gke or aws for those that these set. Without "
              "it, each of the four is tried."},
     {.name = "max-candidates",
      .type = CONF_INT,
-     .offset = AT(max_candidates),
+     .offset = AT(server.max_candidates),
      .otherwise = "16",
      .min = 0,
      .max = 100000,
@@ -142,7 +127,7 @@ static const struct conf_setting settings_table[] = {
              "scores only these."},
     {.name = "fresh",
      .type = CONF_DURATION,
-     .offset = AT(fresh_ms),
+     .offset = AT(server.fresh_ms),
      .otherwise = "15s",
      .min = 1000,
      .max = 3600000,
@@ -151,7 +136,7 @@ static const struct conf_setting settings_table[] = {
              "and not chosen."},
     {.name = "lease",
      .type = CONF_DURATION,
-     .offset = AT(lease_ms),
+     .offset = AT(server.lease_ms),
      .otherwise = "30s",
      .min = 1000,
      .max = 3600000,
@@ -167,7 +152,7 @@ static const struct conf_setting settings_table[] = {
              "gpu."},
     {.name = "connections",
      .type = CONF_INT,
-     .offset = AT(connections),
+     .offset = AT(server.connections),
      .otherwise = "1024",
      .min = 8,
      .max = 60000,
@@ -175,7 +160,7 @@ static const struct conf_setting settings_table[] = {
      .help = "Connections that each listener accepts at once."},
     {.name = "request-timeout",
      .type = CONF_DURATION,
-     .offset = AT(request_ms),
+     .offset = AT(server.request_ms),
      .otherwise = "10s",
      .min = 100,
      .max = 600000,
@@ -184,7 +169,7 @@ static const struct conf_setting settings_table[] = {
              "off."},
     {.name = "tls-cert",
      .type = CONF_TEXT,
-     .offset = AT(tls_cert),
+     .offset = AT(server.tls_cert),
      .metavar = "FILE",
      .help = "Certificate of the listeners, in PEM form, with those between "
              "it and its authority after it: then they speak HTTPS. Read again "
@@ -193,27 +178,27 @@ static const struct conf_setting settings_table[] = {
              "in force."},
     {.name = "tls-key",
      .type = CONF_TEXT,
-     .offset = AT(tls_key),
+     .offset = AT(server.tls_key),
      .metavar = "FILE",
      .help = "The certificate's private key, in PEM form, without a "
              "password."},
     {.name = "client-ca",
      .type = CONF_TEXT,
-     .offset = AT(client_ca),
+     .offset = AT(server.client_ca),
      .metavar = "FILE",
      .help = "Authorities, in PEM form, that sign the certificates of "
              "kube-scheduler and of advertisers: without a certificate of "
              "theirs the scheduler and the publish listener answer nobody."},
     {.name = "scheduler-names",
      .type = CONF_LIST,
-     .offset = AT(scheduler_names),
+     .offset = AT(server.scheduler_names),
      .otherwise = ACCESS_SCHEDULER,
      .metavar = "NAME,…",
      .help = "Whose certificates may call the scheduler listener: common names "
              "or DNS names, compared whole."},
     {.name = "read-tokens",
      .type = CONF_TEXT,
-     .offset = AT(read_tokens),
+     .offset = AT(server.token_file),
      .metavar = "FILE|kubernetes",
      .help = "Who may call the read listener: those with a bearer token of the "
              "file, one line TOKEN,USER for each (read again when it changes), "
@@ -297,10 +282,11 @@ static int check_needs(const struct settings *s, struct error *err)
         "a directory and advertisers publish to the API server (--server "
         "kubernetes)";
     const bool kube = strcmp(s->store, "kubernetes") == 0;
-    const bool review = s->read_tokens &&
-                        strcmp(s->read_tokens, "kubernetes") == 0;
-    const bool fabric = s->fabric && *s->fabric;
-    const bool tls = s->tls_cert && *s->tls_cert;
+    const struct server_config *c = &s->server;
+    const bool review = c->token_file &&
+                        strcmp(c->token_file, "kubernetes") == 0;
+    const bool fabric = c->fabric && *c->fabric;
+    const bool tls = c->tls_cert && *c->tls_cert;
     const struct conf_need needs[] = {
         {"state", !kube, not_kube},
         {"publish-listen", !kube, not_kube},
@@ -308,7 +294,7 @@ static int check_needs(const struct settings *s, struct error *err)
          "needs --store kubernetes, or --read-tokens kubernetes"},
         {"identity", kube, only_kube},
         {"namespace", kube, only_kube},
-        {"namespace", s->elect, "cannot be combined with --elect=false"},
+        {"namespace", c->elect, "cannot be combined with --elect=false"},
         {"heartbeat-namespace", kube, only_kube},
         {"elect", kube, only_kube},
         {"events", kube, only_kube},
@@ -319,36 +305,9 @@ static int check_needs(const struct settings *s, struct error *err)
     return conf_check_needs(&program, s, needs, ARRAY_LEN(needs), err);
 }
 
-static int run(const struct settings *s, struct error *err)
+static int run(struct settings *s, struct error *err)
 {
     cleanup_with(server) struct server *server = NULL;
-    struct server_config config = {
-        .listen = {s->scheduler_listen, s->publish_listen, s->read_listen},
-        .store = strcmp(s->store, "kubernetes") == 0 ? STORE_KUBERNETES
-                                                     : STORE_SQLITE,
-        .state_dir = s->state,
-        .kubeconfig = s->kubeconfig,
-        .namespace = s->namespace,
-        .heartbeats = s->heartbeat_namespace,
-        .identity = s->identity,
-        .elect = s->elect,
-        .events = s->events,
-        .policy = s->policy,
-        .fabric = s->fabric,
-        .fabric_labels = s->fabric_labels,
-        .max_candidates = s->max_candidates,
-        .fresh_ms = s->fresh_ms,
-        .lease_ms = s->lease_ms,
-        .sweep_ms = 1000,
-        .connections = s->connections,
-        .request_ms = s->request_ms,
-        .tls_cert = s->tls_cert,
-        .tls_key = s->tls_key,
-        .client_ca = s->client_ca,
-        .scheduler_names = s->scheduler_names,
-        .token_file = s->read_tokens,
-        .plain_anywhere = strcmp(s->plain_http, "anywhere") == 0,
-    };
     sigset_t ends;
     int signal_number;
     (void)sigemptyset(&ends);
@@ -358,11 +317,15 @@ static int run(const struct settings *s, struct error *err)
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 
+    bool in_cluster = strcmp(s->store, "kubernetes") == 0;
+    s->server.store = in_cluster ? STORE_KUBERNETES : STORE_SQLITE;
+    s->server.plain_anywhere = strcmp(s->plain_http, "anywhere") == 0;
+    s->server.sweep_ms = 1000;
     int r = check_needs(s, err);
     if (r == 0)
-        r = read_gpu_resources(s->gpu_resources, &config.demand, err);
+        r = read_gpu_resources(s->gpu_resources, &s->server.demand, err);
     if (r == 0)
-        r = server_start(&config, &server, err);
+        r = server_start(&s->server, &server, err);
     if (r < 0)
         return r;
     log_event(LOG_INFO, "ready", NULL);
