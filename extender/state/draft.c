@@ -13,54 +13,17 @@
 #include "lib/base/strmap.h"
 
 struct draft {
-    uint64_t number; /* of the base */
-    struct roster *roster;
-    struct node_page **pages;
-    struct room_page **rooms;
-    size_t n_pages;
-    struct room_table *unplaced; /* of new nodes, too */
-    size_t n_slots;              /* names in the roster, holes counted */
+    struct snapshot *next; /* ours alone; n_nodes counts holes, too */
     size_t n_holes;
     struct strmap added; /* struct node, by name */
-    struct state_intern *states;
-    struct alloc_index *allocations;
-    struct fabric *fabric;
-    struct policy *policy;
-    struct namespace_sums *quotas;
-    struct moving_pods *moves;
 };
 
 struct draft *draft_create(struct snapshot *base)
 {
     struct draft *d = xcalloc(1, sizeof *d);
-    d->number = base->number;
-    d->roster = roster_ref(base->roster);
-    d->states = state_intern_ref(base->states);
-    d->allocations = alloc_index_ref(base->allocations);
-    d->fabric = base->fabric ? fabric_ref(base->fabric) : NULL;
-    d->policy = base->policy ? policy_ref(base->policy) : NULL;
-    d->quotas = namespace_sums_ref(base->quotas);
-    d->moves = moving_pods_ref(base->moves);
-    d->n_slots = base->n_nodes;
-    d->n_pages = base->n_pages;
-    d->pages = xcalloc(d->n_pages + 1, sizeof(*d->pages));
-    d->rooms = xcalloc(d->n_pages + 1, sizeof(*d->rooms));
-    for (size_t i = 0; i < d->n_pages; i++) {
-        d->pages[i] = page_ref(base->pages[i]);
-        d->rooms[i] = base->rooms[i] ? room_page_ref(base->rooms[i]) : NULL;
-    }
-    d->unplaced = base->unplaced ? room_table_ref(base->unplaced) : NULL;
+    d->next = snapshot_copy(base);
+    d->next->number++;
     return d;
-}
-
-static void draft_drop_pages(struct draft *d)
-{
-    for (size_t i = 0; i < d->n_pages; i++) {
-        page_unref(d->pages[i]);
-        room_page_unref(d->rooms[i]);
-    }
-    free(d->pages);
-    free(d->rooms);
 }
 
 static void draft_drop_added(struct draft *d)
@@ -76,16 +39,8 @@ void draft_destroy(struct draft *d)
 {
     if (!d)
         return;
-    draft_drop_pages(d);
     draft_drop_added(d);
-    room_table_unref(d->unplaced);
-    roster_unref(d->roster);
-    alloc_index_unref(d->allocations);
-    state_intern_unref(d->states);
-    fabric_unref(d->fabric);
-    policy_unref(d->policy);
-    namespace_sums_unref(d->quotas);
-    moving_pods_unref(d->moves);
+    snapshot_unref(d->next);
     free(d);
 }
 
@@ -94,13 +49,13 @@ void draft_destroy(struct draft *d)
 /* The slot of a name in the pages, with its node or a hole; or NODE_NONE. */
 static int32_t draft_slot(const struct draft *d, const char *name)
 {
-    return roster_find(d->roster, name, strlen(name));
+    return roster_find(d->next->roster, name, strlen(name));
 }
 
 static struct node *slot_node(const struct draft *d, int32_t slot)
 {
     size_t i = (size_t)slot;
-    return d->pages[i / SNAPSHOT_PAGE]->nodes[i % SNAPSHOT_PAGE];
+    return d->next->pages[i / SNAPSHOT_PAGE]->nodes[i % SNAPSHOT_PAGE];
 }
 
 const struct node *draft_node(const struct draft *d, const char *name)
@@ -115,7 +70,7 @@ const struct node *draft_node(const struct draft *d, const char *name)
  * a page that only we refer to, so the count cannot grow meanwhile. */
 static struct node_page *draft_page(struct draft *d, size_t slot)
 {
-    struct node_page **page = &d->pages[slot / SNAPSHOT_PAGE];
+    struct node_page **page = &d->next->pages[slot / SNAPSHOT_PAGE];
     if (atomic_load_explicit(&(*page)->refs, memory_order_acquire) != 1) {
         struct node_page *copy = page_copy(*page);
         page_unref(*page);
@@ -127,15 +82,15 @@ static struct node_page *draft_page(struct draft *d, size_t slot)
 /* Where the node hangs: by its name, else by one of its adapters. */
 static int32_t draft_leaf(const struct draft *d, const struct node *n)
 {
-    if (!d->fabric)
+    if (!d->next->fabric)
         return FABRIC_NONE;
-    const struct fabric_host *host = fabric_find(d->fabric, n->name,
+    const struct fabric_host *host = fabric_find(d->next->fabric, n->name,
                                                  strlen(n->name));
     size_t n_devices = n->topo ? topo_n_devices(n->topo) : 0;
     for (size_t i = 0; !host && i < n_devices; i++) {
         const struct device *device = topo_device(n->topo, i);
         if (*device->guid)
-            host = fabric_find_guid(d->fabric, device->guid);
+            host = fabric_find_guid(d->next->fabric, device->guid);
     }
     return host ? host->leaf : FABRIC_NONE;
 }
@@ -146,14 +101,14 @@ static void draft_move_room(struct draft *d, size_t i, const struct node *old,
                             const struct node *node)
 {
     const struct host_room none = {INT64_MAX, INT64_MAX, INT64_MAX};
-    struct room_page **page = &d->rooms[i / SNAPSHOT_PAGE];
+    struct room_page **page = &d->next->rooms[i / SNAPSHOT_PAGE];
     size_t at = i % SNAPSHOT_PAGE;
     struct host_room room = room_page_get(*page, at);
     if (!old && node) {
-        room = room_table_get(d->unplaced, node->name);
-        room_table_set(&d->unplaced, node->name, &none);
+        room = room_table_get(d->next->unplaced, node->name);
+        room_table_set(&d->next->unplaced, node->name, &none);
     } else if (old && !node) {
-        room_table_set(&d->unplaced, old->name, &room);
+        room_table_set(&d->next->unplaced, old->name, &room);
     }
     room_page_set(page, at, node ? &room : &none, node);
 }
@@ -163,7 +118,7 @@ static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
 {
     size_t i = (size_t)slot, at = i % SNAPSHOT_PAGE;
     struct node_page *page = draft_page(d, i);
-    if (d->rooms[i / SNAPSHOT_PAGE] || d->unplaced)
+    if (d->next->rooms[i / SNAPSHOT_PAGE] || d->next->unplaced)
         draft_move_room(d, i, page->nodes[at], node);
     if (page->nodes[at] && !node)
         d->n_holes++;
@@ -171,7 +126,8 @@ static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
         d->n_holes--;
     node_unref(page->nodes[at]);
     page->nodes[at] = node;
-    page->state[at] = node ? node_state_id(node, d->states) : STATE_UNUSABLE;
+    page->state[at] = node ? node_state_id(node, d->next->states)
+                           : STATE_UNUSABLE;
     page->leaf[at] = node ? draft_leaf(d, node) : FABRIC_NONE;
 }
 
@@ -202,7 +158,7 @@ void draft_put_node(struct draft *d, const struct node_update *update)
     struct node *n = old ? node_derive(old)
                          : node_create(update->name, update->heard_ms);
     if (!old)
-        node_find_allocations(n, d->allocations);
+        node_find_allocations(n, d->next->allocations);
     n->status = update->status;
     n->epoch = update->epoch;
     size_t size = strnlen(update->hash, sizeof n->hash - 1);
@@ -215,8 +171,8 @@ void draft_put_node(struct draft *d, const struct node_update *update)
     if (update->topo) {
         topo_unref(n->topo);
         n->topo = topo_ref(update->topo);
-        node_set_shape(n, state_intern_shape(d->states, n->topo));
-        node_recount(n, d->policy);
+        node_set_shape(n, state_intern_shape(d->next->states, n->topo));
+        node_recount(n, d->next->policy);
     }
     draft_set_node(d, n);
 }
@@ -244,8 +200,8 @@ struct host_room draft_room(const struct draft *d, const char *name)
 {
     int32_t slot = draft_slot(d, name);
     if (slot == NODE_NONE || !slot_node(d, slot))
-        return room_table_get(d->unplaced, name);
-    return room_page_get(d->rooms[(size_t)slot / SNAPSHOT_PAGE],
+        return room_table_get(d->next->unplaced, name);
+    return room_page_get(d->next->rooms[(size_t)slot / SNAPSHOT_PAGE],
                          (size_t)slot % SNAPSHOT_PAGE);
 }
 
@@ -255,18 +211,18 @@ void draft_set_room(struct draft *d, const char *name,
     int32_t slot = draft_slot(d, name);
     const struct node *node = slot == NODE_NONE ? NULL : slot_node(d, slot);
     if (node)
-        room_page_set(&d->rooms[(size_t)slot / SNAPSHOT_PAGE],
+        room_page_set(&d->next->rooms[(size_t)slot / SNAPSHOT_PAGE],
                       (size_t)slot % SNAPSHOT_PAGE, room, node);
     else
-        room_table_set(&d->unplaced, name, room);
+        room_table_set(&d->next->unplaced, name, room);
 }
 
 void draft_set_fabric(struct draft *d, struct fabric *fabric)
 {
-    struct fabric *old = d->fabric;
-    d->fabric = fabric ? fabric_ref(fabric) : NULL;
+    struct fabric *old = d->next->fabric;
+    d->next->fabric = fabric ? fabric_ref(fabric) : NULL;
     fabric_unref(old);
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->next->n_nodes; i++) {
         const struct node *n = slot_node(d, (int32_t)i);
         if (n)
             draft_page(d, i)->leaf[i % SNAPSHOT_PAGE] = draft_leaf(d, n);
@@ -279,9 +235,10 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric)
 static void draft_swap_index(struct draft *d, struct alloc_index *next,
                              const struct allocation *changed)
 {
-    namespace_sums_follow(&d->quotas, d->allocations, next, changed);
-    alloc_index_unref(d->allocations);
-    d->allocations = next;
+    namespace_sums_follow(&d->next->quotas, d->next->allocations, next,
+                          changed);
+    alloc_index_unref(d->next->allocations);
+    d->next->allocations = next;
 }
 
 /* The node's next version, with its allocations read from the index. */
@@ -291,8 +248,8 @@ static void draft_recount(struct draft *d, const char *name)
     if (!old)
         return;
     struct node *n = node_derive(old);
-    node_find_allocations(n, d->allocations);
-    node_recount(n, d->policy);
+    node_find_allocations(n, d->next->allocations);
+    node_recount(n, d->next->policy);
     draft_set_node(d, n);
 }
 
@@ -300,7 +257,7 @@ void draft_allocate(struct draft *d, struct allocation *allocation)
 {
     const struct demand *pod = &allocation->demand;
     (void)draft_release(d, pod->namespace, pod->name);
-    draft_swap_index(d, alloc_index_with(d->allocations, allocation),
+    draft_swap_index(d, alloc_index_with(d->next->allocations, allocation),
                      allocation);
     draft_recount(d, allocation->node);
     allocation_unref(allocation);
@@ -308,12 +265,12 @@ void draft_allocate(struct draft *d, struct allocation *allocation)
 
 bool draft_release(struct draft *d, const char *namespace, const char *name)
 {
-    const struct allocation *old = alloc_index_find(d->allocations, namespace,
-                                                    name);
+    const struct allocation *old = alloc_index_find(d->next->allocations,
+                                                    namespace, name);
     if (!old)
         return false;
     cleanup_free char *node = xstrdup(old->node);
-    draft_swap_index(d, alloc_index_without(d->allocations, old), old);
+    draft_swap_index(d, alloc_index_without(d->next->allocations, old), old);
     draft_recount(d, node);
     return true;
 }
@@ -322,7 +279,7 @@ const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *namespace,
                                                const char *name)
 {
-    return alloc_index_find(d->allocations, namespace, name);
+    return alloc_index_find(d->next->allocations, namespace, name);
 }
 
 /* --- becoming a snapshot ----------------------------------------------- */
@@ -342,8 +299,8 @@ static struct node **draft_list(const struct draft *d, size_t *ret_n)
         added[i] = strmap_next(&d->added, &pos);
     qsort(added, n_added, sizeof *added, compare_names);
 
-    struct node **list = xcalloc(d->n_slots + n_added + 1, sizeof *list);
-    for (size_t i = 0; i < d->n_slots; i++) {
+    struct node **list = xcalloc(d->next->n_nodes + n_added + 1, sizeof *list);
+    for (size_t i = 0; i < d->next->n_nodes; i++) {
         struct node *old = slot_node(d, (int32_t)i);
         if (!old)
             continue;
@@ -359,9 +316,9 @@ static struct node **draft_list(const struct draft *d, size_t *ret_n)
 
 static bool draft_knows_rooms(const struct draft *d)
 {
-    bool known = d->unplaced != NULL;
-    for (size_t i = 0; i < d->n_pages && !known; i++)
-        known = d->rooms[i] != NULL;
+    bool known = d->next->unplaced != NULL;
+    for (size_t i = 0; i < d->next->n_pages && !known; i++)
+        known = d->next->rooms[i] != NULL;
     return known;
 }
 
@@ -377,7 +334,7 @@ static struct room_page **draft_list_rooms(struct draft *d, struct node **list,
         struct host_room room = draft_room(d, list[i]->name);
         room_page_set(&rooms[i / SNAPSHOT_PAGE], i % SNAPSHOT_PAGE, &room,
                       list[i]);
-        room_table_set(&d->unplaced, list[i]->name, &none);
+        room_table_set(&d->next->unplaced, list[i]->name, &none);
     }
     return rooms;
 }
@@ -394,19 +351,20 @@ static void draft_rebuild(struct draft *d, struct node **list, size_t n)
         if (!*page)
             *page = page_create();
         (*page)->nodes[i % SNAPSHOT_PAGE] = node_ref(list[i]);
-        (*page)->state[i % SNAPSHOT_PAGE] = node_state_id(list[i], d->states);
+        (*page)->state[i % SNAPSHOT_PAGE] = node_state_id(list[i],
+                                                          d->next->states);
         (*page)->leaf[i % SNAPSHOT_PAGE] = draft_leaf(d, list[i]);
         names[i] = list[i]->name;
     }
     struct roster *roster = roster_create(names, n);
-    draft_drop_pages(d);
+    snapshot_drop_pages(d->next);
     draft_drop_added(d);
-    roster_unref(d->roster);
-    d->roster = roster;
-    d->pages = pages;
-    d->rooms = rooms;
-    d->n_pages = n_pages;
-    d->n_slots = n;
+    roster_unref(d->next->roster);
+    d->next->roster = roster;
+    d->next->pages = pages;
+    d->next->rooms = rooms;
+    d->next->n_pages = n_pages;
+    d->next->n_nodes = n;
     d->n_holes = 0;
 }
 
@@ -443,29 +401,29 @@ void draft_renew(struct draft *d)
 {
     struct renewed known[RENEWED_MAX] = {0};
     draft_settle(d);
-    state_intern_unref(d->states);
-    d->states = state_intern_create();
-    for (size_t i = 0; i < d->n_slots; i++) {
+    state_intern_unref(d->next->states);
+    d->next->states = state_intern_create();
+    for (size_t i = 0; i < d->next->n_nodes; i++) {
         struct node *n = node_derive(slot_node(d, (int32_t)i));
-        node_set_shape(n, renew_shape(d->states, n, known));
+        node_set_shape(n, renew_shape(d->next->states, n, known));
         draft_set_slot(d, (int32_t)i, n);
     }
-    state_intern_all_live(d->states);
+    state_intern_all_live(d->next->states);
 }
 
 void draft_set_policy(struct draft *d, struct policy *policy)
 {
-    struct policy *old = d->policy;
-    d->policy = policy ? policy_ref(policy) : NULL;
+    struct policy *old = d->next->policy;
+    d->next->policy = policy ? policy_ref(policy) : NULL;
     bool shares = (old && old->n_services) || (policy && policy->n_services);
     bool same = old && policy && old->hash == policy->hash;
     policy_unref(old);
     if (!shares || same)
         return;
     draft_settle(d);
-    for (size_t i = 0; i < d->n_slots; i++) {
+    for (size_t i = 0; i < d->next->n_nodes; i++) {
         struct node *n = node_derive(slot_node(d, (int32_t)i));
-        node_recount(n, d->policy);
+        node_recount(n, d->next->policy);
         draft_set_slot(d, (int32_t)i, n);
     }
 }
@@ -473,48 +431,29 @@ void draft_set_policy(struct draft *d, struct policy *policy)
 void draft_move(struct draft *d, const struct demand *pod, const char *node,
                 bool leaving)
 {
-    struct moving_pods *old = d->moves;
-    d->moves = moving_pods_with(old, pod, node, leaving);
+    struct moving_pods *old = d->next->moves;
+    d->next->moves = moving_pods_with(old, pod, node, leaving);
     moving_pods_unref(old);
 }
 
 void draft_forget_moves(struct draft *d)
 {
-    moving_pods_unref(d->moves);
-    d->moves = NULL;
+    moving_pods_unref(d->next->moves);
+    d->next->moves = NULL;
 }
 
 struct snapshot *draft_peek(struct draft *d)
 {
     draft_settle(d);
-    struct snapshot *s = xcalloc(1, sizeof *s);
-    atomic_init(&s->refs, 1);
-    s->number = d->number + 1;
-    s->n_nodes = d->n_slots;
-    s->n_pages = d->n_pages;
-    s->pages = xcalloc(d->n_pages + 1, sizeof(*s->pages));
-    s->rooms = xcalloc(d->n_pages + 1, sizeof(*s->rooms));
-    for (size_t i = 0; i < d->n_pages; i++) {
-        s->pages[i] = page_ref(d->pages[i]);
-        s->rooms[i] = d->rooms[i] ? room_page_ref(d->rooms[i]) : NULL;
-    }
-    s->unplaced = d->unplaced ? room_table_ref(d->unplaced) : NULL;
-    s->roster = roster_ref(d->roster);
-    s->states = state_intern_ref(d->states);
-    s->allocations = alloc_index_ref(d->allocations);
-    s->fabric = d->fabric ? fabric_ref(d->fabric) : NULL;
-    s->policy = d->policy ? policy_ref(d->policy) : NULL;
-    s->quotas = namespace_sums_ref(d->quotas);
-    s->moves = moving_pods_ref(d->moves);
-    return s;
+    return snapshot_copy(d->next);
 }
 
 struct snapshot *draft_commit(struct draft *d)
 {
     draft_settle(d);
-    if (state_intern_outgrown(d->states, d->n_slots))
+    if (state_intern_outgrown(d->next->states, d->next->n_nodes))
         draft_renew(d);
-    struct snapshot *s = draft_peek(d);
+    struct snapshot *s = steal(&d->next);
     draft_destroy(d);
     return s;
 }

@@ -208,16 +208,45 @@ struct snapshot *snapshot_create_empty(void)
 
 DEFINE_REF(snapshot_ref, struct snapshot)
 
+struct snapshot *snapshot_copy(const struct snapshot *s)
+{
+    struct snapshot *copy = xcalloc(1, sizeof *copy);
+    atomic_init(&copy->refs, 1);
+    copy->number = s->number;
+    copy->n_nodes = s->n_nodes;
+    copy->n_pages = s->n_pages;
+    copy->pages = xcalloc(s->n_pages + 1, sizeof(*copy->pages));
+    copy->rooms = xcalloc(s->n_pages + 1, sizeof(*copy->rooms));
+    for (size_t i = 0; i < s->n_pages; i++) {
+        copy->pages[i] = page_ref(s->pages[i]);
+        copy->rooms[i] = s->rooms[i] ? room_page_ref(s->rooms[i]) : NULL;
+    }
+    copy->unplaced = s->unplaced ? room_table_ref(s->unplaced) : NULL;
+    copy->roster = roster_ref(s->roster);
+    copy->states = state_intern_ref(s->states);
+    copy->allocations = alloc_index_ref(s->allocations);
+    copy->fabric = s->fabric ? fabric_ref(s->fabric) : NULL;
+    copy->policy = s->policy ? policy_ref(s->policy) : NULL;
+    copy->quotas = namespace_sums_ref(s->quotas);
+    copy->moves = moving_pods_ref(s->moves);
+    return copy;
+}
+
+void snapshot_drop_pages(struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_pages; i++) {
+        page_unref(s->pages[i]);
+        room_page_unref(s->rooms[i]);
+    }
+    free(s->pages);
+    free(s->rooms);
+}
+
 void snapshot_unref(struct snapshot *s)
 {
     if (!s || !refs_drop(&s->refs))
         return;
-    for (size_t i = 0; i < s->n_pages; i++)
-        page_unref(s->pages[i]);
-    free(s->pages);
-    for (size_t i = 0; i < s->n_pages; i++)
-        room_page_unref(s->rooms[i]);
-    free(s->rooms);
+    snapshot_drop_pages(s);
     room_table_unref(s->unplaced);
     roster_unref(s->roster);
     alloc_index_unref(s->allocations);

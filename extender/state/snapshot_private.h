@@ -55,4 +55,11 @@ struct node_page *page_copy(const struct node_page *page);
 struct node_page *page_ref(struct node_page *page);
 void page_unref(struct node_page *page); /* NULL allowed */
 
+/* --- snapshots ---------------------------------------------------------- */
+
+/* Another one, of the same number, with a reference to each part. */
+struct snapshot *snapshot_copy(const struct snapshot *s);
+/* Free the pages of one that nobody else sees; others are to be set. */
+void snapshot_drop_pages(struct snapshot *s);
+
 #endif
