@@ -28,6 +28,10 @@ enum {
     KEY_MAX = DEMAND_UID_MAX + 8,
 };
 
+/* Told once of a pod, whichever replica leads: what is said again in the same
+ * words counts for nothing, and what cannot be written yet, as by one that
+ * does not lead, is tried again while the pod is spoken of, less and less often
+ * when the API server refuses it. */
 static const struct {
     const char *word;
     bool warning, once;
@@ -46,21 +50,6 @@ static const struct {
     [EVENTS_OVERFULL] = {"Overfull", true, false},
 };
 
-const char *events_reason_word(enum events_reason reason)
-{
-    return (unsigned)reason < EVENTS_REASONS ? reasons[reason].word : "?";
-}
-
-bool events_reason_is_warning(enum events_reason reason)
-{
-    return (unsigned)reason < EVENTS_REASONS && reasons[reason].warning;
-}
-
-bool events_reason_is_once(enum events_reason reason)
-{
-    return (unsigned)reason < EVENTS_REASONS && reasons[reason].once;
-}
-
 /* One pod and reason: on a list of what waits, or resting until something is
  * added.  All lists are in the order of `due_ms`, oldest first, but for the
  * short delays of refusals and for what is tried again. */
@@ -77,7 +66,7 @@ struct entry {
     int64_t due_ms;                 /* not to be written before */
     int64_t touched_ms;
     unsigned failures; /* of what is told once, in a row */
-    uint32_t count, unwritten;
+    uint32_t count;
     char text[EVENTS_TEXT_MAX + 1];
 };
 
@@ -96,7 +85,6 @@ struct events {
     bool stopping;
     struct strmap by_key;
     struct list warnings, once, others, resting;
-    struct events_counts counts;
     int64_t tokens_ms; /* when the next may be written */
 };
 
@@ -121,9 +109,9 @@ static struct list *list_of(struct events *e, const struct entry *x)
 {
     if (!x->waiting)
         return &e->resting;
-    if (events_reason_is_once(x->reason))
+    if (reasons[x->reason].once)
         return &e->once;
-    return events_reason_is_warning(x->reason) ? &e->warnings : &e->others;
+    return reasons[x->reason].warning ? &e->warnings : &e->others;
 }
 
 static void entry_move(struct events *e, struct entry *x, bool waiting)
@@ -197,29 +185,18 @@ void events_post(struct events *e, const struct demand *pod,
     hold_lock(&e->lock);
     if (reason <= EVENTS_UNALIGNED)
         drop_refusal(e, pod);
-    bool full = !events_reason_is_warning(reason) &&
-                e->others.n >= EVENTS_WAITING_MAX;
+    bool full = !reasons[reason].warning && e->others.n >= EVENTS_WAITING_MAX;
     struct entry *x = full ? NULL : entry_get(e, pod, reason, now_ms);
-    if (!x) {
-        e->counts.dropped++;
-    } else if (events_reason_is_once(reason) && is_said(x, text)) {
-        x->touched_ms = now_ms;
-    } else {
-        if (x->count++ > 0)
-            e->counts.folded++;
-        x->unwritten++;
-        x->touched_ms = now_ms;
-        (void)snprintf(x->text, sizeof x->text, "%s", text);
-        if (!x->waiting)
-            entry_move(e, x, true);
-        pthread_cond_signal(&e->wake);
-    }
-}
-
-void events_counts(struct events *e, struct events_counts *ret_counts)
-{
-    hold_lock(&e->lock);
-    *ret_counts = e->counts;
+    if (!x)
+        return;
+    x->touched_ms = now_ms;
+    if (reasons[reason].once && is_said(x, text))
+        return;
+    x->count++;
+    (void)snprintf(x->text, sizeof x->text, "%s", text);
+    if (!x->waiting)
+        entry_move(e, x, true);
+    pthread_cond_signal(&e->wake);
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -264,9 +241,8 @@ static void write_new(const struct events *e, const struct entry *x,
  * what is told once, by what it says, the same for all replicas. */
 static void name_event(struct entry *x, int64_t now_s)
 {
-    uint64_t of = events_reason_is_once(x->reason)
-                      ? hash_bytes(x->text, strlen(x->text))
-                      : (uint64_t)now_s | 1;
+    uint64_t of = reasons[x->reason].once ? hash_bytes(x->text, strlen(x->text))
+                                          : (uint64_t)now_s | 1;
     uint64_t h = hash_mix(hash_bytes(x->key, strlen(x->key)), of);
     (void)snprintf(x->name, sizeof x->name, "%.236s.%016" PRIx64, x->pod, h);
     x->first_s = now_s;
@@ -296,7 +272,7 @@ static int write_event(struct events *e, struct entry *x)
     struct error err = {0};
     int64_t now_s = (int64_t)time(NULL);
     int r = -ENOENT;
-    bool once = events_reason_is_once(x->reason);
+    bool once = reasons[x->reason].once;
     if (x->name[0] && !once) {
         str_add_c(&body, '{');
         add_news(&body, x, now_s);
@@ -313,8 +289,8 @@ static int write_event(struct events *e, struct entry *x)
     }
     if (r < 0)
         log_event(LOG_WARN, "event-not-written", "namespace", x->namespace,
-                  "pod", x->pod, "reason", events_reason_word(x->reason),
-                  "error", err.text, NULL);
+                  "pod", x->pod, "reason", reasons[x->reason].word, "error",
+                  err.text, NULL);
     return r;
 }
 
@@ -351,7 +327,6 @@ static void forget_old(struct events *e, int64_t now_ms)
 static void write_one(struct events *e, struct entry *x, int64_t now_ms)
 {
     struct entry copy = *x;
-    x->unwritten = 0;
     x->due_ms = now_ms + EVENTS_PAUSE_MS;
     entry_move(e, x, false);
     e->tokens_ms = now_ms + 1000 / EVENTS_PER_SECOND;
@@ -360,13 +335,12 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
                e->config.may_write(e->config.ctx, CALL_MS);
     int r = may ? write_event(e, &copy) : -EPERM;
     pthread_mutex_lock(&e->lock);
-    *(r == 0 ? &e->counts.written : &e->counts.failed) += 1;
     x = strmap_get(&e->by_key, copy.key);
     if (r == 0 && x) {
         memcpy(x->name, copy.name, sizeof x->name);
         x->first_s = copy.first_s;
         x->failures = 0;
-    } else if (x && !x->waiting && events_reason_is_once(x->reason) &&
+    } else if (x && !x->waiting && reasons[x->reason].once &&
                now_ms - x->touched_ms <= FORGET_MS) {
         x->failures += may; /* who does not lead has not tried */
         x->due_ms = now_ms + backoff_grown(AGAIN_MS, AGAIN_MAX_MS, x->failures);

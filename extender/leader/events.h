@@ -6,8 +6,7 @@
  * more than one per pod and reason within EVENTS_PAUSE_MS; what comes in
  * between is counted up in the one that is there.  At most
  * EVENTS_PER_SECOND are written; of what has to wait, warnings go first, then
- * what is told once, and beyond EVENTS_WAITING_MAX the others are dropped and
- * counted. */
+ * what is told once, and beyond EVENTS_WAITING_MAX the others are dropped. */
 #ifndef BIGA_EXTENDER_LEADER_EVENTS_H
 #define BIGA_EXTENDER_LEADER_EVENTS_H
 
@@ -44,13 +43,6 @@ enum events_reason {
     EVENTS_UNKNOWN_KEY,
     EVENTS_REASONS
 };
-const char *events_reason_word(enum events_reason reason); /* "Aligned" … */
-bool events_reason_is_warning(enum events_reason reason);
-/* Told once of a pod, whichever replica leads: what is said again in the same
- * words counts for nothing, and what cannot be written yet, as by one that
- * does not lead, is tried again while the pod is spoken of, less and less often
- * when the API server refuses it. */
-bool events_reason_is_once(enum events_reason reason);
 
 struct events;
 struct events_config {
@@ -70,10 +62,5 @@ DEFINE_CLEANUP(events, struct events *, events_stop)
 /* Any thread; never waits.  NULL allowed for `e`: nothing happens. */
 void events_post(struct events *e, const struct demand *pod,
                  enum events_reason reason, const char *text);
-
-struct events_counts {
-    uint64_t written, folded, dropped, failed;
-};
-void events_counts(struct events *e, struct events_counts *ret_counts);
 
 #endif

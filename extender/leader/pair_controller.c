@@ -28,7 +28,6 @@ struct pair_controller {
     pthread_cond_t wake;
     bool stopping, listed;
     struct pair_rules *pairs;
-    struct pair_controller_counts counts;
 };
 
 /* --- calls -------------------------------------------------------------- */
@@ -306,7 +305,6 @@ static void *pairing_thread(void *ctx)
         int r = carry_out(p, &a);
         pthread_mutex_lock(&p->lock);
         pair_rules_report(p->pairs, &a, r, clock_ms());
-        *(r == 0 ? &p->counts.done[a.kind] : &p->counts.failed[a.kind]) += 1;
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -346,14 +344,6 @@ void pair_controller_lead(struct pair_controller *p)
     hold_lock(&p->lock);
     pair_rules_again(p->pairs, clock_ms());
     pthread_cond_signal(&p->wake);
-}
-
-void pair_controller_counts(struct pair_controller *p,
-                            struct pair_controller_counts *ret_counts)
-{
-    hold_lock(&p->lock);
-    *ret_counts = p->counts;
-    ret_counts->n_pods = pair_rules_n_pods(p->pairs);
 }
 
 /* --- start and stop ----------------------------------------------------- */

@@ -38,11 +38,4 @@ struct pod_listener pair_controller_listener(struct pair_controller *p);
 /* This replica leads from now on: look at everything again. */
 void pair_controller_lead(struct pair_controller *p);
 
-struct pair_controller_counts {
-    uint64_t done[PAIR_RULES_TELL + 1], failed[PAIR_RULES_TELL + 1];
-    size_t n_pods;
-};
-void pair_controller_counts(struct pair_controller *p,
-                            struct pair_controller_counts *ret_counts);
-
 #endif

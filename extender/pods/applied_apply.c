@@ -20,7 +20,8 @@ void applied_body_fini(struct applied_body *b)
     *b = (struct applied_body){0};
 }
 
-void applied_new_uid(char ret_uid[APPLIED_UID_SIZE])
+/* A random uid (version 4 of RFC 9562). */
+static void new_uid(char ret_uid[APPLIED_UID_SIZE])
 {
     unsigned char u[16];
     if (getrandom(u, sizeof u, 0) != sizeof u)
@@ -222,7 +223,7 @@ static int create_pod(struct applying *x, cJSON *json, cJSON *metadata,
                       struct applied_pod **ret_pod)
 {
     char uid[APPLIED_UID_SIZE];
-    applied_new_uid(uid);
+    new_uid(uid);
     normalise(json, metadata, uid);
     cleanup_free char *text = cJSON_PrintUnformatted(json);
     struct jscan s;

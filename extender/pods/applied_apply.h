@@ -19,7 +19,4 @@ int applied_body_read(const char *data, size_t size,
                       const struct demand_config *config,
                       struct applied_body *ret_body, struct error *err);
 
-/* A random uid (version 4 of RFC 9562). */
-void applied_new_uid(char ret_uid[APPLIED_UID_SIZE]);
-
 #endif

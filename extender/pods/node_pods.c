@@ -17,18 +17,20 @@ enum {
     ANSWER_HEAD = 256, /* what an answer has beside its items */
 };
 
-bool applied_pod_is_over(const struct applied_pod *p)
+static bool is_over(const struct applied_pod *p)
 {
     return p->deleting || p->ended != APPLIED_PENDING;
 }
 
-bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
-                          const struct applied_pod *p,
-                          const struct allocation *a)
+/* Is a pod with this allocation to end where it is?  An xPU pod that has failed
+ * stays as it is for as long as its host pod does not end: its place is that of
+ * the pair. */
+static bool is_to_stop(const struct pod_set *set, const struct snapshot *s,
+                       const struct applied_pod *p, const struct allocation *a)
 {
     const struct allocation *pair[PAIR_MAX];
     if (p->deleting || p->ended != APPLIED_FAILED || p->demand.role != ROLE_XPU)
-        return applied_pod_is_over(p);
+        return is_over(p);
     size_t n = alloc_index_find_pair(s->allocations, a->pair_key, pair,
                                      PAIR_MAX);
     for (size_t i = 0; i < n && i < PAIR_MAX; i++) {
@@ -36,7 +38,7 @@ bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
             pair[i]->demand.role == ROLE_HOST && !pair[i]->held
                 ? pod_set_find_uid(set, pair[i]->demand.uid)
                 : NULL;
-        if (host && !applied_pod_is_over(host))
+        if (host && !is_over(host))
             return false;
     }
     return true;
@@ -140,8 +142,7 @@ uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
         const struct applied_pod *p = items[i].pod;
         sum = sum_u64(sum, hash_bytes(p->uid, strlen(p->uid)));
         sum = sum_u64(sum, items[i].allocation->number);
-        sum = sum_u64(sum,
-                      node_pods_is_to_stop(set, s, p, items[i].allocation));
+        sum = sum_u64(sum, is_to_stop(set, s, p, items[i].allocation));
         sum = sum_u64(sum, p->deleting ? 1 + (uint64_t)p->grace_s : 0);
         sum = sum_sources(sum, set, p);
     }
@@ -282,7 +283,7 @@ static void write_names(const struct pod_set *set, const struct snapshot *s,
     const struct allocation *a = item->allocation;
     enum pod_role role = a->demand.role; /* also of one we do not understand */
     bool host = role == ROLE_HOST;
-    bool stop = node_pods_is_to_stop(set, s, p, a);
+    bool stop = is_to_stop(set, s, p, a);
     jwrite_object(out, NULL);
     jwrite_text(out, "uid", p->uid);
     jwrite_text(out, "namespace", p->namespace);
@@ -310,7 +311,7 @@ static void write_spec(const struct pod_set *set, const struct snapshot *s,
     jwrite_int(out, "sriovVfs", prep.sriov_vfs);
     jwrite_text(out, "hook", prep.hook);
     jwrite_key(out, "files");
-    if (node_pods_is_to_stop(set, s, p, item->allocation)) {
+    if (is_to_stop(set, s, p, item->allocation)) {
         str_add(out, "[]");
     } else if (pod_files_write(set, p, node, out, &err) < 0) {
         str_add(out, "[]");

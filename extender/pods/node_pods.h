@@ -9,16 +9,6 @@
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 
-/* Deleted, or ended: it is not placed (again). */
-bool applied_pod_is_over(const struct applied_pod *p);
-
-/* Is a pod with this allocation to end where it is?  An xPU pod that has failed
- * stays as it is for as long as its host pod does not end: its place is that of
- * the pair. */
-bool node_pods_is_to_stop(const struct pod_set *set, const struct snapshot *s,
-                          const struct applied_pod *p,
-                          const struct allocation *a);
-
 /* The number of the newest allocation that node_pods_write() speaks of; 0: of
  * none. */
 uint64_t node_pods_newest(const struct pod_set *set, const struct snapshot *s,

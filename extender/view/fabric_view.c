@@ -8,8 +8,9 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
-void fabric_node_cards(const struct node *node, uint32_t *ret_cards,
-                       uint32_t *ret_idle)
+/* Idle and all cards of a node, as it is now. */
+static void count_cards(const struct node *node, uint32_t *ret_cards,
+                        uint32_t *ret_idle)
 {
     size_t first, n = view_count(node, DEVICE_CARD, &first);
     uint32_t idle = 0;
@@ -27,7 +28,7 @@ struct fabric_count *fabric_counts(const struct snapshot *s,
     struct fabric_count unknown = {0};
     for (size_t i = 0; i < s->n_nodes; i++) {
         uint32_t cards, idle;
-        fabric_node_cards(snapshot_node(s, i), &cards, &idle);
+        count_cards(snapshot_node(s, i), &cards, &idle);
         int32_t at = snapshot_leaf(s, i);
         struct fabric_count *to = at < 0 ? &unknown : &counts[at];
         while (to) {
@@ -129,7 +130,7 @@ void fabric_view_entry(const struct fabric_entry *e, struct str *out)
     jwrite_bool(out, "published", e->node != NULL);
     if (e->node) {
         uint32_t cards, idle;
-        fabric_node_cards(e->node, &cards, &idle);
+        count_cards(e->node, &cards, &idle);
         add_cards(out, cards, idle);
     }
     jwrite_array(out, "ports");
@@ -213,7 +214,7 @@ static void tree_hosts(struct tree *t, int32_t leaf, unsigned depth)
         t->room--;
         str_addf(t->out, "%*s%s", (int)depth * 2, "", e->name);
         if (e->node) {
-            fabric_node_cards(e->node, &cards, &idle);
+            count_cards(e->node, &cards, &idle);
             str_addf(t->out, "  %" PRIu32 "/%" PRIu32 " cards idle", idle,
                      cards);
         }

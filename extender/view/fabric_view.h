@@ -32,10 +32,6 @@ void fabric_walk_init(struct fabric_walk *w, const struct snapshot *s,
                       const char *after);
 bool fabric_walk_next(struct fabric_walk *w, struct fabric_entry *ret_entry);
 
-/* Idle and all cards of a node, as it is now. */
-void fabric_node_cards(const struct node *node, uint32_t *ret_cards,
-                       uint32_t *ret_idle);
-
 /* {"id","name","tier","parent","switches","hosts","nodes","cards":{"total",
  * "idle"}} */
 void fabric_view_domain(const struct fabric *f, int32_t id,
