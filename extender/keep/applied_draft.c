@@ -265,6 +265,19 @@ static int store_pod(struct store *store, const struct applied_pod *p,
     return store_put_pod(store, &row, err);
 }
 
+/* The pod is so from now on; `ends`: its status, too. */
+static int keep_pod(struct applied_draft *d, struct store *store,
+                    struct applied_pod *p, bool ends, struct error *err)
+{
+    int e = store_pod(store, p, err);
+    if (e < 0)
+        return e;
+    struct entry *entry = note(d, false, false, p->namespace, p->name);
+    entry->pod = applied_pod_ref(p);
+    entry->ends = ends;
+    return 0;
+}
+
 /* What comes next of a service; nothing when that is what is there. */
 static int make_next(struct applied_draft *d, struct store *store,
                      struct pod_change *c, struct error *err)
@@ -282,12 +295,7 @@ static int make_next(struct applied_draft *d, struct store *store,
     cleanup_with(applied_pod) struct applied_pod *p = applied_pod_copy(old);
     applied_pod_unref(p->next);
     p->next = back ? NULL : applied_pod_ref(c->pod);
-    int e = store_pod(store, p, err);
-    if (e == 0) {
-        struct entry *entry = note(d, false, false, p->namespace, p->name);
-        entry->pod = steal(&p);
-    }
-    return e;
+    return keep_pod(d, store, p, false, err);
 }
 
 static int make_apply(struct applied_draft *d, struct store *store,
@@ -302,11 +310,8 @@ static int make_apply(struct applied_draft *d, struct store *store,
     if (old)
         return 0;
     p->number = store_take_version(store);
-    int e = store_pod(store, p, err);
-    if (e == 0) {
-        note(d, false, false, p->namespace, p->name)->pod = applied_pod_ref(p);
-        d->n_pods++;
-    }
+    int e = keep_pod(d, store, p, false, err);
+    d->n_pods += e == 0;
     return e;
 }
 
@@ -327,12 +332,7 @@ static int make_delete(struct applied_draft *d, struct store *store,
     p->grace_s = grace;
     if (drops)
         applied_pod_unref(steal(&p->next));
-    int e = store_pod(store, p, err);
-    if (e == 0) {
-        struct entry *entry = note(d, false, false, p->namespace, p->name);
-        entry->pod = steal(&p);
-    }
-    return e;
+    return keep_pod(d, store, p, false, err);
 }
 
 static int make_end(struct applied_draft *d, struct store *store,
@@ -349,13 +349,7 @@ static int make_end(struct applied_draft *d, struct store *store,
     p->end = pod_status_ref(c->status);
     pod_status_unref(p->status);
     p->status = pod_status_ref(c->status);
-    int e = store_pod(store, p, err);
-    if (e == 0) {
-        struct entry *entry = note(d, false, false, p->namespace, p->name);
-        entry->pod = steal(&p);
-        entry->ends = true;
-    }
-    return e;
+    return keep_pod(d, store, p, true, err);
 }
 
 /* What comes next is there now. */
@@ -368,12 +362,7 @@ static int make_succeed(struct applied_draft *d, struct store *store,
     c->result = APPLIED_REPLACED;
     memcpy(c->result_uid, p->uid, APPLIED_UID_SIZE);
     p->number = store_take_version(store);
-    int e = store_pod(store, p, err);
-    if (e == 0) {
-        struct entry *entry = note(d, false, false, p->namespace, p->name);
-        entry->pod = steal(&p);
-    }
-    return e;
+    return keep_pod(d, store, p, false, err);
 }
 
 static int make_forget(struct applied_draft *d, struct store *store,

@@ -129,7 +129,9 @@ int store_run(struct store *s, enum sql which, const char *what,
 int store_each_row(struct store *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err)
 {
-    return sqldb_each(&s->d, s->sql[which], visit, ctx, err);
+    return store_has_database(s)
+               ? sqldb_each(&s->d, s->sql[which], visit, ctx, err)
+               : 0;
 }
 
 /* --- opening ----------------------------------------------------------- */
@@ -192,23 +194,17 @@ static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
 /* -EBADMSG when anything in there is damaged. */
 static int check_content(struct store *s, struct error *err)
 {
+    static const enum sql others[] = {SQL_EACH_SLICE, SQL_EACH_BOOT,
+                                      SQL_EACH_ALLOCATION, SQL_EACH_POD,
+                                      SQL_EACH_CONFIG};
     int e = sqldb_check(&s->d, "fails its check", err);
     if (e == 0)
         e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);
     if (e == 0)
         e = store_each_row(s, SQL_EACH_META, visit_meta, s, err);
     store_bind(s->sql[SQL_EACH_SLICE], 1, "", 0);
-    if (e == 0)
-        e = store_each_row(s, SQL_EACH_SLICE, sqldb_visit_nothing, NULL, err);
-    if (e == 0)
-        e = store_each_row(s, SQL_EACH_BOOT, sqldb_visit_nothing, NULL, err);
-    if (e == 0)
-        e = store_each_row(s, SQL_EACH_ALLOCATION, sqldb_visit_nothing, NULL,
-                           err);
-    if (e == 0)
-        e = store_each_row(s, SQL_EACH_POD, sqldb_visit_nothing, NULL, err);
-    if (e == 0)
-        e = store_each_row(s, SQL_EACH_CONFIG, sqldb_visit_nothing, NULL, err);
+    for (size_t i = 0; i < ARRAY_LEN(others) && e == 0; i++)
+        e = store_each_row(s, others[i], sqldb_visit_nothing, NULL, err);
     store_committed(s);
     return e;
 }

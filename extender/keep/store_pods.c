@@ -54,9 +54,11 @@ struct pod_walk {
     void *ctx;
 };
 
-static void pod_row(sqlite3_stmt *q, struct store_pod *ret_pod)
+static int visit_pod(sqlite3_stmt *q, void *ctx, struct error *err)
 {
-    *ret_pod = (struct store_pod){
+    struct pod_walk *walk = ctx;
+    (void)err;
+    const struct store_pod pod = {
         .namespace = store_column(q, 0),
         .name = store_column(q, 1),
         .uid = store_column(q, 2),
@@ -70,22 +72,12 @@ static void pod_row(sqlite3_stmt *q, struct store_pod *ret_pod)
         .size = (size_t)sqlite3_column_bytes(q, 9),
         .next = store_column(q, 10),
     };
-}
-
-static int visit_pod(sqlite3_stmt *q, void *ctx, struct error *err)
-{
-    struct pod_walk *walk = ctx;
-    struct store_pod pod;
-    (void)err;
-    pod_row(q, &pod);
     return walk->visit(walk->ctx, &pod);
 }
 
 int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
                    struct error *err)
 {
-    if (!store_has_database(s))
-        return 0;
     struct pod_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_POD, visit_pod, &walk, err);
 }
@@ -128,31 +120,23 @@ struct config_walk {
     void *ctx;
 };
 
-static void config_row(sqlite3_stmt *q, struct store_config *ret_config)
+static int visit_config(sqlite3_stmt *q, void *ctx, struct error *err)
 {
-    *ret_config = (struct store_config){
+    struct config_walk *walk = ctx;
+    (void)err;
+    const struct store_config config = {
         .secret = sqlite3_column_int64(q, 0) != 0,
         .namespace = store_column(q, 1),
         .name = store_column(q, 2),
         .json = store_column(q, 3),
         .size = (size_t)sqlite3_column_bytes(q, 3),
     };
-}
-
-static int visit_config(sqlite3_stmt *q, void *ctx, struct error *err)
-{
-    struct config_walk *walk = ctx;
-    struct store_config config;
-    (void)err;
-    config_row(q, &config);
     return walk->visit(walk->ctx, &config);
 }
 
 int store_each_config(struct store *s, store_config_f *visit, void *ctx,
                       struct error *err)
 {
-    if (!store_has_database(s))
-        return 0;
     struct config_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_CONFIG, visit_config, &walk, err);
 }

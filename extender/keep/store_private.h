@@ -90,7 +90,7 @@ void store_bind(sqlite3_stmt *q, int at, const char *text, size_t size);
 int store_run(struct store *s, enum sql which, const char *what,
               struct error *err);
 
-/* Visit every row of a query, as sqldb_each() does. */
+/* Visit every row of a query, as sqldb_each() does; none without a database. */
 int store_each_row(struct store *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err);
 

@@ -118,8 +118,6 @@ static int visit_boot(sqlite3_stmt *q, void *ctx, struct error *err)
 int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
                             struct error *err)
 {
-    if (!store_has_database(s))
-        return 0;
     struct boot_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_BOOT, visit_boot, &walk, err);
 }
@@ -158,8 +156,6 @@ int store_each_meta(struct store *s, const char *prefix, store_node_f *visit,
                     void *ctx, struct error *err)
 {
     struct meta_walk walk = {prefix, visit, ctx};
-    if (!store_has_database(s))
-        return 0;
     return store_each_row(s, SQL_EACH_META, visit_meta, &walk, err);
 }
 
@@ -250,8 +246,6 @@ static int visit_allocation(sqlite3_stmt *q, void *ctx, struct error *err)
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
                           struct error *err)
 {
-    if (!store_has_database(s))
-        return 0;
     struct allocation_walk walk = {.visit = visit, .ctx = ctx};
     return store_each_row(s, SQL_EACH_ALLOCATION, visit_allocation, &walk, err);
 }
