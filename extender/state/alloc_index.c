@@ -1,6 +1,7 @@
 /* The index of allocations: hash tries (by pod, uid, pair, node and job),
  * each path-copied on a change, so that versions share all but a few small
  * nodes. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,13 +84,9 @@ static struct trie *trie_create(enum key key, bool leaf, uint32_t n)
     return t;
 }
 
-static struct trie *trie_ref(struct trie *t)
-{
-    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
-    return t;
-}
+static DEFINE_REF(trie_ref, struct trie)
 
-static void trie_unref(struct trie *t)
+    static void trie_unref(struct trie *t)
 {
     if (!t || !refs_drop(&t->refs))
         return;
@@ -223,16 +220,25 @@ static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
     return copy;
 }
 
-/* The leaf where entries of this hash are, or NULL. */
-static const struct trie *trie_leaf(const struct trie *t, uint64_t hash)
+/* The part where all entries are (others may be, too) whose hash has the same
+ * low `bits`, or NULL. */
+static const struct trie *trie_part(const struct trie *t, uint64_t hash,
+                                    unsigned bits)
 {
-    for (unsigned shift = 0; t && !t->leaf; shift += TRIE_BITS) {
+    for (unsigned shift = 0; t && !t->leaf && shift < bits;
+         shift += TRIE_BITS) {
         uint32_t bit = trie_bit(hash, shift);
         if (!(t->map & bit))
             return NULL;
         t = t->slots[trie_position(t, bit)];
     }
     return t;
+}
+
+/* The leaf where entries of this hash are, or NULL. */
+static const struct trie *trie_leaf(const struct trie *t, uint64_t hash)
+{
+    return trie_part(t, hash, UINT_MAX);
 }
 
 static size_t trie_collect(const struct trie *t, const struct allocation **ret,
@@ -386,21 +392,6 @@ size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
     return n;
 }
 
-/* The part of the trie where all members of a job are (others may be, too),
- * or NULL. */
-static const struct trie *job_part(const struct alloc_index *x, uint64_t hash)
-{
-    const struct trie *t = x->roots[KEY_JOB];
-    for (unsigned shift = 0; t && !t->leaf && shift < JOB_BITS;
-         shift += TRIE_BITS) {
-        uint32_t bit = trie_bit(hash, shift);
-        if (!(t->map & bit))
-            return NULL;
-        t = t->slots[trie_position(t, bit)];
-    }
-    return t;
-}
-
 static size_t trie_count(const struct trie *t)
 {
     size_t n = t && t->leaf ? t->n : 0;
@@ -422,7 +413,8 @@ const struct allocation **alloc_index_find_job(const struct alloc_index *x,
                                                const char *namespace,
                                                const char *job, size_t *ret_n)
 {
-    const struct trie *part = job_part(x, hash_job(namespace, job));
+    const struct trie *part = trie_part(x->roots[KEY_JOB],
+                                        hash_job(namespace, job), JOB_BITS);
     const struct allocation **list =
         xmalloc((trie_count(part) + 1) * sizeof *list);
     size_t found = trie_collect(part, list, 0), n = 0;
