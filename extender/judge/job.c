@@ -112,7 +112,7 @@ static bool is_unaligned(const struct make *m, uint32_t rank,
     return !decide_is_aligned(node->shape, asked, &choice);
 }
 
-static bool has_place(const struct job_input *in, uint32_t rank)
+bool job_has_place(const struct job_input *in, uint32_t rank)
 {
     for (size_t i = 0; i < in->job.n_fixed; i++)
         if (in->fixed[i].rank == (int32_t)rank)
@@ -332,7 +332,7 @@ static void input_make(struct make *m, uint64_t *candidates, int32_t pin)
     if (is_whole(pod))
         job_coming_take(in, m->snapshot, pod);
     m->gone = NULL;
-    bool pinned = pin != NODE_NONE && !has_place(in, job_rank(pod));
+    bool pinned = pin != NODE_NONE && !job_has_place(in, job_rank(pod));
     in->job.pin_rank = pinned ? (int32_t)job_rank(pod) : -1;
     in->job.pin_node = pinned ? pin : NODE_NONE;
 }

@@ -15,14 +15,6 @@ size_t job_coming_count(const struct snapshot *snapshot,
     return n;
 }
 
-static bool is_fixed(const struct job_input *in, int32_t rank)
-{
-    for (size_t i = 0; i < in->job.n_fixed; i++)
-        if (in->fixed[i].rank == rank)
-            return true;
-    return false;
-}
-
 /* Take the pair off what its node has left; false when that is too little. */
 static bool take_room(struct job_input *in, int32_t rank, int32_t node,
                       struct choice *ret_choice)
@@ -84,7 +76,7 @@ void job_coming_take(struct job_input *in, const struct snapshot *snapshot,
         int32_t index = snapshot_find(snapshot, node, strlen(node));
         if (index < 0 || rank < 0 || rank >= (int32_t)in->job.size ||
             rank == last || rank == (int32_t)job_rank(pod) ||
-            is_fixed(in, rank))
+            job_has_place(in, (uint32_t)rank))
             continue;
         last = rank;
         put(in, rank, index);

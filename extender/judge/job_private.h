@@ -4,6 +4,8 @@
 
 #include "extender/judge/job.h"
 
+/* Is the place of this rank fixed? */
+bool job_has_place(const struct job_input *in, uint32_t rank);
 /* How many pods of that pod's job are nominated to nodes (moving_pods.h). */
 size_t job_coming_count(const struct snapshot *snapshot,
                         const struct demand *pod);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extender/judge/alignment.h"
+#include "extender/view/views.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
@@ -334,14 +335,6 @@ void job_view_row(const struct job_view *v, struct table *t)
     table_add(t, tier ? tier : "-");
 }
 
-static void add_ids(struct table *t, char (*ids)[TOPO_ID_MAX + 1], size_t n)
-{
-    cleanup_str struct str text = STR_INIT(4096);
-    for (size_t i = 0; i < n; i++)
-        str_addf(&text, "%s%s", i ? "," : "", ids[i]);
-    table_add(t, n ? str_text(&text) : "-");
-}
-
 void job_pair_rows(const struct job_view *v, struct table *t)
 {
     for (size_t i = 0; i < v->n_pairs; i++) {
@@ -351,8 +344,8 @@ void job_pair_rows(const struct job_view *v, struct table *t)
         table_add(t, p->bound ? "bound" : "held");
         table_add(t, p->place->node);
         table_add(t, leaf ? leaf : "-");
-        add_ids(t, p->place->cards, p->place->n_cards);
-        add_ids(t, p->place->gpus, p->place->n_gpus);
+        view_ids(p->place->cards, p->place->n_cards, t);
+        view_ids(p->place->gpus, p->place->n_gpus, t);
         table_add_known(t, p->place->numa);
         table_add(t, alignment_word(v->snapshot, p->place));
         table_addf(t, "%zu", p->n_members);

@@ -347,7 +347,7 @@ void view_card_row(const struct node *node, size_t card, struct table *t)
     table_addf(t, "%zu", n_pods);
 }
 
-static void add_ids(struct table *t, char (*ids)[TOPO_ID_MAX + 1], size_t n)
+void view_ids(char (*ids)[TOPO_ID_MAX + 1], size_t n, struct table *t)
 {
     cleanup_str struct str text = STR_INIT(4096);
     for (size_t i = 0; i < n; i++)
@@ -364,8 +364,8 @@ void view_allocation_row(const struct snapshot *s, const struct allocation *a,
     table_add(t, *d->job ? d->job : "-");
     table_add_known(t, *d->job ? d->pair : -1);
     table_add(t, a->node);
-    add_ids(t, a->cards, a->n_cards);
-    add_ids(t, a->gpus, a->n_gpus);
+    view_ids(a->cards, a->n_cards, t);
+    view_ids(a->gpus, a->n_gpus, t);
     table_add_known(t, a->numa);
     table_add(t, alignment_word(s, a));
 }

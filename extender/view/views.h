@@ -48,6 +48,8 @@ void view_node_row(const struct node *node, struct table *t);
 void view_card_row(const struct node *node, size_t card, struct table *t);
 void view_allocation_row(const struct snapshot *s, const struct allocation *a,
                          struct table *t);
+/* A cell with the ids of cards or GPUs. */
+void view_ids(char (*ids)[TOPO_ID_MAX + 1], size_t n, struct table *t);
 
 /* How many devices of a kind a node is known to have. */
 size_t view_count(const struct node *node, enum device_kind kind,
