@@ -4,7 +4,6 @@
 #define BIGA_EXTENDER_LEADER_PAIR_CONTROLLER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "extender/leader/events.h"

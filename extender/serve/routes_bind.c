@@ -1,4 +1,4 @@
-#include "extender/serve/routes_bind.h"
+#include "extender/serve/routes_private.h"
 
 #include <stddef.h>
 #include <string.h>

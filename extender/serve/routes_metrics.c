@@ -1,7 +1,6 @@
-#include "extender/serve/routes_metrics.h"
+#include "extender/serve/routes_private.h"
 
 #include "extender/serve/app.h"
-#include "extender/serve/routes_policy.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 

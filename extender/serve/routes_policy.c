@@ -1,4 +1,4 @@
-#include "extender/serve/routes_policy.h"
+#include "extender/serve/routes_private.h"
 
 #include "extender/app/policy_file.h"
 #include "extender/state/shares.h"

@@ -1,4 +1,4 @@
-#include "extender/serve/routes_release.h"
+#include "extender/serve/routes_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

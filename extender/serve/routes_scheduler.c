@@ -7,7 +7,7 @@
 #include "extender/judge/score.h"
 #include "extender/judge/victims.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/serve/routes_bind.h"
+#include "extender/serve/routes_private.h"
 #include "extender/serve/scratch.h"
 #include "extender/serve/wire.h"
 #include "lib/base/mem.h"

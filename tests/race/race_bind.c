@@ -15,7 +15,7 @@
 
 #include "extender/leader/binds.h"
 #include "extender/pods/pending_demands.h"
-#include "extender/serve/routes_bind.h"
+#include "extender/serve/routes_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"

@@ -1,6 +1,6 @@
 /* The bind verb in a cluster: what is decided here becomes true in an API
  * server that misbehaves.  The cluster itself is played here. */
-#include "extender/serve/routes_bind.h"
+#include "extender/serve/routes_private.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* GET /v1/fabric, and the files behind it. */
-#include "extender/serve/routes_fabric.h"
+#include "extender/serve/routes_private.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

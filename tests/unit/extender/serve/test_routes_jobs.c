@@ -1,4 +1,4 @@
-#include "extender/serve/routes_jobs.h"
+#include "extender/serve/routes_private.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,0 +1,29 @@
+/* What the files of routes share: handlers that stand in tables of other files.
+ * Each one's ctx is the struct app. */
+#ifndef BIGA_EXTENDER_SERVE_ROUTES_PRIVATE_H
+#define BIGA_EXTENDER_SERVE_ROUTES_PRIVATE_H
+
+#include "extender/serve/app.h"
+#include "lib/http/httpd.h"
+
+/* The bind verb of kube-scheduler's extender interface: decides on the cards
+ * in the writer, and in a cluster makes that true in the API server before it
+ * says so. */
+void handle_bind(struct httpd_request *rq, void *ctx);
+
+/* --- of the read listener ------------------------------------------------- */
+
+void on_fabric(struct httpd_request *rq, void *ctx); /* GET /v1/fabric */
+/* Whole jobs: GET /v1/jobs, /v1/jobs/NS/NAME, /v1/jobs/NS/NAME/maps. */
+void on_jobs(struct httpd_request *rq, void *ctx);
+void on_job(struct httpd_request *rq, void *ctx);
+void on_job_maps(struct httpd_request *rq, void *ctx);
+void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */
+void on_policy(struct httpd_request *rq, void *ctx);  /* GET /v1/policy */
+/* DELETE of the allocation of a pod: namespace, name. */
+void handle_release(struct httpd_request *rq, void *ctx);
+
+/* Bring the metrics of services' shares up to date. */
+void gauge_policy(struct app *app, const struct snapshot *s);
+
+#endif
