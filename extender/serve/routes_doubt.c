@@ -7,33 +7,18 @@
 #include "extender/keep/writer.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
+#include "extender/serve/routes_private.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
 
 /* --- by an operator ------------------------------------------------------- */
 
-struct trust {
-    struct writer_op op;
-    struct httpd_request *rq;
-};
-
-/* On the writer's thread. */
-static void trust_done(struct writer_op *op)
-{
-    struct trust *trust = op->ctx;
-    httpd_resume(trust->rq);
-}
-
 static void trust_finish(struct httpd_request *rq, void *arg)
 {
-    struct trust *trust = arg;
+    struct waiting *trust = arg;
     const struct writer_op *op = &trust->op;
     if (op->result < 0) {
-        httpd_fail(rq,
-                   op->result == -ENOENT   ? 404
-                   : op->result == -ENOSPC ? 507
-                                           : 500,
-                   "%s", op->error.text);
+        httpd_fail(rq, waiting_failure(trust), "%s", op->error.text);
     } else {
         str_add(httpd_reply(rq), "{\"trusted\":");
         str_add_json(httpd_reply(rq), op->node ? op->node : "*");
@@ -45,19 +30,13 @@ static void trust_finish(struct httpd_request *rq, void *arg)
 void handle_trust(struct httpd_request *rq, void *ctx)
 {
     static const char *const no_params[] = {NULL};
-    struct app *app = ctx;
     if (!httpd_query_only(rq, no_params))
         return;
     const char *node = httpd_arg(rq, 0);
-    struct trust *trust = xcalloc(1, sizeof *trust);
-    trust->rq = rq;
+    struct waiting *trust = xcalloc(1, sizeof *trust);
     trust->op = (struct writer_op){.kind = WRITER_TRUST,
-                                   .node = *node ? node : NULL,
-                                   .done = trust_done,
-                                   .ctx = trust};
-    httpd_then(rq, trust_finish, trust);
-    httpd_suspend(rq);
-    writer_post(app->writer, &trust->op);
+                                   .node = *node ? node : NULL};
+    waiting_post(trust, rq, ctx, trust_finish);
 }
 
 /* --- by themselves -------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
 #include "extender/serve/routes_doubt.h"
+#include "extender/serve/routes_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -71,48 +72,27 @@ static bool read_number(struct httpd_request *rq, const char *name,
 
 /* --- what it is told, written down first -------------------------------- */
 
-struct telling {
-    struct writer_op op;
-    struct app *app;
-    struct httpd_request *rq;
-};
-
 static void reply_pods(struct httpd_request *rq, void *arg);
-
-/* On the writer's thread. */
-static void telling_done(struct writer_op *op)
-{
-    struct telling *t = op->ctx;
-    httpd_resume(t->rq);
-}
 
 /* What is so now; a pod may have come meanwhile, which is written down in its
  * turn, or is gone. */
 static void telling_finish(struct httpd_request *rq, void *arg)
 {
-    struct telling *t = arg;
-    struct app *app = t->app;
+    struct waiting *t = arg;
     if (t->op.result < 0)
-        httpd_fail(rq, t->op.result == -ENOSPC ? 507 : 500, "%s",
-                   t->op.error.text);
+        httpd_fail(rq, waiting_failure(t), "%s", t->op.error.text);
     else
-        reply_pods(rq, app);
+        reply_pods(rq, t->app);
     free(t);
 }
 
 static void telling_post(struct httpd_request *rq, struct app *app,
                          uint64_t number)
 {
-    struct telling *t = xcalloc(1, sizeof *t);
-    *t = (struct telling){.app = app, .rq = rq};
-    t->op = (struct writer_op){.kind = WRITER_FED,
-                               .node = httpd_arg(rq, 0),
-                               .number = number,
-                               .done = telling_done,
-                               .ctx = t};
-    httpd_then(rq, telling_finish, t);
-    httpd_suspend(rq);
-    writer_post(app->writer, &t->op);
+    struct waiting *t = xcalloc(1, sizeof *t);
+    t->op = (struct writer_op){
+        .kind = WRITER_FED, .node = httpd_arg(rq, 0), .number = number};
+    waiting_post(t, rq, app, telling_finish);
 }
 
 /* --- pods --------------------------------------------------------------- */

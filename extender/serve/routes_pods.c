@@ -10,6 +10,7 @@
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
+#include "extender/serve/routes_private.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
@@ -23,52 +24,25 @@ static struct applied *applied_of(const struct app *app)
 /* --- waiting for the writer ---------------------------------------------- */
 
 struct change {
-    struct writer_op op;
-    struct app *app;
-    struct httpd_request *rq;
+    struct waiting waiting;
     struct applied_body body; /* to be freed; its changes are the op's */
     struct pod_change one;    /* of a delete */
 };
 
-/* On the writer's thread. */
-static void change_done(struct writer_op *op)
-{
-    struct change *c = op->ctx;
-    httpd_resume(c->rq);
-}
-
-static void change_post(struct change *c,
+static void change_post(struct change *c, struct httpd_request *rq,
+                        struct app *app,
                         void (*finish)(struct httpd_request *rq, void *arg))
 {
-    c->op.kind = WRITER_PODS;
-    c->op.out = STR_INIT(STR_MAX_DEFAULT);
-    c->op.done = change_done;
-    c->op.ctx = c;
-    httpd_then(c->rq, finish, c);
-    httpd_suspend(c->rq);
-    writer_post(c->app->writer, &c->op);
+    c->waiting.op.kind = WRITER_PODS;
+    c->waiting.op.out = STR_INIT(STR_MAX_DEFAULT);
+    waiting_post(&c->waiting, rq, app, finish);
 }
 
 static void change_free(struct change *c)
 {
-    str_fini(&c->op.out);
+    str_fini(&c->waiting.op.out);
     applied_body_fini(&c->body);
     free(c);
-}
-
-static unsigned status_of(int result)
-{
-    switch (result) {
-    case -ENOENT:
-        return 404;
-    case -EEXIST:
-        return 409;
-    case -EFBIG:
-    case -ENOSPC:
-        return 507;
-    default:
-        return 500;
-    }
 }
 
 /* --- apply --------------------------------------------------------------- */
@@ -120,12 +94,12 @@ static void write_results(const struct change *c, const struct pod_set *set,
 static void apply_finish(struct httpd_request *rq, void *arg)
 {
     struct change *c = arg;
-    if (c->op.result < 0) {
-        httpd_fail(rq, status_of(c->op.result), "%s; nothing was applied",
-                   c->op.error.text);
+    if (c->waiting.op.result < 0) {
+        httpd_fail(rq, waiting_failure(&c->waiting), "%s; nothing was applied",
+                   c->waiting.op.error.text);
     } else {
         cleanup_with(pod_set) struct pod_set *set =
-            applied_get(applied_of(c->app));
+            applied_get(applied_of(c->waiting.app));
         write_results(c, set, httpd_reply(rq));
     }
     change_free(c);
@@ -166,10 +140,10 @@ static void on_apply(struct httpd_request *rq, void *ctx)
         return;
     }
     struct change *c = xcalloc(1, sizeof *c);
-    *c = (struct change){.app = app, .rq = rq, .body = body};
-    c->op.changes = c->body.changes;
-    c->op.n_changes = c->body.n;
-    change_post(c, apply_finish);
+    c->body = body;
+    c->waiting.op.changes = c->body.changes;
+    c->waiting.op.n_changes = c->body.n;
+    change_post(c, rq, app, apply_finish);
 }
 
 /* --- delete -------------------------------------------------------------- */
@@ -177,8 +151,9 @@ static void on_apply(struct httpd_request *rq, void *ctx)
 static void delete_finish(struct httpd_request *rq, void *arg)
 {
     struct change *c = arg;
-    if (c->op.result < 0) {
-        httpd_fail(rq, status_of(c->op.result), "%s", c->op.error.text);
+    if (c->waiting.op.result < 0) {
+        httpd_fail(rq, waiting_failure(&c->waiting), "%s",
+                   c->waiting.op.error.text);
     } else {
         write_result(&c->one, httpd_arg(rq, 0), httpd_arg(rq, 1),
                      httpd_reply(rq));
@@ -213,12 +188,12 @@ static void post_delete(struct httpd_request *rq, struct app *app,
                         struct pod_change one)
 {
     struct change *c = xcalloc(1, sizeof *c);
-    *c = (struct change){.app = app, .rq = rq, .one = one};
+    c->one = one;
     c->one.namespace = httpd_arg(rq, 0);
     c->one.name = httpd_arg(rq, 1);
-    c->op.changes = &c->one;
-    c->op.n_changes = 1;
-    change_post(c, delete_finish);
+    c->waiting.op.changes = &c->one;
+    c->waiting.op.n_changes = 1;
+    change_post(c, rq, app, delete_finish);
 }
 
 static void on_delete(struct httpd_request *rq, void *ctx)

@@ -9,23 +9,9 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
-/* A release that waits for the writer. */
-struct release {
-    struct writer_op op;
-    struct app *app;
-    struct httpd_request *rq;
-};
-
-/* On the writer's thread. */
-static void release_done(struct writer_op *op)
-{
-    struct release *release = op->ctx;
-    httpd_resume(release->rq);
-}
-
 static void release_finish(struct httpd_request *rq, void *arg)
 {
-    struct release *release = arg;
+    struct waiting *release = arg;
     struct app *app = release->app;
     int r = release->op.result;
     metrics_count(app->listener.metrics, APP_RELEASES,
@@ -33,12 +19,8 @@ static void release_finish(struct httpd_request *rq, void *arg)
                   : r == -ENOENT ? "unknown"
                                  : "error");
     if (r < 0) {
-        httpd_fail(rq,
-                   r == -ENOENT   ? 404
-                   : r == -EBUSY  ? 409
-                   : r == -ENOSPC ? 507
-                                  : 500,
-                   "%s", release->op.error.text);
+        httpd_fail(rq, r == -EBUSY ? 409 : waiting_failure(release), "%s",
+                   release->op.error.text);
     } else {
         if (app->demands)
             pending_demands_forget(app->demands, httpd_arg(rq, 0),
@@ -66,19 +48,13 @@ void handle_release(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, 409, "%s", str_text(&why));
         return;
     }
-    struct release *release = xcalloc(1, sizeof *release);
-    release->app = app;
-    release->rq = rq;
+    struct waiting *release = xcalloc(1, sizeof *release);
     release->op = (struct writer_op){
         .kind = WRITER_RELEASE,
         .namespace = namespace,
         .pod = pod,
         .unfed = unfed,
         .out = STR_INIT(STR_MAX_DEFAULT),
-        .done = release_done,
-        .ctx = release,
     };
-    httpd_then(rq, release_finish, release);
-    httpd_suspend(rq);
-    writer_post(app->writer, &release->op);
+    waiting_post(release, rq, app, release_finish);
 }
