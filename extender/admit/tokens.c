@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/base/lower_bound.h"
+
 #define TOKEN_CHARACTERS                   \
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ"           \
     "abcdefghijklmnopqrstuvwxyz0123456789" \
@@ -33,19 +35,10 @@ static void digest_of(const char *token, size_t size,
 static size_t token_find(const struct tokens *t, const uint8_t *digest,
                          bool *ret_found)
 {
-    size_t low = 0, high = t->n;
-    *ret_found = false;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int c = memcmp(t->list[middle].digest, digest, DIGEST);
-        if (c == 0)
-            *ret_found = true;
-        if (c < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at = lower_bound(t->n, i,
+                            memcmp(t->list[i].digest, digest, DIGEST) < 0);
+    *ret_found = at < t->n && memcmp(t->list[at].digest, digest, DIGEST) == 0;
+    return at;
 }
 
 static int check_token(const char *token, size_t size, struct error *err)

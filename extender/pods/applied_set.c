@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/pods/applied_private.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
 
 static int compare_pod(const struct applied_pod *p, const char *namespace,
@@ -25,42 +26,21 @@ static int compare_config(const struct applied_config *c, bool secret,
 static size_t pod_from(const struct pod_set *s, const char *namespace,
                        const char *name)
 {
-    size_t low = 0, high = s->n_pods;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_pod(s->pods[middle], namespace, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return lower_bound(s->n_pods, i,
+                       compare_pod(s->pods[i], namespace, name) < 0);
 }
 
 static size_t uid_from(const struct pod_set *s, const char *uid)
 {
-    size_t low = 0, high = s->n_pods;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(s->by_uid[middle]->uid, uid) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return lower_bound(s->n_pods, i, strcmp(s->by_uid[i]->uid, uid) < 0);
 }
 
 static size_t config_from(const struct pod_set *s, bool secret,
                           const char *namespace, const char *name)
 {
-    size_t low = 0, high = s->n_configs;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_config(s->configs[middle], secret, namespace, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return lower_bound(s->n_configs, i,
+                       compare_config(s->configs[i], secret, namespace, name) <
+                           0);
 }
 
 struct applied_pod *pod_set_find(const struct pod_set *s, const char *namespace,

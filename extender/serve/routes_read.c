@@ -12,6 +12,7 @@
 #include "extender/view/openapi.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -54,15 +55,8 @@ static void list_end(struct list *list)
 /* The index of the first node whose name is not below `name`. */
 static size_t node_from(const struct snapshot *s, const char *name)
 {
-    size_t low = 0, high = s->n_nodes;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(snapshot_node(s, middle)->name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return lower_bound(s->n_nodes, i,
+                       strcmp(snapshot_node(s, i)->name, name) < 0);
 }
 
 /* The node of a name; NULL, with the request failed, when it is not known. */

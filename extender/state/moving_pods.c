@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
 
 struct coming {
@@ -97,17 +98,11 @@ struct moving_pods *moving_pods_with(const struct moving_pods *old,
 const char *moving_pods_pair_node(const struct moving_pods *m,
                                   const char *pair_key, const char *uid)
 {
-    size_t low = 0, n = m ? m->n_coming : 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(m->coming[middle].pair_key, pair_key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < n && strcmp(m->coming[low].pair_key, pair_key) == 0; low++)
-        if (strcmp(m->coming[low].uid, uid) != 0)
-            return m->coming[low].node;
+    size_t n = m ? m->n_coming : 0;
+    size_t at = lower_bound(n, i, strcmp(m->coming[i].pair_key, pair_key) < 0);
+    for (; at < n && strcmp(m->coming[at].pair_key, pair_key) == 0; at++)
+        if (strcmp(m->coming[at].uid, uid) != 0)
+            return m->coming[at].node;
     return NULL;
 }
 

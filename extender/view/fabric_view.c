@@ -6,6 +6,7 @@
 
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
 
 /* Idle and all cards of a node, as it is now. */
@@ -189,15 +190,7 @@ static void tree_collect(struct tree *t)
 
 static size_t entries_from(const struct tree *t, int32_t leaf)
 {
-    size_t low = 0, high = t->n_entries;
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-        if (t->entries[at].leaf < leaf)
-            low = at + 1;
-        else
-            high = at;
-    }
-    return low;
+    return lower_bound(t->n_entries, i, t->entries[i].leaf < leaf);
 }
 
 static void tree_hosts(struct tree *t, int32_t leaf, unsigned depth)
