@@ -44,7 +44,7 @@ void cluster_heartbeats_destroy(struct cluster_heartbeats *c)
 {
     if (!c)
         return;
-    collection_fini(&c->heartbeats, beat_free);
+    strmap_fini_with(&c->heartbeats, beat_free);
     free(c);
 }
 

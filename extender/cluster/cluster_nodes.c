@@ -60,7 +60,7 @@ void cluster_nodes_destroy(struct cluster_nodes *c)
 {
     if (!c)
         return;
-    collection_fini(&c->members, member_free);
+    strmap_fini_with(&c->members, member_free);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }

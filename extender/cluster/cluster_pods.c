@@ -83,7 +83,7 @@ void cluster_pods_destroy(struct cluster_pods *c)
 {
     if (!c)
         return;
-    collection_fini(&c->entries, entry_free);
+    strmap_fini_with(&c->entries, entry_free);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }

@@ -66,8 +66,9 @@ static void entry_free(void *object)
     free(e);
 }
 
-static void pool_free(struct pool *p)
+static void pool_free(void *pool)
 {
+    struct pool *p = pool;
     free(p->node);
     free(p->entries);
     free(p);
@@ -77,12 +78,8 @@ void cluster_slices_destroy(struct cluster_slices *c)
 {
     if (!c)
         return;
-    collection_fini(&c->entries, entry_free);
-    size_t pos = 0;
-    struct pool *p;
-    while ((p = strmap_next(&c->pools, &pos)))
-        pool_free(p);
-    strmap_fini(&c->pools);
+    strmap_fini_with(&c->entries, entry_free);
+    strmap_fini_with(&c->pools, pool_free);
     free(c);
 }
 

@@ -23,12 +23,3 @@ void collection_listed(struct strmap *objects, collection_forget_f *forget,
     for (size_t i = 0; i < n; i++)
         forget(ctx, gone[i]);
 }
-
-void collection_fini(struct strmap *objects, void (*destroy)(void *object))
-{
-    size_t pos = 0;
-    void *object;
-    while ((object = strmap_next(objects, &pos)))
-        destroy(object);
-    strmap_fini(objects);
-}

@@ -22,7 +22,5 @@ void collection_list(struct strmap *objects);
 typedef void collection_forget_f(void *ctx, void *object);
 void collection_listed(struct strmap *objects, collection_forget_f *forget,
                        void *ctx);
-/* `destroy` is called of each. */
-void collection_fini(struct strmap *objects, void (*destroy)(void *object));
 
 #endif

@@ -56,8 +56,9 @@ static void content_destroy(struct content *c)
     free(c);
 }
 
-static void pool_destroy(struct pool *p)
+static void pool_destroy(void *pool)
 {
+    struct pool *p = pool;
     content_destroy(p->before);
     content_fini(&p->now);
     free(p->node);
@@ -68,11 +69,7 @@ void ingest_destroy(struct ingest *x)
 {
     if (!x)
         return;
-    size_t pos = 0;
-    struct pool *p;
-    while ((p = strmap_next(&x->pools, &pos)))
-        pool_destroy(p);
-    strmap_fini(&x->pools);
+    strmap_fini_with(&x->pools, pool_destroy);
     strmap_fini(&x->owners);
     free(x->touched);
     free(x);

@@ -57,8 +57,9 @@ struct slice_cache *slice_cache_create(void)
     return h;
 }
 
-static void entry_destroy(struct entry *e)
+static void entry_destroy(void *entry)
 {
+    struct entry *e = entry;
     if (!e)
         return;
     liveness_unref(e->liveness);
@@ -71,11 +72,7 @@ void slice_cache_destroy(struct slice_cache *h)
 {
     if (!h)
         return;
-    size_t pos = 0;
-    struct entry *e;
-    while ((e = strmap_next(&h->entries, &pos)))
-        entry_destroy(e);
-    strmap_fini(&h->entries);
+    strmap_fini_with(&h->entries, entry_destroy);
     (void)pthread_mutex_destroy(&h->lock); /* nobody holds it */
     free(h);
 }

@@ -621,8 +621,8 @@ void writer_stop(struct writer *w)
     leases_destroy(w->leases);
     slice_cache_destroy(w->heard);
     feed_progress_destroy(w->fed);
-    lost_fini(w);
-    doubt_fini(w);
+    strmap_fini_with(&w->lost, free);
+    strmap_fini_with(&w->trusted, free);
     ingest_destroy(w->ingest);
     store_close(w->store);
     (void)pthread_cond_destroy(&w->done);

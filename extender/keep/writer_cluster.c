@@ -237,15 +237,6 @@ bool is_lost(const struct writer *w, const char *node)
     return strmap_get(&w->lost, node) != NULL;
 }
 
-void lost_fini(struct writer *w)
-{
-    size_t pos = 0;
-    char *name;
-    while ((name = strmap_next(&w->lost, &pos)))
-        free(name);
-    strmap_fini(&w->lost);
-}
-
 /* Forget those that nothing else is known of. */
 static void lost_trim(struct batch *b)
 {

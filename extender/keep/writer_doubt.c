@@ -33,14 +33,6 @@ int doubt_load(struct writer *w, struct error *err)
     return store_each_trusted(w->store, trust, w, err);
 }
 
-void doubt_fini(struct writer *w)
-{
-    size_t pos = 0;
-    for (char *name; (name = strmap_next(&w->trusted, &pos));)
-        free(name);
-    strmap_fini(&w->trusted);
-}
-
 void apply_trust(struct batch *b, struct writer_op *op)
 {
     struct store *store = b->w->store;

@@ -109,14 +109,12 @@ bool may_give_back(const struct batch *b, struct writer_op *op,
 void apply_pods(struct batch *b, struct writer_op *op);
 void read_heard(struct writer *w, struct writer_op *op);
 bool is_lost(const struct writer *w, const char *node);
-void lost_fini(struct writer *w);
 
 /* --- after damage: writer_doubt.c --- */
 void apply_trust(struct batch *b, struct writer_op *op);
 /* Is it not known what was given there? */
 bool is_doubtful(const struct writer *w, const char *node);
 int doubt_load(struct writer *w, struct error *err);
-void doubt_fini(struct writer *w);
 /* What is committed of it counts from now on; was there any? */
 bool doubt_settle(struct writer *w, const struct writer_op *ops);
 

@@ -22,21 +22,18 @@ struct binds *binds_create(const struct binds_config *config)
     return x;
 }
 
-static void request_destroy(struct request *e)
+static void request_destroy(void *request)
 {
+    struct request *e = request;
     free(e->uid);
     free(e);
 }
 
 void binds_destroy(struct binds *x)
 {
-    size_t pos = 0;
-    struct request *e;
     if (!x)
         return;
-    while ((e = strmap_next(&x->requests, &pos)))
-        request_destroy(e);
-    strmap_fini(&x->requests);
+    strmap_fini_with(&x->requests, request_destroy);
     (void)pthread_mutex_destroy(&x->lock); /* nobody holds it */
     free(x);
 }

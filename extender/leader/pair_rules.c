@@ -90,8 +90,9 @@ struct pair_rules *pair_rules_create(void)
     return xcalloc(1, sizeof(struct pair_rules));
 }
 
-static void member_destroy(struct member *m)
+static void member_destroy(void *member)
 {
+    struct member *m = member;
     free(m->namespace);
     free(m->name);
     free(m->owner_uid);
@@ -101,8 +102,9 @@ static void member_destroy(struct member *m)
     free(m);
 }
 
-static void pair_destroy(struct pair *pair)
+static void pair_destroy(void *object)
 {
+    struct pair *pair = object;
     free(pair->unmade);
     free(pair->members);
     free(pair);
@@ -112,14 +114,8 @@ void pair_rules_destroy(struct pair_rules *p)
 {
     if (!p)
         return;
-    size_t pos = 0;
-    for (struct member *m; (m = strmap_next(&p->pods, &pos));)
-        member_destroy(m);
-    pos = 0;
-    for (struct pair *pair; (pair = strmap_next(&p->pairs, &pos));)
-        pair_destroy(pair);
-    strmap_fini(&p->pods);
-    strmap_fini(&p->pairs);
+    strmap_fini_with(&p->pods, member_destroy);
+    strmap_fini_with(&p->pairs, pair_destroy);
     free(p->heap);
     free(p);
 }

@@ -40,20 +40,18 @@ struct waiting_pods *waiting_pods_create(void)
     return xcalloc(1, sizeof(struct waiting_pods));
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(void *entry)
 {
+    struct entry *e = entry;
     candidates_unref(e->named);
     free(e);
 }
 
 void waiting_pods_destroy(struct waiting_pods *w)
 {
-    size_t pos = 0;
     if (!w)
         return;
-    for (struct entry *e; (e = strmap_next(&w->pods, &pos));)
-        entry_free(e);
-    strmap_fini(&w->pods);
+    strmap_fini_with(&w->pods, entry_free);
     free(w);
 }
 

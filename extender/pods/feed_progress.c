@@ -26,16 +26,18 @@ struct feed_progress *feed_progress_create(void)
     return f;
 }
 
+static void entry_free(void *entry)
+{
+    struct entry *e = entry;
+    free(e->node);
+    free(e);
+}
+
 void feed_progress_destroy(struct feed_progress *f)
 {
     if (!f)
         return;
-    size_t pos = 0;
-    for (struct entry *e; (e = strmap_next(&f->nodes, &pos));) {
-        free(e->node);
-        free(e);
-    }
-    strmap_fini(&f->nodes);
+    strmap_fini_with(&f->nodes, entry_free);
     (void)pthread_mutex_destroy(&f->lock);
     free(f);
 }

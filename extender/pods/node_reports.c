@@ -43,8 +43,9 @@ struct node_reports *node_reports_create(void)
     return t;
 }
 
-static void entry_destroy(struct pod_entry *e)
+static void entry_destroy(void *entry)
 {
+    struct pod_entry *e = entry;
     if (!e)
         return;
     pod_status_unref(e->status);
@@ -52,25 +53,21 @@ static void entry_destroy(struct pod_entry *e)
     free(e);
 }
 
+static void node_destroy(void *node)
+{
+    struct told_node *n = node;
+    strmap_fini_with(&n->strangers, free);
+    free(n->name);
+    free(n->places);
+    free(n);
+}
+
 void node_reports_destroy(struct node_reports *t)
 {
     if (!t)
         return;
-    size_t pos = 0;
-    for (struct told_node *n; (n = strmap_next(&t->nodes, &pos));) {
-        size_t at = 0;
-        for (struct stranger *x; (x = strmap_next(&n->strangers, &at));)
-            free(x);
-        strmap_fini(&n->strangers);
-        free(n->name);
-        free(n->places);
-        free(n);
-    }
-    pos = 0;
-    for (struct pod_entry *e; (e = strmap_next(&t->pods, &pos));)
-        entry_destroy(e);
-    strmap_fini(&t->nodes);
-    strmap_fini(&t->pods);
+    strmap_fini_with(&t->nodes, node_destroy);
+    strmap_fini_with(&t->pods, entry_destroy);
     (void)pthread_mutex_destroy(&t->lock);
     free(t);
 }

@@ -223,17 +223,19 @@ void node_poll_stop(struct node_poll *w)
     w->started = false;
 }
 
+static void version_free(void *version)
+{
+    struct version *v = version;
+    free(v->node);
+    free(v);
+}
+
 void node_poll_destroy(struct node_poll *w)
 {
     if (!w)
         return;
     node_poll_stop(w);
-    size_t pos = 0;
-    for (struct version *v; (v = strmap_next(&w->versions, &pos));) {
-        free(v->node);
-        free(v);
-    }
-    strmap_fini(&w->versions);
+    strmap_fini_with(&w->versions, version_free);
     (void)pthread_cond_destroy(&w->wake);
     (void)pthread_mutex_destroy(&w->lock);
     free(w);

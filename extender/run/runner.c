@@ -360,14 +360,8 @@ void runner_destroy(struct runner *r)
     if (!r)
         return;
     runner_stop(r);
-    size_t pos = 0;
-    for (void *stuck; (stuck = strmap_next(&r->stuck, &pos));)
-        free(stuck);
-    pos = 0;
-    for (void *wait; (wait = strmap_next(&r->waits, &pos));)
-        free(wait);
-    strmap_fini(&r->stuck);
-    strmap_fini(&r->waits);
+    strmap_fini_with(&r->stuck, free);
+    strmap_fini_with(&r->waits, free);
     (void)pthread_cond_destroy(&r->wake);
     (void)pthread_cond_destroy(&r->idle);
     (void)pthread_mutex_destroy(&r->lock);

@@ -26,20 +26,16 @@ struct draft *draft_create(struct snapshot *base)
     return d;
 }
 
-static void draft_drop_added(struct draft *d)
+static void drop_node(void *node)
 {
-    size_t pos = 0;
-    struct node *n;
-    while ((n = strmap_next(&d->added, &pos)))
-        node_unref(n);
-    strmap_fini(&d->added);
+    node_unref(node);
 }
 
 void draft_destroy(struct draft *d)
 {
     if (!d)
         return;
-    draft_drop_added(d);
+    strmap_fini_with(&d->added, drop_node);
     snapshot_unref(d->next);
     free(d);
 }
@@ -358,7 +354,7 @@ static void draft_rebuild(struct draft *d, struct node **list, size_t n)
     }
     struct roster *roster = roster_create(names, n);
     snapshot_drop_pages(d->next);
-    draft_drop_added(d);
+    strmap_fini_with(&d->added, drop_node);
     roster_unref(d->next->roster);
     d->next->roster = roster;
     d->next->pages = pages;

@@ -120,13 +120,9 @@ DEFINE_REF(room_table_ref, struct room_table)
 
 void room_table_unref(struct room_table *t)
 {
-    size_t pos = 0;
-    struct named_room *r;
     if (!t || !refs_drop(&t->refs))
         return;
-    while ((r = strmap_next(&t->map, &pos)))
-        free(r);
-    strmap_fini(&t->map);
+    strmap_fini_with(&t->map, free);
     free(t);
 }
 

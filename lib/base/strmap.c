@@ -35,6 +35,14 @@ void strmap_fini(struct strmap *m)
     *m = (struct strmap){0};
 }
 
+void strmap_fini_with(struct strmap *m, void (*destroy)(void *value))
+{
+    for (size_t i = 0; i < m->cap; i++)
+        if (m->slots[i].key)
+            destroy(m->slots[i].value);
+    strmap_fini(m);
+}
+
 void *strmap_get(const struct strmap *m, const char *key)
 {
     if (m->n == 0)

@@ -19,6 +19,8 @@ struct strmap {
 };
 
 void strmap_fini(struct strmap *m); /* a zeroed strmap is empty */
+/* The same, with `destroy` called for each value first. */
+void strmap_fini_with(struct strmap *m, void (*destroy)(void *value));
 void *strmap_get(const struct strmap *m, const char *key); /* or NULL */
 /* Adds or replaces; returns the value that was there, or NULL. */
 void *strmap_put(struct strmap *m, const char *key, void *value);
