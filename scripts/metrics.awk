@@ -7,22 +7,20 @@ function bad(text) {
 
 FNR == 1 { family = "" }
 
-# {"biga_x", "What it is.", METRIC_GAUGE, {"label", "label"}}
+# FAMILY(GAUGE, "biga_x", "What it is.", "label", "label")
 FILENAME ~ /\.c$/ {
     line = $0
-    if (match(line, /\{"biga_[a-z_]+"/)) {
-        family = substr(line, RSTART + 2, RLENGTH - 3)
+    if (match(line, /"biga_[a-z_]+"/)) {
+        family = substr(line, RSTART + 1, RLENGTH - 2)
         known[family] = 1
-        sub(/\{"biga_[a-z_]+"/, "", line)
+        if (line ~ /DURATION, "biga_/)
+            known[family "_bucket"] = known[family "_sum"] = \
+                known[family "_count"] = family
     }
-    if (family != "" && line ~ /METRIC_DURATION/)
-        known[family "_bucket"] = known[family "_sum"] = \
-            known[family "_count"] = family
-    if (family != "" && match(line, /\{("[a-z]+"(, )?)+\}/)) {
-        n = split(substr(line, RSTART + 1, RLENGTH - 2), list, /[", ]+/)
-        for (i = 1; i <= n; i++)
-            if (list[i] != "")
-                labels[family, list[i]] = any[list[i]] = 1
+    while (family != "" && match(line, /"[a-z]+"/)) {
+        name = substr(line, RSTART + 1, RLENGTH - 2)
+        labels[family, name] = any[name] = 1
+        line = substr(line, RSTART + RLENGTH)
     }
     next
 }
