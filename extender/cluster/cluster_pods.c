@@ -584,6 +584,5 @@ void cluster_pods_write(struct cluster_pods *c, struct str *out)
 size_t cluster_pods_n_unaccounted(struct cluster_pods *c)
 {
     hold_lock(&c->lock);
-    size_t n = c->n[STATE_UNACCOUNTED];
-    return n;
+    return c->n[STATE_UNACCOUNTED];
 }

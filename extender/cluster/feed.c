@@ -91,6 +91,5 @@ void feed_post(struct feed_op *o)
 size_t feed_n_waiting(struct feed *f)
 {
     hold_lock(&f->lock);
-    size_t n = f->n;
-    return n;
+    return f->n;
 }

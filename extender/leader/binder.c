@@ -35,8 +35,7 @@ static void busy_remove(struct binder *x, const char *uid)
 bool binder_is_busy(struct binder *x, const char *uid)
 {
     hold_lock(&x->lock);
-    bool busy = strmap_get(&x->busy, uid) != NULL;
-    return busy;
+    return strmap_get(&x->busy, uid) != NULL;
 }
 
 size_t binder_n_busy(struct binder *x)

@@ -73,6 +73,5 @@ void binds_finish(struct binds *x, const char *uid,
 size_t binds_count(struct binds *x)
 {
     hold_lock(&x->lock);
-    size_t n = x->n;
-    return n;
+    return x->n;
 }

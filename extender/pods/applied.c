@@ -39,8 +39,7 @@ struct pod_set *applied_get(struct applied *p)
 uint64_t applied_version(struct applied *p)
 {
     hold_lock(&p->lock);
-    uint64_t version = p->set->version;
-    return version;
+    return p->set->version;
 }
 
 void applied_watch(struct applied *p, void (*changed)(void *ctx), void *ctx)

@@ -200,8 +200,7 @@ bool node_reports_place(struct node_reports *t, const char *node,
 uint64_t node_reports_version(struct node_reports *t)
 {
     hold_lock(&t->lock);
-    uint64_t version = t->version;
-    return version;
+    return t->version;
 }
 
 void node_reports_count_places(struct node_reports *t,
@@ -277,8 +276,7 @@ void node_reports_forget(struct node_reports *t, const char *uid)
 size_t node_reports_n_pods(struct node_reports *t)
 {
     hold_lock(&t->lock);
-    size_t n = t->pods.n;
-    return n;
+    return t->pods.n;
 }
 
 void node_reports_prune(struct node_reports *t,

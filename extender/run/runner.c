@@ -226,8 +226,7 @@ static void look(struct look *l)
 bool runner_is_stopping(struct runner *r)
 {
     hold_lock(&r->lock);
-    bool stopping = r->stopping;
-    return stopping;
+    return r->stopping;
 }
 
 int64_t runner_look(struct runner *r, bool *ret_acted)

@@ -6,6 +6,7 @@
 
 static void gauge_snapshot(struct app *app, const struct snapshot *s)
 {
+    struct metrics *m = app->listener.metrics;
     size_t nodes[NODE_STATUSES] = {0}, cards[CARD_STATES] = {0}, first;
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
@@ -16,34 +17,31 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
     }
     for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
         const char *status = node_status_name((enum node_status)i);
-        metrics_set(app->listener.metrics, APP_NODES, &status,
-                    (int64_t)nodes[i]);
+        metrics_set(m, APP_NODES, &status, (int64_t)nodes[i]);
     }
     for (size_t i = 0; i < CARD_STATES; i++) {
         const char *state = card_state_name((enum card_state)i);
-        metrics_set(app->listener.metrics, APP_CARDS, &state,
-                    (int64_t)cards[i]);
+        metrics_set(m, APP_CARDS, &state, (int64_t)cards[i]);
     }
-    metrics_set(app->listener.metrics, APP_ALLOCATIONS, NULL,
+    metrics_set(m, APP_ALLOCATIONS, NULL,
                 (int64_t)alloc_index_size(s->allocations));
-    metrics_set(app->listener.metrics, APP_ALLOCATION_CONFLICTS, NULL,
+    metrics_set(m, APP_ALLOCATION_CONFLICTS, NULL,
                 (int64_t)writer_conflicts(app->writer));
-    metrics_set(app->listener.metrics, APP_SNAPSHOT, NULL, (int64_t)s->number);
+    metrics_set(m, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 
 static void gauge_tls(struct app *app)
 {
     const char *accepted = "accepted", *refused = "refused";
+    struct metrics *m = app->listener.metrics;
     int64_t not_after;
     uint64_t n_accepted, n_refused;
     if (!app->tls)
         return;
     tls_state(app->tls, &not_after, &n_accepted, &n_refused);
-    metrics_set(app->listener.metrics, APP_TLS_NOT_AFTER, NULL, not_after);
-    metrics_set(app->listener.metrics, APP_TLS_READS, &accepted,
-                (int64_t)n_accepted);
-    metrics_set(app->listener.metrics, APP_TLS_READS, &refused,
-                (int64_t)n_refused);
+    metrics_set(m, APP_TLS_NOT_AFTER, NULL, not_after);
+    metrics_set(m, APP_TLS_READS, &accepted, (int64_t)n_accepted);
+    metrics_set(m, APP_TLS_READS, &refused, (int64_t)n_refused);
 }
 
 void on_metrics(struct httpd_request *rq, void *ctx)
