@@ -13,7 +13,6 @@
  * none. */
 uint64_t node_pods_newest(const struct pod_set *set, const struct snapshot *s,
                           const char *node);
-
 /* A number that changes when what node_pods_write() says of the node may have
  * changed. */
 uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
@@ -33,7 +32,6 @@ uint64_t node_pods_sum(const struct pod_set *set, const struct snapshot *s,
 void node_pods_write(const struct pod_set *set, const struct snapshot *s,
                      const char *node, const char *from, struct str *out,
                      char ret_next[APPLIED_UID_SIZE]);
-
 /* Of these uids, at most PODFEED_KEPT_MAX with commas between, those of pods
  * that are still to be seen, as a JSON array. */
 void node_pods_write_kept(const struct pod_set *set, const char *uids,
