@@ -4,6 +4,7 @@
 #ifndef BIGA_EXTENDER_RUN_EMBEDDED_H
 #define BIGA_EXTENDER_RUN_EMBEDDED_H
 
+#include "extender/pods/node_report.h"
 #include "extender/pods/pod_source.h"
 #include "extender/run/node_poll.h"
 #include "extender/run/pod_store.h"
@@ -27,6 +28,15 @@ void embedded_quiesce(struct embedded *e); /* NULL allowed */
 void embedded_stop(struct embedded *e); /* NULL allowed */
 /* After the writer, which tells it of changes. */
 void embedded_destroy(struct embedded *e); /* NULL allowed */
+
+/* The node asks for its pods. */
+void embedded_asked(struct embedded *e, const char *node);
+/* The node says how they fare. */
+void embedded_heard(struct embedded *e, const char *node,
+                    const struct node_report *report);
+/* Must the node report all it runs?  After damage to the state it gets nothing
+ * new until it has. */
+bool embedded_doubts(const struct embedded *e, const char *node);
 
 struct pod_source embedded_source(struct embedded *e);
 /* Of such a source alone. */

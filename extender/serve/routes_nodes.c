@@ -7,13 +7,10 @@
 #include "extender/admit/access.h"
 #include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
-#include "extender/pods/node_reports.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
-#include "extender/serve/routes_doubt.h"
 #include "extender/serve/routes_private.h"
 #include "lib/base/mem.h"
-#include "lib/io/clock.h"
 
 static struct embedded *embedded(const struct app *app)
 {
@@ -121,7 +118,7 @@ static void reply_pods(struct httpd_request *rq, void *arg)
     if (!version ||
         !node_poll_knows(embedded(app)->node_poll,
                          strtoull(version, NULL, 10)) ||
-        doubt_wants(app, node))
+        embedded_doubts(embedded(app), node))
         str_add(out, ",\"resend\":true");
     str_add(out, ",\"items\":");
     node_pods_write(set, s, node, from ? from : "", out, next);
@@ -143,8 +140,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
         !read_number(rq, "version", INT64_MAX, &version) ||
         !read_number(rq, "wait", NODE_POLL_MAX_S, &wait_s))
         return;
-    node_reports_asked(embedded(app)->store.reports, node, clock_ms());
-    doubt_end(app, node);
+    embedded_asked(embedded(app), node);
     httpd_then(rq, reply_pods, app);
     if (wait_s && httpd_query(rq, "version") &&
         node_poll_suspend(embedded(app)->node_poll, rq, node, version,
@@ -155,33 +151,6 @@ static void on_pods(struct httpd_request *rq, void *ctx)
 
 /* --- status ------------------------------------------------------------- */
 
-/* What is said of pods that have a place on the node; others are not its own,
- * or it does not know yet that they are not any more. */
-static void take_pods(struct app *app, const char *node,
-                      const struct node_report *status)
-{
-    cleanup_with(pod_set) struct pod_set *set =
-        applied_get(embedded(app)->store.applied);
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    cleanup_free struct pod_report *reports = xcalloc(status->n_pods + 1,
-                                                      sizeof *reports);
-    size_t n = 0;
-    for (size_t i = 0; i < status->n_pods; i++) {
-        const struct node_report_pod *p = &status->pods[i];
-        const struct applied_pod *pod = pod_set_find_uid(set, p->uid);
-        const struct allocation *a = alloc_index_find_uid(s->allocations,
-                                                          p->uid);
-        if (!pod || !a || strcmp(a->node, node) != 0)
-            continue;
-        node_reports_put(embedded(app)->store.reports, p->uid, node, p->status);
-        reports[n].uid = p->uid;
-        reports[n++].status = runner_status(pod, p->status);
-    }
-    applied_set_statuses(embedded(app)->store.applied, reports, n);
-    for (size_t i = 0; i < n; i++)
-        pod_status_unref(reports[i].status);
-}
-
 static void on_status(struct httpd_request *rq, void *ctx)
 {
     static const char *const no_params[] = {NULL};
@@ -190,17 +159,14 @@ static void on_status(struct httpd_request *rq, void *ctx)
     size_t size;
     const char *body = httpd_body(rq, &size);
     const char *node = node_take(rq);
-    cleanup_with(node_report) struct node_report *status = NULL;
+    cleanup_with(node_report) struct node_report *report = NULL;
     if (!node || !httpd_query_only(rq, no_params))
         return;
-    if (node_report_parse(body, size, &status, &err) < 0) {
+    if (node_report_parse(body, size, &report, &err) < 0) {
         httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
-    node_reports_places(embedded(app)->store.reports, node, status);
-    take_pods(app, node, status);
-    doubt_heard(app, node, status);
-    runner_wake(embedded(app)->runner);
+    embedded_heard(embedded(app), node, report);
     httpd_status(rq, 204);
 }
 

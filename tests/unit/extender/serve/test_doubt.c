@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "extender/pods/node_reports.h"
+#include "extender/run/embedded.h"
 #include "extender/run/node_poll.h"
 #include "extender/serve/routes_nodes.h"
 #include "extender/serve/routes_read.h"
@@ -191,20 +192,20 @@ static void tell(const char *pods, bool whole)
     str_addf(&json, "]%s}", whole ? ",\"whole\":true" : "");
     cr_assert_eq(node_report_parse(json.data, json.size, &status, &err), 0,
                  "%s", err.text);
-    doubt_heard(&x.app, "n1", status);
+    embedded_heard(x.embedded, "n1", status);
     writer_sweep(x.app.writer); /* after what it has posted */
 }
 
 Test(doubt, is_over_when_a_node_has_told_all)
 {
-    cr_expect(doubt_wants(&x.app, "n1"));
+    cr_expect(embedded_doubts(x.embedded, "n1"));
     tell("", false);
     expect_status("n1", NODE_DOUBTFUL);
     tell("", true);
     expect_status("n1", NODE_READY);
     expect_status("n2", NODE_DOUBTFUL);
-    cr_expect_not(doubt_wants(&x.app, "n1"));
-    cr_expect_not(doubt_wants(&x.app, "n9"));
+    cr_expect_not(embedded_doubts(x.embedded, "n1"));
+    cr_expect_not(embedded_doubts(x.embedded, "n9"));
 }
 
 /* The pod that was lost runs there: its node ends it. */
