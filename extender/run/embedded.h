@@ -10,6 +10,7 @@
 #include "extender/run/pod_store.h"
 #include "extender/run/runner.h"
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 
 struct embedded {
     struct pod_store store; /* all but its pods and reports are set before
@@ -31,6 +32,17 @@ void embedded_destroy(struct embedded *e); /* NULL allowed */
 
 /* The node asks for its pods. */
 void embedded_asked(struct embedded *e, const char *node);
+/* What it asks, as in its URL; NULL: is not there. */
+struct node_ask {
+    const char *node;
+    const char *version; /* of its pods, the last that it was told */
+    const char *from;    /* the page that begins with this uid */
+    const char *kept;    /* uids of pods that it has, with commas */
+};
+/* The answer, a JSON object.  False when one of its pods has not been written
+ * down as told yet: WRITER_FED with `*ret_newest` has to come first. */
+bool embedded_answer(struct embedded *e, const struct node_ask *ask,
+                     struct str *out, uint64_t *ret_newest);
 /* The node says how they fare. */
 void embedded_heard(struct embedded *e, const char *node,
                     const struct node_report *report);

@@ -1,9 +1,11 @@
-/* What a node says: how its pods fare and, after damage to the state, what is
- * there that nobody remembers. */
+/* What a node is told of its pods; what it says: how they fare and, after damage
+ * to the state, what is there that nobody remembers. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "extender/pods/applied.h"
+#include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
 #include "extender/run/embedded.h"
 #include "extender/state/snapshot.h"
@@ -113,6 +115,37 @@ void embedded_asked(struct embedded *e, const char *node)
 {
     node_reports_asked(e->store.reports, node, clock_ms());
     end_doubt(e, node);
+}
+
+bool embedded_answer(struct embedded *e, const struct node_ask *ask,
+                     struct str *out, uint64_t *ret_newest)
+{
+    char next[APPLIED_UID_SIZE];
+    /* before the snapshot: what was given back since is not in that one */
+    uint64_t fed = writer_fed(e->store.writer, ask->node);
+    cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
+    cleanup_with(snapshot) struct snapshot *s =
+        writer_snapshot(e->store.writer);
+    uint64_t newest = node_pods_newest(set, s, ask->node);
+    if (newest > fed) {
+        *ret_newest = newest;
+        return false;
+    }
+    str_addf(out, "{\"version\":%" PRIu64,
+             node_poll_version(e->node_poll, set, s, ask->node));
+    /* what it said to an extender before this start is not known any more */
+    if (!ask->version ||
+        !node_poll_knows(e->node_poll, strtoull(ask->version, NULL, 10)) ||
+        embedded_doubts(e, ask->node))
+        str_add(out, ",\"resend\":true");
+    str_add(out, ",\"items\":");
+    node_pods_write(set, s, ask->node, ask->from ? ask->from : "", out, next);
+    if (*next)
+        str_addf(out, ",\"next\":\"%s\"", next);
+    str_add(out, ",\"kept\":");
+    node_pods_write_kept(set, ask->kept ? ask->kept : "", out);
+    str_add(out, "}\n");
+    return true;
 }
 
 void embedded_heard(struct embedded *e, const char *node,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "extender/admit/access.h"
-#include "extender/pods/node_pods.h"
 #include "extender/pods/node_report.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
@@ -97,36 +96,13 @@ static void telling_post(struct httpd_request *rq, struct app *app,
 static void reply_pods(struct httpd_request *rq, void *arg)
 {
     struct app *app = arg;
-    const char *version = httpd_query(rq, "version");
-    const char *node = httpd_arg(rq, 0), *from = httpd_query(rq, "from");
-    const char *kept = httpd_query(rq, "kept");
-    struct str *out = httpd_reply(rq);
-    char next[APPLIED_UID_SIZE];
-    /* before the snapshot: what was given back since is not in that one */
-    uint64_t fed = writer_fed(app->writer, node);
-    cleanup_with(pod_set) struct pod_set *set =
-        applied_get(embedded(app)->store.applied);
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    uint64_t newest = node_pods_newest(set, s, node);
-    if (newest > fed) {
+    const struct node_ask ask = {.node = httpd_arg(rq, 0),
+                                 .version = httpd_query(rq, "version"),
+                                 .from = httpd_query(rq, "from"),
+                                 .kept = httpd_query(rq, "kept")};
+    uint64_t newest;
+    if (!embedded_answer(embedded(app), &ask, httpd_reply(rq), &newest))
         telling_post(rq, app, newest);
-        return;
-    }
-    str_addf(out, "{\"version\":%" PRIu64,
-             node_poll_version(embedded(app)->node_poll, set, s, node));
-    /* what it said to an extender before this start is not known any more */
-    if (!version ||
-        !node_poll_knows(embedded(app)->node_poll,
-                         strtoull(version, NULL, 10)) ||
-        embedded_doubts(embedded(app), node))
-        str_add(out, ",\"resend\":true");
-    str_add(out, ",\"items\":");
-    node_pods_write(set, s, node, from ? from : "", out, next);
-    if (*next)
-        str_addf(out, ",\"next\":\"%s\"", next);
-    str_add(out, ",\"kept\":");
-    node_pods_write_kept(set, kept ? kept : "", out);
-    str_add(out, "}\n");
 }
 
 static void on_pods(struct httpd_request *rq, void *ctx)
