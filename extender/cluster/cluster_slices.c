@@ -306,16 +306,19 @@ static void on_put(void *ctx, const char *json, size_t size)
         refuse(c, "", &err);
         return;
     }
+    uint64_t version = version_of(c, object.resource_version);
+    uint64_t hash = hash_bytes(object.spec.data, object.spec.size);
+    struct slice_entry *e = strmap_get(&c->entries, object.name);
+    if (e && e->version == version && e->spec_hash == hash) {
+        e->in.listed = true; /* again: it need not be decoded */
+        return;
+    }
     if (slice_decode(json, size, &slice, &err) < 0) {
         refuse(c, object.name, &err);
         return;
     }
-    struct slice_entry *e = entry_get(c, object.name, slice_get_node(slice));
-    uint64_t version = version_of(c, object.resource_version);
-    uint64_t hash = hash_bytes(object.spec.data, object.spec.size);
+    e = entry_get(c, object.name, slice_get_node(slice));
     e->in.listed = true;
-    if (e->version == version && e->spec_hash == hash)
-        return; /* listed again */
     entry_set(c, e, slice, hash);
     e->version = version;
     free(e->body);
