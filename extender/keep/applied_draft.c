@@ -6,14 +6,15 @@
 #include "lib/base/strmap.h"
 #include "lib/io/log.h"
 
-/* One change that was made; the newest of a key is what is so in the draft. */
+/* One change; the newest one of a key is what the draft holds under that
+ * key. */
 struct entry {
     char *key;
     bool is_config, secret;
     char *namespace, *name;
     struct applied_pod *pod;       /* NULL: removed */
     struct applied_config *config; /* the same */
-    bool ends;                     /* its status is what the pod has now */
+    bool ends;                     /* its new status replaces that of the set */
 };
 
 struct applied_draft {
@@ -22,7 +23,7 @@ struct applied_draft {
     struct entry **log;
     size_t n, cap;
     struct strmap newest;
-    long n_pods, n_configs; /* that there would be */
+    long n_pods, n_configs; /* after the commit */
 };
 
 struct applied_draft *applied_draft_begin(struct applied *p)
@@ -92,14 +93,15 @@ static struct entry *note(struct applied_draft *d, bool is_config, bool secret,
     e->name = xstrdup(name);
     d->log = xgrow(d->log, d->n, &d->cap, sizeof(*d->log));
     d->log[d->n++] = e;
-    (void)strmap_remove(&d->newest, e->key); /* its key lives in the old one */
+    (void)strmap_remove(&d->newest, e->key); /* the key is the older entry's
+                                              * memory */
     (void)strmap_put(&d->newest, e->key, e);
     return e;
 }
 
-/* --- checks ---------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------- */
 
-/* A service is replaced by what is applied under its name. */
+/* A service that is applied again under its name is replaced, not refused. */
 static bool is_rolled(const struct applied_pod *old,
                       const struct applied_pod *p)
 {
@@ -133,8 +135,8 @@ static int check_apply(const struct applied_draft *d,
     return 0;
 }
 
-/* The first key, in order, that one of them lacks or has otherwise; NULL when
- * they hold the same. */
+/* The first key, in order, that one of them lacks or has with another value;
+ * NULL when both hold the same. */
 static const char *differing_key(const struct applied_config *a,
                                  const struct applied_config *b)
 {
@@ -241,7 +243,7 @@ int applied_draft_check(const struct applied_draft *d,
     return 0;
 }
 
-/* --- making them -------------------------------------------------------------- */
+/* --- making them ---------------------------------------------------------- */
 
 static int store_pod(struct store *store, const struct applied_pod *p,
                      struct error *err)
@@ -352,7 +354,7 @@ static int make_end(struct applied_draft *d, struct store *store,
     return keep_pod(d, store, p, true, err);
 }
 
-/* What comes next is there now. */
+/* The old service has ended: its replacement takes the name. */
 static int make_succeed(struct applied_draft *d, struct store *store,
                         struct pod_change *c, const struct applied_pod *old,
                         struct error *err)
@@ -441,9 +443,10 @@ int applied_draft_make(struct applied_draft *d, struct store *store,
     }
 }
 
-/* --- the end -------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------- */
 
-/* How the pod fares was told while the draft was made, perhaps. */
+/* The pod's status may have changed while the draft was made: keep the
+ * newer. */
 static void commit_pod(struct pod_set *set, const struct entry *e)
 {
     const struct applied_pod *now = pod_set_find(set, e->namespace, e->name);
@@ -489,10 +492,10 @@ void applied_draft_commit(struct applied_draft *d)
         applied_tell(p);
 }
 
-/* --- the start ------------------------------------------------------------------ */
+/* --- the start ------------------------------------------------------------ */
 
-/* What a newer program has stored, and we do not understand, is not forgotten:
- * it may run. NULL when nothing can be made of it. */
+/* A pod that a newer release has stored and this one cannot read is kept,
+ * because it may run.  NULL when not even its names can be used. */
 static struct applied_pod *load_one(const struct applied *p,
                                     const struct applied_pod_names *names,
                                     const char *json, size_t size)

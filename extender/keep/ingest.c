@@ -9,17 +9,17 @@
 #include "lib/base/strmap.h"
 
 enum {
-    BOOTS_MAX = 16,     /* boot ids left behind that a node is known for */
+    BOOTS_MAX = 16,     /* earlier boot ids that are remembered of a node */
     POOLS_MAX = 262144, /* nodes */
 };
 
-/* What a pool may lose: a copy of it undoes everything. */
+/* What changes in a pool.  ingest_undo() restores it from a copy. */
 struct content {
     struct slice_epoch epoch; /* of all slices; zero when there are none */
     size_t count;             /* of slices that the pool should have */
     struct slice *slices[SLICE_POOL_SLICES_MAX];
     size_t n_slices;
-    char hash[17]; /* of the whole epoch, once that was asked; or "" */
+    char hash[17]; /* of all slices of the epoch; "": not computed yet */
     char boots[BOOTS_MAX][SLICE_BOOT_ID_MAX + 1]; /* oldest first */
     size_t n_boots;
 };
@@ -97,7 +97,7 @@ static struct pool *pool_get(struct ingest *x, const char *node)
     return p;
 }
 
-/* Keep what the pool is now, to go back to. */
+/* Copy the pool's content, for ingest_undo(). */
 static void pool_touch(struct ingest *x, struct pool *p)
 {
     if (p->before)
@@ -145,8 +145,8 @@ void ingest_mark(struct ingest *x)
 
 void ingest_undo(struct ingest *x)
 {
-    /* all names are given up before any is taken back: one may have moved
-     * from node to node */
+    /* first remove the names of all pools, then add them: a slice's name may
+     * have moved from one node to another */
     for (size_t i = 0; i < x->n_touched; i++)
         pool_disown(x, x->touched[i]);
     for (size_t i = 0; i < x->n_touched; i++) {
@@ -206,7 +206,7 @@ static int check_epoch(const struct content *c, const struct slice *slice,
 {
     const struct slice_epoch *epoch = slice_get_epoch(slice);
     const char *name = slice_get_name(slice);
-    /* once the node was withdrawn, whoever still speaks for it is heard */
+    /* a node that was withdrawn takes slices of any epoch */
     if (c->n_slices == 0)
         return 0;
     bool same_boot = strcmp(c->epoch.boot_id, epoch->boot_id) == 0;
@@ -232,8 +232,8 @@ static int check_epoch(const struct content *c, const struct slice *slice,
     return 0;
 }
 
-/* The slices as they would be: those of the same epoch, this one among
- * them. Borrowed. */
+/* The pool's slices of this slice's epoch with this slice among them.
+ * Borrowed. */
 static int list_slices(const struct content *c, struct slice *slice,
                        struct slice **ret_list, size_t *ret_n,
                        struct error *err)
@@ -267,17 +267,17 @@ static int hash_slices(struct slice *const *list, size_t n, char ret_hash[17],
     return e;
 }
 
-/* The hash of what the pool says in this epoch, while all of it is there. */
+/* Compute the hash of the pool's content while the pool is complete. */
 static void remember_hash(struct content *c)
 {
     if (c->n_slices == 0 || c->n_slices != c->count || c->hash[0])
         return;
-    /* it was joined before, so it can be joined */
+    /* cannot fail: these slices have been joined before */
     (void)hash_slices(c->slices, c->n_slices, c->hash, NULL);
 }
 
-/* Join a complete pool; its content must be what it was under the same
- * epoch. */
+/* Join a complete pool.  -ESTALE when its content differs from an earlier one
+ * of the same epoch. */
 static int join_slices(const struct content *c, struct slice *const *list,
                        size_t n, struct topo **ret_topo, struct error *err)
 {
@@ -306,7 +306,7 @@ static void drop_name(struct ingest_result *r, size_t *cap, const char *name)
     r->dropped[r->n_dropped++] = xstrdup(name);
 }
 
-/* Make `list` the pool's slices, in an epoch that may be a new one. */
+/* Make `list` the pool's slices; their epoch may be a new one. */
 static void pool_set(struct pool *p, struct slice *const *list, size_t n,
                      struct ingest_result *result)
 {

@@ -10,13 +10,14 @@
 
 struct lease {
     char key[JOB_LEASE_KEY_MAX];
-    struct demand pod; /* any of those it is for */
+    struct demand pod; /* any pod that the lease is for */
     int64_t until_ms;
     size_t at; /* in the list */
 };
 
 struct leases {
-    pthread_mutex_t lock; /* held to change what follows, and by leases_end() */
+    pthread_mutex_t lock; /* taken to change what follows, and by
+                           * leases_end() to read it */
     struct strmap by_key;
     struct lease **list;
     size_t n, cap;
@@ -123,7 +124,8 @@ const struct demand *leases_next_ended(const struct leases *l, int64_t now_ms,
 {
     if (*pos > l->n)
         *pos = l->n;
-    /* backwards: dropping one puts in its place what was met before */
+    /* backwards: dropping a lease moves the last one, which was visited
+     * already, to its index */
     while (*pos > 0) {
         const struct lease *lease = l->list[--*pos];
         if (lease->until_ms <= now_ms)

@@ -5,7 +5,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/jscan.h"
 
-/* A uid that is the same as long as the name is: RFC 9562, version 8. */
+/* A uid that depends on the name alone: RFC 9562, version 8. */
 static void write_uid(struct str *out, const char *name)
 {
     uint64_t a = hash_bytes(name, strlen(name));

@@ -8,8 +8,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 
-/* Instead of the body its size and 128 bits of hash are kept: who makes two
- * bodies collide only lies about a slice that is its own. */
+/* Kept instead of the body: its size and 128 bits of hash.  A publisher that
+ * makes two bodies collide can only misreport a slice of its own. */
 struct digest {
     uint64_t a, b;
     size_t size;
@@ -27,7 +27,8 @@ struct slice_cache {
     struct strmap entries; /* by slice name */
 };
 
-/* A second hash with other constants and another way through the words. */
+/* A second hash, independent of hash_bytes(): other constants, another order of
+ * the words. */
 static uint64_t hash_other(const char *data, size_t size)
 {
     const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);

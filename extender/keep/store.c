@@ -15,7 +15,8 @@
 enum {
     SCHEMA_VERSION = 2,
     APPLICATION_ID = 0x42494741, /* "BIGA" */
-    LOG_PAGES_MAX = 1000,        /* then they are moved into the database */
+    LOG_PAGES_MAX = 1000,        /* from then on they are moved into the
+                                  * database */
 };
 
 /* Every row carries the hash of its other columns, `sum`: SQLite itself does
@@ -53,7 +54,7 @@ enum {
     "PRAGMA user_version = 2;"                                           \
     "COMMIT;"
 
-/* From schema version 1, which had nothing that was applied. */
+/* From schema version 1, which had no tables of applied objects. */
 #define SQL_SCHEMA_1_TO_2 \
     "BEGIN;" SQL_APPLIED "PRAGMA user_version = 2; COMMIT;"
 
@@ -144,8 +145,8 @@ static int on_log(void *ctx, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* `fresh`: there is to be nothing in it yet.  Elsewhere that is damage when
- * something was committed. */
+/* `fresh`: the database has just been created and may be empty.  Otherwise an
+ * empty one is damage if the mark says that something was committed. */
 static int check_schema(struct store *s, bool fresh, struct error *err)
 {
     int64_t id = 0, version = 0, tables = 0;
@@ -191,7 +192,7 @@ static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
     return 0;
 }
 
-/* -EBADMSG when anything in there is damaged. */
+/* -EBADMSG when any row is damaged. */
 static int check_content(struct store *s, struct error *err)
 {
     static const enum sql others[] = {SQL_EACH_SLICE, SQL_EACH_BOOT,
@@ -345,8 +346,8 @@ int store_begin(struct store *s, struct error *err)
     return store_run(s, SQL_BEGIN, "beginning a transaction", err);
 }
 
-/* Each commit has a version, also one that nobody took a number for: by it
- * the mark knows the commit. */
+/* Each commit gets a version of its own, by which the mark identifies it, even
+ * when no operation took one. */
 static int put_version(struct store *s, struct error *err)
 {
     if (s->version == s->committed)
@@ -385,7 +386,7 @@ void store_rollback(struct store *s)
     s->doubt = s->committed_doubt;
     if (store_has_database(s) && !sqlite3_get_autocommit(s->d.db))
         (void)store_run(s, SQL_ROLLBACK, "",
-                        NULL); /* nothing else is left to do */
+                        NULL); /* if even this fails nothing else can be done */
 }
 
 void store_tidy(struct store *s)

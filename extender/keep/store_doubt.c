@@ -1,8 +1,8 @@
 /* What is known of the nodes since the database was found damaged. */
 #include "extender/keep/store_private.h"
 
-#define DOUBT "doubt"      /* its value: the version of when it began */
-#define TRUSTED "trusted/" /* what keys of nodes begin with; the same value */
+#define DOUBT "doubt"      /* value: the version at which doubt began */
+#define TRUSTED "trusted/" /* prefix of a node's key; same value */
 
 #define NOTING "noting what is in doubt"
 
@@ -49,7 +49,7 @@ struct trusted_walk {
     void *ctx;
 };
 
-/* Of an earlier damage it says nothing any more. */
+/* A row with another value belongs to an earlier damage and does not count. */
 static int visit_trusted(void *ctx, const char *node, uint64_t doubt)
 {
     const struct trusted_walk *walk = ctx;

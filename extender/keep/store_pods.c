@@ -7,7 +7,7 @@ static int refuse_applied(struct error *err)
                      "the API server keeps pods, ConfigMaps and Secrets");
 }
 
-/* --- pods ------------------------------------------------------------------ */
+/* --- pods ----------------------------------------------------------------- */
 
 int store_put_pod(struct store *s, const struct store_pod *pod,
                   struct error *err)
@@ -82,7 +82,7 @@ int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
     return store_each_row(s, SQL_EACH_POD, visit_pod, &walk, err);
 }
 
-/* --- ConfigMaps and Secrets -------------------------------------------------- */
+/* --- ConfigMaps and Secrets ----------------------------------------------- */
 
 int store_put_config(struct store *s, const struct store_config *config,
                      struct error *err)

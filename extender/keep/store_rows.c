@@ -36,7 +36,8 @@ int store_put_slice(struct store *s, const char *name, const char *node,
 
 int store_delete_slice(struct store *s, const char *name, struct error *err)
 {
-    (void)store_take_version(s); /* a change, though nobody is told which */
+    (void)store_take_version(s); /* the collection has changed; nobody needs
+                                  * the number */
     if (!store_has_database(s))
         return 0;
     store_bind(s->sql[SQL_DELETE_SLICE], 1, name, strlen(name));
@@ -159,7 +160,7 @@ int store_each_meta(struct store *s, const char *prefix, store_node_f *visit,
     return store_each_row(s, SQL_EACH_META, visit_meta, &walk, err);
 }
 
-/* What the keys begin with. */
+/* Prefixes of keys in the table meta, before a node's name. */
 #define SILENT "silent/"
 #define FED "fed/"
 

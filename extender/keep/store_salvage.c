@@ -1,5 +1,6 @@
-/* What can be saved from a damaged database.  Slices come back from their
- * advertisers by themselves; allocations, and what was applied, do not. */
+/* Saves what it can of a damaged database: allocations and applied objects,
+ * which exist nowhere else.  Slices are not saved: advertisers publish them
+ * again. */
 #include <stdio.h>
 
 #include "extender/keep/store_private.h"
@@ -71,7 +72,7 @@ static int save_config(struct store *s, const struct dbpages_row *row,
     return store_put_config(s, &config, err);
 }
 
-/* "version" alone: what is silent will be heard, or not. */
+/* Only the row "version"; which nodes are silent shows soon enough. */
 static int save_meta(struct store *s, const struct dbpages_row *row,
                      struct error *err)
 {
@@ -82,7 +83,8 @@ static int save_meta(struct store *s, const struct dbpages_row *row,
     return 0;
 }
 
-/* Tables by their columns, which are all different. */
+/* A table is recognized by the types of its columns, which no other table
+ * has. */
 static const struct salvage {
     const char *columns;
     int (*save)(struct store *s, const struct dbpages_row *row,

@@ -50,8 +50,8 @@ static void nothing(void *ctx)
     (void)ctx;
 }
 
-/* Watchers are called by operations, so that who has seen the next one done
- * knows that none is being called. */
+/* Watchers are called while operations are processed: once an operation posted
+ * now is done, no call of a removed watcher can be under way. */
 void writer_unwatch(struct writer *w, void *ctx)
 {
     struct writer_op barrier = {.kind = WRITER_CALL, .call = nothing};
@@ -97,7 +97,7 @@ int batch_begin(struct batch *b)
 
 typedef void apply_f(struct batch *b, struct writer_op *op);
 
-/* Of the operations that change something. */
+/* Indexed by the kind of operation; NULL: it changes nothing that is stored. */
 static apply_f *const applies[] = {
     [WRITER_PUT_SLICE] = apply_put_slice,
     [WRITER_DELETE_SLICE] = apply_delete_slice,
@@ -120,8 +120,8 @@ static bool is_write(const struct writer_op *op)
     return op->kind < ARRAY_LEN(applies) && applies[op->kind];
 }
 
-/* What became of a commit, or of what comes before one; NULL: it is durable.
- * Said when that is another than before. */
+/* Remember how the last transaction ended (NULL: it was committed), and log it
+ * when that has changed. */
 static void note_commit(struct writer *w, const struct error *trouble)
 {
     pthread_mutex_lock(&w->lock);
@@ -157,7 +157,7 @@ static void batch_commit(struct batch *b)
         (void)failpoint("bind-before-swap");
     }
     if (b->draft) {
-        (void)batch_draft(b); /* lets go of the peek */
+        (void)batch_draft(b); /* releases the peek */
         swap_snapshot(w, draft_commit(steal(&b->draft)));
     }
     if (b->pods)
@@ -168,8 +168,8 @@ static void batch_commit(struct batch *b)
         (void)failpoint("bind-after-swap");
 }
 
-/* Nothing of it happened: every operation that thought it had succeeded
- * learns why not. */
+/* The transaction failed: undo the batch and give each operation that had
+ * succeeded the error. */
 static void batch_fail(struct batch *b, struct writer_op *ops)
 {
     struct writer *w = b->w;
@@ -190,7 +190,7 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
     }
 }
 
-/* Remember the bodies that are stored now, to know them again. */
+/* Put the bodies that are stored now into the cache, for writer_heartbeat(). */
 static void batch_remember(struct batch *b, const struct writer_op *ops)
 {
     struct writer *w = b->w;
@@ -226,7 +226,7 @@ static void batch_fini(struct batch *b)
 static void write_ops(struct writer *w, struct writer_op *ops)
 {
     struct batch b = {.w = w};
-    (void)leases_expire(&b); /* an error is the batch's */
+    (void)leases_expire(&b); /* sets b.error */
     for (struct writer_op *op = ops; op && !b.error.code; op = op->next)
         if (is_write(op))
             applies[op->kind](&b, op);
@@ -240,7 +240,7 @@ static void write_ops(struct writer *w, struct writer_op *ops)
     atomic_store(&w->version, store_resource_version(w->store));
 }
 
-/* The file is where it is kept, so there is nothing to store. */
+/* The policy is kept in its file, so nothing is stored. */
 static void set_policy(struct writer *w, struct policy *policy)
 {
     struct draft *draft = draft_create(w->current);
@@ -255,7 +255,8 @@ static void set_fabric(struct writer *w, struct fabric *fabric)
     swap_snapshot(w, draft_commit(draft));
 }
 
-/* All of a batch at once; nothing to store: the pods say it. */
+/* All moves of a batch in one draft.  Nothing is stored: the API server's pods
+ * have it. */
 static void move_pods(struct writer *w, const struct writer_op *ops)
 {
     cleanup_with(draft) struct draft *draft = NULL;
@@ -313,13 +314,13 @@ enum node_status status_now(const struct writer *w, const struct node *n)
         return NODE_STALE;
     if (is_doubtful(w, n->name))
         return NODE_DOUBTFUL;
-    /* of a pool that is not whole `topo` is the last that was */
+    /* while a pool is incomplete, `topo` is that of the last complete one */
     return n->topo && n->n_slices == n->pool_count ? NODE_READY
                                                    : NODE_INCOMPLETE;
 }
 
-/* Nodes that fell silent or are back, for the next start.  When it cannot be
- * written, a start takes them for heard of, as it does all others. */
+/* Notes which nodes fell silent or came back, for the next start.  If that
+ * cannot be stored, the next start counts them as heard from, as all others. */
 struct silence {
     struct writer *w;
     bool begun, failed;
@@ -352,8 +353,8 @@ static void silence_commit(struct silence *x)
     note_commit(x->w, x->failed ? &x->error : NULL);
 }
 
-/* What failed is tried with a commit of nothing but a version, for nobody may
- * want anything as long as they are told that it fails. */
+/* After a failed commit try one that stores only a version.  Clients that are
+ * told of the failure may send nothing more that would try it. */
 static void try_again(struct writer *w)
 {
     struct error err = {0};
@@ -372,7 +373,7 @@ static void try_again(struct writer *w)
 static void sweep(struct writer *w)
 {
     try_again(w);
-    write_ops(w, NULL); /* leases that have ended */
+    write_ops(w, NULL); /* ends the leases whose time is over */
     const struct snapshot *s = w->current;
     cleanup_with(draft) struct draft *draft = NULL;
     struct silence silence = {.w = w};
@@ -394,7 +395,7 @@ static void sweep(struct writer *w)
             draft = draft_create(w->current);
         draft_renew(draft);
     }
-    /* drafts of others, as for a simulation, leave states behind, too */
+    /* drafts that were never committed, as of simulations, add states, too */
     if (!draft && state_intern_outgrown(s->states, s->n_nodes))
         draft = draft_create(w->current);
     if (draft)
@@ -442,8 +443,8 @@ bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
 
 /* --- the thread -------------------------------------------------------- */
 
-/* Writes first, in one transaction; then pods that come and go; then reads,
- * which see all of it. */
+/* Writes first, in one transaction; then the moves of pods; then reads, which
+ * see both. */
 static void process(struct writer *w, struct writer_op *ops)
 {
     write_ops(w, ops);

@@ -50,8 +50,9 @@ static void take_dropped(struct batch *b, struct ingest_result *r)
     }
 }
 
-/* Is it stored already?  Only from an advertiser that is a heartbeat: the
- * API server says what is there, not who is alive. */
+/* Is the same body stored already?  From an advertiser that is also a
+ * heartbeat; from the API server's watch it is not: it says nothing of who is
+ * alive. */
 static bool is_repeated(struct batch *b, struct writer_op *op)
 {
     struct writer *w = b->w;
@@ -64,7 +65,7 @@ static bool is_repeated(struct batch *b, struct writer_op *op)
     return writer_heartbeat(w, &body, &op->resource_version);
 }
 
-/* May who asks touch a slice of this node? */
+/* May the client change slices of this node? */
 static int check_owner(struct writer_op *op, const char *node)
 {
     if (!op->owner || !node || strcmp(op->owner, node) == 0)
@@ -81,7 +82,8 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     struct ingest_result result = {0};
     struct ingest *ingest = b->w->ingest;
     if (is_repeated(b, op))
-        return; /* it was stored while this one waited */
+        return; /* another operation stored the same while this one was
+                 * queued */
 
     op->result = slice_decode(op->body, op->body_size, &slice, &op->error);
     if (op->result == 0)
@@ -150,8 +152,7 @@ static void bind_answer(struct writer_op *op, const struct allocation *a)
     allocation_encode(a, &op->out);
 }
 
-/* The pod is bound already: to this node that is a success, however often it
- * is asked. */
+/* The pod is bound already.  Binding it to the same node again succeeds. */
 static void bind_repeat(struct writer_op *op, const struct allocation *old)
 {
     if (strcmp(old->node, op->node) == 0) {
@@ -214,8 +215,8 @@ void apply_bind(struct batch *b, struct writer_op *op)
         bind_repeat(op, old);
         return;
     }
-    /* another pod of that name: the old one has ended, or there could be no
-     * new one; schedule counts its room as free */
+    /* an old allocation of another uid: that pod has ended, as there is a new
+     * one of its name; schedule counts its cards as free */
     op->result = bind_plan(b, op, &change);
     if (op->result == 0)
         op->result = bind_decide(b, op, &fresh);
@@ -253,7 +254,7 @@ int release_pod(struct batch *b, struct writer_op *op,
     return e < 0 ? e : lease_end_unbound(b, &kept->demand);
 }
 
-/* All that is held for the job, or nothing. */
+/* All places that are held for the job, not single ones. */
 static int release_held(struct batch *b, struct writer_op *op,
                         const struct demand *held)
 {

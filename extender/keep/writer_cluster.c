@@ -1,5 +1,5 @@
-/* What a cluster tells: which pods have what, which nodes are there, and
- * whether this replica leads. */
+/* Operations that come from the API server: allocations of pods, nodes that are
+ * lost or back, and whether this replica leads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "lib/io/log.h"
 
 enum {
-    LOST_MAX = 524288, /* names of lost nodes; then those without slices are
-                        * forgotten */
+    LOST_MAX = 524288, /* names of lost nodes; beyond that those without
+                        * slices are forgotten */
 };
 
 /* Versions stay exact in JSON whatever number an annotation makes up. */
@@ -44,7 +44,7 @@ static void tell_conflict(struct writer *w, const struct allocation *a,
         w->overfull(w->overfull_ctx, a, text);
 }
 
-/* Asked before it is adopted. */
+/* To be asked before the allocation is adopted. */
 static bool is_conflict(const struct snapshot *s, const struct allocation *a,
                         struct str *text)
 {
@@ -136,7 +136,7 @@ void apply_adopt(struct batch *b, struct writer_op *op)
     op->resource_version = a->number;
     bool another = old && strcmp(old->demand.uid, d->uid) != 0;
     if (old && (is_same(old, a) || (another && old->number > a->number)))
-        return; /* known, or the last that is heard of a pod of the past */
+        return; /* known already, or of an earlier pod of that name */
     cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
     bool conflict = is_conflict(s, a, &text);
     log_healed(a, old);
@@ -187,8 +187,7 @@ void apply_free(struct batch *b, struct writer_op *op)
                                op->namespace, op->pod, op->uid);
 }
 
-/* What is allocated before the operation changes it; the allocations are
- * the snapshot's. */
+/* All allocations as they are before the operation; the snapshot owns them. */
 static const struct allocation **
 list_all(struct batch *b, struct snapshot **ret_snapshot, size_t *ret_n)
 {
@@ -274,7 +273,7 @@ void apply_lost(struct batch *b, struct writer_op *op)
     lost_set(b, op->node, op->gone);
     int32_t index = snapshot_find(batch_view(b), op->node, strlen(op->node));
     if (index == NODE_NONE)
-        return; /* until its slices come */
+        return; /* its status is set when its slices come */
     const struct node *n = snapshot_node(batch_view(b), (size_t)index);
     enum node_status status = status_now(b->w, n);
     if (status == n->status)
@@ -320,14 +319,14 @@ static int32_t first_missing(const struct allocation *const *list, size_t n,
 {
     int32_t pair = 0;
     if (!pod->job[0] || pod->size <= 1)
-        return -1; /* it has its place, and nobody else is planned with it */
+        return -1; /* no other pair is planned with it */
     for (size_t i = 0; i < n && list[i]->demand.pair <= pair; i++)
         if (list[i]->demand.pair == pair)
             pair++;
     return pair < pod->size ? pair : -1;
 }
 
-/* The pairs of whose pods only xPU pods are bound, in the caller's array.
+/* The pairs of which only xPU pods are bound; the caller frees the array.
  * `list` is in the order of pairs. */
 static int32_t *missing_hosts(const struct allocation *const *list, size_t n,
                               size_t *ret_n)
@@ -349,7 +348,7 @@ static int32_t *missing_hosts(const struct allocation *const *list, size_t n,
     return pairs;
 }
 
-/* Hold for the host pods of these pairs what is near their xPU pods. */
+/* For the host pods of these pairs hold cards and GPUs near their xPU pods. */
 static int hold_hosts(struct batch *b, const struct demand *pod,
                       const int32_t *pairs, size_t n, size_t *ret_held)
 {
@@ -425,7 +424,8 @@ void apply_lead(struct batch *b, struct writer_op *op)
     strmap_fini(&done);
 }
 
-/* Their leases end by themselves, with nothing left to give back. */
+/* Drops all held places.  Their leases stay until they expire; nothing is left
+ * to give back then. */
 void apply_follow(struct batch *b, struct writer_op *op)
 {
     size_t n;

@@ -1,4 +1,5 @@
-/* Nodes of which it is not known what was given there: see store_in_doubt(). */
+/* Nodes in doubt, whose allocations may have been lost: see
+ * store_in_doubt(). */
 #include <stdlib.h>
 
 #include "extender/keep/writer_private.h"

@@ -27,7 +27,7 @@ int drop_hold(struct batch *b, const struct allocation *hold)
     return e;
 }
 
-/* Who is leased together with `pod`; with all of the references kept. */
+/* The allocations under the same lease as `pod`; holds a reference to each. */
 struct together {
     struct allocation **list;
     size_t n, n_held;
@@ -93,8 +93,8 @@ int leases_expire(struct batch *b)
     return e;
 }
 
-/* Give back what is held for a job of which nobody is bound: also what a
- * member with another idea of the job's size has left behind. */
+/* When no pod of the job is bound, give back all places held for it, also those
+ * under another lease: of a pod that stated another size of the job. */
 static int give_back_orphans(struct batch *b, const struct demand *pod)
 {
     size_t n;
@@ -151,8 +151,8 @@ static const struct allocation *find_hold(struct batch *b,
                             a->demand.name);
 }
 
-/* Hold these places (which are taken over) in the draft, instead of those that
- * were held for the same pairs. */
+/* Hold these places in the draft, instead of those held for the same pairs.
+ * Takes `list`. */
 static void hold_places(struct batch *b, struct allocation **list, size_t n,
                         struct hold_change *change)
 {
@@ -201,8 +201,8 @@ void hold_change_fini(struct hold_change *change)
     free(change->removed);
 }
 
-/* The plan with the pod's pair on `node`: as filter made it when nothing has
- * changed since, else the best one that has it there. */
+/* The plan with the pod's pair on `node`: that of filter if the snapshot is the
+ * same and it has the pair there, else the best one that has. */
 static int plan_bind(struct batch *b, const struct writer_op *op, int32_t node,
                      struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
@@ -236,7 +236,7 @@ static int refuse(struct batch *b, struct writer_op *op, int32_t node,
                      str_text(&why));
 }
 
-/* What is held now counts, too: more than before, and more than allowed? */
+/* Held places count, too: has the use grown, and is it over the limit? */
 static bool is_over(uint64_t before, uint64_t after, uint64_t limit)
 {
     return after > before && after > limit;
@@ -280,9 +280,9 @@ int bind_plan(struct batch *b, struct writer_op *op,
     schedule_init(&s, snapshot, op->demand);
     if (node == NODE_NONE || s.quota.kind != QUOTA_OK ||
         job_is_placed(&s, &node, 1))
-        return 0; /* schedule has the last word */
+        return 0; /* bind_decide() judges the pod */
     if (s.nominated && s.follows != node)
-        return 0; /* the same: its pair is to be elsewhere */
+        return 0; /* the same: its pair has to follow another node */
     if (plan_bind(b, op, node, &plan, &refusal) < 0)
         return refuse(b, op, node, &refusal);
     struct namespace_use before;
@@ -326,8 +326,8 @@ static const struct allocation *own_hold(struct batch *b,
     return s.hold;
 }
 
-/* The host pod has now what was held for it; a pod alone has no host pod; and
- * a place on another node is of no use. */
+/* A hold is used up once the host pod is bound, for a pod without a job, and
+ * when the pod was bound to another node. */
 static bool is_used_up(const struct allocation *hold,
                        const struct allocation *fresh)
 {
@@ -347,8 +347,8 @@ int bind_settle(struct batch *b, const struct allocation *fresh,
         e = lease_end_unbound(b, former);
     if (e < 0)
         return e;
-    /* of a large job each bind would look at all pairs; a lease under which
-     * nothing is held any more ends by itself */
+    /* do not look at all pairs of a large job at each bind: a lease under which
+     * nothing is held any more simply expires */
     int64_t until_ms = clock_ms() + b->w->config.lease_ms;
     if (leases_prolong(b->w->leases, &leased, until_ms))
         return 0;

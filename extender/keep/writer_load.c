@@ -1,4 +1,4 @@
-/* From the store to the first snapshot. */
+/* Builds the first snapshot from the store. */
 #include "extender/keep/applied_draft.h"
 #include "extender/keep/writer_private.h"
 #include "extender/state/draft.h"
@@ -25,8 +25,8 @@ static int load_allocation(void *ctx, struct allocation *a)
     return 0;
 }
 
-/* A slice that is no longer accepted, as after a change of the rules, is
- * left out: its advertiser will say it again, or something better. */
+/* A slice that this release refuses is left out: its advertiser publishes
+ * again. */
 static int load_slice(void *ctx, const char *name, const char *json,
                       size_t size, uint64_t resource_version)
 {
@@ -50,7 +50,7 @@ static int load_slice(void *ctx, const char *name, const char *json,
     return 0;
 }
 
-/* It was silent when we ended: unknown until it speaks. */
+/* The node was silent when the last run ended: stale until it is heard from. */
 static int load_silent(void *ctx, const char *name, uint64_t number)
 {
     struct load *load = ctx;
@@ -80,12 +80,13 @@ static int load_fed(void *ctx, const char *node, uint64_t number)
     return 0;
 }
 
-/* Of what was bound by an older extender, also in between, or was saved from
- * a damaged database, nobody knows whether its node was told. */
+/* For allocations that an older release made, or that were saved from a damaged
+ * database, it is not known whether their nodes were told: assume so. */
 static int load_all_fed(struct writer *w, struct error *err)
 {
     struct feed_progress_load load = {.fed = w->fed};
-    struct error ignored; /* the next start finds the same, or a higher one */
+    struct error ignored; /* the next start computes the same floor, or a
+                           * higher one */
     uint64_t floor = store_resource_version(w->store);
     int e = store_each_fed(w->store, load_fed, &load, err);
     if (e < 0 || (load.has_floor && !store_past_mark(w->store)))
@@ -107,7 +108,8 @@ int writer_load(struct writer *w, struct error *err)
     int e = doubt_load(w, err);
     if (e == 0)
         e = store_each_retired_boot(w->store, load_boot, &load, err);
-    /* allocations first: then a node's are counted once, when it comes */
+    /* allocations first: those of a node are then counted once, when it is
+     * added */
     if (e == 0)
         e = store_each_allocation(w->store, load_allocation, &load, err);
     if (e == 0)

@@ -1,11 +1,11 @@
-/* What is applied in embedded mode. */
+/* Operations on pods and configs that are applied in embedded mode. */
 #include "extender/keep/applied_draft.h"
 #include "extender/keep/writer_private.h"
 
 void apply_fed(struct batch *b, struct writer_op *op)
 {
     if (op->number <= feed_progress_pending(b->w->fed, op->node))
-        return; /* it stands there already */
+        return; /* stored already */
     op->result = batch_begin(b);
     if (op->result == 0)
         op->result = store_put_fed(b->w->store, op->node, op->number,

@@ -1,4 +1,4 @@
-/* Reading slices back, as the objects of an API server. */
+/* Reads slices back, as the API server's objects. */
 #include <string.h>
 
 #include "extender/keep/served_slice.h"
