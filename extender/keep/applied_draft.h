@@ -1,5 +1,5 @@
-/* applied_draft - changes of what was applied, being made in one transaction of
- * the writer.  Used by the writer's thread alone. */
+/* applied_draft - changes of applied pods and configs in one transaction of the
+ * writer.  Used by the writer's thread alone. */
 #ifndef BIGA_EXTENDER_KEEP_APPLIED_DRAFT_H
 #define BIGA_EXTENDER_KEEP_APPLIED_DRAFT_H
 
@@ -8,18 +8,18 @@
 
 struct applied_draft;
 struct applied_draft *applied_draft_begin(struct applied *p);
-/* Nothing has happened. NULL allowed. */
+/* Drop all changes. NULL allowed. */
 void applied_draft_drop(struct applied_draft *d);
 DEFINE_CLEANUP(applied_draft, struct applied_draft *, applied_draft_drop)
-/* It is stored: show it, call the watchers, and free the draft. */
+/* Committed: publish the changes, call the watchers, and free the draft. */
 void applied_draft_commit(struct applied_draft *d);
 
-/* Can all of these be made, one after the other?  -errno as pods.h says, with
- * the index of the one that cannot. */
+/* Can all of these be made, in this order?  -errno as WRITER_PODS has it, with
+ * the index of the first that cannot. */
 int applied_draft_check(const struct applied_draft *d,
                         const struct pod_change *changes, size_t n,
                         size_t *ret_failed, struct error *err);
-/* Make one that was checked, in the draft and in the store. */
+/* Make a change that was checked, in the draft and in the store. */
 int applied_draft_make(struct applied_draft *d, struct store *store,
                        struct pod_change *change, struct error *err);
 

@@ -6,9 +6,9 @@
  * or other content under the same generation. A pool is complete when as many
  * slices of the newest epoch are there as each of them says.
  *
- * Nobody holds a node for ever by being newest alone: when it is stale and was
- * not heard of for INGEST_SILENCE_MS, whoever speaks for it is believed, as after
- * a withdrawal. A slice that was edited by hand has nobody who repeats it. */
+ * A node that is stale and was not heard from for INGEST_SILENCE_MS takes
+ * slices of any epoch, as after a withdrawal: so a slice edited by hand, which
+ * nobody repeats, cannot hold the node for ever by its high epoch. */
 #ifndef BIGA_EXTENDER_KEEP_INGEST_H
 #define BIGA_EXTENDER_KEEP_INGEST_H
 
@@ -26,11 +26,11 @@ struct ingest;
 struct ingest *ingest_create(void);
 void ingest_destroy(struct ingest *x); /* NULL allowed */
 
-/* Offer a slice.  0: accepted, and `*ret_dropped` names stored slices that it
- * replaces (older epochs of the pool; caller frees the array and each name).
- * -ESTALE: older than what is known, or a boot id left behind; -EEXIST: the
- * slice name belongs to another node. On success the node's update is put
- * into `draft`. `*ret_retired` is a boot id newly left behind, or NULL. */
+/* Offer a slice.  0: accepted, and the node's update is in `draft`; `dropped`
+ * names stored slices of older epochs that it replaces, `retired_boot` is the
+ * boot id that the node has just left, or NULL.  -ESTALE: older than what is
+ * known, or of a boot id that the node has left; -EEXIST: the slice's name
+ * belongs to another node. */
 struct ingest_result {
     char **dropped;
     size_t n_dropped;

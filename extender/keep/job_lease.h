@@ -1,9 +1,8 @@
-/* job_lease - until when the places that are held for jobs are held, by the
- * monotonic clock.  The writer thread's alone, but for leases_end().
- *
- * What is held is in the snapshot (allocations with `held`); here is only the
- * time.  A lease stays in the table until somebody drops it, so that one
- * whose end could not be stored is met again. */
+/* job_lease - when the places that are held for jobs expire, by the monotonic
+ * clock.  The writer thread's alone, but for leases_end().  The places are in
+ * the snapshot (allocations with `held`); here are only the times.  A lease
+ * stays in the table until leases_drop(), so that one whose end could not be
+ * stored is tried again. */
 #ifndef BIGA_EXTENDER_KEEP_JOB_LEASE_H
 #define BIGA_EXTENDER_KEEP_JOB_LEASE_H
 
@@ -16,13 +15,13 @@ struct leases;
 struct leases *leases_create(void);
 void leases_destroy(struct leases *l); /* NULL allowed */
 
-/* Begin or prolong the lease of whatever is planned together with `pod`
+/* Begin or prolong the lease of all that is planned together with `pod`
  * (job_lease_key()). */
 void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms);
 /* Prolong it; false when there is none. */
 bool leases_prolong(struct leases *l, const struct demand *pod,
                     int64_t until_ms);
-/* Drop it, if it is there. */
+/* Drop its lease, if it has one. */
 void leases_drop(struct leases *l, const struct demand *pod);
 /* Has any lease ended by now?  Cheap. */
 bool leases_due(const struct leases *l, int64_t now_ms);
@@ -32,8 +31,8 @@ bool leases_due(const struct leases *l, int64_t now_ms);
 const struct demand *leases_next_ended(const struct leases *l, int64_t now_ms,
                                        size_t *pos);
 
-/* When the last lease of that job (job_key(); "" of any) ends, if it is not
- * renewed; false: there is none.  Any thread. */
+/* When the last lease of that job (job_key(); "": of any job) expires, if it is
+ * not renewed; false: there is none.  Any thread. */
 bool leases_end(struct leases *l, const char *job, int64_t *ret_until_ms);
 
 #endif

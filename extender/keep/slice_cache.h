@@ -1,5 +1,5 @@
-/* slice_cache - which bodies are stored, so that a publish that only repeats one
- * is known without the writer.  Any thread; kept by the writer. */
+/* slice_cache - hashes of the stored bodies, so that a repeated publish is
+ * recognized without the writer.  Any thread; the writer updates it. */
 #ifndef BIGA_EXTENDER_KEEP_SLICE_CACHE_H
 #define BIGA_EXTENDER_KEEP_SLICE_CACHE_H
 
@@ -14,15 +14,14 @@ struct slice_cache;
 struct slice_cache *slice_cache_create(void);
 void slice_cache_destroy(struct slice_cache *h); /* NULL allowed */
 
-/* What is stored under `name` now, and for which node (a reference to its
- * liveness is taken). */
+/* `body` is now stored under `name` for this node (takes a reference to its
+ * liveness). */
 void slice_cache_put(struct slice_cache *h, const char *name, const char *body,
                      size_t size, uint64_t version, const struct node *node);
 void slice_cache_remove(struct slice_cache *h, const char *name);
 
-/* True when `body` is what is stored under `name`, for the node `owner`
- * (NULL: for any): its node was heard from at `now_ms`, unless that is
- * negative. */
+/* True when `body` is stored under `name` for the node `owner` (NULL: for any).
+ * The node then counts as heard from at `now_ms`, unless that is negative. */
 struct slice_cache_body {
     const char *name, *owner;
     const char *body;

@@ -20,9 +20,9 @@
 
 struct store;
 
-/* Who keeps what must survive.  STORE_KUBERNETES: the API server does, and
- * hands it over again by list and watch, so this only gives out versions;
- * nothing is ever read back, and nothing can fail. */
+/* Where the state is kept.  STORE_KUBERNETES: in the API server, which gives it
+ * back by list and watch; this store only counts versions then, reads nothing
+ * back, and cannot fail. */
 enum store_kind { STORE_SQLITE, STORE_KUBERNETES };
 
 /* `dir` is created (mode 0700) when missing; NULL: in memory only. A second
@@ -51,22 +51,22 @@ int store_delete_slice(struct store *s, const char *name, struct error *err);
 int store_retire_boot(struct store *s, const char *node, const char *boot_id,
                       struct error *err);
 
-/* Whether a node was last known to be silent, so that a restart does not take
- * it for heard of. */
+/* Whether a node was silent last, so that a restart does not count it as heard
+ * from. */
 int store_set_silent(struct store *s, const char *node, bool silent,
                      struct error *err);
 
-/* When it was opened the database had commits that its mark (dbmark.h) does
- * not know: those of an older program, or the mark was lost with the power. */
+/* When it was opened the database had commits newer than its mark (dbmark.h):
+ * made by an older release, or the mark was lost in a power cut. */
 bool store_past_mark(const struct store *s);
 
-/* After the database was found damaged all nodes are in doubt: what was given
- * there may be lost.  One node is not any more; NULL: none is. */
+/* After damage to the database all nodes are in doubt: allocations there may be
+ * lost.  store_trust() ends that for a node; NULL: for all. */
 bool store_in_doubt(const struct store *s);
 int store_trust(struct store *s, const char *node, struct error *err);
 
-/* A node has been told of allocations up to this number (feed_progress.h); "":
- * all nodes may have been. */
+/* A node has been told of its allocations up to this number (feed_progress.h);
+ * "": any node may have been. */
 int store_put_fed(struct store *s, const char *node, uint64_t number,
                   struct error *err);
 
@@ -116,7 +116,7 @@ int store_each_retired_boot(struct store *s, store_boot_f *visit, void *ctx,
 typedef int store_node_f(void *ctx, const char *node, uint64_t number);
 int store_each_silent(struct store *s, store_node_f *visit, void *ctx,
                       struct error *err);
-/* Those that are in doubt no more, while others are. */
+/* Those that are no longer in doubt, while others are. */
 int store_each_trusted(struct store *s, store_node_f *visit, void *ctx,
                        struct error *err);
 int store_each_fed(struct store *s, store_node_f *visit, void *ctx,
@@ -135,11 +135,11 @@ int store_each_config(struct store *s, store_config_f *visit, void *ctx,
 uint64_t store_resource_version(const struct store *s);
 /* The next one, for something that this transaction writes. */
 uint64_t store_take_version(struct store *s);
-/* Give out nothing up to `version` any more: somebody else did. */
+/* Give out only versions above `version`: another replica or run used it. */
 void store_raise_version(struct store *s, uint64_t version);
 
-/* Housekeeping for when nobody waits: moves what was committed from the log
- * into the database once there is enough of it. */
+/* To be called when no operation waits: checkpoints the write-ahead log once it
+ * is large enough. */
 void store_tidy(struct store *s);
 
 #endif

@@ -45,7 +45,7 @@ struct store {
     enum store_kind kind;
     uint64_t version;   /* the newest given out */
     uint64_t committed; /* the newest that is durable */
-    uint64_t doubt;     /* the one of when damage was found; 0: all is known */
+    uint64_t doubt;     /* the version when damage was found; 0: none */
     uint64_t committed_doubt;
     bool past_mark; /* see store_past_mark() */
 
@@ -54,10 +54,10 @@ struct store {
     int lock_fd;         /* -1 in memory */
     struct dbmark *mark; /* of what is committed; NULL in memory */
     int log_pages;       /* waiting in the log */
-    bool tidy_failed;    /* said so already */
+    bool tidy_failed;    /* logged already */
 };
 
-/* Is there a database?  Otherwise nothing is left to do but to count. */
+/* Is there a database?  Otherwise the store only counts versions. */
 static inline bool store_has_database(const struct store *s)
 {
     return s->d.db != NULL;
@@ -79,7 +79,7 @@ int store_each_meta(struct store *s, const char *prefix, store_node_f *visit,
 
 /* From now on all nodes are in doubt. */
 int store_begin_doubt(struct store *s, struct error *err);
-/* Take the row of the table meta that says so, if it is the one. */
+/* Take a row of the table meta, if it is the one that says so. */
 void store_load_doubt(struct store *s, const char *key, int64_t value);
 
 /* Texts must outlive the statement's run. */
@@ -94,10 +94,10 @@ int store_run(struct store *s, enum sql which, const char *what,
 int store_each_row(struct store *s, enum sql which, sqldb_row_f *visit,
                    void *ctx, struct error *err);
 
-/* Take over the allocations, and what was applied, that are still in the files
- * of the damaged database `name`, which are left as they are: what was promised
- * is known to nobody else.  All of it is in doubt then; versions go on after
- * `version`.  Fails only when that cannot be stored. */
+/* Copy the allocations and applied objects that can still be read from the
+ * files of the damaged database `name`, which are not changed.  All nodes are
+ * in doubt then; versions continue after `version`.  Fails only when the copy
+ * cannot be stored. */
 int store_salvage(struct store *s, const char *dir, const char *name,
                   uint64_t version, struct error *err);
 

@@ -47,52 +47,51 @@ void writer_stop(struct writer *w);
 /* The current snapshot; the caller owns the reference. Never blocks. */
 struct snapshot *writer_snapshot(struct writer *w);
 
-/* Have `changed` called after each new snapshot, on the writer's thread; it must
- * not wait for an operation.  At most WRITER_WATCHERS_MAX. */
+/* Call `changed` after each new snapshot, on the writer's thread; it must not
+ * wait for an operation.  At most WRITER_WATCHERS_MAX. */
 enum { WRITER_WATCHERS_MAX = 4 };
 void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx);
-/* It is called no more, and not being called any more either, once this has
- * returned: not on the writer's thread, and before writer_stop(). */
+/* After this has returned it is not called, and no call is under way.  Not on
+ * the writer's thread; before writer_stop(). */
 void writer_unwatch(struct writer *w, void *ctx);
 
-/* When what is held for that job (job_key(); "" any) is held no more, on the
- * monotonic clock, if its lease is not renewed; false: nothing is.  Any
+/* When the places held for that job (job_key(); "": any) expire, on the
+ * monotonic clock, if their lease is not renewed; false: none is held.  Any
  * thread. */
 bool writer_lease_end(struct writer *w, const char *job, int64_t *ret_until_ms);
-/* The newest version given out: allocations bound from now on have higher
- * numbers.  Any thread. */
+/* The newest version given out; later binds have higher numbers.  Any
+ * thread. */
 uint64_t writer_version(struct writer *w);
-/* The number of the newest allocation of which the node may have been told
- * (WRITER_FED); what is newer it has never begun.  Any thread. */
+/* The number of the newest allocation that the node may have been told of
+ * (WRITER_FED); it cannot have begun newer ones.  Any thread. */
 uint64_t writer_fed(struct writer *w, const char *node);
-/* Are there nodes of which it is not known what was given there, or may some
- * come (store_in_doubt())?  Any thread. */
+/* Are nodes in doubt, or would new ones be (store_in_doubt())?  Any thread. */
 bool writer_in_doubt(const struct writer *w);
-/* How often a pod was found to have more than its node has (overcommit.h):
- * when it was adopted, and when the node told of less. */
+/* How often a pod had more than its node offers (overcommit.h): when it was
+ * adopted, or when the node published less. */
 uint64_t writer_conflicts(struct writer *w);
-/* From now on each of these is told, too (NULL: no longer), on the writer's
- * thread, which must not be kept waiting.  Waits as writer_run() does. */
+/* Call `told` for each of these (NULL: no longer), on the writer's thread,
+ * which it must not block.  Waits as writer_run() does. */
 typedef void writer_overfull_f(void *ctx, const struct allocation *a,
                                const char *text);
 void writer_on_overfull(struct writer *w, writer_overfull_f *told, void *ctx);
 
-/* Did the last commit succeed?  Otherwise `ret_trouble` says why not, and one
- * is tried with each sweep until it does.  Any thread. */
+/* Did the last commit succeed?  Otherwise `ret_trouble` says why not, and each
+ * sweep tries again.  Any thread. */
 bool writer_can_write(struct writer *w, struct error *ret_trouble);
 
 void writer_post(struct writer *w, struct writer_op *op);
 /* Post and wait: for tests and start-up, never on a listener's thread. */
 int writer_run(struct writer *w, struct writer_op *op);
 
-/* A publish that repeats, byte for byte, what is stored needs no writer:
+/* A publish that repeats the stored slice byte for byte needs no operation:
  * true when `body` is the present content of slice `name` of the node `owner`
- * (NULL: any); the node then counts as heard from, and
- * `*ret_resource_version` is set.  Any thread. */
+ * (NULL: any); the node then counts as heard from, and `*ret_resource_version`
+ * is set.  Any thread. */
 bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
                       uint64_t *ret_resource_version);
 
-/* Look for nodes that went stale (or came back) now; waits until done. */
+/* Look now for nodes that went stale or came back; waits until that is done. */
 void writer_sweep(struct writer *w);
 
 #endif

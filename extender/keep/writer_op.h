@@ -1,5 +1,5 @@
-/* writer_op - one change, or question, for the writer (writer.h), and what became
- * of it. */
+/* writer_op - an operation for the writer (writer.h), a change or a query, and
+ * its outcome. */
 #ifndef BIGA_EXTENDER_KEEP_WRITER_OP_H
 #define BIGA_EXTENDER_KEEP_WRITER_OP_H
 
@@ -20,9 +20,9 @@ enum writer_kind {
     WRITER_LIST_SLICES,  /* after (or NULL), limit; node filter or NULL */
     WRITER_BIND,         /* demand, node */
     WRITER_RELEASE,      /* namespace, pod */
-    WRITER_TRUST,        /* node: it is known again what was given there, by
-                          * its own word (`owner` set) or an operator's; NULL:
-                          * of all.  -ENOENT: nothing is in doubt, or no such
+    WRITER_TRUST,        /* node: it is no longer in doubt, as the node
+                          * itself (`owner` set) or an operator says; NULL:
+                          * none is.  -ENOENT: none is in doubt, or no such
                           * node */
     WRITER_SET_POLICY,   /* policy */
     WRITER_SET_FABRIC,   /* fabric */
@@ -32,9 +32,9 @@ enum writer_kind {
     WRITER_PODS,         /* changes, n_changes: see applied.h; -ENOENT, -EEXIST,
                           * -EFBIG too many; `n_out`: the change that failed */
 
-    /* what a cluster tells (cluster.h); never refused for lack of room */
-    WRITER_ADOPT,  /* allocation: the pod has it, whatever we thought; `result`
-                     * 0, `created` when that was news */
+    /* what the API server says (cluster.h); never refused for lack of room */
+    WRITER_ADOPT,  /* allocation: as the pod's annotation has it; it replaces
+                    * ours. `created`: it was not known */
     WRITER_FREE,   /* namespace, pod, uid; node, number (or NULL, 0): as
                      * WRITER_RELEASE when the allocation is of that uid, on
                      * that node and with that number, else nothing (-ENOENT);
@@ -57,8 +57,8 @@ enum writer_kind {
 
 /* What a host has left for pods of ours: allocatable less what all other bound
  * pods request (host pods with an allocation are charged by that); negative
- * values count as none, INT64_MAX as without end; all three: nothing is known
- * of the host any more. */
+ * values count as none, INT64_MAX as unlimited; all three: the host is not
+ * known any more. */
 struct writer_room {
     const char *node;
     struct host_room room;

@@ -62,10 +62,10 @@ struct batch {
     size_t n_gone, gone_cap;
 };
 
-/* The draft, for a change: what was peeked at is let go. */
+/* The draft, to be changed; releases the peek. */
 struct draft *batch_draft(struct batch *b);
 const struct snapshot *batch_peek(struct batch *b);
-/* What is so now, in the batch; valid until its next change. */
+/* The state within the batch; valid until its next change. */
 const struct snapshot *batch_view(struct batch *b);
 /* Called before anything is stored; 0 or -errno in b->error. */
 int batch_begin(struct batch *b);
@@ -76,22 +76,22 @@ void apply_put_slice(struct batch *b, struct writer_op *op);
 void apply_delete_slice(struct batch *b, struct writer_op *op);
 void apply_bind(struct batch *b, struct writer_op *op);
 void apply_release(struct batch *b, struct writer_op *op);
-/* Give back the allocation of a pod (no held place), and what is held for a
- * job that nobody is bound of any more; 0 or -errno in b->error. */
+/* Release a pod's allocation (no held place), and all that is held for its job
+ * once none of its pods is bound; 0 or -errno in b->error. */
 int release_pod(struct batch *b, struct writer_op *op,
                 const struct allocation *a);
-/* Only its allocation, which stays the caller's. */
+/* Release the allocation alone; the caller keeps its reference. */
 int drop_allocation(struct batch *b, struct writer_op *op,
                     const struct allocation *a);
 
 /* --- what a cluster tells: writer_cluster.c --- */
 void apply_adopt(struct batch *b, struct writer_op *op);
-/* The pods on a node that have more than there is; the list is the caller's,
- * its items are borrowed. */
+/* The pods that have more than their node offers; the list is the caller's, its
+ * items are borrowed. */
 size_t list_conflicts(struct batch *b, const char *name,
                       const struct allocation ***ret_list);
-/* A node's cards have become known, or others: report those of which it was
- * not known before. */
+/* A node's cards have changed: report the pods in conflict that are not in
+ * `known`. */
 void tell_conflicts(struct batch *b, const char *name,
                     const struct allocation *const *known, size_t n_known);
 void apply_free(struct batch *b, struct writer_op *op);
@@ -102,8 +102,8 @@ void apply_lead(struct batch *b, struct writer_op *op);
 void apply_follow(struct batch *b, struct writer_op *op);
 /* --- what is applied: writer_pods.c --- */
 void apply_fed(struct batch *b, struct writer_op *op);
-/* False, and the operation refused, when it is for what its node was never
- * told of, and the node was. */
+/* False, and the operation refused, when it is limited to allocations that no
+ * node was told of, and the node was told of this one. */
 bool may_give_back(const struct batch *b, struct writer_op *op,
                    const struct allocation *a);
 void apply_pods(struct batch *b, struct writer_op *op);
@@ -112,7 +112,7 @@ bool is_lost(const struct writer *w, const char *node);
 
 /* --- after damage: writer_doubt.c --- */
 void apply_trust(struct batch *b, struct writer_op *op);
-/* Is it not known what was given there? */
+/* Is the node in doubt (store_in_doubt())? */
 bool is_doubtful(const struct writer *w, const char *node);
 int doubt_load(struct writer *w, struct error *err);
 /* What is committed of it counts from now on; was there any? */
@@ -120,13 +120,13 @@ bool doubt_settle(struct writer *w, const struct writer_op *ops);
 
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);
-/* Have the next sweep at once. */
+/* Make the next sweep due now. */
 void sweep_soon(struct writer *w);
 
 /* --- whole jobs: writer_job.c ---
  * All return 0 or -errno, an error of the store in b->error. */
 
-/* What became of held places; zeroed: nothing. */
+/* Held places that were added and removed; zeroed: none. */
 struct hold_change {
     struct allocation **added, **removed;
     size_t n_added, n_removed;
@@ -138,8 +138,8 @@ int bind_plan(struct batch *b, struct writer_op *op,
 void hold_change_undo(struct batch *b, struct hold_change *change);
 int hold_change_store(struct batch *b, const struct hold_change *change);
 void hold_change_fini(struct hold_change *change);
-/* A pod has been bound, in place of `former` (or NULL): what was held for it
- * is not any longer, and the lease of its job is renewed. */
+/* A pod has been bound, in place of `former` (or NULL): drop the place that was
+ * held for it, and renew the lease of its job. */
 int bind_settle(struct batch *b, const struct allocation *fresh,
                 const struct demand *former);
 /* Hold these places (which are taken over) of the pod's job with a new lease;
@@ -148,13 +148,13 @@ int bind_settle(struct batch *b, const struct allocation *fresh,
 int hold_anew(struct batch *b, const struct demand *pod,
               struct allocation **list, size_t n);
 int drop_hold(struct batch *b, const struct allocation *hold);
-/* Give back all that is held with a pod's job: when nobody of it is bound any
- * more; in any case. */
+/* Drop all places held for a pod's job: when none of its pods is bound any
+ * more; always. */
 int lease_end_unbound(struct batch *b, const struct demand *pod);
 int lease_give_back(struct batch *b, const struct demand *pod);
 /* End the leases whose time is over. */
 int leases_expire(struct batch *b);
-/* After a start everything that is held is leased anew. */
+/* After a start: give all held places a new lease. */
 void leases_load(struct writer *w);
 
 void read_slice(struct writer *w, struct writer_op *op);
