@@ -80,7 +80,7 @@ int binder_post(struct binder *x, struct binding *b)
     return result;
 }
 
-/* Come back to it in `ms`. */
+/* The binding's next step is due in `ms`. */
 static void again(struct binder *x, struct binding *b, int64_t ms)
 {
     b->due_ms = clock_ms() + ms;
@@ -90,7 +90,7 @@ static void again(struct binder *x, struct binding *b, int64_t ms)
     enqueue(x, b);
 }
 
-/* It is the poster's again. */
+/* Give the binding back to its poster. */
 static void finish(struct binder *x, struct binding *b,
                    enum binder_outcome outcome, const char *reason)
 {
@@ -114,7 +114,7 @@ static void tell_unknown(struct binder *x, struct binding *b,
     again(x, b, 0);
 }
 
-/* The binding is not touched after. */
+/* `b` may be freed once this has returned. */
 static void follow(struct binder *x, struct binding *b,
                    const struct binding_outcome *o)
 {

@@ -27,15 +27,15 @@
 enum {
     BINDER_THREADS = 16,
     BINDER_CALL_MS = 3000,
-    BINDER_DEADLINE_MS = 4000, /* for an outcome: below the 5 s for which
-                                * kube-scheduler waits */
+    BINDER_DEADLINE_MS = 4000, /* for an outcome: less than kube-scheduler's
+                                * time-out of 5 s */
     BINDER_QUEUE_MAX = 16384,
-    BINDER_WHY_MAX = 256, /* of a failed call's text what is told */
+    BINDER_WHY_MAX = 256, /* bytes of a failed call's text that are reported */
 };
 
 enum binder_outcome { BINDER_BOUND, BINDER_REFUSED, BINDER_UNKNOWN };
 
-/* The poster owns it, and what it points to, until `done` was called (on a
+/* The poster keeps it, and what it points to, until `done` was called (on a
  * binder's thread) with BOUND or REFUSED, or `settled` after an UNKNOWN. */
 struct binding {
     char namespace[DEMAND_NAMESPACE_MAX + 1];
@@ -55,11 +55,11 @@ struct binding {
     /* the binder's */
     struct binding *next;
     int64_t due_ms, deadline_ms;
-    int64_t unsure_until_ms; /* until then a call of ours may still arrive
-                              * whose answer is lost; 0: there is none */
+    int64_t unsure_until_ms; /* until then a call whose answer was lost may
+                              * still be carried out; 0: none was */
     bool looks;              /* the next call looks the pod up */
     bool told;               /* UNKNOWN */
-    bool seen_unbound;       /* since its last call without an answer */
+    bool seen_unbound;       /* seen since the last call without an answer */
     struct backoff backoff;
     unsigned attempts;        /* POSTs */
     char why[BINDER_WHY_MAX]; /* the last call failed; "" none has */
@@ -75,14 +75,14 @@ struct binder_config {
 };
 int binder_start(const struct binder_config *config, struct binder **ret_binder,
                  struct error *err);
-/* Every binding is finished first, as UNKNOWN if it cannot be helped (also to
- * `settled`). NULL allowed. */
+/* First finishes every binding, as UNKNOWN (also to `settled`) where the
+ * outcome does not come in time. NULL allowed. */
 void binder_stop(struct binder *x);
 DEFINE_CLEANUP(binder, struct binder *, binder_stop)
 
-/* -EAGAIN when too many wait. */
+/* -EAGAIN when the queue is full. */
 int binder_post(struct binder *x, struct binding *b);
-/* Is a bind of this pod on its way or unsettled?  Any thread. */
+/* Is a bind of this pod under way or unsettled?  Any thread. */
 bool binder_is_busy(struct binder *x, const char *uid);
 size_t binder_n_busy(struct binder *x);
 

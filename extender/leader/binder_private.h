@@ -1,5 +1,4 @@
-/* What binder.c (threads and who waits) and binder_step.c (one binding)
- * share. */
+/* What binder.c (threads and queue) and binder_step.c (one binding) share. */
 #ifndef BIGA_EXTENDER_LEADER_BINDER_PRIVATE_H
 #define BIGA_EXTENDER_LEADER_BINDER_PRIVATE_H
 
@@ -10,10 +9,10 @@
 #include "lib/base/strmap.h"
 #include "lib/kube/client.h"
 
-/* A pod of which binds are on their way. */
+/* A pod with bindings under way. */
 struct busy {
     char uid[DEMAND_UID_MAX + 1];
-    unsigned n; /* bindings on their way */
+    unsigned n; /* how many */
 };
 
 struct binder_thread {
@@ -38,20 +37,20 @@ struct binder {
     size_t n_busy;         /* bindings */
 };
 
-/* What is to follow from a step. */
+/* What to do after a step. */
 enum binding_next {
     BINDING_AGAIN,    /* another step, in `ms` */
     BINDING_BOUND,    /* it is */
-    BINDING_REFUSED,  /* it is not, and will not be: `reason` */
-    BINDING_UNKNOWN,  /* answer that, with `reason`, and go on looking */
-    BINDING_ABANDONED /* the binder ends before it is known: `reason` */
+    BINDING_REFUSED,  /* not bound, and will not be: `reason` */
+    BINDING_UNKNOWN,  /* answer so, with `reason`, and go on looking it up */
+    BINDING_ABANDONED /* the binder stops before it is known: `reason` */
 };
 struct binding_outcome {
     enum binding_next next;
     int64_t ms;
-    const char *reason; /* in the thread, until its next step */
+    const char *reason; /* the thread's, valid until its next step */
 };
-/* The next step of a binding that is due: at most one call. */
+/* Make the next step of a binding: at most one call. */
 struct binding_outcome binding_step(struct binder_thread *t, struct binding *b);
 
 #endif

@@ -1,8 +1,7 @@
-/* One binding: which call comes next, and what its answer says.
- *
- * A call whose answer is lost may have bound the pod, or do so yet: until it
- * surely cannot any more (`unsure_until_ms`) a pod that is seen unbound
- * proves nothing. */
+/* One binding: which call to make next, and what its answer means.  A call
+ * whose answer is lost may have bound the pod, or may still bind it.  Up to
+ * `unsure_until_ms`, when it no longer can, a pod that is found unbound proves
+ * nothing. */
 #include <string.h>
 
 #include "extender/leader/binder_private.h"
@@ -164,7 +163,7 @@ again_later(struct binder_thread *t, struct binding *b, const struct error *err)
     return again(asked_ms > ms ? asked_ms : ms);
 }
 
-/* Has the API server surely not bound it, and will not? */
+/* Is it certain that the API server has not bound the pod and will not? */
 static bool is_definite(int result, long status)
 {
     return result == -EACCES || result == -EINVAL || result == -ESTALE ||
@@ -185,14 +184,14 @@ static struct binding_outcome post_failed(struct binder_thread *t,
     bool definite = is_definite(result, t->answer.status);
     if (result == -ENOENT)
         return refuse(t, err->text);
-    if (result == -EBUSY || result == -EEXIST) /* it is bound: where? */
+    if (result == -EBUSY || result == -EEXIST) /* it is bound: look where */
         return look_up_next(b);
     if (!definite) {
         b->unsure_until_ms = clock_ms() + t->binder->config.call_ms;
         b->seen_unbound = false;
     }
     if (result == -EAGAIN || result == -ECONNREFUSED)
-        return again_later(t, b, err); /* to do it twice is to do it once */
+        return again_later(t, b, err); /* a second POST is harmless */
     return is_unsure(b) ? look_up_next(b) : refuse(t, err->text);
 }
 
@@ -218,9 +217,9 @@ static struct binding_outcome post(struct binder_thread *t, struct binding *b)
     return result == 0 ? bound() : post_failed(t, b, result, &err);
 }
 
-/* Nobody has bound it, by a look that was begun at `begun_ms`.  A server that
- * was stopped has our call before it still, unread, and carries it out beside
- * the first look that it answers: that look alone proves nothing either. */
+/* A GET begun at `begun_ms` found the pod unbound.  A server that was stopped
+ * may have our POST still unread and carry it out beside the first GET that it
+ * answers, so one such answer proves nothing yet. */
 static struct binding_outcome seen_unbound(struct binder_thread *t,
                                            struct binding *b, int64_t begun_ms)
 {
@@ -239,7 +238,8 @@ static struct binding_outcome seen_unbound(struct binder_thread *t,
                    : again(b->unsure_until_ms - clock_ms());
 }
 
-/* What an allocation's text says, in our own words; false when it is none. */
+/* Encode the allocation of this text anew, as this release writes it; false
+ * when it is none. */
 static bool put_allocation(const char *data, size_t size, struct str *out)
 {
     cleanup_with(allocation) struct allocation *a = NULL;
@@ -250,8 +250,8 @@ static bool put_allocation(const char *data, size_t size, struct str *out)
     return true;
 }
 
-/* Does the pod's annotation say what ours does?  Another release may have
- * written it, in other words. */
+/* Does the pod's annotation have our allocation?  Another release may have
+ * encoded it in another way. */
 static bool is_ours(const struct binding *b, const struct pod_seen *pod)
 {
     cleanup_str struct str x = STR_INIT(STR_MAX_DEFAULT);

@@ -1,9 +1,8 @@
-/* binds - the bind requests that are under way in a cluster: what was decided
- * becomes true in the API server, is told as an Event, or is given back.
- *
- * kube-scheduler asks again while an earlier call may still become true, so
- * what was allocated is given back by the last request of a pod only, and by
- * none once one of them has bound it.  Any thread. */
+/* binds - the bind requests under way in a cluster: a decided bind is posted to
+ * the API server and told as an Event, or its allocation is given back.
+ * kube-scheduler may ask again while an earlier call may still succeed, so only
+ * the last request of a pod gives the allocation back, and none does once one
+ * has bound the pod.  Any thread. */
 #ifndef BIGA_EXTENDER_LEADER_BINDS_H
 #define BIGA_EXTENDER_LEADER_BINDS_H
 
@@ -22,19 +21,19 @@ struct binds_config {
     /* An Event about a pod. */
     void (*tell)(void *ctx, const struct demand *pod, enum events_reason reason,
                  const char *text);
-    /* A bind was given up without knowing whether it was done. */
+    /* A bind was given up with its outcome unknown. */
     void (*unsure)(void *ctx);
     void *ctx;
 };
 /* All of the configuration outlives it. */
 struct binds *binds_create(const struct binds_config *config);
-/* After the binder was stopped, which ends what is on its way. */
+/* After the binder was stopped, which ends all binds under way. */
 void binds_destroy(struct binds *x); /* NULL allowed */
 
 /* A request begins, before anything is allocated for it. */
 void binds_begin(struct binds *x, const char *uid);
-/* Its bind was decided: b->done() once it is known what became of it, or after
- * the binder's deadline. */
+/* Its bind was decided: b->done() is called with the outcome, or after the
+ * binder's deadline. */
 void binds_post(struct binds *x, struct pod_bind *b);
 /* It was refused: the request ends. */
 void binds_refuse(struct binds *x, const struct pod_bind *b,

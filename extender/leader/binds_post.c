@@ -1,4 +1,5 @@
-/* What was decided becomes true in the API server, or is given back. */
+/* Carries out one decided bind through the binder, or gives its allocation
+ * back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 
-/* One bind on its way: lives until it is known what became of it, which may be
- * after its request was answered. */
+/* One bind under way: lives until its outcome is known, which may be after its
+ * request was answered. */
 struct posted {
     struct binding binding;
     struct binds *binds;
@@ -61,7 +62,7 @@ static void tell_refused(const struct binds *x, const struct demand *pod,
 
 /* --- giving back ---------------------------------------------------------- */
 
-/* The operation with its texts. */
+/* WRITER_FREE with the texts it points to. */
 struct release {
     struct writer_op op;
     char namespace[DEMAND_NAMESPACE_MAX + 1];
@@ -106,7 +107,8 @@ static void posted_end(struct posted *p, enum binds_end end)
                           p->binding.name, p->binding.uid};
     struct binds_result r = {.end = end, .place.number = p->number};
     memcpy(r.place.node, p->binding.node, sizeof r.place.node);
-    if (end == BINDS_REFUSED && p->number == 0) /* it has no role */
+    if (end == BINDS_REFUSED && p->number == 0) /* a pod without a role has
+                                                 * no allocation */
         r.end = BINDS_NOTHING;
     binds_finish(p->binds, p->binding.uid, &r, give_back, &owner);
 }
@@ -156,7 +158,7 @@ static void post_done(struct binding *binding, enum binder_outcome outcome,
         break;
     case BINDER_UNKNOWN:
         answer_refusal(p, "unknown", reason);
-        return; /* until it is settled */
+        return; /* kept until post_settled() */
     }
     posted_free(p);
 }
@@ -173,7 +175,7 @@ static void post_settled(struct binding *binding, enum binder_outcome outcome)
     log_event(LOG_INFO, "bind-settled", "namespace", binding->namespace, "pod",
               binding->name, "node", binding->node, "result", words[outcome],
               NULL);
-    if (outcome == BINDER_UNKNOWN) /* the next leader must wait for it */
+    if (outcome == BINDER_UNKNOWN) /* the Lease must not be given back early */
         p->binds->config.unsure(p->binds->config.ctx);
     posted_end(p, ends[outcome]);
     if (outcome == BINDER_BOUND && p->created)

@@ -12,8 +12,8 @@
 #include "lib/kube/election.h"
 
 enum {
-    AGAIN_MS = 50,     /* between two times that `lead` is asked */
-    LEASE_TEXT = 4096, /* bytes of our Lease as it is written */
+    AGAIN_MS = 50,     /* between two calls of `lead` */
+    LEASE_TEXT = 4096, /* bytes of our Lease as JSON */
 };
 
 struct elect {
@@ -30,7 +30,7 @@ struct elect {
     pthread_cond_t wake;
     struct election election; /* written by the thread alone */
     struct error trouble;     /* of the last call; code 0: none */
-    bool led;                 /* `lead` has said that all is in order */
+    bool led;                 /* `lead` has returned 0 */
     bool stopping;
     bool kept; /* elect_keep() */
 };
@@ -72,7 +72,7 @@ static void observe(struct elect *e, const struct kube_lease *lease)
     election_observe(&e->election, lease, clock_ms());
 }
 
-/* What a person can do about it; "" nothing that is known. */
+/* What a person can do about it; "": not known. */
 static const char *hint_of(const struct error *err)
 {
     switch (err->code) {
@@ -87,7 +87,7 @@ static const char *hint_of(const struct error *err)
     }
 }
 
-/* One that lasts is told once. */
+/* Logged only when it is not the same as before. */
 static void fail(struct elect *e, const char *what, const struct error *err)
 {
     struct error now = {0};
@@ -169,7 +169,7 @@ static int write_lease(struct elect *e, enum election_move move,
     return 0;
 }
 
-/* Look, if need be; then do what the rules say. */
+/* Read the Lease, if need be; then do what the rules of the election say. */
 static void take_part(struct elect *e)
 {
     struct error err = {0};
@@ -208,8 +208,8 @@ static bool is_ours(const struct elect *e)
     return e->config.alone || election_holds(&e->election, clock_ms(), 0);
 }
 
-/* What follows from whose the Lease is; true when `lead` is to be asked again
- * soon. */
+/* Call `lead` or `follow` as the Lease's holder requires; true when `lead` has
+ * to be called again soon. */
 static bool follow_up(struct elect *e)
 {
     if (!is_ours(e)) {
@@ -232,7 +232,7 @@ static bool follow_up(struct elect *e)
     return false;
 }
 
-/* False when it is time to end. */
+/* False when the thread has to end. */
 static bool wait_ms(struct elect *e, int64_t ms)
 {
     int64_t due_ms = clock_ms() + ms;

@@ -14,10 +14,10 @@ struct elect_config {
     const struct kube_config *kube; /* outlives it */
     const char *namespace, *name;   /* of the Lease: "biga-extender" */
     const char *identity;           /* "POD_UID": new for every process */
-    bool alone; /* there is no other: no Lease, only `lead` */
-    /* Called on elect's thread.  `lead` returns 0 when everything is in order
-     * to bind, or -EAGAIN to be asked again in a moment; only then
-     * elect_holds() becomes true.  `follow`: somebody else may lead now. */
+    bool alone; /* there is no other replica: no Lease, only `lead` */
+    /* Called on elect's thread.  `lead` returns 0 when this replica is ready to
+     * bind, and elect_holds() becomes true, or -EAGAIN to be called again in a
+     * moment.  `follow`: another replica may lead now. */
     int (*lead)(void *ctx);
     void (*follow)(void *ctx);
     void *ctx;
@@ -28,11 +28,11 @@ struct elect_config {
 struct elect;
 int elect_start(const struct elect_config *config, struct elect **ret_elect,
                 struct error *err);
-/* At the end the lease is not to be given back, but waited for: a call of ours
- * whose answer is lost may be on its way yet.  Any thread. */
+/* Let the Lease expire at the end instead of giving it back: a call whose
+ * answer was lost may still be carried out.  Any thread. */
 void elect_keep(struct elect *e);
-/* Gives the lease back when it is ours, so that another need not wait. NULL
- * allowed. */
+/* Gives the Lease back if it is ours, so that the next leader need not wait.
+ * NULL allowed. */
 void elect_stop(struct elect *e);
 DEFINE_CLEANUP(elect, struct elect *, elect_stop)
 
@@ -41,8 +41,8 @@ DEFINE_CLEANUP(elect, struct elect *, elect_stop)
 bool elect_holds(struct elect *e, int64_t call_ms);
 /* Who leads as far as we know: "" nobody.  Any thread. */
 void elect_leader(struct elect *e, char ret_identity[254]);
-/* Could the last call not be made, or was it refused?  Then what it was, why,
- * and what to do.  Any thread. */
+/* Did the last call fail?  Then which it was, why, and what to do.  Any
+ * thread. */
 bool elect_trouble(struct elect *e, struct error *ret_trouble);
 
 #endif
