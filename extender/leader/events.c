@@ -161,7 +161,7 @@ static struct entry *entry_get(struct events *e, const struct demand *pod,
     return x;
 }
 
-/* A pod that was bound was not refused: what waits of that is not told. */
+/* The pod has been bound: drop the refusal that was not written yet. */
 static void drop_refusal(struct events *e, const struct demand *pod)
 {
     char key[KEY_MAX];
@@ -237,8 +237,9 @@ static void write_new(const struct events *e, const struct entry *x,
     str_add_c(out, '}');
 }
 
-/* "POD.HASH": as long as a name may be, and another one for each reason; of
- * what is told once, by what it says, the same for all replicas. */
+/* "POD.HASH", cut to a name's limit, another one for each reason.  For
+ * reasons told once the hash is of the text, so that all replicas give the
+ * same name. */
 static void name_event(struct entry *x, int64_t now_s)
 {
     uint64_t of = reasons[x->reason].once ? hash_bytes(x->text, strlen(x->text))
@@ -279,13 +280,14 @@ static int write_event(struct events *e, struct entry *x)
         str_add_c(&body, '}');
         r = send(e, "PATCH", x->name, x, &body, &err);
     }
-    if (r == -ENOENT) { /* new, or the API server has dropped it by age */
+    if (r == -ENOENT) { /* a new one, or the API server has removed the old
+                         * one by its age */
         str_reset(&body);
         name_event(x, now_s);
         write_new(e, x, now_s, &body);
         r = send(e, "POST", NULL, x, &body, &err);
         if (r == -EEXIST && once)
-            r = 0; /* another replica has told it */
+            r = 0; /* another replica has written it */
     }
     if (r < 0)
         log_event(LOG_WARN, "event-not-written", "namespace", x->namespace,
@@ -294,8 +296,9 @@ static int write_event(struct events *e, struct entry *x)
     return r;
 }
 
-/* The first that is due: warnings, then what is told once, of which there may
- * be one for each pod, then others; NULL: `*ret_due` is when. */
+/* The first entry that is due: of warnings, then of reasons told once (up to
+ * one for each pod), then of others; NULL: `*ret_due` is when there will be
+ * one. */
 static struct entry *find_due(struct events *e, int64_t now_ms,
                               int64_t *ret_due)
 {
@@ -342,7 +345,7 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
         x->failures = 0;
     } else if (x && !x->waiting && reasons[x->reason].once &&
                now_ms - x->touched_ms <= FORGET_MS) {
-        x->failures += may; /* who does not lead has not tried */
+        x->failures += may; /* a replica that does not lead has not tried */
         x->due_ms = now_ms + backoff_grown(AGAIN_MS, AGAIN_MAX_MS, x->failures);
         entry_move(e, x, true);
     }

@@ -16,7 +16,7 @@ enum {
     BODY_MAX = KUBE_OBJECT_MAX,
     IDLE_MS = 1000, /* while somebody else leads */
     PATH_MAX_BYTES = 2048,
-    MAKE_ERROR_MAX = 256, /* of an error's text in one for people */
+    MAKE_ERROR_MAX = 256, /* bytes of an error in a text for people */
 };
 
 struct pair_controller {
@@ -59,11 +59,12 @@ static int delete_pod(struct pair_controller *p,
     str_add_json(&body, a->uid);
     str_add(&body, "}}");
     int r = call(p, "DELETE", &path, &body, KUBE_JSON, &p->answer, err);
-    /* another pod has that name now: the one that was meant is gone */
+    /* another pod has the name now: the one that was meant is gone */
     return r == -EBUSY ? -ENOENT : r;
 }
 
-/* One condition of a pod's status, by server-side apply: ours alone. */
+/* Server-side apply of one condition of a pod's status, which only Biga
+ * owns. */
 static int apply_condition(struct pair_controller *p,
                            const struct pair_rules_action *a, const char *type,
                            bool is_true, const char *reason,
@@ -121,8 +122,8 @@ static int post_buddy(struct pair_controller *p,
     return call(p, "POST", &path, &body, KUBE_JSON, &p->answer, err);
 }
 
-/* The name is taken: by the xPU pod that we have made for this host pod, as
- * when its answer was lost, or by somebody else's? */
+/* The name is taken: 0 by the xPU pod that was made for this host pod (the
+ * answer of an earlier call was lost), -EEXIST by another one. */
 static int check_taken(struct pair_controller *p,
                        const struct pair_rules_action *a, struct error *err)
 {
@@ -209,7 +210,7 @@ static int tell(struct pair_controller *p, const struct pair_rules_action *a,
     return r;
 }
 
-/* `a->text` says afterwards what became of it. */
+/* Sets `a->text` to the outcome. */
 static int make(struct pair_controller *p, struct pair_rules_action *a,
                 struct error *err)
 {
@@ -231,8 +232,8 @@ static int make(struct pair_controller *p, struct pair_rules_action *a,
     return r;
 }
 
-/* A pod that stays on its card although its host pod has ended must not be
- * known to the log alone. */
+/* The xPU pod keeps its card although its host pod has ended: an Event says so,
+ * not the log alone. */
 static void tell_kept(struct pair_controller *p,
                       const struct pair_rules_action *a,
                       const struct error *err)
@@ -271,7 +272,8 @@ static int carry_out(struct pair_controller *p, struct pair_rules_action *a)
         log_event(LOG_INFO, "pair", "did", pair_rules_kind_name(a->kind),
                   "namespace", a->namespace, "pod", a->name, "made", a->made,
                   "text", a->text, NULL);
-    else if (r != -ENOENT || a->kind == PAIR_RULES_MAKE) /* else it is gone */
+    else if (r != -ENOENT || a->kind == PAIR_RULES_MAKE) /* -ENOENT: the pod
+                                                          * is gone */
         log_event(LOG_WARN, "pair-failed", "to", pair_rules_kind_name(a->kind),
                   "namespace", a->namespace, "pod", a->name, "error", err.text,
                   NULL);

@@ -171,7 +171,7 @@ void pair_rules_put(struct pair_rules *p, const struct kube_pod *pod,
         return;
     }
     struct pair *pair = pair_get(p, d);
-    if (m && m->pair != pair) { /* it was labelled anew */
+    if (m && m->pair != pair) { /* its labels have changed */
         pair_rules_gone(p, d->uid, now_ms);
         pair = pair_get(p, d);
         m = NULL;
@@ -254,8 +254,8 @@ bool pair_rules_next(struct pair_rules *p, int64_t now_ms,
     return false;
 }
 
-/* The next try has a time of its own: what is to be told is told at once, but
- * for what passes: that only when it lasts. */
+/* Tell of the failure at once, or, if it is one that passes, after
+ * PAIR_RULES_TRIES of them in a row.  The next try is made after a back-off. */
 static void note_unmade(struct pair *pair, const struct pair_rules_action *a,
                         bool passes, int64_t now_ms)
 {

@@ -1,12 +1,11 @@
-/* pair_rules - what the leader does about pairs: a host pod's end takes its xPU
- * pods with it, an xPU pod's end is told on its host pod, and a host pod with
- * a buddy gets its xPU pod.
+/* pair_rules - what the leader does about pairs: when a host pod ends, its xPU
+ * pods are deleted; when an xPU pod ends, its host pod's condition says so; and
+ * a host pod with a buddy gets its xPU pod.
  *
- * A registry of all host and xPU pods and the pairs that they make, and from
- * it the next thing to do.  No I/O, no clock: its caller (pair_controller.h)
- * carries out what pair_rules_next() names and reports what became of it.  Asked
- * again, it names nothing that was done; what failed comes back after a
- * back-off.
+ * A registry of all host and xPU pods and their pairs, which names the next
+ * thing to do.  No I/O, no clock: its caller (pair_controller.h) carries out
+ * what pair_rules_next() names and reports the outcome.  What is done is not
+ * named again; what failed comes back after a back-off.
  *
  *   DELETE  an xPU pod whose host pod has ended, unless that is Kubernetes' own
  *           business: its owner is gone; and, of a buddy's xPU pods that have
@@ -15,8 +14,8 @@
  *           failed or is gone, but not when it has succeeded
  *   MARK    on an xPU pod without an owner, which host pod it is paired with,
  *           so that a later leader knows when that one is gone
- *   TELL    on the host pod, whether its xPU pods are all there, or why its buddy
- *           cannot be made */
+ *   TELL    on the host pod, whether its xPU pods are all ready, or why its
+ *           buddy cannot be made */
 #ifndef BIGA_EXTENDER_LEADER_PAIR_RULES_H
 #define BIGA_EXTENDER_LEADER_PAIR_RULES_H
 
@@ -32,14 +31,14 @@ enum {
     PAIR_RULES_BACKOFF_MIN_MS = 1000,
     PAIR_RULES_BACKOFF_MAX_MS = 60000,
     PAIR_RULES_TRIES =
-        5, /* that fail in a way that passes, before it is told */
+        5, /* that fail with an error that passes, before it is told */
     PAIR_RULES_RESTART_MS =
         10000, /* before a failed buddy is made again; doubled
                                * each time, up to PAIR_RULES_RESTART_MAX_MS */
     PAIR_RULES_RESTART_MAX_MS = 300000,
     PAIR_RULES_SHOWN_MS =
-        10000, /* what was written must be seen within that, or
-                             * is written again */
+        10000, /* what was written and not seen in the watch by then is
+                * written again */
 };
 
 enum pair_rules_kind {
@@ -86,8 +85,8 @@ void pair_rules_again(struct pair_rules *p, int64_t now_ms);
 bool pair_rules_next(struct pair_rules *p, int64_t now_ms,
                      struct pair_rules_action *ret_action);
 /* 0: done; -errno: it failed and will be tried again.  (-ENOENT of a DELETE,
- * MARK or TELL: the pod is gone, which is as good; -ECANCELED of a MAKE: the
- * host pod is not any more as it was, which is no failure of the buddy.) */
+ * MARK or TELL: the pod is gone, which counts as done; -ECANCELED of a MAKE:
+ * the host pod has changed meanwhile, which does not count as a failure.) */
 void pair_rules_report(struct pair_rules *p,
                        const struct pair_rules_action *action, int result,
                        int64_t now_ms);

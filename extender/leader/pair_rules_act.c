@@ -1,4 +1,4 @@
-/* What to do about one pair. */
+/* The rules for one pair. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void act_on(const struct pair *pair, const struct member *m,
     memcpy(a->pair, pair->key, sizeof a->pair);
 }
 
-/* Has what was written then not been seen, although there was time? */
+/* Was it never written, or not seen in the watch within PAIR_RULES_SHOWN_MS? */
 static bool is_to_write(int64_t written_ms, int64_t now_ms)
 {
     return written_ms == 0 || now_ms - written_ms >= PAIR_RULES_SHOWN_MS;
@@ -32,8 +32,8 @@ static const struct member *unended_host(const struct pair *pair)
     return NULL;
 }
 
-/* Kubernetes deletes what an owner leaves behind when the owner is gone; a
- * host pod that has ended is still there. */
+/* Kubernetes' garbage collector deletes an xPU pod when its owner is gone.  It
+ * does not when the owner is a host pod that has ended but still exists. */
 static bool is_left_to_owner(const struct pair *pair, const struct member *m)
 {
     if (!m->owner_uid[0])
@@ -42,7 +42,7 @@ static bool is_left_to_owner(const struct pair *pair, const struct member *m)
     return !owner || owner->role != ROLE_HOST || !member_is_finished(owner);
 }
 
-/* The host pod has ended, and no other has taken its place. */
+/* Delete the xPU pods when the host pod has ended and there is no new one. */
 static bool next_orphan(struct pair *pair, int64_t now_ms,
                         struct pair_rules_action *a)
 {
@@ -84,7 +84,7 @@ static bool next_mark(struct pair *pair, int64_t now_ms,
 
 /* --- buddies --- */
 
-/* "HOST-xpu", "HOST-xpu-2" …; a name that would be too long ends in its
+/* "HOST-xpu", "HOST-xpu-2" …; of a HOST that is too long a part and its
  * hash. */
 static void buddy_name(const char *host, unsigned number,
                        char ret_name[DEMAND_NAME_MAX + 1])
@@ -113,8 +113,9 @@ static unsigned buddy_number(const char *name)
 
 struct buddies {
     bool alive, succeeded;
-    unsigned number;             /* the highest of those there are; 0 */
-    struct member *newest_ended; /* with that number, or the highest */
+    unsigned number;             /* the highest that exists; 0: none */
+    struct member *newest_ended; /* of those that have ended, the one with
+                                  * the highest number */
 };
 
 static void look_at_buddies(const struct pair *pair, const struct member *host,
@@ -138,26 +139,27 @@ static void look_at_buddies(const struct pair *pair, const struct member *host,
     }
 }
 
-/* The last try to make the buddy of this host pod has failed. */
+/* Has the last try to make this host pod's buddy failed? */
 static bool has_failed(const struct pair *pair, const struct member *host)
 {
     return strcmp(pair->unmade_for, host->uid) == 0;
 }
 
-/* And that is worth telling: it wants one still, and it is not for a moment. */
+/* Is that to be told?  It still asks for a buddy, and the failure lasts. */
 static bool is_unmade(const struct pair *pair, const struct member *host)
 {
     return host->buddy[0] && pair->unmade && has_failed(pair, host);
 }
 
-/* It wants none any more, and still says that it lacks one. */
+/* It asks for no buddy any more, but its condition still says that one
+ * lacks. */
 static bool is_unwanted(const struct member *host)
 {
     return !host->buddy[0] && host->no_buddy;
 }
 
-/* When the next one may be made: at once, or after a while when one was or
- * could not be. */
+/* When to make the next one: now, or after a back-off if one was made or
+ * failed. */
 static int64_t make_at(const struct pair *pair, const struct member *host)
 {
     if (has_failed(pair, host))
@@ -169,7 +171,7 @@ static int64_t make_at(const struct pair *pair, const struct member *host)
                                          pair->restarts);
 }
 
-/* A host pod that is to have a buddy; NULL: none. */
+/* The host pod that asks for a buddy; NULL: none. */
 static const struct member *buddy_host(const struct pair *pair)
 {
     for (size_t i = 0; i < pair->n; i++)
@@ -207,7 +209,7 @@ static bool next_make(struct pair *pair, int64_t now_ms,
 
 /* --- the condition on the host pod --- */
 
-/* 1: all there; 0: one has failed or is gone; NEVER_TOLD: on the way. */
+/* 1: all are ready; 0: one has failed or is gone; NEVER_TOLD: not ready yet. */
 static int xpu_state(const struct pair *pair, const struct member *host,
                      struct pair_rules_action *a)
 {
@@ -265,8 +267,8 @@ uint64_t pair_rules_text_hash(const struct pair_rules_action *a)
     return hash_bytes(a->text, strlen(a->text));
 }
 
-/* How many xPU pods are ready is news by its reason alone; what a buddy lacks
- * may be another thing than before. */
+/* A condition is new when its reason changes; of NO_BUDDY also when its text
+ * does, as the cause may be another one. */
 static bool is_told(const struct pair *pair,
                     const struct pair_rules_action *tell, int state)
 {
@@ -277,7 +279,8 @@ static bool is_told(const struct pair *pair,
     return !pair->told_reason || strcmp(pair->told_reason, tell->reason) == 0;
 }
 
-/* One that is not bound, and is to be told of its buddy all the same; NULL. */
+/* A host pod that is not bound and has to be told about its buddy; NULL:
+ * none. */
 static const struct member *waiting_host(const struct pair *pair)
 {
     for (size_t i = 0; i < pair->n; i++) {
@@ -293,7 +296,7 @@ static bool next_tell(struct pair *pair, struct pair_rules_action *a)
 {
     const struct member *host = pair_running_host(pair);
     struct pair_rules_action tell = {0};
-    if (!host) /* one that waits for a node, too, has to hear of its buddy */
+    if (!host) /* also one that waits for a node */
         host = waiting_host(pair);
     if (!host)
         return false;

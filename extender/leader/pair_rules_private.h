@@ -1,5 +1,5 @@
-/* pair_rules_private - what pairs*.c share: a pair of pods as it was seen, and what
- * to do about one. */
+/* What the files of pair_rules share: a pair as the watch has shown it, and the
+ * next thing to do about it. */
 #ifndef BIGA_EXTENDER_LEADER_PAIR_RULES_PRIVATE_H
 #define BIGA_EXTENDER_LEADER_PAIR_RULES_PRIVATE_H
 
@@ -13,8 +13,8 @@ struct member {
     enum pod_role role;
     enum pod_phase phase;
     bool deleting, ready;
-    int xpu_ready;     /* what the host pod says of it: 0, 1 or NEVER_TOLD */
-    uint64_t no_buddy; /* of kube_pod */
+    int xpu_ready;     /* the host pod's condition: 0, 1 or NEVER_TOLD */
+    uint64_t no_buddy; /* as in kube_pod */
     struct pair *pair;
     int64_t deleted_ms, marked_ms; /* when that was written; 0: never */
 };
@@ -26,19 +26,18 @@ struct pair {
     bool had_host; /* a host pod of it was seen */
     bool lost;     /* an xPU pod was gone while the host pod ran */
     char lost_name[DEMAND_NAME_MAX + 1];
-    int told; /* 0, 1, or NEVER_TOLD: of the host pod `told_uid` */
+    int told; /* the condition last written to `told_uid`: 0, 1 or NEVER_TOLD */
     char told_uid[DEMAND_UID_MAX + 1];
-    const char *told_reason;           /* NULL: another leader told it */
-    uint64_t told_text;                /* the hash of what was told */
+    const char *told_reason;           /* NULL: another leader wrote it */
+    uint64_t told_text;                /* hash of its text */
     unsigned restarts;                 /* of the buddy of `made_for` */
     char made_for[DEMAND_UID_MAX + 1]; /* a host pod; "" none */
-    int64_t made_ms;                   /* when one was made last */
-    /* the buddy of that host pod was not made; "": it was, or was not tried
-     * yet */
+    int64_t made_ms;                   /* when the last one was made */
+    /* the host pod whose buddy could not be made; "": none */
     char unmade_for[DEMAND_UID_MAX + 1];
-    char *unmade;          /* why, for people; NULL: nothing that lasts */
+    char *unmade;          /* why, for people; NULL: it may pass */
     unsigned n_unmade;     /* times in a row */
-    unsigned n_passing;    /* of these the last ones, for what passes */
+    unsigned n_passing;    /* the last ones, by errors that pass */
     int64_t unmade_due_ms; /* not to be tried before */
     unsigned failures;     /* in a row */
     int64_t due_ms;        /* to be looked at; INT64_MAX: when it changes */
@@ -62,10 +61,9 @@ struct member *pair_find(const struct pair *pair, const char *uid);
 /* What is to be done now, if anything. */
 bool pair_next(struct pair *pair, int64_t now_ms,
                struct pair_rules_action *ret_action);
-/* To tell what is worth telling again from what is not. */
+/* Tells a text that has changed from one that has not. */
 uint64_t pair_rules_text_hash(const struct pair_rules_action *a);
-/* When nothing is: when will there be, if nothing changes?  INT64_MAX:
- * never. */
+/* When pair_next() will have something if nothing changes; INT64_MAX: never. */
 int64_t pair_wait(const struct pair *pair, int64_t now_ms);
 
 #endif

@@ -12,18 +12,18 @@
 struct entry {
     char uid[DEMAND_UID_MAX + 1];
     int64_t priority;
-    uint64_t turn;   /* in which it came */
-    bool aside;      /* kube-scheduler waits for something to happen */
-    bool refused;    /* by filter, the last time, about `named` */
-    bool fresh;      /* asked about, and not judged since */
-    uint64_t asked;  /* the number of that snapshot */
-    uint64_t judged; /* that of the last judgement */
-    bool ripe;       /* by which it is to be woken: */
-    bool fits_named; /* where it was refused */
-    size_t fitting;  /* nodes, when it was not */
+    uint64_t turn;   /* counts up in the order of arrival */
+    bool aside;      /* kube-scheduler has put it aside */
+    bool refused;    /* by the last filter, which named `named` */
+    bool fresh;      /* filter was asked, and it was not judged since */
+    uint64_t asked;  /* the snapshot of that filter */
+    uint64_t judged; /* the snapshot of the last judgement */
+    bool ripe;       /* it is to be woken, for: */
+    bool fits_named; /* it fits one of `named` */
+    size_t fitting;  /* nodes it fitted when it was not ripe */
     struct candidates *named;
-    unsigned unheard; /* wakes since it was asked about */
-    bool told;        /* the last of them was taken */
+    unsigned unheard; /* wakes since the last filter */
+    bool told;        /* the API server took the last of them */
     int64_t woken_ms;
     unsigned wakes;
     int64_t not_before_ms;
@@ -61,7 +61,7 @@ static void set_ripe(struct waiting_pods *w, struct entry *e, bool ripe)
     e->ripe = ripe;
 }
 
-/* What it was judged by is not so any more. */
+/* Forget the last judgement. */
 static void judge_anew(struct waiting_pods *w, struct entry *e)
 {
     set_ripe(w, e, false);
@@ -106,7 +106,7 @@ void waiting_pods_asked(struct waiting_pods *w, const char *uid,
                         uint64_t number, bool refused, struct candidates *named)
 {
     struct entry *e = strmap_get(&w->pods, uid);
-    if (!e) /* the watch is behind: it comes as one of which nothing is known */
+    if (!e) /* the watch is behind and will show the pod later */
         return;
     candidates_unref(e->named);
     e->named = refused ? candidates_ref(named) : NULL;
@@ -171,8 +171,8 @@ struct candidates *waiting_pods_named(const struct waiting_pods *w,
     return e ? candidates_ref(e->named) : NULL;
 }
 
-/* Is there room that there was not?  What filter has said of the same snapshot,
- * or of a newer one, is not asked again. */
+/* Is there room now that there was not?  Not if filter has already answered
+ * with this snapshot or a newer one. */
 static bool is_news(const struct entry *e, const struct waiting_pods_verdict *v,
                     int64_t now_ms)
 {
@@ -236,8 +236,8 @@ bool waiting_pods_next(const struct waiting_pods *w, int64_t now_ms,
     return any;
 }
 
-/* Would the same call fare better in a while?  One that is refused for good is
- * as one that nobody heard. */
+/* May the same call succeed later?  One refused for good counts as a wake that
+ * had no effect. */
 static bool is_for_later(int result)
 {
     return kube_error_passes(result) || result == -EBUSY || result == -EPERM;
@@ -254,7 +254,7 @@ void waiting_pods_woken(struct waiting_pods *w, const char *uid,
     e->not_before_ms = now_ms + backoff_grown(WAITING_PODS_PAUSE_MIN_MS,
                                               WAITING_PODS_PAUSE_MAX_MS,
                                               e->wakes);
-    /* the answer to the call may come after that to the wake */
+    /* kube-scheduler may have asked again before our call was answered */
     if (is_for_later(result) || e->asked >= verdict->number)
         return;
     settle(w, e, verdict);

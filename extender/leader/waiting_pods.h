@@ -1,17 +1,16 @@
-/* waiting_pods - the pods that kube-scheduler has put aside, and which of them to
- * wake because there is room.
+/* waiting_pods - the pods that kube-scheduler has put aside as unschedulable,
+ * and which of them to wake because there is room.
  *
- * A pod that an extender has refused is tried again when Kubernetes tells of
- * something: a pod that is gone, a Node that has changed.  Of what changes here
- * alone (a lease that has ended, a quota, a policy, a card that is well again)
- * it hears nothing, and the pod would wait for kube-scheduler's own look, after
- * 5 minutes.  So whatever the cause, each pod is judged again with each
- * snapshot that is not the one with which it was refused.
+ * kube-scheduler tries such a pod again on events of Kubernetes: a pod is gone,
+ * a Node has changed.  It does not see what changes here alone (a lease has
+ * expired, a quota or policy has changed, a card has recovered); the pod would
+ * wait for its periodic retry, after 5 minutes.  So each pod is judged again
+ * with each snapshot newer than that of its refusal, whatever has changed.
  *
- * A registry, no I/O, no clock: its caller (waker.h) judges, tells and wakes.
- * A pod is to be woken when it fits one of the nodes that its refusal was
- * about, or more nodes than before; once, until the extender is asked about it
- * again, and not in short order. */
+ * A registry, no I/O, no clock: its caller (waker.h) judges and wakes.  A pod
+ * is to be woken when it fits one of the nodes named in its refusal, or more
+ * nodes than before; only once until filter is asked about it again, and not in
+ * short order. */
 #ifndef BIGA_EXTENDER_LEADER_WAITING_PODS_H
 #define BIGA_EXTENDER_LEADER_WAITING_PODS_H
 
@@ -36,7 +35,7 @@ struct waiting_pods;
 struct waiting_pods *waiting_pods_create(void);
 void waiting_pods_destroy(struct waiting_pods *w); /* NULL allowed */
 
-/* A pod as it is now, or that it is gone. */
+/* A pod as it is now, or it is gone. */
 void waiting_pods_put(struct waiting_pods *w, const struct kube_pod *pod);
 void waiting_pods_gone(struct waiting_pods *w, const char *uid);
 /* Filter was asked about it, with the snapshot of that number; `refused`: none
@@ -44,12 +43,12 @@ void waiting_pods_gone(struct waiting_pods *w, const char *uid);
 void waiting_pods_asked(struct waiting_pods *w, const char *uid,
                         uint64_t number, bool refused,
                         struct candidates *named);
-/* What filter has said is not known any more: another leader said it. */
+/* Forget what filter has answered: another replica led meanwhile. */
 void waiting_pods_again(struct waiting_pods *w);
 
-/* Those that are to be judged with the snapshot of that number: first those
- * that the extender has refused, then those that may wait for anything; by
- * priority and then as they came, in the caller's array (free it). */
+/* The pods to be judged with the snapshot of that number: first those that the
+ * extender has refused, then others, which may wait for anything; by priority,
+ * then in the order of arrival.  The caller frees the array. */
 struct waiting_pods_pod {
     char uid[DEMAND_UID_MAX + 1];
     bool refused;
@@ -58,8 +57,8 @@ struct waiting_pods_pod {
 };
 struct waiting_pods_pod *waiting_pods_list(const struct waiting_pods *w,
                                            uint64_t number, size_t *ret_n);
-/* The nodes that the last refusal was about, for the caller to release; NULL:
- * all, or it is not known. */
+/* The nodes of the last refusal, a reference for the caller; NULL: all, or not
+ * known. */
 struct candidates *waiting_pods_named(const struct waiting_pods *w,
                                       const char *uid);
 
@@ -70,20 +69,20 @@ struct waiting_pods_verdict {
     bool fits_named;
     size_t fitting;
 };
-/* When it may be woken, since it has room that it had not; INT64_MAX: it is not
- * to be. */
+/* When it may be woken, because there is room now that there was not;
+ * INT64_MAX: not. */
 int64_t waiting_pods_judge(struct waiting_pods *w, const char *uid,
                            const struct waiting_pods_verdict *verdict,
                            int64_t now_ms);
-/* Of those that may be woken at that time, who is first: those that fit where
- * they were refused, then others, each in the order of waiting_pods_list().  Those
- * woken before it may have taken the room: judge it once more, then call
- * waiting_pods_woken().  False: nobody; `*ret_due_ms` is when there will be
- * (INT64_MAX: nobody is known).  Looks at all. */
+/* The first pod that may be woken now: those that fit a node that refused them,
+ * then others, each in the order of waiting_pods_list().  Pods woken before it
+ * may have taken the room: judge it once more, then call waiting_pods_woken().
+ * False: none; `*ret_due_ms` is when there will be one (INT64_MAX: none is
+ * known).  Visits all. */
 bool waiting_pods_next(const struct waiting_pods *w, int64_t now_ms,
                        struct waiting_pods_pod *ret_pod, int64_t *ret_due_ms);
-/* 0: it was; -errno of kube_call(), or -EPERM when this replica may not: it
- * could not be, which is tried again unless it was refused for good. */
+/* The outcome: 0; -errno of kube_call(), or -EPERM when this replica may not
+ * write.  A failure is tried again, unless it was refused for good. */
 void waiting_pods_woken(struct waiting_pods *w, const char *uid,
                         const struct waiting_pods_verdict *verdict, int result,
                         int64_t now_ms);

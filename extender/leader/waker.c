@@ -124,7 +124,7 @@ static bool may_write(const struct waker *w)
            w->config.may_write(w->config.ctx, WAKER_CALL_MS);
 }
 
-/* Called with the lock, which is let go meanwhile. */
+/* Called with the lock, which is released during the call. */
 static void wake_pod(struct waker *w, const struct demand *pod,
                      const struct waiting_pods_verdict *verdict)
 {
@@ -146,7 +146,7 @@ static void wake_pod(struct waker *w, const struct demand *pod,
  *
  * Each is called with the lock, which is let go meanwhile. */
 
-/* With what is so at that moment.  Is it to be woken now? */
+/* Judge the pod with the present snapshot; true if it is to be woken now. */
 static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
                     struct waiting_pods_verdict *ret_verdict)
 {
@@ -164,7 +164,8 @@ static bool look_at(struct waker *w, const char *uid, struct demand *ret_pod,
     pthread_mutex_lock(&w->lock);
     if (known)
         ripe_ms = waiting_pods_judge(w->waiting, uid, ret_verdict, clock_ms());
-    else /* bound meanwhile, or not to be had: it comes back if it is */
+    else /* bound meanwhile, or not known: the watch shows it again if it
+          * waits */
         waiting_pods_gone(w->waiting, uid);
     wake_pace_judged(&w->pace, took_ns, ripe_ms);
     return ripe_ms <= clock_ms();
@@ -290,7 +291,8 @@ void waker_asked(struct waker *w, const char *uid,
     bool late = refused && snapshot->number < present_number(w);
     hold_lock(&w->lock);
     waiting_pods_asked(w->waiting, uid, snapshot->number, refused, named);
-    if (late) /* it may have been judged with that already */
+    if (late) /* a judgement with a newer snapshot may have come before the
+               * refusal */
         changed(w);
     if (named) {
         candidates_unref(w->last);

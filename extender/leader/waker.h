@@ -1,9 +1,9 @@
-/* waker - the thread that has pods tried again which were refused, as soon as
+/* waker - the thread that makes kube-scheduler retry refused pods as soon as
  * there is room for them (waiting_pods.h), while this replica leads.
  *
- * kube-scheduler looks at a pod that it has put aside when that pod changes.
- * So what changes is a condition in its status, which says why; nothing else of
- * it, and nothing of any other object. */
+ * kube-scheduler retries a pod that it has put aside when that pod changes.  So
+ * the thread writes a condition into its status, which says why; it changes
+ * nothing else, and no other object. */
 #ifndef BIGA_EXTENDER_LEADER_WAKER_H
 #define BIGA_EXTENDER_LEADER_WAKER_H
 
