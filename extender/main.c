@@ -43,23 +43,24 @@ static const struct conf_setting settings_table[] = {
      .type = CONF_TEXT,
      .offset = AT(server.state_dir),
      .metavar = "DIR",
-     .help = "Directory of the database, created when missing; without it "
-             "everything is kept in memory and lost at the end."},
+     .help = "Directory of the database, created when missing. Without it "
+             "everything is kept in memory only."},
     {.name = "store",
      .type = CONF_CHOICE,
      .offset = AT(store),
      .otherwise = "sqlite",
      .choices = "sqlite|kubernetes",
      .metavar = "KIND",
-     .help = "Who keeps what must survive: a database of its own, or the "
-             "Kubernetes API server, from which nodes, slices and pods then "
-             "come and to which binds go; there is no publish listener then."},
+     .help = "Where the state is kept: in a database of its own (--state), "
+             "or in the Kubernetes API server. With the latter, nodes, "
+             "slices and pods are read from the API server, binds are "
+             "written to it, and there is no publish listener."},
     {.name = "kubeconfig",
      .type = CONF_TEXT,
      .offset = AT(server.kubeconfig),
      .metavar = "FILE",
-     .help = "How to reach the API server; without it as a pod's service "
-             "account, else as $KUBECONFIG or ~/.kube/config say."},
+     .help = "How to reach the API server. Default: in a pod its service "
+             "account, elsewhere $KUBECONFIG or ~/.kube/config."},
     {.name = "namespace",
      .type = CONF_TEXT,
      .offset = AT(server.namespace),
@@ -77,8 +78,8 @@ static const struct conf_setting settings_table[] = {
      .type = CONF_TEXT,
      .offset = AT(server.identity),
      .metavar = "NAME",
-     .help = "Of this replica in the election, as its pod's name; without it "
-             "the host's name."},
+     .help = "The name of this replica in the election, such as its pod's "
+             "name. Default: the host's name."},
     {.name = "elect",
      .type = CONF_FLAG,
      .offset = AT(server.elect),
@@ -95,26 +96,27 @@ static const struct conf_setting settings_table[] = {
      .offset = AT(server.policy),
      .metavar = "FILE",
      .help = "Quotas of namespaces and services' shares of cards, as JSON "
-             "(schema/policy.md); read again whenever it changes. A file that "
-             "is wrong is refused at the start, and later leaves the policy "
-             "before in force."},
+             "(schema/policy.md); read again whenever it changes. An invalid "
+             "file is refused at the start; later, the policy that was read "
+             "before stays in force."},
     {.name = "fabric",
      .type = CONF_LIST,
      .offset = AT(server.fabric),
      .metavar = "FILE,…",
-     .help = "Where hosts hang in the network: the output of ibnetdiscover, "
-             "Slurm's topology.conf, nodes with their labels as kubectl get "
-             "nodes -o json lists them, or JSON (schema/fabric.md); the first "
-             "file that knows a host places it. Read again whenever one "
-             "changes. A file that is wrong is refused at the start, and later "
-             "leaves the fabric before in force."},
+     .help = "Which switches the hosts are connected to: the output of "
+             "ibnetdiscover, Slurm's topology.conf, nodes with their labels "
+             "as kubectl get nodes -o json lists them, or JSON "
+             "(schema/fabric.md). A host is taken from the first file that "
+             "names it. Read again whenever one changes. An invalid file is "
+             "refused at the start; later, the fabric that was read before "
+             "stays in force."},
     {.name = "fabric-labels",
      .type = CONF_LIST,
      .offset = AT(server.fabric_labels),
      .metavar = "KEY,…",
-     .help = "Labels of nodes that say where they hang, from leaf to core, or "
-             "topograph, nvidia, gke or aws for those that these set. Without "
-             "it, each of the four is tried."},
+     .help = "Labels of nodes that name their switches, from leaf to core; "
+             "or topograph, nvidia, gke or aws for the labels that these "
+             "set. Default: each of the four is tried."},
     {.name = "max-candidates",
      .type = CONF_INT,
      .offset = AT(server.max_candidates),
@@ -122,8 +124,8 @@ static const struct conf_setting settings_table[] = {
      .min = 0,
      .max = 100000,
      .metavar = "N",
-     .help = "At most this many nodes, the best, in the answer to filter; 0 "
-             "for all that fit. Few are faster: kube-scheduler decodes and "
+     .help = "How many nodes filter answers with at most, the best ones; 0: "
+             "all that fit. Fewer are faster: kube-scheduler decodes and "
              "scores only these."},
     {.name = "fresh",
      .type = CONF_DURATION,
@@ -132,8 +134,8 @@ static const struct conf_setting settings_table[] = {
      .min = 1000,
      .max = 3600000,
      .metavar = "TIME",
-     .help = "A node whose advertiser was not heard of for longer is stale "
-             "and not chosen."},
+     .help = "A node whose advertiser has been silent for longer is stale: "
+             "no pod is placed there."},
     {.name = "lease",
      .type = CONF_DURATION,
      .offset = AT(server.lease_ms),
@@ -141,8 +143,8 @@ static const struct conf_setting settings_table[] = {
      .min = 1000,
      .max = 3600000,
      .metavar = "TIME",
-     .help = "How long the places of a whole job are held after a bind of one "
-             "of its pods; each further bind begins the time anew."},
+     .help = "How long the places of a whole job stay reserved after a bind "
+             "of one of its pods; each further bind begins the time anew."},
     {.name = "gpu-resources",
      .type = CONF_LIST,
      .offset = AT(gpu_resources),
@@ -165,17 +167,17 @@ static const struct conf_setting settings_table[] = {
      .min = 100,
      .max = 600000,
      .metavar = "TIME",
-     .help = "A request that has not arrived whole after this long is cut "
-             "off."},
+     .help = "A request that has not arrived completely after this time is "
+             "cut off."},
     {.name = "tls-cert",
      .type = CONF_TEXT,
      .offset = AT(server.tls_cert),
      .metavar = "FILE",
-     .help = "Certificate of the listeners, in PEM form, with those between "
-             "it and its authority after it: then they speak HTTPS. Read again "
-             "whenever it, the key or the authority changes; a set that is "
-             "wrong is refused at the start, and later leaves the one before "
-             "in force."},
+     .help = "Certificate of the listeners, in PEM form, followed by its "
+             "intermediate certificates; with it they speak HTTPS. Read "
+             "again whenever it, the key or the authority changes. An "
+             "invalid set is refused at the start; later, the one that was "
+             "read before stays in force."},
     {.name = "tls-key",
      .type = CONF_TEXT,
      .offset = AT(server.tls_key),
@@ -187,32 +189,33 @@ static const struct conf_setting settings_table[] = {
      .offset = AT(server.client_ca),
      .metavar = "FILE",
      .help = "Authorities, in PEM form, that sign the certificates of "
-             "kube-scheduler and of advertisers: without a certificate of "
-             "theirs the scheduler and the publish listener answer nobody."},
+             "kube-scheduler and of advertisers. The scheduler and the "
+             "publish listener then answer only clients with such a "
+             "certificate."},
     {.name = "scheduler-names",
      .type = CONF_LIST,
      .offset = AT(server.scheduler_names),
      .otherwise = ACCESS_SCHEDULER,
      .metavar = "NAME,…",
-     .help = "Whose certificates may call the scheduler listener: common names "
-             "or DNS names, compared whole."},
+     .help = "Whose certificates may call the scheduler listener: common "
+             "names or DNS names, compared in full."},
     {.name = "read-tokens",
      .type = CONF_TEXT,
      .offset = AT(server.token_file),
      .metavar = "FILE|kubernetes",
-     .help = "Who may call the read listener: those with a bearer token of the "
-             "file, one line TOKEN,USER for each (read again when it changes), "
-             "or whom the API server knows and allows the path and the method "
-             "(TokenReview, SubjectAccessReview). Without it, everybody who "
-             "reaches it."},
+     .help = "Who may call the read listener. FILE: clients with a bearer "
+             "token of the file, one line TOKEN,USER for each (read again "
+             "when it changes). kubernetes: clients that the API server "
+             "knows and allows the path and the method (TokenReview, "
+             "SubjectAccessReview). Without it, everybody who reaches it."},
     {.name = "plain-http",
      .type = CONF_CHOICE,
      .offset = AT(plain_http),
      .otherwise = "loopback",
      .choices = "loopback|anywhere",
      .metavar = "WHERE",
-     .help = "Where the listeners may do without TLS: on loopback only, or on "
-             "any address, for a laboratory whose network is trusted."},
+     .help = "Where the listeners may do without TLS: on loopback alone, or "
+             "on any address, for a lab whose network is trusted."},
     {.name = "log-level",
      .type = CONF_CHOICE,
      .offset = AT(log_level),
