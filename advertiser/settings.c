@@ -32,8 +32,8 @@ static const struct conf_setting settings[] = {
          "of one that is compiled in (schema/hostfile.md).",
          .metavar = "FILE"),
     TEXT("node", node,
-         "The Kubernetes node that this host is. Default: the host name "
-         "in lower case.",
+         "The name of this host's Kubernetes node. Default: the host name in "
+         "lower case.",
          .letter = 'n', .metavar = "NAME"),
     TEXT("card-file", card_file,
          "The operator's file of cards: adds, excludes and describes them "
@@ -42,8 +42,8 @@ static const struct conf_setting settings[] = {
     SETTING(CONF_CHOICE, "print", print,
             "Print the topology and exit, instead of publishing it: as a "
             "tree, as the matrix of nvidia-smi topo -m, its relations as "
-            "JSON, or its ResourceSlices as a JSON list. What else is set "
-            "for publishing is checked and not used.",
+            "JSON, or its ResourceSlices as a JSON list. Settings for "
+            "publishing are checked, but not used.",
             .letter = 'p', .choices = "tree|matrix|relations|slices",
             .metavar = "WHAT"),
     TEXT("server", server,
@@ -52,29 +52,29 @@ static const struct conf_setting settings[] = {
          "belong to the Node and the heartbeat is a Lease.",
          .letter = 's', .otherwise = "http://127.0.0.1:8702", .metavar = "URL"),
     TEXT("kubeconfig", kubeconfig,
-         "With --server kubernetes: how to reach the API server and who "
-         "we are there. Default: in a pod its service account, elsewhere "
-         "$KUBECONFIG or ~/.kube/config.",
+         "With --server kubernetes: how to reach the API server, and with "
+         "which credentials. Default: in a pod its service account, "
+         "elsewhere $KUBECONFIG or ~/.kube/config.",
          .metavar = "FILE"),
     TEXT("heartbeat-namespace", heartbeat_namespace,
-         "With --server kubernetes: the namespace of the heartbeats, "
-         "Leases that are named like their nodes.",
+         "With --server kubernetes: the namespace of the heartbeats, which "
+         "are Leases with the names of their nodes.",
          .otherwise = "biga-nodes", .metavar = "NAME"),
     TEXT("ca", ca,
-         "Authority, in PEM form, of an https:// server's certificate. "
-         "Without it, those of the system.",
+         "Authority, in PEM form, that signed the certificate of an https:// "
+         "server. Default: those of the system.",
          .metavar = "FILE"),
     TEXT("cert", cert,
          "This node's certificate, in PEM form, with the common name "
          "system:node:NAME. It, its key and --ca are read again for every "
-         "connection, and a new one is made when the server refuses the "
-         "one before.",
+         "connection; when the server refuses the certificate, a new "
+         "connection is made.",
          .metavar = "FILE"),
     TEXT("key", key, "The private key of --cert.", .metavar = "FILE"),
     SETTING(CONF_DURATION, "heartbeat", heartbeat_ms,
-            "How often to publish again what has not changed; with "
+            "How often to publish again although nothing has changed; with "
             "--server kubernetes, how often to renew the Lease. The extender "
-            "stops using a node after 15 s of silence.",
+            "places no pods on a node after 15 s of silence.",
             .otherwise = "5s", .min = 100, .max = 3600000, .metavar = "TIME"),
     SETTING(CONF_DURATION, "interval", interval_ms,
             "How often to look at this host again; 0s: only on SIGHUP. Files "
@@ -85,11 +85,11 @@ static const struct conf_setting settings[] = {
             .max = 60000, .metavar = "TIME"),
     SETTING(CONF_FLAG, "withdraw", withdraw,
             "Delete the slices at a clean stop. With --withdraw=false they "
-            "are left to expire, as for a short restart.",
+            "stay, as for a short restart, and the node turns stale.",
             .otherwise = "true"),
     TEXT("boot-id", boot_id,
-         "What tells this boot of the host from others. Default: "
-         "the content of " BOOT_ID_FILE ".",
+         "An identifier that differs for each boot of the host. Default: the "
+         "content of " BOOT_ID_FILE ".",
          .metavar = "ID"),
     SETTING(CONF_INT, "fleet", fleet,
             "Publish N simulated hosts instead of this one, for labs and "
@@ -104,21 +104,20 @@ static const struct conf_setting settings[] = {
          "number.",
          .otherwise = "host", .metavar = "TEXT"),
     TEXT("actuate", actuate,
-         "Run pods on this host's cards, by the container runtimes that "
-         "the card file names, and keep in DIR what is wanted there, and "
-         "files and logs of host pods. Which pods, the extender says at "
-         "--server, and whoever asks at "
-         "the unix socket DIR/actuator.sock. Without it nothing is "
-         "started anywhere.",
+         "Run pods on this host's cards, by the container runtimes that the "
+         "card file names. DIR keeps which pods are to run, and files and "
+         "logs of host pods. Pods come from the extender at --server, and "
+         "from clients of the unix socket DIR/actuator.sock. Without it no "
+         "pod is started.",
          .metavar = "DIR"),
     TEXT("cluster", cluster,
-         "With --actuate: what the label biga.dev/cluster says of all "
+         "With --actuate: the value of the label biga.dev/cluster of all "
          "that is started; two clusters that share a card must differ.",
          .otherwise = "biga", .metavar = "NAME"),
     TEXT("host-runtime", host_runtime,
          "With --actuate: this host's own container runtime, as in "
          "unix:///run/containerd/containerd.sock, to run host pods, too. "
-         "Without it somebody else runs them.",
+         "Without it host pods are left to others.",
          .metavar = "URL"),
     TEXT("helper-image", helper_image,
          "With --actuate: the image that writes files and reads logs on a "
@@ -129,17 +128,19 @@ static const struct conf_setting settings[] = {
          "pods.",
          .otherwise = "/var/lib/biga", .metavar = "DIR"),
     TEXT("hooks", hooks,
-         "With --actuate: the folder with the executables that a pod may "
-         "ask to be run before it, to prepare its card. Without it there "
-         "are none.",
+         "With --actuate: the folder of the hooks, executables that a pod "
+         "may have run to prepare its card before it starts. Default: no "
+         "hooks.",
          .metavar = "DIR"),
     SETTING(CONF_LIST, "allow", allow,
-            "With --actuate: what pods may ask for beyond what every pod "
-            "has: privileged, host-pid, host-ipc, a capability such as "
-            "NET_ADMIN, or ALL of these. Without it such pods are refused.",
+            "With --actuate: the rights that pods may ask for beyond those "
+            "of every pod: privileged, host-pid, host-ipc, a capability such "
+            "as NET_ADMIN, or ALL of these. Pods that ask for more are "
+            "refused. Default: none.",
             .metavar = "RIGHT,…"),
     SETTING(CONF_CHOICE, "log-level", log_level,
-            "The least that is logged. Default: info, with --fleet warn.",
+            "The least important events to log. Default: info, with --fleet "
+            "warn.",
             .choices = "debug|info|warn|error", .metavar = "LEVEL"),
 };
 

@@ -22,23 +22,23 @@ static const struct conf_setting settings[] = {
          "Authority, in PEM form, of an https:// server's certificate. "
          "Without it, those of the system.",
          .metavar = "FILE"),
-    TEXT("cert", cert, "A certificate of our own to show, in PEM form.",
+    TEXT("cert", cert, "The client's certificate, in PEM form.",
          .metavar = "FILE"),
     TEXT("key", key, "The private key of --cert.", .metavar = "FILE"),
     TEXT("token-file", token_file,
-         "File with the bearer token to show, as --read-tokens of "
-         "biga-extender asks for.",
+         "File with the client's bearer token, for an extender with "
+         "--read-tokens.",
          .metavar = "FILE"),
     FLAG("json", json, "Print the server's JSON instead of a table.",
          .letter = 'j'),
     TEXT("namespace", namespace,
          "allocations, card, delete, exec, job, jobs, logs, pods, ps, "
-         "release, why: of a name that is given without one, else "
-         "\"default\"; of lists, only what is in it.",
+         "release, why: the namespace of a NAME without one, otherwise "
+         "\"default\"; lists show only this namespace.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("applied", applied,
-         "simulate: as pods that biga apply is given, which need a node "
-         "whose biga-advertiser runs pods."),
+         "simulate: as if given to biga apply, whose pods need a node whose "
+         "biga-advertiser runs pods."),
     FLAG("hostfile", hostfile, "job: print Open MPI's hostfile of its hosts."),
     FLAG("dpu-hostfile", dpu_hostfile,
          "job: print Open MPI's hostfile of its cards."),
@@ -49,30 +49,30 @@ static const struct conf_setting settings[] = {
     FLAG("urom", urom,
          "job: print the file that DOCA_UROM_SERVICE_FILE names."),
     TEXT("check", check,
-         "policy: say whether this policy file (- is stdin) is right, "
-         "without a server.",
+         "policy: check this policy file (- is stdin), without a server.",
          .metavar = "FILE"),
     FLAG("dot", dot, "fabric: print it as a graph for Graphviz."),
     FLAG("svg", svg,
          "fabric: print it as a drawing (SVG) with a square for every "
          "host, for a browser."),
     INT("grace", grace,
-        "delete: how long the pods have to end; -1 for what each says "
-        "itself.",
+        "delete: how long the pods may take to end; -1: as long as each pod "
+        "states.",
         .otherwise = "-1", .min = -1, .max = 86400, .metavar = "SECONDS"),
     TEXT("socket", socket,
          "card, pods, logs, exec: the socket of this host's advertiser, "
-         "actuator.sock in the folder of its --actuate.",
+         "actuator.sock in its --actuate folder.",
          .otherwise = SETTINGS_SOCKET, .metavar = "PATH"),
     TEXT("container", container,
-         "card, logs, exec: of the pod's containers, this one. Default: the "
+         "card, logs, exec: the pod's container of this name. Default: the "
          "first.",
          .letter = 'c', .otherwise = "", .metavar = "NAME"),
     FLAG("follow", follow,
-         "card, logs: go on with what is written from now on, until the pod "
-         "ends.",
+         "card, logs: go on printing what is written, until the pod ends.",
          .letter = 'f'),
-    INT("limit-bytes", limit_bytes, "card, logs: how much is printed at most.",
+    INT("limit-bytes", limit_bytes,
+        "card, logs: print at most so many "
+        "bytes.",
         .otherwise = "67108864", .min = 1, .max = INT64_C(1) << 40,
         .metavar = "N"),
     INT("exec-timeout", exec_timeout,
@@ -82,8 +82,8 @@ static const struct conf_setting settings[] = {
          "demo: end when the result is shown; exit 0 when every pod was "
          "placed as well as it can be."),
     TEXT("then", then,
-         "demo: once the result is shown, run this by sh -c; what it "
-         "prints follows, and when it fails so does the demo.",
+         "demo: once the result is shown, run COMMAND by sh -c and print its "
+         "output; the demo fails when it fails.",
          .otherwise = "", .metavar = "COMMAND"),
     INT("hosts", hosts, "demo: how many hosts the fleet has.",
         .otherwise = "64", .min = 1, .max = 10000, .metavar = "N"),
